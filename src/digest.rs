@@ -1,0 +1,124 @@
+//! Digests: the sha256 of bytes that are served or stored.
+//!
+//! A digest names content (the store keeps files by it), identifies an entity on the
+//! wire (`ETag`) and lets a client check what it fetched (`"digest"` in the 0.2.0
+//! manifest). Its text form is 64 lower-case hexadecimal digits: real clients drop a
+//! manifest entry whose digest is spelled in upper case.
+//!
+//! Sources: FIPS 180-4; Agent Skills Discovery 0.2.0, "Discovery Index".
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use sha2::{Digest as _, Sha256};
+
+/// The sha256 of some bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Digest([u8; 32]);
+
+/// Why a text is not a digest.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not 64 lower-case hexadecimal digits")]
+pub struct InvalidDigest(String);
+
+// === impl Digest ===
+
+impl Digest {
+    /// Computes the digest of `bytes`.
+    ///
+    /// ```
+    /// use waypost::digest::Digest;
+    ///
+    /// assert!(Digest::of(b"").to_string().starts_with("e3b0c44298fc1c14"));
+    /// ```
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
+    /// Reads the 64 lower-case hexadecimal digits that [`Digest`]'s `Display` writes.
+    pub fn parse(text: &str) -> Result<Self, InvalidDigest> {
+        let nibble = |byte: u8| match byte {
+            b'0'..=b'9' => Some(byte - b'0'),
+            b'a'..=b'f' => Some(byte - b'a' + 10),
+            _ => None,
+        };
+        let invalid = || InvalidDigest(text.chars().take(80).collect());
+        let (pairs, []) = text.as_bytes().as_chunks::<2>() else {
+            return Err(invalid());
+        };
+        let mut digest = [0; 32];
+        if pairs.len() != digest.len() {
+            return Err(invalid());
+        }
+        for (byte, [high, low]) in digest.iter_mut().zip(pairs) {
+            let (Some(high), Some(low)) = (nibble(*high), nibble(*low)) else {
+                return Err(invalid());
+            };
+            *byte = high << 4 | low;
+        }
+        Ok(Self(digest))
+    }
+
+    /// Returns the 32 bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// Takes 32 bytes that already are a digest.
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Digest({self})")
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        Self::parse(&text).map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_printed_digest_parses_back() {
+        let digest = Digest::of(b"skill");
+        assert_eq!(Digest::parse(&digest.to_string()), Ok(digest));
+    }
+
+    #[test]
+    fn upper_case_short_and_long_texts_are_not_digests() {
+        let text = Digest::of(b"skill").to_string();
+        for wrong in [
+            text.to_uppercase(),
+            text[1..].to_owned(),
+            format!("{text}00"),
+            String::new(),
+            "é".repeat(32),
+        ] {
+            assert!(Digest::parse(&wrong).is_err(), "{wrong}");
+        }
+    }
+}

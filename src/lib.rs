@@ -1,0 +1,6 @@
+//! **Waypost**, the edge of a documentation platform.
+
+pub mod clock;
+pub mod digest;
+pub mod diagnostic;
+pub mod site;

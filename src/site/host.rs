@@ -1,0 +1,189 @@
+//! Host names, in their one spelling.
+//!
+//! A host reaches us in many spellings: `Docs.Example.com`, `docs.example.com.`,
+//! `docs.example.com:443`. The index knows one. [`Host::parse`] is the only way to
+//! make a [`Host`], so equal hosts are equal bytes and a lookup is a map access.
+//!
+//! Internationalised names are taken in their ASCII form only (`xn--…`); a client that
+//! follows the URL standard sends nothing else. IP literals name a machine, not a
+//! site, and are refused. Underscores are accepted: customers' DNS has them.
+//!
+//! Sources: RFC 9110 §7.2 (the `Host` field), RFC 3986 §3.2.2 (its syntax),
+//! RFC 1034 §3.1 (length, the trailing dot).
+
+use std::borrow::{Borrow, Cow};
+use std::fmt;
+
+/// RFC 1034 §3.1: 255 octets on the wire are 253 in text, without the dot.
+pub const LENGTH_MAX: usize = 253;
+/// RFC 1034 §3.1: a label's length is six bits and never zero.
+const LABEL_LENGTH_MAX: usize = 63;
+
+/// A host name: lower case, no port, no trailing dot.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Host(Box<str>);
+
+/// Why a text is not a host name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidHost {
+    /// Nothing is left without port and dot.
+    #[error("host is empty")]
+    Empty,
+    /// Longer than DNS can carry.
+    #[error("host is longer than {LENGTH_MAX} octets")]
+    TooLong,
+    /// Not a letter, digit, hyphen, underscore or dot.
+    #[error("host contains {0:?}")]
+    Character(char),
+    /// Two dots in a row, a dot in front, or a label DNS cannot carry.
+    #[error("host has an empty label or one longer than {LABEL_LENGTH_MAX} octets")]
+    Label,
+    /// An IPv4 or IPv6 literal.
+    #[error("host is an IP address")]
+    Address,
+    /// What follows the colon is not a port.
+    #[error("host is followed by something that is not a port")]
+    Port,
+}
+
+// === impl Host ===
+
+impl Host {
+    /// Reads a host as a `Host` field or a site record spells it.
+    ///
+    /// ```
+    /// use waypost::site::Host;
+    ///
+    /// let host = Host::parse("Docs.Example.com.:443")?;
+    /// assert_eq!(host.as_str(), "docs.example.com");
+    /// # Ok::<(), waypost::site::InvalidHost>(())
+    /// ```
+    pub fn parse(text: &str) -> Result<Self, InvalidHost> {
+        normalise(text).map(|name| Self(name.into()))
+    }
+
+    /// Returns the name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Borrow<str> for Host {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Brings a `Host` field into the normal form of [`Host`], borrowing when it already
+/// has it: the request path calls this for every request and allocates for none that a
+/// real client sends.
+///
+/// # Errors
+///
+/// Says why the text is not a host name.
+pub fn normalise(text: &str) -> Result<Cow<'_, str>, InvalidHost> {
+    if text.starts_with('[') {
+        return Err(InvalidHost::Address);
+    }
+    let name = match text.split_once(':') {
+        None => text,
+        Some((name, port)) if port.len() <= 5 && port.bytes().all(|b| b.is_ascii_digit()) => name,
+        Some(_) => return Err(InvalidHost::Port),
+    };
+    let name = name.strip_suffix('.').unwrap_or(name);
+    if name.is_empty() {
+        return Err(InvalidHost::Empty);
+    }
+    if name.len() > LENGTH_MAX {
+        return Err(InvalidHost::TooLong);
+    }
+    let stranger = |c: &char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
+    if let Some(c) = name.chars().find(stranger) {
+        return Err(InvalidHost::Character(c));
+    }
+    if name
+        .split('.')
+        .any(|label| label.is_empty() || label.len() > LABEL_LENGTH_MAX)
+    {
+        return Err(InvalidHost::Label);
+    }
+    // WHATWG URL §3.5: a name whose last label is a number is an IPv4 address.
+    let last = name.rsplit('.').next().unwrap_or(name);
+    if last.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(InvalidHost::Address);
+    }
+    if name.bytes().any(|b| b.is_ascii_uppercase()) {
+        return Ok(Cow::Owned(name.to_ascii_lowercase()));
+    }
+    Ok(Cow::Borrowed(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_spelling_of_a_host_is_the_same_host() {
+        let expected = Host::parse("docs.acme.com").unwrap();
+        for spelling in [
+            "DOCS.acme.com",
+            "docs.acme.com.",
+            "docs.acme.com:443",
+            "Docs.Acme.Com.:8080",
+            "docs.acme.com:",
+        ] {
+            assert_eq!(Host::parse(spelling), Ok(expected.clone()), "{spelling}");
+        }
+    }
+
+    #[test]
+    fn a_host_in_normal_form_is_not_copied() {
+        assert!(matches!(
+            normalise("docs.acme.com:8080"),
+            Ok(Cow::Borrowed("docs.acme.com"))
+        ));
+    }
+
+    #[test]
+    fn what_is_no_host_name_says_why() {
+        let long_label = format!("{}.com", "a".repeat(64));
+        let long = vec!["a".repeat(60); 5].join(".");
+        for (text, why) in [
+            ("", InvalidHost::Empty),
+            (".", InvalidHost::Empty),
+            (":80", InvalidHost::Empty),
+            ("a..b", InvalidHost::Label),
+            (".a", InvalidHost::Label),
+            ("a.com..", InvalidHost::Label),
+            (long_label.as_str(), InvalidHost::Label),
+            (long.as_str(), InvalidHost::TooLong),
+            ("a b", InvalidHost::Character(' ')),
+            ("a,b", InvalidHost::Character(',')),
+            ("user@a", InvalidHost::Character('@')),
+            ("bücher.example", InvalidHost::Character('ü')),
+            ("a:b", InvalidHost::Port),
+            ("a:80:80", InvalidHost::Port),
+            ("a:123456", InvalidHost::Port),
+            ("127.0.0.1", InvalidHost::Address),
+            ("127.1:80", InvalidHost::Address),
+            ("[::1]:80", InvalidHost::Address),
+        ] {
+            assert_eq!(Host::parse(text), Err(why), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn underscores_and_a_labels_are_hosts() {
+        for text in ["my_docs.acme.com", "xn--bcher-kva.example", "localhost"] {
+            assert_eq!(Host::parse(text).unwrap().as_str(), text);
+        }
+    }
+}
