@@ -5,9 +5,9 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 /// The longest project id.
-pub const PROJECT_LENGTH_MAX: usize = 128;
+const PROJECT_LENGTH_MAX: usize = 128;
 /// The longest base path.
-pub const BASE_PATH_LENGTH_MAX: usize = 128;
+const BASE_PATH_LENGTH_MAX: usize = 128;
 
 /// What the platform itself answers, or real reverse proxies route, directly below a
 /// host: a site cannot live there.

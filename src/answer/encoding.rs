@@ -1,0 +1,268 @@
+//! Content codings: which of them a client takes, and making them.
+//!
+//! Documents are compressed when a release is built, never while a request waits; an
+//! answer only picks. A variant exists when it pays: above [`PAYS_ABOVE_BYTES`] and only
+//! if it saves a fifth.
+//!
+//! Sources: RFC 9110 §12.5.3 (`Accept-Encoding`), RFC 7932 (br), RFC 8878 (zstd),
+//! RFC 1952 (gzip).
+
+use std::io::Write as _;
+
+/// Bodies up to this size fit in the first packet anyway.
+pub const PAYS_ABOVE_BYTES: usize = 1024;
+
+/// A content coding, in the order of our preference: the smaller first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Encoding {
+    /// Brotli.
+    Brotli = 0,
+    /// Zstandard.
+    Zstd = 1,
+    /// gzip.
+    Gzip = 2,
+    /// The bytes as they are.
+    Identity = 3,
+}
+
+/// How hard to try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// Once, when a release is built: a few milliseconds for every document.
+    Release,
+    /// Whenever a site is loaded into the index: tens of microseconds.
+    Load,
+}
+
+/// The codings that a client takes, as a set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accepted(u8);
+
+// === impl Encoding ===
+
+impl Encoding {
+    /// The codings that change the bytes, best first.
+    pub const CODED: [Self; 3] = [Self::Brotli, Self::Zstd, Self::Gzip];
+
+    /// Returns the name in `Content-Encoding`; `None` for the identity.
+    #[must_use]
+    pub fn coding(self) -> Option<&'static str> {
+        match self {
+            Self::Brotli => Some("br"),
+            Self::Zstd => Some("zstd"),
+            Self::Gzip => Some("gzip"),
+            Self::Identity => None,
+        }
+    }
+
+    /// Returns what a release appends to the path of an encoded file; empty for the identity.
+    #[must_use]
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Self::Brotli => ".br",
+            Self::Zstd => ".zst",
+            Self::Gzip => ".gz",
+            Self::Identity => "",
+        }
+    }
+
+    /// Encodes `bytes`; `None` when it does not pay, or for the identity.
+    ///
+    /// The same bytes and effort give the same result on every machine: releases are
+    /// compared by digest.
+    #[must_use]
+    pub fn encode(self, bytes: &[u8], effort: Effort) -> Option<Vec<u8>> {
+        if bytes.len() <= PAYS_ABOVE_BYTES {
+            return None;
+        }
+        let encoded = match self {
+            Self::Brotli => brotli(bytes, effort),
+            Self::Zstd => zstd(bytes, effort),
+            Self::Gzip => gzip(bytes, effort),
+            Self::Identity => return None,
+        };
+        (encoded.len() <= bytes.len() / 5 * 4).then_some(encoded)
+    }
+}
+
+fn brotli(bytes: &[u8], effort: Effort) -> Vec<u8> {
+    let quality = match effort {
+        Effort::Release => 11,
+        Effort::Load => 4,
+    };
+    let parameters = brotli::enc::BrotliEncoderParams {
+        quality,
+        lgwin: 22,
+        size_hint: bytes.len(),
+        ..Default::default()
+    };
+    let mut out = Vec::with_capacity(bytes.len() / 2);
+    brotli::BrotliCompress(&mut &*bytes, &mut out, &parameters).expect("a Vec takes every byte");
+    out
+}
+
+fn zstd(bytes: &[u8], effort: Effort) -> Vec<u8> {
+    let level = match effort {
+        Effort::Release => 19,
+        Effort::Load => 3,
+    };
+    zstd::bulk::compress(bytes, level).expect("compressing from memory to memory cannot fail")
+}
+
+fn gzip(bytes: &[u8], effort: Effort) -> Vec<u8> {
+    let level = match effort {
+        Effort::Release => flate2::Compression::best(),
+        Effort::Load => flate2::Compression::fast(),
+    };
+    // No name and no time in the header: the same bytes give the same file.
+    let mut encoder = flate2::GzBuilder::new()
+        .mtime(0)
+        .write(Vec::with_capacity(bytes.len() / 2), level);
+    encoder.write_all(bytes).expect("a Vec takes every byte");
+    encoder.finish().expect("a Vec takes every byte")
+}
+
+// === impl Accepted ===
+
+impl Accepted {
+    /// A client that said nothing gets the bytes as they are: it may be a tool that
+    /// does not decode (RFC 9110 §12.5.3 would allow any coding).
+    pub const IDENTITY_ONLY: Self = Self(0);
+
+    /// Reads `Accept-Encoding`. Weights are honoured as yes or no: among the codings that
+    /// a client takes, the smallest is best for it whatever it prefers; only a refusal
+    /// (`;q=0`) counts. What cannot be read is not accepted.
+    ///
+    /// ```
+    /// use waypost::answer::encoding::{Accepted, Encoding};
+    ///
+    /// let accepted = Accepted::parse(b"gzip;q=1.0, br;q=0, *;q=0.1");
+    /// assert!(!accepted.takes(Encoding::Brotli));
+    /// assert!(accepted.takes(Encoding::Gzip) && accepted.takes(Encoding::Zstd));
+    /// ```
+    #[must_use]
+    pub fn parse(field: &[u8]) -> Self {
+        let mut accepted = 0;
+        let mut refused = 0;
+        let mut any = None;
+        for item in field.split(|&b| b == b',') {
+            let mut parts = item.split(|&b| b == b';');
+            let name = parts.next().unwrap_or_default().trim_ascii();
+            let wanted = !parts.any(is_zero_weight);
+            let bit = match name {
+                _ if name.eq_ignore_ascii_case(b"br") => 1 << Encoding::Brotli as u8,
+                _ if name.eq_ignore_ascii_case(b"zstd") => 1 << Encoding::Zstd as u8,
+                _ if name.eq_ignore_ascii_case(b"gzip") || name.eq_ignore_ascii_case(b"x-gzip") => {
+                    1 << Encoding::Gzip as u8
+                }
+                b"*" => {
+                    any = Some(wanted);
+                    continue;
+                }
+                _ => continue,
+            };
+            if wanted {
+                accepted |= bit
+            } else {
+                refused |= bit
+            }
+        }
+        if any == Some(true) {
+            accepted |= 0b111;
+        }
+        Self(accepted & !refused)
+    }
+
+    /// Returns whether the client takes this coding. The identity is always taken: a
+    /// client that refuses it and everything else we have is better served than told 406.
+    #[must_use]
+    pub fn takes(self, encoding: Encoding) -> bool {
+        encoding == Encoding::Identity || self.0 & 1 << encoding as u8 != 0
+    }
+}
+
+/// Recognises `q=0`, `q=0.`, `q=0.000` with optional white space (RFC 9110 §12.4.2).
+fn is_zero_weight(parameter: &[u8]) -> bool {
+    let Some(equals) = memchr::memchr(b'=', parameter) else {
+        return false;
+    };
+    let (name, value) = (
+        parameter[..equals].trim_ascii(),
+        parameter[equals + 1..].trim_ascii(),
+    );
+    let Some((b'0', rest)) = value.split_first() else {
+        return false;
+    };
+    name.eq_ignore_ascii_case(b"q")
+        && rest
+            .strip_prefix(b".")
+            .unwrap_or(rest)
+            .iter()
+            .all(|&b| b == b'0')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(field: &str, expected: &[Encoding]) {
+        let accepted = Accepted::parse(field.as_bytes());
+        let taken: Vec<_> = Encoding::CODED
+            .into_iter()
+            .filter(|&e| accepted.takes(e))
+            .collect();
+        assert_eq!(taken, expected, "{field:?}");
+    }
+
+    #[test]
+    fn accept_encoding_is_read_as_clients_write_it() {
+        use Encoding::{Brotli, Gzip, Zstd};
+        check("", &[]);
+        check("gzip, deflate, br, zstd", &[Brotli, Zstd, Gzip]);
+        check("gzip,deflate", &[Gzip]);
+        check("GZIP;q=0.5 , BR ; Q=0.000", &[Gzip]);
+        check("*", &[Brotli, Zstd, Gzip]);
+        check("*;q=0", &[]);
+        check("br;q=0, *", &[Zstd, Gzip]);
+        check("identity", &[]);
+        check("gzip;q=0.001", &[Gzip]);
+        check("gzip;q=", &[Gzip]);
+        check(",,;,", &[]);
+        check("gzipped, brx", &[]);
+    }
+
+    #[test]
+    fn a_coding_that_saves_less_than_a_fifth_is_not_made() {
+        let mut state = 1_u32;
+        let noise: Vec<u8> = std::iter::repeat_with(|| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            state.to_be_bytes()[0]
+        })
+        .take(4096)
+        .collect();
+        let prose = "Use the SDK to create a charge. ".repeat(100);
+        for encoding in Encoding::CODED {
+            assert_eq!(encoding.encode(&noise, Effort::Load), None);
+            assert!(encoding.encode(prose.as_bytes(), Effort::Load).is_some());
+            assert_eq!(
+                encoding.encode(&prose.as_bytes()[..PAYS_ABOVE_BYTES], Effort::Load),
+                None
+            );
+        }
+    }
+
+    #[test]
+    fn encoding_the_same_bytes_twice_gives_the_same_bytes() {
+        let prose = "Read the guide, then call the endpoint. ".repeat(100);
+        for encoding in Encoding::CODED {
+            for effort in [Effort::Release, Effort::Load] {
+                assert_eq!(
+                    encoding.encode(prose.as_bytes(), effort),
+                    encoding.encode(prose.as_bytes(), effort)
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! Answers: finished HTTP responses that are not yet on a wire.
+//!
+//! Discovery, the admin API, the embedded origin and every refusal end in an
+//! [`Answer`]. It is written by one of three writers: as HTTP/1.1 text by the express
+//! lane ([`Answer::write_head`]), as HTTP/2 header fields by the same lane, or as a
+//! [`ResponseHeader`] by pingora ([`Answer::response_header`]). All three walk the one
+//! list of [`Answer::fields`], so that a response cannot depend on the lane it took.
+//!
+//! Making an answer copies nothing and allocates nothing when its parts are prepared:
+//! bodies are shared [`Bytes`], header values are constants or formatted straight into
+//! the writer's buffer.
+//!
+//! Sources: RFC 9110 (semantics), RFC 9111 (caching), Fetch §3.2 (CORS).
+
+pub mod caching;
+mod conditional;
+pub mod encoding;
+mod problem;
+
+pub use conditional::{Conditions, ETag, Outcome};
+pub use encoding::Encoding;
+pub use problem::Problem;
+
+use std::io::Write as _;
+
+use bytes::Bytes;
+use http::header::{self, HeaderName, HeaderValue};
+use pingora::http::ResponseHeader;
+
+/// What a browser script may do with discovery documents: read them all, and see the
+/// entity tag. A2A clients in browsers send `A2A-Version`, which makes a preflight.
+pub const CORS_METHODS: &str = "GET, HEAD, OPTIONS";
+const CORS_HEADERS: &str = "Accept, A2A-Version, Content-Type, If-None-Match, MCP-Protocol-Version";
+const CORS_MAX_AGE: &str = "86400";
+/// Methods every static document has.
+pub const ALLOW_STATIC: &str = "GET, HEAD, OPTIONS";
+
+/// The header fields of one answer never take more than this in HTTP/1.1 text, the
+/// location, links and authentication challenges aside.
+pub const HEAD_BYTES_TYPICAL: usize = 640;
+
+/// A finished HTTP response.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The status code.
+    pub status: u16,
+    /// `Content-Type`, when there is a body to describe.
+    pub media_type: Option<&'static str>,
+    /// `Content-Encoding` of the body.
+    pub encoding: Encoding,
+    /// The strong validator of the body, encoding included.
+    pub etag: Option<ETag>,
+    /// `Last-Modified`, in seconds after the Unix epoch.
+    pub last_modified: Option<u64>,
+    /// `Cache-Control`.
+    pub caching: caching::Policy,
+    /// Which request fields the choice of this answer depended on.
+    pub vary: Option<&'static str>,
+    /// Whether scripts of other origins may read it.
+    pub cors: Cors,
+    /// `Allow`, on 405 and on answers to `OPTIONS`.
+    pub allow: Option<&'static str>,
+    /// `Location`, on redirects.
+    pub location: Option<Bytes>,
+    /// Fields that only few answers carry: challenges, links, rate limits.
+    pub more: Vec<(HeaderName, HeaderValue)>,
+    /// The content; for `HEAD` and 304 the one that is not sent.
+    pub body: Bytes,
+}
+
+/// Which CORS fields an answer carries (Fetch §3.2.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cors {
+    /// None: scripts of other origins cannot read the answer.
+    Closed,
+    /// Everybody may read it.
+    Open,
+    /// The answer to a preflight: what may be asked.
+    Preflight,
+}
+
+/// What the writers need to know of the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Header and body.
+    Whole,
+    /// The header alone, as an answer to `HEAD`.
+    HeadOnly,
+}
+
+// === impl Answer ===
+
+impl Answer {
+    /// Makes an answer with a status, a media type and a body, cached by nobody and
+    /// readable by scripts of the same origin only.
+    #[must_use]
+    pub fn new(status: u16, media_type: &'static str, body: Bytes) -> Self {
+        Self {
+            media_type: Some(media_type),
+            body,
+            ..Self::empty(status)
+        }
+    }
+
+    /// Makes an answer without content.
+    #[must_use]
+    pub fn empty(status: u16) -> Self {
+        Self {
+            status,
+            media_type: None,
+            encoding: Encoding::Identity,
+            etag: None,
+            last_modified: None,
+            caching: caching::NEVER,
+            vary: None,
+            cors: Cors::Closed,
+            allow: None,
+            location: None,
+            more: Vec::new(),
+            body: Bytes::new(),
+        }
+    }
+
+    /// Makes the answer to `OPTIONS` on a static document: 204 with what CORS allows.
+    #[must_use]
+    pub fn preflight() -> Self {
+        Self {
+            cors: Cors::Preflight,
+            allow: Some(ALLOW_STATIC),
+            caching: caching::DISCOVERY,
+            ..Self::empty(204)
+        }
+    }
+
+    /// Adds a header field.
+    #[must_use]
+    pub fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.more.push((name, value));
+        self
+    }
+
+    /// Turns a 200 into the 304 that says the client's copy is still good: the same
+    /// validators and policies, no content (RFC 9110 §15.4.5).
+    #[must_use]
+    pub fn not_modified(self) -> Self {
+        Self {
+            status: 304,
+            media_type: None,
+            encoding: Encoding::Identity,
+            body: Bytes::new(),
+            ..self
+        }
+    }
+
+    /// Returns whether a message with this status carries `Content-Length` (RFC 9110 §8.6:
+    /// never with 1xx and 204; with 304 only the length a 200 had had, which we leave out).
+    fn has_length(&self) -> bool {
+        !matches!(self.status, 100..=199 | 204 | 304)
+    }
+
+    /// Returns how many body bytes follow the header.
+    #[must_use]
+    pub fn body_bytes(&self, content: Content) -> usize {
+        if content == Content::HeadOnly || !self.has_length() {
+            0
+        } else {
+            self.body.len()
+        }
+    }
+
+    /// Calls `field` with every header field but `Date` and `Connection`, in the order in
+    /// which the express lane writes them. `scratch` is where numbers are formatted; it is
+    /// cleared for each.
+    fn fields(&self, scratch: &mut Vec<u8>, mut field: impl FnMut(&HeaderName, &[u8])) {
+        let mut number = |name: &HeaderName,
+                          format: &mut dyn FnMut(&mut Vec<u8>),
+                          field: &mut dyn FnMut(&HeaderName, &[u8])| {
+            scratch.clear();
+            format(scratch);
+            field(name, scratch);
+        };
+        if let Some(media_type) = self.media_type {
+            field(&header::CONTENT_TYPE, media_type.as_bytes());
+        }
+        if self.has_length() {
+            number(
+                &header::CONTENT_LENGTH,
+                &mut |out| push_decimal(out, self.body.len()),
+                &mut field,
+            );
+        }
+        if let Some(coding) = self.encoding.coding() {
+            field(&header::CONTENT_ENCODING, coding.as_bytes());
+        }
+        if let Some(etag) = &self.etag {
+            number(&header::ETAG, &mut |out| etag.write(out), &mut field);
+        }
+        if let Some(seconds) = self.last_modified {
+            number(
+                &header::LAST_MODIFIED,
+                &mut |out| push_date(out, seconds),
+                &mut field,
+            );
+        }
+        field(&header::CACHE_CONTROL, self.caching.as_bytes());
+        if let Some(vary) = self.vary {
+            field(&header::VARY, vary.as_bytes());
+        }
+        match self.cors {
+            Cors::Closed => {}
+            Cors::Open => {
+                field(&header::ACCESS_CONTROL_ALLOW_ORIGIN, b"*");
+                field(&header::ACCESS_CONTROL_EXPOSE_HEADERS, b"ETag");
+            }
+            Cors::Preflight => {
+                field(&header::ACCESS_CONTROL_ALLOW_ORIGIN, b"*");
+                field(
+                    &header::ACCESS_CONTROL_ALLOW_METHODS,
+                    CORS_METHODS.as_bytes(),
+                );
+                field(
+                    &header::ACCESS_CONTROL_ALLOW_HEADERS,
+                    CORS_HEADERS.as_bytes(),
+                );
+                field(&header::ACCESS_CONTROL_MAX_AGE, CORS_MAX_AGE.as_bytes());
+            }
+        }
+        if self.media_type.is_some() {
+            field(&header::X_CONTENT_TYPE_OPTIONS, b"nosniff");
+        }
+        if let Some(allow) = self.allow {
+            field(&header::ALLOW, allow.as_bytes());
+        }
+        if let Some(location) = &self.location {
+            field(&header::LOCATION, location);
+        }
+        for (name, value) in &self.more {
+            field(name, value.as_bytes());
+        }
+    }
+
+    /// Appends the HTTP/1.1 status line and header section, the empty line included.
+    ///
+    /// `date` is a formatted `Date`; `scratch` is a buffer that the caller keeps, so that
+    /// nothing is allocated.
+    pub fn write_head(
+        &self,
+        out: &mut Vec<u8>,
+        scratch: &mut Vec<u8>,
+        date: &[u8],
+        connection: Connection,
+    ) {
+        out.extend_from_slice(b"HTTP/1.1 ");
+        out.extend_from_slice(status_line(self.status).as_bytes());
+        out.extend_from_slice(b"\r\nDate: ");
+        out.extend_from_slice(date);
+        out.extend_from_slice(b"\r\n");
+        self.fields(scratch, |name, value| {
+            out.extend_from_slice(title_case(name).as_bytes());
+            out.extend_from_slice(b": ");
+            out.extend_from_slice(value);
+            out.extend_from_slice(b"\r\n");
+        });
+        out.extend_from_slice(match connection {
+            Connection::Keep => b"\r\n".as_slice(),
+            Connection::Close => b"Connection: close\r\n\r\n",
+        });
+    }
+
+    /// Returns the header as pingora's own type, `Date` excepted (pingora adds it over
+    /// HTTP/1.1; over HTTP/2 the caller does).
+    #[must_use]
+    pub fn response_header(&self) -> ResponseHeader {
+        let mut response =
+            ResponseHeader::build(self.status, Some(16)).expect("our status codes are valid");
+        let mut scratch = Vec::with_capacity(80);
+        self.fields(&mut scratch, |name, value| {
+            let value =
+                HeaderValue::from_bytes(value).expect("our header values are visible ASCII");
+            response
+                .append_header(name, value)
+                .expect("a header name and value we made");
+        });
+        response
+    }
+}
+
+/// Whether an HTTP/1.1 connection goes on after an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Connection {
+    /// The next request may follow.
+    Keep,
+    /// This answer is the last.
+    Close,
+}
+
+/// Returns the spelling of a header name that HTTP/1.1 clients are used to. Names compare
+/// without case (RFC 9110 §5.1); this is for people who read with `curl -i`.
+fn title_case(name: &HeaderName) -> &str {
+    match name.as_str() {
+        "content-type" => "Content-Type",
+        "content-length" => "Content-Length",
+        "content-encoding" => "Content-Encoding",
+        "etag" => "ETag",
+        "last-modified" => "Last-Modified",
+        "cache-control" => "Cache-Control",
+        "vary" => "Vary",
+        "access-control-allow-origin" => "Access-Control-Allow-Origin",
+        "access-control-expose-headers" => "Access-Control-Expose-Headers",
+        "x-content-type-options" => "X-Content-Type-Options",
+        "allow" => "Allow",
+        "location" => "Location",
+        other => other,
+    }
+}
+
+/// Returns status code and reason phrase (RFC 9110 §15).
+fn status_line(status: u16) -> &'static str {
+    match status {
+        200 => "200 OK",
+        202 => "202 Accepted",
+        204 => "204 No Content",
+        304 => "304 Not Modified",
+        307 => "307 Temporary Redirect",
+        308 => "308 Permanent Redirect",
+        400 => "400 Bad Request",
+        401 => "401 Unauthorized",
+        403 => "403 Forbidden",
+        404 => "404 Not Found",
+        405 => "405 Method Not Allowed",
+        406 => "406 Not Acceptable",
+        408 => "408 Request Timeout",
+        412 => "412 Precondition Failed",
+        413 => "413 Content Too Large",
+        414 => "414 URI Too Long",
+        421 => "421 Misdirected Request",
+        422 => "422 Unprocessable Content",
+        429 => "429 Too Many Requests",
+        431 => "431 Request Header Fields Too Large",
+        500 => "500 Internal Server Error",
+        501 => "501 Not Implemented",
+        502 => "502 Bad Gateway",
+        503 => "503 Service Unavailable",
+        504 => "504 Gateway Timeout",
+        505 => "505 HTTP Version Not Supported",
+        508 => "508 Loop Detected",
+        other => unreachable!("no answer has status {other}"),
+    }
+}
+
+/// Returns the reason phrase of a status that answers have.
+#[must_use]
+pub fn reason(status: u16) -> &'static str {
+    &status_line(status)[4..]
+}
+
+/// Appends a number in decimal digits.
+fn push_decimal(out: &mut Vec<u8>, number: usize) {
+    write!(out, "{number}").expect("a Vec takes every byte");
+}
+
+/// Appends a date as RFC 9110 §5.6.7 wants it.
+pub fn push_date(out: &mut Vec<u8>, unix_seconds: u64) {
+    let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(unix_seconds);
+    write!(out, "{}", httpdate::HttpDate::from(time)).expect("a Vec takes every byte");
+}

@@ -1,0 +1,88 @@
+//! Problems: what a client is told when its request is not answered as it hoped.
+//!
+//! The body is `application/problem+json` with one member more, `error`, the same text as
+//! `detail`, for clients that read only that. The problem `type` stays `about:blank`: no
+//! client branches on more than the status. What the log should know beyond the client
+//! travels beside the answer, never in it.
+//!
+//! Source: RFC 9457 §3 and §4.2.1.
+
+use bytes::Bytes;
+use serde::Serialize;
+
+use super::{Answer, caching, reason};
+
+/// The media type of problem bodies.
+const MEDIA_TYPE: &str = "application/problem+json";
+
+/// A refusal or failure, on its way to becoming an [`Answer`].
+#[derive(Clone, Debug)]
+pub struct Problem {
+    status: u16,
+    detail: String,
+    policy: caching::Policy,
+}
+
+#[derive(Serialize)]
+struct Body<'p> {
+    r#type: &'static str,
+    title: &'static str,
+    status: u16,
+    detail: &'p str,
+    error: &'p str,
+}
+
+// === impl Problem ===
+
+impl Problem {
+    /// Makes a problem; `detail` is a sentence for the client, without internals.
+    #[must_use]
+    pub fn new(status: u16, detail: impl Into<String>) -> Self {
+        Self {
+            status,
+            detail: detail.into(),
+            policy: caching::NEVER,
+        }
+    }
+
+    /// Lets caches keep it.
+    #[must_use]
+    pub fn cached(mut self, policy: caching::Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Returns the answer.
+    #[must_use]
+    pub fn answer(&self) -> Answer {
+        let body = Body {
+            r#type: "about:blank",
+            title: reason(self.status),
+            status: self.status,
+            detail: &self.detail,
+            error: &self.detail,
+        };
+        let mut bytes = serde_json::to_vec(&body).expect("strings and a number are JSON");
+        bytes.push(b'\n');
+        // An owner other than `Vec` is shared from the start: clones allocate nothing.
+        let bytes = Bytes::from_owner(bytes.into_boxed_slice());
+        Answer {
+            caching: self.policy,
+            ..Answer::new(self.status, MEDIA_TYPE, bytes)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_says_its_detail_twice_for_clients_that_read_only_error() {
+        let answer = Problem::new(404, "no site at \"x\"").answer();
+        let body: serde_json::Value = serde_json::from_slice(&answer.body).unwrap();
+        assert_eq!(body["detail"], body["error"]);
+        assert_eq!(body["title"], "Not Found");
+        assert_eq!(body["status"], 404);
+    }
+}
