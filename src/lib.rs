@@ -3,4 +3,7 @@
 pub mod clock;
 pub mod digest;
 pub mod diagnostic;
+pub mod answer;
 pub mod site;
+
+pub mod discovery;

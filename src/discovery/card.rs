@@ -1,0 +1,112 @@
+//! The agent card at `/.well-known/agent-card.json`.
+//!
+//! A card of schema 0.3 that carries 1.0's list of interfaces besides: the mix that the
+//! A2A Python SDK itself writes, and that every released SDK reads. There is no agent
+//! behind it that talks; the skills lead to files.
+//!
+//! Source: A2A 0.3.0 `AgentCard` and `AgentSkill`, A2A 1.0.0 §8; specification 2.5.
+
+use serde::Serialize;
+
+use super::{Listed, Summary, paths};
+use crate::site::BasePath;
+
+/// Specification 2.5.
+const PROTOCOL_VERSION: &str = "0.3";
+const TRANSPORT: &str = "HTTP+JSON";
+const MODES: [&str; 1] = ["text/plain"];
+/// What a reader who filters by tag would look for.
+const TAGS: [&str; 1] = ["documentation"];
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Card<'c> {
+    protocol_version: &'static str,
+    name: &'c str,
+    description: &'c str,
+    version: &'c str,
+    url: &'c str,
+    preferred_transport: &'static str,
+    supported_interfaces: [Interface<'c>; 1],
+    provider: Provider<'c>,
+    documentation_url: &'c str,
+    default_input_modes: [&'static str; 1],
+    default_output_modes: [&'static str; 1],
+    capabilities: Capabilities,
+    skills: Vec<Skill<'c>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Interface<'c> {
+    url: &'c str,
+    protocol_binding: &'static str,
+    protocol_version: &'static str,
+}
+
+#[derive(Serialize)]
+struct Provider<'c> {
+    url: &'c str,
+    organization: &'c str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Capabilities {
+    streaming: bool,
+    push_notifications: bool,
+}
+
+#[derive(Serialize)]
+struct Skill<'c> {
+    id: &'c str,
+    name: &'c str,
+    description: &'c str,
+    tags: [&'static str; 1],
+    url: String,
+}
+
+/// Writes the card of a site whose address is `site_url` (with its base path, without a
+/// trailing slash).
+#[must_use]
+pub fn card(summary: &Summary, site_url: &str) -> Vec<u8> {
+    let no_base = BasePath::default();
+    let skill =
+        |listed: &'_ Listed| format!("{site_url}{}", paths::skill_file(&no_base, &listed.slug));
+    let card = Card {
+        protocol_version: PROTOCOL_VERSION,
+        name: &summary.title,
+        description: &summary.description,
+        version: &summary.documentation_version,
+        url: site_url,
+        preferred_transport: TRANSPORT,
+        supported_interfaces: [Interface {
+            url: site_url,
+            protocol_binding: TRANSPORT,
+            protocol_version: PROTOCOL_VERSION,
+        }],
+        provider: Provider {
+            url: site_url,
+            organization: &summary.title,
+        },
+        documentation_url: site_url,
+        default_input_modes: MODES,
+        default_output_modes: MODES,
+        capabilities: Capabilities {
+            streaming: false,
+            push_notifications: false,
+        },
+        skills: summary
+            .skills
+            .iter()
+            .map(|listed| Skill {
+                id: &listed.slug,
+                name: &listed.name,
+                description: &listed.description,
+                tags: TAGS,
+                url: skill(listed),
+            })
+            .collect(),
+    };
+    serde_json::to_vec(&card).expect("strings and booleans are JSON")
+}

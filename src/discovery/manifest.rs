@@ -1,0 +1,55 @@
+//! The 0.2.0 manifest at `/.well-known/agent-skills/index.json`.
+//!
+//! Source: Agent Skills Discovery 0.2.0, "Discovery Index"; specification 2.4 and 4.3.
+
+use serde::Serialize;
+
+use super::{Listed, paths};
+use crate::digest::Digest;
+use crate::site::BasePath;
+
+/// The schema every client of 0.2.0 compares to the letter.
+const SCHEMA: &str = "https://schemas.agentskills.io/discovery/0.2.0/schema.json";
+/// Specification 2.4: always this format.
+const TYPE: &str = "skill-md";
+
+#[derive(Serialize)]
+struct Manifest<'m> {
+    #[serde(rename = "$schema")]
+    schema: &'static str,
+    skills: Vec<Entry<'m>>,
+}
+
+#[derive(Serialize)]
+struct Entry<'m> {
+    #[serde(rename = "$schema")]
+    schema: &'static str,
+    name: &'m str,
+    r#type: &'static str,
+    description: &'m str,
+    url: String,
+    digest: String,
+}
+
+/// Writes the manifest of a site that lives under `base_path`. Each skill comes with the
+/// digest of the bytes that are *served*: those of a generated skill differ from the file
+/// in the release.
+#[must_use]
+pub fn manifest<'s>(
+    skills: impl Iterator<Item = (&'s Listed, Digest)>,
+    base_path: &BasePath,
+) -> Vec<u8> {
+    let entry = |(skill, digest): (&'s Listed, Digest)| Entry {
+        schema: SCHEMA,
+        name: &skill.slug,
+        r#type: TYPE,
+        description: &skill.description,
+        url: paths::skill_file(base_path, &skill.slug),
+        digest: format!("sha256:{digest}"),
+    };
+    let manifest = Manifest {
+        schema: SCHEMA,
+        skills: skills.map(entry).collect(),
+    };
+    serde_json::to_vec(&manifest).expect("strings are JSON")
+}

@@ -1,0 +1,195 @@
+//! The one list of paths that are answered from memory.
+//!
+//! Routing, the README and the tests read it. A path is taken relative to the site's base
+//! path, and once more at the root of the host: customers' reverse proxies forward the
+//! root's well-known paths, and some clients ask nowhere else.
+//!
+//! A path below an intercepted prefix that is not in the list is [`Document::Absent`]: it
+//! is answered 404 here and never reaches an origin, which could answer it with something
+//! that looks like discovery and is not.
+//!
+//! Sources: specification 4.2 to 4.5; RFC 8615 (well-known URIs); RFC 3986 §6.2.2.
+
+use std::borrow::Cow;
+
+use crate::site::BasePath;
+
+/// Specification 4.2.
+const ENTRY: &str = "/skill.md";
+/// Specification 4.5.
+const CARD: &str = "/.well-known/agent-card.json";
+/// Specification 4.3.
+const MANIFESTS: &str = "/.well-known/agent-skills";
+/// Specification 4.4.
+const LEGACY: &str = "/.well-known/skills";
+const INDEX: &str = "index.json";
+/// What clients of 0.1 and 0.2 both ask for.
+const SKILL_FILE: &str = "SKILL.md";
+/// What specification 4.4 says clients of the original discovery ask for.
+const SKILL_FILE_LOWER: &str = "skill.md";
+
+/// The intercepted paths as people write them, for documentation and messages.
+pub const PATTERNS: [&str; 8] = [
+    "/skill.md",
+    "/.well-known/agent-skills/index.json",
+    "/.well-known/agent-skills/{name}/SKILL.md",
+    "/.well-known/skills/index.json",
+    "/.well-known/skills/{name}/skill.md",
+    "/.well-known/skills/{name}/SKILL.md",
+    "/.well-known/agent-card.json",
+    "/.well-known/(agent-skills|skills)/… (anything else: 404)",
+];
+
+/// A document of discovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Document<'p> {
+    /// `/skill.md`: the one skill, or the way to the index of several.
+    Entry,
+    /// The 0.2.0 manifest.
+    Manifest,
+    /// The original index.
+    Legacy,
+    /// The skill file of the skill with this slug, by either discovery.
+    Skill(&'p str),
+    /// The agent card.
+    Card,
+    /// Ours to answer, and nothing is there.
+    Absent,
+}
+
+/// Finds the document at a normalised path; `None` when the path is not ours.
+///
+/// ```
+/// use waypost::discovery::paths::{Document, find};
+/// use waypost::site::BasePath;
+///
+/// let base = BasePath::parse("/docs")?;
+/// assert_eq!(find("/docs/skill.md", &base), Some(Document::Entry));
+/// assert_eq!(find("/skill.md", &base), Some(Document::Entry));
+/// assert_eq!(find("/docs/.well-known/skills/sdk/SKILL.md", &base), Some(Document::Skill("sdk")));
+/// assert_eq!(find("/docs/.well-known/skills/", &base), Some(Document::Absent));
+/// assert_eq!(find("/docs/guide", &base), None);
+/// # Ok::<(), waypost::site::InvalidBasePath>(())
+/// ```
+#[must_use]
+pub fn find<'p>(path: &'p str, base_path: &BasePath) -> Option<Document<'p>> {
+    base_path
+        .strip(path)
+        .and_then(beneath_base)
+        .or_else(|| beneath_base(path))
+}
+
+fn beneath_base(path: &str) -> Option<Document<'_>> {
+    if let Some(rest) = path.strip_prefix(ENTRY) {
+        return match rest {
+            "" => Some(Document::Entry),
+            "/" => Some(Document::Absent),
+            _ => None,
+        };
+    }
+    if let Some(rest) = path.strip_prefix(MANIFESTS) {
+        return beneath_prefix(rest, Document::Manifest, &[SKILL_FILE]);
+    }
+    if let Some(rest) = path.strip_prefix(LEGACY) {
+        return beneath_prefix(rest, Document::Legacy, &[SKILL_FILE, SKILL_FILE_LOWER]);
+    }
+    match path.strip_prefix(CARD)? {
+        "" => Some(Document::Card),
+        "/" => Some(Document::Absent),
+        _ => None,
+    }
+}
+
+/// Finds the document at `rest` below one of the two discovery prefixes.
+fn beneath_prefix<'p>(rest: &'p str, index: Document<'p>, files: &[&str]) -> Option<Document<'p>> {
+    if rest.is_empty() {
+        return Some(Document::Absent);
+    }
+    let rest = rest.strip_prefix('/')?;
+    if rest == INDEX {
+        return Some(index);
+    }
+    Some(match rest.split_once('/') {
+        Some((slug, file)) if files.contains(&file) => Document::Skill(slug),
+        _ => Document::Absent,
+    })
+}
+
+/// Returns the path of a skill file, as the manifest and the card print it.
+#[must_use]
+pub fn skill_file(base_path: &BasePath, slug: &str) -> String {
+    format!("{base_path}{MANIFESTS}/{slug}/{SKILL_FILE}")
+}
+
+/// Returns where the entry point leads when a site has several skills.
+#[must_use]
+pub fn legacy_index(base_path: &BasePath) -> String {
+    format!("{base_path}{LEGACY}/{INDEX}")
+}
+
+/// Normalises the path of a request target (its query already cut off), borrowing when
+/// there is nothing to do.
+///
+/// Exactly two things are done, in this order, so that a path cannot mean one thing to us
+/// and another to an origin: percent-encoded *unreserved* characters are decoded (RFC 3986
+/// §6.2.2.2), and dot segments are removed (§5.2.4). `//` is not merged; `%2F`, `%5C` and
+/// everything else reserved stays encoded.
+#[must_use]
+pub fn normalise(path: &str) -> Cow<'_, str> {
+    let decoded = decode_unreserved(path);
+    if decoded
+        .split('/')
+        .any(|segment| matches!(segment, "." | ".."))
+    {
+        return Cow::Owned(remove_dot_segments(&decoded));
+    }
+    decoded
+}
+
+fn decode_unreserved(path: &str) -> Cow<'_, str> {
+    if !path.contains('%') {
+        return Cow::Borrowed(path);
+    }
+    let mut out = String::with_capacity(path.len());
+    let mut rest = path;
+    while let Some(at) = rest.find('%') {
+        out.push_str(&rest[..at]);
+        let decoded = rest
+            .get(at + 1..at + 3)
+            .filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok())
+            .filter(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~'));
+        let length = match decoded {
+            Some(byte) => {
+                out.push(char::from(byte));
+                3
+            }
+            None => {
+                out.push('%');
+                1
+            }
+        };
+        rest = &rest[at + length..];
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+fn remove_dot_segments(path: &str) -> String {
+    let mut out: Vec<&str> = Vec::new();
+    let mut ends_in_directory = false;
+    for segment in path.split('/').skip(1) {
+        ends_in_directory = matches!(segment, "." | "..");
+        match segment {
+            "." => {}
+            ".." => {
+                out.pop();
+            }
+            _ => out.push(segment),
+        }
+    }
+    if ends_in_directory {
+        out.push("");
+    }
+    format!("/{}", out.join("/"))
+}
