@@ -7,3 +7,5 @@ pub mod answer;
 pub mod site;
 
 pub mod discovery;
+
+pub mod index;

@@ -1,0 +1,330 @@
+//! From a release and a site record to the bytes that are sent.
+//!
+//! A site's documents lie in one allocation, one after the other, each in every coding it
+//! has; a [`Document`](Packed) is where they begin and how long they are. A million sites
+//! are a million such blocks and not ten million small ones, and a body on its way to a
+//! socket is a shared slice of its block.
+
+use bytes::Bytes;
+
+use super::VARY;
+use crate::answer::encoding::{Accepted, Effort};
+use crate::answer::{Answer, Cors, ETag, Encoding, caching};
+use crate::digest::Digest;
+use crate::discovery::paths::{self, Document};
+use crate::discovery::{self, BASE_URL_PLACEHOLDER, Summary};
+use crate::site::{Host, Service, Site};
+
+/// What of a release discovery is made from.
+#[derive(Clone, Debug)]
+pub struct Material {
+    /// The release's own summary.
+    pub summary: Summary,
+    /// The skill files, in the order of the summary's list.
+    pub skills: Vec<SkillFile>,
+    /// When the release was promoted, in seconds after the Unix epoch.
+    pub promoted_at: u64,
+}
+
+/// A skill file in the codings that the release has.
+#[derive(Clone, Debug, Default)]
+pub struct SkillFile {
+    /// The author's bytes.
+    pub identity: Bytes,
+    /// Encoded, in the order of [`Encoding::CODED`].
+    pub coded: [Option<Bytes>; 3],
+}
+
+/// The discovery documents of one release of one site, on all of its hosts.
+#[derive(Debug)]
+pub struct Documents {
+    /// All bytes, one document after the other.
+    bytes: Bytes,
+    manifest: Packed,
+    legacy: Packed,
+    /// One card for each domain, in the order of the site record; a single one on the
+    /// default subdomain when there is no domain.
+    cards: Box<[Packed]>,
+    /// Skills, sorted by slug.
+    skills: Box<[Skill]>,
+    /// Where `/skill.md` leads when there are several skills.
+    redirect: Span,
+    last_modified: u64,
+}
+
+/// One document: its codings lie one after the other, the identity first.
+#[derive(Clone, Copy, Debug)]
+struct Packed {
+    start: u32,
+    identity: u32,
+    /// In the order of [`Encoding::CODED`]; 0 for a coding that does not pay.
+    coded: [u32; 3],
+    etag: [u8; 16],
+}
+
+#[derive(Debug)]
+struct Skill {
+    slug: Span,
+    file: Packed,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    start: u32,
+    length: u32,
+}
+
+/// Why a release cannot be served.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CompileError {
+    /// The summary lists a skill whose file has other bytes.
+    #[error("the file of skill {slug} is not the one that discovery.json lists")]
+    Digest {
+        /// Which skill.
+        slug: Box<str>,
+    },
+    /// More than a document's positions can count.
+    #[error("the discovery documents of one site take more than 4 GiB")]
+    TooLarge,
+}
+
+/// Where documents are packed.
+struct Packer(Vec<u8>);
+
+// === impl Documents ===
+
+impl Documents {
+    /// Makes the documents of a public site.
+    ///
+    /// # Errors
+    ///
+    /// [`CompileError`] when the release is not whole.
+    pub fn compile(
+        site: &Site,
+        service: &Service,
+        material: &Material,
+    ) -> Result<Self, CompileError> {
+        let default_host = site
+            .default_host(service)
+            .expect("the reader of site records checked the subdomain");
+        let canonical = site.advertised_host(&default_host);
+        let address = |host: &Host| service.site_url(host, &site.base_path);
+
+        let mut packer = Packer(Vec::new());
+        let mut skills = Vec::with_capacity(material.skills.len());
+        let mut digests = Vec::with_capacity(material.skills.len());
+        for (listed, file) in material.summary.skills.iter().zip(&material.skills) {
+            let file = if listed.generated {
+                file.addressed_to(&address(canonical))
+            } else {
+                file.clone()
+            };
+            let digest = Digest::of(&file.identity);
+            if !listed.generated && digest != listed.digest {
+                return Err(CompileError::Digest {
+                    slug: listed.slug.clone(),
+                });
+            }
+            let slug = packer.text(&listed.slug)?;
+            skills.push(Skill {
+                slug,
+                file: packer.file(&file, &digest)?,
+            });
+            digests.push(digest);
+        }
+        let listed = material.summary.skills.iter().zip(digests);
+        let manifest = packer.document(&discovery::manifest(listed, &site.base_path))?;
+        let legacy = packer.document(&discovery::legacy(&material.summary.skills))?;
+        let redirect = packer.text(&paths::legacy_index(&site.base_path))?;
+        let advertised = if site.domains.is_empty() {
+            std::slice::from_ref(&default_host)
+        } else {
+            &site.domains
+        };
+        let card = |host| packer.document(&discovery::card(&material.summary, &address(host)));
+        let cards = advertised.iter().map(card).collect::<Result<_, _>>()?;
+        Ok(Self {
+            bytes: Bytes::from_owner(packer.0.into_boxed_slice()),
+            manifest,
+            legacy,
+            cards,
+            skills: skills.into(),
+            redirect,
+            last_modified: material.promoted_at,
+        })
+    }
+
+    /// Counts the bytes of all bodies, codings included.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Returns the answer to a `GET` of a document; `None` when there is no such document.
+    pub(super) fn answer(
+        &self,
+        site: &Site,
+        host: &str,
+        document: Document<'_>,
+        accepted: Accepted,
+    ) -> Option<Answer> {
+        let (packed, media_type, caching) = match document {
+            Document::Manifest => (&self.manifest, discovery::JSON, caching::DISCOVERY),
+            Document::Legacy => (&self.legacy, discovery::JSON, caching::DISCOVERY),
+            Document::Card => (self.card(site, host), discovery::JSON, caching::DISCOVERY),
+            Document::Skill(slug) => (self.skill(slug)?, discovery::MARKDOWN, caching::SKILL),
+            Document::Entry => match &*self.skills {
+                [] => return None,
+                [only] => (&only.file, discovery::MARKDOWN, caching::SKILL),
+                _ => return Some(self.to_index()),
+            },
+            Document::Absent => return None,
+        };
+        let (encoding, span) = packed.pick(accepted);
+        // What a card says changes with site records too, which have no date.
+        let last_modified = (document != Document::Card).then_some(self.last_modified);
+        Some(Answer {
+            encoding,
+            etag: Some(ETag::from_identity(packed.etag, encoding)),
+            last_modified,
+            caching,
+            vary: Some(VARY),
+            cors: Cors::Open,
+            ..Answer::new(200, media_type, self.slice(span))
+        })
+    }
+
+    /// Specification 4.2. 307, because the skills of a site come and go.
+    fn to_index(&self) -> Answer {
+        Answer {
+            location: Some(self.slice(self.redirect)),
+            caching: caching::DISCOVERY,
+            cors: Cors::Open,
+            ..Answer::empty(307)
+        }
+    }
+
+    /// D5: the default subdomain, which is in no site's list of domains, shows the canonical card.
+    fn card(&self, site: &Site, host: &str) -> &Packed {
+        let at = site
+            .domains
+            .iter()
+            .position(|domain| domain.as_str() == host);
+        at.and_then(|at| self.cards.get(at))
+            .unwrap_or(&self.cards[0])
+    }
+
+    fn skill(&self, slug: &str) -> Option<&Packed> {
+        let at = self
+            .skills
+            .binary_search_by(|skill| self.bytes[skill.slug.range()].cmp(slug.as_bytes()));
+        at.ok().map(|at| &self.skills[at].file)
+    }
+
+    fn slice(&self, span: Span) -> Bytes {
+        self.bytes.slice(span.range())
+    }
+}
+
+// === impl SkillFile ===
+
+impl SkillFile {
+    /// Puts a site's address in the place of the placeholder and encodes anew.
+    fn addressed_to(&self, url: &str) -> Self {
+        let placeholder = memchr::memmem::Finder::new(BASE_URL_PLACEHOLDER);
+        let mut identity = Vec::with_capacity(self.identity.len());
+        let mut rest: &[u8] = &self.identity;
+        while let Some(at) = placeholder.find(rest) {
+            identity.extend_from_slice(&rest[..at]);
+            identity.extend_from_slice(url.as_bytes());
+            rest = &rest[at + BASE_URL_PLACEHOLDER.len()..];
+        }
+        identity.extend_from_slice(rest);
+        Self::encoded(identity.into(), Effort::Load)
+    }
+
+    /// Encodes a file in every coding that pays.
+    #[must_use]
+    pub fn encoded(identity: Bytes, effort: Effort) -> Self {
+        let coded =
+            Encoding::CODED.map(|encoding| encoding.encode(&identity, effort).map(Bytes::from));
+        Self { identity, coded }
+    }
+}
+
+// === impl Packed ===
+
+impl Packed {
+    /// Picks the first coding, in our order of preference, that the client takes and that exists.
+    fn pick(&self, accepted: Accepted) -> (Encoding, Span) {
+        let mut start = self.start + self.identity;
+        for (encoding, length) in Encoding::CODED.into_iter().zip(self.coded) {
+            if length > 0 && accepted.takes(encoding) {
+                return (encoding, Span { start, length });
+            }
+            start += length;
+        }
+        (
+            Encoding::Identity,
+            Span {
+                start: self.start,
+                length: self.identity,
+            },
+        )
+    }
+}
+
+// === impl Span ===
+
+impl Span {
+    fn range(self) -> std::ops::Range<usize> {
+        let start = self.start as usize;
+        start..start + self.length as usize
+    }
+}
+
+// === impl Packer ===
+
+impl Packer {
+    fn text(&mut self, text: &str) -> Result<Span, CompileError> {
+        let start = self.position()?;
+        self.0.extend_from_slice(text.as_bytes());
+        Ok(Span {
+            start,
+            length: self.position()? - start,
+        })
+    }
+
+    /// Packs a document that depends on the site record, compressing it here and now.
+    fn document(&mut self, body: &[u8]) -> Result<Packed, CompileError> {
+        let digest = Digest::of(body);
+        self.file(
+            &SkillFile::encoded(Bytes::copy_from_slice(body), Effort::Load),
+            &digest,
+        )
+    }
+
+    fn file(&mut self, file: &SkillFile, digest: &Digest) -> Result<Packed, CompileError> {
+        let start = self.position()?;
+        self.0.extend_from_slice(&file.identity);
+        let identity = self.position()? - start;
+        let mut coded = [0; 3];
+        for (length, bytes) in coded.iter_mut().zip(&file.coded) {
+            let before = self.position()?;
+            self.0
+                .extend_from_slice(bytes.as_deref().unwrap_or_default());
+            *length = self.position()? - before;
+        }
+        Ok(Packed {
+            start,
+            identity,
+            coded,
+            etag: ETag::new(digest, Encoding::Identity).identity(),
+        })
+    }
+
+    fn position(&self) -> Result<u32, CompileError> {
+        u32::try_from(self.0.len()).map_err(|_too_long| CompileError::TooLarge)
+    }
+}

@@ -1,0 +1,328 @@
+//! The index: from a host and a path to an answer, in memory.
+//!
+//! Everything that can be decided before a request comes has been decided: which release
+//! a site serves, what its documents say on each host, how they are compressed. What is
+//! left is to look up, to pick and to write.
+//!
+//! ```text
+//!  host ─▶ shard ─▶ Slot ──(one pointer)──▶ Served ─▶ documents, packed
+//!          changes   shared by all            one release of one site,
+//!          with site  hosts of a site         replaced as a whole
+//!          records
+//! ```
+//!
+//! **Invariant:** a reader takes no lock and never waits. **Invariant:** one response
+//! comes from one [`Served`]. **Invariant:** a promotion is one pointer store, whatever the
+//! number of hosts and sites.
+//!
+//! Writers ([`reload`]) take a mutex among themselves. When a site gains a host, its slot
+//! is ready before the host appears; when it loses one, the host goes first.
+
+mod compile;
+mod shard;
+
+pub use compile::{CompileError, Documents, Material, SkillFile};
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use arc_swap::ArcSwap;
+
+use crate::answer::encoding::Accepted;
+use crate::answer::{Answer, Conditions, Cors, Outcome, Problem, caching};
+use crate::discovery::paths::Document;
+use crate::site::{Host, ProjectId, Service, Site};
+
+use shard::{Change, Hosts};
+
+/// What depends on `Accept-Encoding` says so, found or not.
+const VARY: &str = "Accept-Encoding";
+
+/// All sites of a node, by host.
+#[derive(Debug)]
+pub struct Index {
+    service: Service,
+    hosts: Hosts,
+    sites: Mutex<HashMap<ProjectId, Arc<Slot>>>,
+    refusals: Refusals,
+}
+
+/// The place of a site in the index; what is in it changes with each promotion.
+#[derive(Debug)]
+struct Slot {
+    served: ArcSwap<Served>,
+}
+
+/// A site and what it serves at this moment.
+#[derive(Debug)]
+pub struct Served {
+    /// The site record.
+    pub site: Arc<Site>,
+    /// Its discovery documents.
+    pub state: State,
+}
+
+/// What discovery answers for a site.
+#[derive(Clone, Debug)]
+pub enum State {
+    /// Nothing has been promoted yet.
+    Unreleased,
+    /// Something has, and only its owner may see it.
+    Private,
+    /// These documents.
+    Public(Arc<Documents>),
+}
+
+/// What of a request matters to the choice of an answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask<'r> {
+    /// The method.
+    pub method: Method,
+    /// The content codings the client takes.
+    pub accepted: Accepted,
+    /// Its conditions.
+    pub conditions: Conditions<'r>,
+}
+
+/// The methods a static document tells apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// `GET`; `HEAD` chooses the same answer and the writer leaves out the body.
+    GetOrHead,
+    /// `OPTIONS`.
+    Options,
+    /// Any other.
+    Other,
+}
+
+/// Answers that are the same for all sites, made once.
+#[derive(Debug)]
+struct Refusals {
+    absent: Answer,
+    unreleased: Answer,
+    method: Answer,
+    precondition: Answer,
+    unknown_host: Answer,
+    misdirected: Answer,
+}
+
+// === impl Index ===
+
+impl Index {
+    /// Makes an index without sites.
+    #[must_use]
+    pub fn new(service: Service) -> Self {
+        Self {
+            service,
+            hosts: Hosts::new(),
+            sites: Mutex::default(),
+            refusals: Refusals::new(),
+        }
+    }
+
+    /// Returns what all sites share.
+    #[must_use]
+    pub fn service(&self) -> &Service {
+        &self.service
+    }
+
+    /// Calls `found` with what is served at `host` (in normal form) at this moment; `None`
+    /// when no site is.
+    pub fn with<T>(&self, host: &str, found: impl FnOnce(&Arc<Served>) -> T) -> Option<T> {
+        self.hosts.with(host, |slot| found(&slot.served.load()))
+    }
+
+    /// Returns what is served at `host`, to be kept for as long as a request takes.
+    #[must_use]
+    pub fn served(&self, host: &str) -> Option<Arc<Served>> {
+        self.with(host, Arc::clone)
+    }
+
+    /// Answers a request for a discovery document of a site.
+    #[must_use]
+    pub fn answer(
+        &self,
+        served: &Served,
+        host: &str,
+        document: Document<'_>,
+        ask: &Ask<'_>,
+    ) -> Answer {
+        let documents = match &served.state {
+            State::Public(documents) => documents,
+            State::Unreleased => return self.refusals.unreleased.clone(),
+            State::Private => return self.refusals.absent.clone(),
+        };
+        let Some(answer) = documents.answer(&served.site, host, document, ask.accepted) else {
+            return self.refusals.absent.clone();
+        };
+        match ask.method {
+            Method::GetOrHead => {}
+            Method::Options => return Answer::preflight(),
+            Method::Other => return self.refusals.method.clone(),
+        }
+        let Some(etag) = &answer.etag else {
+            return answer;
+        };
+        match ask.conditions.evaluate(etag, answer.last_modified) {
+            Outcome::Send => answer,
+            Outcome::NotModified => answer.not_modified(),
+            Outcome::Failed => self.refusals.precondition.clone(),
+        }
+    }
+
+    /// Returns the answer for a host that no site has: 404 over HTTP/1.1; over HTTP/2, where
+    /// a client may have reused a connection meant for another host, 421 (RFC 9110 §15.5.20).
+    #[must_use]
+    pub fn unknown_host(&self, is_http2: bool) -> Answer {
+        if is_http2 {
+            self.refusals.misdirected.clone()
+        } else {
+            self.refusals.unknown_host.clone()
+        }
+    }
+
+    /// Adds sites, or replaces them with all their hosts. Hosts that a site has no longer
+    /// are not served any more.
+    pub fn put_sites(&self, sites: impl IntoIterator<Item = (Arc<Site>, State)>) {
+        let mut slots = self.lock();
+        let mut changes = Vec::new();
+        for (site, state) in sites {
+            let served = Arc::new(Served {
+                site: Arc::clone(&site),
+                state,
+            });
+            let hosts = self.hosts_of(&site);
+            let slot = match slots.get(&site.project) {
+                None => {
+                    let slot = Arc::new(Slot {
+                        served: ArcSwap::new(served),
+                    });
+                    slots.insert(site.project.clone(), Arc::clone(&slot));
+                    slot
+                }
+                Some(slot) => {
+                    let before = self.hosts_of(&slot.served.load().site);
+                    let gone = before.into_iter().filter(|host| !hosts.contains(host));
+                    self.hosts.apply(
+                        gone.map(|host| Change::Remove(host.as_str().into(), Arc::clone(slot))),
+                    );
+                    slot.served.store(served);
+                    Arc::clone(slot)
+                }
+            };
+            changes.extend(
+                hosts
+                    .iter()
+                    .map(|host| Change::Put(host.as_str().into(), Arc::clone(&slot))),
+            );
+        }
+        self.hosts.apply(changes);
+    }
+
+    /// Replaces what a site serves; its hosts stay. Returns whether the site is there.
+    pub fn promote(&self, project: &ProjectId, state: State) -> bool {
+        let slots = self.lock();
+        let Some(slot) = slots.get(project) else {
+            return false;
+        };
+        let site = Arc::clone(&slot.served.load().site);
+        slot.served.store(Arc::new(Served { site, state }));
+        true
+    }
+
+    /// Takes sites and all their hosts away.
+    pub fn remove_sites<'p>(&self, projects: impl IntoIterator<Item = &'p ProjectId>) {
+        let mut slots = self.lock();
+        let removed = projects
+            .into_iter()
+            .filter_map(|project| slots.remove(project));
+        let changes: Vec<_> = removed
+            .flat_map(|slot| {
+                let hosts = self.hosts_of(&slot.served.load().site);
+                hosts
+                    .into_iter()
+                    .map(move |host| Change::Remove(host.as_str().into(), Arc::clone(&slot)))
+            })
+            .collect();
+        self.hosts.apply(changes);
+    }
+
+    /// Returns the record of a site that is served.
+    #[must_use]
+    pub fn site(&self, project: &ProjectId) -> Option<Arc<Site>> {
+        self.lock()
+            .get(project)
+            .map(|slot| Arc::clone(&slot.served.load().site))
+    }
+
+    /// Counts sites and hosts.
+    #[must_use]
+    pub fn size(&self) -> (usize, usize) {
+        (self.lock().len(), self.hosts.len())
+    }
+
+    fn hosts_of(&self, site: &Site) -> Vec<Host> {
+        let default = site
+            .default_host(&self.service)
+            .expect("the reader of site records checked the subdomain");
+        std::iter::once(default)
+            .chain(site.domains.iter().cloned())
+            .collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<ProjectId, Arc<Slot>>> {
+        self.sites
+            .lock()
+            .expect("no writer of the index panics half-way: a panic ends the process")
+    }
+}
+
+// === impl Ask ===
+
+impl Ask<'_> {
+    /// A plain `GET` that takes no coding and sets no condition.
+    pub const PLAIN: Self = Self {
+        method: Method::GetOrHead,
+        accepted: Accepted::IDENTITY_ONLY,
+        conditions: Conditions {
+            if_match: None,
+            if_none_match: None,
+            if_modified_since: None,
+            if_unmodified_since: None,
+        },
+    };
+}
+
+// === impl Refusals ===
+
+impl Refusals {
+    fn new() -> Self {
+        let absent = |detail: &str, policy| Answer {
+            vary: Some(VARY),
+            cors: Cors::Open,
+            ..Problem::new(404, detail).cached(policy).answer()
+        };
+        let method = Problem::new(405, "this document can only be read").answer();
+        Self {
+            absent: absent(
+                "there is no such discovery document on this site",
+                caching::ABSENT,
+            ),
+            unreleased: absent("this site has not been published yet", caching::NEVER),
+            method: Answer {
+                allow: Some(crate::answer::ALLOW_STATIC),
+                cors: Cors::Open,
+                ..method
+            },
+            precondition: Problem::new(412, "the document is not the one the condition names")
+                .answer(),
+            unknown_host: Problem::new(404, "no site is served at this host")
+                .cached(caching::ABSENT)
+                .answer(),
+            misdirected: Problem::new(421, "no site is served at this host").answer(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

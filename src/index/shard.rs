@@ -1,0 +1,122 @@
+//! The map from hosts to sites.
+//!
+//! Two thousand small tables, each behind its own pointer. A reader hashes the host once,
+//! takes the table that the hash names and looks it up with the same hash: two loads, no
+//! lock. A writer copies one table, changes the copy and swaps it in, so that adding a
+//! domain to a million costs as much as adding one to five hundred.
+//!
+//! Only site records change this map. A promotion does not: it swaps what a [`Slot`] holds.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+
+use super::Slot;
+
+/// How many tables; a power of two. With a million hosts each has about 500.
+const SHARDS: usize = 2048;
+
+/// All hosts of all sites.
+#[derive(Debug)]
+pub(super) struct Hosts {
+    hasher: RandomState,
+    shards: Box<[ArcSwap<HashTable<Entry>>]>,
+}
+
+/// One host.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    host: Arc<str>,
+    /// What is served there, shared with the site's other hosts.
+    pub(super) slot: Arc<Slot>,
+}
+
+/// One host to be added or to be taken away.
+#[derive(Clone, Debug)]
+pub(super) enum Change {
+    /// The host now leads to this slot, whatever it led to before.
+    Put(Arc<str>, Arc<Slot>),
+    /// The host is not served any more, if it still leads to this slot.
+    Remove(Arc<str>, Arc<Slot>),
+}
+
+// === impl Hosts ===
+
+impl Hosts {
+    pub(super) fn new() -> Self {
+        let shards = std::iter::repeat_with(|| ArcSwap::from_pointee(HashTable::new()));
+        Self {
+            hasher: RandomState::default(),
+            shards: shards.take(SHARDS).collect(),
+        }
+    }
+
+    /// Calls `found` with what is served at `host`; `None` when nothing is.
+    pub(super) fn with<T>(&self, host: &str, found: impl FnOnce(&Slot) -> T) -> Option<T> {
+        let hash = self.hasher.hash_one(host);
+        let shard = self.shards[shard_of(hash)].load();
+        shard
+            .find(hash, |entry| *entry.host == *host)
+            .map(|entry| found(&entry.slot))
+    }
+
+    /// Carries out changes, each table being copied and swapped once. The caller makes
+    /// sure that nobody else is writing.
+    pub(super) fn apply(&self, changes: impl IntoIterator<Item = Change>) {
+        let mut by_shard: Vec<(u64, Change)> = changes
+            .into_iter()
+            .map(|change| {
+                let (Change::Put(host, _) | Change::Remove(host, _)) = &change;
+                (self.hasher.hash_one(&**host), change)
+            })
+            .collect();
+        // Stable: changes of one host keep their order.
+        by_shard.sort_by_key(|(hash, _)| shard_of(*hash));
+        for group in by_shard.chunk_by(|(a, _), (b, _)| shard_of(*a) == shard_of(*b)) {
+            let shard = &self.shards[shard_of(group[0].0)];
+            let mut table = HashTable::clone(&shard.load());
+            for (hash, change) in group {
+                self.change(&mut table, *hash, change);
+            }
+            shard.store(Arc::new(table));
+        }
+    }
+
+    fn change(&self, table: &mut HashTable<Entry>, hash: u64, change: &Change) {
+        match change {
+            Change::Put(host, slot) => {
+                let entry = Entry {
+                    host: Arc::clone(host),
+                    slot: Arc::clone(slot),
+                };
+                match table.find_mut(hash, |entry| entry.host == *host) {
+                    Some(old) => *old = entry,
+                    None => {
+                        table
+                            .insert_unique(hash, entry, |entry| self.hasher.hash_one(&*entry.host));
+                    }
+                }
+            }
+            Change::Remove(host, slot) => {
+                let same = |entry: &Entry| entry.host == *host && Arc::ptr_eq(&entry.slot, slot);
+                if let Ok(entry) = table.find_entry(hash, same) {
+                    entry.remove();
+                }
+            }
+        }
+    }
+
+    /// Counts the hosts.
+    pub(super) fn len(&self) -> usize {
+        self.shards.iter().map(|shard| shard.load().len()).sum()
+    }
+}
+
+/// Picks the table by the upper half of the hash; `HashTable` uses the lower bits and the
+/// topmost seven.
+fn shard_of(hash: u64) -> usize {
+    usize::try_from(hash >> 32).expect("32 bits fit") & (SHARDS - 1)
+}

@@ -1,0 +1,280 @@
+//! What the index answers, for small sites made by hand.
+
+use bytes::Bytes;
+
+use super::*;
+use crate::answer::Encoding;
+use crate::answer::encoding::Effort;
+use crate::digest::Digest;
+use crate::discovery::{BASE_URL_PLACEHOLDER, Listed, Summary};
+use crate::site::{BasePath, Origin, Visibility};
+
+const PROMOTED_AT: u64 = 1_700_000_000;
+
+fn site(name: &str, domains: &[&str]) -> Site {
+    Site {
+        project: ProjectId::parse(name).unwrap(),
+        owner: name.into(),
+        subdomain: name.into(),
+        domains: domains
+            .iter()
+            .map(|domain| Host::parse(domain).unwrap())
+            .collect(),
+        base_path: BasePath::default(),
+        visibility: Visibility::Public,
+        repository: None,
+        origin: Origin::Embedded,
+    }
+}
+
+fn material(skills: &[(&str, &str)]) -> Material {
+    let mut skills = skills.to_vec();
+    skills.sort_unstable();
+    let listed = skills.iter().map(|(slug, body)| Listed {
+        slug: (*slug).into(),
+        name: (*slug).into(),
+        description: "Use it.".into(),
+        digest: Digest::of(body.as_bytes()),
+        generated: body.contains(BASE_URL_PLACEHOLDER),
+    });
+    Material {
+        summary: Summary::new("Acme", "Docs.", "1.0", listed.collect()),
+        skills: skills
+            .iter()
+            .map(|(_, body)| {
+                SkillFile::encoded(Bytes::copy_from_slice(body.as_bytes()), Effort::Release)
+            })
+            .collect(),
+        promoted_at: PROMOTED_AT,
+    }
+}
+
+fn public(site: &Site, skills: &[(&str, &str)]) -> State {
+    State::Public(Arc::new(
+        Documents::compile(site, &Service::default(), &material(skills)).unwrap(),
+    ))
+}
+
+fn serving(sites: &[(&Site, State)]) -> Index {
+    let index = Index::new(Service::default());
+    index.put_sites(
+        sites
+            .iter()
+            .map(|(site, state)| (Arc::new((*site).clone()), state.clone())),
+    );
+    index
+}
+
+fn get(index: &Index, host: &str, document: Document<'_>, ask: &Ask<'_>) -> Answer {
+    index
+        .with(host, |served| index.answer(served, host, document, ask))
+        .expect("a host that is served")
+}
+
+fn text(answer: &Answer) -> &str {
+    str::from_utf8(&answer.body).unwrap()
+}
+
+#[test]
+fn one_skill_is_the_entry_point_and_several_make_it_a_redirect() {
+    let acme = site("acme", &[]);
+    let host = "acme.waypost.localhost";
+    let one = serving(&[(&acme, public(&acme, &[("sdk", "# SDK")]))]);
+    let answer = get(&one, host, Document::Entry, &Ask::PLAIN);
+    assert_eq!((answer.status, text(&answer)), (200, "# SDK"));
+
+    let several = serving(&[(&acme, public(&acme, &[("sdk", "# SDK"), ("cli", "# CLI")]))]);
+    let answer = get(&several, host, Document::Entry, &Ask::PLAIN);
+    assert_eq!(
+        (answer.status, answer.location.as_deref()),
+        (307, Some(b"/.well-known/skills/index.json".as_slice()))
+    );
+
+    let none = serving(&[(&acme, public(&acme, &[]))]);
+    assert_eq!(get(&none, host, Document::Entry, &Ask::PLAIN).status, 404);
+    assert_eq!(get(&none, host, Document::Card, &Ask::PLAIN).status, 200);
+}
+
+#[test]
+fn every_domain_has_its_own_card_and_the_default_subdomain_shows_the_canonical_one() {
+    let acme = site("acme", &["docs.acme.com", "docs.acme.dev"]);
+    let index = serving(&[(&acme, public(&acme, &[]))]);
+    for (host, url) in [
+        ("docs.acme.com", "https://docs.acme.com"),
+        ("docs.acme.dev", "https://docs.acme.dev"),
+        ("acme.waypost.localhost", "https://docs.acme.com"),
+    ] {
+        let answer = get(&index, host, Document::Card, &Ask::PLAIN);
+        assert!(
+            text(&answer).contains(&format!("\"url\":\"{url}\"")),
+            "{host}: {}",
+            text(&answer)
+        );
+        assert_eq!(answer.last_modified, None);
+    }
+}
+
+#[test]
+fn the_smallest_coding_a_client_takes_is_sent_with_a_tag_of_its_own() {
+    let acme = site("acme", &[]);
+    let body = "Call the endpoint, then read the answer. ".repeat(60);
+    let index = serving(&[(&acme, public(&acme, &[("sdk", &body)]))]);
+    let mut tags = Vec::new();
+    for (accept, encoding) in [
+        ("gzip, br, zstd", Encoding::Brotli),
+        ("gzip, zstd", Encoding::Zstd),
+        ("gzip", Encoding::Gzip),
+        ("", Encoding::Identity),
+    ] {
+        let ask = Ask {
+            accepted: Accepted::parse(accept.as_bytes()),
+            ..Ask::PLAIN
+        };
+        let answer = get(
+            &index,
+            "acme.waypost.localhost",
+            Document::Skill("sdk"),
+            &ask,
+        );
+        assert_eq!(answer.encoding, encoding);
+        assert_eq!(encoding == Encoding::Identity, answer.body == body);
+        assert!(!tags.contains(&answer.etag), "{accept}");
+        tags.push(answer.etag);
+        let mut tag = Vec::new();
+        answer.etag.unwrap().write(&mut tag);
+        let conditions = Conditions {
+            if_none_match: Some(&tag),
+            ..Conditions::default()
+        };
+        let again = get(
+            &index,
+            "acme.waypost.localhost",
+            Document::Skill("sdk"),
+            &Ask { conditions, ..ask },
+        );
+        assert_eq!(
+            (again.status, again.etag, again.body.len()),
+            (304, answer.etag, 0)
+        );
+    }
+}
+
+#[test]
+fn a_generated_skill_carries_the_canonical_address_and_its_digest_is_of_the_served_bytes() {
+    let acme = site("acme", &["docs.acme.com"]);
+    let body = format!("See {BASE_URL_PLACEHOLDER}/guide and {BASE_URL_PLACEHOLDER}.");
+    let index = serving(&[(&acme, public(&acme, &[("acme", &body)]))]);
+    let skill = get(
+        &index,
+        "acme.waypost.localhost",
+        Document::Skill("acme"),
+        &Ask::PLAIN,
+    );
+    assert_eq!(
+        text(&skill),
+        "See https://docs.acme.com/guide and https://docs.acme.com."
+    );
+    let manifest = get(&index, "docs.acme.com", Document::Manifest, &Ask::PLAIN);
+    assert!(text(&manifest).contains(&format!("sha256:{}", Digest::of(&skill.body))));
+}
+
+#[test]
+fn a_file_that_is_not_the_listed_one_is_never_served() {
+    let acme = site("acme", &[]);
+    let mut torn = material(&[("sdk", "# SDK")]);
+    torn.skills[0].identity = Bytes::from_static(b"# SD");
+    let error = Documents::compile(&acme, &Service::default(), &torn).unwrap_err();
+    assert!(matches!(error, CompileError::Digest { slug } if &*slug == "sdk"));
+}
+
+#[test]
+fn private_and_unreleased_sites_answer_404_on_every_document() {
+    let acme = site("acme", &[]);
+    for (state, caching) in [
+        (State::Private, caching::ABSENT),
+        (State::Unreleased, caching::NEVER),
+    ] {
+        let index = serving(&[(&acme, state)]);
+        for document in [
+            Document::Entry,
+            Document::Manifest,
+            Document::Legacy,
+            Document::Skill("sdk"),
+            Document::Card,
+        ] {
+            let answer = get(&index, "acme.waypost.localhost", document, &Ask::PLAIN);
+            assert_eq!((answer.status, answer.caching), (404, caching));
+        }
+    }
+}
+
+#[test]
+fn other_methods_are_refused_and_options_is_a_preflight() {
+    let acme = site("acme", &[]);
+    let index = serving(&[(&acme, public(&acme, &[]))]);
+    let with = |method, document| {
+        get(
+            &index,
+            "acme.waypost.localhost",
+            document,
+            &Ask {
+                method,
+                ..Ask::PLAIN
+            },
+        )
+    };
+    assert_eq!(with(Method::Options, Document::Card).status, 204);
+    assert_eq!(with(Method::Other, Document::Card).status, 405);
+    assert_eq!(
+        with(Method::Other, Document::Card).allow,
+        Some("GET, HEAD, OPTIONS")
+    );
+    assert_eq!(with(Method::Other, Document::Absent).status, 404);
+}
+
+#[test]
+fn hosts_come_and_go_with_their_site() {
+    let mut acme = site("acme", &["a.example", "b.example"]);
+    let index = serving(&[(&acme, State::Private)]);
+    assert_eq!(index.size(), (1, 3));
+    acme.domains = vec![
+        Host::parse("b.example").unwrap(),
+        Host::parse("c.example").unwrap(),
+    ];
+    index.put_sites([(Arc::new(acme.clone()), State::Private)]);
+    assert!(index.served("a.example").is_none());
+    assert_eq!(
+        index.served("c.example").unwrap().site.domains,
+        acme.domains
+    );
+    assert_eq!(index.size(), (1, 3));
+    index.remove_sites([&acme.project]);
+    assert_eq!(index.size(), (0, 0));
+}
+
+#[test]
+fn a_host_can_move_from_one_site_to_another_whichever_is_told_first() {
+    for order in [[0, 1], [1, 0]] {
+        let (old, new) = (site("old", &["docs.acme.com"]), site("new", &[]));
+        let index = serving(&[(&old, State::Private), (&new, State::Private)]);
+        let after = [site("old", &[]), site("new", &["docs.acme.com"])];
+        index.put_sites(order.map(|i| (Arc::new(after[i].clone()), State::Private)));
+        assert_eq!(
+            index.served("docs.acme.com").unwrap().site.project.as_str(),
+            "new",
+            "{order:?}"
+        );
+    }
+}
+
+#[test]
+fn a_promotion_changes_all_hosts_at_once_and_no_host() {
+    let acme = site("acme", &["docs.acme.com"]);
+    let index = serving(&[(&acme, State::Unreleased)]);
+    assert!(index.promote(&acme.project, public(&acme, &[("sdk", "# SDK")])));
+    for host in ["docs.acme.com", "acme.waypost.localhost"] {
+        assert_eq!(get(&index, host, Document::Entry, &Ask::PLAIN).status, 200);
+    }
+    assert!(!index.promote(&ProjectId::parse("nobody").unwrap(), State::Private));
+    assert_eq!(index.size(), (1, 2));
+}
