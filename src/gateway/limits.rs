@@ -1,0 +1,100 @@
+//! What a client may take of us: time, bytes, connections.
+//!
+//! Everything has a limit, a name for it, and an answer for what lies beyond. The defaults
+//! are what careful servers use today: a whole request head within ten seconds (haproxy's
+//! `timeout http-request`), 16 KiB of it, 75 seconds between requests (nginx's
+//! `keepalive_timeout`).
+
+use std::time::Duration;
+
+/// Limits of the front, on both lanes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// How long a client may take for one whole request head, from its first byte (from
+    /// the accepted connection for the first one); then 408. TLS handshakes have the same.
+    pub head: Duration,
+    /// How long a connection may be idle between requests before it is closed.
+    pub idle: Duration,
+    /// How long one write to a client may make no progress at all.
+    pub write: Duration,
+    /// How long a request body may make no progress at all.
+    pub body: Duration,
+    /// How many bytes a second, on average over [`Limits::body`], a request body must
+    /// bring; 0 switches the minimum off.
+    pub body_rate_min: u32,
+    /// The longest request head, in bytes; then 431.
+    pub head_bytes_max: usize,
+    /// The longest request target, in bytes; then 414.
+    pub target_bytes_max: usize,
+    /// How many header fields a request may have; then 431.
+    pub fields_max: usize,
+    /// How many connections may be open at once; more wait in the kernel's queue.
+    pub connections_max: usize,
+    /// How many requests one connection may bring before it is closed; 0 is no limit.
+    pub requests_per_connection_max: u32,
+    /// How many HTTP/2 streams a connection may have open at once.
+    pub streams_max: u32,
+    /// How many malformed or reset HTTP/2 streams a connection may bring over its life;
+    /// then it is closed with `ENHANCE_YOUR_CALM`.
+    pub stream_faults_max: u32,
+    /// How long requests in flight may take to finish once the process is told to stop.
+    pub drain: Duration,
+    /// How long readiness answers 503 before the listeners close, for load balancers to notice.
+    pub drain_delay: Duration,
+}
+
+/// How patient the proxy lane is with a site's upstream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UpstreamLimits {
+    /// How long connecting may take, TLS included.
+    pub connect: Duration,
+    /// How long the upstream may be silent, before its response and within it.
+    pub read: Duration,
+    /// How long it may take nothing of a request.
+    pub write: Duration,
+    /// How long an unused connection is kept.
+    pub idle: Duration,
+    /// How long an upgraded connection (WebSocket) may be silent.
+    pub upgraded: Duration,
+    /// How often connecting is tried again; a request that may have reached the upstream
+    /// is never repeated unless its method is idempotent and the connection was a reused one.
+    pub retries_max: usize,
+}
+
+// === impl Limits ===
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            head: Duration::from_secs(10),
+            idle: Duration::from_secs(75),
+            write: Duration::from_secs(30),
+            body: Duration::from_secs(30),
+            body_rate_min: 100,
+            head_bytes_max: 16 << 10,
+            target_bytes_max: 8 << 10,
+            fields_max: 100,
+            connections_max: 50_000,
+            requests_per_connection_max: 0,
+            streams_max: 100,
+            stream_faults_max: 100,
+            drain: Duration::from_secs(30),
+            drain_delay: Duration::ZERO,
+        }
+    }
+}
+
+// === impl UpstreamLimits ===
+
+impl Default for UpstreamLimits {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(5),
+            read: Duration::from_secs(60),
+            write: Duration::from_secs(60),
+            idle: Duration::from_secs(60),
+            upgraded: Duration::from_secs(3600),
+            retries_max: 2,
+        }
+    }
+}
