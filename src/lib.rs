@@ -3,9 +3,13 @@
 pub mod clock;
 pub mod digest;
 pub mod diagnostic;
+pub mod telemetry;
 pub mod answer;
 pub mod site;
 
 pub mod discovery;
 
 pub mod index;
+pub mod origin;
+
+pub mod gateway;

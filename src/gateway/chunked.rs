@@ -1,0 +1,220 @@
+//! Where a chunked body ends.
+//!
+//! The front must know where a request ends before pingora sees it, and pass on only
+//! chunk lines that every server reads the same way. A [`Scanner`] walks over the bytes as
+//! they come, any number at a time, and keeps nothing but its place.
+//!
+//! Stricter than the grammar, on purpose: sizes of at most 15 digits, no white space
+//! around them, no bare LF, extensions bounded and free of control characters, trailers
+//! bounded. Each refused shape is read differently by some server in use.
+//!
+//! Source: RFC 9112 §7.1.
+
+/// How long one chunk line or the trailer section may be.
+const LINE_BYTES_MAX: usize = 4096;
+/// 15 hexadecimal digits count to an exabyte and cannot overflow.
+const SIZE_DIGITS_MAX: u8 = 15;
+
+/// A place in a chunked body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Scanner {
+    place: Place,
+    /// Bytes of the current line or trailer section.
+    line: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Size {
+        size: u64,
+        digits: u8,
+    },
+    Extension {
+        size: u64,
+    },
+    SizeLf {
+        size: u64,
+    },
+    Data {
+        left: u64,
+    },
+    DataCr,
+    DataLf,
+    /// At the start of a trailer line.
+    Trailer,
+    TrailerLine,
+    TrailerLf,
+    EndLf,
+    End,
+}
+
+/// A chunked body with another meaning for another server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the chunked body is malformed")]
+pub(super) struct Malformed;
+
+// === impl Scanner ===
+
+impl Scanner {
+    pub(super) fn new() -> Self {
+        Self {
+            place: Place::Size { size: 0, digits: 0 },
+            line: 0,
+        }
+    }
+
+    /// Returns whether the body has ended.
+    pub(super) fn is_done(self) -> bool {
+        self.place == Place::End
+    }
+
+    /// Walks over `bytes` and returns how many of them belong to the body.
+    pub(super) fn advance(&mut self, bytes: &[u8]) -> Result<usize, Malformed> {
+        let mut at = 0;
+        while at < bytes.len() && !self.is_done() {
+            if let Place::Data { left } = self.place {
+                let taken = usize::try_from(left)
+                    .unwrap_or(usize::MAX)
+                    .min(bytes.len() - at);
+                at += taken;
+                let left = left - taken as u64;
+                self.place = if left == 0 {
+                    Place::DataCr
+                } else {
+                    Place::Data { left }
+                };
+                continue;
+            }
+            self.place = self.step(bytes[at])?;
+            at += 1;
+        }
+        Ok(at)
+    }
+
+    fn step(&mut self, byte: u8) -> Result<Place, Malformed> {
+        self.line += 1;
+        if self.line > LINE_BYTES_MAX {
+            return Err(Malformed);
+        }
+        let is_text = byte == b'\t' || byte >= b' ' && byte != 0x7f;
+        Ok(match (self.place, byte) {
+            (Place::Size { size, digits }, _)
+                if byte.is_ascii_hexdigit() && digits < SIZE_DIGITS_MAX =>
+            {
+                let digit = char::from(byte).to_digit(16).unwrap_or_default();
+                Place::Size {
+                    size: size << 4 | u64::from(digit),
+                    digits: digits + 1,
+                }
+            }
+            (Place::Size { size, digits: 1.. }, b'\r') | (Place::Extension { size }, b'\r') => {
+                Place::SizeLf { size }
+            }
+            (Place::Size { size, digits: 1.. }, b';') => Place::Extension { size },
+            (Place::Extension { size }, _) if is_text => Place::Extension { size },
+            (Place::SizeLf { size }, b'\n') => {
+                self.line = 0;
+                if size == 0 {
+                    Place::Trailer
+                } else {
+                    Place::Data { left: size }
+                }
+            }
+            (Place::DataCr, b'\r') => Place::DataLf,
+            (Place::DataLf, b'\n') => {
+                self.line = 0;
+                Place::Size { size: 0, digits: 0 }
+            }
+            (Place::Trailer, b'\r') => Place::EndLf,
+            (Place::TrailerLine, b'\r') => Place::TrailerLf,
+            (Place::Trailer | Place::TrailerLine, _) if is_text => Place::TrailerLine,
+            (Place::TrailerLf, b'\n') => Place::Trailer,
+            (Place::EndLf, b'\n') => Place::End,
+            _ => return Err(Malformed),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Feeds a body and returns how many bytes were taken and whether it ended.
+    fn scan(bytes: &[u8], piece: usize) -> Result<(usize, bool), Malformed> {
+        let mut scanner = Scanner::new();
+        let mut taken = 0;
+        for piece in bytes.chunks(piece.max(1)) {
+            taken += scanner.advance(piece)?;
+        }
+        Ok((taken, scanner.is_done()))
+    }
+
+    #[test]
+    fn a_body_ends_where_its_last_chunk_does_and_no_byte_later() {
+        for body in [
+            "0\r\n\r\n",
+            "5\r\nhello\r\n0\r\n\r\n",
+            "A;x=\"y\"\r\n0123456789\r\n00\r\nX-Sum: 1\r\nY: 2\r\n\r\n",
+        ] {
+            let followed = format!("{body}GET / HTTP/1.1\r\n");
+            assert_eq!(
+                scan(followed.as_bytes(), usize::MAX),
+                Ok((body.len(), true)),
+                "{body:?}"
+            );
+            assert_eq!(
+                scan(&body.as_bytes()[..body.len() - 1], 3),
+                Ok((body.len() - 1, false)),
+                "{body:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_servers_read_differently_is_refused() {
+        for body in [
+            "5 \r\nhello\r\n0\r\n\r\n",
+            " 5\r\nhello\r\n0\r\n\r\n",
+            "5\nhello\r\n0\r\n\r\n",
+            "5;a\nb\r\nhello\r\n0\r\n\r\n",
+            "5\r\nhello\n0\r\n\r\n",
+            "5\r\nhelloX\r\n0\r\n\r\n",
+            "0x5\r\nhello\r\n0\r\n\r\n",
+            "+5\r\nhello\r\n0\r\n\r\n",
+            "-1\r\n\r\n",
+            "\r\n0\r\n\r\n",
+            "0\r\n\n",
+            "1000000000000000\r\n",
+            "0\r\nX: \u{1}\r\n\r\n",
+        ] {
+            assert_eq!(scan(body.as_bytes(), 1), Err(Malformed), "{body:?}");
+        }
+        assert_eq!(
+            scan(
+                format!("5;{}\r\n", "x".repeat(LINE_BYTES_MAX)).as_bytes(),
+                100
+            ),
+            Err(Malformed)
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn how_the_bytes_arrive_does_not_matter(bytes in "[0-9a-fx;\r\n ]{0,60}", piece in 1_usize..8) {
+            let whole = scan(bytes.as_bytes(), usize::MAX);
+            prop_assert_eq!(scan(bytes.as_bytes(), piece), whole);
+        }
+
+        #[test]
+        fn chunks_of_any_size_are_walked_over(chunks in prop::collection::vec(1_usize..300, 0..5)) {
+            let mut body = String::new();
+            for length in chunks {
+                body += &format!("{length:x}\r\n{}\r\n", "z".repeat(length));
+            }
+            body += "0\r\n\r\n";
+            prop_assert_eq!(scan(body.as_bytes(), 7), Ok((body.len(), true)));
+        }
+    }
+}

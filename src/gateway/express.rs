@@ -1,0 +1,239 @@
+//! The express lane over HTTP/1.1: from a parsed head to bytes, without pingora.
+//!
+//! It takes a request only when nothing about it needs thought: `GET` or `HEAD`, a target
+//! that is to the letter one of the site's documents, one `Host` in normal form, and no
+//! field whose meaning is someone else's. Everything else, including every "no", is the
+//! proxy lane's. Answers of pipelined requests gather in a [`Batch`] and leave in one
+//! write; once its buffers have grown, nothing is allocated.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::io::{self, IoSlice};
+use std::time::{Duration, Instant, SystemTime};
+
+use bytes::Bytes;
+
+use super::Gateway;
+use super::access::Line;
+use super::head::{Form, Head};
+use super::wire::Wire;
+use crate::answer::encoding::Accepted;
+use crate::answer::{Answer, Conditions, Connection, Content, push_date};
+use crate::clock;
+use crate::discovery::paths;
+use crate::index::Ask;
+use crate::site;
+use crate::telemetry::Route;
+
+/// The express lane reads fields of this length at most.
+const FIELD_BYTES_MAX: usize = 256;
+/// How many answers leave in one write.
+pub(super) const BATCH_MAX: usize = 16;
+/// Bodies up to this size are copied behind their head: one buffer is one write, and one
+/// TLS record.
+const COPIED_BYTES_MAX: usize = 8 << 10;
+/// `Date` in its fixed format.
+const DATE_BYTES: usize = 29;
+
+/// Answers on their way out.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    /// Heads, with small bodies behind them.
+    text: Vec<u8>,
+    /// Where in `text` a large body comes in.
+    bodies: Vec<(usize, Bytes)>,
+    scratch: Vec<u8>,
+    statuses: [u16; BATCH_MAX],
+    count: usize,
+}
+
+/// Finds the answer to a request that the express lane takes.
+pub(super) fn answer(gateway: &Gateway, head: &Head<'_>) -> Option<Answer> {
+    let fields = &head.express;
+    let takes = gateway.express
+        && head.is_http11
+        && head.form == Form::Origin
+        && matches!(head.method, "GET" | "HEAD")
+        && !fields.is_barred
+        && (!fields.has_date || fields.if_none_match.is_some());
+    if !takes {
+        return None;
+    }
+    let Ok(Cow::Borrowed(host)) = site::normalise(head.host) else {
+        return None;
+    };
+    let is_short = |field: Option<&[u8]>| field.is_none_or(|field| field.len() < FIELD_BYTES_MAX);
+    if !is_short(fields.accept_encoding) || !is_short(fields.if_none_match) {
+        return None;
+    }
+    let accepted = fields
+        .accept_encoding
+        .map_or(Accepted::IDENTITY_ONLY, Accepted::parse);
+    let conditions = Conditions {
+        if_none_match: fields.if_none_match,
+        ..Conditions::default()
+    };
+    let ask = Ask {
+        accepted,
+        conditions,
+        ..Ask::PLAIN
+    };
+    gateway
+        .index
+        .with(host, |served| {
+            let document = paths::find(head.target, &served.site.base_path)?;
+            let answer = gateway.index.answer(served, host, document, &ask);
+            // A refusal may be another document's answer once the target is normalised.
+            (answer.status < 400).then_some(answer)
+        })
+        .flatten()
+}
+
+// === impl Batch ===
+
+impl Batch {
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.count == BATCH_MAX
+    }
+
+    /// Adds an answer.
+    pub(super) fn push(
+        &mut self,
+        answer: &Answer,
+        content: Content,
+        connection: Connection,
+        now: SystemTime,
+    ) {
+        let date = date(now);
+        answer.write_head(&mut self.text, &mut self.scratch, &date, connection);
+        let length = answer.body_bytes(content);
+        if length > COPIED_BYTES_MAX {
+            self.bodies.push((self.text.len(), answer.body.clone()));
+        } else {
+            self.text.extend_from_slice(&answer.body[..length]);
+        }
+        self.statuses[self.count] = answer.status;
+        self.count += 1;
+    }
+
+    /// Writes everything, counts it, and is empty again.
+    pub(super) async fn write(
+        &mut self,
+        wire: &mut Wire,
+        gateway: &Gateway,
+        route: Route,
+        since: Instant,
+    ) -> io::Result<()> {
+        // Two slices for each large body and one for the rest.
+        let mut slices: [IoSlice<'_>; 2 * BATCH_MAX + 1] =
+            std::array::from_fn(|_| IoSlice::new(&[]));
+        let mut from = 0;
+        let mut used = 0;
+        for (at, body) in &self.bodies {
+            slices[used] = IoSlice::new(&self.text[from..*at]);
+            slices[used + 1] = IoSlice::new(body);
+            from = *at;
+            used += 2;
+        }
+        slices[used] = IoSlice::new(&self.text[from..]);
+        let written = wire
+            .write_all_vectored(&mut slices[..=used], gateway.limits.write)
+            .await;
+        let took = since.elapsed();
+        for status in &self.statuses[..self.count] {
+            gateway.metrics.answered(route, *status, took);
+        }
+        self.clear();
+        written
+    }
+
+    fn clear(&mut self) {
+        self.text.clear();
+        self.bodies.clear();
+        self.count = 0;
+    }
+
+    /// Gives back what a burst has grown.
+    pub(super) fn shrink(&mut self) {
+        self.text.shrink_to(4 << 10);
+    }
+}
+
+/// Logs an answer that is ready to be written.
+pub(super) fn log(
+    gateway: &Gateway,
+    wire: &Wire,
+    head: &Head<'_>,
+    answer: &Answer,
+    took: Duration,
+    now: SystemTime,
+) {
+    if !gateway.access.is_on() {
+        return;
+    }
+    let content = content_of(head.method);
+    gateway.access.log(&Line {
+        time: now,
+        peer: wire.facts().peer.ip(),
+        protocol: "http/1.1",
+        tls: wire.facts().is_tls(),
+        method: head.method,
+        host: head.host,
+        path: head.path(),
+        status: answer.status,
+        bytes: answer.body_bytes(content) as u64,
+        route: Route::Express,
+        took,
+        agent: head.agent,
+    });
+}
+
+/// Returns what is sent in answer to a method.
+pub(super) fn content_of(method: &str) -> Content {
+    if method == "HEAD" {
+        Content::HeadOnly
+    } else {
+        Content::Whole
+    }
+}
+
+/// Formats `Date`, once a second on each thread.
+pub(super) fn date(now: SystemTime) -> [u8; DATE_BYTES] {
+    thread_local! {
+        static LAST: Cell<(u64, [u8; DATE_BYTES])> = const { Cell::new((u64::MAX, [0; DATE_BYTES])) };
+    }
+    let seconds = clock::unix_seconds(now);
+    let (of, last) = LAST.get();
+    if of == seconds {
+        return last;
+    }
+    let mut text = Vec::with_capacity(DATE_BYTES);
+    push_date(&mut text, seconds);
+    let mut date = [b' '; DATE_BYTES];
+    date.copy_from_slice(&text[..DATE_BYTES]);
+    LAST.set((seconds, date));
+    date
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_date_is_formatted_for_the_second_it_is_asked_for() {
+        for seconds in [0, 0, 784_111_777, 1_795_206_656] {
+            let now = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+            let mut expected = Vec::new();
+            push_date(&mut expected, seconds);
+            assert_eq!(date(now).as_slice(), expected);
+        }
+        assert_eq!(
+            &date(SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777)),
+            b"Sun, 06 Nov 1994 08:49:37 GMT"
+        );
+    }
+}

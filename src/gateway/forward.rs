@@ -1,0 +1,329 @@
+//! What an upstream is told about the client.
+//!
+//! An upstream believes `X-Forwarded-For`; whoever may write it may be anybody. Fields of
+//! that kind that a client sent are dropped, also in spellings that servers fold into
+//! them (`X_Forwarded_For`), and ours are set. Only from a peer that the operator trusts,
+//! a load balancer in front of us, they are kept and continued.
+//!
+//! Sources: RFC 7239 (`Forwarded`), RFC 9110 §7.6.3 (`Via`); for `X-Forwarded-*` and
+//! `X-Real-IP`, which no standard defines, the custom of nginx and haproxy.
+
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use http::header::{self, HeaderName, HeaderValue};
+use pingora::http::RequestHeader;
+
+/// The fields we set; a client's are dropped.
+const FORWARDING: [&str; 8] = [
+    "forwarded",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+    "x-forwarded-port",
+    "x-forwarded-server",
+    "x-forwarded-prefix",
+    "x-real-ip",
+];
+
+/// A range of addresses: `10.0.0.0/8`, `2001:db8::/32`, or a single one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    address: IpAddr,
+    prefix: u8,
+}
+
+/// Why a text is not a range of addresses.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is neither an address nor a range such as 10.0.0.0/8")]
+pub struct InvalidNetwork(String);
+
+/// The peers whose forwarding fields are believed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TrustedPeers(Vec<Network>);
+
+/// What we know of the client of one request.
+#[derive(Clone, Copy, Debug)]
+pub struct Client<'r> {
+    /// The address of the connection.
+    pub peer: IpAddr,
+    /// Whether the connection is encrypted.
+    pub tls: bool,
+    /// The `Host` it sent.
+    pub host: &'r str,
+    /// `1.0`, `1.1` or `2.0`.
+    pub version: &'static str,
+}
+
+// === impl Network ===
+
+impl FromStr for Network {
+    type Err = InvalidNetwork;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let invalid = || InvalidNetwork(text.to_owned());
+        let (address, prefix) = text
+            .split_once('/')
+            .map_or((text, None), |(address, prefix)| (address, Some(prefix)));
+        let address: IpAddr = address.parse().map_err(|_not_an_address| invalid())?;
+        let bits = if address.is_ipv4() { 32 } else { 128 };
+        let prefix = match prefix {
+            None => bits,
+            Some(digits) => digits
+                .parse()
+                .ok()
+                .filter(|prefix| *prefix <= bits)
+                .ok_or_else(invalid)?,
+        };
+        Ok(Self { address, prefix })
+    }
+}
+
+impl std::fmt::Display for Network {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.address, self.prefix)
+    }
+}
+
+impl Network {
+    /// Returns whether an address lies in the range. An IPv4 address that arrives on an
+    /// IPv6 socket is the IPv4 address.
+    #[must_use]
+    pub fn contains(&self, address: IpAddr) -> bool {
+        let bits = |address: IpAddr| match address.to_canonical() {
+            IpAddr::V4(v4) => (32, u128::from(u32::from(v4)) << 96),
+            IpAddr::V6(v6) => (128, u128::from(v6)),
+        };
+        let ((width, own), (other_width, other)) = (bits(self.address), bits(address));
+        width == other_width
+            && (own ^ other)
+                .checked_shr(128 - u32::from(self.prefix))
+                .unwrap_or(0)
+                == 0
+    }
+}
+
+// === impl TrustedPeers ===
+
+impl TrustedPeers {
+    /// Trusts the peers in these ranges.
+    #[must_use]
+    pub fn new(networks: Vec<Network>) -> Self {
+        Self(networks)
+    }
+
+    /// Returns whether a peer is trusted.
+    #[must_use]
+    pub fn contains(&self, peer: IpAddr) -> bool {
+        self.0.iter().any(|network| network.contains(peer))
+    }
+}
+
+/// Replaces or continues the forwarding fields of a request. `pseudonym` is our name in
+/// `Via`.
+pub fn forward(
+    request: &mut RequestHeader,
+    client: &Client<'_>,
+    trusted: &TrustedPeers,
+    pseudonym: &str,
+) {
+    let is_trusted = trusted.contains(client.peer);
+    let dropped: Vec<HeaderName> = request
+        .headers
+        .keys()
+        .filter(|name| {
+            let folded = name.as_str().replace('_', "-");
+            FORWARDING.contains(&folded.as_str()) && (!is_trusted || name.as_str().contains('_'))
+        })
+        .cloned()
+        .collect();
+    for name in &dropped {
+        request.remove_header(name);
+    }
+    let peer = client.peer.to_canonical();
+    let proto = if client.tls { "https" } else { "http" };
+    // RFC 7239 §6: an IPv6 address is quoted and in brackets.
+    let node = if peer.is_ipv6() {
+        format!("\"[{peer}]\"")
+    } else {
+        peer.to_string()
+    };
+    append(request, "x-forwarded-for", &peer.to_string());
+    append(
+        request,
+        "forwarded",
+        &format!("for={node};host=\"{}\";proto={proto}", client.host),
+    );
+    append(
+        request,
+        header::VIA.as_str(),
+        &format!("{} {pseudonym}", client.version),
+    );
+    // A trusted balancer ended the client's TLS and knows what the client asked for.
+    for (name, value) in [
+        ("x-forwarded-proto", proto),
+        ("x-forwarded-host", client.host),
+        ("x-real-ip", &peer.to_string()),
+    ] {
+        if !request.headers.contains_key(name) {
+            append(request, name, value);
+        }
+    }
+}
+
+/// Adds a member to a list field, in one field line.
+fn append(request: &mut RequestHeader, name: &'static str, member: &str) {
+    let name = HeaderName::from_static(name);
+    let mut list: Vec<u8> = Vec::new();
+    for line in request.headers.get_all(&name) {
+        list.extend_from_slice(line.as_bytes());
+        list.extend_from_slice(b", ");
+    }
+    list.extend_from_slice(member.as_bytes());
+    if let Ok(value) = HeaderValue::from_bytes(&list) {
+        request
+            .insert_header(name, value)
+            .expect("a name and a value that are valid");
+    }
+}
+
+/// Returns whether a request has been here before: one member of `Via` is ours.
+#[must_use]
+pub fn is_loop(request: &RequestHeader, pseudonym: &str) -> bool {
+    let lines = request
+        .headers
+        .get_all(header::VIA)
+        .iter()
+        .filter_map(|line| line.to_str().ok());
+    lines
+        .flat_map(|line| line.split(','))
+        .any(|member| member.split_whitespace().nth(1) == Some(pseudonym))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(fields: &[(&'static str, &'static str)]) -> RequestHeader {
+        let mut request = RequestHeader::build("GET", b"/", None).unwrap();
+        for (name, value) in fields {
+            request.append_header(*name, *value).unwrap();
+        }
+        request
+    }
+
+    fn client(peer: &str) -> Client<'static> {
+        Client {
+            peer: peer.parse().unwrap(),
+            tls: true,
+            host: "docs.acme.com",
+            version: "1.1",
+        }
+    }
+
+    fn field<'r>(request: &'r RequestHeader, name: &str) -> &'r str {
+        let mut lines = request.headers.get_all(name).iter();
+        let line = lines.next().map_or("", |line| line.to_str().unwrap());
+        assert!(lines.next().is_none(), "{name} has more than one line");
+        line
+    }
+
+    #[test]
+    fn what_a_client_says_about_itself_is_dropped() {
+        let mut request = request(&[
+            ("x-forwarded-for", "1.2.3.4"),
+            ("x_forwarded_for", "1.2.3.4"),
+            ("forwarded", "for=1.2.3.4"),
+            ("x-forwarded-host", "evil.example"),
+            ("x-forwarded-port", "1"),
+            ("via", "1.1 cdn"),
+        ]);
+        forward(
+            &mut request,
+            &client("192.0.2.7"),
+            &TrustedPeers::default(),
+            "waypost.test",
+        );
+        assert_eq!(field(&request, "x-forwarded-for"), "192.0.2.7");
+        assert_eq!(field(&request, "x_forwarded_for"), "");
+        assert_eq!(
+            field(&request, "forwarded"),
+            "for=192.0.2.7;host=\"docs.acme.com\";proto=https"
+        );
+        assert_eq!(field(&request, "x-forwarded-host"), "docs.acme.com");
+        assert_eq!(field(&request, "x-forwarded-proto"), "https");
+        assert_eq!(field(&request, "x-forwarded-port"), "");
+        assert_eq!(field(&request, "via"), "1.1 cdn, 1.1 waypost.test");
+    }
+
+    #[test]
+    fn what_a_trusted_balancer_says_is_continued() {
+        let mut request = request(&[
+            ("x-forwarded-for", "198.51.100.1"),
+            ("x-forwarded-proto", "http"),
+            ("x_real_ip", "9.9.9.9"),
+        ]);
+        let trusted = TrustedPeers::new(vec!["10.0.0.0/8".parse().unwrap()]);
+        forward(
+            &mut request,
+            &client("::ffff:10.1.2.3"),
+            &trusted,
+            "waypost.test",
+        );
+        assert_eq!(field(&request, "x-forwarded-for"), "198.51.100.1, 10.1.2.3");
+        assert_eq!(field(&request, "x-forwarded-proto"), "http");
+        assert_eq!(field(&request, "x-real-ip"), "10.1.2.3");
+        assert_eq!(field(&request, "x_real_ip"), "");
+    }
+
+    #[test]
+    fn an_ipv6_client_is_quoted_in_forwarded() {
+        let mut request = request(&[]);
+        forward(
+            &mut request,
+            &client("2001:db8::1"),
+            &TrustedPeers::default(),
+            "w",
+        );
+        assert_eq!(
+            field(&request, "forwarded"),
+            "for=\"[2001:db8::1]\";host=\"docs.acme.com\";proto=https"
+        );
+    }
+
+    #[test]
+    fn networks_contain_what_their_prefix_says() {
+        for (network, inside, outside) in [
+            ("10.0.0.0/8", "10.255.0.1", "11.0.0.0"),
+            ("192.0.2.1", "192.0.2.1", "192.0.2.2"),
+            ("2001:db8::/33", "2001:db8:7fff::", "2001:db8:8000::"),
+            ("0.0.0.0/0", "255.1.1.1", "::1"),
+            ("::/0", "::1", "1.1.1.1"),
+        ] {
+            let network: Network = network.parse().unwrap();
+            assert!(
+                network.contains(inside.parse().unwrap()),
+                "{network} {inside}"
+            );
+            assert!(
+                !network.contains(outside.parse().unwrap()),
+                "{network} {outside}"
+            );
+        }
+        for wrong in ["10.0.0.0/33", "10.0.0/8", "", "a/8", "::/129"] {
+            assert!(wrong.parse::<Network>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn our_own_name_in_via_is_a_loop() {
+        assert!(is_loop(
+            &request(&[("via", "1.0 fred, 1.1 waypost.test")]),
+            "waypost.test"
+        ));
+        assert!(!is_loop(
+            &request(&[("via", "1.1 waypost.test.example, 1.1 x (waypost.test)")]),
+            "waypost.test"
+        ));
+    }
+}

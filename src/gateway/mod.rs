@@ -1,0 +1,86 @@
+//! The gateway: the life of a request.
+//!
+//! ```text
+//!  accept ─▶ (TLS handshake) ─▶ front ─┬─ express lane ─▶ index ─▶ one write
+//!                                      │
+//!                                      └─ relay ─▶ pingora ─▶ request_filter ─▶ route ─┬─ discovery
+//!                                                                                       ├─ admin
+//!                                                                                       └─ origin, ours or upstream
+//! ```
+//!
+//! | stop | module |
+//! |---|---|
+//! | listeners, handshakes, the connection loop | [`front`](Front) |
+//! | what a head may look like | [`head`], `chunked` |
+//! | TLS certificates by name | [`tls`] |
+//! | discovery without pingora, over HTTP/1.1 and HTTP/2 | `express`, `http2` |
+//! | one request lent to pingora | `relay` |
+//! | pingora's phases | `proxy` |
+//! | who answers | [`route`] |
+//! | what an upstream is told about the client | [`forward`] |
+//! | how a connection ends | [`drain`] |
+//!
+//! Guarantees, each a module of the integration tests:
+//!
+//! * A request has one meaning: what RFC 9112 lets two servers read differently is refused
+//!   by the front, on both lanes.
+//! * The lane is an optimisation: whatever the express lane answers, the proxy lane answers
+//!   with the same status, fields and body. In doubt the express lane hands over; it never
+//!   answers "no".
+//! * Every wait has a deadline from [`Limits`].
+//! * Client-sent forwarding fields reach an upstream only from a trusted peer.
+
+pub mod access;
+mod chunked;
+pub mod drain;
+mod express;
+pub mod forward;
+mod front;
+pub mod head;
+mod http2;
+pub mod limits;
+mod proxy;
+mod relay;
+mod respond;
+pub mod route;
+pub mod tls;
+mod wire;
+
+pub use front::{Front, Listeners};
+pub use limits::{Limits, UpstreamLimits};
+
+use std::sync::Arc;
+
+use crate::clock::Clock;
+use crate::index::Index;
+use crate::origin::Resolver;
+use crate::telemetry::Metrics;
+
+use access::Access;
+use drain::Drain;
+use forward::TrustedPeers;
+
+/// What every part of the gateway shares.
+#[derive(Debug)]
+pub struct Gateway {
+    /// What is served.
+    pub index: Arc<Index>,
+    /// What is counted.
+    pub metrics: Arc<Metrics>,
+    /// Where requests are logged.
+    pub access: Access,
+    /// What clients may take of us.
+    pub limits: Arc<Limits>,
+    /// How patient we are with upstreams.
+    pub upstream: UpstreamLimits,
+    /// Whose forwarding fields are believed.
+    pub trusted: TrustedPeers,
+    /// Whether the express lane is on.
+    pub express: bool,
+    /// Where we are on our way out.
+    pub drain: Drain,
+    /// The addresses of upstreams.
+    pub resolver: Resolver,
+    /// The time of day, for log lines and `Date`.
+    pub clock: Clock,
+}

@@ -1,0 +1,454 @@
+//! The proxy lane: pingora's phases, as we fill them in.
+//!
+//! | phase | what happens |
+//! |---|---|
+//! | `request_filter` | [`route`]: discovery, admin and the embedded origin are answered here |
+//! | `upstream_peer` | the upstream's address, TLS and patience |
+//! | `upstream_request_filter` | `Host` and the forwarding fields |
+//! | `response_filter` | `Via`; an upgrade makes the relay transparent |
+//! | `fail_to_proxy` | 502, 504 or the client's own fault, as a problem |
+//! | `logging` | one line, one count |
+//!
+//! Connecting is tried again up to [`UpstreamLimits::retries_max`]; after a request may
+//! have reached the upstream, only pingora's own rule applies: an idempotent method whose
+//! body is still whole, on a connection that had been idle and turned out to be closed.
+//!
+//! [`UpstreamLimits::retries_max`]: super::UpstreamLimits::retries_max
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use http::{Method as HttpMethod, Version, header};
+use pingora::http::{RequestHeader, ResponseHeader};
+use pingora::prelude::{Error, HttpPeer, Result};
+use pingora::protocols::ALPN;
+use pingora::proxy::{FailToProxy, ProxyHttp, Session};
+use pingora::{ErrorSource, ErrorType};
+
+use super::Gateway;
+use super::access::Line;
+use super::forward::{self, Client};
+use super::head::log_text;
+use super::relay::Relay;
+use super::respond;
+use super::route::{self, Target};
+use crate::answer::encoding::Accepted;
+use crate::answer::{Conditions, Problem};
+use crate::index::{Ask, Method, Served};
+use crate::origin;
+use crate::site::{HostHeader, Scheme, Upstream, UpstreamHttp};
+use crate::telemetry::Route;
+
+/// pingora's view of the gateway.
+#[derive(Debug)]
+pub(super) struct Proxy {
+    gateway: Arc<Gateway>,
+}
+
+/// What is known of one request while it passes through the phases.
+#[derive(Debug)]
+pub(super) struct Passage {
+    since: Instant,
+    route: Route,
+    served: Option<Arc<Served>>,
+    retries: usize,
+}
+
+// === impl Proxy ===
+
+impl Proxy {
+    pub(super) fn new(gateway: Arc<Gateway>) -> Self {
+        Self { gateway }
+    }
+
+    fn pseudonym(&self) -> &str {
+        self.gateway.index.service().domain.as_str()
+    }
+
+    fn route(&self, session: &Session) -> Target {
+        let request = session.req_header();
+        let Some(host) = host_of(request) else {
+            let answer = Problem::new(400, "the request names no host, or two").answer();
+            return Target::Answer(Route::Refused, Box::new(answer));
+        };
+        let field = |name| joined(request, name);
+        let (if_match, if_none_match) = (field(header::IF_MATCH), field(header::IF_NONE_MATCH));
+        let (modified, unmodified) = (
+            field(header::IF_MODIFIED_SINCE),
+            field(header::IF_UNMODIFIED_SINCE),
+        );
+        let accept_encoding = field(header::ACCEPT_ENCODING);
+        let ask = Ask {
+            method: match request.method {
+                HttpMethod::GET | HttpMethod::HEAD => Method::GetOrHead,
+                HttpMethod::OPTIONS => Method::Options,
+                _ => Method::Other,
+            },
+            accepted: accept_encoding
+                .as_deref()
+                .map_or(Accepted::IDENTITY_ONLY, Accepted::parse),
+            conditions: Conditions {
+                if_match: if_match.as_deref(),
+                if_none_match: if_none_match.as_deref(),
+                if_modified_since: modified.as_deref(),
+                if_unmodified_since: unmodified.as_deref(),
+            },
+        };
+        route::route(
+            &self.gateway.index,
+            host,
+            request.uri.path(),
+            is_http2(request),
+            &ask,
+        )
+    }
+
+    fn options(&self, peer: &mut HttpPeer, upstream: &Upstream, is_patient: bool) {
+        let limits = &self.gateway.upstream;
+        // A stream of events or a WebSocket is silent for as long as nothing happens.
+        let silence = if is_patient {
+            limits.upgraded
+        } else {
+            limits.read
+        };
+        peer.options.connection_timeout = Some(limits.connect);
+        peer.options.total_connection_timeout = Some(limits.connect);
+        peer.options.read_timeout = Some(silence);
+        peer.options.write_timeout = Some(limits.write);
+        peer.options.idle_timeout = Some(limits.idle);
+        peer.options.alpn = match upstream.http {
+            UpstreamHttp::One => ALPN::H1,
+            UpstreamHttp::OneOrTwo => ALPN::H2H1,
+            UpstreamHttp::Two => ALPN::H2,
+        };
+    }
+
+    fn count_failure(&self, error: &Error) {
+        let kind = match error.etype() {
+            ErrorType::ConnectTimedout
+            | ErrorType::ReadTimedout
+            | ErrorType::WriteTimedout
+            | ErrorType::TLSHandshakeTimedout => "timeout",
+            ErrorType::ConnectError | ErrorType::ConnectRefused | ErrorType::ConnectNoRoute => {
+                "connect"
+            }
+            ErrorType::TLSHandshakeFailure | ErrorType::InvalidCert => "tls",
+            _ => "protocol",
+        };
+        self.gateway
+            .metrics
+            .upstream_failures
+            .with_label_values(&[kind])
+            .inc();
+    }
+}
+
+#[async_trait]
+impl ProxyHttp for Proxy {
+    type CTX = Passage;
+
+    fn new_ctx(&self) -> Passage {
+        Passage {
+            since: Instant::now(),
+            route: Route::Refused,
+            served: None,
+            retries: 0,
+        }
+    }
+
+    async fn request_filter(&self, session: &mut Session, ctx: &mut Passage) -> Result<bool> {
+        let answer = match self.route(session) {
+            Target::Answer(route, answer) => {
+                ctx.route = route;
+                *answer
+            }
+            Target::Admin => {
+                ctx.route = Route::Admin;
+                Problem::new(404, "there is nothing at this path of the admin API").answer()
+            }
+            Target::Embedded(served, path) => {
+                ctx.route = Route::Origin;
+                origin::answer(&served, &path)
+            }
+            Target::Upstream(served) => {
+                ctx.route = Route::Origin;
+                if !forward::is_loop(session.req_header(), self.pseudonym()) {
+                    ctx.served = Some(served);
+                    return Ok(false);
+                }
+                Problem::new(508, "this request has passed through here before").answer()
+            }
+        };
+        respond::write(session, &answer).await?;
+        Ok(true)
+    }
+
+    async fn upstream_peer(
+        &self,
+        session: &mut Session,
+        ctx: &mut Passage,
+    ) -> Result<Box<HttpPeer>> {
+        let unrouted = || {
+            Error::explain(
+                ErrorType::InternalError,
+                "a request without upstream was to be proxied",
+            )
+        };
+        let upstream = ctx
+            .served
+            .as_deref()
+            .and_then(Target::upstream)
+            .ok_or_else(unrouted)?;
+        let address = self
+            .gateway
+            .resolver
+            .resolve(&upstream.host, upstream.port)
+            .await
+            .map_err(|error| {
+                log::warn!(target: "origin", "{error}");
+                Error::because(ErrorType::ConnectError, "look up the upstream", error).into_up()
+            })?;
+        let is_tls = upstream.scheme == Scheme::Https;
+        let name = if is_tls {
+            upstream.host.to_string()
+        } else {
+            String::new()
+        };
+        let mut peer = Box::new(HttpPeer::new(address, is_tls, name));
+        let accepts_events = joined(session.req_header(), header::ACCEPT)
+            .is_some_and(|accept| memchr::memmem::find(&accept, b"text/event-stream").is_some());
+        self.options(
+            &mut peer,
+            upstream,
+            session.is_upgrade_req() || accepts_events,
+        );
+        Ok(peer)
+    }
+
+    async fn upstream_request_filter(
+        &self,
+        session: &mut Session,
+        request: &mut RequestHeader,
+        ctx: &mut Passage,
+    ) -> Result<()> {
+        let sent = host_of(session.req_header()).unwrap_or_default().to_owned();
+        let peer = session
+            .client_addr()
+            .and_then(|address| address.as_inet())
+            .map(std::net::SocketAddr::ip);
+        let digest = session.digest();
+        let client = Client {
+            peer: peer.unwrap_or(std::net::Ipv4Addr::UNSPECIFIED.into()),
+            tls: digest.is_some_and(|digest| digest.ssl_digest.is_some()),
+            host: &sent,
+            version: match session.req_header().version {
+                Version::HTTP_10 => "1.0",
+                Version::HTTP_2 => "2.0",
+                _ => "1.1",
+            },
+        };
+        forward::forward(request, &client, &self.gateway.trusted, self.pseudonym());
+        let upstream = ctx.served.as_deref().and_then(Target::upstream);
+        let host = match upstream {
+            Some(Upstream {
+                host_header: HostHeader::Upstream,
+                host,
+                port,
+                scheme,
+                ..
+            }) if *port == scheme.default_port() => host.to_string(),
+            Some(Upstream {
+                host_header: HostHeader::Upstream,
+                host,
+                port,
+                ..
+            }) => format!("{host}:{port}"),
+            _ => sent,
+        };
+        request.insert_header(header::HOST, host)?;
+        Ok(())
+    }
+
+    async fn response_filter(
+        &self,
+        session: &mut Session,
+        response: &mut ResponseHeader,
+        _ctx: &mut Passage,
+    ) -> Result<()> {
+        if response.status == http::StatusCode::SWITCHING_PROTOCOLS {
+            if let Some(relay) = relay_of(session) {
+                relay.upgrade();
+            }
+            session.set_read_timeout(Some(self.gateway.upstream.upgraded));
+        }
+        let version = if response.version == Version::HTTP_2 {
+            "2.0"
+        } else {
+            "1.1"
+        };
+        response.append_header(header::VIA, format!("{version} {}", self.pseudonym()))?;
+        Ok(())
+    }
+
+    fn fail_to_connect(
+        &self,
+        _session: &mut Session,
+        _peer: &HttpPeer,
+        ctx: &mut Passage,
+        mut error: Box<Error>,
+    ) -> Box<Error> {
+        self.count_failure(&error);
+        ctx.retries += 1;
+        let will_pass = !matches!(
+            error.etype(),
+            ErrorType::InvalidCert | ErrorType::TLSHandshakeFailure
+        );
+        error.set_retry(will_pass && ctx.retries <= self.gateway.upstream.retries_max);
+        error
+    }
+
+    async fn fail_to_proxy(
+        &self,
+        session: &mut Session,
+        error: &Error,
+        _ctx: &mut Passage,
+    ) -> FailToProxy {
+        let fault = relay_of(session).and_then(Relay::fault);
+        let (status, detail) = match (fault, error.etype(), error.esource()) {
+            (Some(408), ..) => (408, "the request body came too slowly"),
+            (Some(status), ..) => (status, "the request body is malformed"),
+            (None, ErrorType::HTTPStatus(status), _) => {
+                (*status, "the request cannot be passed on")
+            }
+            // The client is gone; there is nobody to answer.
+            (
+                None,
+                ErrorType::WriteError | ErrorType::ReadError | ErrorType::ConnectionClosed,
+                ErrorSource::Downstream,
+            ) => (0, ""),
+            (None, _, ErrorSource::Downstream) => (400, "the request cannot be read"),
+            (
+                None,
+                ErrorType::ConnectTimedout
+                | ErrorType::ReadTimedout
+                | ErrorType::WriteTimedout
+                | ErrorType::TLSHandshakeTimedout,
+                ErrorSource::Upstream,
+            ) => (504, "the site's origin did not answer in time"),
+            (None, _, ErrorSource::Upstream) => (
+                502,
+                "the site's origin could not be reached, or answered with nonsense",
+            ),
+            (None, ..) => (500, "this is our fault"),
+        };
+        if error.esource() == &ErrorSource::Upstream && fault.is_none() {
+            self.count_failure(error);
+            log::debug!(target: "origin", "{error}");
+        }
+        if status == 500 {
+            log::error!(target: "gateway", "{error}");
+        }
+        if status > 0 && session.response_written().is_none() {
+            session.set_keepalive(None);
+            let answer = Problem::new(known_status(status), detail).answer();
+            if let Err(gone) = respond::write(session, &answer).await {
+                log::debug!(target: "gateway", "answer a failure: {gone}");
+            }
+        }
+        FailToProxy {
+            error_code: status,
+            can_reuse_downstream: false,
+        }
+    }
+
+    fn suppress_error_log(&self, _session: &Session, _ctx: &Passage, _error: &Error) -> bool {
+        true
+    }
+
+    async fn logging(&self, session: &mut Session, _error: Option<&Error>, ctx: &mut Passage) {
+        let gateway = &self.gateway;
+        let status = session
+            .response_written()
+            .map_or(0, |response| response.status.as_u16());
+        let took: Duration = ctx.since.elapsed();
+        gateway.metrics.answered(ctx.route, status, took);
+        if !gateway.access.is_on() {
+            return;
+        }
+        let request = session.req_header();
+        let peer = session
+            .client_addr()
+            .and_then(|address| address.as_inet())
+            .map(std::net::SocketAddr::ip);
+        gateway.access.log(&Line {
+            time: gateway.clock.now(),
+            peer: peer.unwrap_or(std::net::Ipv4Addr::UNSPECIFIED.into()),
+            protocol: match request.version {
+                Version::HTTP_10 => "http/1.0",
+                Version::HTTP_2 => "h2",
+                _ => "http/1.1",
+            },
+            tls: session
+                .digest()
+                .is_some_and(|digest| digest.ssl_digest.is_some()),
+            method: request.method.as_str(),
+            host: host_of(request).unwrap_or_default(),
+            path: request.uri.path(),
+            status,
+            bytes: session.body_bytes_sent() as u64,
+            route: ctx.route,
+            took,
+            agent: request
+                .headers
+                .get(header::USER_AGENT)
+                .map_or("", |agent| log_text(agent.as_bytes())),
+        });
+    }
+}
+
+/// Returns the relay that a request came through; over HTTP/2 there is none.
+fn relay_of(session: &Session) -> Option<&Relay> {
+    session.as_downstream().stream()?.as_any().downcast_ref()
+}
+
+fn is_http2(request: &RequestHeader) -> bool {
+    request.version == Version::HTTP_2
+}
+
+/// Returns the host a request is for. Over HTTP/2 `:authority` and `Host` may both be
+/// there, and must agree (RFC 9113 §8.3.1).
+fn host_of(request: &RequestHeader) -> Option<&str> {
+    let mut fields = request.headers.get_all(header::HOST).iter();
+    let field = fields.next().and_then(|value| value.to_str().ok());
+    if fields.next().is_some() {
+        return None;
+    }
+    match (
+        request.uri.authority().map(http::uri::Authority::as_str),
+        field,
+    ) {
+        (Some(authority), Some(field)) => authority.eq_ignore_ascii_case(field).then_some(field),
+        (authority, field) => authority.or(field),
+    }
+}
+
+/// Returns a list field as one line.
+fn joined(request: &RequestHeader, name: header::HeaderName) -> Option<Vec<u8>> {
+    let lines: Vec<&[u8]> = request
+        .headers
+        .get_all(name)
+        .iter()
+        .map(http::HeaderValue::as_bytes)
+        .collect();
+    (!lines.is_empty()).then(|| lines.join(&b", "[..]))
+}
+
+/// Returns a status that answers have: pingora's own failures may carry any.
+fn known_status(status: u16) -> u16 {
+    match status {
+        400 | 404 | 405 | 408 | 413 | 414 | 431 | 500 | 501 | 502 | 503 | 504 => status,
+        401..=499 => 400,
+        _ => 502,
+    }
+}

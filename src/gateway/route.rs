@@ -1,0 +1,67 @@
+//! Who answers a request.
+//!
+//! The one decision of the proxy lane, as a function from a host, a path and the index to
+//! a [`Target`]. `Host` alone selects the site, never `X-Forwarded-Host` and never the
+//! server name of the TLS handshake (RFC 9110 §7.4: a client may reuse a connection for
+//! any host the certificate covers).
+
+use std::sync::Arc;
+
+use crate::answer::{Answer, Problem};
+use crate::discovery::paths;
+use crate::index::{Ask, Index, Served};
+use crate::site::{self, Origin, Upstream};
+use crate::telemetry::Route;
+
+/// Who answers.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// We do, with this.
+    Answer(Route, Box<Answer>),
+    /// The admin API.
+    Admin,
+    /// The embedded origin, for this site, with the path as normalised.
+    Embedded(Arc<Served>, Box<str>),
+    /// A customer's own server.
+    Upstream(Arc<Served>),
+}
+
+/// Decides who answers.
+///
+/// `host` and `path` are as the client sent them, `path` without its query.
+#[must_use]
+pub fn route(index: &Index, host: &str, path: &str, is_http2: bool, ask: &Ask<'_>) -> Target {
+    let refuse = |answer| Target::Answer(Route::Refused, Box::new(answer));
+    let host = match site::normalise(host) {
+        Ok(host) => host,
+        Err(invalid) => return refuse(Problem::new(400, invalid.to_string()).answer()),
+    };
+    if *host == *index.service().api_host.as_str() {
+        return Target::Admin;
+    }
+    let Some(served) = index.served(&host) else {
+        return refuse(index.unknown_host(is_http2));
+    };
+    let path = paths::normalise(path);
+    if let Some(document) = paths::find(&path, &served.site.base_path) {
+        return Target::Answer(
+            Route::Discovery,
+            Box::new(index.answer(&served, &host, document, ask)),
+        );
+    }
+    match served.site.origin {
+        Origin::Embedded => Target::Embedded(served, path.into()),
+        Origin::Upstream(_) => Target::Upstream(served),
+    }
+}
+
+impl Target {
+    /// Returns the upstream that a request goes to.
+    #[must_use]
+    pub fn upstream(served: &Served) -> Option<&Upstream> {
+        match &served.site.origin {
+            Origin::Upstream(upstream) => Some(upstream),
+            Origin::Embedded => None,
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! Certificates by server name, from a directory.
+//!
+//! Each sub-directory is a name: `docs.acme.com/fullchain.pem` and `privkey.pem`, as ACME
+//! clients leave them. A pair is used only when it can serve its name now: it parses, the
+//! key is the certificate's, the name is covered, the dates hold. A pair that fails keeps
+//! the one before in use, is reported once, and is tried again when its files change.
+//!
+//! Looking up is two map accesses on a value that changes as a whole.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use arc_swap::ArcSwap;
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
+
+use crate::clock::{Clock, unix_seconds};
+use crate::site::Host;
+
+/// The files of a pair, as certbot names them.
+const CHAIN: &str = "fullchain.pem";
+const KEY: &str = "privkey.pem";
+/// A pair's files are not read beyond this.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// The certificates of a process.
+#[derive(Debug)]
+pub struct Certificates {
+    directory: PathBuf,
+    default: Option<Host>,
+    clock: Clock,
+    pairs: ArcSwap<HashMap<Box<str>, Pair>>,
+    /// What each pair's files were when they were last looked at.
+    seen: Mutex<HashMap<Box<str>, Stamp>>,
+}
+
+#[derive(Clone, Debug)]
+struct Pair {
+    key: Arc<CertifiedKey>,
+    expires_at: u64,
+}
+
+/// When and how large the two files of a pair were.
+type Stamp = [Option<(SystemTime, u64)>; 2];
+
+/// What a reading of the directory came to.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// How many names have a certificate.
+    pub names: usize,
+    /// What is wrong: name and reason.
+    pub failures: Vec<(Box<str>, UnusableCertificate)>,
+    /// When the first of the certificates expires, in seconds after the Unix epoch.
+    pub expires_at: Option<u64>,
+}
+
+/// Why a pair of files cannot serve its name.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum UnusableCertificate {
+    /// A file cannot be read.
+    #[error("read {0}")]
+    Read(&'static str, #[source] io::Error),
+    /// The chain or the key is not PEM.
+    #[error("{0} is not what it should be in PEM: {1}")]
+    Pem(&'static str, rustls::pki_types::pem::Error),
+    /// There is no certificate in the chain.
+    #[error("{CHAIN} holds no certificate")]
+    Empty,
+    /// The key is not usable, or not the certificate's.
+    #[error("{KEY} does not fit {CHAIN}")]
+    Key(#[source] rustls::Error),
+    /// The certificate is not X.509.
+    #[error("{CHAIN} is not an X.509 certificate")]
+    Syntax,
+    /// Not valid yet, or no longer.
+    #[error("the certificate is not valid now")]
+    Dates,
+    /// Issued for other names.
+    #[error("the certificate does not cover the name of its directory")]
+    Name,
+}
+
+// === impl Certificates ===
+
+impl Certificates {
+    /// Makes an empty set over a directory; [`Certificates::read`] fills it.
+    #[must_use]
+    pub fn new(directory: PathBuf, default: Option<Host>, clock: Clock) -> Self {
+        Self {
+            directory,
+            default,
+            clock,
+            pairs: ArcSwap::default(),
+            seen: Mutex::default(),
+        }
+    }
+
+    /// Returns the directory.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Reads what has changed in the directory since the last time, and uses it.
+    ///
+    /// # Errors
+    ///
+    /// When the directory cannot be listed; everything stays as it is.
+    pub fn read(&self) -> io::Result<Report> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pairs = HashMap::clone(&self.pairs.load());
+        let mut report = Report::default();
+        let mut listed = HashMap::new();
+        for entry in fs::read_dir(&self.directory)? {
+            let directory = entry?.path();
+            let Some(name) = directory
+                .file_name()
+                .and_then(|name| name.to_str())
+                .map(server_name)
+            else {
+                continue;
+            };
+            let stamp = [CHAIN, KEY].map(|file| stamp(&directory.join(file)));
+            if stamp == [None, None] {
+                continue;
+            }
+            if seen.get(&name) != Some(&stamp) {
+                match load(&directory, &name, unix_seconds(self.clock.now())) {
+                    Ok(pair) => {
+                        pairs.insert(name.clone(), pair);
+                    }
+                    Err(error) => report.failures.push((name.clone(), error)),
+                }
+            }
+            listed.insert(name, stamp);
+        }
+        pairs.retain(|name, _| listed.contains_key(name));
+        report.names = pairs.len();
+        report.expires_at = pairs.values().map(|pair| pair.expires_at).min();
+        *seen = listed;
+        self.pairs.store(Arc::new(pairs));
+        Ok(report)
+    }
+
+    /// Finds the certificate for a server name: exact, wildcard, default, in this order.
+    fn find(&self, name: Option<&str>) -> Option<Arc<CertifiedKey>> {
+        let pairs = self.pairs.load();
+        let exact = |name: &str| pairs.get(name).map(|pair| Arc::clone(&pair.key));
+        let named = name.and_then(|name| {
+            let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
+            exact(&name).or_else(|| {
+                let (_label, rest) = name.split_once('.')?;
+                exact(&format!("*.{rest}"))
+            })
+        });
+        named.or_else(|| exact(self.default.as_ref()?.as_str()))
+    }
+}
+
+impl ResolvesServerCert for Certificates {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        self.find(hello.server_name())
+    }
+}
+
+/// Returns the server name that a directory's name stands for.
+fn server_name(directory: &str) -> Box<str> {
+    let name = directory.to_ascii_lowercase();
+    match name.strip_prefix("_.") {
+        Some(rest) => format!("*.{rest}").into(),
+        None => name.into(),
+    }
+}
+
+fn stamp(file: &Path) -> Option<(SystemTime, u64)> {
+    let metadata = fs::metadata(file).ok()?;
+    Some((metadata.modified().ok()?, metadata.len()))
+}
+
+fn load(directory: &Path, name: &str, now: u64) -> Result<Pair, UnusableCertificate> {
+    let read = |file: &'static str| {
+        let path = directory.join(file);
+        let too_large = || {
+            io::Error::new(
+                io::ErrorKind::FileTooLarge,
+                "larger than a certificate can be",
+            )
+        };
+        let length = fs::metadata(&path)
+            .map_err(|error| UnusableCertificate::Read(file, error))?
+            .len();
+        if length > FILE_BYTES_MAX {
+            return Err(UnusableCertificate::Read(file, too_large()));
+        }
+        fs::read(&path).map_err(|error| UnusableCertificate::Read(file, error))
+    };
+    let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(&read(CHAIN)?)
+        .collect::<Result<_, _>>()
+        .map_err(|error| UnusableCertificate::Pem(CHAIN, error))?;
+    let key = PrivateKeyDer::from_pem_slice(&read(KEY)?)
+        .map_err(|error| UnusableCertificate::Pem(KEY, error))?;
+    let leaf = chain.first().ok_or(UnusableCertificate::Empty)?;
+    let expires_at = check(leaf, name, now)?;
+    let key = CertifiedKey::from_der(chain, key, &aws_lc_rs::default_provider())
+        .map_err(UnusableCertificate::Key)?;
+    Ok(Pair {
+        key: Arc::new(key),
+        expires_at,
+    })
+}
+
+/// Checks that a certificate can serve a name now, and returns when it expires.
+fn check(leaf: &CertificateDer<'_>, name: &str, now: u64) -> Result<u64, UnusableCertificate> {
+    let Ok((_rest, certificate)) = X509Certificate::from_der(leaf) else {
+        return Err(UnusableCertificate::Syntax);
+    };
+    let time = |time: x509_parser::time::ASN1Time| u64::try_from(time.timestamp()).unwrap_or(0);
+    let validity = certificate.validity();
+    if !(time(validity.not_before)..time(validity.not_after)).contains(&now) {
+        return Err(UnusableCertificate::Dates);
+    }
+    // RFC 6125 §6.4.4: names are in the extension; the common name is not looked at.
+    let Ok(Some(names)) = certificate.subject_alternative_name() else {
+        return Err(UnusableCertificate::Name);
+    };
+    let covers = names
+        .value
+        .general_names
+        .iter()
+        .any(|general| match general {
+            GeneralName::DNSName(pattern) => covers(&pattern.to_ascii_lowercase(), name),
+            _ => false,
+        });
+    if covers {
+        Ok(time(validity.not_after))
+    } else {
+        Err(UnusableCertificate::Name)
+    }
+}
+
+/// RFC 6125 §6.4.3: a wildcard stands for exactly the first label.
+fn covers(pattern: &str, name: &str) -> bool {
+    pattern == name
+        || pattern.strip_prefix("*.").is_some_and(|rest| {
+            name.split_once('.')
+                .is_some_and(|(_label, tail)| tail == rest)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes a self-signed pair for `names` into the directory of `name`.
+    fn write(root: &Path, name: &str, names: &[&str]) {
+        let made = rcgen::generate_simple_self_signed(
+            names.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        )
+        .unwrap();
+        let directory = root.join(name);
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join(CHAIN), made.cert.pem()).unwrap();
+        fs::write(directory.join(KEY), made.signing_key.serialize_pem()).unwrap();
+    }
+
+    fn certificates(root: &Path, default: Option<&str>) -> Certificates {
+        Certificates::new(
+            root.to_owned(),
+            default.map(|name| Host::parse(name).unwrap()),
+            Clock::System,
+        )
+    }
+
+    #[test]
+    fn the_exact_name_wins_over_the_wildcard_and_that_over_the_default() {
+        let root = tempfile::tempdir().unwrap();
+        write(root.path(), "docs.acme.com", &["docs.acme.com"]);
+        write(root.path(), "_.acme.com", &["*.acme.com"]);
+        write(root.path(), "default.example", &["default.example"]);
+        let set = certificates(root.path(), Some("default.example"));
+        assert_eq!(set.read().unwrap().names, 3);
+        let leaf = |name: Option<&str>| set.find(name).map(|key| key.cert[0].to_vec());
+        assert_eq!(leaf(Some("DOCS.acme.com.")), leaf(Some("docs.acme.com")));
+        assert_ne!(leaf(Some("docs.acme.com")), leaf(Some("other.acme.com")));
+        assert_eq!(leaf(Some("other.acme.com")), leaf(Some("*.acme.com")));
+        assert_eq!(leaf(Some("a.b.acme.com")), leaf(None));
+        assert_eq!(leaf(None), leaf(Some("default.example")));
+    }
+
+    #[test]
+    fn without_a_default_an_unknown_name_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        write(root.path(), "docs.acme.com", &["docs.acme.com"]);
+        let set = certificates(root.path(), None);
+        set.read().unwrap();
+        assert!(set.find(Some("else.example")).is_none());
+        assert!(set.find(None).is_none());
+    }
+
+    #[test]
+    fn a_broken_pair_keeps_the_one_before_and_is_reported_once() {
+        let root = tempfile::tempdir().unwrap();
+        write(root.path(), "docs.acme.com", &["docs.acme.com"]);
+        let set = certificates(root.path(), None);
+        assert!(set.read().unwrap().failures.is_empty());
+        let before = set.find(Some("docs.acme.com")).unwrap();
+        fs::write(
+            root.path().join("docs.acme.com").join(CHAIN),
+            "no certificate",
+        )
+        .unwrap();
+        let report = set.read().unwrap();
+        assert_eq!(report.failures.len(), 1);
+        assert!(Arc::ptr_eq(
+            &before,
+            &set.find(Some("docs.acme.com")).unwrap()
+        ));
+        assert!(set.read().unwrap().failures.is_empty());
+        fs::remove_dir_all(root.path().join("docs.acme.com")).unwrap();
+        set.read().unwrap();
+        assert!(set.find(Some("docs.acme.com")).is_none());
+    }
+
+    #[test]
+    fn a_pair_that_cannot_serve_its_name_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        write(root.path(), "wrong.example", &["right.example"]);
+        write(root.path(), "mixed.example", &["mixed.example"]);
+        write(root.path(), "spare", &["mixed.example"]);
+        fs::copy(
+            root.path().join("spare").join(KEY),
+            root.path().join("mixed.example").join(KEY),
+        )
+        .unwrap();
+        fs::remove_dir_all(root.path().join("spare")).unwrap();
+        let mut failures = certificates(root.path(), None).read().unwrap().failures;
+        failures.sort_by(|a, b| a.0.cmp(&b.0));
+        assert!(
+            matches!(failures[0].1, UnusableCertificate::Key(_)),
+            "{failures:?}"
+        );
+        assert!(
+            matches!(failures[1].1, UnusableCertificate::Name),
+            "{failures:?}"
+        );
+    }
+}

@@ -1,0 +1,55 @@
+//! TLS, terminated by the front.
+//!
+//! The certificate is chosen by the server name of the handshake, from a directory that is
+//! watched: [`Certificates`]. Which *site* answers is decided by `Host` alone, after the
+//! handshake.
+//!
+//! * TLS 1.2 and 1.3, the provider's own suites, X25519MLKEM768 preferred where clients
+//!   have it; no 0-RTT, whose requests an attacker could replay.
+//! * ALPN offers `h2` before `http/1.1`.
+//! * Sessions resume by tickets whose keys rotate, so that nothing is kept for a client.
+//!
+//! Source: RFC 8446, RFC 6066 §3 (server name), RFC 7301 (ALPN).
+
+mod certificates;
+
+pub use certificates::{Certificates, Report};
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rustls::ServerConfig;
+use rustls::crypto::aws_lc_rs;
+
+use crate::site::Host;
+
+/// Where certificates are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Config {
+    /// The directory of `{name}/fullchain.pem` and `{name}/privkey.pem`, watched. A wildcard's
+    /// name is written `*.acme.com` or `_.acme.com`.
+    pub directory: Option<PathBuf>,
+    /// The name whose certificate is used for a server name that has none, and for clients
+    /// that send none; otherwise such handshakes are refused.
+    pub default: Option<Host>,
+}
+
+/// Makes the server side of TLS over a set of certificates.
+///
+/// # Errors
+///
+/// When the cryptography provider cannot make ticket keys, for want of randomness.
+pub fn server_config(certificates: &Arc<Certificates>) -> Result<Arc<ServerConfig>, rustls::Error> {
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let mut config =
+        ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_no_client_auth()
+            .with_cert_resolver(
+                Arc::clone(certificates) as Arc<dyn rustls::server::ResolvesServerCert>
+            );
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    config.ticketer = aws_lc_rs::Ticketer::new()?;
+    config.send_tls13_tickets = 1;
+    Ok(Arc::new(config))
+}

@@ -1,0 +1,306 @@
+//! The wire: a client's connection, plain or TLS, as the front holds it.
+//!
+//! What pingora wants to know about a connection (addresses, TLS) is gathered once, when
+//! the connection is accepted, so that no request pays a system call for it. A [`Wire`]
+//! is pingora's own `IO`, so it can carry HTTP/2, and it is what a
+//! [`Relay`](super::relay::Relay) lends to the proxy lane for one HTTP/1.1 request.
+
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use pingora::protocols::l4::socket::SocketAddr as PingoraAddr;
+use pingora::protocols::raw_connect::ProxyDigest;
+use pingora::protocols::tls::SslDigest;
+use pingora::protocols::{
+    ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl,
+    TimingDigest, UniqueID, UniqueIDType,
+};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::server::TlsStream;
+
+use super::drain::ConnectionGuard;
+
+/// How much a closing connection still reads, so that the answer is not destroyed by a reset.
+const LINGER_BYTES_MAX: usize = 64 << 10;
+/// How long it does.
+const LINGER_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// A client's connection.
+#[derive(Debug)]
+pub(super) struct Wire {
+    transport: Transport,
+    facts: Facts,
+    /// Keeps the process alive during a drain, until this connection is gone.
+    _guard: ConnectionGuard,
+}
+
+/// What is known of a connection from its start.
+#[derive(Clone, Debug)]
+pub(super) struct Facts {
+    /// The client's address.
+    pub(super) peer: SocketAddr,
+    socket: Arc<SocketDigest>,
+    tls: Option<Arc<SslDigest>>,
+    is_http2: bool,
+    fd: i32,
+}
+
+#[derive(Debug)]
+enum Transport {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+// === impl Wire ===
+
+impl Wire {
+    /// Takes a plain connection.
+    pub(super) fn plain(stream: TcpStream, peer: SocketAddr, guard: ConnectionGuard) -> Self {
+        let facts = Facts::new(&stream, peer);
+        Self {
+            transport: Transport::Plain(stream),
+            facts,
+            guard,
+        }
+    }
+
+    /// Takes a connection whose TLS handshake is done.
+    pub(super) fn tls(
+        stream: TlsStream<TcpStream>,
+        peer: SocketAddr,
+        guard: ConnectionGuard,
+    ) -> Self {
+        let (socket, session) = stream.get_ref();
+        let mut facts = Facts::new(socket, peer);
+        let cipher = session
+            .negotiated_cipher_suite()
+            .and_then(|suite| suite.suite().as_str());
+        let version = session
+            .protocol_version()
+            .and_then(|version| version.as_str());
+        let digest = SslDigest::new(
+            cipher.unwrap_or_default(),
+            version.unwrap_or_default(),
+            None,
+            None,
+            Vec::new(),
+        );
+        facts.tls = Some(Arc::new(digest));
+        facts.is_http2 = session.alpn_protocol() == Some(b"h2");
+        Self {
+            transport: Transport::Tls(Box::new(stream)),
+            facts,
+            guard,
+        }
+    }
+
+    pub(super) fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Writes all slices, in as few system calls as the transport allows. Each of them may
+    /// wait for `patience`.
+    pub(super) async fn write_all_vectored(
+        &mut self,
+        slices: &mut [IoSlice<'_>],
+        patience: Duration,
+    ) -> io::Result<()> {
+        let mut rest = slices;
+        IoSlice::advance_slices(&mut rest, 0);
+        while !rest.is_empty() {
+            let mut write = std::pin::pin!(std::future::poll_fn(
+                |cx| Pin::new(&mut *self).poll_write_vectored(cx, rest)
+            ));
+            // Nearly always the socket takes everything at once; a timer is made only if not.
+            let written = match poll_once(write.as_mut()).await {
+                Poll::Ready(written) => written?,
+                Poll::Pending => tokio::time::timeout(patience, write).await??,
+            };
+            if written == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+            IoSlice::advance_slices(&mut rest, written);
+        }
+        match poll_once(std::pin::pin!(self.flush())).await {
+            Poll::Ready(flushed) => flushed,
+            Poll::Pending => tokio::time::timeout(patience, self.flush()).await?,
+        }
+    }
+
+    /// Closes the connection so that the last answer arrives: a reset, which the kernel
+    /// sends when unread bytes are left, would destroy it (RFC 9112 §9.6).
+    pub(super) async fn close_lingering(mut self) {
+        if AsyncWriteExt::shutdown(&mut self).await.is_err() {
+            return;
+        }
+        let mut discarded = 0;
+        let mut sink = [0; 4096];
+        let drain = async {
+            while discarded < LINGER_BYTES_MAX {
+                match self.read(&mut sink).await {
+                    Ok(0) | Err(_) => break,
+                    Ok(read) => discarded += read,
+                }
+            }
+        };
+        // Past the deadline the connection is closed all the same.
+        let _elapsed = tokio::time::timeout(LINGER_TIME_MAX, drain).await;
+    }
+}
+
+/// Polls a future once, whatever comes of it.
+async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Poll<F::Output> {
+    std::future::poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await
+}
+
+// === impl Facts ===
+
+impl Facts {
+    fn new(stream: &TcpStream, peer: SocketAddr) -> Self {
+        let fd = stream.as_raw_fd();
+        let socket = SocketDigest::from_raw_fd(fd);
+        // Set before anybody asks, so that pingora never calls getpeername.
+        let _unset = socket.peer_addr.set(Some(PingoraAddr::Inet(peer)));
+        Self {
+            peer,
+            socket: Arc::new(socket),
+            tls: None,
+            is_http2: false,
+            fd,
+        }
+    }
+
+    /// Returns whether the connection is encrypted.
+    pub(super) fn is_tls(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// Returns whether the client and we agreed on HTTP/2.
+    pub(super) fn is_http2(&self) -> bool {
+        self.is_http2
+    }
+
+    /// Returns pingora's view of the connection.
+    pub(super) fn digest(&self) -> pingora::protocols::Digest {
+        pingora::protocols::Digest {
+            ssl_digest: self.tls.clone(),
+            timing_digest: Vec::new(),
+            proxy_digest: None,
+            socket_digest: Some(Arc::clone(&self.socket)),
+        }
+    }
+}
+
+// === impl IO for Wire ===
+
+impl AsyncRead for Wire {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match &mut self.transport {
+            Transport::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
+            Transport::Tls(stream) => match ready!(Pin::new(stream).poll_read(cx, buf)) {
+                // A client that goes without close_notify has still gone; where its request
+                // ends was decided by framing, not by the end of the connection.
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Poll::Ready(Ok(())),
+                other => Poll::Ready(other),
+            },
+        }
+    }
+}
+
+impl AsyncWrite for Wire {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match &mut self.transport {
+            Transport::Plain(stream) => Pin::new(stream).poll_write(cx, buf),
+            Transport::Tls(stream) => Pin::new(stream).poll_write(cx, buf),
+        }
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match &mut self.transport {
+            Transport::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
+            Transport::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.transport {
+            Transport::Plain(stream) => Pin::new(stream).poll_flush(cx),
+            Transport::Tls(stream) => Pin::new(stream).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.transport {
+            Transport::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
+            // Sends close_notify.
+            Transport::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+}
+
+#[async_trait]
+impl Shutdown for Wire {
+    async fn shutdown(&mut self) {
+        // The peer may be gone already; then there is nobody to tell.
+        let _gone = AsyncWriteExt::shutdown(self).await;
+    }
+}
+
+impl UniqueID for Wire {
+    fn id(&self) -> UniqueIDType {
+        self.facts.fd
+    }
+}
+
+impl Ssl for Wire {
+    fn get_ssl_digest(&self) -> Option<Arc<SslDigest>> {
+        self.facts.tls.clone()
+    }
+
+    fn selected_alpn_proto(&self) -> Option<ALPN> {
+        self.facts.is_http2.then_some(ALPN::H2)
+    }
+}
+
+impl GetTimingDigest for Wire {
+    fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {
+        Vec::new()
+    }
+}
+
+impl GetProxyDigest for Wire {
+    fn get_proxy_digest(&self) -> Option<Arc<ProxyDigest>> {
+        None
+    }
+}
+
+impl GetSocketDigest for Wire {
+    fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
+        Some(Arc::clone(&self.facts.socket))
+    }
+}
+
+impl Peek for Wire {}

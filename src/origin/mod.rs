@@ -1,0 +1,10 @@
+//! Origins: who answers what is not discovery.
+//!
+//! A site's record names its origin: a customer's own server, whose address the
+//! [`Resolver`] knows, or *embedded*, which is us, from the release that the site serves.
+
+mod resolve;
+mod service;
+
+pub use resolve::{Resolver, UnresolvedUpstream};
+pub use service::answer;

@@ -1,0 +1,174 @@
+//! The process log: one line per event, on standard error.
+//!
+//! As text for people, or as JSON for machines; either way the message reads alone and
+//! the key-values of the `log` record are for filtering. Requests are not logged here but
+//! in the access log.
+
+use std::io::Write as _;
+use std::time::SystemTime;
+
+use log::kv::{self, VisitSource};
+
+use crate::clock::Clock;
+
+/// How the process log looks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The shape of a line.
+    pub format: Format,
+    /// What is logged: a level, or directives such as `info,pingora=warn`.
+    pub filter: String,
+}
+
+/// The shape of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// `2026-11-20T20:17:30Z INFO deploy: promoted … project=acme`.
+    Text,
+    /// One JSON object.
+    Json,
+}
+
+// === impl Config ===
+
+impl Default for Config {
+    /// pingora logs every connection that a client breaks off as an error; those are counted.
+    fn default() -> Self {
+        Self {
+            format: Format::Text,
+            filter: "info,pingora_core=warn,pingora_proxy=off".to_owned(),
+        }
+    }
+}
+
+/// Starts logging. Called once, by the composition root.
+///
+/// # Errors
+///
+/// When something in this process is logging already.
+pub fn start(config: &Config) -> Result<(), log::SetLoggerError> {
+    let mut builder = env_logger::Builder::new();
+    builder.parse_filters(&config.filter);
+    let clock = Clock::System;
+    match config.format {
+        Format::Text => builder.format(move |out, record| write_text(out, record, clock.now())),
+        Format::Json => builder.format(move |out, record| write_json(out, record, clock.now())),
+    };
+    builder.try_init()
+}
+
+fn write_text(
+    out: &mut dyn std::io::Write,
+    record: &log::Record<'_>,
+    now: SystemTime,
+) -> std::io::Result<()> {
+    let target = record.target().trim_start_matches("waypost::");
+    write!(
+        out,
+        "{} {} {target}: {}",
+        timestamp(now),
+        record.level(),
+        record.args()
+    )?;
+    let mut pairs = Pairs::default();
+    // A value that cannot be shown is left out of the line, not the line out of the log.
+    let _shown = record.key_values().visit(&mut pairs);
+    for (key, value) in pairs.0 {
+        write!(out, " {key}={value}")?;
+    }
+    writeln!(out)
+}
+
+fn write_json(
+    out: &mut dyn std::io::Write,
+    record: &log::Record<'_>,
+    now: SystemTime,
+) -> std::io::Result<()> {
+    let mut line = serde_json::Map::new();
+    line.insert("time".to_owned(), timestamp(now).into());
+    line.insert(
+        "level".to_owned(),
+        record.level().as_str().to_lowercase().into(),
+    );
+    line.insert("target".to_owned(), record.target().into());
+    line.insert("message".to_owned(), record.args().to_string().into());
+    let mut pairs = Pairs::default();
+    let _shown = record.key_values().visit(&mut pairs);
+    for (key, value) in pairs.0 {
+        line.entry(key).or_insert_with(|| value.into());
+    }
+    let mut text = serde_json::to_vec(&line)?;
+    text.push(b'\n');
+    out.write_all(&text)
+}
+
+#[derive(Default)]
+struct Pairs(Vec<(String, String)>);
+
+impl<'kvs> VisitSource<'kvs> for Pairs {
+    fn visit_pair(&mut self, key: kv::Key<'kvs>, value: kv::Value<'kvs>) -> Result<(), kv::Error> {
+        self.0.push((key.to_string(), value.to_string()));
+        Ok(())
+    }
+}
+
+/// Writes a time as RFC 3339 in UTC with milliseconds.
+#[must_use]
+pub fn timestamp(time: SystemTime) -> String {
+    let mut out = Vec::with_capacity(24);
+    write_timestamp(&mut out, time);
+    String::from_utf8(out).expect("digits and punctuation")
+}
+
+/// Appends a time as RFC 3339 in UTC with milliseconds: `2026-11-20T20:17:30.123Z`.
+pub fn write_timestamp(out: &mut Vec<u8>, time: SystemTime) {
+    let since = time
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
+    let timestamp = jiff::Timestamp::UNIX_EPOCH
+        .saturating_add(since)
+        .unwrap_or(jiff::Timestamp::MAX);
+    write!(out, "{timestamp:.3}").expect("a Vec takes every byte");
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn timestamps_are_rfc_3339_in_utc() {
+        for (seconds, text) in [
+            (0, "1970-01-01T00:00:00.007Z"),
+            (951_782_399, "2000-02-28T23:59:59.007Z"),
+            (951_782_400, "2000-02-29T00:00:00.007Z"),
+            (1_795_206_656, "2026-11-20T20:30:56.007Z"),
+            (4_107_542_400, "2100-03-01T00:00:00.007Z"),
+        ] {
+            assert_eq!(
+                timestamp(SystemTime::UNIX_EPOCH + Duration::from_millis(seconds * 1000 + 7)),
+                text
+            );
+        }
+    }
+
+    #[test]
+    fn a_line_of_json_keeps_the_key_values() {
+        let mut out = Vec::new();
+        let args = format_args!("promoted \"x\"");
+        let pairs = [("project", "acme"), ("message", "not this")];
+        let mut builder = log::Record::builder();
+        let record = builder
+            .args(args)
+            .level(log::Level::Info)
+            .target("deploy")
+            .key_values(&pairs)
+            .build();
+        write_json(&mut out, &record, SystemTime::UNIX_EPOCH).unwrap();
+        let line: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        assert_eq!(line["project"], "acme");
+        assert_eq!(line["message"], "promoted \"x\"");
+        assert_eq!(line["level"], "info");
+    }
+}

@@ -1,0 +1,273 @@
+//! Numbers, in the Prometheus text format.
+//!
+//! One value for the process, made by the composition root and handed to whoever counts.
+//! Labels are closed sets, never hosts or projects: a million sites must not be a million
+//! series. What the request path touches is looked up when the value is made, so that
+//! counting a request is two atomic additions.
+
+use std::time::Duration;
+
+use prometheus::core::Collector;
+use prometheus::{
+    Encoder as _, Gauge, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec,
+    IntGauge, Opts, Registry, TextEncoder,
+};
+
+/// Status codes that are counted one by one; any other counts as `other`.
+const STATUSES: [u16; 30] = [
+    101, 200, 201, 202, 204, 206, 301, 302, 303, 304, 307, 308, 400, 401, 403, 404, 405, 408, 412,
+    413, 414, 421, 422, 429, 431, 500, 502, 503, 504, 508,
+];
+/// From 50 µs, which an express answer takes, to the patience of an upstream.
+const DURATION_BUCKETS: [f64; 14] = [
+    0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1.0, 5.0,
+    30.0,
+];
+
+/// Where a request was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// From the index, by the express lane.
+    Express,
+    /// From the index, by the proxy lane.
+    Discovery,
+    /// By the admin API.
+    Admin,
+    /// By a site's origin, ours or the customer's.
+    Origin,
+    /// Nowhere: the request was malformed, or for a host that no site has.
+    Refused,
+}
+
+/// All numbers of a process.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    requests: [[IntCounter; STATUSES.len() + 1]; Route::ALL.len()],
+    durations: [Histogram; Route::ALL.len()],
+    /// Client connections that are open.
+    pub connections_open: IntGauge,
+    /// Client connections accepted.
+    pub connections: IntCounter,
+    /// TLS handshakes that failed or took too long.
+    pub tls_failures: IntCounter,
+    /// HTTP/2 streams that were refused before they were requests.
+    pub stream_faults: IntCounter,
+    /// Connections closed because nothing came in time.
+    pub timeouts: IntCounter,
+    /// Access log lines dropped because the disk was too slow.
+    pub access_lines_dropped: IntCounter,
+    /// Failures of upstreams, by what failed: `connect`, `timeout`, `protocol`.
+    pub upstream_failures: IntCounterVec,
+    /// Hosts that are served.
+    pub index_hosts: IntGauge,
+    /// Sites that are served.
+    pub index_sites: IntGauge,
+    /// Changes of what is served: `swapped`, `failed`, `refused`.
+    pub index_swaps: IntCounterVec,
+    /// When the index last agreed with store and site records, in seconds after the Unix epoch.
+    pub index_fresh_at: Gauge,
+    /// Findings in the site records as they are now.
+    pub site_findings: IntGauge,
+    /// When the first certificate expires, in seconds after the Unix epoch; 0 without any.
+    pub certificate_expires_at: Gauge,
+    /// Certificate files that could not be used; the one before stays.
+    pub certificate_failures: IntCounter,
+}
+
+// === impl Route ===
+
+impl Route {
+    const ALL: [Self; 5] = [
+        Self::Express,
+        Self::Discovery,
+        Self::Admin,
+        Self::Origin,
+        Self::Refused,
+    ];
+
+    /// Returns the name in labels and log lines.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Express => "express",
+            Self::Discovery => "discovery",
+            Self::Admin => "admin",
+            Self::Origin => "origin",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+// === impl Metrics ===
+
+impl Metrics {
+    /// Registers everything, at zero.
+    #[must_use]
+    pub fn new() -> Self {
+        let registry = Registry::new();
+        let r = &registry;
+        let requests = register(
+            r,
+            IntCounterVec::new(
+                opts("gateway_requests_total", "Requests answered."),
+                &["route", "status"],
+            ),
+        );
+        let options = HistogramOpts::new(
+            "gateway_request_duration_seconds",
+            "From a whole request head to the last byte of its answer.",
+        )
+        .buckets(DURATION_BUCKETS.to_vec());
+        let durations = register(r, HistogramVec::new(options, &["route"]));
+        let counter = |name, help| register(r, IntCounter::new(name, help));
+        let gauge = |name, help| register(r, IntGauge::new(name, help));
+        let time = |name, help| register(r, Gauge::new(name, help));
+        let by = |name, help, label| register(r, IntCounterVec::new(opts(name, help), &[label]));
+        Self {
+            requests: Route::ALL.map(|route| {
+                std::array::from_fn(|at| {
+                    let status = STATUSES.get(at).map_or("other".to_owned(), u16::to_string);
+                    requests.with_label_values(&[route.as_str(), status.as_str()])
+                })
+            }),
+            durations: Route::ALL.map(|route| durations.with_label_values(&[route.as_str()])),
+            connections_open: gauge(
+                "gateway_connections_open",
+                "Client connections that are open.",
+            ),
+            connections: counter("gateway_connections_total", "Client connections accepted."),
+            tls_failures: counter(
+                "gateway_tls_failures_total",
+                "TLS handshakes that failed or took too long.",
+            ),
+            stream_faults: counter(
+                "gateway_stream_faults_total",
+                "HTTP/2 streams refused before they were requests.",
+            ),
+            timeouts: counter(
+                "gateway_timeouts_total",
+                "Connections closed because nothing came in time.",
+            ),
+            access_lines_dropped: counter(
+                "gateway_access_lines_dropped_total",
+                "Access log lines dropped because the disk was too slow.",
+            ),
+            upstream_failures: by(
+                "gateway_upstream_failures_total",
+                "Failures of upstreams.",
+                "kind",
+            ),
+            index_hosts: gauge("index_hosts", "Hosts that are served."),
+            index_sites: gauge("index_sites", "Sites that are served."),
+            index_swaps: by("index_swaps_total", "Changes of what is served.", "outcome"),
+            index_fresh_at: time(
+                "index_fresh_timestamp_seconds",
+                "When the index last agreed with store and site records.",
+            ),
+            site_findings: gauge(
+                "site_findings",
+                "Findings in the site records as they are now.",
+            ),
+            certificate_expires_at: time(
+                "tls_certificate_expires_timestamp_seconds",
+                "When the first certificate expires.",
+            ),
+            certificate_failures: counter(
+                "tls_certificate_failures_total",
+                "Certificate files that could not be used.",
+            ),
+            registry,
+        }
+    }
+
+    /// Counts a request that was answered.
+    pub fn answered(&self, route: Route, status: u16, took: Duration) {
+        let at = STATUSES.binary_search(&status).unwrap_or(STATUSES.len());
+        self.requests[route as usize][at].inc();
+        self.durations[route as usize].observe(took.as_secs_f64());
+    }
+
+    /// Writes everything that has a value in the Prometheus text format, version 0.0.4.
+    #[must_use]
+    pub fn to_text(&self) -> Vec<u8> {
+        let mut families = self.registry.gather();
+        // A counter for each status of each route is a table of zeros; absent means zero.
+        for family in families
+            .iter_mut()
+            .filter(|family| family.name() == "gateway_requests_total")
+        {
+            family
+                .mut_metric()
+                .retain(|metric| metric.get_counter().get_value() > 0.0);
+        }
+        families.retain(|family| !family.get_metric().is_empty());
+        let mut text = Vec::new();
+        TextEncoder::new()
+            .encode(&families, &mut text)
+            .expect("a Vec takes every byte");
+        text
+    }
+
+    /// Makes a family of another module's own and adds it to what [`Metrics::to_text`] writes.
+    ///
+    /// # Panics
+    ///
+    /// When the name or a label is not one, or is registered already: names are constants.
+    pub fn register<C: Collector + Clone + 'static>(&self, family: prometheus::Result<C>) -> C {
+        register(&self.registry, family)
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn opts(name: &str, help: &str) -> Opts {
+    Opts::new(name, help)
+}
+
+fn register<C: Collector + Clone + 'static>(
+    registry: &Registry,
+    family: prometheus::Result<C>,
+) -> C {
+    let family = family.expect("metric names and labels are constants");
+    registry
+        .register(Box::new(family.clone()))
+        .expect("every metric is registered once");
+    family
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_counted_by_route_and_status() {
+        let metrics = Metrics::new();
+        metrics.answered(Route::Express, 200, Duration::from_micros(20));
+        metrics.answered(Route::Express, 200, Duration::from_micros(20));
+        metrics.answered(Route::Origin, 418, Duration::from_millis(3));
+        let text = String::from_utf8(metrics.to_text()).unwrap();
+        assert!(
+            text.contains("gateway_requests_total{route=\"express\",status=\"200\"} 2\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("gateway_requests_total{route=\"origin\",status=\"other\"} 1\n"),
+            "{text}"
+        );
+        assert!(!text.contains("status=\"404\""), "{text}");
+        assert!(
+            text.contains("gateway_request_duration_seconds_count{route=\"express\"} 2\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn statuses_are_sorted_for_the_search() {
+        assert!(STATUSES.is_sorted());
+    }
+}
