@@ -67,7 +67,7 @@ impl Wire {
         Self {
             transport: Transport::Plain(stream),
             facts,
-            guard,
+            _guard: guard,
         }
     }
 
@@ -97,7 +97,7 @@ impl Wire {
         Self {
             transport: Transport::Tls(Box::new(stream)),
             facts,
-            guard,
+            _guard: guard,
         }
     }
 
