@@ -6,9 +6,8 @@ pub mod diagnostic;
 pub mod telemetry;
 pub mod answer;
 pub mod site;
-
 pub mod discovery;
-
+pub mod release;
 pub mod index;
 pub mod origin;
 

@@ -1,0 +1,209 @@
+//! The inventory: what a release consists of.
+//!
+//! An inventory lists every file with digest, length and media type. Its bytes are
+//! canonical (paths in byte order, no white space, fixed member order), so that equal
+//! releases have equal bytes and the digest of the bytes can be the release's id:
+//!
+//! ```json
+//! {"version":1,"files":{"skills/a/SKILL.md":{"digest":"…","length":7,"media_type":"text/markdown"}}}
+//! ```
+//!
+//! `version` counts incompatible changes. A reader refuses a higher one by name: a
+//! half-understood release is worse than the one served before.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::{ReleaseId, ReleasePath};
+use crate::digest::Digest;
+
+/// The version of the inventory's format that is written, and the highest that is read.
+pub const VERSION: u32 = 1;
+
+/// The list of a release's files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inventory {
+    files: Files,
+}
+
+/// One line of an inventory: a file without its bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Item {
+    /// The digest of its bytes.
+    pub digest: Digest,
+    /// How many bytes it has.
+    pub length: u64,
+    /// Its media type, as a `Content-Type` field spells it.
+    #[serde(deserialize_with = "media_type")]
+    pub media_type: Box<str>,
+}
+
+/// Why bytes are not an inventory.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidInventory {
+    /// Written by a newer program.
+    #[error("inventory has version {version}; this program reads versions up to {VERSION}")]
+    Newer {
+        /// The version it names.
+        version: u64,
+    },
+    /// Not the JSON that [`Inventory::to_bytes`] writes.
+    #[error("inventory is not valid")]
+    Json(#[from] serde_json::Error),
+}
+
+/// The file as it is written.
+#[derive(Serialize)]
+struct Written<'a> {
+    version: u32,
+    files: &'a BTreeMap<ReleasePath, Item>,
+}
+
+/// The file as it is read.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Read {
+    version: u32,
+    files: Files,
+}
+
+/// The map of files: read only when its paths ascend, so none can stand there twice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Files(BTreeMap<ReleasePath, Item>);
+
+// === impl Inventory ===
+
+impl Inventory {
+    /// Makes the inventory of these files.
+    pub(super) fn new(files: BTreeMap<ReleasePath, Item>) -> Self {
+        Self {
+            files: Files(files),
+        }
+    }
+
+    /// Writes the canonical bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let written = Written {
+            version: VERSION,
+            files: &self.files.0,
+        };
+        serde_json::to_vec(&written).expect("numbers and texts under text keys are JSON")
+    }
+
+    /// Reads what [`Inventory::to_bytes`] wrote.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidInventory::Newer`] for a later version of the format, before anything
+    /// else is held against it.
+    pub fn parse(bytes: &[u8]) -> Result<Self, InvalidInventory> {
+        match serde_json::from_slice::<Read>(bytes) {
+            Ok(read) if read.version == VERSION => Ok(Self { files: read.files }),
+            Ok(Read { version, .. }) if version > VERSION => Err(InvalidInventory::Newer {
+                version: version.into(),
+            }),
+            Ok(Read { version, .. }) => Err(InvalidInventory::Json(de::Error::custom(format!(
+                "there is no version {version}"
+            )))),
+            Err(error) => Err(refusal(bytes, error)),
+        }
+    }
+
+    /// Returns the id of the release that has this inventory.
+    #[must_use]
+    pub fn id(&self) -> ReleaseId {
+        ReleaseId(Digest::of(&self.to_bytes()))
+    }
+
+    /// Returns the line of one file.
+    #[must_use]
+    pub fn get(&self, path: &str) -> Option<&Item> {
+        self.files.0.get(path)
+    }
+
+    /// Returns every file, in the byte order of the paths.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&ReleasePath, &Item)> {
+        self.files.0.iter()
+    }
+
+    /// Returns how many files there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.files.0.len()
+    }
+
+    /// Returns whether the release is empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.files.0.is_empty()
+    }
+}
+
+// === impl Files ===
+
+impl<'de> Deserialize<'de> for Files {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Ascending;
+
+        impl<'de> Visitor<'de> for Ascending {
+            type Value = Files;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map of files in the order of their paths")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Files, M::Error> {
+                let mut files = BTreeMap::<ReleasePath, Item>::new();
+                while let Some((path, item)) = map.next_entry()? {
+                    if files
+                        .last_key_value()
+                        .is_some_and(|(last, _)| *last >= path)
+                    {
+                        return Err(de::Error::custom(format!("{path} is out of order")));
+                    }
+                    files.insert(path, item);
+                }
+                Ok(Files(files))
+            }
+        }
+
+        deserializer.deserialize_map(Ascending)
+    }
+}
+
+/// Returns whether a text can be the value of a `Content-Type` field.
+///
+/// RFC 9110 §5.5: visible ASCII and single spaces inside. Other octets would survive no
+/// header writer.
+pub(super) fn is_media_type(text: &str) -> bool {
+    text.contains('/') && text.trim() == text && text.bytes().all(|b| matches!(b, b' '..=b'~'))
+}
+
+fn media_type<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<str>, D::Error> {
+    let text = Box::<str>::deserialize(deserializer)?;
+    if is_media_type(&text) {
+        Ok(text)
+    } else {
+        Err(de::Error::custom(format!("{text:?} is not a media type")))
+    }
+}
+
+/// Tells a later version from damage: a later one may well have members we refuse.
+fn refusal(bytes: &[u8], error: serde_json::Error) -> InvalidInventory {
+    #[derive(Deserialize)]
+    struct Versioned {
+        version: u64,
+    }
+    match serde_json::from_slice::<Versioned>(bytes) {
+        Ok(Versioned { version }) if version > u64::from(VERSION) => {
+            InvalidInventory::Newer { version }
+        }
+        _ => InvalidInventory::Json(error),
+    }
+}

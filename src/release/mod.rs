@@ -1,0 +1,224 @@
+//! Releases: what a build makes and the edge serves.
+//!
+//! A release is an immutable set of files. It is put together with a [`Builder`], named
+//! by its [`ReleaseId`] and described by its [`Inventory`]. The id is the digest of the
+//! inventory's canonical bytes, and the inventory names every file by digest; so two
+//! releases with the same id are the same, byte for byte, wherever they were built.
+//!
+//! **Invariant:** a release knows no domain, no base path and no visibility. A change of
+//! those needs no build.
+//!
+//! Design sections 2 and 6.
+
+mod inventory;
+mod path;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Bound;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::digest::{Digest, InvalidDigest};
+
+pub use inventory::{InvalidInventory, Inventory, Item, VERSION};
+pub use path::{InvalidReleasePath, PATH_LENGTH_MAX, ReleasePath, SEGMENT_LENGTH_MAX};
+
+/// The most files a release may have.
+pub const FILES_MAX: usize = 1_000_000;
+
+/// An immutable set of files.
+#[derive(Clone, Debug)]
+pub struct Release {
+    id: ReleaseId,
+    inventory: Inventory,
+    inventory_bytes: Bytes,
+    files: BTreeMap<ReleasePath, ReleaseFile>,
+}
+
+/// One file of a release.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReleaseFile {
+    /// Its content.
+    pub bytes: Bytes,
+    /// Its media type, as a `Content-Type` field spells it.
+    pub media_type: Box<str>,
+}
+
+/// The name of a release: the digest of its inventory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ReleaseId(Digest);
+
+/// A release in the making.
+#[derive(Debug, Default)]
+pub struct Builder {
+    files: BTreeMap<ReleasePath, ReleaseFile>,
+}
+
+/// Why a file does not fit into a release.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InsertError {
+    /// Another file has this path.
+    #[error("{0} is in the release already")]
+    Taken(ReleasePath),
+    /// One path is a file and also the directory of another.
+    #[error("{0} is a file and a directory")]
+    FileAndDirectory(Box<str>),
+    /// No header field could carry it.
+    #[error("{0:?} is not a media type")]
+    MediaType(Box<str>),
+    /// Over the limit.
+    #[error("a release has at most {FILES_MAX} files")]
+    TooMany,
+}
+
+// === impl Release ===
+
+impl Release {
+    /// Starts a release.
+    ///
+    /// ```
+    /// use waypost::release::{Release, ReleaseFile, ReleasePath};
+    ///
+    /// let mut builder = Release::builder();
+    /// builder.insert(
+    ///     ReleasePath::parse("skills/a/SKILL.md")?,
+    ///     ReleaseFile::new("# A", "text/markdown"),
+    /// )?;
+    /// let release = builder.finish();
+    /// assert_eq!(release.id(), release.inventory().id());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// Returns the release's name.
+    #[must_use]
+    pub fn id(&self) -> ReleaseId {
+        self.id
+    }
+
+    /// Returns the list of its files.
+    #[must_use]
+    pub fn inventory(&self) -> &Inventory {
+        &self.inventory
+    }
+
+    /// Returns the inventory's canonical bytes, whose digest is the id.
+    #[must_use]
+    pub fn inventory_bytes(&self) -> &Bytes {
+        &self.inventory_bytes
+    }
+
+    /// Returns one file.
+    #[must_use]
+    pub fn file(&self, path: &str) -> Option<&ReleaseFile> {
+        self.files.get(path)
+    }
+
+    /// Returns every file, in the byte order of the paths.
+    pub fn files(&self) -> impl ExactSizeIterator<Item = (&ReleasePath, &ReleaseFile)> {
+        self.files.iter()
+    }
+}
+
+// === impl ReleaseFile ===
+
+impl ReleaseFile {
+    /// Makes a file.
+    #[must_use]
+    pub fn new(bytes: impl Into<Bytes>, media_type: &str) -> Self {
+        Self {
+            bytes: bytes.into(),
+            media_type: media_type.into(),
+        }
+    }
+}
+
+// === impl ReleaseId ===
+
+impl ReleaseId {
+    /// Reads the 64 lower-case hexadecimal digits of an id.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidDigest`] when it is anything else.
+    pub fn parse(text: &str) -> Result<Self, InvalidDigest> {
+        Digest::parse(text).map(Self)
+    }
+
+    /// Returns the digest of the inventory.
+    #[must_use]
+    pub fn digest(&self) -> &Digest {
+        &self.0
+    }
+}
+
+impl fmt::Display for ReleaseId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+// === impl Builder ===
+
+impl Builder {
+    /// Adds a file.
+    ///
+    /// # Errors
+    ///
+    /// Says why the file does not fit; the release is as it was before.
+    pub fn insert(&mut self, path: ReleasePath, file: ReleaseFile) -> Result<(), InsertError> {
+        if self.files.len() >= FILES_MAX {
+            return Err(InsertError::TooMany);
+        }
+        if !inventory::is_media_type(&file.media_type) {
+            return Err(InsertError::MediaType(file.media_type));
+        }
+        if self.files.contains_key(&path) {
+            return Err(InsertError::Taken(path));
+        }
+        if let Some(directory) = path.directories().find(|d| self.files.contains_key(*d)) {
+            return Err(InsertError::FileAndDirectory(directory.into()));
+        }
+        let beneath = format!("{path}/");
+        let beneath = beneath.as_str();
+        let from = (Bound::Included(beneath), Bound::Unbounded);
+        let next = self.files.range::<str, _>(from).next();
+        if next.is_some_and(|(next, _)| next.as_str().starts_with(beneath)) {
+            return Err(InsertError::FileAndDirectory(path.as_str().into()));
+        }
+        self.files.insert(path, file);
+        Ok(())
+    }
+
+    /// Takes the digests and names the release.
+    #[must_use]
+    pub fn finish(self) -> Release {
+        let item = |file: &ReleaseFile| Item {
+            digest: Digest::of(&file.bytes),
+            length: file.bytes.len() as u64,
+            media_type: file.media_type.clone(),
+        };
+        let items = self
+            .files
+            .iter()
+            .map(|(path, file)| (path.clone(), item(file)));
+        let inventory = Inventory::new(items.collect());
+        let inventory_bytes = Bytes::from(inventory.to_bytes());
+        Release {
+            id: ReleaseId(Digest::of(&inventory_bytes)),
+            inventory,
+            inventory_bytes,
+            files: self.files,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

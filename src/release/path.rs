@@ -1,0 +1,144 @@
+//! Paths of files inside a release.
+//!
+//! A release is written to disks, read back by other machines and served under URLs.
+//! So a path is checked once, here, and nobody behind it can be led out of the release
+//! or made to spell one file in two ways.
+
+use std::borrow::Borrow;
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// The longest path, in bytes: what common file systems take for a whole path, with
+/// room for the directory a release is written to.
+pub const PATH_LENGTH_MAX: usize = 3072;
+/// The longest segment, in bytes: `NAME_MAX` of common file systems.
+pub const SEGMENT_LENGTH_MAX: usize = 255;
+
+/// The name of a file in a release: relative, `/`-separated, without empty, `.` and `..`
+/// segments.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ReleasePath(Box<str>);
+
+/// Why a text is not a path in a release.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidReleasePath {
+    /// The path, or one of its segments, is empty: also a leading, trailing or double slash.
+    #[error("path {0:?} has an empty segment")]
+    Empty(Box<str>),
+    /// `.` and `..` would make a second spelling, or lead out.
+    #[error("path {0:?} has a `.` or `..` segment")]
+    Dots(Box<str>),
+    /// No file system has names with NUL.
+    #[error("path {0:?} contains NUL")]
+    Nul(Box<str>),
+    /// Longer than the limits.
+    #[error(
+        "path is longer than {PATH_LENGTH_MAX} bytes or has a segment longer than {SEGMENT_LENGTH_MAX}"
+    )]
+    TooLong,
+}
+
+// === impl ReleasePath ===
+
+impl ReleasePath {
+    /// Reads a path.
+    ///
+    /// ```
+    /// use waypost::release::ReleasePath;
+    ///
+    /// assert!(ReleasePath::parse("skills/search/SKILL.md").is_ok());
+    /// assert!(ReleasePath::parse("skills/../../etc/passwd").is_err());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Says which rule of [`InvalidReleasePath`] is broken.
+    pub fn parse(text: &str) -> Result<Self, InvalidReleasePath> {
+        if text.len() > PATH_LENGTH_MAX {
+            return Err(InvalidReleasePath::TooLong);
+        }
+        if text.contains('\0') {
+            return Err(InvalidReleasePath::Nul(text.into()));
+        }
+        for segment in text.split('/') {
+            match segment {
+                "" => return Err(InvalidReleasePath::Empty(text.into())),
+                "." | ".." => return Err(InvalidReleasePath::Dots(text.into())),
+                _ if segment.len() > SEGMENT_LENGTH_MAX => return Err(InvalidReleasePath::TooLong),
+                _ => {}
+            }
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// Returns the path.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the directories above the file, outermost first: `a` and `a/b` of `a/b/c`.
+    pub(super) fn directories(&self) -> impl Iterator<Item = &str> {
+        self.0.match_indices('/').map(|(slash, _)| &self.0[..slash])
+    }
+}
+
+impl fmt::Display for ReleasePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Borrow<str> for ReleasePath {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Serialize for ReleasePath {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for ReleasePath {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        Self::parse(&text).map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_has_one_spelling_and_never_leads_out() {
+        for wrong in ["", "/a", "a/", "a//b", ".", "..", "a/./b", "a/../b", "a\0b"] {
+            assert!(ReleasePath::parse(wrong).is_err(), "{wrong:?}");
+        }
+        assert_eq!(
+            ReleasePath::parse(&"a/".repeat(PATH_LENGTH_MAX)),
+            Err(InvalidReleasePath::TooLong)
+        );
+        assert_eq!(
+            ReleasePath::parse(&"a".repeat(SEGMENT_LENGTH_MAX + 1)),
+            Err(InvalidReleasePath::TooLong)
+        );
+    }
+
+    #[test]
+    fn names_with_spaces_dots_and_other_scripts_are_paths() {
+        for text in ["...", "a b/ü.md", ".well-known/x", "a\\b"] {
+            assert_eq!(ReleasePath::parse(text).unwrap().as_str(), text);
+        }
+    }
+
+    #[test]
+    fn the_directories_of_a_path_are_its_proper_prefixes() {
+        let path = ReleasePath::parse("a/b/c").unwrap();
+        assert_eq!(path.directories().collect::<Vec<_>>(), ["a", "a/b"]);
+    }
+}
