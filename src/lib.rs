@@ -8,6 +8,7 @@ pub mod answer;
 pub mod site;
 pub mod discovery;
 pub mod release;
+pub mod store;
 pub mod index;
 pub mod origin;
 

@@ -152,6 +152,12 @@ impl ReleaseId {
         Digest::parse(text).map(Self)
     }
 
+    /// Takes the digest of an inventory.
+    #[must_use]
+    pub fn of(inventory: Digest) -> Self {
+        Self(inventory)
+    }
+
     /// Returns the digest of the inventory.
     #[must_use]
     pub fn digest(&self) -> &Digest {

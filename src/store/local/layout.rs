@@ -1,0 +1,272 @@
+//! Where things lie in a local store, and its locks.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+
+use crate::digest::Digest;
+use crate::release::ReleaseId;
+use crate::site::ProjectId;
+use crate::store::durable::{self, FileError};
+
+/// The layout that is written, and the highest that is read.
+pub const FORMAT_VERSION: u32 = 1;
+
+const FORMAT: &str = "FORMAT";
+const FORMAT_PREFIX: &str = "waypost store ";
+const LOCK: &str = "lock";
+const TEMP: &str = "temp";
+const CONTENT: &str = "content";
+const INVENTORIES: &str = "inventories";
+const POINTERS: &str = "pointers";
+const SHARDED: [&str; 3] = [CONTENT, INVENTORIES, POINTERS];
+
+/// The paths of a store.
+#[derive(Debug)]
+pub(super) struct Layout {
+    root: PathBuf,
+}
+
+/// A lock that ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct Lock {
+    file: File,
+    path: PathBuf,
+}
+
+/// Why a directory cannot be used as a store.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// A newer program made it.
+    #[error(
+        "the store in {} has format {version}; this program reads formats up to {FORMAT_VERSION}",
+        path.display()
+    )]
+    Newer {
+        /// The directory.
+        path: PathBuf,
+        /// Its format.
+        version: u64,
+    },
+    /// It has no `FORMAT`, or one we cannot read, and is not empty either.
+    #[error("{} is not a store: {why}", path.display())]
+    Stranger {
+        /// The directory.
+        path: PathBuf,
+        /// What speaks against it.
+        why: String,
+    },
+    /// The system refused.
+    #[error("open the store")]
+    File(#[from] FileError),
+}
+
+// === impl Layout ===
+
+impl Layout {
+    /// Opens what is there and makes what is missing.
+    ///
+    /// `FORMAT` is written last, when everything beside it is durable; a directory
+    /// without it must be empty or have been left unfinished by us.
+    pub(super) fn open(root: &Path) -> Result<Self, OpenError> {
+        let layout = Self {
+            root: root.to_owned(),
+        };
+        let complete = layout.read_format()?;
+        if !complete {
+            layout.refuse_strangers()?;
+            fs::create_dir_all(root).map_err(FileError::on("make directory", root))?;
+        }
+        let _writing = layout.lock(FlockOperation::LockShared)?;
+        let mut fresh = make_directory(&layout.temp())?;
+        for sharded in SHARDED {
+            let above = root.join(sharded);
+            fresh |= make_directory(&above)?;
+            let mut made = false;
+            for shard in 0..=u8::MAX {
+                made |= make_directory(&above.join(hexadecimal(&[shard])))?;
+            }
+            if made || !complete {
+                durable::flush_directory(&above)?;
+            }
+        }
+        if fresh || !complete {
+            durable::flush_directory(root)?;
+        }
+        if !complete {
+            if let Some(above) = root.parent().filter(|above| !above.as_os_str().is_empty()) {
+                durable::flush_directory(above)?;
+            }
+            let format = format!("{FORMAT_PREFIX}{FORMAT_VERSION}\n");
+            durable::replace(&layout.temp(), &root.join(FORMAT), format.as_bytes())?;
+        }
+        Ok(layout)
+    }
+
+    /// Returns whether the store is one we can use; `false` when there is none yet.
+    fn read_format(&self) -> Result<bool, OpenError> {
+        let path = self.root.join(FORMAT);
+        let stranger = |why: String| OpenError::Stranger {
+            path: self.root.clone(),
+            why,
+        };
+        let text = match fs::read(&path) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(FileError::on("read", &path)(error).into()),
+        };
+        let version = text
+            .trim_end()
+            .strip_prefix(FORMAT_PREFIX)
+            .and_then(|version| version.parse::<u64>().ok())
+            .ok_or_else(|| stranger(format!("its {FORMAT} says {:?}", text.trim_end())))?;
+        match version {
+            0 => Err(stranger(format!("there is no format {version}"))),
+            _ if version > u64::from(FORMAT_VERSION) => Err(OpenError::Newer {
+                path: self.root.clone(),
+                version,
+            }),
+            _ => Ok(true),
+        }
+    }
+
+    /// Refuses to turn a directory with other things in it into a store.
+    fn refuse_strangers(&self) -> Result<(), OpenError> {
+        let entries = match fs::read_dir(&self.root) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(FileError::on("list", &self.root)(error).into()),
+        };
+        for entry in entries {
+            let entry = entry.map_err(FileError::on("list", &self.root))?;
+            let name = entry.file_name();
+            let ours = [LOCK, TEMP].iter().chain(&SHARDED).any(|our| name == *our);
+            // `mkfs` puts it into the root of every ext file system.
+            if !ours && name != "lost+found" {
+                return Err(OpenError::Stranger {
+                    path: self.root.clone(),
+                    why: format!("it has no {FORMAT} but holds {}", name.display()),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(super) fn temp(&self) -> PathBuf {
+        self.root.join(TEMP)
+    }
+
+    pub(super) fn content(&self, digest: &Digest) -> PathBuf {
+        self.sharded(CONTENT, digest, "")
+    }
+
+    pub(super) fn inventory(&self, release: ReleaseId) -> PathBuf {
+        self.sharded(INVENTORIES, release.digest(), ".json")
+    }
+
+    pub(super) fn pointer(&self, project: &ProjectId) -> PathBuf {
+        let shard = Digest::of(project.as_str().as_bytes()).as_bytes()[0];
+        let mut path = self.root.join(POINTERS);
+        path.push(hexadecimal(&[shard]));
+        path.push(format!("{project}.json"));
+        path
+    }
+
+    pub(super) fn content_shards(&self) -> impl Iterator<Item = PathBuf> {
+        self.shards(CONTENT)
+    }
+
+    pub(super) fn inventory_shards(&self) -> impl Iterator<Item = PathBuf> {
+        self.shards(INVENTORIES)
+    }
+
+    pub(super) fn pointer_shards(&self) -> impl Iterator<Item = PathBuf> {
+        self.shards(POINTERS)
+    }
+
+    fn shards(&self, sharded: &str) -> impl Iterator<Item = PathBuf> + use<> {
+        let above = self.root.join(sharded);
+        (0..=u8::MAX).map(move |shard| above.join(hexadecimal(&[shard])))
+    }
+
+    fn sharded(&self, sharded: &str, digest: &Digest, extension: &str) -> PathBuf {
+        let [first, rest @ ..] = digest.as_bytes();
+        let mut path = self.root.join(sharded);
+        path.push(hexadecimal(&[*first]));
+        path.push(hexadecimal(rest) + extension);
+        path
+    }
+
+    /// Locks the whole store: shared among writers, or alone.
+    pub(super) fn lock(&self, how: FlockOperation) -> Result<Lock, FileError> {
+        let path = self.root.join(LOCK);
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path)
+            .map_err(FileError::on("open", &path))?;
+        Lock::take(file, path, how)
+    }
+}
+
+// === impl Lock ===
+
+impl Lock {
+    fn take(file: File, path: PathBuf, how: FlockOperation) -> Result<Self, FileError> {
+        loop {
+            match flock(&file, how) {
+                Ok(()) => return Ok(Self { file, path }),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(FileError::on("lock", &path)(error.into())),
+            }
+        }
+    }
+
+    /// Flushes the locked directory.
+    pub(super) fn flush(&self) -> Result<(), FileError> {
+        self.file
+            .sync_all()
+            .map_err(FileError::on("flush directory", &self.path))
+    }
+}
+
+/// Locks a directory against everybody else who locks it.
+pub(super) fn lock_directory(directory: &Path) -> Result<Lock, FileError> {
+    let file = File::open(directory).map_err(FileError::on("open", directory))?;
+    Lock::take(file, directory.to_owned(), FlockOperation::LockExclusive)
+}
+
+/// Returns the digest that [`Layout::content`] or [`Layout::inventory`] made a path of.
+pub(super) fn digest_of(path: &Path) -> Option<Digest> {
+    let shard = path.parent()?.file_name()?.to_str()?;
+    let rest = path.file_name()?.to_str()?;
+    let rest = rest.strip_suffix(".json").unwrap_or(rest);
+    Digest::parse(&format!("{shard}{rest}")).ok()
+}
+
+/// Makes a directory; returns whether it was missing.
+fn make_directory(path: &Path) -> Result<bool, FileError> {
+    match fs::create_dir(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(FileError::on("make directory", path)(error)),
+    }
+}
+
+/// Spells bytes as [`Digest`] does; paths are made by the million, `fmt` is slow.
+fn hexadecimal(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
+    bytes
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
+        .collect()
+}

@@ -1,0 +1,144 @@
+//! The sweep: removing what nobody names and nobody touched for long.
+//!
+//! First, without any lock, everything is marked that a pointer names, or that is young
+//! and may soon be named. Then what is neither is removed in small steps, each alone under
+//! the store's lock and each looking at the age again: between mark and removal a put or a
+//! promotion may have taken a file up, and then it is young.
+//!
+//! Inventories go first, durably; so a killed sweep leaves content without inventory
+//! (swept next time) and never an inventory without content (S1).
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::FlockOperation;
+
+use super::{Local, durable, layout, modified};
+use crate::digest::Digest;
+use crate::release::ReleaseId;
+use crate::store::durable::FileError;
+use crate::store::{ReadError, Swept};
+
+/// How many files are removed while everybody else waits.
+const STEP_FILES: usize = 256;
+
+/// What stays.
+#[derive(Default)]
+struct Marked {
+    content: HashSet<Digest>,
+    /// Inventories that may go.
+    unnamed: Vec<PathBuf>,
+}
+
+impl Local {
+    pub(in crate::store) fn sweep(&self, now: SystemTime) -> Result<Swept, ReadError> {
+        let retention = Duration::from_secs(self.retention.unnamed_seconds);
+        let oldest = now.checked_sub(retention).unwrap_or(SystemTime::UNIX_EPOCH);
+        let marked = self.mark(oldest)?;
+        let mut swept = Swept {
+            leftovers: self.remove_leftovers()?,
+            ..Swept::default()
+        };
+        let (releases, _) = self.remove_old(&marked.unnamed, oldest)?;
+        swept.releases = releases;
+        for shard in self.layout.content_shards() {
+            let unnamed: Vec<_> = list(&shard)?
+                .into_iter()
+                .filter(|path| {
+                    layout::digest_of(path).is_some_and(|digest| !marked.content.contains(&digest))
+                })
+                .collect();
+            let (files, bytes) = self.remove_old(&unnamed, oldest)?;
+            swept.files += files;
+            swept.bytes += bytes;
+        }
+        Ok(swept)
+    }
+
+    /// Finds what stays. Anything unreadable that a pointer names ends the sweep: nothing is
+    /// removed on partial knowledge.
+    fn mark(&self, oldest: SystemTime) -> Result<Marked, ReadError> {
+        let mut named = HashSet::new();
+        for project in self.pointers()? {
+            let pointer = self.current(&project)?;
+            named.extend(
+                pointer
+                    .iter()
+                    .flat_map(|p| p.promotions().map(|kept| *kept.release.digest())),
+            );
+        }
+        let mut marked = Marked::default();
+        for shard in self.layout.inventory_shards() {
+            for path in list(&shard)? {
+                let Some(digest) = layout::digest_of(&path) else {
+                    continue;
+                };
+                let is_named = named.contains(&digest);
+                let is_young = || Ok(modified(&path)?.is_some_and(|(time, _)| time >= oldest));
+                if !is_named && !is_young().map_err(|error: FileError| ReadError::from(error))? {
+                    marked.unnamed.push(path);
+                    continue;
+                }
+                match self.inventory(ReleaseId::of(digest)) {
+                    Ok(inventory) => marked
+                        .content
+                        .extend(inventory.iter().map(|(_, item)| item.digest)),
+                    // Nobody can read it, so nobody needs what it names.
+                    Err(ReadError::Damaged { .. } | ReadError::UnknownRelease(_)) if !is_named => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(marked)
+    }
+
+    /// Removes those of the files that are still old, and returns how many and how long.
+    fn remove_old(&self, files: &[PathBuf], oldest: SystemTime) -> Result<(u64, u64), FileError> {
+        let (mut count, mut bytes) = (0, 0);
+        for step in files.chunks(STEP_FILES) {
+            let _alone = self.layout.lock(FlockOperation::LockExclusive)?;
+            let mut directories = HashSet::new();
+            for path in step {
+                let Some((_, length)) = modified(path)?.filter(|(time, _)| *time < oldest) else {
+                    continue;
+                };
+                remove(path)?;
+                directories.extend(path.parent());
+                count += 1;
+                bytes += length;
+            }
+            directories
+                .into_iter()
+                .try_for_each(durable::flush_directory)?;
+        }
+        Ok((count, bytes))
+    }
+
+    /// Removes what killed writers left in `temp`: whoever is alive holds the lock.
+    fn remove_leftovers(&self) -> Result<u64, FileError> {
+        let _alone = self.layout.lock(FlockOperation::LockExclusive)?;
+        let leftovers = list(&self.layout.temp())?;
+        for path in &leftovers {
+            remove(path)?;
+        }
+        Ok(leftovers.len() as u64)
+    }
+}
+
+fn list(directory: &Path) -> Result<Vec<PathBuf>, FileError> {
+    fs::read_dir(directory)
+        .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
+        .map_err(FileError::on("list", directory))
+}
+
+fn remove(path: &Path) -> Result<(), FileError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(FileError::on("remove", path)(error))
+        }
+        _ => Ok(()),
+    }
+}

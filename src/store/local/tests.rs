@@ -1,0 +1,418 @@
+//! What only a directory can suffer: other processes, damage, other programs.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use super::super::{Store, Swept};
+use super::*;
+use crate::release::{ReleaseFile, ReleasePath};
+
+fn config(directory: &tempfile::TempDir) -> Config {
+    Config {
+        path: directory.path().join("store"),
+        retention: Retention::default(),
+    }
+}
+
+fn open(config: &Config) -> Store {
+    Store::Local(Local::open(config, Clock::System).unwrap())
+}
+
+fn release(text: &str) -> Release {
+    let mut builder = Release::builder();
+    for (path, text) in [("own.md", text), ("shared.md", "shared")] {
+        let file = ReleaseFile::new(text.as_bytes().to_vec(), "text/markdown");
+        builder
+            .insert(ReleasePath::parse(path).unwrap(), file)
+            .unwrap();
+    }
+    builder.finish()
+}
+
+fn project(name: &str) -> ProjectId {
+    ProjectId::parse(name).unwrap()
+}
+
+fn fence(generation: u64) -> Fence {
+    Fence {
+        generation,
+        epoch: 0,
+    }
+}
+
+fn much_later() -> SystemTime {
+    Clock::System.now() + Duration::from_secs(48 * 60 * 60)
+}
+
+fn content_of(config: &Config, text: &str) -> PathBuf {
+    let hex = Digest::of(text.as_bytes()).to_string();
+    config.path.join("content").join(&hex[..2]).join(&hex[2..])
+}
+
+fn pointer_of(config: &Config, project: &ProjectId) -> PathBuf {
+    let hex = Digest::of(project.as_str().as_bytes()).to_string();
+    let shard = config.path.join("pointers").join(&hex[..2]);
+    shard.join(format!("{project}.json"))
+}
+
+fn leftovers(config: &Config) -> usize {
+    fs::read_dir(config.path.join("temp")).unwrap().count()
+}
+
+#[test]
+fn a_store_opens_again_with_what_was_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(&directory);
+    let id = open(&config).put(&release("one")).unwrap();
+    let acme = project("acme");
+    let pointer = open(&config).promote(&acme, id, fence(1)).unwrap();
+
+    let store = open(&config);
+
+    assert_eq!(store.current(&acme).unwrap(), Some(pointer));
+    assert_eq!(&store.inventory(id).unwrap(), release("one").inventory());
+    assert_eq!(leftovers(&config), 0);
+}
+
+#[test]
+fn the_layout_is_the_documented_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(&directory);
+    let store = open(&config);
+    let id = store.put(&release("one")).unwrap().to_string();
+    let acme = project("acme");
+    store
+        .promote(&acme, ReleaseId::parse(&id).unwrap(), fence(1))
+        .unwrap();
+
+    let format = fs::read_to_string(config.path.join("FORMAT")).unwrap();
+    assert_eq!(format, "waypost store 1\n");
+    assert_eq!(fs::read(content_of(&config, "one")).unwrap(), b"one");
+    let inventories = config.path.join("inventories");
+    let inventory = inventories
+        .join(&id[..2])
+        .join(format!("{}.json", &id[2..]));
+    assert_eq!(
+        fs::read(inventory).unwrap(),
+        *release("one").inventory_bytes()
+    );
+    assert!(pointer_of(&config, &acme).exists());
+    let Store::Local(local) = &store else {
+        panic!("a local store");
+    };
+    assert_eq!(local.pointer_directories().count(), 256);
+    assert!(local.pointer_directories().all(|shard| shard.is_dir()));
+}
+
+#[test]
+fn a_store_of_a_newer_program_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(&directory);
+    open(&config);
+    fs::write(config.path.join("FORMAT"), "waypost store 2\n").unwrap();
+
+    let error = Local::open(&config, Clock::System).unwrap_err();
+
+    assert!(
+        matches!(error, OpenError::Newer { version: 2, .. }),
+        "{error}"
+    );
+    assert!(
+        error.to_string().contains("reads formats up to 1"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_directory_with_other_things_in_it_does_not_become_a_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(&directory);
+    fs::create_dir(&config.path).unwrap();
+    fs::write(config.path.join("thesis.tex"), "").unwrap();
+    let error = Local::open(&config, Clock::System).unwrap_err();
+    assert!(error.to_string().contains("thesis.tex"), "{error}");
+    assert_eq!(fs::read_dir(&config.path).unwrap().count(), 1);
+
+    fs::write(config.path.join("FORMAT"), "something else\n").unwrap();
+    let error = Local::open(&config, Clock::System).unwrap_err();
+    assert!(matches!(error, OpenError::Stranger { .. }), "{error}");
+}
+
+#[test]
+fn a_store_that_was_left_half_made_is_finished() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(&directory);
+    fs::create_dir_all(config.path.join("content/00")).unwrap();
+    fs::create_dir_all(config.path.join("temp")).unwrap();
+    fs::write(config.path.join("temp/1-0"), "waypost st").unwrap();
+
+    let store = open(&config);
+
+    assert!(config.path.join("FORMAT").exists());
+    let swept = store.sweep(Clock::System.now()).unwrap();
+    assert_eq!(
+        swept,
+        Swept {
+            leftovers: 1,
+            ..Swept::default()
+        }
+    );
+}
+
+#[test]
+fn damaged_content_is_never_read_and_the_next_put_repairs_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(&directory);
+    let store = open(&config);
+    store.put(&release("one")).unwrap();
+    let one = release("one");
+    let item = one.inventory().get("own.md").unwrap();
+    for damage in ["", "on", "ONE", "one and more"] {
+        fs::write(content_of(&config, "one"), damage).unwrap();
+        let error = store.read(item).unwrap_err();
+        assert!(
+            matches!(error, ReadError::Damaged { .. }),
+            "{damage}: {error}"
+        );
+        store.put(&one).unwrap();
+        assert_eq!(store.read(item).unwrap(), "one");
+    }
+}
+
+#[test]
+fn a_damaged_inventory_is_never_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(&directory);
+    let store = open(&config);
+    let id = store.put(&release("one")).unwrap();
+    let hex = id.to_string();
+    let inventories = config.path.join("inventories");
+    let path = inventories
+        .join(&hex[..2])
+        .join(format!("{}.json", &hex[2..]));
+    fs::write(path, r#"{"version":1,"files":{}}"#).unwrap();
+    assert!(matches!(
+        store.inventory(id),
+        Err(ReadError::Damaged { .. })
+    ));
+}
+
+#[test]
+fn a_damaged_pointer_stops_promotion_and_sweep_and_nothing_else() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(&directory);
+    let store = open(&config);
+    let id = store.put(&release("one")).unwrap();
+    let (acme, other) = (project("acme"), project("other"));
+    for project in [&acme, &other] {
+        store.promote(project, id, fence(1)).unwrap();
+    }
+    for (damage, newer) in [
+        ("", false),
+        ("{\"version\":1,\"project\":\"acme\"", false),
+        ("{\"version\":2,\"project\":\"acme\",\"tags\":[]}", true),
+    ] {
+        fs::write(pointer_of(&config, &acme), damage).unwrap();
+        let error = store.current(&acme).unwrap_err();
+        assert_eq!(matches!(error, ReadError::Newer { .. }), newer, "{error}");
+        assert!(error.to_string().contains("acme.json"), "{error}");
+        assert!(store.promote(&acme, id, fence(2)).is_err());
+        assert!(store.sweep(much_later()).is_err());
+        assert!(store.current(&other).unwrap().is_some());
+    }
+    assert!(store.inventory(id).is_ok());
+}
+
+#[test]
+fn the_pointer_of_another_project_is_not_taken() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(&directory);
+    let store = open(&config);
+    let id = store.put(&release("one")).unwrap();
+    let (acme, other) = (project("acme"), project("Acme"));
+    store.promote(&acme, id, fence(1)).unwrap();
+    // As a file system that folds case would answer.
+    fs::copy(pointer_of(&config, &acme), pointer_of(&config, &other)).unwrap();
+    assert!(matches!(
+        store.current(&other),
+        Err(ReadError::Damaged { .. })
+    ));
+}
+
+#[test]
+fn a_release_that_lost_a_file_is_not_promoted() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut config = config(&directory);
+    // So that the promotion cannot trust in the age of the inventory.
+    config.retention.unnamed_seconds = 0;
+    let store = open(&config);
+    let id = store.put(&release("one")).unwrap();
+    fs::remove_file(content_of(&config, "one")).unwrap();
+    let error = store.promote(&project("acme"), id, fence(1)).unwrap_err();
+    assert!(matches!(error, PromoteError::UnknownRelease(_)), "{error}");
+}
+
+#[test]
+fn a_put_that_fails_leaves_nothing_to_see() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(&directory);
+    let store = open(&config);
+    let path = content_of(&config, "one");
+    // Nothing can be renamed to a directory with something in it, not even by root.
+    fs::create_dir_all(path.join("in the way")).unwrap();
+
+    let error = store.put(&release("one")).unwrap_err();
+
+    assert!(error.is_transient());
+    assert!(store.inventory(release("one").id()).is_err());
+    assert_eq!(leftovers(&config), 0);
+}
+
+#[test]
+fn reused_content_is_as_young_as_the_release_that_reuses_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(&directory);
+    let store = open(&config);
+    store.put(&release("one")).unwrap();
+    let shared = content_of(&config, "shared");
+    let days_ago = Clock::System.now() - Duration::from_secs(3 * 24 * 60 * 60);
+    for path in [&shared, &content_of(&config, "one")] {
+        let file = File::options().write(true).open(path).unwrap();
+        file.set_modified(days_ago).unwrap();
+    }
+
+    store.put(&release("two")).unwrap();
+
+    assert!(fs::metadata(&shared).unwrap().modified().unwrap() > days_ago);
+}
+
+#[test]
+fn of_many_promoters_the_greatest_fence_wins() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(&directory);
+    let acme = project("acme");
+    let ids: Vec<_> = (0..4)
+        .map(|n| open(&config).put(&release(&n.to_string())).unwrap())
+        .collect();
+    // Each has its own store, as processes have: `flock` is between open files.
+    let wins: u64 = thread::scope(|scope| {
+        let promoters: Vec<_> = (0..4_u64)
+            .map(|nth| {
+                let (config, acme, ids) = (&config, &acme, &ids);
+                scope.spawn(move || {
+                    let store = open(config);
+                    let mut wins = 0;
+                    for round in 0..50 {
+                        let generation = round * 4 + nth + 1;
+                        let id = ids[usize::try_from(nth).unwrap()];
+                        match store.promote(acme, id, fence(generation)) {
+                            Ok(pointer) => {
+                                assert_eq!(pointer.current.generation, generation);
+                                wins += 1;
+                            }
+                            Err(PromoteError::Stale { current, .. }) => {
+                                assert!(current.generation > generation);
+                            }
+                            Err(error) => panic!("{error}"),
+                        }
+                    }
+                    wins
+                })
+            })
+            .collect();
+        promoters.into_iter().map(|p| p.join().unwrap()).sum()
+    });
+    let last = open(&config).current(&acme).unwrap().unwrap();
+    assert_eq!(last.current.generation, 200);
+    assert_eq!(last.current.release, ids[3]);
+    assert!(wins >= 50, "{wins}");
+}
+
+#[test]
+fn of_many_equal_fences_exactly_one_wins() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(&directory);
+    let acme = project("acme");
+    let ids: Vec<_> = (0..4)
+        .map(|n| open(&config).put(&release(&n.to_string())).unwrap())
+        .collect();
+    for generation in 1..=20 {
+        let winners: Vec<_> = thread::scope(|scope| {
+            let promoters: Vec<_> = ids
+                .iter()
+                .map(|id| {
+                    let (config, acme) = (&config, &acme);
+                    scope.spawn(move || open(config).promote(acme, *id, fence(generation)))
+                })
+                .collect();
+            promoters
+                .into_iter()
+                .filter_map(|p| p.join().unwrap().ok())
+                .collect()
+        });
+        assert_eq!(winners.len(), 1);
+        assert_eq!(
+            open(&config).current(&acme).unwrap().unwrap().current,
+            winners[0].current
+        );
+    }
+}
+
+/// Sweeps with a retention of a twentieth of a second race with publishers until enough
+/// was swept; a release that is named must stay whole throughout.
+#[test]
+fn a_sweep_never_takes_a_file_from_under_a_publisher() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut config = config(&directory);
+    config.retention = Retention {
+        releases: 1,
+        unnamed_seconds: 0,
+    };
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for name in ["a", "b"] {
+            let (config, done) = (&config, &done);
+            scope.spawn(move || publish_until(done, config, &project(name)));
+        }
+        let store = open(&config);
+        let swept = sweep_files(&store, 100);
+        // Also when it failed, or the publishers would never end.
+        done.store(true, Ordering::Relaxed);
+        swept.unwrap();
+    });
+}
+
+fn sweep_files(store: &Store, count: u64) -> Result<(), ReadError> {
+    let mut files = 0;
+    while files < count {
+        let now = Clock::System.now() - Duration::from_millis(50);
+        files += store.sweep(now)?.files;
+    }
+    Ok(())
+}
+
+fn publish_until(done: &AtomicBool, config: &Config, project: &ProjectId) {
+    let store = open(config);
+    for generation in 1.. {
+        // Old texts come back, so that content is found that is about to be swept.
+        let release = release(&format!("{project} {}", generation % 50));
+        loop {
+            let id = store.put(&release).unwrap();
+            match store.promote(project, id, fence(generation)) {
+                Ok(_) => break,
+                // It took us longer than the retention time.
+                Err(PromoteError::UnknownRelease(_)) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+        for kept in store.releases(project).unwrap() {
+            let inventory = store.inventory(kept.release).unwrap();
+            for (_, item) in inventory.iter() {
+                store.read(item).unwrap();
+            }
+        }
+        if done.load(Ordering::Relaxed) {
+            return;
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! One suite over all stores: what the rules S1 to S7 promise.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::clock::Clock;
+use crate::release::{ReleaseFile, ReleasePath};
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+fn release(files: &[(&str, &str)]) -> Release {
+    let mut builder = Release::builder();
+    for (path, text) in files {
+        let path = ReleasePath::parse(path).unwrap();
+        let file = ReleaseFile::new(text.as_bytes().to_vec(), "text/markdown");
+        builder.insert(path, file).unwrap();
+    }
+    builder.finish()
+}
+
+fn numbered(number: usize) -> Release {
+    release(&[
+        ("shared.md", "in every release"),
+        ("own.md", &format!("release {number}")),
+    ])
+}
+
+fn project(name: &str) -> ProjectId {
+    ProjectId::parse(name).unwrap()
+}
+
+fn fence(generation: u64, epoch: u64) -> Fence {
+    Fence { generation, epoch }
+}
+
+fn much_later() -> SystemTime {
+    Clock::System.now() + DAY + DAY
+}
+
+/// Every kind of store, empty; the directory lives as long as the store.
+fn stores(retention: Retention) -> Vec<(Store, Option<tempfile::TempDir>)> {
+    let directory = tempfile::tempdir().unwrap();
+    let config = local::Config {
+        path: directory.path().join("store"),
+        retention,
+    };
+    let local = Local::open(&config, Clock::System).unwrap();
+    vec![
+        (Store::Memory(Memory::new(retention, Clock::System)), None),
+        (Store::Local(local), Some(directory)),
+    ]
+}
+
+fn with_each(check: impl Fn(&Store)) {
+    for (store, _directory) in stores(Retention::default()) {
+        check(&store);
+    }
+}
+
+#[track_caller]
+fn is_whole(store: &Store, release: &Release) {
+    let inventory = store.inventory(release.id()).unwrap();
+    assert_eq!(&inventory, release.inventory());
+    for (path, item) in inventory.iter() {
+        let file = release.file(path.as_str()).unwrap();
+        assert_eq!(store.read(item).unwrap(), file.bytes);
+    }
+}
+
+#[test]
+fn what_was_put_reads_back_whole() {
+    with_each(|store| {
+        let release = release(&[("a", ""), ("b/c", "text"), ("b/d", "text")]);
+        assert_eq!(store.put(&release).unwrap(), release.id());
+        is_whole(store, &release);
+    });
+}
+
+#[test]
+fn putting_twice_is_putting_once() {
+    with_each(|store| {
+        store.put(&numbered(1)).unwrap();
+        store.put(&numbered(1)).unwrap();
+        is_whole(store, &numbered(1));
+    });
+}
+
+#[test]
+fn a_release_is_current_only_when_promoted() {
+    with_each(|store| {
+        let acme = project("acme");
+        let id = store.put(&numbered(1)).unwrap();
+        assert_eq!(store.current(&acme).unwrap(), None);
+        assert_eq!(store.pointers().unwrap(), []);
+
+        let pointer = store.promote(&acme, id, fence(1, 0)).unwrap();
+
+        assert_eq!(pointer.current.release, id);
+        assert_eq!(store.current(&acme).unwrap(), Some(pointer));
+        assert_eq!(store.pointers().unwrap(), [acme]);
+    });
+}
+
+#[test]
+fn a_release_that_was_not_put_is_not_promoted() {
+    with_each(|store| {
+        let error = store
+            .promote(&project("acme"), numbered(1).id(), fence(1, 0))
+            .unwrap_err();
+        assert!(matches!(error, PromoteError::UnknownRelease(_)), "{error}");
+        assert_eq!(store.current(&project("acme")).unwrap(), None);
+    });
+}
+
+#[test]
+fn an_older_promotion_never_replaces_a_newer_one() {
+    with_each(|store| {
+        let acme = project("acme");
+        let one = store.put(&numbered(1)).unwrap();
+        let two = store.put(&numbered(2)).unwrap();
+        let newest = store.promote(&acme, two, fence(5, 3)).unwrap();
+        for older in [fence(5, 3), fence(5, 2), fence(4, 9), fence(0, 0)] {
+            let error = store.promote(&acme, one, older).unwrap_err();
+            assert!(
+                matches!(error, PromoteError::Stale { current, offered }
+                    if current == fence(5, 3) && offered == older),
+                "{error}"
+            );
+        }
+        assert_eq!(store.current(&acme).unwrap(), Some(newest));
+        store.promote(&acme, one, fence(5, 4)).unwrap();
+        store.promote(&acme, two, fence(6, 0)).unwrap();
+    });
+}
+
+#[test]
+fn a_promotion_repeated_is_a_success_and_changes_nothing() {
+    with_each(|store| {
+        let acme = project("acme");
+        let id = store.put(&numbered(1)).unwrap();
+        let first = store.promote(&acme, id, fence(1, 1)).unwrap();
+        assert_eq!(store.promote(&acme, id, fence(1, 1)).unwrap(), first);
+        assert_eq!(store.current(&acme).unwrap(), Some(first));
+    });
+}
+
+#[test]
+fn the_next_fence_is_above_queue_and_store() {
+    with_each(|store| {
+        let acme = project("acme");
+        assert_eq!(store.next_fence(&acme, 0).unwrap(), fence(1, 0));
+        assert_eq!(store.next_fence(&acme, 7).unwrap(), fence(8, 0));
+        let id = store.put(&numbered(1)).unwrap();
+        store.promote(&acme, id, fence(40, 2)).unwrap();
+        assert_eq!(store.next_fence(&acme, 7).unwrap(), fence(41, 0));
+        assert_eq!(store.next_fence(&acme, 99).unwrap(), fence(100, 0));
+    });
+}
+
+#[test]
+fn history_keeps_distinct_releases_the_latest_first() {
+    let retention = Retention {
+        releases: 2,
+        ..Retention::default()
+    };
+    for (store, _directory) in stores(retention) {
+        let acme = project("acme");
+        let ids: Vec<_> = (0..4).map(|n| store.put(&numbered(n)).unwrap()).collect();
+        for (generation, id) in (1..).zip([0, 1, 0, 2, 3].map(|n| ids[n])) {
+            store.promote(&acme, id, fence(generation, 0)).unwrap();
+        }
+        let kept: Vec<_> = store.releases(&acme).unwrap();
+        let names: Vec<_> = kept.iter().map(|p| p.release).collect();
+        assert_eq!(names, [ids[3], ids[2], ids[0]]);
+        assert_eq!(kept[0].fence(), fence(5, 0));
+    }
+}
+
+#[test]
+fn rolling_back_is_a_new_promotion() {
+    with_each(|store| {
+        let acme = project("acme");
+        let one = store.put(&numbered(1)).unwrap();
+        let two = store.put(&numbered(2)).unwrap();
+        store.promote(&acme, one, fence(1, 0)).unwrap();
+        store.promote(&acme, two, fence(2, 0)).unwrap();
+        store.sweep(much_later()).unwrap();
+
+        let next = store.next_fence(&acme, 0).unwrap();
+        let back = store.promote(&acme, one, next).unwrap();
+
+        assert_eq!(back.current.release, one);
+        assert_eq!(back.history.len(), 1);
+        is_whole(store, &numbered(1));
+    });
+}
+
+#[test]
+fn a_sweep_removes_what_nobody_names_and_only_when_old() {
+    with_each(|store| {
+        let acme = project("acme");
+        let named = store.put(&numbered(1)).unwrap();
+        store.promote(&acme, named, fence(1, 0)).unwrap();
+        let unnamed = store.put(&numbered(2)).unwrap();
+
+        let early = store.sweep(Clock::System.now()).unwrap();
+        assert_eq!(early, Swept::default());
+        is_whole(store, &numbered(2));
+
+        let late = store.sweep(much_later()).unwrap();
+        assert_eq!((late.releases, late.files, late.bytes), (1, 1, 9));
+        assert!(store.inventory(unnamed).is_err());
+        is_whole(store, &numbered(1));
+    });
+}
+
+#[test]
+fn a_forgotten_project_leaves_its_releases_to_the_sweep() {
+    with_each(|store| {
+        let acme = project("acme");
+        let id = store.put(&numbered(1)).unwrap();
+        store.promote(&acme, id, fence(9, 0)).unwrap();
+        assert!(store.forget(&acme).unwrap());
+        assert!(!store.forget(&acme).unwrap());
+        assert_eq!(store.current(&acme).unwrap(), None);
+        assert_eq!(store.sweep(much_later()).unwrap().releases, 1);
+        assert!(store.inventory(id).is_err());
+    });
+}
+
+#[test]
+fn a_read_that_does_not_match_the_inventory_is_refused() {
+    with_each(|store| {
+        let release = release(&[("a", "text")]);
+        store.put(&release).unwrap();
+        let item = release.inventory().get("a").unwrap();
+        for length in [0, 3, 5] {
+            let wrong = Item {
+                length,
+                ..item.clone()
+            };
+            assert!(matches!(store.read(&wrong), Err(ReadError::Damaged { .. })));
+        }
+        let unknown = Item {
+            digest: Digest::of(b"never put"),
+            ..item.clone()
+        };
+        assert!(matches!(
+            store.read(&unknown),
+            Err(ReadError::UnknownContent(_))
+        ));
+    });
+}
+
+/// One step of a history that several callers may have made.
+#[derive(Clone, Debug)]
+enum Step {
+    Put(usize),
+    Promote(usize, usize, u64, u64),
+    Sweep(bool),
+    Forget(usize),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        4 => (0..6_usize).prop_map(Step::Put),
+        4 => (0..2_usize, 0..6_usize, 0..8_u64, 0..2_u64)
+            .prop_map(|(p, r, g, e)| Step::Promote(p, r, g, e)),
+        2 => any::<bool>().prop_map(Step::Sweep),
+        1 => (0..2_usize).prop_map(Step::Forget),
+    ];
+    prop::collection::vec(step, 1..30)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn no_history_loses_a_current_release_and_all_stores_agree(steps in steps()) {
+        let retention = Retention { releases: 1, ..Retention::default() };
+        let stores = stores(retention);
+        let releases: Vec<_> = (0..6).map(numbered).collect();
+        let projects = [project("a"), project("b")];
+        for step in steps {
+            let outcomes: Vec<String> = stores
+                .iter()
+                .map(|(store, _)| take(store, &step, &releases, &projects))
+                .collect();
+            prop_assert_eq!(&outcomes[0], &outcomes[1], "{:?}", step);
+            for (store, _) in &stores {
+                for kept in projects.iter().flat_map(|p| store.releases(p).unwrap()) {
+                    let release = releases.iter().find(|r| r.id() == kept.release).unwrap();
+                    is_whole(store, release);
+                }
+            }
+        }
+    }
+}
+
+/// Takes a step and tells what came of it, without what differs between stores.
+fn take(store: &Store, step: &Step, releases: &[Release], projects: &[ProjectId]) -> String {
+    match *step {
+        Step::Put(release) => store.put(&releases[release]).unwrap().to_string(),
+        Step::Promote(project, release, generation, epoch) => {
+            let id = releases[release].id();
+            match store.promote(&projects[project], id, fence(generation, epoch)) {
+                Ok(pointer) => pointer
+                    .promotions()
+                    .map(|p| format!("{}@{} ", p.release, p.fence()))
+                    .collect(),
+                Err(error) => error.to_string(),
+            }
+        }
+        Step::Sweep(late) => {
+            let now = if late {
+                much_later()
+            } else {
+                Clock::System.now()
+            };
+            format!("{:?}", store.sweep(now).unwrap())
+        }
+        Step::Forget(project) => store.forget(&projects[project]).unwrap().to_string(),
+    }
+}
