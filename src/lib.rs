@@ -3,6 +3,7 @@
 pub mod clock;
 pub mod digest;
 pub mod diagnostic;
+pub mod yaml;
 pub mod telemetry;
 pub mod answer;
 pub mod site;

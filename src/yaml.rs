@@ -1,0 +1,463 @@
+//! Reading our own YAML files: configuration and site records.
+//!
+//! An operator who mistypes a key must learn of it, of the place and of every other
+//! mistake at once, and never find a misspelt setting quietly at its default. So a
+//! reader goes through a [`Mapping`] by naming every key it knows; what it did not name
+//! is an error when it finishes. All findings of a file gather in one [`Findings`].
+//!
+//! A key without a value (`domains:`) is a key that is not there: that is what remains
+//! when all values below it are commented out. Duplicate keys are errors. Aliases are
+//! expanded up to a limit.
+//!
+//! Sources: YAML 1.2.2, §9.1.2 (document markers), §10.2 (the JSON schema of scalars).
+
+use std::cell::RefCell;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use saphyr::{LoadableYamlNode as _, MarkedYaml, Scalar, YamlData};
+
+use crate::diagnostic::{Diagnostic, closest};
+
+/// A value in a file, with its place.
+pub type Node<'t> = MarkedYaml<'t>;
+
+/// How many levels values may be nested; ours have four.
+const DEPTH_MAX: usize = 32;
+
+/// What is wrong with one file, gathered while it is read.
+#[derive(Debug)]
+pub struct Findings<'f> {
+    rule: &'static str,
+    file: &'f str,
+    /// How many lines of the file come before the text that is being read.
+    lines_before: u32,
+    found: RefCell<Vec<Diagnostic>>,
+}
+
+/// A mapping that is being read, key by key.
+#[derive(Debug)]
+pub struct Mapping<'n, 't, 'f> {
+    /// The keys that lead here: `front.`, or empty at the top.
+    place: String,
+    node: &'n Node<'t>,
+    findings: &'n Findings<'f>,
+    known: Vec<&'static str>,
+}
+
+/// What a value should have been: the end of "expected …".
+pub type Expected = String;
+
+// === impl Findings ===
+
+impl<'f> Findings<'f> {
+    /// Starts with no findings about `file`, under one rule name.
+    #[must_use]
+    pub fn new(rule: &'static str, file: &'f str) -> Self {
+        Self::after_lines(rule, file, 0)
+    }
+
+    /// The same for a part of the file, which begins after so many lines.
+    #[must_use]
+    pub fn after_lines(rule: &'static str, file: &'f str, lines_before: u32) -> Self {
+        Self {
+            rule,
+            file,
+            lines_before,
+            found: RefCell::default(),
+        }
+    }
+
+    /// Reads the documents of a text; a text that is not YAML is a finding.
+    pub fn documents<'t>(&self, text: &'t str) -> Option<Vec<Node<'t>>> {
+        if let Some((line, column)) = too_deep(text) {
+            let message = format!("more than {DEPTH_MAX} brackets are open");
+            self.add(Diagnostic::error(self.rule, self.file, message).at(line, column, 1));
+            return None;
+        }
+        match Node::load_from_str(text) {
+            Ok(documents) => Some(documents),
+            Err(error) => {
+                let (line, column) = place_of(error.marker());
+                self.add(Diagnostic::error(self.rule, self.file, error.info()).at(line, column, 0));
+                None
+            }
+        }
+    }
+
+    /// Adds an error about a value.
+    pub fn error(&self, node: &Node<'_>, message: impl Into<String>) {
+        self.add(self.about(node, message));
+    }
+
+    /// Makes an error about a value without adding it.
+    pub fn about(&self, node: &Node<'_>, message: impl Into<String>) -> Diagnostic {
+        let (line, column) = place_of(&node.span.start);
+        let one_line = node.span.start.line() == node.span.end.line();
+        let length = if one_line { node.span.len() } else { 0 };
+        let length = u32::try_from(length).unwrap_or(0);
+        Diagnostic::error(self.rule, self.file, message).at(line, column, length)
+    }
+
+    /// Adds a finding whose line counts from the text that is being read.
+    pub fn add(&self, mut finding: Diagnostic) {
+        if let Some(location) = &mut finding.location {
+            location.line += self.lines_before;
+        }
+        self.found.borrow_mut().push(finding);
+    }
+
+    /// Returns whether nothing was found so far.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.found.borrow().is_empty()
+    }
+
+    /// Returns everything that was found, in the order of the file.
+    #[must_use]
+    pub fn into_vec(self) -> Vec<Diagnostic> {
+        let mut found = self.found.into_inner();
+        found.sort_by_key(|finding| finding.location.map(|at| (at.line, at.column)));
+        found
+    }
+}
+
+// === impl Mapping ===
+
+impl<'n, 't, 'f> Mapping<'n, 't, 'f> {
+    /// Begins to read a mapping; anything else is a finding.
+    #[must_use]
+    pub fn of(node: &'n Node<'t>, findings: &'n Findings<'f>) -> Option<Self> {
+        Self::at(String::new(), node, findings)
+    }
+
+    fn at(place: String, node: &'n Node<'t>, findings: &'n Findings<'f>) -> Option<Self> {
+        if !node.data.is_mapping() {
+            let name = place.strip_suffix('.').unwrap_or("the document");
+            findings.error(node, expected(name, "a mapping", node));
+            return None;
+        }
+        Some(Self {
+            place,
+            node,
+            findings,
+            known: Vec::new(),
+        })
+    }
+
+    /// Returns the value of a key, unless it is missing or has none.
+    pub fn take(&mut self, key: &'static str) -> Option<&'n Node<'t>> {
+        self.known.push(key);
+        let mapping = self.node.data.as_mapping()?;
+        let (_, value) = mapping
+            .iter()
+            .find(|(name, _)| name.data.as_str() == Some(key))?;
+        (!value.data.is_null()).then_some(value)
+    }
+
+    /// Reads the value of a key into its place. A value that does not fit is a finding and
+    /// leaves the place as it was.
+    pub fn set<T>(
+        &mut self,
+        key: &'static str,
+        place: &mut T,
+        read: impl FnOnce(&Node<'t>) -> Result<T, Expected>,
+    ) {
+        if let Some(value) = self.get(key, read) {
+            *place = value;
+        }
+    }
+
+    /// Reads the value of a key; `None` when it is not there or does not fit.
+    pub fn get<T>(
+        &mut self,
+        key: &'static str,
+        read: impl FnOnce(&Node<'t>) -> Result<T, Expected>,
+    ) -> Option<T> {
+        let node = self.take(key)?;
+        match read(node) {
+            Ok(value) => Some(value),
+            Err(wanted) => {
+                let name = format!("{}{key}", self.place);
+                self.findings.error(node, expected(&name, &wanted, node));
+                None
+            }
+        }
+    }
+
+    /// Reads the value of a key that must be there.
+    pub fn require<T>(
+        &mut self,
+        key: &'static str,
+        read: impl FnOnce(&Node<'t>) -> Result<T, Expected>,
+    ) -> Option<T> {
+        let before = self.findings.found.borrow().len();
+        let value = self.get(key, read);
+        if value.is_none() && self.findings.found.borrow().len() == before {
+            let message = format!("`{}{key}` is missing", self.place);
+            self.findings.error(self.node, message);
+        }
+        value
+    }
+
+    /// Reads every value of a list on its own: one that does not fit leaves the others.
+    pub fn list<T>(
+        &mut self,
+        key: &'static str,
+        read: impl Fn(&Node<'t>) -> Result<T, Expected>,
+    ) -> Option<Vec<T>> {
+        let node = self.take(key)?;
+        let name = format!("{}{key}", self.place);
+        let Some(nodes) = node.data.as_sequence() else {
+            self.findings.error(node, expected(&name, "a list", node));
+            return None;
+        };
+        let one = |node: &Node<'t>| {
+            let wrong =
+                |wanted: Expected| self.findings.error(node, expected(&name, &wanted, node));
+            read(node).map_err(wrong).ok()
+        };
+        Some(nodes.iter().filter_map(one).collect())
+    }
+
+    /// Begins to read the mapping under a key.
+    pub fn section(&mut self, key: &'static str) -> Option<Mapping<'n, 't, 'f>> {
+        let node = self.take(key)?;
+        Mapping::at(format!("{}{key}.", self.place), node, self.findings)
+    }
+
+    /// Ends: every key that nobody asked for is a finding.
+    pub fn finish(self) {
+        for (key, _) in self.node.data.as_mapping().into_iter().flatten() {
+            let Some(name) = key.data.as_str() else {
+                self.findings.error(key, "a key must be text");
+                continue;
+            };
+            if self.known.contains(&name) {
+                continue;
+            }
+            let message = format!("`{}{name}` is not a key we know", self.place);
+            let finding = self.findings.about(key, message);
+            let likely = closest(name, self.known.iter().copied());
+            self.findings.add(match likely {
+                Some(likely) => finding.help(format!("did you mean `{likely}`?")),
+                None => finding.help(format!("known are {}", self.known.join(", "))),
+            });
+        }
+    }
+}
+
+// === kinds of values ===
+
+/// Reads text.
+///
+/// # Errors
+///
+/// Returns what was expected; also for a number, whose spelling YAML does not keep.
+pub fn text(node: &Node<'_>) -> Result<Box<str>, Expected> {
+    match &node.data {
+        YamlData::Value(Scalar::String(text)) => Ok(text.as_ref().into()),
+        YamlData::Value(_) => Err("text, in quotes".into()),
+        _ => Err("text".into()),
+    }
+}
+
+/// Reads text and makes something of it; its refusal is reported as it stands.
+pub fn parsed<T, E: std::fmt::Display>(
+    parse: impl Fn(&str) -> Result<T, E>,
+) -> impl Fn(&Node<'_>) -> Result<T, Expected> {
+    move |node| {
+        let text = text(node)?;
+        parse(&text).map_err(|error| format!("other text: {error}"))
+    }
+}
+
+/// Reads one of several words.
+pub fn one_of<T: Copy>(words: &[(&str, T)]) -> impl Fn(&Node<'_>) -> Result<T, Expected> {
+    move |node| {
+        let text = text(node).unwrap_or_default();
+        let found = words.iter().find(|(word, _)| **word == *text);
+        found.map(|(_, meaning)| *meaning).ok_or_else(|| {
+            let words: Vec<_> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
+            words.join(" or ")
+        })
+    }
+}
+
+/// Reads `true` or `false`.
+///
+/// # Errors
+///
+/// Returns what was expected.
+pub fn boolean(node: &Node<'_>) -> Result<bool, Expected> {
+    node.data.as_bool().ok_or_else(|| "true or false".into())
+}
+
+/// Reads a whole number in a range.
+pub fn number<T>(range: RangeInclusive<T>) -> impl Fn(&Node<'_>) -> Result<T, Expected>
+where
+    T: Copy + PartialOrd + TryFrom<i64> + std::fmt::Display,
+{
+    move |node| {
+        let number = node.data.as_integer().and_then(|n| T::try_from(n).ok());
+        number
+            .filter(|n| range.contains(n))
+            .ok_or_else(|| format!("a whole number from {} to {}", range.start(), range.end()))
+    }
+}
+
+/// Reads a number of seconds in a range.
+pub fn seconds(range: RangeInclusive<u64>) -> impl Fn(&Node<'_>) -> Result<Duration, Expected> {
+    let number = number(range);
+    move |node| number(node).map(Duration::from_secs)
+}
+
+fn expected(name: &str, wanted: &str, node: &Node<'_>) -> String {
+    let found = match &node.data {
+        YamlData::Value(Scalar::String(text)) => format!("{:?}", shortened(text)),
+        YamlData::Value(Scalar::Integer(number)) => number.to_string(),
+        YamlData::Value(Scalar::Boolean(truth)) => truth.to_string(),
+        YamlData::Value(Scalar::FloatingPoint(number)) => number.to_string(),
+        YamlData::Value(Scalar::Null) => "nothing".into(),
+        YamlData::Sequence(_) => "a list".into(),
+        YamlData::Mapping(_) => "a mapping".into(),
+        _ => "something else".into(),
+    };
+    format!("`{name}` is {found}, expected {wanted}")
+}
+
+fn shortened(text: &str) -> &str {
+    let end = text.char_indices().nth(60).map_or(text.len(), |(at, _)| at);
+    &text[..end]
+}
+
+/// Returns line and column, both from 1.
+fn place_of(marker: &saphyr::Marker) -> (u32, u32) {
+    let line = u32::try_from(marker.line()).unwrap_or(u32::MAX);
+    let column = u32::try_from(marker.col() + 1).unwrap_or(u32::MAX);
+    (line, column)
+}
+
+/// Finds the bracket that opens one level too many. Ours is a generous count (brackets in
+/// text count too), for it only has to keep a reader that recurses from running out of
+/// stack.
+fn too_deep(text: &str) -> Option<(u32, u32)> {
+    let mut depth = 0_usize;
+    for (line, content) in (1..).zip(text.lines()) {
+        let indentation = content.len() - content.trim_start_matches([' ', '-', '?']).len();
+        let mut place = None;
+        if indentation > 8 * DEPTH_MAX {
+            place = Some(indentation);
+        }
+        for (column, c) in content.char_indices() {
+            match c {
+                '[' | '{' => depth += 1,
+                ']' | '}' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            if depth > DEPTH_MAX {
+                place = Some(column);
+                break;
+            }
+        }
+        if let Some(column) = place {
+            return Some((line, u32::try_from(column + 1).unwrap_or(u32::MAX)));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn findings_of(text: &str) -> Vec<String> {
+        let findings = Findings::new("conf", "a.yaml");
+        let documents = findings.documents(text);
+        for document in documents.iter().flatten() {
+            let Some(mut mapping) = Mapping::of(document, &findings) else {
+                continue;
+            };
+            mapping.get("name", super::text);
+            mapping.require("count", number(1..=9));
+            mapping.list("words", one_of(&[("a", 1), ("b", 2)]));
+            if let Some(mut section) = mapping.section("section") {
+                section.set("on", &mut false, boolean);
+                section.finish();
+            }
+            mapping.finish();
+        }
+        findings
+            .into_vec()
+            .iter()
+            .map(ToString::to_string)
+            .collect()
+    }
+
+    #[test]
+    fn a_file_without_mistakes_has_no_findings() {
+        let text = "name: \"1\"\ncount: 3\nwords: [a, b]\nsection: { on: true }\n";
+        assert_eq!(findings_of(text), [""; 0]);
+        assert_eq!(findings_of("count: 3\nname:\nwords:\nsection:\n"), [""; 0]);
+    }
+
+    #[test]
+    fn every_mistake_is_found_with_its_place() {
+        let text = "nam: x\ncount: 30\nwords: [a, c, 4]\nsection:\n  on: maybe\n  off: 1\n";
+        assert_eq!(
+            findings_of(text),
+            [
+                "a.yaml:1:1: error[conf]: `nam` is not a key we know (did you mean `name`?)",
+                "a.yaml:2:8: error[conf]: `count` is 30, expected a whole number from 1 to 9",
+                "a.yaml:3:12: error[conf]: `words` is \"c\", expected `a` or `b`",
+                "a.yaml:3:15: error[conf]: `words` is 4, expected `a` or `b`",
+                "a.yaml:5:7: error[conf]: `section.on` is \"maybe\", expected true or false",
+                "a.yaml:6:3: error[conf]: `section.off` is not a key we know (known are on)",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_missing_key_is_reported_where_it_should_be() {
+        assert_eq!(
+            findings_of("name: x\n"),
+            ["a.yaml:1:1: error[conf]: `count` is missing"]
+        );
+    }
+
+    #[test]
+    fn what_is_not_yaml_is_reported_by_its_place() {
+        let found = findings_of("count: 3\nname: [a\nb: c\n");
+        assert!(found[0].starts_with("a.yaml:"), "{found:?}");
+        let found = findings_of("count: 3\ncount: 4\n");
+        assert!(found[0].starts_with("a.yaml:2:1: "), "{found:?}");
+        assert_eq!(
+            findings_of("- 1\n"),
+            ["a.yaml:1:1: error[conf]: `the document` is a list, expected a mapping"]
+        );
+    }
+
+    #[test]
+    fn hostile_nesting_and_aliases_end_in_a_finding() {
+        let deep = format!("count: {}", "[".repeat(100_000));
+        assert!(findings_of(&deep)[0].contains("brackets"));
+        let deep: String = (0..2000)
+            .map(|n| format!("{}a:\n", " ".repeat(n)))
+            .collect();
+        assert!(!findings_of(&deep).is_empty());
+        let mut laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+        for n in 1..9 {
+            let before = format!("*a{}, ", n - 1).repeat(9);
+            laughs.push_str(&format!("a{n}: &a{n} [{before}*a{}]\n", n - 1));
+        }
+        assert!(!findings_of(&laughs).is_empty());
+    }
+
+    #[test]
+    fn lines_count_from_the_start_of_the_file() {
+        let findings = Findings::after_lines("conf", "a.yaml", 10);
+        let documents = findings.documents("x: 1\n").unwrap();
+        Mapping::of(&documents[0], &findings).unwrap().finish();
+        assert_eq!(findings.into_vec()[0].location.unwrap().line, 11);
+    }
+}
