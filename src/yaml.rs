@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use saphyr::{LoadableYamlNode as _, MarkedYaml, Scalar, YamlData};
 
-use crate::diagnostic::{Diagnostic, closest};
+use crate::diagnostic::{Diagnostic, Severity, closest};
 
 /// A value in a file, with its place.
 pub type Node<'t> = MarkedYaml<'t>;
@@ -90,6 +90,14 @@ impl<'f> Findings<'f> {
         self.add(self.about(node, message));
     }
 
+    /// Adds a warning about a value.
+    pub fn warning(&self, node: &Node<'_>, message: impl Into<String>) {
+        self.add(Diagnostic {
+            severity: Severity::Warning,
+            ..self.about(node, message)
+        });
+    }
+
     /// Makes an error about a value without adding it.
     pub fn about(&self, node: &Node<'_>, message: impl Into<String>) -> Diagnostic {
         let (line, column) = place_of(&node.span.start);
@@ -97,6 +105,25 @@ impl<'f> Findings<'f> {
         let length = if one_line { node.span.len() } else { 0 };
         let length = u32::try_from(length).unwrap_or(0);
         Diagnostic::error(self.rule, self.file, message).at(line, column, length)
+    }
+
+    /// Returns where a value stands in the file: line and column.
+    #[must_use]
+    pub fn place(&self, node: &Node<'_>) -> (u32, u32) {
+        let (line, column) = place_of(&node.span.start);
+        (line + self.lines_before, column)
+    }
+
+    /// Returns the name of the file.
+    #[must_use]
+    pub fn file(&self) -> &'f str {
+        self.file
+    }
+
+    /// Adds a finding whose line counts from the start of the file, as [`Findings::place`]
+    /// tells it.
+    pub fn add_at_file(&self, finding: Diagnostic) {
+        self.found.borrow_mut().push(finding);
     }
 
     /// Adds a finding whose line counts from the text that is being read.
@@ -107,10 +134,10 @@ impl<'f> Findings<'f> {
         self.found.borrow_mut().push(finding);
     }
 
-    /// Returns whether nothing was found so far.
+    /// Returns whether an error was found so far.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.found.borrow().is_empty()
+    pub fn has_errors(&self) -> bool {
+        self.found.borrow().iter().any(Diagnostic::is_error)
     }
 
     /// Returns everything that was found, in the order of the file.
@@ -143,6 +170,19 @@ impl<'n, 't, 'f> Mapping<'n, 't, 'f> {
             findings,
             known: Vec::new(),
         })
+    }
+
+    /// Returns the mapping itself.
+    #[must_use]
+    pub fn node(&self) -> &'n Node<'t> {
+        self.node
+    }
+
+    /// Returns where in the file the value of a key stands, or the mapping without it.
+    #[must_use]
+    pub fn place_of(&self, key: &str) -> (u32, u32) {
+        let value = self.node.data.as_mapping_get(key);
+        self.findings.place(value.unwrap_or(self.node))
     }
 
     /// Returns the value of a key, unless it is missing or has none.
@@ -331,7 +371,7 @@ fn shortened(text: &str) -> &str {
     &text[..end]
 }
 
-/// Returns line and column, both from 1.
+/// Returns line and column in the text that was read, both from 1.
 fn place_of(marker: &saphyr::Marker) -> (u32, u32) {
     let line = u32::try_from(marker.line()).unwrap_or(u32::MAX);
     let column = u32::try_from(marker.col() + 1).unwrap_or(u32::MAX);

@@ -95,7 +95,7 @@ pub enum UpstreamHttp {
 }
 
 /// Which `Host` an upstream is sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostHeader {
     /// The one the client sent.
     Preserve,

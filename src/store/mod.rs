@@ -40,6 +40,7 @@ mod durable;
 pub mod local;
 mod memory;
 mod pointer;
+pub mod sites;
 
 use std::time::SystemTime;
 

@@ -1,0 +1,360 @@
+//! One site record: a YAML document becomes a [`Site`].
+//!
+//! A file may hold many records, and a platform may write a million of them into one
+//! file. So a file is first cut at its document markers, which needs no parser, and each
+//! document is read on its own: a mistake stays in its record, records can be read side by
+//! side, and nobody ever holds the tree of the whole file.
+//!
+//! Sources: YAML 1.2.2 §9.1.2: a line that begins with `---` or `...` and white space ends a
+//! document wherever it stands, also inside of quotes and blocks.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use crate::diagnostic::Diagnostic;
+use crate::site::{
+    BasePath, Host, HostHeader, Origin, ProjectId, Repository, Scheme, Service, Site, Upstream,
+    UpstreamHttp, Visibility,
+};
+use crate::yaml::{self, Expected, Findings, Mapping, Node};
+
+/// The name under which findings about site records are reported.
+pub(super) const RULE: &str = "site";
+
+/// The longest record, in bytes.
+const RECORD_BYTES_MAX: usize = 64 << 10;
+/// RFC 1034 §3.1: the longest label.
+const LABEL_LENGTH_MAX: usize = 63;
+/// The most domains of one site.
+const DOMAINS_MAX: usize = 1000;
+
+/// A part of a file that holds one document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Document<'t> {
+    /// How many lines of the file come before.
+    pub(super) lines_before: u32,
+    pub(super) text: &'t str,
+}
+
+/// What a document turned out to be.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// Nothing but comments.
+    Empty,
+    Site(Record),
+    /// It cannot be served; whose it is, when at least that could be read.
+    Broken(Option<ProjectId>),
+}
+
+/// A site as it is written.
+#[derive(Debug)]
+pub(super) struct Record {
+    pub(super) site: Arc<Site>,
+    pub(super) places: Places,
+}
+
+/// Where in the file names stand that others may have taken: line and column.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    pub(super) project: (u32, u32),
+    pub(super) subdomain: (u32, u32),
+    pub(super) domains: Box<[(u32, u32)]>,
+}
+
+/// Cuts a file into its documents.
+pub(super) fn documents(text: &str) -> Vec<Document<'_>> {
+    let mut documents = Vec::new();
+    let mut start = 0;
+    let mut lines_before = 0;
+    let mut has_content = false;
+    let mut at = 0;
+    for (line_number, line) in (0..).zip(text.split_inclusive('\n')) {
+        let begins = is_marker(line, "---");
+        if begins && has_content {
+            documents.push(Document {
+                lines_before,
+                text: &text[start..at],
+            });
+            (start, lines_before, has_content) = (at, line_number, false);
+        }
+        // Comments and directives belong to the document after them.
+        has_content |= begins
+            || !matches!(
+                line.trim_start().as_bytes().first(),
+                None | Some(b'#' | b'%')
+            );
+        at += line.len();
+    }
+    documents.push(Document {
+        lines_before,
+        text: &text[start..],
+    });
+    documents
+}
+
+fn is_marker(line: &str, marker: &str) -> bool {
+    line.strip_prefix(marker)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))
+}
+
+/// Reads a document.
+pub(super) fn read(
+    file: &str,
+    document: Document<'_>,
+    service: &Service,
+) -> (Outcome, Vec<Diagnostic>) {
+    let findings = Findings::after_lines(RULE, file, document.lines_before);
+    let outcome = read_into(&findings, document.text, service);
+    (outcome, findings.into_vec())
+}
+
+fn read_into(findings: &Findings<'_>, text: &str, service: &Service) -> Outcome {
+    if text.len() > RECORD_BYTES_MAX {
+        let message = format!("a record has at most {RECORD_BYTES_MAX} bytes");
+        findings.add(Diagnostic::error(RULE, findings.file(), message).at(1, 1, 0));
+        return Outcome::Broken(None);
+    }
+    let Some(nodes) = findings.documents(text) else {
+        return Outcome::Broken(None);
+    };
+    let mut nodes = nodes.iter().filter(|node| !node.data.is_null());
+    let Some(node) = nodes.next() else {
+        return Outcome::Empty;
+    };
+    // After `...` another document may follow without `---`; we do not guess at its end.
+    if let Some(second) = nodes.next() {
+        findings.error(second, "a record begins with a line `---`");
+    }
+    let Some(mut record) = Mapping::of(node, findings) else {
+        return Outcome::Broken(None);
+    };
+    let project = record.require("project", yaml::parsed(ProjectId::parse));
+    let site = read_site(&mut record, project.clone(), service, findings);
+    record.finish();
+    match site {
+        Some(record) if !findings.has_errors() => Outcome::Site(record),
+        _ => Outcome::Broken(project),
+    }
+}
+
+fn read_site(
+    record: &mut Mapping<'_, '_, '_>,
+    project: Option<ProjectId>,
+    service: &Service,
+    findings: &Findings<'_>,
+) -> Option<Record> {
+    let owner = record.get("owner", name);
+    let subdomain = record.require("subdomain", |node| subdomain(node, service));
+    let domains = record.list("domains", |node| {
+        domain(node, service).map(|host| (host, findings.place(node)))
+    });
+    let mut base_path = BasePath::default();
+    record.set("base_path", &mut base_path, yaml::parsed(BasePath::parse));
+    let mut visibility = Visibility::Public;
+    let visibilities = [
+        ("public", Visibility::Public),
+        ("private", Visibility::Private),
+    ];
+    record.set("visibility", &mut visibility, yaml::one_of(&visibilities));
+    let repository = record.section("repository").map(read_repository);
+    let origin = read_origin(record, findings);
+
+    let (domains, domain_places): (Vec<_>, Vec<_>) =
+        domains.unwrap_or_default().into_iter().unzip();
+    if domains.len() > DOMAINS_MAX {
+        let message = format!("a site has at most {DOMAINS_MAX} domains");
+        findings.error(record.node(), message);
+    }
+    for (nth, domain) in domains.iter().enumerate() {
+        if domains[..nth].contains(domain) {
+            let (line, column) = domain_places[nth];
+            let finding =
+                Diagnostic::error(RULE, findings.file(), format!("{domain} is listed twice"));
+            findings.add_at_file(finding.at(line, column, 0));
+        }
+    }
+    let (project, subdomain) = (project?, subdomain?);
+    if visibility == Visibility::Private && origin == Some(Origin::Embedded) {
+        // Design section 3: nothing authenticates at the embedded origin.
+        let message = "a private site with the embedded origin answers 404 everywhere";
+        findings.warning(record.node(), message);
+    }
+    let places = Places {
+        project: record.place_of("project"),
+        subdomain: record.place_of("subdomain"),
+        domains: domain_places.into(),
+    };
+    let site = Site {
+        owner: owner.unwrap_or_else(|| project.as_str().into()),
+        project,
+        subdomain,
+        domains,
+        base_path,
+        visibility,
+        repository: repository.flatten(),
+        origin: origin?,
+    };
+    Some(Record {
+        site: Arc::new(site),
+        places,
+    })
+}
+
+fn read_repository(mut section: Mapping<'_, '_, '_>) -> Option<Repository> {
+    let url = section.require("url", |node| git_word(node, "a URL"));
+    let mut branch = "main".into();
+    section.set("branch", &mut branch, |node| git_word(node, "a branch"));
+    let mut directory = "".into();
+    section.set("directory", &mut directory, directory_in_repository);
+    section.finish();
+    Some(Repository {
+        url: url?,
+        branch,
+        directory,
+    })
+}
+
+/// Reads `embedded` (also when nothing is said) or an upstream; `None` after a finding.
+fn read_origin(record: &mut Mapping<'_, '_, '_>, findings: &Findings<'_>) -> Option<Origin> {
+    let Some(node) = record.take("origin") else {
+        return Some(Origin::Embedded);
+    };
+    if node.data.as_str() == Some("embedded") {
+        return Some(Origin::Embedded);
+    }
+    if !node.data.is_mapping() {
+        findings.error(
+            node,
+            "`origin` is neither `embedded` nor a mapping with a `url`",
+        );
+        return None;
+    }
+    let mut section = record.section("origin")?;
+    let server = section.require("url", yaml::parsed(parse_upstream));
+    let mut http = UpstreamHttp::OneOrTwo;
+    section.set("http", &mut http, upstream_http);
+    let mut host_header = HostHeader::Preserve;
+    let headers = [
+        ("preserve", HostHeader::Preserve),
+        ("upstream", HostHeader::Upstream),
+    ];
+    section.set("host", &mut host_header, yaml::one_of(&headers));
+    section.finish();
+    let (scheme, host, port) = server?;
+    Some(Origin::Upstream(Upstream {
+        scheme,
+        host,
+        port,
+        http,
+        host_header,
+    }))
+}
+
+/// Reads `https://name`, `http://name:port`: an upstream has no path of its own, for the
+/// request's path is passed on untouched.
+fn parse_upstream(text: &str) -> Result<(Scheme, Box<str>, u16), String> {
+    let uri: http::Uri = text.parse().map_err(|error| format!("{error}"))?;
+    let scheme = match uri.scheme_str() {
+        Some("http") => Scheme::Http,
+        Some("https") => Scheme::Https,
+        _ => return Err("it begins with neither `http://` nor `https://`".into()),
+    };
+    let authority = uri.authority().ok_or("it names no host")?;
+    if authority.as_str().contains('@') {
+        return Err("credentials do not belong into a record".into());
+    }
+    if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
+        return Err("an upstream has no path and no query".into());
+    }
+    let port = uri.port_u16().unwrap_or(scheme.default_port());
+    // RFC 3986 §3.2.2: only an IPv6 address stands in brackets.
+    let host = authority
+        .host()
+        .trim_matches(['[', ']'])
+        .to_ascii_lowercase();
+    if port == 0 || authority.as_str().ends_with(':') {
+        return Err("its port is not a port".into());
+    }
+    if host.parse::<IpAddr>().is_err() {
+        Host::parse(&host).map_err(|error| error.to_string())?;
+    }
+    Ok((scheme, host.into(), port))
+}
+
+/// Reads `"1.1"`, `"2"` (also without quotes) or `auto`.
+fn upstream_http(node: &Node<'_>) -> Result<UpstreamHttp, Expected> {
+    let number = node.data.as_floating_point();
+    match (node.data.as_str(), node.data.as_integer(), number) {
+        (Some("auto"), ..) => Ok(UpstreamHttp::OneOrTwo),
+        (Some("1.1"), ..) => Ok(UpstreamHttp::One),
+        (_, _, Some(number)) if number.to_string() == "1.1" => Ok(UpstreamHttp::One),
+        (Some("2"), ..) | (_, Some(2), _) => Ok(UpstreamHttp::Two),
+        _ => Err("`auto`, \"1.1\" or \"2\"".into()),
+    }
+}
+
+fn name(node: &Node<'_>) -> Result<Box<str>, Expected> {
+    let text = yaml::text(node)?;
+    let plain = !text.is_empty() && text.len() <= 256 && !text.contains(char::is_control);
+    if plain {
+        Ok(text)
+    } else {
+        Err("1 to 256 printable characters".into())
+    }
+}
+
+/// Reads the first label of a default subdomain.
+fn subdomain(node: &Node<'_>, service: &Service) -> Result<Box<str>, Expected> {
+    let text = yaml::text(node)?.to_ascii_lowercase();
+    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+    // RFC 952, RFC 1123 §2.1: what browsers and certificate authorities take.
+    let is_label = (1..=LABEL_LENGTH_MAX).contains(&text.len())
+        && text.bytes().all(plain)
+        && !text.starts_with('-')
+        && !text.ends_with('-');
+    if !is_label {
+        return Err("a label: letters, digits and, inside, hyphens; at most 63".into());
+    }
+    let host = Host::parse(&format!("{text}.{}", service.domain))
+        .map_err(|error| format!("another: {error}"))?;
+    if host == service.api_host {
+        return Err("another: the admin API answers there".into());
+    }
+    Ok(text.into())
+}
+
+/// Reads a customer's own host: one that is not the platform's.
+fn domain(node: &Node<'_>, service: &Service) -> Result<Host, Expected> {
+    let host = yaml::parsed(Host::parse)(node)?;
+    if host == service.api_host {
+        return Err("another host: the admin API answers there".into());
+    }
+    let above = host.as_str().strip_suffix(service.domain.as_str());
+    if above.is_some_and(|above| above.is_empty() || above.ends_with('.')) {
+        return Err(format!(
+            "the customer's own: hosts beneath {} are default subdomains",
+            service.domain
+        ));
+    }
+    Ok(host)
+}
+
+/// Reads what is handed to git as one argument: it must never look like an option.
+fn git_word(node: &Node<'_>, what: &str) -> Result<Box<str>, Expected> {
+    let text = yaml::text(node)?;
+    let stranger = |c: char| c.is_control() || c.is_whitespace();
+    if text.is_empty() || text.starts_with('-') || text.contains(stranger) {
+        return Err(format!("{what}, without spaces or a hyphen in front"));
+    }
+    Ok(text)
+}
+
+fn directory_in_repository(node: &Node<'_>) -> Result<Box<str>, Expected> {
+    let text = yaml::text(node)?;
+    let inside = text.trim_end_matches('/');
+    let leads_out = |segment: &str| matches!(segment, "" | "." | "..") || segment.contains('\0');
+    if text.starts_with('/') || (!inside.is_empty() && inside.split('/').any(leads_out)) {
+        return Err("a path below the root of the repository, without `.` and `..`".into());
+    }
+    Ok(inside.into())
+}

@@ -1,0 +1,221 @@
+//! Finding and reading the files that changed.
+
+use std::fs;
+use std::io;
+use std::num::NonZeroUsize;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use crate::clock::unix_seconds;
+
+/// The longest file: a million records of a kilobyte.
+const FILE_BYTES_MAX: u64 = 1 << 30;
+/// Clocks of file systems are this coarse at worst (FAT).
+const CLOCK_STEP: Duration = Duration::from_secs(2);
+/// Fewer items than this are not worth a thread.
+const PARALLEL_MIN: usize = 64;
+/// More threads than this wait for each other.
+const THREADS_MAX: usize = 16;
+
+/// How a file looks from outside: when this is the same, its content is.
+///
+/// The inode tells a file from another that was renamed over it, the change time one whose
+/// modification time was set back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    device: u64,
+    inode: u64,
+    length: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+/// A directory of record files, or one such file.
+#[derive(Debug)]
+pub(super) struct Place<'p> {
+    path: &'p Path,
+    found: fs::Metadata,
+}
+
+/// A file that changed.
+#[derive(Debug)]
+pub(super) struct Read {
+    pub(super) name: Arc<str>,
+    pub(super) stamp: Stamp,
+    /// Its text, or why it cannot be had.
+    pub(super) text: Result<String, String>,
+}
+
+/// Why a scan changed nothing.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScanError {
+    /// The directory of site records is not there.
+    #[error("site records are missing: there is no {}", path.display())]
+    Missing {
+        /// The directory, or the one file.
+        path: PathBuf,
+    },
+    /// R5.
+    #[error("{removed} of {served} sites would be removed; accept it with --accept-removals")]
+    Removals {
+        /// How many would go.
+        removed: usize,
+        /// How many there are.
+        served: usize,
+    },
+    /// The system refused.
+    #[error("read site records in {}", path.display())]
+    Io {
+        /// The directory or file.
+        path: PathBuf,
+        /// What it said.
+        source: io::Error,
+    },
+}
+
+// === impl Stamp ===
+
+impl Stamp {
+    fn of(found: &fs::Metadata) -> Self {
+        Self {
+            device: found.dev(),
+            inode: found.ino(),
+            length: found.size(),
+            modified: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+        }
+    }
+
+    /// Returns whether the file had settled at that second.
+    pub(super) fn is_older_than(&self, second: i64) -> bool {
+        self.modified.0 < second && self.changed.0 < second
+    }
+}
+
+// === impl Place ===
+
+impl<'p> Place<'p> {
+    /// Looks at what is there.
+    pub(super) fn of(path: &'p Path) -> Result<Self, ScanError> {
+        let found = fs::metadata(path).map_err(refused(path))?;
+        Ok(Self { path, found })
+    }
+
+    /// Lists the record files.
+    pub(super) fn list(&self) -> Result<Vec<(Arc<str>, Stamp)>, ScanError> {
+        if !self.found.is_dir() {
+            let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+            return Ok(vec![(name.into(), Stamp::of(&self.found))]);
+        }
+        let mut names: Vec<Arc<str>> = Vec::new();
+        for entry in fs::read_dir(self.path).map_err(refused(self.path))? {
+            let name = entry.map_err(refused(self.path))?.file_name();
+            if let Some(name) = name.to_str().filter(|name| is_record_file(name)) {
+                names.push(name.into());
+            }
+        }
+        let stamps = in_parallel(&names, |name| self.look_at(name));
+        let mut listed = Vec::with_capacity(names.len());
+        for (name, stamp) in names.into_iter().zip(stamps) {
+            listed.extend(stamp?.map(|stamp| (name, stamp)));
+        }
+        Ok(listed)
+    }
+
+    /// Returns how a record file looks; `None` when there is none of this name.
+    pub(super) fn look_at(&self, name: &str) -> Result<Option<Stamp>, ScanError> {
+        let file = self.file(name);
+        match fs::metadata(&file) {
+            Ok(found) if found.is_file() => Ok(Some(Stamp::of(&found))),
+            Ok(_) => Ok(None),
+            // Also a link that leads nowhere.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(refused(&file)(error)),
+        }
+    }
+
+    /// Reads files. One that went away meanwhile is left to the next scan.
+    pub(super) fn read(&self, changed: Vec<(Arc<str>, Stamp)>) -> Vec<Read> {
+        let texts = in_parallel(&changed, |(name, stamp)| self.read_one(name, stamp));
+        changed
+            .into_iter()
+            .zip(texts)
+            .filter_map(|((name, stamp), text)| {
+                let text = text?;
+                Some(Read { name, stamp, text })
+            })
+            .collect()
+    }
+
+    fn read_one(&self, name: &str, stamp: &Stamp) -> Option<Result<String, String>> {
+        if stamp.length > FILE_BYTES_MAX {
+            let message = format!("a file of site records has at most {FILE_BYTES_MAX} bytes");
+            return Some(Err(message));
+        }
+        match fs::read(self.file(name)) {
+            Ok(bytes) => Some(String::from_utf8(bytes).map_err(|error| {
+                let at = error.utf8_error().valid_up_to();
+                format!("byte {at} is not UTF-8")
+            })),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => Some(Err(error.to_string())),
+        }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        if self.found.is_dir() {
+            self.path.join(name)
+        } else {
+            self.path.to_owned()
+        }
+    }
+}
+
+/// Returns the second before which a file's times tell its states apart.
+pub(super) fn settled_before(now: SystemTime) -> i64 {
+    let then = now.checked_sub(CLOCK_STEP).unwrap_or(now);
+    i64::try_from(unix_seconds(then)).unwrap_or(i64::MAX)
+}
+
+/// Returns whether a file of this name holds records.
+pub(super) fn is_record_file(name: &str) -> bool {
+    !name.starts_with('.') && (name.ends_with(".yaml") || name.ends_with(".yml"))
+}
+
+/// Does the same with every item, on all processors when there are many items.
+pub(super) fn in_parallel<T: Sync, R: Send>(items: &[T], act: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let threads = processors.min(THREADS_MAX);
+    if items.len() < PARALLEL_MIN || threads == 1 {
+        return items.iter().map(act).collect();
+    }
+    thread::scope(|scope| {
+        let act = &act;
+        let parts: Vec<_> = items
+            .chunks(items.len().div_ceil(threads))
+            .map(|part| scope.spawn(move || part.iter().map(act).collect::<Vec<R>>()))
+            .collect();
+        parts
+            .into_iter()
+            .flat_map(|part| match part.join() {
+                Ok(results) => results,
+                Err(panic) => std::panic::resume_unwind(panic),
+            })
+            .collect()
+    })
+}
+
+fn refused(path: &Path) -> impl FnOnce(io::Error) -> ScanError + use<'_> {
+    move |source| {
+        let path = path.to_owned();
+        if source.kind() == io::ErrorKind::NotFound {
+            ScanError::Missing { path }
+        } else {
+            ScanError::Io { path, source }
+        }
+    }
+}

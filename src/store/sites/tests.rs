@@ -1,0 +1,548 @@
+//! What the rules R1 to R5 promise, with real files.
+
+use std::fs;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::site::{HostHeader, Origin, Scheme, Upstream, UpstreamHttp, Visibility};
+
+/// A directory of records and what is served from it.
+struct Platform {
+    directory: tempfile::TempDir,
+    sites: Sites,
+}
+
+impl Platform {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let sites = Sites::new(
+            Service::default(),
+            directory.path().to_owned(),
+            Clock::System,
+        );
+        Self { directory, sites }
+    }
+
+    /// Writes a file the way careful programs do: a new one in the place of the old.
+    fn write(&self, name: &str, text: &str) {
+        let temp = self.directory.path().join(".new");
+        fs::write(&temp, text).unwrap();
+        fs::rename(temp, self.directory.path().join(name)).unwrap();
+    }
+
+    fn remove(&self, name: &str) {
+        fs::remove_file(self.directory.path().join(name)).unwrap();
+    }
+
+    fn scan(&mut self) -> Changes {
+        self.sites.scan(Removals::Guarded).unwrap()
+    }
+
+    /// Scans, and tells what came of it: `+acme` served anew or changed, `-acme` removed.
+    fn changes(&mut self) -> (Vec<String>, Vec<String>) {
+        let changes = self.scan();
+        let upserted = changes.upserted.iter().map(|s| format!("+{}", s.project));
+        let removed = changes.removed.iter().map(|p| format!("-{p}"));
+        let mut all: Vec<_> = upserted.chain(removed).collect();
+        all.sort();
+        let findings = changes.findings.iter().map(ToString::to_string);
+        (all, findings.collect())
+    }
+
+    fn domains(&self, project: &str) -> Vec<String> {
+        let project = ProjectId::parse(project).unwrap();
+        let site = self.sites.get(&project);
+        site.into_iter()
+            .flat_map(|site| site.domains.iter().map(ToString::to_string))
+            .collect()
+    }
+}
+
+fn record(project: &str, domains: &str) -> String {
+    format!("project: {project}\nsubdomain: {project}\ndomains: [{domains}]\n")
+}
+
+fn none() -> Vec<String> {
+    Vec::new()
+}
+
+#[test]
+fn a_record_becomes_a_site_with_every_key_in_its_place() {
+    let mut platform = Platform::new();
+    platform.write(
+        "acme.yaml",
+        "project: acme\nowner: org_1\nsubdomain: Acme\n\
+         domains: [docs.acme.com, DOCS.acme.dev.]\nbase_path: /docs\nvisibility: private\n\
+         repository: { url: \"https://git.example/acme.git\", branch: trunk, directory: docs/ }\n\
+         origin: { url: \"https://origin.acme.internal:8443\", host: upstream, http: 2 }\n",
+    );
+    platform.write("bare.yaml", "project: bare\nsubdomain: bare\n");
+
+    assert_eq!(
+        platform.changes(),
+        (vec!["+acme".into(), "+bare".into()], none())
+    );
+
+    let acme = platform
+        .sites
+        .get(&ProjectId::parse("acme").unwrap())
+        .unwrap();
+    assert_eq!(&*acme.owner, "org_1");
+    assert_eq!(&*acme.subdomain, "acme");
+    assert_eq!(platform.domains("acme"), ["docs.acme.com", "docs.acme.dev"]);
+    assert_eq!(acme.base_path.as_str(), "/docs");
+    assert_eq!(acme.visibility, Visibility::Private);
+    let repository = acme.repository.as_ref().unwrap();
+    assert_eq!(
+        (&*repository.branch, &*repository.directory),
+        ("trunk", "docs")
+    );
+    let upstream = Upstream {
+        scheme: Scheme::Https,
+        host: "origin.acme.internal".into(),
+        port: 8443,
+        http: UpstreamHttp::Two,
+        host_header: HostHeader::Upstream,
+    };
+    assert_eq!(acme.origin, Origin::Upstream(upstream));
+    let bare = platform
+        .sites
+        .get(&ProjectId::parse("bare").unwrap())
+        .unwrap();
+    assert_eq!(&*bare.owner, "bare");
+    assert_eq!(bare.origin, Origin::Embedded);
+    assert_eq!(bare.repository, None);
+}
+
+#[test]
+fn every_mistake_of_a_file_is_found_with_its_place() {
+    let mut platform = Platform::new();
+    platform.write(
+        "a.yaml",
+        "# two records\nproject: a b\nsubdomain: x.y\ndomain: [a.com]\n\
+         domains:\n  - not a host\n  - api.waypost.localhost\n  - x.waypost.localhost\n\
+         base_path: docs\nrepository: { branch: -x, directory: ../up }\n\
+         --- \nproject: b\nsubdomain: b\norigin: { url: \"https://u:p@h/\", http: 3 }\n",
+    );
+    let found = platform.scan().findings;
+    let expected = [
+        "a.yaml:2:10: error[site]: `project` is \"a b\", expected other text: a project id",
+        "a.yaml:3:12: error[site]: `subdomain` is \"x.y\", expected a label",
+        "a.yaml:4:1: error[site]: `domain` is not a key we know (did you mean `domains`?)",
+        "a.yaml:6:5: error[site]: `domains` is \"not a host\", expected other text",
+        "a.yaml:7:5: error[site]: `domains` is \"api.waypost.localhost\", expected another host",
+        "a.yaml:8:5: error[site]: `domains` is \"x.waypost.localhost\", expected the customer's",
+        "a.yaml:9:12: error[site]: `base_path` is \"docs\", expected other text: a base path",
+        "a.yaml:10:13: error[site]: `repository.url` is missing",
+        "a.yaml:10:23: error[site]: `repository.branch` is \"-x\", expected a branch",
+        "a.yaml:10:38: error[site]: `repository.directory` is \"../up\", expected a path",
+        "a.yaml:14:16: error[site]: `origin.url` is \"https://u:p@h/\", expected other text: cred",
+        "a.yaml:14:40: error[site]: `origin.http` is 3, expected `auto`, \"1.1\" or \"2\"",
+    ];
+    assert_eq!(found.len(), expected.len(), "{found:#?}");
+    for (found, expected) in found.iter().zip(expected) {
+        assert!(
+            found.to_string().starts_with(expected),
+            "{found}\n{expected}"
+        );
+    }
+}
+
+#[test]
+fn a_finding_is_reported_once() {
+    let mut platform = Platform::new();
+    platform.write("a.yaml", "project: a\nsubdomain: a.b\n");
+    platform.write("b.yaml", "\u{0}");
+    platform.write("c.yaml", &record("c", "x.com"));
+    platform.write("d.yaml", &record("d", "x.com"));
+    assert_eq!(platform.scan().findings.len(), 3);
+    assert_eq!(platform.changes(), (none(), none()));
+    platform.write("a.yaml", "project: a\nsubdomain: a.b\n");
+    platform.write("e.yaml", &record("e", ""));
+    assert_eq!(platform.changes(), (vec!["+e".into()], none()));
+}
+
+#[test]
+fn a_broken_record_leaves_its_site_as_it_was_and_the_others_alone() {
+    let mut platform = Platform::new();
+    let file = |b: &str| {
+        format!(
+            "{}---\n{b}---\n{}",
+            record("a", "a.com"),
+            record("c", "c.com")
+        )
+    };
+    platform.write("all.yaml", &file(&record("b", "b.com")));
+    platform.scan();
+
+    // Its project can still be read.
+    platform.write("all.yaml", &file("project: b\nsubdomain: [\"b\"]\n"));
+    assert_eq!(platform.changes().0, none());
+    // Not even that.
+    platform.write("all.yaml", &file("project: [b\n"));
+    let (changes, findings) = platform.changes();
+    assert_eq!(changes, none());
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    assert_eq!(platform.domains("b"), ["b.com"]);
+    // It is mended.
+    platform.write("all.yaml", &file(&record("b", "b.org")));
+    assert_eq!(platform.changes(), (vec!["+b".into()], none()));
+    // It is broken and then taken away.
+    platform.write("all.yaml", &file("{"));
+    assert_eq!(platform.changes().0, none());
+    platform.write("all.yaml", &file(""));
+    assert_eq!(platform.changes(), (vec!["-b".into()], none()));
+}
+
+#[test]
+fn a_file_that_cannot_be_read_leaves_its_sites_as_they_were() {
+    let mut platform = Platform::new();
+    platform.write("a.yaml", &record("a", "a.com"));
+    platform.scan();
+    fs::write(platform.directory.path().join("a.yaml"), b"project: \xff\n").unwrap();
+    let (changes, findings) = platform.changes();
+    assert_eq!(changes, none());
+    assert_eq!(findings, ["a.yaml: error[site]: byte 9 is not UTF-8"]);
+    assert_eq!(platform.changes(), (none(), none()));
+    platform.write("a.yaml", &record("a", "a.org"));
+    assert_eq!(platform.changes(), (vec!["+a".into()], none()));
+}
+
+#[test]
+fn the_first_holder_of_a_host_keeps_it() {
+    let mut platform = Platform::new();
+    platform.write("b.yaml", &record("b", "docs.com"));
+    platform.scan();
+    platform.write("a.yaml", &record("a", "a.com, docs.com"));
+    platform.write("c.yaml", "project: c\nsubdomain: b\n");
+
+    assert_eq!(
+        platform.changes(),
+        (
+            none(),
+            vec![
+                "a.yaml:3:18: error[site]: docs.com is a host of project b already (b.yaml:1)".into(),
+                "c.yaml:2:12: error[site]: b.waypost.localhost is a host of project b already (b.yaml:1)"
+                    .into(),
+            ]
+        )
+    );
+    assert_eq!(platform.sites.len(), 1);
+
+    // Who was refused gets it when it becomes free, without being written again.
+    platform.remove("b.yaml");
+    let (changes, findings) = platform.changes();
+    assert_eq!(changes, ["+a", "+c", "-b"]);
+    assert_eq!(findings, none());
+}
+
+#[test]
+fn a_refused_change_keeps_the_state_before_it() {
+    let mut platform = Platform::new();
+    platform.write("a.yaml", &record("a", "a.com"));
+    platform.write("b.yaml", &record("b", "b.com"));
+    platform.scan();
+    platform.write("a.yaml", &record("a", "new.com, b.com"));
+    assert_eq!(platform.changes().0, none());
+    assert_eq!(platform.domains("a"), ["a.com"]);
+    platform.write("b.yaml", &record("b", "c.com"));
+    assert_eq!(platform.changes().0, ["+a", "+b"]);
+    assert_eq!(platform.domains("a"), ["new.com", "b.com"]);
+}
+
+#[test]
+fn hosts_are_exchanged_in_one_scan() {
+    let mut platform = Platform::new();
+    for (name, domain) in [("a", "a.com"), ("b", "b.com"), ("c", "c.com")] {
+        platform.write(&format!("{name}.yaml"), &record(name, domain));
+    }
+    platform.scan();
+    for (name, domain) in [("a", "b.com"), ("b", "c.com"), ("c", "a.com")] {
+        platform.write(&format!("{name}.yaml"), &record(name, domain));
+    }
+    assert_eq!(
+        platform.changes(),
+        (vec!["+a".into(), "+b".into(), "+c".into()], none())
+    );
+    assert_eq!(platform.domains("c"), ["a.com"]);
+}
+
+#[test]
+fn a_site_that_falls_back_gets_its_hosts_back() {
+    let mut platform = Platform::new();
+    for name in ["a", "b", "z"] {
+        platform.write(
+            &format!("{name}.yaml"),
+            &record(name, &format!("{name}.com")),
+        );
+    }
+    platform.scan();
+    // `a` takes over what `b` gives up, but `b` wants what `z` keeps.
+    platform.write("a.yaml", &record("a", "b.com"));
+    platform.write("b.yaml", &record("b", "z.com"));
+    let (changes, findings) = platform.changes();
+    assert_eq!(changes, none());
+    assert_eq!(findings.len(), 2, "{findings:?}");
+    assert_eq!(platform.domains("a"), ["a.com"]);
+    assert_eq!(platform.domains("b"), ["b.com"]);
+}
+
+#[test]
+fn a_project_has_one_record() {
+    let mut platform = Platform::new();
+    platform.write("a.yaml", &format!("{0}---\n{0}", record("p", "a.com")));
+    platform.write("b.yaml", &record("p", "b.com"));
+    let (changes, findings) = platform.changes();
+    assert_eq!(changes, ["+p"]);
+    assert_eq!(
+        findings,
+        [
+            "a.yaml:5:10: error[site]: project p is defined in a.yaml:1 already",
+            "b.yaml:1:10: error[site]: project p is defined in a.yaml:1 already",
+        ]
+    );
+    platform.write("c.yaml", &record("other", ""));
+    assert_eq!(platform.changes(), (vec!["+other".into()], none()));
+    assert_eq!(platform.domains("p"), ["a.com"]);
+    platform.remove("a.yaml");
+    assert_eq!(platform.changes(), (vec!["+p".into()], none()));
+    assert_eq!(platform.domains("p"), ["b.com"]);
+}
+
+#[test]
+fn a_renamed_file_changes_nothing() {
+    let mut platform = Platform::new();
+    platform.write("a.yaml", &record("a", "a.com"));
+    platform.scan();
+    let path = platform.directory.path();
+    fs::rename(path.join("a.yaml"), path.join("b.yaml")).unwrap();
+    assert_eq!(platform.changes(), (none(), none()));
+    platform.remove("b.yaml");
+    assert_eq!(platform.changes(), (vec!["-a".into()], none()));
+}
+
+#[test]
+fn the_swap_of_a_mounted_directory_is_seen() {
+    let mut platform = Platform::new();
+    let path = platform.directory.path().to_owned();
+    for (version, domain) in [("..1", "a.com"), ("..2", "a.org")] {
+        fs::create_dir(path.join(version)).unwrap();
+        fs::write(path.join(version).join("a.yaml"), record("a", domain)).unwrap();
+    }
+    std::os::unix::fs::symlink("..1", path.join("..data")).unwrap();
+    std::os::unix::fs::symlink("..data/a.yaml", path.join("a.yaml")).unwrap();
+    assert_eq!(platform.changes().0, ["+a"]);
+
+    std::os::unix::fs::symlink("..2", path.join("..data_tmp")).unwrap();
+    fs::rename(path.join("..data_tmp"), path.join("..data")).unwrap();
+
+    assert_eq!(platform.changes(), (vec!["+a".into()], none()));
+    assert_eq!(platform.domains("a"), ["a.org"]);
+}
+
+#[test]
+fn losing_many_sites_has_to_be_accepted() {
+    let mut platform = Platform::new();
+    for n in 0..30 {
+        platform.write(&format!("{n}.yaml"), &record(&format!("p{n}"), ""));
+    }
+    platform.scan();
+    for n in 0..10 {
+        platform.remove(&format!("{n}.yaml"));
+    }
+    platform.write("new.yaml", &record("new", ""));
+    let error = platform.sites.scan(Removals::Guarded).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            ScanError::Removals {
+                removed: 10,
+                served: 30
+            }
+        ),
+        "{error}"
+    );
+    assert_eq!(platform.sites.len(), 30);
+
+    let changes = platform.sites.scan(Removals::Accepted).unwrap();
+    assert_eq!((changes.upserted.len(), changes.removed.len()), (1, 10));
+
+    fs::remove_dir_all(platform.directory.path()).unwrap();
+    let error = platform.sites.scan(Removals::Guarded).unwrap_err();
+    assert!(matches!(error, ScanError::Missing { .. }), "{error}");
+    assert_eq!(platform.sites.len(), 21);
+    let changes = platform.sites.scan(Removals::Accepted).unwrap();
+    assert_eq!(changes.removed.len(), 21);
+}
+
+#[test]
+fn a_few_sites_may_always_go() {
+    let mut platform = Platform::new();
+    for n in 0..9 {
+        platform.write(&format!("{n}.yaml"), &record(&format!("p{n}"), ""));
+    }
+    platform.scan();
+    for n in 0..9 {
+        platform.remove(&format!("{n}.yaml"));
+    }
+    assert_eq!(platform.scan().removed.len(), 9);
+}
+
+#[test]
+fn one_file_may_be_all_there_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("sites.yaml");
+    fs::write(
+        &path,
+        format!("{}---\n{}", record("a", ""), record("b", "")),
+    )
+    .unwrap();
+    let mut sites = Sites::new(Service::default(), path.clone(), Clock::System);
+    assert_eq!(sites.scan(Removals::Guarded).unwrap().upserted.len(), 2);
+    fs::write(&path, record("b", "")).unwrap();
+    assert_eq!(sites.scan(Removals::Guarded).unwrap().removed.len(), 1);
+}
+
+#[test]
+fn an_update_looks_only_at_the_files_it_is_given() {
+    let mut platform = Platform::new();
+    platform.write("a.yaml", &record("a", ""));
+    platform.write("b.yaml", &record("b", ""));
+    platform.write("notes.txt", "project: [");
+    let names = ["b.yaml", "notes.txt", "missing.yaml", ".hidden.yaml"];
+    let changes = platform.sites.update(&names, Removals::Guarded).unwrap();
+    assert_eq!(changes.upserted.len(), 1);
+    assert_eq!(platform.sites.len(), 1);
+    platform.remove("b.yaml");
+    let changes = platform.sites.update(&names, Removals::Guarded).unwrap();
+    assert_eq!(changes.removed.len(), 1);
+}
+
+#[test]
+fn only_the_changed_record_of_a_large_file_is_read_again() {
+    let mut platform = Platform::new();
+    let file = |changed: &str| -> String {
+        let others = (0..200).map(|n| format!("---\n{}", record(&format!("p{n}"), "")));
+        record("first", changed) + &others.collect::<String>()
+    };
+    platform.write("all.yaml", &file(""));
+    assert_eq!(platform.scan().upserted.len(), 201);
+    let project = ProjectId::parse("p7").unwrap();
+    let before = Arc::clone(platform.sites.get(&project).unwrap());
+
+    platform.write("all.yaml", &format!("# a line more\n{}", file("a.com")));
+
+    assert_eq!(platform.changes(), (vec!["+first".into()], none()));
+    assert!(Arc::ptr_eq(&before, platform.sites.get(&project).unwrap()));
+    // Places are those of the file as it is now.
+    platform.write("b.yaml", &record("p7", ""));
+    let (_, findings) = platform.changes();
+    assert_eq!(
+        findings,
+        ["b.yaml:1:10: error[site]: project p7 is defined in all.yaml:34 already"]
+    );
+}
+
+#[test]
+fn a_file_is_cut_where_documents_begin() {
+    let cut = |text| -> Vec<(u32, String)> {
+        record::documents(text)
+            .iter()
+            .map(|document| (document.lines_before, document.text.to_owned()))
+            .collect()
+    };
+    assert_eq!(cut(""), [(0, String::new())]);
+    assert_eq!(
+        cut("# head\n---\na: 1\n--- # b\na: 2\n---x\n"),
+        [
+            (0, "# head\n---\na: 1\n".to_owned()),
+            (3, "--- # b\na: 2\n---x\n".to_owned()),
+        ]
+    );
+    assert_eq!(
+        cut("%YAML 1.2\n---\na: |\n  ---\n---\r\n---\n"),
+        [
+            (0, "%YAML 1.2\n---\na: |\n  ---\n".to_owned()),
+            (4, "---\r\n".to_owned()),
+            (5, "---\n".to_owned()),
+        ]
+    );
+}
+
+/// Which file, and the records that it is to hold: (project, domains), or nothing readable.
+type Rewrite = (usize, Option<Vec<(usize, Vec<usize>)>>);
+
+fn rewrites() -> impl Strategy<Value = Vec<Vec<Rewrite>>> {
+    let one = (0..5_usize, prop::collection::vec(0..5_usize, 0..3));
+    let file = prop::option::weighted(0.85, prop::collection::vec(one, 0..3));
+    prop::collection::vec(prop::collection::vec((0..4_usize, file), 1..4), 1..8)
+}
+
+fn spelled(records: &[(usize, Vec<usize>)]) -> String {
+    let one = |(project, domains): &(usize, Vec<usize>)| {
+        let mut domains = domains.clone();
+        domains.sort_unstable();
+        domains.dedup();
+        let domains: Vec<_> = domains.iter().map(|n| format!("h{n}.com")).collect();
+        record(&format!("p{project}"), &domains.join(", "))
+    };
+    records.iter().map(one).collect::<Vec<_>>().join("---\n")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// Whatever is written, no host is served for two projects; the changes that are
+    /// returned lead from each state to the next; and records that agree are all served.
+    #[test]
+    fn what_is_served_is_always_consistent(rounds in rewrites()) {
+        let mut platform = Platform::new();
+        let mut model = BTreeMap::new();
+        for round in rounds {
+            for (file, records) in round {
+                let name = format!("{file}.yaml");
+                platform.write(&name, &records.map_or("project: [".to_owned(), |r| spelled(&r)));
+            }
+            apply(&mut platform, &mut model)?;
+        }
+        // Every file is put right, each project once and with a host of its own.
+        for file in 0..4 {
+            let records = [(file, vec![(file + 1) % 4])];
+            platform.write(&format!("{file}.yaml"), &spelled(&records));
+        }
+        apply(&mut platform, &mut model)?;
+        for file in 0..4 {
+            let domains = platform.domains(&format!("p{file}"));
+            prop_assert_eq!(domains, [format!("h{}.com", (file + 1) % 4)]);
+        }
+        prop_assert_eq!(platform.sites.len(), 4);
+    }
+}
+
+fn apply(
+    platform: &mut Platform,
+    model: &mut BTreeMap<ProjectId, Arc<Site>>,
+) -> Result<(), TestCaseError> {
+    let changes = platform.scan();
+    for project in &changes.removed {
+        prop_assert!(model.remove(project).is_some());
+    }
+    for site in changes.upserted {
+        let before = model.insert(site.project.clone(), Arc::clone(&site));
+        prop_assert_ne!(before, Some(site));
+    }
+    let served: BTreeMap<_, _> = platform
+        .sites
+        .iter()
+        .map(|site| (site.project.clone(), Arc::clone(site)))
+        .collect();
+    prop_assert_eq!(&served, model);
+    let mut hosts = HashSet::new();
+    for site in served.values() {
+        for domain in &site.domains {
+            prop_assert!(hosts.insert(domain.clone()), "{} is served twice", domain);
+        }
+    }
+    Ok(())
+}
