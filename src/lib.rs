@@ -7,10 +7,10 @@ pub mod yaml;
 pub mod telemetry;
 pub mod answer;
 pub mod site;
+pub mod source;
 pub mod discovery;
 pub mod release;
 pub mod store;
 pub mod index;
 pub mod origin;
-
 pub mod gateway;

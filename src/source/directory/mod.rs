@@ -1,0 +1,236 @@
+//! A directory of the file system, read as git would have recorded it.
+//!
+//! `waypost build`, `check`, `preview` and `publish` work on what lies in a directory:
+//! mostly a working tree, sometimes an export without `.git`. The listing is taken in one
+//! walk; a file is opened when its content is asked for.
+//!
+//! * **Invariant:** nothing outside the root is read. The root is opened once, and every
+//!   path is opened below it segment by segment with `O_NOFOLLOW`, so a directory or file
+//!   that is exchanged for a link after the walk is an error, not a way out.
+//! * Left out, as git leaves it out: `.git` itself; files that a `.gitignore` of the
+//!   repository or `.git/info/exclude` matches; empty directories; sockets, pipes and devices; what lies inside a nested repository
+//!   (a [`Node::Submodule`], as `git add` would record it).
+//! * Left out with a diagnostic: names and link targets that are not UTF-8 (`source-name`).
+//! * The user's own excludes file (`core.excludesFile`) is not read: what a build leaves
+//!   out must not depend on who builds.
+//!
+//! Sources: `gitignore(5)`, `gitrepository-layout(5)`, `open(2)` on `O_NOFOLLOW`.
+
+mod ignored;
+mod walk;
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, Mode, OFlags};
+
+use super::{Contents, LookupError, Node, ReadError, Tree, TreePath};
+use crate::diagnostic::Diagnostic;
+
+/// What a directory may hold at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// How many files, links and directories are listed.
+    pub entries_max: usize,
+    /// How many bytes one file may have to be read.
+    pub file_bytes_max: u64,
+    /// How deep directories may lie in each other. One descriptor is open per level.
+    pub depth_max: usize,
+}
+
+/// Why a directory could not be opened as a repository.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// A directory could not be read.
+    #[error("read directory {}", path.display())]
+    Io {
+        /// Which directory.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// There are more entries than allowed.
+    #[error("repository has more than {limit} files and directories")]
+    TooManyEntries {
+        /// How many are allowed.
+        limit: usize,
+    },
+    /// Directories lie deeper in each other than allowed.
+    #[error("directory {path} lies more than {limit} levels deep")]
+    TooDeep {
+        /// The first that is too deep.
+        path: TreePath,
+        /// How many levels are allowed.
+        limit: usize,
+    },
+    /// The documentation does not lie below the root.
+    #[error("{} does not lie in the repository {}", docs.display(), root.display())]
+    Outside {
+        /// Where the documentation is.
+        docs: PathBuf,
+        /// Where the repository is.
+        root: PathBuf,
+    },
+    /// The path of the documentation is no path inside a repository.
+    #[error("{} cannot be a path of a repository", docs.display())]
+    DocsPath {
+        /// Where the documentation is.
+        docs: PathBuf,
+    },
+    /// The directory of the documentation is not there.
+    #[error("find the documentation")]
+    Docs(#[source] LookupError),
+}
+
+/// Reads files below a root that is held open.
+#[derive(Debug)]
+pub(super) struct Reader {
+    root: OwnedFd,
+    file_bytes_max: u64,
+}
+
+// === impl Limits ===
+
+impl Default for Limits {
+    /// Room for the largest documentation repositories seen, times ten.
+    fn default() -> Self {
+        Self {
+            entries_max: 1_000_000,
+            file_bytes_max: 100 << 20,
+            depth_max: 128,
+        }
+    }
+}
+
+// === impl Reader ===
+
+impl Reader {
+    /// Reads the file at a real path: one without links.
+    pub(super) fn read(&self, path: &TreePath, bytes_max: u64) -> Result<bytes::Bytes, ReadError> {
+        let limit = bytes_max.min(self.file_bytes_max);
+        let failed = |source: io::Error| ReadError::Io {
+            path: path.clone(),
+            source,
+        };
+        let too_large = |bytes| ReadError::TooLarge { bytes, limit };
+
+        let file = self.open(path).map_err(failed)?;
+        let stat = rustix::fs::fstat(&file).map_err(|errno| failed(errno.into()))?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            let message = "it is no longer a regular file";
+            return Err(failed(io::Error::new(io::ErrorKind::InvalidData, message)));
+        }
+        let length = u64::try_from(stat.st_size).unwrap_or(0);
+        if length > limit {
+            return Err(too_large(length));
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
+        // One byte more than allowed shows a file that grew meanwhile.
+        let mut file = file.take(limit.saturating_add(1));
+        file.read_to_end(&mut bytes).map_err(failed)?;
+        let length = bytes.len() as u64;
+        if length > limit {
+            return Err(too_large(length));
+        }
+        Ok(bytes.into())
+    }
+
+    fn open(&self, path: &TreePath) -> io::Result<File> {
+        let Some(parent) = path.parent() else {
+            return Err(io::ErrorKind::IsADirectory.into());
+        };
+        let mut directory = None;
+        for segment in parent.segments() {
+            let above = directory.as_ref().unwrap_or(&self.root);
+            directory = Some(walk::open_directory(above, segment)?);
+        }
+        let directory = directory.as_ref().unwrap_or(&self.root);
+        // `NONBLOCK`: a pipe put in the file's place must not stop us.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(directory, path.name(), flags, Mode::empty())?;
+        Ok(file.into())
+    }
+}
+
+// === opening ===
+
+/// Opens a directory as a repository with its documentation at `docs`.
+///
+/// What is left out because nobody could name it is told in the diagnostics. A `docs`
+/// that leads through links is replaced by the place it leads to.
+///
+/// # Errors
+///
+/// [`OpenError`], when the directory cannot be read whole or within `limits`.
+pub fn open(
+    root: &Path,
+    docs: &TreePath,
+    limits: Limits,
+) -> Result<(Tree, Vec<Diagnostic>), OpenError> {
+    let failed = |source| OpenError::Io {
+        path: root.to_owned(),
+        source,
+    };
+    // The root itself may be reached through links: its user named it.
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let descriptor =
+        rustix::fs::open(root, flags, Mode::empty()).map_err(|errno| failed(errno.into()))?;
+    let (listing, diagnostics) = walk::list(root, &descriptor, limits)?;
+    let reader = Reader {
+        root: descriptor,
+        file_bytes_max: limits.file_bytes_max,
+    };
+    let tree = Tree::new(listing, Contents::Directory(reader));
+    let found = tree.lookup(docs).map_err(OpenError::Docs)?;
+    if found.kind != super::Kind::Directory {
+        let path = found.path;
+        return Err(OpenError::Docs(LookupError::NotADirectory { path }));
+    }
+    Ok((tree.with_docs_root(found.path), diagnostics))
+}
+
+/// Returns the root of the repository that `path` lies in: the nearest directory, from
+/// `path` upwards, that holds a `.git`.
+#[must_use]
+pub fn find_root(path: &Path) -> Option<PathBuf> {
+    // In a linked worktree and in a submodule `.git` is a file.
+    path.ancestors()
+        .find(|directory| directory.join(".git").symlink_metadata().is_ok())
+        .map(Path::to_owned)
+}
+
+/// Splits the directory a user named into the root of its repository and the path of the
+/// documentation in it.
+///
+/// The root is `root` when given, else [`find_root`]'s, else the directory itself.
+///
+/// # Errors
+///
+/// [`OpenError`] when a directory is not there or one does not hold the other.
+pub fn locate(docs: &Path, root: Option<&Path>) -> Result<(PathBuf, TreePath), OpenError> {
+    let canonical = |path: &Path| {
+        path.canonicalize().map_err(|source| OpenError::Io {
+            path: path.to_owned(),
+            source,
+        })
+    };
+    let docs = canonical(docs)?;
+    let root = match root {
+        Some(root) => canonical(root)?,
+        None => find_root(&docs).unwrap_or_else(|| docs.clone()),
+    };
+    let Ok(below) = docs.strip_prefix(&root) else {
+        return Err(OpenError::Outside { docs, root });
+    };
+    match below.to_str().map(TreePath::parse) {
+        Some(Ok(path)) => Ok((root, path)),
+        _ => Err(OpenError::DocsPath { docs }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

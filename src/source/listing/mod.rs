@@ -1,0 +1,290 @@
+//! The listing of a tree: names, kinds and link targets, and how a path is resolved.
+//!
+//! Resolution is a loop over segments still to walk. Meeting a link puts the segments of
+//! its target in front of them, and each remembers which link it came from, so that an
+//! error can name the link whose target is wrong rather than the path that led to it.
+//!
+//! Sources: POSIX.1-2024 §4.16 (pathname resolution), §2.2.2 `SYMLOOP_MAX`.
+
+use std::collections::BTreeMap;
+
+use super::TreePath;
+
+/// How many links one path may lead through; Linux' own bound (`path_resolution(7)`).
+pub const LINK_HOPS_MAX: usize = 40;
+
+/// What stands in a tree, by path.
+///
+/// Directories are there because something is in them: git records no empty ones.
+#[derive(Debug)]
+pub struct Listing {
+    nodes: BTreeMap<TreePath, Place>,
+}
+
+/// What a reader puts into a listing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Node {
+    /// A regular file.
+    File,
+    /// A symbolic link with its target as written.
+    Link(Box<str>),
+    /// A commit of another repository; its files are not part of this one.
+    Submodule,
+}
+
+/// What a path leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The real path, after links.
+    pub path: TreePath,
+    /// What stands there.
+    pub kind: Kind,
+}
+
+/// What can stand at the end of a path, links followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A commit of another repository.
+    Submodule,
+}
+
+/// What an entry of a directory is, links not followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Link,
+    /// A commit of another repository.
+    Submodule,
+}
+
+/// Why a path does not lead to anything.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LookupError {
+    /// Nothing has this name.
+    #[error("there is no {path}")]
+    NotFound {
+        /// The path down to the name that is missing.
+        path: TreePath,
+    },
+    /// A link's target lies outside the repository.
+    #[error("link {link} leads out of the repository, to {target}")]
+    LeavesRepository {
+        /// Where the link stands.
+        link: TreePath,
+        /// Its target as written.
+        target: Box<str>,
+    },
+    /// Links lead to each other without end, or through too many others.
+    #[error("link {link} leads in a circle or through more than {LINK_HOPS_MAX} links")]
+    Loop {
+        /// One of the links.
+        link: TreePath,
+    },
+    /// A link's target is not there.
+    #[error("link {link} leads to {target}, which is not there")]
+    Dangling {
+        /// Where the link stands.
+        link: TreePath,
+        /// Its target as written.
+        target: Box<str>,
+    },
+    /// A path goes on below something that is no directory.
+    #[error("{path} is not a directory")]
+    NotADirectory {
+        /// What is no directory.
+        path: TreePath,
+    },
+}
+
+/// Two entries of a listing that cannot both be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{path} stands there twice, or below something that is no directory")]
+pub struct Conflict {
+    /// The entry that does not fit.
+    pub path: TreePath,
+}
+
+/// What stands at a path.
+#[derive(Debug)]
+enum Place {
+    Directory(Vec<Box<str>>),
+    Entry(Node),
+}
+
+/// One segment still to walk, and the link whose target it is part of.
+struct Step<'l> {
+    segment: &'l str,
+    origin: Option<(&'l TreePath, &'l str)>,
+}
+
+// === impl Listing ===
+
+impl Listing {
+    /// Adds an entry, and the directories above it.
+    ///
+    /// # Errors
+    ///
+    /// [`Conflict`] when the path is taken, is the root, or lies below an entry; nothing
+    /// is changed then.
+    pub fn insert(&mut self, path: TreePath, node: Node) -> Result<(), Conflict> {
+        if self.nodes.contains_key(&path) {
+            return Err(Conflict { path });
+        }
+        let mut missing = vec![path.clone()];
+        loop {
+            let last = missing.last().expect("the path itself is first");
+            let parent = last.parent().expect("the root is always listed");
+            match self.nodes.get(&parent) {
+                Some(Place::Directory(_)) => break,
+                Some(Place::Entry(_)) => return Err(Conflict { path }),
+                None => missing.push(parent),
+            }
+        }
+        self.nodes.insert(path, Place::Entry(node));
+        for added in missing {
+            let parent = added.parent().expect("the root is never missing");
+            let place = self
+                .nodes
+                .entry(parent)
+                .or_insert_with(|| Place::Directory(Vec::new()));
+            if let Place::Directory(names) = place {
+                let name = added.name();
+                // Readers mostly walk in order, so this is mostly the end.
+                let index = names.partition_point(|other| **other < *name);
+                names.insert(index, name.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// See [`super::Tree::lookup`].
+    pub(super) fn lookup(&self, path: &TreePath) -> Result<Found, LookupError> {
+        let mut steps: Vec<Step<'_>> = path
+            .segments()
+            .map(|segment| Step {
+                segment,
+                origin: None,
+            })
+            .collect();
+        steps.reverse();
+        let mut here = TreePath::root();
+        let mut hops = 0;
+        while let Some(Step { segment, origin }) = steps.pop() {
+            if !matches!(self.nodes.get(&here), Some(Place::Directory(_))) {
+                return Err(LookupError::NotADirectory { path: here });
+            }
+            match segment {
+                // POSIX.1-2024 §4.16: a trailing slash demands a directory, as `.` does.
+                "" | "." => continue,
+                ".." => {
+                    let outside = || leaves(origin, &here);
+                    here = here.parent().ok_or_else(outside)?;
+                    continue;
+                }
+                _ => {}
+            }
+            let next = here.join(segment).ok();
+            let Some((next, place)) = next.and_then(|next| self.nodes.get_key_value(&next)) else {
+                return Err(missing(origin, &here, segment));
+            };
+            let Place::Entry(Node::Link(target)) = place else {
+                here = next.clone();
+                continue;
+            };
+            hops += 1;
+            if hops > LINK_HOPS_MAX {
+                return Err(LookupError::Loop { link: next.clone() });
+            }
+            let origin = Some((next, &**target));
+            if target.starts_with('/') {
+                return Err(leaves(origin, next));
+            }
+            if target.is_empty() {
+                return Err(missing(origin, &here, segment));
+            }
+            // The target is seen from the directory that holds the link: `here`.
+            let segments = target.rsplit('/');
+            steps.extend(segments.map(|segment| Step { segment, origin }));
+        }
+        let kind = match &self.nodes[&here] {
+            Place::Directory(_) => Kind::Directory,
+            Place::Entry(Node::Submodule) => Kind::Submodule,
+            Place::Entry(Node::File | Node::Link(_)) => Kind::File,
+        };
+        Ok(Found { path: here, kind })
+    }
+
+    /// See [`super::Tree::list`].
+    pub(super) fn list(
+        &self,
+        directory: &TreePath,
+    ) -> Result<Vec<(Box<str>, EntryKind)>, LookupError> {
+        let found = self.lookup(directory)?;
+        let Some(Place::Directory(names)) = self.nodes.get(&found.path) else {
+            return Err(LookupError::NotADirectory { path: found.path });
+        };
+        let entries = names.iter().map(|name| {
+            let path = found.path.join(name).expect("a listed name is a segment");
+            let kind = match &self.nodes[&path] {
+                Place::Directory(_) => EntryKind::Directory,
+                Place::Entry(Node::File) => EntryKind::File,
+                Place::Entry(Node::Link(_)) => EntryKind::Link,
+                Place::Entry(Node::Submodule) => EntryKind::Submodule,
+            };
+            (name.clone(), kind)
+        });
+        Ok(entries.collect())
+    }
+
+    /// See [`super::Tree::files`].
+    pub(super) fn files(&self) -> impl Iterator<Item = &TreePath> {
+        self.nodes
+            .iter()
+            .filter(|(_, place)| matches!(place, Place::Entry(Node::File)))
+            .map(|(path, _)| path)
+    }
+}
+
+impl Default for Listing {
+    /// Nothing but the root.
+    fn default() -> Self {
+        Self {
+            nodes: BTreeMap::from([(TreePath::root(), Place::Directory(Vec::new()))]),
+        }
+    }
+}
+
+/// The error for a step that climbs over the root.
+fn leaves(origin: Option<(&TreePath, &str)>, here: &TreePath) -> LookupError {
+    // A `TreePath` has no `..`, so only a link's target climbs.
+    let (link, target) = origin.unwrap_or((here, ".."));
+    LookupError::LeavesRepository {
+        link: link.clone(),
+        target: target.into(),
+    }
+}
+
+/// The error for a name that is not there: the link's, when a link asked for it.
+fn missing(origin: Option<(&TreePath, &str)>, here: &TreePath, segment: &str) -> LookupError {
+    match origin {
+        Some((link, target)) => LookupError::Dangling {
+            link: link.clone(),
+            target: target.into(),
+        },
+        None => LookupError::NotFound {
+            path: here.join(segment).unwrap_or_else(|_| here.clone()),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;
