@@ -5,6 +5,7 @@ pub mod digest;
 pub mod diagnostic;
 pub mod yaml;
 pub mod telemetry;
+pub mod frontmatter;
 pub mod answer;
 pub mod site;
 pub mod source;

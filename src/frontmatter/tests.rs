@@ -1,0 +1,229 @@
+use super::*;
+
+#[track_caller]
+fn found(text: &str) -> Frontmatter {
+    read(text).unwrap().unwrap()
+}
+
+#[track_caller]
+fn refused(text: &str) -> (u32, u32, String) {
+    let InvalidFrontmatter { location, message } = read(text).unwrap_err();
+    (location.line, location.column, message)
+}
+
+fn place(entry: &Entry) -> (u32, u32, u32) {
+    let Location {
+        line,
+        column,
+        length,
+    } = entry.location;
+    (line, column, length)
+}
+
+#[test]
+fn line_ends_and_byte_order_marks_do_not_matter() {
+    for text in [
+        "---\nname: a\n---\nbody",
+        "---\r\nname: a\r\n---\r\nbody",
+        "\u{feff}---\nname: a\n---\nbody",
+    ] {
+        let found = found(text);
+        assert_eq!(found.mapping.get("name").unwrap().as_str(), Some("a"));
+        assert_eq!(&text[found.body_offset..], "body", "{text:?}");
+    }
+}
+
+#[test]
+fn the_yaml_ends_at_the_first_line_that_starts_with_three_dashes() {
+    for (text, body) in [
+        ("---\na: 1\n---", ""),
+        ("---\na: 1\n----\nb", "-\nb"),
+        ("---\na: 1\n--- b: 2\n---\n", " b: 2\n---\n"),
+        ("---\n\n---\nb", "b"),
+    ] {
+        assert_eq!(&text[found(text).body_offset..], body, "{text:?}");
+    }
+    // A line `---` inside of a quoted text is no end only when it is indented.
+    let text = "---\na: b --- c\nd: |\n  ---\n---\n";
+    assert_eq!(
+        found(text).mapping.get("a").unwrap().as_str(),
+        Some("b --- c")
+    );
+}
+
+#[test]
+fn a_file_without_three_dashes_at_its_head_has_none() {
+    for text in [
+        "",
+        "\n\n",
+        "# Title\n\n---\n",
+        "name: a\n",
+        "-- -\n",
+        "----\na\n---\n",
+    ] {
+        assert!(read(text).unwrap().is_none(), "{text:?}");
+    }
+}
+
+#[test]
+fn what_was_meant_as_frontmatter_but_is_not_found_is_an_error() {
+    assert_eq!(refused("--- \ngroups: [a]\n---\n").0, 1);
+    assert_eq!(refused("\n\n---\ngroups: [a]\n---\n").0, 3);
+    assert_eq!(refused("---\ngroups: [a]\n").0, 1);
+    assert_eq!(refused("---\n---\n").0, 1);
+}
+
+#[test]
+fn places_count_lines_of_the_file_and_characters() {
+    let found = found("---\r\n# ü\r\nname: é\r\nmetadata:\r\n  'ключ': [x, 2]\r\n---\r\n");
+    assert_eq!(place(found.mapping.entry("name").unwrap()), (3, 1, 4));
+    let metadata = found.mapping.get("metadata").unwrap().as_mapping().unwrap();
+    let entry = metadata.entry("ключ").unwrap();
+    assert_eq!(place(entry), (5, 3, 6));
+    let second = &entry.value.as_list().unwrap()[1];
+    assert_eq!((second.location.line, second.location.column), (5, 15));
+}
+
+#[test]
+fn scalars_are_what_the_core_schema_says() {
+    let found = found(
+        "---\ntext: yes\nquoted: 'true'\ntruth: true\nnumber: 1.0\nversion: 1.0.0\ndate: 2026-01-02\n\
+         nothing: ~\nempty:\ntagged: !!str 5\n---\n",
+    );
+    let data = |key: &str| found.mapping.get(key).unwrap().data.clone();
+    let text = |text: &str| Data::Text(text.into());
+    assert_eq!(data("text"), text("yes"));
+    assert_eq!(data("quoted"), text("true"));
+    assert_eq!(data("truth"), Data::Boolean(true));
+    assert_eq!(data("number"), Data::Number("1.0".into()));
+    assert_eq!(data("version"), text("1.0.0"));
+    assert_eq!(data("date"), text("2026-01-02"));
+    assert_eq!(data("nothing"), Data::Null);
+    assert_eq!(data("empty"), Data::Null);
+    assert_eq!(data("tagged"), text("5"));
+}
+
+#[test]
+fn block_scalars_fold_keep_and_strip() {
+    let found = found(
+        "---\nfolded: >\n  one\n  two\n\n  three\nstripped: >-\n  a\n  b\nliteral: |\n  x\n   y\nplain:\n  over\n  lines\n---\n",
+    );
+    let text = |key: &str| found.mapping.get(key).unwrap().as_str().unwrap();
+    assert_eq!(text("folded"), "one two\nthree\n");
+    assert_eq!(text("stripped"), "a b");
+    assert_eq!(text("literal"), "x\n y\n");
+    assert_eq!(text("plain"), "over lines");
+}
+
+#[test]
+fn the_first_of_a_repeated_key_stays_and_the_other_is_told() {
+    let found = found("---\nname: a\nmeta: {k: 1, k: 2}\nname: b\n---\n");
+    assert_eq!(found.mapping.get("name").unwrap().as_str(), Some("a"));
+    let told = found.repeated.iter().map(|r| (&*r.key, r.location.line));
+    assert!(told.eq([("k", 3), ("name", 4)]));
+}
+
+#[test]
+fn nothing_between_the_dashes_is_an_empty_mapping() {
+    for text in [
+        "---\n\n---\n",
+        "---\n# only a comment\n---\n",
+        "---\n~\n---\n",
+    ] {
+        assert!(found(text).mapping.is_empty(), "{text:?}");
+    }
+}
+
+#[test]
+fn broken_yaml_says_where() {
+    assert_eq!(refused("---\nname:\n\t- c\n---\n").0, 3);
+    assert_eq!(
+        refused("---\nname: a\ndescription: Use when: asked\n---\n").0,
+        3
+    );
+    assert_eq!(refused("---\nname: \"open\n---\n").0, 2);
+    assert_eq!(refused("---\na: [1, 2\n---\n").0, 3);
+    assert_eq!(refused("---\na: *unknown\n---\n").0, 2);
+    assert_eq!(refused("---\na: !!int b\n---\n").0, 2);
+    assert_eq!(
+        refused("---\n- a\n---\n"),
+        (2, 1, "frontmatter is a list, not keys with values".into())
+    );
+    assert_eq!(
+        refused("---\n? [a]\n: b\n---\n").2,
+        "a list cannot be a key"
+    );
+    assert_eq!(
+        refused("---\na: 1\n...\nb: 2\n---\n").2,
+        "frontmatter is more than one document"
+    );
+}
+
+#[test]
+fn aliases_are_copied_where_they_stand() {
+    let found = found("---\na: &x [1, two]\nb: *x\n---\n");
+    assert_eq!(found.mapping.get("a"), found.mapping.get("b"));
+    assert_eq!(found.mapping.get("b").unwrap().location.line, 3);
+}
+
+#[test]
+fn aliases_do_not_multiply_without_bound() {
+    let mut text = String::from("---\na0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol]\n");
+    for level in 1..12 {
+        let below = format!("*a{}", level - 1);
+        let list = [below.as_str(); 8].join(", ");
+        text.push_str(&format!("a{level}: &a{level} [{list}]\n"));
+    }
+    text.push_str("---\n");
+    assert_eq!(
+        refused(&text).2,
+        "this alias makes the frontmatter too large"
+    );
+
+    let large = format!(
+        "---\na: &a {}\nb: [{}]\n---\n",
+        "x".repeat(40_000),
+        "*a, ".repeat(5_000)
+    );
+    assert_eq!(
+        refused(&large).2,
+        "this alias makes the frontmatter too large"
+    );
+}
+
+#[test]
+fn aliases_do_not_nest_without_bound() {
+    let nest = |inner: &str| format!("{}{inner}{}", "[".repeat(20), "]".repeat(20));
+    let text = format!("---\na: &a {}\nb: {}\n---\n", nest("x"), nest("*a"));
+    assert_eq!(refused(&text).2, "this alias nests values too deep");
+    assert_eq!(
+        refused("---\na: &a [*a]\n---\n").2,
+        "this alias stands inside of what it names"
+    );
+}
+
+#[test]
+fn depth_and_length_are_bounded() {
+    let deep = |levels| format!("---\na: {}\n---\n", "[".repeat(levels));
+    assert!(refused(&deep(100)).2.contains("levels deep"));
+    // So deep that the parser's own bound comes first.
+    assert!(refused(&deep(60_000)).2.contains("recursion limit"));
+    let blocks: String = (0..200).map(|n| format!("{}a:\n", " ".repeat(n))).collect();
+    assert!(
+        refused(&format!("---\n{blocks}---\n"))
+            .2
+            .contains("levels deep")
+    );
+    let long = format!("---\na: {}\n---\n", "x".repeat(BYTES_MAX));
+    assert!(refused(&long).2.contains("bytes"));
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_text_makes_the_reader_panic(yaml in "[-:\\[\\]{}&*!|>'\"%@#a \n\t,?.~0é\\\\]{0,80}") {
+        let text = format!("---\n{yaml}\n---\nbody");
+        if let Ok(Some(found)) = read(&text) {
+            proptest::prop_assert!(text.is_char_boundary(found.body_offset));
+        }
+    }
+}
