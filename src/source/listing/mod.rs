@@ -254,6 +254,21 @@ impl Listing {
     }
 }
 
+// === impl LookupError ===
+
+impl LookupError {
+    /// Returns the rule that a diagnostic about this names.
+    #[must_use]
+    pub fn rule(&self) -> &'static str {
+        match self {
+            Self::LeavesRepository { .. } => "link-outside",
+            Self::Loop { .. } => "link-loop",
+            Self::Dangling { .. } => "link-dangling",
+            Self::NotFound { .. } | Self::NotADirectory { .. } => "path-missing",
+        }
+    }
+}
+
 impl Default for Listing {
     /// Nothing but the root.
     fn default() -> Self {

@@ -1,0 +1,109 @@
+//! Collecting: from a tree to its public skills.
+//!
+//! In four steps: find the files (`find`), read each by itself (`read`), give each a slug of
+//! its own, and see whether anything is left. A step that fails for one skill tells so and
+//! goes on with the others.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::find::{self, Search};
+use super::read::{Draft, Reading, read};
+use super::{COUNT_MAX, Skill, Slug};
+use crate::diagnostic::Diagnostic;
+use crate::source::Tree;
+
+/// Returns the public skills of a tree, sorted by slug, and what is wrong with any skill.
+///
+/// `service_name` names the directory: `.{service_name}/skills`.
+#[must_use]
+pub fn collect(tree: &Tree, service_name: &str) -> (Vec<Skill>, Vec<Diagnostic>) {
+    let Search {
+        candidates,
+        mut unusable,
+        mut told,
+    } = find::search(tree, service_name);
+    let mut drafts = Vec::new();
+    let mut gated = 0;
+    for candidate in candidates.iter().take(COUNT_MAX) {
+        match read(tree, candidate, &mut told) {
+            Reading::Public(draft) => drafts.push(draft),
+            Reading::Gated => gated += 1,
+            Reading::Unusable => unusable += 1,
+        }
+    }
+    if let Some(first) = candidates.get(COUNT_MAX) {
+        let over = candidates.len() - COUNT_MAX;
+        let message = format!("{over} skills from here on are left out: {COUNT_MAX} are allowed");
+        told.push(Diagnostic::warning(
+            "skill-count",
+            first.path.as_str(),
+            message,
+        ));
+    }
+    if drafts.is_empty() && gated == 0 && unusable > 0 {
+        let message = format!("there are {unusable} skill files, and none of them can be used");
+        let directory = tree.docs_root().as_str();
+        let none = Diagnostic::error("skill-none", directory, message);
+        told.push(none.help("the other findings say why"));
+    }
+    (publish(drafts, &mut told), told)
+}
+
+/// Returns whether authors put skill files into the tree, usable or not. A tree without any
+/// may be given a generated one.
+#[must_use]
+pub fn has_authored(tree: &Tree, service_name: &str) -> bool {
+    let search = find::search(tree, service_name);
+    !search.candidates.is_empty() || search.unusable > 0
+}
+
+/// Gives each draft a slug of its own.
+fn publish(drafts: Vec<Draft<'_>>, told: &mut Vec<Diagnostic>) -> Vec<Skill> {
+    // Who has a slug by name, and is first, keeps it; nobody else is ever given it.
+    let mut holders: BTreeMap<Slug, &str> = BTreeMap::new();
+    for draft in &drafts {
+        holders
+            .entry(draft.slug.clone())
+            .or_insert(draft.candidate.path.as_str());
+    }
+    let mut taken: BTreeSet<Slug> = holders.keys().cloned().collect();
+    let mut skills = Vec::with_capacity(drafts.len());
+    for draft in &drafts {
+        let path = &draft.candidate.path;
+        let holder = holders[&draft.slug];
+        let slug = if holder == path.as_str() {
+            draft.slug.clone()
+        } else {
+            let other = another(draft, &taken);
+            let message = format!(
+                "`{}` comes to the slug `{}`, which {holder} has; it is served as `{other}`",
+                draft.name, draft.slug
+            );
+            let diagnostic = Diagnostic::warning("skill-slug", path.as_str(), message);
+            told.push(diagnostic.help("give one of the two another name"));
+            taken.insert(other.clone());
+            other
+        };
+        skills.push(Skill {
+            slug,
+            name: draft.name.as_str().into(),
+            description: draft.description.as_str().into(),
+            meta: draft.meta.clone(),
+            bytes: draft.bytes.clone(),
+            path: path.clone(),
+        });
+    }
+    skills.sort_by(|one, other| one.slug.cmp(&other.slug));
+    skills
+}
+
+/// Finds a free slug for a draft whose own is taken.
+fn another(draft: &Draft<'_>, taken: &BTreeSet<Slug>) -> Slug {
+    let of_directory = Slug::from_name(&draft.candidate.fallback_name);
+    let numbered = (2..).map(|number| draft.slug.numbered(number));
+    of_directory
+        .into_iter()
+        .chain(numbered)
+        .find(|slug| !taken.contains(slug))
+        .expect("there are more numbers than skills")
+}

@@ -1,0 +1,172 @@
+//! Finding the files that are skills.
+
+use std::collections::HashSet;
+
+use crate::diagnostic::Diagnostic;
+use crate::source::{EntryKind, Kind, LookupError, Tree, TreePath};
+
+/// The file in the documentation root.
+const ROOT_FILE: &str = "skill.md";
+/// The file in each directory of skills.
+const FILE: &str = "SKILL.md";
+/// What a skill in the documentation root is called when it does not say.
+const ROOT_NAME: &str = "skill";
+
+/// A file that is to be a skill.
+#[derive(Debug)]
+pub(super) struct Candidate {
+    /// Where the author put it, before links.
+    pub path: TreePath,
+    /// Its name when it does not say: the directory's.
+    pub fallback_name: Box<str>,
+    /// What stands beside it in its directory.
+    pub companions: Vec<(Box<str>, EntryKind)>,
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(super) struct Search {
+    /// The root's file first, then by name of the directory; each real file once.
+    pub candidates: Vec<Candidate>,
+    /// How many more were meant to be skills.
+    pub unusable: usize,
+    /// What is wrong with what was found.
+    pub told: Vec<Diagnostic>,
+}
+
+/// Finds every file of a tree that is to be a skill.
+pub(super) fn search(tree: &Tree, service_name: &str) -> Search {
+    let mut search = Search::default();
+    let mut seen = HashSet::new();
+    if let Some((candidate, real)) = search.root(tree) {
+        seen.insert(real);
+        search.candidates.push(candidate);
+    }
+    for directory in search.directories(tree, service_name) {
+        if let Some((candidate, real)) = search.directory(tree, directory)
+            && seen.insert(real)
+        {
+            search.candidates.push(candidate);
+        }
+    }
+    search
+}
+
+// === impl Search ===
+
+impl Search {
+    fn root(&mut self, tree: &Tree) -> Option<(Candidate, TreePath)> {
+        let root = tree.docs_root();
+        let path = root.join(ROOT_FILE).expect("a constant segment");
+        let real = self.file(tree, root, path.clone())?;
+        let candidate = Candidate {
+            path,
+            fallback_name: ROOT_NAME.into(),
+            companions: Vec::new(),
+        };
+        Some((candidate, real))
+    }
+
+    /// Lists what stands in the skills directory and is, or leads to, a directory.
+    fn directories(&mut self, tree: &Tree, service_name: &str) -> Vec<TreePath> {
+        let Ok(skills) = tree.docs_root().join(&format!(".{service_name}/skills")) else {
+            return Vec::new();
+        };
+        let entries = match tree.list(&skills) {
+            Ok(entries) => entries,
+            Err(LookupError::NotFound { .. }) => return Vec::new(),
+            Err(error) => {
+                self.leads_nowhere(&skills, &error);
+                return Vec::new();
+            }
+        };
+        let mut directories = Vec::new();
+        for (name, _) in entries {
+            let path = skills.join(&name).expect("a listed name is a segment");
+            match tree.lookup(&path).map(|found| found.kind) {
+                Ok(Kind::Directory) => directories.push(path),
+                Ok(Kind::File) => self.stray(&path),
+                Ok(Kind::Submodule) => {
+                    self.misplaced(
+                        &path,
+                        "is a submodule; its files are not in this repository",
+                    );
+                }
+                Err(error) => self.leads_nowhere(&path, &error),
+            }
+        }
+        directories
+    }
+
+    fn directory(&mut self, tree: &Tree, directory: TreePath) -> Option<(Candidate, TreePath)> {
+        let path = directory.join(FILE).expect("a constant segment");
+        let real = self.file(tree, &directory, path.clone())?;
+        let mut companions = tree.list(&directory).unwrap_or_default();
+        companions.retain(|(name, _)| **name != *FILE);
+        let candidate = Candidate {
+            path,
+            fallback_name: directory.name().into(),
+            companions,
+        };
+        Some((candidate, real))
+    }
+
+    /// Returns the real path of a skill file, or tells why there is none.
+    fn file(&mut self, tree: &Tree, directory: &TreePath, path: TreePath) -> Option<TreePath> {
+        match tree.lookup(&path) {
+            Ok(found) if found.kind == Kind::File => return Some(found.path),
+            Ok(_) => self.misplaced(&path, "is not a file"),
+            Err(LookupError::NotFound { .. }) => self.spelled_otherwise(tree, directory, &path),
+            Err(error) => self.leads_nowhere(&path, &error),
+        }
+        None
+    }
+
+    fn leads_nowhere(&mut self, path: &TreePath, error: &LookupError) {
+        self.unusable += 1;
+        let message = error.to_string();
+        self.told
+            .push(Diagnostic::warning(error.rule(), path.as_str(), message));
+    }
+
+    fn misplaced(&mut self, path: &TreePath, what: &str) {
+        self.unusable += 1;
+        let message = format!("this {what}");
+        self.told
+            .push(Diagnostic::warning("skill-file", path.as_str(), message));
+    }
+
+    /// Tells of a Markdown file that stands where directories are expected.
+    fn stray(&mut self, path: &TreePath) {
+        let name = path.name().to_ascii_lowercase();
+        if !name.ends_with(".md") || name == "readme.md" {
+            return;
+        }
+        let message = "a skill is a directory that holds `SKILL.md`; this file is not served";
+        let diagnostic = Diagnostic::warning("skill-file", path.as_str(), message);
+        self.told
+            .push(diagnostic.help("move it to a directory of its own"));
+        self.unusable += 1;
+    }
+
+    /// Tells of a skill file that is missing: perhaps it is there in other letters.
+    fn spelled_otherwise(&mut self, tree: &Tree, directory: &TreePath, path: &TreePath) {
+        let wanted = path.name();
+        let entries = tree.list(directory).unwrap_or_default();
+        let other = entries
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        if let Some((name, _)) = other {
+            let found = directory.join(name).expect("a listed name is a segment");
+            let message = format!("this file is not taken: its name must be `{wanted}`");
+            self.told
+                .push(Diagnostic::warning("skill-file", found.as_str(), message));
+            self.unusable += 1;
+        } else if wanted == FILE {
+            let message = "this directory of the skills directory holds no `SKILL.md`";
+            let directory = directory.as_str();
+            self.told
+                .push(Diagnostic::warning("skill-file", directory, message));
+        }
+    }
+}

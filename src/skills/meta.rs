@@ -1,0 +1,233 @@
+//! What a skill's frontmatter says beside name and description.
+//!
+//! The file is served as it is, so nothing here decides what a client of the file sees.
+//! It is for those who describe skills without handing the file over.
+//!
+//! Sources: specification 2.3; Agent Skills specification, "Frontmatter".
+
+use std::collections::BTreeMap;
+
+use crate::diagnostic::Diagnostic;
+use crate::frontmatter::{Data, Entry, Mapping, Value};
+
+/// The Agent Skills specification's bound, in characters.
+const COMPATIBILITY_LENGTH_MAX: usize = 500;
+
+/// What a skill's frontmatter says beside name and description.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Meta {
+    /// The license of the skill.
+    pub license: Option<Box<str>>,
+    /// What the skill needs to run.
+    pub compatibility: Option<Box<str>>,
+    /// Additional keys and values; numbers and truth values as they are written.
+    pub metadata: BTreeMap<Box<str>, Box<str>>,
+    /// The tools the skill may use without asking, in the order in which they are written.
+    pub allowed_tools: Vec<Box<str>>,
+    /// Whether `metadata.internal` is `true`.
+    pub internal: bool,
+}
+
+// === impl Meta ===
+
+impl Meta {
+    /// Reads what `mapping` says, and tells what of it does not fit.
+    pub(super) fn read(mapping: &Mapping, file: &str, told: &mut Vec<Diagnostic>) -> Self {
+        let mut meta = Self {
+            license: text(mapping, "license", file, told),
+            compatibility: text(mapping, "compatibility", file, told),
+            ..Self::default()
+        };
+        if let Some(compatibility) = &meta.compatibility {
+            let length = compatibility.chars().count();
+            if length > COMPATIBILITY_LENGTH_MAX {
+                let entry = mapping.entry("compatibility").expect("it was read from it");
+                let message = format!(
+                    "`compatibility` has {length} characters; {COMPATIBILITY_LENGTH_MAX} are allowed"
+                );
+                told.push(warning(entry, file, message));
+            }
+        }
+        if let Some(entry) = mapping.entry("allowed-tools") {
+            match tools(&entry.value) {
+                Some(tools) => meta.allowed_tools = tools,
+                None => told.push(not_a(entry, "a text or a list of texts", file)),
+            }
+        }
+        if let Some(entry) = mapping.entry("metadata") {
+            meta.read_metadata(entry, file, told);
+        }
+        meta
+    }
+
+    fn read_metadata(&mut self, entry: &Entry, file: &str, told: &mut Vec<Diagnostic>) {
+        let Some(metadata) = entry.value.as_mapping() else {
+            if entry.value.data != Data::Null {
+                told.push(not_a(entry, "keys with texts", file));
+            }
+            return;
+        };
+        for entry in metadata.iter() {
+            if let Some(value) = entry.value.scalar() {
+                self.metadata.insert(entry.key.clone(), value.into());
+            } else if entry.value.data != Data::Null {
+                told.push(not_a(entry, "a text", file));
+            }
+        }
+        if let Some(internal) = metadata.entry("internal") {
+            self.internal = internal.value.as_bool() == Some(true);
+            if self.internal {
+                let message = "`internal: true` hides the skill from the `skills` tool";
+                let told_at = at(
+                    Diagnostic::warning("skill-internal", file, message),
+                    internal,
+                );
+                told.push(
+                    told_at.help("it is listed and served all the same; `groups` makes it private"),
+                );
+            }
+        }
+    }
+}
+
+fn text(mapping: &Mapping, key: &str, file: &str, told: &mut Vec<Diagnostic>) -> Option<Box<str>> {
+    let entry = mapping.entry(key)?;
+    let text = entry.value.scalar();
+    if text.is_none() && entry.value.data != Data::Null {
+        told.push(not_a(entry, "a text", file));
+    }
+    text.map(str::trim)
+        .filter(|text| !text.is_empty())
+        .map(Into::into)
+}
+
+/// Reads tools as they are written: a list, or a text with white space or commas between
+/// them. Those inside of parentheses belong to a tool: `Bash(git add *)`.
+fn tools(value: &Value) -> Option<Vec<Box<str>>> {
+    match &value.data {
+        Data::Null => Some(Vec::new()),
+        Data::List(items) => items
+            .iter()
+            .map(|item| item.scalar().map(|tool| tool.trim().into()))
+            .collect(),
+        _ => {
+            let mut depth = 0_usize;
+            let between = |c: char| {
+                match c {
+                    '(' => depth += 1,
+                    ')' => depth = depth.saturating_sub(1),
+                    _ => {}
+                }
+                depth == 0 && (c == ',' || c.is_whitespace())
+            };
+            let tools = value.scalar()?.split(between);
+            Some(
+                tools
+                    .filter(|tool| !tool.is_empty())
+                    .map(Into::into)
+                    .collect(),
+            )
+        }
+    }
+}
+
+fn not_a(entry: &Entry, wanted: &str, file: &str) -> Diagnostic {
+    let message = format!("`{}` is {}, not {wanted}", entry.key, entry.value.kind());
+    warning(entry, file, message)
+}
+
+fn warning(entry: &Entry, file: &str, message: String) -> Diagnostic {
+    at(Diagnostic::warning("skill-meta", file, message), entry)
+}
+
+fn at(diagnostic: Diagnostic, entry: &Entry) -> Diagnostic {
+    let place = entry.location;
+    diagnostic.at(place.line, place.column, place.length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frontmatter;
+
+    fn read(yaml: &str) -> (Meta, Vec<String>) {
+        let text = format!("---\n{yaml}\n---\n");
+        let found = frontmatter::read(&text).unwrap().unwrap();
+        let mut told = Vec::new();
+        let meta = Meta::read(&found.mapping, "SKILL.md", &mut told);
+        (meta, told.iter().map(ToString::to_string).collect())
+    }
+
+    #[track_caller]
+    fn check_tools(yaml: &str, expected: &[&str]) {
+        let (meta, told) = read(&format!("allowed-tools: {yaml}"));
+        let tools: Vec<&str> = meta.allowed_tools.iter().map(|tool| &**tool).collect();
+        assert_eq!(tools, expected, "{yaml}");
+        assert_eq!(told, [""; 0], "{yaml}");
+    }
+
+    #[test]
+    fn tools_are_read_as_lists_and_as_texts() {
+        check_tools("Read Grep", &["Read", "Grep"]);
+        check_tools("Read, Write,Edit", &["Read", "Write", "Edit"]);
+        check_tools("[Read, Grep]", &["Read", "Grep"]);
+        check_tools(
+            "\n  - Read\n  - Bash(git add *)",
+            &["Read", "Bash(git add *)"],
+        );
+        check_tools("", &[]);
+        check_tools(
+            "Bash(npx acme *), Bash(git (x) y, z) Read",
+            &["Bash(npx acme *)", "Bash(git (x) y, z)", "Read"],
+        );
+        check_tools(
+            "\"Read(~/.cache/**), Write\"",
+            &["Read(~/.cache/**)", "Write"],
+        );
+    }
+
+    #[test]
+    fn metadata_keeps_scalars_as_they_are_written() {
+        let (meta, told) =
+            read("metadata:\n  version: 1.0\n  author: 'A B'\n  beta: true\n  none:");
+        let pairs: Vec<_> = meta.metadata.iter().map(|(k, v)| (&**k, &**v)).collect();
+        assert_eq!(
+            pairs,
+            [("author", "A B"), ("beta", "true"), ("version", "1.0")]
+        );
+        assert_eq!(told, [""; 0]);
+    }
+
+    #[test]
+    fn what_is_not_text_is_told_and_left_out() {
+        let (meta, told) = read(
+            "license: [MIT]\nmetadata:\n  authors: [a, b]\n  k: v\n  nested: {\"a\": {}}\nallowed-tools: {a: b}",
+        );
+        assert_eq!(meta.license, None);
+        assert_eq!(meta.metadata.len(), 1);
+        assert_eq!(
+            told,
+            [
+                "SKILL.md:2:1: warning[skill-meta]: `license` is a list, not a text",
+                "SKILL.md:7:1: warning[skill-meta]: `allowed-tools` is a mapping, not a text or a list of texts",
+                "SKILL.md:4:3: warning[skill-meta]: `authors` is a list, not a text",
+                "SKILL.md:6:3: warning[skill-meta]: `nested` is a mapping, not a text",
+            ]
+        );
+        assert_eq!(read("metadata: some words").1.len(), 1);
+    }
+
+    #[test]
+    fn internal_is_told_only_when_it_is_true() {
+        assert!(read("metadata: {internal: true}").0.internal);
+        let (meta, told) = read("metadata: {internal: 'true'}");
+        assert!(!meta.internal && told.is_empty());
+    }
+
+    #[test]
+    fn compatibility_has_a_length() {
+        let long = "x".repeat(501);
+        assert_eq!(read(&format!("compatibility: {long}")).1.len(), 1);
+        assert_eq!(read(&format!("compatibility: {}", &long[1..])).1.len(), 0);
+    }
+}

@@ -1,0 +1,249 @@
+//! Reading one skill file.
+
+use bytes::Bytes;
+
+use super::find::Candidate;
+use super::{
+    BYTES_MAX, DESCRIPTION_UNITS_MAX, Meta, NAME_UNITS_MAX, Slug, cut, description::first_words,
+};
+use crate::diagnostic::{Diagnostic, Location, Severity};
+use crate::frontmatter::{self, Data, Entry, Mapping};
+use crate::source::{EntryKind, ReadError, Tree};
+
+/// A public skill that has no slug of its own yet.
+#[derive(Debug)]
+pub(super) struct Draft<'c> {
+    pub candidate: &'c Candidate,
+    /// The slug that its name comes to.
+    pub slug: Slug,
+    pub name: String,
+    pub description: String,
+    pub meta: Meta,
+    pub bytes: Bytes,
+}
+
+/// What a skill file turned out to be.
+#[derive(Debug)]
+pub(super) enum Reading<'c> {
+    /// A skill for everybody.
+    Public(Draft<'c>),
+    /// A skill for some groups; nothing of it is kept.
+    Gated,
+    /// Told, and left out.
+    Unusable,
+}
+
+/// Reads a skill file, and tells what is wrong with it.
+pub(super) fn read<'c>(
+    tree: &Tree,
+    candidate: &'c Candidate,
+    told: &mut Vec<Diagnostic>,
+) -> Reading<'c> {
+    let mut file = File {
+        path: candidate.path.as_str(),
+        told,
+    };
+    let Some(bytes) = file.bytes(tree, candidate) else {
+        return Reading::Unusable;
+    };
+    let Some(text) = file.text(&bytes) else {
+        return Reading::Unusable;
+    };
+    let (mapping, body) = match frontmatter::read(text) {
+        Ok(Some(found)) => {
+            for repeated in &found.repeated {
+                let message = format!("`{}` stands there twice", repeated.key);
+                file.dropped_by_clients("skill-frontmatter", Some(repeated.location), message);
+            }
+            (found.mapping, &text[found.body_offset..])
+        }
+        Ok(None) => {
+            let message = "the file has no frontmatter".to_owned();
+            file.dropped_by_clients("skill-frontmatter", None, message);
+            (Mapping::default(), text.trim_start_matches('\u{feff}'))
+        }
+        Err(invalid) => {
+            let mut diagnostic = invalid.diagnostic("skill-frontmatter", file.path);
+            diagnostic.severity = Severity::Warning;
+            let help = "the skill is left out; texts that contain `: ` or ` #` need quotes";
+            file.told.push(diagnostic.help(help));
+            return Reading::Unusable;
+        }
+    };
+    if let Some(groups) = groups(&mapping) {
+        let message = format!(
+            "`{}` keeps this skill from the public: it is not served",
+            groups.key
+        );
+        file.warn("skill-groups", Some(groups.location), message);
+        return Reading::Gated;
+    }
+    let (name, slug) = file.name(&mapping, &candidate.fallback_name);
+    let description = file.description(&mapping, body, &name);
+    let meta = Meta::read(&mapping, file.path, file.told);
+    file.companions(candidate, body);
+    Reading::Public(Draft {
+        candidate,
+        slug,
+        name,
+        description,
+        meta,
+        bytes,
+    })
+}
+
+/// Finds the key that makes a skill private. Whoever writes it in other letters, or
+/// without a value, did not mean everybody.
+fn groups(mapping: &Mapping) -> Option<&Entry> {
+    mapping
+        .iter()
+        .find(|entry| entry.key.trim().eq_ignore_ascii_case("groups"))
+}
+
+/// A file being read: where findings about it go.
+struct File<'f> {
+    path: &'f str,
+    told: &'f mut Vec<Diagnostic>,
+}
+
+// === impl File ===
+
+impl File<'_> {
+    fn warn(&mut self, rule: &'static str, place: Option<Location>, message: String) {
+        let mut diagnostic = Diagnostic::warning(rule, self.path, message);
+        diagnostic.location = place;
+        self.told.push(diagnostic);
+    }
+
+    /// Warns of something for which the `skills` tool does not install the file.
+    fn dropped_by_clients(&mut self, rule: &'static str, place: Option<Location>, message: String) {
+        self.warn(
+            rule,
+            place,
+            format!("{message}; the `skills` tool drops this skill"),
+        );
+    }
+
+    fn bytes(&mut self, tree: &Tree, candidate: &Candidate) -> Option<Bytes> {
+        match tree.read_at_most(&candidate.path, BYTES_MAX) {
+            Ok(bytes) => return Some(bytes),
+            Err(ReadError::TooLarge { bytes, limit }) => {
+                let message = format!("the file has {bytes} bytes; {limit} are allowed");
+                self.warn("skill-size", None, message);
+            }
+            // Not the author's mistake: a release without the skill would hide it.
+            Err(error) => {
+                let cause = std::error::Error::source(&error);
+                let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
+                let message = format!("{error}{cause}");
+                self.told
+                    .push(Diagnostic::error("source-read", self.path, message));
+            }
+        }
+        None
+    }
+
+    fn text<'b>(&mut self, bytes: &'b Bytes) -> Option<&'b str> {
+        let text = match str::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => {
+                let before = &bytes[..error.valid_up_to()];
+                let line = 1 + before.iter().filter(|&&b| b == b'\n').count();
+                let place = Location {
+                    line: u32::try_from(line).unwrap_or(u32::MAX),
+                    column: 1,
+                    length: 0,
+                };
+                self.warn(
+                    "skill-encoding",
+                    Some(place),
+                    "the file is not UTF-8".to_owned(),
+                );
+                return None;
+            }
+        };
+        if text.trim_start_matches('\u{feff}').trim().is_empty() {
+            self.warn("skill-empty", None, "the file is empty".to_owned());
+            return None;
+        }
+        Some(text)
+    }
+
+    /// Returns the name and the slug it comes to.
+    fn name(&mut self, mapping: &Mapping, fallback: &str) -> (String, Slug) {
+        let written = self.text_of(mapping, "name", "skill-name");
+        let name = written.as_deref().unwrap_or(fallback);
+        let slug = Slug::from_name(name);
+        if written.is_some() && slug.as_ref().map(Slug::as_str) != Some(name) {
+            let place = mapping.entry("name").map(|entry| entry.location);
+            let served = slug.as_ref().map_or("its directory's", Slug::as_str);
+            let message = format!("`{name}` is not a slug; the skill is served as `{served}`");
+            self.warn("skill-name", place, message);
+        }
+        let slug = slug
+            .or_else(|| Slug::from_name(fallback))
+            .unwrap_or_else(|| Slug::parse("skill").expect("a constant slug"));
+        (cut(name, NAME_UNITS_MAX).to_owned(), slug)
+    }
+
+    /// Returns the description as lists have it.
+    fn description(&mut self, mapping: &Mapping, body: &str, name: &str) -> String {
+        if let Some(written) = self.text_of(mapping, "description", "skill-description") {
+            let kept = cut(&written, DESCRIPTION_UNITS_MAX);
+            if kept.len() < written.len() {
+                let place = mapping.entry("description").map(|entry| entry.location);
+                let message = format!(
+                    "`description` is {} UTF-16 code units long; lists show the first {}",
+                    written.encode_utf16().count(),
+                    kept.encode_utf16().count()
+                );
+                self.warn("skill-description", place, message);
+            }
+            return kept.to_owned();
+        }
+        match first_words(body) {
+            Some(words) => cut(&words, DESCRIPTION_UNITS_MAX).to_owned(),
+            None => format!("The {name} skill."),
+        }
+    }
+
+    /// Returns a text that clients require, or tells why they do not find it.
+    fn text_of(&mut self, mapping: &Mapping, key: &str, rule: &'static str) -> Option<String> {
+        let Some(entry) = mapping.entry(key) else {
+            if !mapping.is_empty() {
+                self.dropped_by_clients(rule, None, format!("`{key}` is missing"));
+            }
+            return None;
+        };
+        let value = &entry.value;
+        let text = value.scalar().unwrap_or_default().trim();
+        if value.as_str().is_none() || text.is_empty() {
+            let message = match &value.data {
+                Data::Text(_) => format!("`{key}` is empty"),
+                _ => format!("`{key}` is {}, not a text", value.kind()),
+            };
+            self.dropped_by_clients(rule, Some(entry.location), message);
+        }
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+
+    /// Tells of files beside the skill that its text refers to: they are not served.
+    fn companions(&mut self, candidate: &Candidate, body: &str) {
+        let mentioned = candidate
+            .companions
+            .iter()
+            .filter(|(name, kind)| match kind {
+                EntryKind::Directory | EntryKind::Link => body.contains(&format!("{name}/")),
+                EntryKind::File => body.contains(&**name),
+                EntryKind::Submodule => false,
+            });
+        let names: Vec<_> = mentioned.map(|(name, _)| format!("`{name}`")).collect();
+        if !names.is_empty() {
+            let message = format!(
+                "the text refers to {}; only `SKILL.md` is served",
+                names.join(", ")
+            );
+            self.warn("skill-companion", None, message);
+        }
+    }
+}

@@ -1,0 +1,448 @@
+use super::*;
+use crate::diagnostic::Diagnostic;
+use crate::source::Tree;
+
+const SOUND: &str = "---\nname: acme\ndescription: Use when paying people.\n---\n# Acme\n";
+
+fn path(text: &str) -> TreePath {
+    TreePath::parse(text).unwrap()
+}
+
+/// A tree of these files; a text that starts with `->` makes a link.
+fn tree(files: &[(&str, &str)]) -> Tree {
+    let (links, files): (Vec<_>, Vec<_>) = files
+        .iter()
+        .map(|(name, text)| (path(name), (*text).to_owned()))
+        .partition(|(_, text)| text.starts_with("->"));
+    Tree::from_files(
+        files.into_iter().map(|(path, text)| (path, text.into())),
+        links
+            .into_iter()
+            .map(|(path, text)| (path, text[2..].into())),
+    )
+}
+
+fn collected(files: &[(&str, &str)]) -> (Vec<Skill>, Vec<Diagnostic>) {
+    collect(&tree(files), "waypost")
+}
+
+fn slugs(skills: &[Skill]) -> Vec<&str> {
+    skills.iter().map(|skill| skill.slug.as_str()).collect()
+}
+
+fn rules(told: &[Diagnostic]) -> Vec<&str> {
+    told.iter().map(|diagnostic| diagnostic.rule).collect()
+}
+
+/// The one skill of a file in a directory of skills, and what was told of it.
+#[track_caller]
+fn one(text: &str) -> (Skill, Vec<String>) {
+    let (mut skills, told) = collected(&[(".waypost/skills/pay/SKILL.md", text)]);
+    assert_eq!(skills.len(), 1, "{told:?}");
+    assert_eq!(skills[0].bytes, text, "the author's bytes");
+    let told = told.iter().map(ToString::to_string).collect();
+    (skills.remove(0), told)
+}
+
+/// A file that is left out, while a sound one beside it stays.
+#[track_caller]
+fn left_out(text: impl Into<Bytes>, rule: &str, place: Option<(u32, u32)>) {
+    let tree = Tree::from_files(
+        [
+            (path(".waypost/skills/a/SKILL.md"), text.into()),
+            (path(".waypost/skills/b/SKILL.md"), SOUND.into()),
+        ],
+        [],
+    );
+    let (skills, told) = collect(&tree, "waypost");
+    assert_eq!(slugs(&skills), ["acme"]);
+    let [diagnostic] = &told[..] else {
+        panic!("{told:?}");
+    };
+    assert_eq!(diagnostic.rule, rule, "{diagnostic}");
+    assert_eq!(&*diagnostic.file, ".waypost/skills/a/SKILL.md");
+    assert!(!diagnostic.is_error(), "{diagnostic}");
+    let at = diagnostic.location.map(|at| (at.line, at.column));
+    assert_eq!(at, place, "{diagnostic}");
+}
+
+// === where skills come from ===
+
+#[test]
+fn a_root_file_and_directories_are_collected_together_sorted_by_slug() {
+    let other = SOUND.replace("acme", "zeta");
+    let (skills, told) = collected(&[
+        ("skill.md", &other),
+        (".waypost/skills/anything/SKILL.md", SOUND),
+        (".waypost/skills/README.md", "# About these"),
+        (".other/skills/a/SKILL.md", SOUND),
+    ]);
+    assert_eq!(slugs(&skills), ["acme", "zeta"]);
+    assert_eq!(skills[0].path.as_str(), ".waypost/skills/anything/SKILL.md");
+    assert_eq!(told, []);
+}
+
+#[test]
+fn skills_belong_to_the_documentation_root() {
+    let tree = tree(&[
+        ("skill.md", SOUND),
+        ("docs/skill.md", &SOUND.replace("acme", "docs")),
+    ]);
+    let (skills, _) = collect(&tree.with_docs_root(path("docs")), "waypost");
+    assert_eq!(slugs(&skills), ["docs"]);
+}
+
+#[test]
+fn a_tree_without_skills_has_none_and_nothing_is_told() {
+    assert_eq!(collected(&[("index.mdx", "# Hi")]), (vec![], vec![]));
+    assert!(!has_authored(&tree(&[("index.mdx", "")]), "waypost"));
+}
+
+#[test]
+fn links_lead_to_skills_anywhere_in_the_repository() {
+    let other = SOUND.replace("acme", "other");
+    let tree = tree(&[
+        ("agents/skills/acme/SKILL.md", SOUND),
+        ("agents/skills/other", "->../../packages/other"),
+        ("packages/other/SKILL.md", "->./text.md"),
+        ("packages/other/text.md", &other),
+        ("docs/.waypost/skills", "->../../agents/skills"),
+    ]);
+    let (skills, told) = collect(&tree.with_docs_root(path("docs")), "waypost");
+    assert_eq!(slugs(&skills), ["acme", "other"]);
+    assert_eq!(
+        skills[1].path.as_str(),
+        "docs/.waypost/skills/other/SKILL.md"
+    );
+    assert_eq!(skills[1].bytes, other);
+    assert_eq!(told, []);
+}
+
+#[test]
+fn a_link_that_leads_nowhere_leaves_the_others_alone() {
+    let (skills, told) = collected(&[
+        ("skill.md", "->/etc/passwd"),
+        (".waypost/skills/a", "->../../../outside"),
+        (".waypost/skills/b", "->b"),
+        (".waypost/skills/c", "->missing"),
+        (".waypost/skills/d/SKILL.md", "->nothing.md"),
+        (".waypost/skills/e/SKILL.md", SOUND),
+    ]);
+    assert_eq!(slugs(&skills), ["acme"]);
+    let expected = [
+        "link-outside",
+        "link-outside",
+        "link-loop",
+        "link-dangling",
+        "link-dangling",
+    ];
+    assert_eq!(rules(&told), expected);
+    let (skills, told) = collected(&[(".waypost/skills", "->../nowhere"), ("skill.md", SOUND)]);
+    assert_eq!(slugs(&skills), ["acme"]);
+    assert_eq!(rules(&told), ["link-dangling"]);
+}
+
+#[test]
+fn a_file_that_is_reached_twice_is_one_skill() {
+    let (skills, told) = collected(&[
+        ("skill.md", "->.waypost/skills/a/SKILL.md"),
+        (".waypost/skills/a/SKILL.md", SOUND),
+        (".waypost/skills/b", "->a"),
+    ]);
+    assert_eq!(skills.len(), 1);
+    assert_eq!(skills[0].path.as_str(), "skill.md");
+    assert_eq!(told, []);
+}
+
+#[test]
+fn another_spelling_of_the_file_name_is_told_and_not_taken() {
+    for (file, wanted) in [
+        ("SKILL.md", "`skill.md`"),
+        (".waypost/skills/a/skill.md", "`SKILL.md`"),
+        (".waypost/skills/acme.md", "`SKILL.md`"),
+        (".waypost/skills/SKILL.md", "`SKILL.md`"),
+    ] {
+        let (skills, told) = collected(&[(file, SOUND)]);
+        assert_eq!(skills, [], "{file}");
+        assert_eq!(rules(&told), ["skill-file", "skill-none"], "{file}");
+        assert_eq!(&*told[0].file, file);
+        assert!(told[0].message.contains(wanted), "{}", told[0]);
+    }
+}
+
+#[test]
+fn a_directory_without_a_skill_file_is_told_but_is_no_failure() {
+    let (skills, told) = collected(&[(".waypost/skills/a/notes.txt", "")]);
+    assert_eq!(skills, []);
+    assert_eq!(rules(&told), ["skill-file"]);
+}
+
+#[test]
+fn what_is_no_file_at_the_place_of_one_is_told() {
+    let (_, told) = collected(&[("skill.md/x", ""), (".waypost/skills", "not a directory")]);
+    assert_eq!(rules(&told), ["skill-file", "path-missing", "skill-none"]);
+}
+
+// === what is left out ===
+
+#[test]
+fn bytes_that_are_no_text_are_left_out() {
+    left_out(
+        &b"---\nname: a\n---\n\xff"[..],
+        "skill-encoding",
+        Some((4, 1)),
+    );
+    left_out("", "skill-empty", None);
+    left_out("\u{feff}\n \r\n", "skill-empty", None);
+    left_out(vec![b'a'; 1_048_577], "skill-size", None);
+}
+
+#[test]
+fn frontmatter_that_cannot_be_read_is_left_out_with_its_place() {
+    let broken = "---\nname: a\ndescription: Use when: asked\n---\n";
+    left_out(broken, "skill-frontmatter", Some((3, 22)));
+    left_out(
+        "---\nname:\n\t- a\n---\n",
+        "skill-frontmatter",
+        Some((3, 2)),
+    );
+    left_out("--- \nname: a\n---\n", "skill-frontmatter", Some((1, 1)));
+    left_out("---\nname: a\n", "skill-frontmatter", Some((1, 1)));
+    left_out("---\n- name\n---\n", "skill-frontmatter", Some((2, 1)));
+}
+
+#[test]
+fn groups_in_any_form_keep_a_skill_from_the_public() {
+    for groups in ["[admin]", "admin", "", "[]", "false", "\n  - admin"] {
+        let text = format!("---\nname: a\ndescription: b\ngroups: {groups}\n---\n");
+        left_out(text, "skill-groups", Some((4, 1)));
+    }
+    left_out(
+        "---\nGroups: [admin]\n---\nbody",
+        "skill-groups",
+        Some((2, 1)),
+    );
+    left_out(
+        "---\nname: a\n'groups ': x\n---\n",
+        "skill-groups",
+        Some((3, 1)),
+    );
+}
+
+#[test]
+fn a_private_skill_alone_is_no_failure() {
+    let private = "---\nname: a\ndescription: b\ngroups: [admin]\n---\n";
+    let (skills, told) = collected(&[("skill.md", private), (".waypost/skills/x/SKILL.md", "")]);
+    assert_eq!(skills, []);
+    assert_eq!(rules(&told), ["skill-groups", "skill-empty"]);
+    assert!(has_authored(&tree(&[("skill.md", private)]), "waypost"));
+}
+
+#[test]
+fn when_no_file_can_be_used_the_build_is_to_end() {
+    let (skills, told) = collected(&[("skill.md", ""), (".waypost/skills/x", "->/x")]);
+    assert_eq!(skills, []);
+    let last = told.last().unwrap();
+    assert_eq!((last.rule, last.is_error()), ("skill-none", true));
+}
+
+#[test]
+fn skills_over_the_limit_are_left_out_by_name() {
+    let names: Vec<_> = (0..COUNT_MAX + 2)
+        .map(|n| format!(".waypost/skills/s{n:04}/SKILL.md"))
+        .collect();
+    let texts: Vec<_> = (0..names.len())
+        .map(|n| format!("---\nname: s{n:04}\ndescription: d\n---\n"))
+        .collect();
+    let files: Vec<_> = names
+        .iter()
+        .map(|n| &**n)
+        .zip(texts.iter().map(|t| &**t))
+        .collect();
+    let (skills, told) = collected(&files);
+    assert_eq!(skills.len(), COUNT_MAX);
+    assert_eq!(rules(&told), ["skill-count"]);
+    assert_eq!(&*told[0].file, names[COUNT_MAX]);
+}
+
+// === names and slugs ===
+
+#[test]
+fn a_name_that_is_no_slug_is_served_under_one() {
+    let (skill, told) = one("---\nname: Broken Authentication\ndescription: d\n---\n");
+    assert_eq!(skill.slug.as_str(), "broken-authentication");
+    assert_eq!(&*skill.name, "Broken Authentication");
+    assert_eq!(
+        told,
+        [
+            ".waypost/skills/pay/SKILL.md:2:1: warning[skill-name]: `Broken Authentication` is not a slug; the skill is served as `broken-authentication`"
+        ]
+    );
+}
+
+#[test]
+fn a_missing_name_is_the_directorys() {
+    for head in [
+        "description: d",
+        "name:\ndescription: d",
+        "name: '  '\ndescription: d",
+    ] {
+        let (skill, told) = one(&format!("---\n{head}\n---\n"));
+        assert_eq!((skill.slug.as_str(), &*skill.name), ("pay", "pay"));
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(
+            told[0].contains("skill-name") && told[0].contains("drops"),
+            "{told:?}"
+        );
+    }
+    let (skills, _) = collected(&[("skill.md", "---\ndescription: d\n---\n")]);
+    assert_eq!(slugs(&skills), ["skill"]);
+}
+
+#[test]
+fn a_name_that_cannot_be_written_in_letters_gets_the_directorys_slug() {
+    let (skill, told) = one("---\nname: '!!'\ndescription: d\n---\n");
+    assert_eq!((skill.slug.as_str(), &*skill.name), ("pay", "!!"));
+    assert_eq!(told.len(), 1);
+}
+
+#[test]
+fn a_name_that_is_a_number_is_taken_but_clients_drop_it() {
+    let (skill, told) = one("---\nname: 365\ndescription: true\n---\n");
+    assert_eq!(skill.slug.as_str(), "365");
+    assert_eq!(&*skill.description, "true");
+    assert_eq!(told.len(), 2);
+    assert!(told.iter().all(|told| told.contains("drops this skill")));
+}
+
+#[test]
+fn of_two_skills_with_one_slug_the_first_keeps_it() {
+    let named = |name: &str| SOUND.replace("acme", name);
+    let (skills, told) = collected(&[
+        ("skill.md", SOUND),
+        (".waypost/skills/billing/SKILL.md", &named("ACME")),
+        (".waypost/skills/acme/SKILL.md", &named("Acme!")),
+        (".waypost/skills/zzz/SKILL.md", &named("acme-2")),
+    ]);
+    let mut by_path: Vec<_> = skills
+        .iter()
+        .map(|skill| (skill.path.as_str(), skill.slug.as_str()))
+        .collect();
+    by_path.sort_unstable();
+    assert_eq!(
+        by_path,
+        [
+            // Its directory's slug is taken, and so is `acme-2`, by name.
+            (".waypost/skills/acme/SKILL.md", "acme-3"),
+            (".waypost/skills/billing/SKILL.md", "billing"),
+            (".waypost/skills/zzz/SKILL.md", "acme-2"),
+            ("skill.md", "acme"),
+        ]
+    );
+    assert_eq!(
+        told.iter().filter(|told| told.rule == "skill-slug").count(),
+        2
+    );
+}
+
+// === descriptions ===
+
+#[test]
+fn a_description_is_listed_without_the_end_of_its_block() {
+    let (skill, told) = one("---\nname: pay\ndescription: >\n  Use when\n  paying.\n---\n");
+    assert_eq!(&*skill.description, "Use when paying.");
+    assert_eq!(told, [""; 0]);
+}
+
+#[test]
+fn a_long_description_is_cut_for_lists_only() {
+    let long = "🚀".repeat(600);
+    let (skill, told) = one(&format!("---\nname: pay\ndescription: {long}\n---\n"));
+    assert_eq!(skill.description.encode_utf16().count(), 1024);
+    assert_eq!(
+        told,
+        [
+            ".waypost/skills/pay/SKILL.md:3:1: warning[skill-description]: `description` is 1200 UTF-16 code units long; lists show the first 1024"
+        ]
+    );
+}
+
+#[test]
+fn a_missing_description_is_taken_from_the_body_and_never_empty() {
+    for (text, description) in [
+        (
+            "---\nname: pay\n---\n# Pay\n\nPays people.\n",
+            "Pays people.",
+        ),
+        ("---\nname: pay\ndescription: ''\n---\n# Pay\n", "Pay"),
+        ("---\nname: pay\ndescription: [a]\n---\n", "The pay skill."),
+    ] {
+        let (skill, told) = one(text);
+        assert_eq!(&*skill.description, description);
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].contains("skill-description"), "{told:?}");
+    }
+}
+
+// === shapes of real files ===
+
+#[test]
+fn a_file_without_frontmatter_is_served_and_told_once() {
+    let (skill, told) = one("\u{feff}# Acme Network\n\n## Description\n\nPays people.\n");
+    assert_eq!(skill.slug.as_str(), "pay");
+    assert_eq!(&*skill.description, "Pays people.");
+    assert_eq!(told.len(), 1);
+    assert!(
+        told[0].contains("no frontmatter; the `skills` tool drops"),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn a_repeated_key_is_told_and_the_first_value_counts() {
+    let (skill, told) = one("---\nname: pay\ndescription: one\ndescription: two\n---\n");
+    assert_eq!(&*skill.description, "one");
+    assert!(
+        told[0].contains(":4:1: warning[skill-frontmatter]"),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn line_ends_marks_quotes_and_other_scripts_are_read() {
+    let text = "\u{feff}---\r\nname: 'pay'\r\ndescription: \"Zahlt \\\"Menschen\\\" aus — 支付\"\r\n---\r\n";
+    let (skill, told) = one(text);
+    assert_eq!(&*skill.description, "Zahlt \"Menschen\" aus — 支付");
+    assert_eq!(told, [""; 0]);
+}
+
+#[test]
+fn keys_that_other_tools_understand_are_nobodys_business() {
+    let text = "---\nname: pay\ndescription: d\nversion: 1.0.0\nuser-invocable: false\n\
+                argument-hint: '<n>'\narguments:\n  - name: idea\nmetadata:\n  {\"x\": \"y\"}\n---\n";
+    assert_eq!(one(text).1, [""; 0]);
+}
+
+#[test]
+fn files_beside_a_skill_are_told_only_when_it_refers_to_them() {
+    let text = format!("{SOUND}See [rules](references/rules.md).\n");
+    let (_, told) = collected(&[
+        (".waypost/skills/a/SKILL.md", &text),
+        (".waypost/skills/a/references/rules.md", ""),
+        (".waypost/skills/a/scripts/run.sh", ""),
+    ]);
+    assert_eq!(rules(&told), ["skill-companion"]);
+    assert!(told[0].message.contains("`references`") && !told[0].message.contains("scripts"));
+}
+
+#[test]
+fn the_same_tree_gives_the_same_skills_and_findings() {
+    let files = [
+        (".waypost/skills/b/SKILL.md", SOUND),
+        (".waypost/skills/a/SKILL.md", SOUND),
+        ("skill.md", "---\nname: [x]\n---\n"),
+    ];
+    let mut reversed = files;
+    reversed.reverse();
+    assert_eq!(collected(&files), collected(&reversed));
+}
