@@ -12,6 +12,7 @@ pub mod source;
 pub mod skills;
 pub mod discovery;
 pub mod release;
+pub mod build;
 pub mod store;
 pub mod index;
 pub mod origin;

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::find::{self, Search};
 use super::read::{Draft, Reading, read};
-use super::{COUNT_MAX, Skill, Slug};
+use super::{COUNT_MAX, Skill, Slug, TOTAL_BYTES_MAX};
 use crate::diagnostic::Diagnostic;
 use crate::source::Tree;
 
@@ -24,9 +24,24 @@ pub fn collect(tree: &Tree, service_name: &str) -> (Vec<Skill>, Vec<Diagnostic>)
     } = find::search(tree, service_name);
     let mut drafts = Vec::new();
     let mut gated = 0;
+    let mut bytes = 0;
     for candidate in candidates.iter().take(COUNT_MAX) {
         match read(tree, candidate, &mut told) {
-            Reading::Public(draft) => drafts.push(draft),
+            Reading::Public(draft) if bytes + draft.bytes.len() > TOTAL_BYTES_MAX => {
+                let message = format!(
+                    "with this file skills have more than {TOTAL_BYTES_MAX} bytes together; it is left out"
+                );
+                told.push(Diagnostic::warning(
+                    "skill-size",
+                    candidate.path.as_str(),
+                    message,
+                ));
+                unusable += 1;
+            }
+            Reading::Public(draft) => {
+                bytes += draft.bytes.len();
+                drafts.push(draft);
+            }
             Reading::Gated => gated += 1,
             Reading::Unusable => unusable += 1,
         }

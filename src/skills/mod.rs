@@ -25,7 +25,7 @@
 //! |---|---|
 //! | `link-outside`, `link-loop`, `link-dangling` | A link that leads nowhere in the repository: left out. |
 //! | `skill-file` | A directory of skills holds `SKILL.md`, in this spelling; the root holds `skill.md`. Another spelling is not taken, because it would be found on some machines only. |
-//! | `skill-size` | At most [`BYTES_MAX`] bytes; a longer file is left out. |
+//! | `skill-size` | At most [`BYTES_MAX`] bytes in a file and [`TOTAL_BYTES_MAX`] in all; what is longer, or comes later, is left out. |
 //! | `skill-encoding` | UTF-8; anything else is left out. |
 //! | `skill-empty` | Nothing but white space is left out. |
 //! | `skill-frontmatter` | Frontmatter that cannot be read is left out: it might have named groups. A repeated key or none at all is told, because the `skills` tool then does not install the file. |
@@ -61,6 +61,8 @@ pub use slug::{InvalidSlug, Slug};
 
 /// How many bytes a skill file may have.
 pub const BYTES_MAX: u64 = 1 << 20;
+/// How many bytes all skill files of a repository may have together: edges keep them in memory.
+pub const TOTAL_BYTES_MAX: usize = 16 << 20;
 /// How many skills a repository may have.
 pub const COUNT_MAX: usize = 1000;
 /// How long a description is in lists: clients drop an entry with a longer one.

@@ -265,6 +265,22 @@ fn skills_over_the_limit_are_left_out_by_name() {
     assert_eq!(&*told[0].file, names[COUNT_MAX]);
 }
 
+#[test]
+fn skills_over_the_limit_of_all_together_are_left_out() {
+    let body = "x".repeat(1_048_500);
+    let text = |n: usize| format!("---\nname: s{n:02}\ndescription: d\n---\n{body}");
+    let files: Vec<_> = (0..18)
+        .map(|n| (format!(".waypost/skills/s{n:02}/SKILL.md"), text(n)))
+        .collect();
+    let files: Vec<_> = files
+        .iter()
+        .map(|(path, text)| (&**path, &**text))
+        .collect();
+    let (skills, told) = collected(&files);
+    assert_eq!(skills.len(), 16);
+    assert_eq!(rules(&told), ["skill-size", "skill-size"]);
+}
+
 // === names and slugs ===
 
 #[test]

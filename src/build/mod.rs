@@ -1,0 +1,123 @@
+//! Build: from a tree to a release.
+//!
+//! A function from a value to a value: no clock, no files but the tree's, nothing of the
+//! place where it runs. The same tree gives the same release, byte for byte, whether it
+//! was read from a directory or from git, here or on another machine; so a release's id
+//! answers whether anything changed.
+//!
+//! What goes into a release:
+//!
+//! | path | content |
+//! |---|---|
+//! | `discovery.json` | the [`Summary`](crate::discovery::Summary): title, description and the list of skills |
+//! | `skills/{slug}/SKILL.md` | a public skill, the author's bytes |
+//! | `skills/{slug}/SKILL.md.br`, `.zst`, `.gz` | the same, encoded, where that saves a fifth |
+//!
+//! **Invariant:** what is not public has no bytes in a release.
+//!
+//! A build always ends with a release and a [`Report`]. Whether a release with findings may
+//! be promoted is the caller's question to the report ([`Report::refuse_if_errors`]).
+//!
+//! Design sections 2, 3 and 6.
+
+mod report;
+mod title;
+
+use crate::answer::Encoding;
+use crate::answer::encoding::Effort;
+use crate::digest::Digest;
+use crate::discovery::{JSON, Listed, MARKDOWN, SUMMARY_PATH, Summary, skill_path};
+use crate::release::{Builder, Release, ReleaseFile, ReleasePath};
+use crate::skills::{self, Skill};
+use crate::source::Tree;
+
+pub use report::{BuildError, Report, Served};
+
+/// The version of documentation that names none.
+const DOCUMENTATION_VERSION: &str = "1.0";
+
+/// What a build is told beside the tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The short name of the service: skills lie in `.{service_name}/skills`.
+    pub service_name: Box<str>,
+}
+
+/// What a build made.
+#[derive(Clone, Debug)]
+pub struct Built {
+    /// The release.
+    pub release: Release,
+    /// What is in it, and what is wrong with what it was made from.
+    pub report: Report,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            service_name: crate::site::Service::default().name,
+        }
+    }
+}
+
+/// Builds a release from the documentation of a tree.
+#[must_use]
+pub fn build(tree: &Tree, options: &Options) -> Built {
+    let mut release = Release::builder();
+    let (skills, mut diagnostics) = skills::collect(tree, &options.service_name);
+    let (title, found) = title::read(tree);
+    diagnostics.extend(found);
+
+    for skill in &skills {
+        insert_skill(&mut release, skill);
+    }
+    let summary = Summary::new(
+        &title.title,
+        &title.description,
+        DOCUMENTATION_VERSION,
+        skills.iter().map(listed).collect(),
+    );
+    insert(
+        &mut release,
+        SUMMARY_PATH,
+        ReleaseFile::new(summary.to_bytes(), JSON),
+    );
+
+    let release = release.finish();
+    let report = Report::new(&release, &skills, diagnostics);
+    Built { release, report }
+}
+
+fn listed(skill: &Skill) -> Listed {
+    Listed {
+        slug: skill.slug.as_str().into(),
+        name: skill.name.clone(),
+        description: skill.description.clone(),
+        digest: Digest::of(&skill.bytes),
+        generated: false,
+    }
+}
+
+/// Adds a skill file in every coding that pays.
+fn insert_skill(release: &mut Builder, skill: &Skill) {
+    let slug = skill.slug.as_str();
+    let identity = ReleaseFile::new(skill.bytes.clone(), MARKDOWN);
+    insert(release, &skill_path(slug, Encoding::Identity), identity);
+    for encoding in Encoding::CODED {
+        if let Some(coded) = encoding.encode(&skill.bytes, Effort::Release) {
+            // RFC 9110 §8.4: a coding leaves the media type as it is.
+            let coded = ReleaseFile::new(coded, MARKDOWN);
+            insert(release, &skill_path(slug, encoding), coded);
+        }
+    }
+}
+
+fn insert(release: &mut Builder, path: &str, file: ReleaseFile) {
+    let path = ReleasePath::parse(path).expect("constants and slugs make a path");
+    release
+        .insert(path, file)
+        .expect("slugs are unique and their number is bounded");
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+use bytes::Bytes;
+
+use super::*;
+use crate::source::TreePath;
+
+fn tree(files: &[(&str, &str)]) -> Tree {
+    let file = |(path, text): &(&str, &str)| {
+        let path = TreePath::parse(path).unwrap();
+        (path, Bytes::from((*text).to_owned()))
+    };
+    Tree::from_files(files.iter().map(file), [])
+}
+
+fn skill(name: &str, body: &str) -> String {
+    format!("---\nname: {name}\ndescription: Use when asked for {name}.\n---\n{body}")
+}
+
+fn built(files: &[(&str, &str)]) -> Built {
+    build(&tree(files), &Options::default())
+}
+
+fn paths(release: &Release) -> Vec<&str> {
+    release.files().map(|(path, _)| path.as_str()).collect()
+}
+
+#[test]
+fn a_release_holds_the_authors_bytes_and_a_summary_with_their_digest() {
+    let text = skill("pay", "\u{feff}Ünchanged\r\n\0");
+    let Built { release, report } = built(&[
+        ("docs.json", r#"{"name": "Acme"}"#),
+        (".waypost/skills/x/SKILL.md", &text),
+    ]);
+    assert_eq!(paths(&release), ["discovery.json", "skills/pay/SKILL.md"]);
+    let served = release.file("skills/pay/SKILL.md").unwrap();
+    assert_eq!(served.bytes, text);
+    assert_eq!(&*served.media_type, "text/markdown; charset=utf-8");
+
+    let summary = Summary::parse(&release.file("discovery.json").unwrap().bytes).unwrap();
+    assert_eq!(
+        (&*summary.title, &*summary.description),
+        ("Acme", "Documentation of Acme.")
+    );
+    let [listed] = &summary.skills[..] else {
+        panic!("{summary:?}");
+    };
+    assert_eq!(listed.digest, Digest::of(text.as_bytes()));
+    assert_eq!(&*listed.description, "Use when asked for pay.");
+    report.refuse_if_errors().unwrap();
+}
+
+#[test]
+fn encoded_variants_lie_beside_a_file_that_they_make_a_fifth_smaller() {
+    let long = skill("long", &"Call the endpoint, then wait. ".repeat(100));
+    let short = skill("short", "Call the endpoint.");
+    let Built { release, .. } = built(&[
+        (".waypost/skills/long/SKILL.md", &long),
+        (".waypost/skills/short/SKILL.md", &short),
+    ]);
+    assert_eq!(
+        paths(&release),
+        [
+            "discovery.json",
+            "skills/long/SKILL.md",
+            "skills/long/SKILL.md.br",
+            "skills/long/SKILL.md.gz",
+            "skills/long/SKILL.md.zst",
+            "skills/short/SKILL.md",
+        ]
+    );
+    let zstd = &release.file("skills/long/SKILL.md.zst").unwrap().bytes;
+    assert_eq!(zstd::decode_all(&zstd[..]).unwrap(), long.as_bytes());
+}
+
+#[test]
+fn what_is_private_leaves_no_trace_in_a_release() {
+    let private =
+        "---\nname: vault\ndescription: Where the keys are.\ngroups: [admin]\n---\nSECRET\n";
+    let public = skill("pay", "");
+    let with = built(&[
+        (".waypost/skills/a/SKILL.md", &public),
+        ("skill.md", private),
+    ]);
+    let without = built(&[(".waypost/skills/a/SKILL.md", &public)]);
+    assert_eq!(with.release.id(), without.release.id());
+    for (path, file) in with.release.files() {
+        let bytes = String::from_utf8_lossy(&file.bytes);
+        assert!(
+            !bytes.contains("SECRET") && !bytes.contains("vault"),
+            "{path}"
+        );
+    }
+}
+
+#[test]
+fn a_tree_without_documentation_makes_a_release_without_skills() {
+    let Built { release, report } = built(&[]);
+    assert_eq!(paths(&release), ["discovery.json"]);
+    assert_eq!(report.diagnostics, []);
+}
+
+#[test]
+fn the_same_files_make_the_same_release_in_whatever_order_they_come() {
+    let text = skill("pay", &"Call the endpoint, then wait. ".repeat(100));
+    let other = skill("refund", "");
+    let files = [
+        ("docs.json", "{}"),
+        (".waypost/skills/a/SKILL.md", &text),
+        ("skill.md", &other),
+    ];
+    let mut reversed = files;
+    reversed.reverse();
+    assert_eq!(built(&files).release.id(), built(&reversed).release.id());
+}
+
+#[test]
+fn a_change_of_one_byte_makes_another_release() {
+    let one = built(&[("skill.md", &skill("pay", "a"))]).release.id();
+    let other = built(&[("skill.md", &skill("pay", "b"))]).release.id();
+    assert_ne!(one, other);
+}
+
+#[test]
+fn errors_refuse_and_warnings_do_not() {
+    let Built { report, .. } = built(&[("skill.md", "# No frontmatter")]);
+    assert_eq!((report.errors(), report.warnings()), (0, 1));
+    report.refuse_if_errors().unwrap();
+
+    let Built { report, .. } = built(&[("skill.md", ""), ("docs.json", "{")]);
+    let error = report.refuse_if_errors().unwrap_err();
+    assert_eq!(error.errors, 2);
+    assert!(
+        error
+            .to_string()
+            .starts_with("documentation has 2 errors: "),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_report_tells_findings_in_the_order_of_files_then_what_was_built() {
+    let Built { release, report } = built(&[
+        ("skill.md", &skill("Pay People", "")),
+        (".waypost/skills/a/SKILL.md", ""),
+    ]);
+    let bytes: usize = release.files().map(|(_, file)| file.bytes.len()).sum();
+    assert_eq!(
+        report.to_string(),
+        format!(
+            ".waypost/skills/a/SKILL.md: warning[skill-empty]: the file is empty\n\
+             skill.md:2:1: warning[skill-name]: `Pay People` is not a slug; the skill is served as `pay-people`\n\
+             skill pay-people from skill.md\n\
+             release {}: 1 skill, 2 files, {bytes} bytes; 0 errors, 2 warnings",
+            release.id()
+        )
+    );
+}
