@@ -40,7 +40,7 @@ pub fn collect(tree: &Tree, service_name: &str) -> (Vec<Skill>, Vec<Diagnostic>)
             }
             Reading::Public(draft) => {
                 bytes += draft.bytes.len();
-                drafts.push(draft);
+                drafts.push(*draft);
             }
             Reading::Gated => gated += 1,
             Reading::Unusable => unusable += 1,
@@ -94,7 +94,8 @@ fn publish(drafts: Vec<Draft<'_>>, told: &mut Vec<Diagnostic>) -> Vec<Skill> {
                 "`{}` comes to the slug `{}`, which {holder} has; it is served as `{other}`",
                 draft.name, draft.slug
             );
-            let diagnostic = Diagnostic::warning("skill-slug", path.as_str(), message);
+            let mut diagnostic = Diagnostic::warning("skill-slug", path.as_str(), message);
+            diagnostic.location = draft.named_at;
             told.push(diagnostic.help("give one of the two another name"));
             taken.insert(other.clone());
             other

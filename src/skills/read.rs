@@ -17,6 +17,8 @@ pub(super) struct Draft<'c> {
     /// The slug that its name comes to.
     pub slug: Slug,
     pub name: String,
+    /// Where the name is written.
+    pub named_at: Option<Location>,
     pub description: String,
     pub meta: Meta,
     pub bytes: Bytes,
@@ -26,7 +28,7 @@ pub(super) struct Draft<'c> {
 #[derive(Debug)]
 pub(super) enum Reading<'c> {
     /// A skill for everybody.
-    Public(Draft<'c>),
+    Public(Box<Draft<'c>>),
     /// A skill for some groups; nothing of it is kept.
     Gated,
     /// Told, and left out.
@@ -82,14 +84,15 @@ pub(super) fn read<'c>(
     let description = file.description(&mapping, body, &name);
     let meta = Meta::read(&mapping, file.path, file.told);
     file.companions(candidate, body);
-    Reading::Public(Draft {
+    Reading::Public(Box::new(Draft {
         candidate,
         slug,
         name,
+        named_at: mapping.entry("name").map(|entry| entry.location),
         description,
         meta,
         bytes,
-    })
+    }))
 }
 
 /// Finds the key that makes a skill private. Whoever writes it in other letters, or
