@@ -17,3 +17,4 @@ pub mod store;
 pub mod index;
 pub mod origin;
 pub mod gateway;
+pub mod cli;

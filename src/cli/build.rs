@@ -1,0 +1,185 @@
+//! `waypost build`: a directory of documentation becomes a directory with its release.
+//!
+//! The result is for looking at and for carrying elsewhere; `waypost publish` puts a
+//! release into the store without it.
+//!
+//! ```text
+//! OUT/inventory.json      the release's inventory, whose digest is its id
+//! OUT/files/…             its files
+//! ```
+//!
+//! The directory appears whole or not at all: it is written beside its place and renamed.
+//! Only a directory that is empty or holds an earlier release is replaced.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+
+use super::Documentation;
+use crate::release::Release;
+
+/// The release's inventory in its directory, and the mark by which one is recognised.
+const INVENTORY: &str = "inventory.json";
+/// The directory of its files.
+const FILES: &str = "files";
+
+/// Build a release from a directory of documentation
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// What to build.
+    #[command(flatten)]
+    pub documentation: Documentation,
+    /// Where to write the release; an earlier one there is replaced
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+}
+
+/// Builds a release, prints its report and writes it, unless authors' errors forbid it.
+///
+/// # Errors
+///
+/// When the documentation cannot be read or the release not written.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let built = args.documentation.build()?;
+    writeln!(io::stdout(), "{}", built.report).context("print the report")?;
+    if built.report.errors() > 0 {
+        return Ok(ExitCode::FAILURE);
+    }
+    write(&built.release, &args.out)
+        .with_context(|| format!("write the release to {}", args.out.display()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a release to a directory that appears at once.
+fn write(release: &Release, out: &Path) -> anyhow::Result<()> {
+    let replaces = is_replaceable(out)?;
+    let name = out.file_name().context("the directory has no name")?;
+    let beside = |what: &str| {
+        let name = name.to_string_lossy();
+        out.with_file_name(format!(".{name}.{}.{what}", std::process::id()))
+    };
+    let (partial, old) = (beside("partial"), beside("old"));
+    let written = write_files(release, &partial).and_then(|()| {
+        if replaces {
+            fs::rename(out, &old)?;
+        }
+        fs::rename(&partial, out)
+    });
+    if let Err(error) = written {
+        // The first failure is the one to tell; leftovers only cost space.
+        let _removed = fs::remove_dir_all(&partial);
+        return Err(error.into());
+    }
+    if replaces {
+        fs::remove_dir_all(&old).with_context(|| format!("remove {}", old.display()))?;
+    }
+    Ok(())
+}
+
+fn write_files(release: &Release, directory: &Path) -> io::Result<()> {
+    fs::create_dir_all(directory)?;
+    for (path, file) in release.files() {
+        let path = directory.join(FILES).join(path.as_str());
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::write(path, &file.bytes)?;
+    }
+    fs::write(directory.join(INVENTORY), release.inventory_bytes())
+}
+
+/// Returns whether something is there that may be replaced.
+fn is_replaceable(out: &Path) -> anyhow::Result<bool> {
+    match fs::read_dir(out) {
+        Ok(mut entries) => {
+            if entries.next().is_some() && !out.join(INVENTORY).is_file() {
+                bail!("the directory holds something that is not a release");
+            }
+            Ok(true)
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::release::Inventory;
+
+    const SKILL: &str = "---\nname: pay\ndescription: Use when paying.\n---\n";
+
+    /// Documentation with this `skill.md`, and where its release goes.
+    fn documentation(skill: &str) -> (TempDir, Args) {
+        let directory = TempDir::new().unwrap();
+        let docs = directory.path().join("docs");
+        fs::create_dir(&docs).unwrap();
+        fs::write(docs.join("skill.md"), skill).unwrap();
+        let args = Args {
+            documentation: Documentation {
+                root: Some(docs.clone()),
+                path: docs,
+                service_name: "waypost".to_owned(),
+            },
+            out: directory.path().join("out"),
+        };
+        (directory, args)
+    }
+
+    fn names(directory: &Path) -> Vec<String> {
+        let entries = fs::read_dir(directory).unwrap();
+        let mut names: Vec<_> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_release_directory_holds_the_inventory_and_the_files_it_lists() {
+        let (directory, args) = documentation(SKILL);
+        assert_eq!(run(&args).unwrap(), ExitCode::SUCCESS);
+        let inventory = fs::read(args.out.join("inventory.json")).unwrap();
+        let inventory = Inventory::parse(&inventory).unwrap();
+        assert_eq!(
+            inventory.id(),
+            args.documentation.build().unwrap().release.id()
+        );
+        let served = fs::read_to_string(args.out.join("files/skills/pay/SKILL.md")).unwrap();
+        assert_eq!(served, SKILL);
+        assert_eq!(names(directory.path()), ["docs", "out"]);
+    }
+
+    #[test]
+    fn an_earlier_release_is_replaced_whole() {
+        let (directory, args) = documentation(SKILL);
+        run(&args).unwrap();
+        let skill = args.documentation.path.join("skill.md");
+        fs::write(skill, SKILL.replace("pay", "refund")).unwrap();
+        run(&args).unwrap();
+        assert_eq!(names(&args.out.join("files/skills")), ["refund"]);
+        assert_eq!(names(directory.path()), ["docs", "out"]);
+    }
+
+    #[test]
+    fn a_directory_with_something_else_is_left_alone() {
+        let (directory, args) = documentation(SKILL);
+        fs::create_dir(&args.out).unwrap();
+        fs::write(args.out.join("thesis.txt"), "years of work").unwrap();
+        run(&args).unwrap_err();
+        assert_eq!(names(&args.out), ["thesis.txt"]);
+        assert_eq!(names(directory.path()), ["docs", "out"]);
+    }
+
+    #[test]
+    fn errors_of_authors_write_nothing_and_fail() {
+        let (directory, args) = documentation("");
+        assert_eq!(run(&args).unwrap(), ExitCode::FAILURE);
+        assert_eq!(names(directory.path()), ["docs"]);
+    }
+}

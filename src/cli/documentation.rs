@@ -1,0 +1,55 @@
+//! The arguments that name documentation on this machine.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::Args;
+
+use crate::build::{Built, Options, build};
+use crate::diagnostic::Diagnostic;
+use crate::source::{Tree, directory};
+
+/// Documentation in a directory.
+#[derive(Args, Clone, Debug)]
+pub struct Documentation {
+    /// The directory that holds the documentation
+    #[arg(default_value = ".")]
+    pub path: PathBuf,
+    /// The root of its repository, which links must not leave [default: the nearest
+    /// directory with a `.git`]
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+    /// The service whose skills are published: those in `.{NAME}/skills`
+    #[arg(long, value_name = "NAME", default_value_t = Options::default().service_name.into())]
+    pub service_name: String,
+}
+
+// === impl Documentation ===
+
+impl Documentation {
+    /// Reads the tree, and tells what of it was left out.
+    ///
+    /// # Errors
+    ///
+    /// When a directory is not there, cannot be read or is too large.
+    pub fn open(&self) -> anyhow::Result<(Tree, Vec<Diagnostic>)> {
+        let opened = directory::locate(&self.path, self.root.as_deref())
+            .and_then(|(root, docs)| directory::open(&root, &docs, directory::Limits::default()));
+        opened.with_context(|| format!("open documentation in {}", self.path.display()))
+    }
+
+    /// Builds a release of it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Documentation::open`]; what authors did wrong is in the report.
+    pub fn build(&self) -> anyhow::Result<Built> {
+        let (tree, found) = self.open()?;
+        let options = Options {
+            service_name: self.service_name.as_str().into(),
+        };
+        let mut built = build(&tree, &options);
+        built.report.add(found);
+        Ok(built)
+    }
+}
