@@ -28,17 +28,19 @@
 //! Design section 4.
 
 mod claims;
+mod plan;
 mod record;
 mod scan;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::clock::Clock;
 use crate::diagnostic::Diagnostic;
 use crate::site::{ProjectId, Service, Site};
-use claims::{Claims, Conflict, Holder, Refused, Wanted};
+use claims::{Claims, Conflict, Refused, Wanted};
+use plan::Plan;
 use record::RULE;
 use scan::{Place, Read, Stamp};
 
@@ -109,19 +111,6 @@ enum Content {
     Site(Arc<Site>),
     Broken(Option<ProjectId>),
     Empty,
-}
-
-/// A change that is worked out and not yet made.
-#[derive(Default)]
-struct Plan {
-    files: Vec<(Arc<str>, Option<File>)>,
-    gone: Vec<ProjectId>,
-    wanted: Vec<Wanted>,
-    /// Records whose project is another's.
-    refused: Vec<Refused>,
-    /// Where served records stand now.
-    moved: Vec<(ProjectId, u32)>,
-    findings: Vec<Diagnostic>,
 }
 
 // === impl Sites ===
@@ -230,216 +219,13 @@ impl Sites {
         if read.is_empty() && vanished.is_empty() {
             return Ok(Changes::default());
         }
-        let mut plan = Plan::default();
-        plan.files
-            .extend(vanished.into_iter().map(|name| (name, None)));
-        let mut places = self.read_files(read, &mut plan);
-        self.plan_sites(&mut plan, &mut places);
+        let plan = Plan::new(self, read, vanished);
         let (removed, served) = (plan.gone.len(), self.len());
         let many = removed >= REMOVALS_FREE && removed * REMOVALS_SHARE > served;
         if many && removals == Removals::Guarded {
             return Err(ScanError::Removals { removed, served });
         }
         Ok(self.carry_out(plan))
-    }
-
-    /// Reads the documents that changed, all files together so that one large file is read
-    /// by all processors too. Returns where the names of new records stand.
-    fn read_files(&self, read: Vec<Read>, plan: &mut Plan) -> HashMap<*const Site, record::Places> {
-        let mut places = HashMap::new();
-        let settled_before = scan::settled_before(self.clock.now());
-        for Read { name, stamp, text } in read {
-            let known = self.files.get(&name);
-            // A file may change twice within one tick of its clock; a recent one is read again.
-            let stamp = stamp.is_older_than(settled_before).then_some(stamp);
-            let text = match text {
-                Ok(text) => text,
-                Err(trouble) => {
-                    let before = known.and_then(|file| file.trouble.as_ref());
-                    if before != Some(&trouble) {
-                        plan.findings
-                            .push(Diagnostic::error(RULE, &name, &*trouble));
-                    }
-                    let file = File {
-                        stamp,
-                        trouble: Some(trouble),
-                        written: known.map_or_else(Vec::new, |file| file.written.clone()),
-                    };
-                    plan.files.push((name, Some(file)));
-                    continue;
-                }
-            };
-            let known: HashMap<u64, &Written> = known
-                .into_iter()
-                .flat_map(|file| &file.written)
-                .map(|written| (written.hash, written))
-                .collect();
-            let documents = record::documents(&text);
-            let outcomes = scan::in_parallel(&documents, |document| {
-                let hash = self.hash(document.text);
-                match known.get(&hash) {
-                    Some(written) => (hash, Err((*written).clone())),
-                    None => (hash, Ok(record::read(&name, *document, &self.service))),
-                }
-            });
-            let mut written = Vec::with_capacity(documents.len());
-            for ((hash, outcome), document) in outcomes.into_iter().zip(&documents) {
-                let lines_before = document.lines_before;
-                let mut line = 1;
-                let content = match outcome {
-                    Err(unchanged) => {
-                        line = unchanged.line;
-                        unchanged.content
-                    }
-                    Ok((outcome, findings)) => {
-                        plan.findings.extend(findings);
-                        match outcome {
-                            record::Outcome::Empty => Content::Empty,
-                            record::Outcome::Broken(project) => Content::Broken(project),
-                            record::Outcome::Site(record) => {
-                                line = record.places.project.0 - lines_before;
-                                places.insert(Arc::as_ptr(&record.site), record.places);
-                                Content::Site(record.site)
-                            }
-                        }
-                    }
-                };
-                written.push(Written {
-                    hash,
-                    lines_before,
-                    line,
-                    content,
-                });
-            }
-            let file = File {
-                stamp,
-                trouble: None,
-                written,
-            };
-            plan.files.push((name, Some(file)));
-        }
-        places
-    }
-
-    /// Works out which projects go and which records are to be served.
-    fn plan_sites(&self, plan: &mut Plan, places: &mut HashMap<*const Site, record::Places>) {
-        plan.files.sort_by(|(one, _), (other, _)| one.cmp(other));
-        let mut named: HashMap<Arc<str>, HashSet<ProjectId>> = HashMap::new();
-        let mut candidates = Vec::new();
-        for (name, file) in &mut plan.files {
-            let mut here = HashSet::new();
-            if let Some(file) = file {
-                self.keep_unnamed(name, file);
-                for written in &file.written {
-                    let Some(project) = written.content.project() else {
-                        continue;
-                    };
-                    let is_first = here.insert(project.clone());
-                    let Content::Site(site) = &written.content else {
-                        continue;
-                    };
-                    let served = self.claims.get(project);
-                    let line = written.lines_before + written.line;
-                    if let Some((_, holder)) =
-                        served.filter(|(served, _)| is_first && Arc::ptr_eq(served, site))
-                    {
-                        if holder.line != line {
-                            plan.moved.push((project.clone(), line));
-                        }
-                        continue;
-                    }
-                    candidates.push((is_first, wanted(name, line, site, places)));
-                }
-            }
-            named.insert(Arc::clone(name), here);
-        }
-        for before in &self.refused {
-            let Holder { file, line } = &before.holder;
-            if !named.contains_key(file) {
-                // Its last good state may be what is served.
-                let served = self.claims.get(&before.site.project);
-                let is_itself = served.is_some_and(|(_, holder)| *holder == before.holder);
-                candidates.push((is_itself, wanted(file, *line, &before.site, places)));
-            }
-        }
-        candidates.sort_by(|(_, one), (_, other)| one.holder.cmp(&other.holder));
-
-        let mut taken: HashMap<ProjectId, Holder> = HashMap::new();
-        for (is_first, wanted) in candidates {
-            let project = &wanted.site.project;
-            let rival = self
-                .claims
-                .get(project)
-                .map(|(_, holder)| holder)
-                .filter(|holder| {
-                    let still_there = named
-                        .get(&holder.file)
-                        .is_none_or(|here| here.contains(project));
-                    still_there && (holder.file != wanted.holder.file || !is_first)
-                });
-            match rival.or_else(|| taken.get(project)) {
-                Some(holder) => plan.refused.push(Refused {
-                    conflict: Conflict::Project {
-                        holder: holder.clone(),
-                    },
-                    wanted,
-                }),
-                None => {
-                    taken.insert(project.clone(), wanted.holder.clone());
-                    plan.wanted.push(wanted);
-                }
-            }
-        }
-        for name in named.keys() {
-            let before = self
-                .files
-                .get(name)
-                .into_iter()
-                .flat_map(|file| &file.written);
-            for project in before.filter_map(|written| written.content.project()) {
-                let held_here = self
-                    .claims
-                    .get(project)
-                    .is_some_and(|(_, holder)| holder.file == *name);
-                if held_here && !named[name].contains(project) && !taken.contains_key(project) {
-                    plan.gone.push(project.clone());
-                }
-            }
-        }
-        plan.gone.sort();
-        plan.gone.dedup();
-    }
-
-    /// R2: a document that does not even tell its project stands for those that the file
-    /// no longer names.
-    fn keep_unnamed(&self, name: &Arc<str>, file: &mut File) {
-        let is_nameless = |written: &Written| matches!(written.content, Content::Broken(None));
-        if !file.written.iter().any(is_nameless) {
-            return;
-        }
-        let now: HashSet<&ProjectId> = file
-            .written
-            .iter()
-            .filter_map(|written| written.content.project())
-            .collect();
-        let before = self
-            .files
-            .get(name)
-            .into_iter()
-            .flat_map(|file| &file.written);
-        let kept: Vec<Written> = before
-            .filter_map(|written| {
-                let project = written.content.project()?;
-                let (_, holder) = self.claims.get(project)?;
-                (holder.file == *name && !now.contains(project)).then(|| Written {
-                    hash: 0,
-                    lines_before: written.lines_before,
-                    line: written.line,
-                    content: Content::Broken(Some(project.clone())),
-                })
-            })
-            .collect();
-        file.written.extend(kept);
     }
 
     fn carry_out(&mut self, plan: Plan) -> Changes {
@@ -519,22 +305,6 @@ impl Conflict {
             ),
         };
         Diagnostic::error(RULE, &wanted.holder.file, message).at(line, column, 0)
-    }
-}
-
-fn wanted(
-    file: &Arc<str>,
-    line: u32,
-    site: &Arc<Site>,
-    places: &mut HashMap<*const Site, record::Places>,
-) -> Wanted {
-    Wanted {
-        site: Arc::clone(site),
-        holder: Holder {
-            file: Arc::clone(file),
-            line,
-        },
-        places: places.remove(&Arc::as_ptr(site)),
     }
 }
 
