@@ -6,7 +6,6 @@
 //! proxy lane's. Answers of pipelined requests gather in a [`Batch`] and leave in one
 //! write; once its buffers have grown, nothing is allocated.
 
-use std::borrow::Cow;
 use std::cell::Cell;
 use std::io::{self, IoSlice};
 use std::time::{Duration, Instant, SystemTime};
@@ -22,7 +21,6 @@ use crate::answer::{Answer, Conditions, Connection, Content, push_date};
 use crate::clock;
 use crate::discovery::paths;
 use crate::index::Ask;
-use crate::site;
 use crate::telemetry::Route;
 
 /// The express lane reads fields of this length at most.
@@ -59,9 +57,7 @@ pub(super) fn answer(gateway: &Gateway, head: &Head<'_>) -> Option<Answer> {
     if !takes {
         return None;
     }
-    let Ok(Cow::Borrowed(host)) = site::normalise(head.host) else {
-        return None;
-    };
+    let host = head.host_name?;
     let is_short = |field: Option<&[u8]>| field.is_none_or(|field| field.len() < FIELD_BYTES_MAX);
     if !is_short(fields.accept_encoding) || !is_short(fields.if_none_match) {
         return None;

@@ -211,7 +211,6 @@ impl Front {
     ) {
         let metrics = Arc::clone(&self.gateway.metrics);
         metrics.connections.inc();
-        metrics.connections_open.inc();
         // An answer is one write; Nagle's algorithm could only delay it.
         let _not_tcp = stream.set_nodelay(true);
         let wire = match (is_tls, &self.tls) {
@@ -232,7 +231,6 @@ impl Front {
             Some(wire) => Http1::new(self, wire).run().await,
             None => {}
         }
-        metrics.connections_open.dec();
     }
 }
 

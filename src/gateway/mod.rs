@@ -19,6 +19,7 @@
 //! | who answers | [`route`] |
 //! | what an upstream is told about the client | [`forward`] |
 //! | how a connection ends | [`drain`] |
+//! | health, readiness, numbers | [`operator`] |
 //!
 //! Guarantees, each a module of the integration tests:
 //!
@@ -39,6 +40,7 @@ mod front;
 pub mod head;
 mod http2;
 pub mod limits;
+pub mod operator;
 mod proxy;
 mod relay;
 mod respond;

@@ -19,6 +19,7 @@
 //! is ready before the host appears; when it loses one, the host goes first.
 
 mod compile;
+pub mod reload;
 mod shard;
 
 pub use compile::{CompileError, Documents, Material, SkillFile};
@@ -247,12 +248,10 @@ impl Index {
         self.hosts.apply(changes);
     }
 
-    /// Returns the record of a site that is served.
+    /// Returns what a project serves at this moment; `None` when it has no site.
     #[must_use]
-    pub fn site(&self, project: &ProjectId) -> Option<Arc<Site>> {
-        self.lock()
-            .get(project)
-            .map(|slot| Arc::clone(&slot.served.load().site))
+    pub fn served_by(&self, project: &ProjectId) -> Option<Arc<Served>> {
+        self.lock().get(project).map(|slot| slot.served.load_full())
     }
 
     /// Counts sites and hosts.

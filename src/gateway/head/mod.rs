@@ -9,10 +9,12 @@
 //! Sources: RFC 9112 §2.2 (bare LF), §3 (request line), §3.2 (`Host`, target forms), §5
 //! (field syntax, no folding), §6 (framing), §2.3 (versions); RFC 9110 §5.5, §7.2, §9.1.
 
+use std::borrow::Cow;
+
 use httparse::Status;
 
 use super::limits::Limits;
-use crate::site::Scheme;
+use crate::site::{self, Scheme};
 
 /// The most header fields the parser has room for, whatever the configuration says.
 pub const FIELDS_MAX: usize = 128;
@@ -32,6 +34,8 @@ pub struct Head<'b> {
     pub is_http11: bool,
     /// The `Host` field (equal to the authority of an absolute target).
     pub host: &'b str,
+    /// The name in it, when it was sent in normal form.
+    pub host_name: Option<&'b str>,
     /// What follows the head.
     pub framing: Framing,
     /// What the client wants to happen to the connection afterwards.
@@ -145,6 +149,12 @@ impl<'b> Head<'b> {
             .ok_or(refuse(400, "the request has no Host field"))?;
         let host = str::from_utf8(host)
             .map_err(|_not_text| refuse(400, "the Host field is not a host"))?;
+        // Design section 3: an address, or what is no name at all, selects no site.
+        let host_name = match site::normalise(host) {
+            Ok(Cow::Borrowed(name)) => Some(name),
+            Ok(Cow::Owned(_)) => None,
+            Err(_) => return Err(refuse(400, "the Host field is not a host name")),
+        };
         let form = Form::of(method, target, host)?;
         let framing = match (fields.is_chunked, fields.content_length) {
             // RFC 9112 §6.3 rule 3: an attempt at request smuggling.
@@ -167,6 +177,7 @@ impl<'b> Head<'b> {
             form,
             is_http11,
             host,
+            host_name,
             framing,
             keep_alive,
             agent,
@@ -447,6 +458,10 @@ impl Refusal {
 /// Returns whether the request line ends in a well-formed version that is not 1.0 or 1.1.
 fn has_other_version(bytes: &[u8]) -> bool {
     let line = bytes.split(|&b| b == b'\r').next().unwrap_or_default();
-    let version = line.rsplit(|&b| b == b' ').next().unwrap_or_default();
-    matches!(version, [b'H', b'T', b'T', b'P', b'/', major, b'.', minor] if major.is_ascii_digit() && minor.is_ascii_digit())
+    let mut words = line.split(|&b| b == b' ').skip(2);
+    let is_version = |word: &[u8]| matches!(word, [b'H', b'T', b'T', b'P', b'/', major, b'.', minor] if major.is_ascii_digit() && minor.is_ascii_digit());
+    words.next().is_some_and(is_version) && words.next().is_none()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,264 @@
+//! Heads that are taken, and heads that are refused, each with its section.
+
+use super::*;
+
+fn parse(head: &str) -> Result<Head<'_>, Refusal> {
+    Head::parse(head.as_bytes(), &Limits::default())
+}
+
+#[track_caller]
+fn refused(head: &str, status: u16) {
+    match parse(head) {
+        Ok(head) => panic!("taken: {head:?}"),
+        Err(refusal) => assert_eq!(refusal.status, status, "{head:?}: {}", refusal.detail),
+    }
+}
+
+/// A request with these fields after the request line and `Host`.
+fn with(fields: &str) -> String {
+    format!("GET /skill.md HTTP/1.1\r\nHost: a\r\n{fields}\r\n")
+}
+
+#[test]
+fn a_plain_request_is_read_into_its_parts() {
+    let head = "GET /a/b?c=d HTTP/1.1\r\nHost: docs.acme.com:8080\r\nAccept-Encoding: br\r\nIf-None-Match: \"x\"\r\nUser-Agent: node\r\n\r\n";
+    let head = parse(head).unwrap();
+    assert_eq!(
+        (head.method, head.target, head.path(), head.host),
+        ("GET", "/a/b?c=d", "/a/b", "docs.acme.com:8080")
+    );
+    assert_eq!(
+        (head.form, head.framing, head.keep_alive, head.agent),
+        (Form::Origin, Framing::None, true, "node")
+    );
+    assert_eq!(head.express.accept_encoding, Some(&b"br"[..]));
+    assert_eq!(head.express.if_none_match, Some(&b"\"x\""[..]));
+    assert!(!head.express.is_barred);
+}
+
+#[test]
+fn rfc_9112_3_2_a_request_has_exactly_one_valid_host() {
+    refused("GET / HTTP/1.1\r\n\r\n", 400);
+    refused("GET / HTTP/1.0\r\n\r\n", 400);
+    refused("GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400);
+    refused("GET / HTTP/1.1\r\nHost: \u{e9}\r\n\r\n", 400);
+}
+
+#[test]
+fn rfc_9112_3_2_2_an_absolute_target_names_the_same_host() {
+    let head = "GET HTTP://Docs.acme.com/a?b HTTP/1.1\r\nHost: docs.acme.com\r\n\r\n";
+    let head = parse(head).unwrap();
+    assert_eq!(
+        (head.form, head.path()),
+        (Form::Absolute(Scheme::Http), "/a")
+    );
+    assert_eq!(
+        parse("GET https://a HTTP/1.1\r\nHost: a\r\n\r\n")
+            .unwrap()
+            .path(),
+        "/"
+    );
+    refused("GET http://b/ HTTP/1.1\r\nHost: a\r\n\r\n", 400);
+    refused("GET http://user@a/ HTTP/1.1\r\nHost: a\r\n\r\n", 400);
+    refused("GET ftp://a/ HTTP/1.1\r\nHost: a\r\n\r\n", 400);
+    refused("GET skill.md HTTP/1.1\r\nHost: a\r\n\r\n", 400);
+    refused("GET a:80 HTTP/1.1\r\nHost: a\r\n\r\n", 400);
+    refused("GET * HTTP/1.1\r\nHost: a\r\n\r\n", 400);
+    assert_eq!(
+        parse("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n").unwrap().form,
+        Form::Asterisk
+    );
+}
+
+#[test]
+fn rfc_3986_2_a_target_has_no_characters_that_urls_have_not() {
+    for target in ["/a#b", "/a\\b", "/\u{e9}", "/a\u{0}b", "/a\u{7f}", "/a b"] {
+        refused(&format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n"), 400);
+    }
+    assert!(parse("GET /a|b^{c}\"<%00> HTTP/1.1\r\nHost: a\r\n\r\n").is_ok());
+}
+
+#[test]
+fn rfc_9112_2_2_lines_end_in_crlf_and_nothing_else() {
+    refused("GET / HTTP/1.1\nHost: a\r\n\r\n", 400);
+    refused("GET / HTTP/1.1\r\nHost: a\n\r\n", 400);
+    refused("GET / HTTP/1.1\r\nHost: a\r\nX: a\rb\r\n\r\n", 400);
+}
+
+#[test]
+fn rfc_9112_5_fields_are_not_folded_and_have_valid_names_and_values() {
+    for field in [
+        "X : a\r\n",
+        " X: a\r\n",
+        "X: a\r\n b\r\n",
+        "X\r\n",
+        ": a\r\n",
+        "X(: a\r\n",
+        "X: a\u{0}b\r\n",
+        "X: \u{7}\r\n",
+    ] {
+        refused(&with(field), 400);
+    }
+}
+
+#[test]
+fn rfc_9112_6_the_length_of_a_request_has_one_meaning() {
+    assert_eq!(
+        parse(&with("Content-Length: 5\r\n")).unwrap().framing,
+        Framing::Length(5)
+    );
+    assert_eq!(
+        parse(&with("Content-Length: 0\r\n")).unwrap().framing,
+        Framing::None
+    );
+    assert_eq!(
+        parse(&with("Transfer-Encoding: Chunked\r\n"))
+            .unwrap()
+            .framing,
+        Framing::Chunked
+    );
+    for fields in [
+        "Content-Length: 5\r\nContent-Length: 5\r\n",
+        "Content-Length: 5\r\nContent-Length: 6\r\n",
+        "Content-Length: 5, 5\r\n",
+        "Content-Length: +5\r\n",
+        "Content-Length: -1\r\n",
+        "Content-Length: 0x5\r\n",
+        "Content-Length: 5 5\r\n",
+        "Content-Length:\r\n",
+        "Content-Length: 99999999999999999999999\r\n",
+        "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
+        "Transfer-Encoding: chunked, chunked\r\n",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+    ] {
+        refused(&with(fields), 400);
+    }
+    for coding in [
+        "gzip, chunked",
+        "gzip",
+        "identity",
+        "chunked, gzip",
+        "",
+        "xchunked",
+        "\u{b}chunked",
+    ] {
+        let head = with(&format!("Transfer-Encoding: {coding}\r\n"));
+        let status = parse(&head).unwrap_err().status;
+        assert!(matches!(status, 400 | 501), "{coding:?}: {status}");
+    }
+    refused(
+        "POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
+        400,
+    );
+}
+
+#[test]
+fn rfc_9110_9_3_trace_and_connect_are_not_for_us() {
+    refused("TRACE / HTTP/1.1\r\nHost: a\r\n\r\n", 405);
+    refused("CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n", 405);
+    assert!(parse("PROPFIND / HTTP/1.1\r\nHost: a\r\n\r\n").is_ok());
+}
+
+#[test]
+fn rfc_9112_2_3_other_versions_are_not_supported() {
+    refused("GET / HTTP/2.0\r\nHost: a\r\n\r\n", 505);
+    refused("PRI * HTTP/2.0\r\n\r\n", 505);
+    refused("GET / HTTP/1.2\r\nHost: a\r\n\r\n", 505);
+    refused("GET / HTTP/11\r\nHost: a\r\n\r\n", 400);
+    refused("GET / http/1.1\r\nHost: a\r\n\r\n", 400);
+    refused("GET /\r\nHost: a\r\n\r\n", 400);
+}
+
+#[test]
+fn rfc_9110_7_6_1_end_to_end_fields_cannot_be_nominated() {
+    for name in [
+        "host",
+        "Content-Length",
+        "transfer-encoding",
+        "Authorization",
+        "cookie",
+    ] {
+        refused(&with(&format!("Connection: close, {name}\r\n")), 400);
+    }
+}
+
+#[test]
+fn what_is_too_long_has_its_own_status() {
+    refused(
+        &format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", "a".repeat(8 << 10)),
+        414,
+    );
+    refused(&with(&"X: y\r\n".repeat(100)), 431);
+    refused(&with(&"X: y\r\n".repeat(FIELDS_MAX)), 431);
+}
+
+#[test]
+fn the_connection_field_decides_about_persistence() {
+    let keep_alive = |head: &str| parse(head).unwrap().keep_alive;
+    assert!(!keep_alive(&with("Connection: Close\r\n")));
+    assert!(keep_alive(&with("Connection: keep-alive\r\n")));
+    assert!(!keep_alive("GET / HTTP/1.0\r\nHost: a\r\n\r\n"));
+    assert!(keep_alive(
+        "GET / HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n"
+    ));
+}
+
+#[test]
+fn fields_with_a_meaning_of_their_own_bar_the_express_lane() {
+    for field in [
+        "Content-Length: 0",
+        "Transfer-Encoding: chunked",
+        "TE: trailers",
+        "Trailer: x",
+        "Expect: 100-continue",
+        "Upgrade: websocket",
+        "HTTP2-Settings: x",
+        "Range: bytes=0-1",
+        "If-Range: x",
+        "If-Match: *",
+        "If-Unmodified-Since: x",
+        "Connection: close",
+        "Connection: upgrade",
+        "Connection: keep-alive, x",
+        "Accept-Encoding: br\r\nAccept-Encoding: gzip",
+        "If-None-Match: \"a\"\r\nIf-None-Match: \"b\"",
+    ] {
+        assert!(
+            parse(&with(&format!("{field}\r\n")))
+                .unwrap()
+                .express
+                .is_barred,
+            "{field}"
+        );
+    }
+    assert!(
+        parse(&with("If-Modified-Since: x\r\n"))
+            .unwrap()
+            .express
+            .has_date
+    );
+    refused(&with("Expect: a-miracle\r\n"), 400);
+}
+
+#[test]
+fn a_hopeless_beginning_is_refused_before_the_head_is_whole() {
+    let early =
+        |bytes: &[u8]| refuse_early(bytes, &Limits::default()).map(|refusal| refusal.status);
+    assert_eq!(early(b"\x16\x03\x01\x02\x00"), Some(400));
+    assert_eq!(early(b"GET / HTTP/1.1\nHost: a\n\n"), Some(400));
+    assert_eq!(early(&[b'a'; 9000]), Some(414));
+    assert_eq!(
+        early(&[b"GET / HTTP/1.1\r\nX: ".as_slice(), &[b'a'; 17000]].concat()),
+        Some(431)
+    );
+    assert_eq!(early(b"GET / HTTP/1.1\r\nHost"), None);
+    assert_eq!(early(b""), None);
+}
+
+#[test]
+fn a_refused_request_line_is_logged_as_far_as_it_can_be_told() {
+    assert_eq!(request_line(b"GET /a?secret HTTP/9"), ("GET", "/a"));
+    assert_eq!(request_line(b"\x16\x03\x01"), ("", ""));
+    assert_eq!(request_line(b""), ("", ""));
+}

@@ -1,0 +1,135 @@
+//! The operator's listener: health, readiness, numbers. Never public.
+//!
+//! * `GET /healthz`: 200 while the process can answer at all.
+//! * `GET /readyz`: 200 once the index is loaded, 503 when leaving (RFC 9110 §15.6.4), so
+//!   that load balancers turn away before the listeners close.
+//! * `GET /metrics`: the Prometheus text format 0.0.4.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http::{Method, Response, StatusCode, header};
+use pingora::apps::HttpServerApp as _;
+use pingora::apps::http_app::{HttpServer, ServeHttp};
+use pingora::protocols::http::ServerSession;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use super::drain::{Drain, Phase};
+use super::wire::Wire;
+use crate::telemetry::Metrics;
+
+/// What the operator's listener knows.
+#[derive(Clone, Debug)]
+pub struct Operator {
+    metrics: Arc<Metrics>,
+    drain: Drain,
+    is_loaded: Arc<AtomicBool>,
+}
+
+// === impl Operator ===
+
+impl Operator {
+    /// Makes the operator's view; not ready until [`Operator::loaded`].
+    #[must_use]
+    pub fn new(metrics: Arc<Metrics>, drain: Drain) -> Self {
+        Self {
+            metrics,
+            drain,
+            is_loaded: Arc::default(),
+        }
+    }
+
+    /// Says that the first complete load of the index is done.
+    pub fn loaded(&self) {
+        self.is_loaded.store(true, Ordering::Release);
+    }
+
+    /// Answers until the process ends.
+    pub async fn listen(self, listener: TcpListener) {
+        // Not the drain of the clients' connections: the operator watches until the end.
+        let own = Drain::new();
+        let app = Arc::new(HttpServer::new_app(self));
+        let (_never, shutdown) = watch::channel(false);
+        loop {
+            let (stream, peer) = match listener.accept().await {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    log::warn!(target: "operator", "accept: {error}");
+                    tokio::task::yield_now().await;
+                    continue;
+                }
+            };
+            let (app, shutdown) = (Arc::clone(&app), shutdown.clone());
+            let wire = Wire::plain(stream, peer, own.guard());
+            tokio::spawn(async move {
+                let mut session = ServerSession::new_http1(Box::new(wire));
+                session.set_keepalive(None);
+                app.process_new_http(session, &shutdown).await;
+            });
+        }
+    }
+
+    fn answer(&self, path: &str) -> (StatusCode, &'static str, Bytes) {
+        let text = |status, text: &'static str| {
+            (
+                status,
+                "text/plain; charset=utf-8",
+                Bytes::from_static(text.as_bytes()),
+            )
+        };
+        match path {
+            "/healthz" => text(StatusCode::OK, "ok\n"),
+            "/readyz" if !self.is_loaded.load(Ordering::Acquire) => {
+                text(StatusCode::SERVICE_UNAVAILABLE, "loading\n")
+            }
+            "/readyz" if self.drain.phase() > Phase::Serving => {
+                text(StatusCode::SERVICE_UNAVAILABLE, "leaving\n")
+            }
+            "/readyz" => text(StatusCode::OK, "ready\n"),
+            "/metrics" => {
+                let open = i64::try_from(self.drain.open()).unwrap_or(i64::MAX);
+                self.metrics.connections_open.set(open);
+                (
+                    StatusCode::OK,
+                    "text/plain; version=0.0.4; charset=utf-8",
+                    self.metrics.to_text().into(),
+                )
+            }
+            _ => text(StatusCode::NOT_FOUND, "/healthz, /readyz or /metrics\n"),
+        }
+    }
+}
+
+#[async_trait]
+impl ServeHttp for Operator {
+    async fn response(&self, session: &mut ServerSession) -> Response<Vec<u8>> {
+        let request = session.req_header();
+        let (status, media_type, body) = match request.method {
+            Method::GET | Method::HEAD => self.answer(request.uri.path()),
+            _ => (
+                StatusCode::METHOD_NOT_ALLOWED,
+                "text/plain; charset=utf-8",
+                Bytes::new(),
+            ),
+        };
+        let mut response = Response::new(body.to_vec());
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(
+            header::CONTENT_TYPE,
+            header::HeaderValue::from_static(media_type),
+        );
+        headers.insert(
+            header::CACHE_CONTROL,
+            header::HeaderValue::from_static("no-store"),
+        );
+        headers.insert(
+            header::CONTENT_LENGTH,
+            header::HeaderValue::from(body.len()),
+        );
+        response
+    }
+}

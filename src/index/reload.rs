@@ -1,0 +1,308 @@
+//! Keeping the index true to store and site records.
+//!
+//! A [`Reloader`] owns the writing side of the index. It is told what changed, reads only
+//! that, compiles it beside what is served and swaps it in:
+//!
+//! ```text
+//! pointer of one project ──▶ its release ──▶ documents ──▶ one slot
+//! site records           ──▶ added, changed and removed sites ──▶ their hosts
+//! rescan                 ──▶ both, for everything whose pointer moved unnoticed
+//! ```
+//!
+//! What is broken (a release with a missing file, a record with a mistake) leaves what is
+//! served as it is; the reason is logged once, and again only after it has changed.
+//!
+//! All of it blocks, and runs on threads of its own.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use super::{CompileError, Documents, Index, Material, SkillFile, State};
+use crate::answer::Encoding;
+use crate::clock::Clock;
+use crate::discovery::{SUMMARY_PATH, Summary, UnreadableSummary, skill_path};
+use crate::release::Inventory;
+use crate::site::{ProjectId, Site, Visibility};
+use crate::store::sites::{Changes, Removals, ScanError, Sites};
+use crate::store::{Fence, Pointer, ReadError, Store};
+use crate::telemetry::Metrics;
+
+/// How many sites a thread compiles before it puts them into the index together.
+const BATCH: usize = 512;
+
+/// The writing side of the index.
+#[derive(Debug)]
+pub struct Reloader {
+    index: Arc<Index>,
+    store: Arc<Store>,
+    sites: Sites,
+    metrics: Arc<Metrics>,
+    clock: Clock,
+    known: Mutex<HashMap<ProjectId, Known>>,
+}
+
+/// What was last seen of a project.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    /// The fence of the pointer that is served.
+    fence: Option<Fence>,
+    /// What is wrong, as it was reported.
+    trouble: Option<String>,
+}
+
+/// Why a site's current release cannot be served.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// The store does not give it out.
+    #[error("read the release")]
+    Read(#[from] ReadError),
+    /// A file that the release must have is not in its inventory.
+    #[error("the release has no {0}")]
+    Missing(String),
+    /// Its summary cannot be read.
+    #[error("read the release")]
+    Summary(#[from] UnreadableSummary),
+    /// Its parts do not fit each other.
+    #[error("compile the release")]
+    Compile(#[from] CompileError),
+}
+
+// === impl Reloader ===
+
+impl Reloader {
+    /// Makes the writing side of an index that is still empty.
+    #[must_use]
+    pub fn new(
+        index: Arc<Index>,
+        store: Arc<Store>,
+        sites: Sites,
+        metrics: Arc<Metrics>,
+        clock: Clock,
+    ) -> Self {
+        Self {
+            index,
+            store,
+            sites,
+            metrics,
+            clock,
+            known: Mutex::default(),
+        }
+    }
+
+    /// Takes in everything: the site records as they are, and the current release of each
+    /// site whose pointer has moved since it was last read. The first call fills the index.
+    ///
+    /// # Errors
+    ///
+    /// When the site records cannot be listed, or would remove too many sites; releases are
+    /// compared all the same.
+    pub fn rescan(&mut self, removals: Removals) -> Result<(), ScanError> {
+        let scanned = self.rescan_sites(removals);
+        let sites: Vec<Arc<Site>> = self.sites.iter().map(Arc::clone).collect();
+        self.in_parallel(&sites, |site| {
+            let moved = match self.store.current(&site.project) {
+                Ok(pointer) => {
+                    pointer.map(|pointer| pointer.current.fence())
+                        != self.known(&site.project).fence
+                }
+                // Reported by the load.
+                Err(_) => true,
+            };
+            moved.then(|| self.load(site)).flatten()
+        });
+        if scanned.is_ok() {
+            self.fresh();
+        }
+        scanned
+    }
+
+    /// Takes in the site records as they are.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reloader::rescan`].
+    pub fn rescan_sites(&mut self, removals: Removals) -> Result<(), ScanError> {
+        let changes = self
+            .sites
+            .scan(removals)
+            .inspect_err(|_| self.swapped("refused"))?;
+        self.apply(&changes);
+        Ok(())
+    }
+
+    /// Takes in the pointer of one project.
+    pub fn promoted(&self, project: &ProjectId) {
+        let Some(site) = self.sites.get(project) else {
+            return;
+        };
+        let since = Instant::now();
+        if let Some(state) = self.load(site)
+            && self.index.promote(project, state)
+        {
+            self.swapped("swapped");
+            let took_us = since.elapsed().as_micros();
+            log::debug!(target: "index", project:%, took_us; "serving the new release of {project}");
+        }
+        self.fresh();
+    }
+
+    /// Returns where the site records are read from.
+    #[must_use]
+    pub fn sites(&self) -> &Sites {
+        &self.sites
+    }
+
+    fn apply(&self, changes: &Changes) {
+        for finding in &changes.findings {
+            log::error!(target: "sites", "{finding}");
+        }
+        self.in_parallel(&changes.upserted, |site| {
+            // A site is served with its record even when its release is not readable.
+            let state = self.load(site).or_else(|| {
+                self.index
+                    .served_by(&site.project)
+                    .map(|served| served.state.clone())
+            });
+            Some(state.unwrap_or(State::Unreleased))
+        });
+        self.index.remove_sites(&changes.removed);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        for project in &changes.removed {
+            known.remove(project);
+        }
+        drop(known);
+        if !changes.upserted.is_empty() || !changes.removed.is_empty() {
+            let (sites, hosts) = self.index.size();
+            let (changed, removed) = (changes.upserted.len(), changes.removed.len());
+            log::info!(target: "index", sites, hosts, changed, removed; "site records taken in");
+        }
+    }
+
+    /// Compiles sites on all cores and puts those that `state` has something for into the
+    /// index, some hundreds at a time.
+    fn in_parallel(&self, sites: &[Arc<Site>], state: impl Fn(&Arc<Site>) -> Option<State> + Sync) {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let share = sites.len().div_ceil(threads).max(1);
+        std::thread::scope(|scope| {
+            for share in sites.chunks(share) {
+                scope.spawn(|| {
+                    for batch in share.chunks(BATCH) {
+                        let compiled: Vec<_> = batch
+                            .iter()
+                            .filter_map(|site| Some((Arc::clone(site), state(site)?)))
+                            .collect();
+                        (0..compiled.len()).for_each(|_| self.swapped("swapped"));
+                        self.index.put_sites(compiled);
+                    }
+                });
+            }
+        });
+    }
+
+    /// Reads what is current for a site; `None`, reported once, when that cannot be served.
+    fn load(&self, site: &Site) -> Option<State> {
+        let (fence, loaded) = match self.store.current(&site.project) {
+            // Whatever the store says: a site made private is private at once.
+            _ if site.visibility == Visibility::Private => (None, Ok(State::Private)),
+            Ok(None) => (None, Ok(State::Unreleased)),
+            Ok(Some(pointer)) => (Some(pointer.current.fence()), self.compile(site, &pointer)),
+            Err(error) => (None, Err(error.into())),
+        };
+        let trouble = loaded.as_ref().err().map(chain);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = known
+            .get(&site.project)
+            .and_then(|known| known.trouble.clone());
+        if let Some(trouble) = trouble
+            .as_ref()
+            .filter(|trouble| before.as_ref() != Some(trouble))
+        {
+            let project = &site.project;
+            log::error!(target: "index", project:%; "keep serving what was served of {project}: {trouble}");
+        }
+        if trouble.is_some() {
+            self.swapped("failed");
+        }
+        // Without a fence the next rescan tries again.
+        let fence = fence.filter(|_| loaded.is_ok());
+        known.insert(site.project.clone(), Known { fence, trouble });
+        loaded.ok()
+    }
+
+    fn compile(&self, site: &Site, pointer: &Pointer) -> Result<State, LoadError> {
+        let inventory = self.store.inventory(pointer.current.release)?;
+        let summary = Summary::parse(&self.read(&inventory, SUMMARY_PATH)?)?;
+        let mut skills = Vec::with_capacity(summary.skills.len());
+        for listed in &summary.skills {
+            let path = |encoding| skill_path(&listed.slug, encoding);
+            let identity = self.read(&inventory, &path(Encoding::Identity))?;
+            let mut file = SkillFile {
+                identity,
+                ..SkillFile::default()
+            };
+            for (coded, encoding) in file.coded.iter_mut().zip(Encoding::CODED) {
+                let item = inventory.get(&path(encoding));
+                *coded = item.map(|item| self.store.read(item)).transpose()?;
+            }
+            skills.push(file);
+        }
+        let material = Material {
+            summary,
+            skills,
+            promoted_at: pointer.current.promoted_at,
+        };
+        let documents = Documents::compile(site, self.index.service(), &material)?;
+        Ok(State::Public(Arc::new(documents)))
+    }
+
+    fn read(&self, inventory: &Inventory, path: &str) -> Result<bytes::Bytes, LoadError> {
+        let item = inventory
+            .get(path)
+            .ok_or_else(|| LoadError::Missing(path.to_owned()))?;
+        Ok(self.store.read(item)?)
+    }
+
+    fn known(&self, project: &ProjectId) -> Known {
+        self.known
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(project)
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    fn swapped(&self, outcome: &str) {
+        self.metrics.index_swaps.with_label_values(&[outcome]).inc();
+    }
+
+    /// Sets the gauges: the index agrees with what is kept, now.
+    fn fresh(&self) {
+        let (sites, hosts) = self.index.size();
+        self.metrics
+            .index_sites
+            .set(i64::try_from(sites).unwrap_or(i64::MAX));
+        self.metrics
+            .index_hosts
+            .set(i64::try_from(hosts).unwrap_or(i64::MAX));
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "seconds stay exact for 285 million years"
+        )]
+        self.metrics
+            .index_fresh_at
+            .set(self.clock.unix_seconds() as f64);
+    }
+}
+
+/// Joins an error and its sources into one line.
+fn chain(error: &LoadError) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(error) = source {
+        text += &format!(": {error}");
+        source = error.source();
+    }
+    text
+}
