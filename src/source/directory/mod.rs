@@ -4,12 +4,13 @@
 //! mostly a working tree, sometimes an export without `.git`. The listing is taken in one
 //! walk; a file is opened when its content is asked for.
 //!
-//! * **Invariant:** nothing outside the root is read. The root is opened once, and every
+//! * **Invariant:** no content from outside the root is read; only git's own directory may
+//!   lie elsewhere, as it does in a linked working tree. The root is opened once, and every
 //!   path is opened below it segment by segment with `O_NOFOLLOW`, so a directory or file
 //!   that is exchanged for a link after the walk is an error, not a way out.
 //! * Left out, as git leaves it out: `.git` itself; files that a `.gitignore` of the
-//!   repository or `.git/info/exclude` matches; empty directories; sockets, pipes and devices; what lies inside a nested repository
-//!   (a [`Node::Submodule`], as `git add` would record it).
+//!   repository or `info/exclude` matches, unless git has recorded them; empty directories; sockets, pipes and devices; what lies inside a nested repository
+//!   or a submodule (a [`Node::Submodule`], as git records it).
 //! * Left out with a diagnostic: names and link targets that are not UTF-8 (`source-name`).
 //! * The user's own excludes file (`core.excludesFile`) is not read: what a build leaves
 //!   out must not depend on who builds.
@@ -17,6 +18,7 @@
 //! Sources: `gitignore(5)`, `gitrepository-layout(5)`, `open(2)` on `O_NOFOLLOW`.
 
 mod ignored;
+mod tracked;
 mod walk;
 
 use std::fs::File;

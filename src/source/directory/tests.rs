@@ -19,6 +19,22 @@ fn directory(files: &[(&str, &str)]) -> TempDir {
     directory
 }
 
+/// Runs git in a directory, alone with its own configuration.
+#[track_caller]
+pub(super) fn git(directory: &Path, arguments: &[&str]) -> String {
+    let output = std::process::Command::new("git")
+        .current_dir(directory)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .args(["-c", "user.name=a", "-c", "user.email=a@example.com"])
+        .args(arguments)
+        .output()
+        .expect("git is installed");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {arguments:?}: {told}");
+    String::from_utf8(output.stdout).expect("names in these tests are UTF-8")
+}
+
 fn open_all(directory: &TempDir) -> (Tree, Vec<Diagnostic>) {
     open(directory.path(), &TreePath::root(), Limits::default()).unwrap()
 }
@@ -191,4 +207,109 @@ fn the_root_is_the_nearest_directory_with_git_in_it() {
     assert_eq!(explicit, (root.join("docs"), path("en")));
     let outside = locate(&root.join("lone"), Some(&root.join("docs")));
     assert!(matches!(outside, Err(OpenError::Outside { .. })));
+}
+
+#[test]
+fn what_git_has_recorded_is_listed_although_a_pattern_ignores_it() {
+    let directory = directory(&[
+        (".gitignore", "*.log\nvendor/\n"),
+        ("recorded.log", ""),
+        ("other.log", ""),
+        ("vendor/deep/recorded.md", ""),
+        ("vendor/deep/other.md", ""),
+        ("vendor/other/x.md", ""),
+    ]);
+    git(directory.path(), &["init", "-q"]);
+    git(
+        directory.path(),
+        &[
+            "add",
+            "--force",
+            ".gitignore",
+            "recorded.log",
+            "vendor/deep/recorded.md",
+        ],
+    );
+
+    let (tree, diagnostics) = open_all(&directory);
+    let expected = [".gitignore", "recorded.log", "vendor/deep/recorded.md"];
+    assert_eq!(files(&tree), expected);
+    assert_eq!(diagnostics, []);
+}
+
+#[test]
+fn a_submodule_that_is_not_checked_out_is_one_all_the_same() {
+    let directory = directory(&[("a.md", "")]);
+    let commit = format!("160000,{},module", "1".repeat(40));
+    git(directory.path(), &["init", "-q"]);
+    git(
+        directory.path(),
+        &["update-index", "--add", "--cacheinfo", &commit],
+    );
+    fs::create_dir(directory.path().join("module")).unwrap();
+    let (tree, _) = open_all(&directory);
+    let kind = tree.lookup(&path("module")).unwrap().kind;
+    assert_eq!(kind, crate::source::Kind::Submodule);
+}
+
+#[test]
+fn an_index_that_cannot_be_read_is_told() {
+    let directory = directory(&[(".git/index", "not an index"), ("a.md", "")]);
+    let (tree, diagnostics) = open_all(&directory);
+    assert_eq!(files(&tree), ["a.md"]);
+    assert_eq!(diagnostics.len(), 1);
+    assert_eq!(diagnostics[0].rule, "source-index");
+}
+
+#[test]
+fn the_listing_is_what_git_would_add() {
+    let directory = directory(&[
+        (
+            ".gitignore",
+            "*.o\n!kept.o\n/build\nlogs/*\n!logs/keep/\n**/cache\ndocs/**/tmp\n\\#x\nsp\\ \n[ab]?.c\n*.d/\n!/a/b/\n#no\n\\!y\n",
+        ),
+        ("a/.gitignore", "b/*\n!b/c.o\nx*\n!*.md\n"),
+        ("a/b/c.o", ""),
+        ("a/b/d.md", ""),
+        ("a/b/e", ""),
+        ("a/xa", ""),
+        ("a/x.md", ""),
+        ("a/build", ""),
+        ("build/kept.o", ""),
+        ("kept.o", ""),
+        ("lost.o", ""),
+        ("logs/a", ""),
+        ("logs/keep/a", ""),
+        ("logs/keep/b.o", ""),
+        ("sub/logs/a", ""),
+        ("cache", ""),
+        ("sub/cache/x", ""),
+        ("docs/tmp", ""),
+        ("docs/a/b/tmp/x", ""),
+        ("#x", ""),
+        ("#no", ""),
+        ("!y", ""),
+        ("sp ", ""),
+        ("sp", ""),
+        ("a1.c", ""),
+        ("c1.c", ""),
+        ("q.d", ""),
+        ("p.d/x", ""),
+        ("link.d", "->docs"),
+        ("ünï/日本.md", ""),
+        ("sub/.git-not/x", ""),
+    ]);
+    git(directory.path(), &["init", "-q"]);
+    let exclude = directory.path().join(".git/info/exclude");
+    fs::write(exclude, "c1.c\n!lost.o\n").unwrap();
+
+    let (tree, _) = open_all(&directory);
+    git(directory.path(), &["add", "."]);
+    let recorded = git(directory.path(), &["ls-files", "-z"]);
+    let mut recorded: Vec<_> = recorded.split_terminator('\0').collect();
+    recorded.sort_unstable();
+    let mut listed: Vec<_> = tree.files().map(ToString::to_string).collect();
+    listed.push("link.d".to_owned());
+    listed.sort();
+    assert_eq!(listed, recorded);
 }

@@ -14,6 +14,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 
 use super::ignored::{PATTERN_BYTES_MAX, Patterns};
+use super::tracked::{GitDirectory, Tracked};
 use super::{Limits, Node, OpenError, TreePath};
 use crate::diagnostic::Diagnostic;
 use crate::source::Listing;
@@ -26,9 +27,23 @@ struct Walk<'w> {
     root: &'w Path,
     limits: Limits,
     patterns: Patterns,
+    tracked: Tracked,
+    /// Whether the walk is in an ignored directory, where only what git has recorded counts.
+    only_recorded: bool,
     listing: Listing,
     entries: usize,
     diagnostics: Vec<Diagnostic>,
+}
+
+/// How git sees an entry.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// No pattern ignores it.
+    Kept,
+    /// A pattern ignores it, but it, or something below it, is recorded.
+    Recorded,
+    /// It is none of the repository's.
+    LeftOut,
 }
 
 /// Lists what git would record below `root`.
@@ -41,14 +56,14 @@ pub(super) fn list(
         root,
         limits,
         patterns: Patterns::default(),
+        tracked: Tracked::default(),
+        only_recorded: false,
         listing: Listing::default(),
         entries: 0,
         diagnostics: Vec::new(),
     };
-    let exclude = root.join(".git/info/exclude");
-    if let Ok(file) = std::fs::File::open(exclude) {
-        let text = read_patterns(file).map_err(|source| walk.failed(&TreePath::root(), source))?;
-        walk.patterns.enter(0, &text);
+    if let Some(git) = GitDirectory::of(root) {
+        walk.learn(&git);
     }
     walk.directory(descriptor, &TreePath::root())?;
     Ok((walk.listing, walk.diagnostics))
@@ -69,6 +84,34 @@ fn read_patterns(file: std::fs::File) -> io::Result<Vec<u8>> {
 // === impl Walk ===
 
 impl Walk<'_> {
+    /// Learns from git's own directory what it records and what it leaves out.
+    fn learn(&mut self, git: &GitDirectory) {
+        self.patterns.enter(0, git.exclude().as_bytes());
+        match git.tracked() {
+            Ok(tracked) => self.tracked = tracked,
+            Err(error) => {
+                let message =
+                    format!("{error}; ignored files are left out even if git records them");
+                self.diagnostics
+                    .push(Diagnostic::warning("source-index", ".git/index", message));
+            }
+        }
+    }
+
+    fn standing(&self, path: &TreePath, is_directory: bool) -> Standing {
+        let segments: Vec<&str> = path.segments().collect();
+        if !self.only_recorded && !self.patterns.ignore(&segments, is_directory) {
+            return Standing::Kept;
+        }
+        // `gitignore(5)`: patterns do not concern what is recorded already.
+        let path = path.as_str();
+        if self.tracked.is_recorded(path) || is_directory && self.tracked.is_recorded_below(path) {
+            Standing::Recorded
+        } else {
+            Standing::LeftOut
+        }
+    }
+
     /// Lists one directory and all below it.
     fn directory(&mut self, directory: &OwnedFd, path: &TreePath) -> Result<(), OpenError> {
         let depth = path.segments().count();
@@ -117,9 +160,8 @@ impl Walk<'_> {
         let path = above
             .join(text)
             .expect("a name in a directory is a segment");
-        let is_directory = kind == FileType::Directory;
-        let segments: Vec<&str> = path.segments().collect();
-        if self.patterns.ignore(&segments, is_directory) {
+        let standing = self.standing(&path, kind == FileType::Directory);
+        if standing == Standing::LeftOut {
             return Ok(());
         }
         self.entries += 1;
@@ -141,10 +183,15 @@ impl Walk<'_> {
             FileType::Directory => {
                 let below =
                     open_directory(directory, text).map_err(|source| self.failed(&path, source))?;
-                if rustix::fs::statat(&below, ".git", AtFlags::SYMLINK_NOFOLLOW).is_ok() {
+                let is_repository =
+                    || rustix::fs::statat(&below, ".git", AtFlags::SYMLINK_NOFOLLOW).is_ok();
+                if self.tracked.is_submodule(path.as_str()) || is_repository() {
                     self.insert(path, Node::Submodule);
                 } else {
+                    let only_recorded = standing == Standing::Recorded;
+                    let above = std::mem::replace(&mut self.only_recorded, only_recorded);
                     self.directory(&below, &path)?;
+                    self.only_recorded = above;
                 }
             }
             // git records no sockets, pipes and devices.
