@@ -154,3 +154,78 @@ fn a_report_tells_findings_in_the_order_of_files_then_what_was_built() {
         )
     );
 }
+
+/// A repository on disk: skills inside and outside of the documentation, by link and in
+/// place, beside files that are none of git's business.
+fn repository() -> tempfile::TempDir {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    let directory = tempfile::TempDir::new().unwrap();
+    let root = directory.path();
+    let long = skill("long", &"Call the endpoint, then wait. ".repeat(100));
+    for (file, text) in [
+        (".gitignore", "node_modules/\n"),
+        (
+            "docs/docs.json",
+            r#"{"name": "Acme", "description": "How to pay."}"#,
+        ),
+        ("docs/skill.md", &skill("root", "")),
+        ("agents/pay/SKILL.md", &skill("pay", "Unchanged\r\n")),
+        ("packages/sdk/SKILL.md", &long),
+        ("node_modules/x/SKILL.md", &skill("x", "")),
+    ] {
+        fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
+        fs::write(root.join(file), text).unwrap();
+    }
+    fs::create_dir(root.join("docs/.waypost")).unwrap();
+    fs::create_dir(root.join("agents/empty")).unwrap();
+    symlink("../../agents", root.join("docs/.waypost/skills")).unwrap();
+    symlink("../packages/sdk", root.join("agents/sdk")).unwrap();
+    symlink("../node_modules/x", root.join("agents/ignored")).unwrap();
+    symlink("/etc", root.join("agents/outside")).unwrap();
+    directory
+}
+
+#[test]
+fn a_directory_makes_the_release_of_the_same_files_in_memory() {
+    let directory = repository();
+    let docs = TreePath::parse("docs").unwrap();
+    let limits = crate::source::directory::Limits::default();
+    let (on_disk, told) = crate::source::directory::open(directory.path(), &docs, limits).unwrap();
+    assert_eq!(told, []);
+
+    let path = |text: &str| TreePath::parse(text).unwrap();
+    let files: Vec<_> = on_disk.files().cloned().collect();
+    let in_memory = Tree::from_files(
+        files.into_iter().map(|file| {
+            let bytes = on_disk.read(&file).unwrap();
+            (file, bytes)
+        }),
+        [
+            (path("docs/.waypost/skills"), "../../agents".into()),
+            (path("agents/sdk"), "../packages/sdk".into()),
+            (path("agents/ignored"), "../node_modules/x".into()),
+            (path("agents/outside"), "/etc".into()),
+        ],
+    )
+    .with_docs_root(docs);
+
+    let one = build(&on_disk, &Options::default());
+    let other = build(&in_memory, &Options::default());
+    assert_eq!(one.release.id(), other.release.id());
+    assert_eq!(one.report.to_string(), other.report.to_string());
+    assert_eq!(
+        one.report.to_string(),
+        format!(
+            "docs/.waypost/skills/ignored: warning[link-dangling]: link agents/ignored leads to ../node_modules/x, which is not there\n\
+             docs/.waypost/skills/outside: warning[link-outside]: link agents/outside leads out of the repository, to /etc\n\
+             skill long from docs/.waypost/skills/sdk/SKILL.md\n\
+             skill pay from docs/.waypost/skills/pay/SKILL.md\n\
+             skill root from docs/skill.md\n\
+             release {}: 3 skills, 7 files, {} bytes; 0 errors, 2 warnings",
+            one.release.id(),
+            one.report.bytes,
+        )
+    );
+}
