@@ -56,9 +56,13 @@ pub fn collect(tree: &Tree, service_name: &str) -> (Vec<Skill>, Vec<Diagnostic>)
         ));
     }
     if drafts.is_empty() && gated == 0 && unusable > 0 {
-        let message = format!("there are {unusable} skill files, and none of them can be used");
-        let directory = tree.docs_root().as_str();
-        let none = Diagnostic::error("skill-none", directory, message);
+        let message = match unusable {
+            1 => "the only skill file cannot be used".to_owned(),
+            _ => format!("none of the {unusable} skill files can be used"),
+        };
+        let file = told.first().map(|first| first.file.clone());
+        let file = file.expect("what is not usable is told");
+        let none = Diagnostic::error("skill-none", &file, message);
         told.push(none.help("the other findings say why"));
     }
     (publish(drafts, &mut told), told)

@@ -243,7 +243,10 @@ fn when_no_file_can_be_used_the_build_is_to_end() {
     let (skills, told) = collected(&[("skill.md", ""), (".waypost/skills/x", "->/x")]);
     assert_eq!(skills, []);
     let last = told.last().unwrap();
-    assert_eq!((last.rule, last.is_error()), ("skill-none", true));
+    assert_eq!(
+        last.to_string(),
+        ".waypost/skills/x: error[skill-none]: none of the 2 skill files can be used (the other findings say why)"
+    );
 }
 
 #[test]
