@@ -9,7 +9,7 @@
 //!
 //! | path | content |
 //! |---|---|
-//! | `discovery.json` | the [`Summary`](crate::discovery::Summary): title, description and the list of skills |
+//! | `discovery.json` | the [`Summary`]: title, description and the list of skills |
 //! | `skills/{slug}/SKILL.md` | a public skill, the author's bytes |
 //! | `skills/{slug}/SKILL.md.br`, `.zst`, `.gz` | the same, encoded, where that saves a fifth |
 //!

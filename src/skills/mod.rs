@@ -1,6 +1,6 @@
 //! Skills: what a repository tells agents about using its product.
 //!
-//! A skill is a Markdown file whose frontmatter names and describes it. [`collect`] finds
+//! A skill is a Markdown file whose frontmatter names and describes it. [`collect()`] finds
 //! every skill of a documentation root, decides its slug and description, and says what is
 //! wrong with it. The file itself is never changed: what is served are the author's bytes.
 //!

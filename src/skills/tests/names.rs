@@ -1,0 +1,122 @@
+//! Names, slugs and descriptions.
+
+use super::*;
+
+// === names and slugs ===
+
+#[test]
+fn a_name_that_is_no_slug_is_served_under_one() {
+    let (skill, told) = one("---\nname: Broken Authentication\ndescription: d\n---\n");
+    assert_eq!(skill.slug.as_str(), "broken-authentication");
+    assert_eq!(&*skill.name, "Broken Authentication");
+    assert_eq!(
+        told,
+        [
+            ".waypost/skills/pay/SKILL.md:2:1: warning[skill-name]: `Broken Authentication` is not a slug; the skill is served as `broken-authentication`"
+        ]
+    );
+}
+
+#[test]
+fn a_missing_name_is_the_directorys() {
+    for head in [
+        "description: d",
+        "name:\ndescription: d",
+        "name: '  '\ndescription: d",
+    ] {
+        let (skill, told) = one(&format!("---\n{head}\n---\n"));
+        assert_eq!((skill.slug.as_str(), &*skill.name), ("pay", "pay"));
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(
+            told[0].contains("skill-name") && told[0].contains("drops"),
+            "{told:?}"
+        );
+    }
+    let (skills, _) = collected(&[("skill.md", "---\ndescription: d\n---\n")]);
+    assert_eq!(slugs(&skills), ["skill"]);
+}
+
+#[test]
+fn a_name_that_cannot_be_written_in_letters_gets_the_directorys_slug() {
+    let (skill, told) = one("---\nname: '!!'\ndescription: d\n---\n");
+    assert_eq!((skill.slug.as_str(), &*skill.name), ("pay", "!!"));
+    assert_eq!(told.len(), 1);
+}
+
+#[test]
+fn a_name_that_is_a_number_is_taken_but_clients_drop_it() {
+    let (skill, told) = one("---\nname: 365\ndescription: true\n---\n");
+    assert_eq!(skill.slug.as_str(), "365");
+    assert_eq!(&*skill.description, "true");
+    assert_eq!(told.len(), 2);
+    assert!(told.iter().all(|told| told.contains("drops this skill")));
+}
+
+#[test]
+fn of_two_skills_with_one_slug_the_first_keeps_it() {
+    let named = |name: &str| SOUND.replace("acme", name);
+    let (skills, told) = collected(&[
+        ("skill.md", SOUND),
+        (".waypost/skills/billing/SKILL.md", &named("ACME")),
+        (".waypost/skills/acme/SKILL.md", &named("Acme!")),
+        (".waypost/skills/zzz/SKILL.md", &named("acme-2")),
+    ]);
+    let mut by_path: Vec<_> = skills
+        .iter()
+        .map(|skill| (skill.path.as_str(), skill.slug.as_str()))
+        .collect();
+    by_path.sort_unstable();
+    assert_eq!(
+        by_path,
+        [
+            // Its directory's slug is taken, and so is `acme-2`, by name.
+            (".waypost/skills/acme/SKILL.md", "acme-3"),
+            (".waypost/skills/billing/SKILL.md", "billing"),
+            (".waypost/skills/zzz/SKILL.md", "acme-2"),
+            ("skill.md", "acme"),
+        ]
+    );
+    assert_eq!(
+        told.iter().filter(|told| told.rule == "skill-slug").count(),
+        2
+    );
+}
+
+// === descriptions ===
+
+#[test]
+fn a_description_is_listed_without_the_end_of_its_block() {
+    let (skill, told) = one("---\nname: pay\ndescription: >\n  Use when\n  paying.\n---\n");
+    assert_eq!(&*skill.description, "Use when paying.");
+    assert_eq!(told, [""; 0]);
+}
+
+#[test]
+fn a_long_description_is_cut_for_lists_only() {
+    let long = "🚀".repeat(600);
+    let (skill, told) = one(&format!("---\nname: pay\ndescription: {long}\n---\n"));
+    assert_eq!(skill.description.encode_utf16().count(), 1024);
+    assert_eq!(
+        told,
+        [
+            ".waypost/skills/pay/SKILL.md:3:1: warning[skill-description]: `description` is 1200 UTF-16 code units long; lists show the first 1024"
+        ]
+    );
+}
+
+#[test]
+fn a_missing_description_is_taken_from_the_body_and_never_empty() {
+    for (text, description) in [
+        (
+            "---\nname: pay\n---\n# Pay\n\nPays people.\n",
+            "Pays people.",
+        ),
+        ("---\nname: pay\ndescription: ''\n---\n# Pay\n", "Pay"),
+        ("---\nname: pay\ndescription: [a]\n---\n", "The pay skill."),
+    ] {
+        let (skill, told) = one(text);
+        assert_eq!(&*skill.description, description);
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].contains("skill-description"), "{told:?}");
+    }
+}
