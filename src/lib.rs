@@ -17,4 +17,5 @@ pub mod store;
 pub mod index;
 pub mod origin;
 pub mod gateway;
+pub mod config;
 pub mod cli;

@@ -45,6 +45,7 @@ mod proxy;
 mod relay;
 mod respond;
 pub mod route;
+pub mod server;
 pub mod tls;
 mod wire;
 

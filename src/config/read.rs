@@ -1,0 +1,341 @@
+//! The table of keys: which setting stands under which key, in which unit and range.
+
+use std::path::PathBuf;
+
+use saphyr::{Scalar, YamlData};
+use serde_json::{Map, Value};
+
+use super::{Admin, Config, Front, Listen, Queue, Sites, Store};
+use crate::diagnostic::Diagnostic;
+use crate::gateway::forward::Network;
+use crate::gateway::{Limits, UpstreamLimits, access, server, tls};
+use crate::site::{Host, Scheme, Service};
+use crate::store::{Retention, local};
+use crate::telemetry::logging;
+use crate::yaml::{self, Expected, Findings, Mapping, Node, boolean, number, parsed, seconds};
+
+/// The name under which findings are reported.
+const RULE: &str = "conf";
+
+/// No wait of a server is meant to be longer.
+const DAY_SECONDS: u64 = 24 * 60 * 60;
+
+/// The part of a mapping that a function reads.
+type Section<'s, 'n, 't, 'f> = &'s mut Mapping<'n, 't, 'f>;
+
+/// Reads a configuration.
+pub(super) fn read(file: &str, text: &str) -> Result<Config, Vec<Diagnostic>> {
+    let findings = Findings::new(RULE, file);
+    let mut config = Config::default();
+    let documents = findings.documents(text).unwrap_or_default();
+    // A file that only has comments leaves everything as it is.
+    let mut documents = documents.iter().filter(|node| !node.data.is_null());
+    if let Some(mut top) = documents.next().and_then(|n| Mapping::of(n, &findings)) {
+        read_top(&mut top, &mut config, &findings);
+        top.finish();
+    }
+    if let Some(second) = documents.next() {
+        findings.error(second, "a configuration is one document");
+    }
+    if findings.has_errors() {
+        Err(findings.into_vec())
+    } else {
+        Ok(config)
+    }
+}
+
+fn read_top(top: Section<'_, '_, '_, '_>, config: &mut Config, findings: &Findings<'_>) {
+    let Config {
+        service,
+        listen,
+        store,
+        queue,
+        sites,
+        tls,
+        front,
+        upstream,
+        access_log,
+        log,
+        admin,
+        server,
+    } = config;
+    within(top, "service", |section| read_service(section, service));
+    within(top, "listen", |section| read_listen(section, listen));
+    within(top, "store", |section| read_store(section, store));
+    within(top, "queue", |section| read_queue(section, queue));
+    read_sites(top, sites);
+    within(top, "tls", |section| read_tls(section, tls));
+    within(top, "front", |section| read_front(section, front));
+    within(top, "upstream", |section| read_upstream(section, upstream));
+    top.set("access_log", access_log, access_target);
+    within(top, "log", |section| read_log(section, log));
+    within(top, "admin", |section| read_admin(section, admin));
+    read_server(top, server, findings);
+}
+
+fn read_service(section: Section<'_, '_, '_, '_>, service: &mut Service) {
+    let Service {
+        name,
+        domain,
+        api_host,
+        scheme,
+        port,
+    } = service;
+    section.set("name", name, service_name);
+    section.set("domain", domain, parsed(Host::parse));
+    section.set("api_host", api_host, parsed(Host::parse));
+    let schemes = [("https", Scheme::Https), ("http", Scheme::Http)];
+    section.set("scheme", scheme, yaml::one_of(&schemes));
+    section.set("port", port, number(0..=u16::MAX));
+}
+
+fn read_listen(section: Section<'_, '_, '_, '_>, listen: &mut Listen) {
+    let Listen {
+        http,
+        https,
+        operator,
+    } = listen;
+    let address = parsed(str::parse);
+    if let Some(addresses) = section.list("http", &address) {
+        *http = addresses;
+    }
+    if let Some(addresses) = section.list("https", &address) {
+        *https = addresses;
+    }
+    section.set("operator", operator, |node| {
+        if node.data.as_bool() == Some(false) {
+            return Ok(None);
+        }
+        address(node).map(Some)
+    });
+}
+
+fn read_store(section: Section<'_, '_, '_, '_>, store: &mut Store) {
+    let Store::Local(local::Config {
+        path: place,
+        retention,
+    }) = store;
+    let Retention {
+        releases,
+        unnamed_seconds,
+    } = retention;
+    within(section, "local", |local| {
+        local.set("path", place, path);
+        local.set("keep_releases", releases, number(0..=10_000));
+        let year = 365 * DAY_SECONDS;
+        local.set("keep_unnamed_seconds", unnamed_seconds, number(60..=year));
+    });
+}
+
+fn read_queue(section: Section<'_, '_, '_, '_>, queue: &mut Queue) {
+    let Queue::Sqlite { path: place } = queue;
+    within(section, "sqlite", |sqlite| sqlite.set("path", place, path));
+}
+
+fn read_sites(top: Section<'_, '_, '_, '_>, sites: &mut Sites) {
+    let Sites {
+        path: place,
+        rescan,
+    } = sites;
+    top.set("sites", place, path);
+    top.set("rescan_seconds", rescan, seconds(1..=DAY_SECONDS));
+}
+
+fn read_tls(section: Section<'_, '_, '_, '_>, tls: &mut tls::Config) {
+    let tls::Config { directory, default } = tls;
+    section.set("directory", directory, |node| path(node).map(Some));
+    section.set("default", default, |node| {
+        parsed(Host::parse)(node).map(Some)
+    });
+}
+
+fn read_front(section: Section<'_, '_, '_, '_>, front: &mut Front) {
+    let Front {
+        limits,
+        express,
+        trusted_peers,
+    } = front;
+    let Limits {
+        head,
+        idle,
+        write,
+        body,
+        body_rate_min,
+        head_bytes_max,
+        target_bytes_max,
+        fields_max,
+        connections_max,
+        requests_per_connection_max,
+        streams_max,
+        stream_faults_max,
+        drain,
+        drain_delay,
+    } = limits;
+    let wait = || seconds(1..=DAY_SECONDS);
+    section.set("express", express, boolean);
+    if let Some(networks) = section.list("trusted_peers", parsed(str::parse::<Network>)) {
+        *trusted_peers = networks;
+    }
+    section.set("head_seconds", head, wait());
+    section.set("idle_seconds", idle, wait());
+    section.set("write_seconds", write, wait());
+    section.set("body_seconds", body, wait());
+    section.set("body_rate_min", body_rate_min, number(0..=1 << 30));
+    section.set("head_bytes_max", head_bytes_max, number(1024..=1 << 20));
+    section.set("target_bytes_max", target_bytes_max, number(256..=1 << 20));
+    // pingora's own arrays end there.
+    section.set("fields_max", fields_max, number(10..=256));
+    section.set("connections_max", connections_max, number(1..=10_000_000));
+    let requests_max = number(0..=u32::MAX);
+    section.set(
+        "requests_per_connection_max",
+        requests_per_connection_max,
+        requests_max,
+    );
+    section.set("streams_max", streams_max, number(1..=10_000));
+    section.set(
+        "stream_faults_max",
+        stream_faults_max,
+        number(1..=1_000_000),
+    );
+    section.set("drain_seconds", drain, wait());
+    section.set("drain_delay_seconds", drain_delay, seconds(0..=3600));
+}
+
+fn read_upstream(section: Section<'_, '_, '_, '_>, upstream: &mut UpstreamLimits) {
+    let UpstreamLimits {
+        connect,
+        read,
+        write,
+        idle,
+        upgraded,
+        retries_max,
+    } = upstream;
+    let wait = || seconds(1..=DAY_SECONDS);
+    section.set("connect_seconds", connect, wait());
+    section.set("read_seconds", read, wait());
+    section.set("write_seconds", write, wait());
+    section.set("idle_seconds", idle, wait());
+    section.set("upgraded_seconds", upgraded, wait());
+    section.set("retries_max", retries_max, number(0..=16));
+}
+
+fn read_log(section: Section<'_, '_, '_, '_>, log: &mut logging::Config) {
+    let logging::Config { format, filter } = log;
+    let formats = [
+        ("text", logging::Format::Text),
+        ("json", logging::Format::Json),
+    ];
+    section.set("format", format, yaml::one_of(&formats));
+    section.set("filter", filter, log_filter);
+}
+
+fn read_admin(section: Section<'_, '_, '_, '_>, admin: &mut Admin) {
+    let Admin { allow_plaintext } = admin;
+    section.set("allow_plaintext", allow_plaintext, boolean);
+}
+
+/// Reads pingora's own part as it stands, and lets pingora judge it.
+fn read_server(
+    top: Section<'_, '_, '_, '_>,
+    server: &mut Map<String, Value>,
+    findings: &Findings<'_>,
+) {
+    let Some(node) = top.take("server") else {
+        return;
+    };
+    match json(node) {
+        Ok(Value::Object(written)) => {
+            for error in server::server_conf(&written).err().into_iter().flatten() {
+                findings.error(node, error.to_string());
+            }
+            *server = written;
+        }
+        Ok(_) => findings.error(node, "`server` is not a mapping"),
+        Err(wanted) => findings.error(node, format!("`server` has a value that is not {wanted}")),
+    }
+}
+
+/// Reads one mapping under a key, to its last key.
+fn within<'n, 't, 'f>(
+    above: &mut Mapping<'n, 't, 'f>,
+    key: &'static str,
+    read: impl FnOnce(&mut Mapping<'n, 't, 'f>),
+) {
+    if let Some(mut section) = above.section(key) {
+        read(&mut section);
+        section.finish();
+    }
+}
+
+/// Reads a path.
+fn path(node: &Node<'_>) -> Result<PathBuf, Expected> {
+    let text = yaml::text(node)?;
+    if text.is_empty() || text.contains('\0') {
+        return Err("a path".into());
+    }
+    Ok(PathBuf::from(&*text))
+}
+
+/// Reads the name that stands in keys (`{name}_…`) and directories (`.{name}/skills`).
+fn service_name(node: &Node<'_>) -> Result<Box<str>, Expected> {
+    let text = yaml::text(node)?;
+    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+    if (1..=32).contains(&text.len()) && text.bytes().all(plain) {
+        Ok(text)
+    } else {
+        Err("1 to 32 lower-case letters, digits and hyphens".into())
+    }
+}
+
+/// Reads `off`, `stdout` or the path of a file.
+fn access_target(node: &Node<'_>) -> Result<access::Target, Expected> {
+    let wanted = "`off`, `stdout` or { file: PATH }";
+    // YAML 1.1 took `off` for false, and people know it so.
+    if node.data.as_bool() == Some(false) {
+        return Ok(access::Target::Off);
+    }
+    match node.data.as_str() {
+        Some("off") => return Ok(access::Target::Off),
+        Some("stdout") => return Ok(access::Target::Stdout),
+        _ => {}
+    }
+    let mapping = node.data.as_mapping().filter(|mapping| mapping.len() == 1);
+    let file = mapping.and_then(|_| node.data.as_mapping_get("file"));
+    file.and_then(|file| path(file).ok())
+        .map(access::Target::File)
+        .ok_or_else(|| wanted.into())
+}
+
+/// Reads a level or directives such as `info,pingora=warn`.
+fn log_filter(node: &Node<'_>) -> Result<String, Expected> {
+    let text = yaml::text(node)?;
+    let is_directive = |directive: &str| {
+        let (_, level) = directive.rsplit_once('=').unwrap_or(("", directive));
+        level.trim().parse::<log::LevelFilter>().is_ok()
+    };
+    if text.split(',').all(is_directive) {
+        Ok(text.into())
+    } else {
+        Err("a level (error, warn, info, debug, trace, off) or TARGET=LEVEL, with commas".into())
+    }
+}
+
+fn json(node: &Node<'_>) -> Result<Value, Expected> {
+    match &node.data {
+        YamlData::Value(Scalar::Null) => Ok(Value::Null),
+        YamlData::Value(Scalar::Boolean(truth)) => Ok((*truth).into()),
+        YamlData::Value(Scalar::Integer(number)) => Ok((*number).into()),
+        YamlData::Value(Scalar::FloatingPoint(number)) => Ok(number.into_inner().into()),
+        YamlData::Value(Scalar::String(text)) => Ok(text.as_ref().into()),
+        YamlData::Sequence(nodes) => nodes.iter().map(json).collect(),
+        YamlData::Mapping(entries) => entries
+            .iter()
+            .map(|(key, value)| {
+                let key = key.data.as_str().ok_or("under a key that is text")?;
+                Ok((key.to_owned(), json(value)?))
+            })
+            .collect(),
+        _ => Err("plain YAML".into()),
+    }
+}

@@ -1,0 +1,145 @@
+//! The shipped file is the default, and complete; mistakes are found all at once.
+
+use super::*;
+use crate::yaml::Findings;
+
+const SHIPPED: &str = include_str!("../../conf/waypost.yaml");
+
+fn findings_of(text: &str) -> Vec<String> {
+    let findings = Config::parse("waypost.yaml", text).unwrap_err();
+    findings.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn the_shipped_file_is_the_default() {
+    assert_eq!(
+        Config::parse("waypost.yaml", SHIPPED),
+        Ok(Config::default())
+    );
+}
+
+/// A mapping with nothing but a key nobody knows makes the reader list those it knows.
+fn known_keys(section: &[&str]) -> Vec<String> {
+    let mut text = String::new();
+    for (depth, key) in section.iter().enumerate() {
+        text.push_str(&format!("{}{key}:\n", " ".repeat(depth)));
+    }
+    text.push_str(&format!("{}zzzzzzzzzz: 1\n", " ".repeat(section.len())));
+    let findings = Config::parse("waypost.yaml", &text).unwrap_err();
+    let help = findings[0].help.clone().unwrap();
+    let known = help.strip_prefix("known are ").unwrap();
+    known.split(", ").map(str::to_owned).collect()
+}
+
+#[test]
+fn the_shipped_file_lists_every_key() {
+    let sections: [&[&str]; 11] = [
+        &[],
+        &["service"],
+        &["listen"],
+        &["store"],
+        &["store", "local"],
+        &["queue", "sqlite"],
+        &["tls"],
+        &["front"],
+        &["upstream"],
+        &["log"],
+        &["admin"],
+    ];
+    let documents = Findings::new("conf", "").documents(SHIPPED).unwrap();
+    for section in sections {
+        let node = section.iter().fold(&documents[0], |node, key| {
+            node.data.as_mapping_get(key).unwrap()
+        });
+        for key in known_keys(section) {
+            assert!(
+                node.data.as_mapping_get(&key).is_some(),
+                "{section:?} {key}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_empty_file_is_the_default() {
+    for text in ["", "# nothing\n", "---\n", "front:\nlisten:\n"] {
+        assert_eq!(
+            Config::parse("waypost.yaml", text),
+            Ok(Config::default()),
+            "{text:?}"
+        );
+    }
+}
+
+#[test]
+fn every_mistake_is_found_with_its_place() {
+    let text = "service:\n  nmae: x\n  domain: a b\nlisten:\n  http: [\"localhost:80\", 80]\n\
+                front:\n  head_seconds: 0\n  express: yes please\n  trusted_peers: [10.0.0.0/40]\n\
+                access_log: { path: x }\nlog: { filter: loud }\nserver: { thread: 1, user: 2 }\n\
+                store: { nats: {} }\n";
+    let expected = [
+        "waypost.yaml:2:3: error[conf]: `service.nmae` is not a key we know (did you mean `name`?)",
+        "waypost.yaml:3:11: error[conf]: `service.domain` is \"a b\", expected other text: host",
+        "waypost.yaml:5:10: error[conf]: `listen.http` is \"localhost:80\", expected other text",
+        "waypost.yaml:5:26: error[conf]: `listen.http` is 80, expected text, in quotes",
+        "waypost.yaml:7:17: error[conf]: `front.head_seconds` is 0, expected a whole number from 1",
+        "waypost.yaml:8:12: error[conf]: `front.express` is \"yes please\", expected true or false",
+        "waypost.yaml:9:19: error[conf]: `front.trusted_peers` is \"10.0.0.0/40\", expected other",
+        "waypost.yaml:10:13: error[conf]: `access_log` is a mapping, expected `off`, `stdout` or",
+        "waypost.yaml:11:16: error[conf]: `log.filter` is \"loud\", expected a level",
+        "waypost.yaml:12:9: error[conf]: `server.thread` is not a setting of pingora (did you",
+        "waypost.yaml:13:10: error[conf]: `store.nats` is not a key we know (known are local)",
+    ];
+    let found = findings_of(text);
+    assert_eq!(found.len(), expected.len(), "{found:#?}");
+    for (found, expected) in found.iter().zip(expected) {
+        assert!(found.starts_with(expected), "{found}\n{expected}");
+    }
+}
+
+#[test]
+fn what_is_set_is_read_and_the_rest_stays() {
+    let text = "service: { name: docs }\nlisten: { https: [\"[::]:443\"], operator: false }\n\
+                front: { idle_seconds: 5, trusted_peers: [10.0.0.0/8, \"::1\"] }\n\
+                tls: { directory: certs, default: docs.example.com }\n\
+                access_log: { file: var/access.log }\nlog: { format: json, filter: \"warn,a=off\" }\n\
+                server: { threads: 4 }\nstore: { local: { keep_releases: 0 } }\nsites: s.yaml\n";
+    let config = Config::parse("waypost.yaml", text).unwrap();
+    assert_eq!(&*config.service.name, "docs");
+    assert_eq!(config.service.domain, Service::default().domain);
+    assert_eq!(config.listen.http, Listen::default().http);
+    assert_eq!(config.listen.https.len(), 1);
+    assert_eq!(config.listen.operator, None);
+    assert_eq!(config.front.limits.idle, Duration::from_secs(5));
+    assert_eq!(config.front.limits.head, Limits::default().head);
+    assert_eq!(config.front.trusted_peers.len(), 2);
+    assert_eq!(config.tls.directory, Some("certs".into()));
+    let file = access::Target::File("var/access.log".into());
+    assert_eq!(config.access_log, file);
+    assert_eq!(config.log.format, logging::Format::Json);
+    assert_eq!(config.server["threads"], 4);
+    let Store::Local(store) = config.store;
+    assert_eq!(store.retention.releases, 0);
+    assert_eq!(config.sites.path, PathBuf::from("s.yaml"));
+}
+
+#[test]
+fn access_logging_is_switched_off_in_either_spelling() {
+    for text in [
+        "access_log: off",
+        "access_log: \"off\"",
+        "access_log: false",
+    ] {
+        let config = Config::parse("waypost.yaml", text).unwrap();
+        assert_eq!(config.access_log, access::Target::Off, "{text}");
+    }
+}
+
+#[test]
+fn two_documents_are_one_too_many() {
+    let found = findings_of("service:\n---\nservice:\n");
+    assert_eq!(
+        found,
+        ["waypost.yaml:3:1: error[conf]: a configuration is one document"]
+    );
+}

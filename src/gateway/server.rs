@@ -1,0 +1,100 @@
+//! pingora's own settings: threads, users, pid file, connection pools.
+//!
+//! They are pingora's [`ServerConf`], untouched, under the key `server` of our
+//! configuration. pingora ignores keys it does not know, so that embedding programs can
+//! add theirs; we have ours elsewhere, and here a key that nobody knows is a mistake.
+
+use pingora::server::configuration::ServerConf;
+use serde_json::{Map, Value};
+
+use crate::diagnostic::closest;
+
+/// Why settings are not pingora's.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidServerConf {
+    /// pingora has no such setting.
+    #[error("`server.{key}` is not a setting of pingora{}", likely.as_ref().map(|word| format!(" (did you mean `{word}`?)")).unwrap_or_default())]
+    Unknown {
+        /// As written.
+        key: String,
+        /// As probably meant.
+        likely: Option<String>,
+    },
+    /// pingora refuses the values.
+    #[error("`server` is not pingora's: {0}")]
+    Refused(String),
+}
+
+/// Makes pingora's configuration of the mapping under `server`.
+///
+/// # Errors
+///
+/// All keys that pingora does not know; or, when it knows all, why it refuses a value.
+pub fn server_conf(written: &Map<String, Value>) -> Result<ServerConf, Vec<InvalidServerConf>> {
+    let refused = |error: String| vec![InvalidServerConf::Refused(error)];
+    let defaults = serde_json::to_value(ServerConf::default());
+    let known = match &defaults {
+        Ok(Value::Object(known)) => known,
+        Ok(_) => return Err(refused("its settings are no mapping".to_owned())),
+        Err(error) => return Err(refused(error.to_string())),
+    };
+    let unknown: Vec<_> = written
+        .keys()
+        .filter(|key| !known.contains_key(*key))
+        .map(|key| InvalidServerConf::Unknown {
+            key: key.clone(),
+            likely: closest(key, known.keys().map(String::as_str)).map(str::to_owned),
+        })
+        .collect();
+    if !unknown.is_empty() {
+        return Err(unknown);
+    }
+    let conf: ServerConf = serde_json::from_value(Value::Object(written.clone()))
+        .map_err(|error| refused(error.to_string()))?;
+    conf.validate().map_err(|error| refused(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(json: &str) -> Map<String, Value> {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn nothing_written_is_the_default() {
+        assert_eq!(server_conf(&Map::new()).unwrap(), ServerConf::default());
+    }
+
+    #[test]
+    fn what_is_written_is_set() {
+        let conf = server_conf(&written(r#"{"threads": 4, "user": "www"}"#)).unwrap();
+        assert_eq!((conf.threads, conf.user.as_deref()), (4, Some("www")));
+    }
+
+    #[test]
+    fn every_unknown_key_is_named() {
+        let errors = server_conf(&written(r#"{"thread": 4, "colour": 1}"#)).unwrap_err();
+        let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            errors,
+            [
+                "`server.thread` is not a setting of pingora (did you mean `threads`?)",
+                "`server.colour` is not a setting of pingora",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_value_that_does_not_fit_is_refused() {
+        for wrong in [r#"{"threads": "many"}"#, r#"{"max_blocking_threads": 0}"#] {
+            let errors = server_conf(&written(wrong)).unwrap_err();
+            assert!(
+                matches!(errors[..], [InvalidServerConf::Refused(_)]),
+                "{wrong}"
+            );
+        }
+    }
+}
