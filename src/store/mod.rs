@@ -41,6 +41,7 @@ pub mod local;
 mod memory;
 mod pointer;
 pub mod sites;
+pub mod watch;
 
 use std::time::SystemTime;
 

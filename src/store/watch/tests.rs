@@ -1,0 +1,218 @@
+//! What the system tells of real changes, and what comes of it.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use super::*;
+use crate::clock::Clock;
+use crate::release::Release;
+use crate::store::{Fence, Local};
+
+/// So long that only a lost event lets a test see it, and fail.
+const LONG: Duration = Duration::from_secs(20);
+
+struct Watched {
+    directory: tempfile::TempDir,
+    store: Store,
+    watch: Watch,
+}
+
+fn watched(sites: &str) -> Watched {
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join("sites")).unwrap();
+    watched_in(directory, sites)
+}
+
+fn watched_in(directory: tempfile::TempDir, sites: &str) -> Watched {
+    let config = local::Config {
+        path: directory.path().join("store"),
+        ..local::Config::default()
+    };
+    let store = Store::Local(Local::open(&config, Clock::System).unwrap());
+    let watch = Watch::start(&store, &directory.path().join(sites), LONG);
+    Watched {
+        directory,
+        store,
+        watch,
+    }
+}
+
+fn sorter(waiting: &Arc<Waiting>) -> Sorter {
+    waiting.seen().rescanned = Some(Instant::now());
+    Sorter {
+        waiting: Arc::clone(waiting),
+        sites: "/sites".into(),
+        sites_parent: "/".into(),
+        pointers: BTreeSet::from(["/pointers/00".into()]),
+    }
+}
+
+impl Watched {
+    fn promote(&self, project: &ProjectId) {
+        let id = self.store.put(&Release::builder().finish()).unwrap();
+        let fence: Fence = self.store.next_fence(project, 0).unwrap();
+        self.store.promote(project, id, fence).unwrap();
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+}
+
+fn project(name: &str) -> ProjectId {
+    ProjectId::parse(name).unwrap()
+}
+
+#[test]
+fn a_promotion_names_its_project() {
+    let watched = watched("sites");
+    for name in ["acme", "other"] {
+        watched.promote(&project(name));
+        let change = watched.watch.next();
+        assert_eq!(change, Some(Change::Pointer(project(name))));
+    }
+    watched.store.forget(&project("acme")).unwrap();
+    let change = watched.watch.next();
+    assert_eq!(change, Some(Change::Pointer(project("acme"))));
+}
+
+#[test]
+fn promotions_of_one_project_wait_once() {
+    let watched = watched("sites");
+    for _ in 0..20 {
+        watched.promote(&project("a"));
+    }
+    watched.promote(&project("b"));
+    // Events come in order: once `b` is there, all of `a` are.
+    while !watched
+        .watch
+        .waiting
+        .seen()
+        .pointers
+        .contains(&project("b"))
+    {
+        std::thread::yield_now();
+    }
+    let next = || watched.watch.next();
+    assert_eq!(next(), Some(Change::Pointer(project("a"))));
+    assert_eq!(next(), Some(Change::Pointer(project("b"))));
+    assert!(watched.watch.waiting.seen().pointers.is_empty());
+}
+
+#[test]
+fn a_record_that_comes_changes_or_goes_is_a_change() {
+    let watched = watched("sites");
+    let record = watched.path("sites/a.yaml");
+    fs::write(&record, "project: a").unwrap();
+    assert_eq!(watched.watch.next(), Some(Change::Sites));
+    fs::write(&record, "project: b").unwrap();
+    assert_eq!(watched.watch.next(), Some(Change::Sites));
+    fs::remove_file(&record).unwrap();
+    assert_eq!(watched.watch.next(), Some(Change::Sites));
+}
+
+#[test]
+fn many_changes_of_records_are_one() {
+    let waiting = Arc::new(Waiting::default());
+    let sorter = sorter(&waiting);
+    for n in 0..50 {
+        let path = PathBuf::from(format!("/sites/{n}.yaml"));
+        sorter.sort(Ok(Event::new(EventKind::Any).add_path(path)));
+    }
+    assert_eq!(waiting.next(LONG), Some((Change::Sites, false)));
+    assert_eq!(waiting.seen().sites, None);
+}
+
+#[test]
+fn reading_records_is_no_change() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join("sites")).unwrap();
+    let record = directory.path().join("sites/a.yaml");
+    fs::write(&record, "project: a").unwrap();
+    let watched = watched_in(directory, "sites");
+    fs::read(&record).unwrap();
+    // Events come in order: once the pointer is there, the reading was.
+    watched.promote(&project("acme"));
+    let change = watched.watch.next();
+    assert_eq!(change, Some(Change::Pointer(project("acme"))));
+    assert_eq!(watched.watch.waiting.seen().sites, None);
+}
+
+#[test]
+fn a_link_turned_among_the_records_is_a_change() {
+    let watched = watched("sites");
+    symlink("..1", watched.path("sites/..data_tmp")).unwrap();
+    fs::rename(
+        watched.path("sites/..data_tmp"),
+        watched.path("sites/..data"),
+    )
+    .unwrap();
+    assert_eq!(watched.watch.next(), Some(Change::Sites));
+}
+
+#[test]
+fn a_directory_of_records_that_is_swapped_is_watched_anew() {
+    let watched = watched("sites");
+    fs::create_dir(watched.path("next")).unwrap();
+    fs::rename(watched.path("sites"), watched.path("old")).unwrap();
+    fs::rename(watched.path("next"), watched.path("sites")).unwrap();
+    assert_eq!(watched.watch.next(), Some(Change::Sites));
+    fs::write(watched.path("sites/a.yaml"), "project: a").unwrap();
+    assert_eq!(watched.watch.next(), Some(Change::Sites));
+}
+
+#[test]
+fn records_may_lie_behind_a_link_that_is_turned() {
+    let watched = watched("current");
+    fs::create_dir(watched.path("v2")).unwrap();
+    for target in ["sites", "v2"] {
+        symlink(target, watched.path("new")).unwrap();
+        fs::rename(watched.path("new"), watched.path("current")).unwrap();
+        assert_eq!(watched.watch.next(), Some(Change::Sites), "{target}");
+        fs::write(watched.path(target).join("a.yaml"), "project: a").unwrap();
+        assert_eq!(watched.watch.next(), Some(Change::Sites), "in {target}");
+    }
+}
+
+#[test]
+fn one_file_of_records_is_watched_by_its_name() {
+    let watched = watched("sites.yaml");
+    fs::write(watched.path("other.yaml"), "").unwrap();
+    fs::write(watched.path("sites.yaml.tmp"), "project: a").unwrap();
+    fs::rename(watched.path("sites.yaml.tmp"), watched.path("sites.yaml")).unwrap();
+    assert_eq!(watched.watch.next(), Some(Change::Sites));
+}
+
+#[test]
+fn everything_is_compared_from_time_to_time_and_when_events_were_lost() {
+    let waiting = Waiting::default();
+    waiting.seen().rescanned = Some(Instant::now());
+    waiting.seen().pointers.insert(project("acme"));
+    let next = waiting.next(Duration::ZERO);
+    assert_eq!(next, Some((Change::Rescan, true)));
+    // It covers what waited.
+    assert!(waiting.seen().pointers.is_empty());
+    waiting.seen().rescan = true;
+    assert_eq!(waiting.next(LONG), Some((Change::Rescan, true)));
+}
+
+#[test]
+fn too_many_waiting_projects_become_one_comparison() {
+    let waiting = Arc::new(Waiting::default());
+    let sorter = sorter(&waiting);
+    for n in 0..=POINTERS_MAX {
+        let path = PathBuf::from(format!("/pointers/00/p{n}.json"));
+        sorter.sort(Ok(Event::new(EventKind::Any).add_path(path)));
+    }
+    assert_eq!(waiting.next(LONG), Some((Change::Rescan, true)));
+}
+
+#[test]
+fn a_closed_watch_lets_go_of_who_waits() {
+    let watched = watched("sites");
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| watched.watch.next());
+        watched.watch.close();
+        assert_eq!(waiter.join().unwrap(), None);
+    });
+}
