@@ -19,6 +19,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 
 use super::Documentation;
+use crate::build::Options;
 use crate::release::Release;
 
 /// The release's inventory in its directory, and the mark by which one is recognised.
@@ -43,7 +44,7 @@ pub struct Args {
 ///
 /// When the documentation cannot be read or the release not written.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let built = args.documentation.build()?;
+    let built = args.documentation.build(&Options::default().service_name)?;
     writeln!(io::stdout(), "{}", built.report).context("print the report")?;
     if built.report.errors() > 0 {
         return Ok(ExitCode::FAILURE);
@@ -124,7 +125,7 @@ mod tests {
             documentation: Documentation {
                 root: Some(docs.clone()),
                 path: docs,
-                service_name: "waypost".to_owned(),
+                service_name: None,
             },
             out: directory.path().join("out"),
         };
@@ -148,7 +149,7 @@ mod tests {
         let inventory = Inventory::parse(&inventory).unwrap();
         assert_eq!(
             inventory.id(),
-            args.documentation.build().unwrap().release.id()
+            args.documentation.build("waypost").unwrap().release.id()
         );
         let served = fs::read_to_string(args.out.join("files/skills/pay/SKILL.md")).unwrap();
         assert_eq!(served, SKILL);

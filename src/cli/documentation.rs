@@ -19,9 +19,10 @@ pub struct Documentation {
     /// directory with a `.git`]
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
-    /// The service whose skills are published: those in `.{NAME}/skills`
-    #[arg(long, value_name = "NAME", default_value_t = Options::default().service_name.into())]
-    pub service_name: String,
+    /// The service whose skills are published: those in `.{NAME}/skills` [default: the
+    /// configured one, or waypost]
+    #[arg(long, value_name = "NAME")]
+    pub service_name: Option<String>,
 }
 
 // === impl Documentation ===
@@ -38,15 +39,15 @@ impl Documentation {
         opened.with_context(|| format!("open documentation in {}", self.path.display()))
     }
 
-    /// Builds a release of it.
+    /// Builds a release of it, for a service that has this name unless another is given.
     ///
     /// # Errors
     ///
     /// As [`Documentation::open`]; what authors did wrong is in the report.
-    pub fn build(&self) -> anyhow::Result<Built> {
+    pub fn build(&self, service_name: &str) -> anyhow::Result<Built> {
         let (tree, found) = self.open()?;
         let options = Options {
-            service_name: self.service_name.as_str().into(),
+            service_name: self.service_name.as_deref().unwrap_or(service_name).into(),
         };
         let mut built = build(&tree, &options);
         built.report.add(found);

@@ -7,5 +7,18 @@
 
 pub mod build;
 mod documentation;
+pub mod publish;
+pub mod releases;
+pub mod settings;
+#[cfg(test)]
+mod testing;
 
 pub use documentation::Documentation;
+pub use settings::Settings;
+
+use crate::site::{InvalidProjectId, ProjectId};
+
+/// Reads a project id from the command line.
+fn project(text: &str) -> Result<ProjectId, InvalidProjectId> {
+    ProjectId::parse(text)
+}

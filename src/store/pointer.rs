@@ -90,7 +90,8 @@ impl Fence {
 
 impl fmt::Display for Fence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.generation, self.epoch)
+        // `pad`, so that it can stand in a column.
+        f.pad(&format!("{}.{}", self.generation, self.epoch))
     }
 }
 

@@ -1,0 +1,152 @@
+//! `waypost publish`: a directory of documentation becomes what a project's hosts serve.
+//!
+//! Build, put, promote: the same three steps as an update, without queue and worker. A
+//! running gateway over the same store notices the promotion by itself.
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+
+use super::settings::{self, Settings};
+use super::{Documentation, project};
+use crate::release::Release;
+use crate::site::ProjectId;
+use crate::store::{Pointer, PromoteError, Store};
+
+/// How often somebody else's promotion may come between; each time a newer fence is taken.
+const ATTEMPTS_MAX: u32 = 10;
+
+/// Build documentation and make it what a project serves
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// What to build.
+    #[command(flatten)]
+    pub documentation: Documentation,
+    /// Whose release it becomes
+    #[arg(long, value_name = "ID", value_parser = project)]
+    pub project: ProjectId,
+    /// Where the store is.
+    #[command(flatten)]
+    pub settings: Settings,
+}
+
+/// Builds a release, prints its report, and puts and promotes it, unless authors' errors
+/// forbid it.
+///
+/// # Errors
+///
+/// When the configuration, the documentation or the store cannot be used.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let config = args.settings.load()?;
+    let built = args.documentation.build(&config.service.name)?;
+    let mut out = io::stdout();
+    writeln!(out, "{}", built.report).context("print the report")?;
+    if built.report.errors() > 0 {
+        return Ok(ExitCode::FAILURE);
+    }
+    let store = settings::open_store(&config)?;
+    let pointer = publish(&store, &args.project, &built.release)?;
+    let (release, fence) = (pointer.current.release, pointer.current.fence());
+    let project = &args.project;
+    writeln!(out, "promoted {release} of {project} as {fence}").context("print the outcome")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Puts and promotes a release as the newest of its project.
+fn publish(store: &Store, project: &ProjectId, release: &Release) -> anyhow::Result<Pointer> {
+    let id = store.put(release)?;
+    let mut attempts = 0;
+    loop {
+        let fence = store.next_fence(project, 0)?;
+        match store.promote(project, id, fence) {
+            Err(PromoteError::Stale { .. }) if attempts < ATTEMPTS_MAX => attempts += 1,
+            outcome => return Ok(outcome?),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::super::testing::Installation;
+    use super::*;
+
+    fn args(installation: &Installation, docs: &Path) -> Args {
+        Args {
+            documentation: Documentation {
+                path: docs.to_owned(),
+                root: Some(docs.to_owned()),
+                service_name: None,
+            },
+            project: ProjectId::parse("acme").unwrap(),
+            settings: installation.settings(),
+        }
+    }
+
+    #[test]
+    fn what_is_published_is_current() {
+        let installation = Installation::new();
+        let docs = installation.documentation("---\nname: pay\ndescription: Pays.\n---\n");
+        let args = args(&installation, &docs);
+
+        assert_eq!(run(&args).unwrap(), ExitCode::SUCCESS);
+
+        let store = installation.store();
+        let current = store.current(&args.project).unwrap().unwrap().current;
+        assert_eq!(
+            current.release,
+            args.documentation.build("waypost").unwrap().release.id()
+        );
+        assert_eq!(current.generation, 1);
+        run(&args).unwrap();
+        let again = store.current(&args.project).unwrap().unwrap().current;
+        assert_eq!((again.release, again.generation), (current.release, 2));
+    }
+
+    #[test]
+    fn skills_are_those_of_the_configured_service() {
+        let installation = Installation::new();
+        let docs = installation.documentation("---\nname: pay\ndescription: Pays.\n---\n");
+        let skill = docs.join(".docs/skills/refund");
+        fs::create_dir_all(&skill).unwrap();
+        let text = "---\nname: refund\ndescription: Refunds.\n---\n";
+        fs::write(skill.join("SKILL.md"), text).unwrap();
+        let args = args(&installation, &docs);
+        let conf = args.settings.conf.as_ref().unwrap();
+        let written = fs::read_to_string(conf).unwrap();
+        fs::write(conf, format!("service: {{ name: docs }}\n{written}")).unwrap();
+
+        run(&args).unwrap();
+
+        let store = installation.store();
+        let current = store.current(&args.project).unwrap().unwrap().current;
+        let inventory = store.inventory(current.release).unwrap();
+        assert!(inventory.get("skills/refund/SKILL.md").is_some());
+    }
+
+    #[test]
+    fn errors_of_authors_publish_nothing() {
+        let installation = Installation::new();
+        let docs = installation.documentation("");
+        let args = args(&installation, &docs);
+        assert_eq!(run(&args).unwrap(), ExitCode::FAILURE);
+        assert_eq!(installation.store().current(&args.project).unwrap(), None);
+    }
+
+    #[test]
+    fn a_mistaken_configuration_stops_before_anything_is_built() {
+        let installation = Installation::new();
+        let docs = installation.documentation("---\nname: pay\ndescription: Pays.\n---\n");
+        let args = args(&installation, &docs);
+        let conf = args.settings.conf.as_ref().unwrap();
+        fs::write(conf, "stoer: 1\nlisten: 2\n").unwrap();
+        let error = run(&args).unwrap_err().to_string();
+        assert!(
+            error.contains(":1:1: ") && error.contains(":2:9: "),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,196 @@
+//! `waypost releases` and `waypost promote`: what is kept of a project, and going back to it.
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+use std::time::{Duration, UNIX_EPOCH};
+
+use anyhow::{Context as _, bail};
+
+use super::project;
+use super::settings::{self, Settings};
+use crate::release::ReleaseId;
+use crate::site::ProjectId;
+use crate::store::Store;
+
+/// Fewer digits of an id than this are a slip, not a name.
+const DIGITS_MIN: usize = 4;
+
+/// List the releases that are kept of a project, the current one first
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Whose releases
+    #[arg(value_parser = project)]
+    pub project: ProjectId,
+    /// Where the store is.
+    #[command(flatten)]
+    pub settings: Settings,
+}
+
+/// Make a release that is kept the current one of its project
+#[derive(Clone, Debug, clap::Args)]
+pub struct PromoteArgs {
+    /// Whose release
+    #[arg(value_parser = project)]
+    pub project: ProjectId,
+    /// The release: its id, or the first digits of it
+    pub release: String,
+    /// Where the store is.
+    #[command(flatten)]
+    pub settings: Settings,
+}
+
+/// Prints what is kept: one line for each release.
+///
+/// # Errors
+///
+/// When the configuration or the store cannot be used.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let store = settings::open_store(&args.settings.load()?)?;
+    let lines = list(&store, &args.project)?;
+    io::stdout()
+        .write_all(lines.as_bytes())
+        .context("print the releases")?;
+    Ok(if lines.is_empty() {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+/// Promotes a release again: a new generation with an old release.
+///
+/// # Errors
+///
+/// When the release is not kept, or the store cannot be used.
+pub fn promote(args: &PromoteArgs) -> anyhow::Result<ExitCode> {
+    let store = settings::open_store(&args.settings.load()?)?;
+    let project = &args.project;
+    let release = find(&store, project, &args.release)?;
+    let fence = store.next_fence(project, 0)?;
+    let pointer = store.promote(project, release, fence)?;
+    let fence = pointer.current.fence();
+    writeln!(io::stdout(), "promoted {release} of {project} as {fence}")
+        .context("print the outcome")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list(store: &Store, project: &ProjectId) -> anyhow::Result<String> {
+    let kept = store.releases(project)?;
+    let lines = kept.iter().enumerate().map(|(nth, kept)| {
+        let mark = if nth == 0 { '*' } else { ' ' };
+        let promoted_at = UNIX_EPOCH + Duration::from_secs(kept.promoted_at);
+        let (release, fence) = (kept.release, kept.fence());
+        format!(
+            "{mark} {release}  {fence:>8}  {}\n",
+            httpdate::fmt_http_date(promoted_at)
+        )
+    });
+    Ok(lines.collect())
+}
+
+/// Finds a release by its id, or by its first digits among those that are kept.
+fn find(store: &Store, project: &ProjectId, digits: &str) -> anyhow::Result<ReleaseId> {
+    if let Ok(release) = ReleaseId::parse(digits) {
+        return Ok(release);
+    }
+    if digits.len() < DIGITS_MIN {
+        bail!("at least {DIGITS_MIN} digits of a release's id are needed");
+    }
+    let kept = store.releases(project)?;
+    let mut found = kept
+        .iter()
+        .map(|kept| kept.release)
+        .filter(|release| release.to_string().starts_with(digits));
+    match (found.next(), found.next()) {
+        (Some(release), None) => Ok(release),
+        (Some(_), Some(_)) => bail!("several releases of {project} begin with {digits}"),
+        (None, _) => bail!("no release that is kept of {project} begins with {digits}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Installation;
+    use super::*;
+    use crate::release::{Release, ReleaseFile, ReleasePath};
+
+    fn acme() -> ProjectId {
+        ProjectId::parse("acme").unwrap()
+    }
+
+    fn installation_with(texts: &[&'static str]) -> (Installation, Vec<ReleaseId>) {
+        let installation = Installation::new();
+        let store = installation.store();
+        let promoted = texts.iter().map(|text| {
+            let mut builder = Release::builder();
+            let file = ReleaseFile::new(*text, "text/plain");
+            builder
+                .insert(ReleasePath::parse("a").unwrap(), file)
+                .unwrap();
+            let id = store.put(&builder.finish()).unwrap();
+            let fence = store.next_fence(&acme(), 0).unwrap();
+            store.promote(&acme(), id, fence).unwrap();
+            id
+        });
+        let ids = promoted.collect();
+        (installation, ids)
+    }
+
+    #[test]
+    fn the_current_release_is_listed_first_and_marked() {
+        let (installation, ids) = installation_with(&["one", "two"]);
+        let lines = list(&installation.store(), &acme()).unwrap();
+        let lines: Vec<_> = lines.lines().collect();
+        assert_eq!(lines.len(), 2);
+        assert!(
+            lines[0].starts_with(&format!("* {}       2.0  ", ids[1])),
+            "{}",
+            lines[0]
+        );
+        assert!(
+            lines[1].starts_with(&format!("  {}       1.0  ", ids[0])),
+            "{}",
+            lines[1]
+        );
+    }
+
+    #[test]
+    fn a_project_without_releases_fails() {
+        let (installation, _) = installation_with(&[]);
+        let args = Args {
+            project: acme(),
+            settings: installation.settings(),
+        };
+        assert_eq!(run(&args).unwrap(), ExitCode::FAILURE);
+    }
+
+    #[test]
+    fn rolling_back_promotes_the_old_release_anew() {
+        let (installation, ids) = installation_with(&["one", "two"]);
+        let args = |release: &str| PromoteArgs {
+            project: acme(),
+            release: release.to_owned(),
+            settings: installation.settings(),
+        };
+        let digits = ids[0].to_string();
+        assert_eq!(promote(&args(&digits[..8])).unwrap(), ExitCode::SUCCESS);
+        let current = installation
+            .store()
+            .current(&acme())
+            .unwrap()
+            .unwrap()
+            .current;
+        assert_eq!((current.release, current.generation), (ids[0], 3));
+
+        for wrong in ["", "abc", "zzzz", &"0".repeat(64)] {
+            promote(&args(wrong)).unwrap_err();
+        }
+        let after = installation
+            .store()
+            .current(&acme())
+            .unwrap()
+            .unwrap()
+            .current;
+        assert_eq!(after, current);
+    }
+}

@@ -1,0 +1,72 @@
+//! The argument that names the configuration, and what commands open by it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use crate::clock::Clock;
+use crate::config::{self, Config};
+use crate::store::sites::{Changes, Removals, Sites};
+use crate::store::{Local, Store};
+
+/// The file that is read when none is named, if it is there.
+const DEFAULT_FILE: &str = "conf/waypost.yaml";
+
+/// The configuration of this machine.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct Settings {
+    /// The configuration [default: conf/waypost.yaml, or every setting at its default]
+    #[arg(long, value_name = "FILE")]
+    pub conf: Option<PathBuf>,
+}
+
+// === impl Settings ===
+
+impl Settings {
+    /// Reads the configuration.
+    ///
+    /// # Errors
+    ///
+    /// When a named file cannot be read; or with every mistake in it, a line for each.
+    pub fn load(&self) -> anyhow::Result<Config> {
+        let file = self.conf.as_deref().unwrap_or(Path::new(DEFAULT_FILE));
+        let text = match fs::read_to_string(file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && self.conf.is_none() => {
+                return Ok(Config::default());
+            }
+            Err(error) => {
+                return Err(error).with_context(|| format!("read {}", file.display()));
+            }
+        };
+        Config::parse(&file.to_string_lossy(), &text).map_err(|findings| {
+            let lines: Vec<_> = findings.iter().map(ToString::to_string).collect();
+            anyhow::anyhow!("{}", lines.join("\n"))
+        })
+    }
+}
+
+/// Opens the store of a configuration.
+///
+/// # Errors
+///
+/// When it cannot be used; a newer program's store is named as such.
+pub fn open_store(config: &Config) -> anyhow::Result<Store> {
+    let config::Store::Local(local) = &config.store;
+    let store = Local::open(local, Clock::System)?;
+    Ok(Store::Local(store))
+}
+
+/// Reads the site records of a configuration, good or bad.
+///
+/// # Errors
+///
+/// When they cannot be listed.
+pub fn read_sites(config: &Config) -> anyhow::Result<(Sites, Changes)> {
+    let service = config.service.clone();
+    let mut sites = Sites::new(service, config.sites.path.clone(), Clock::System);
+    let changes = sites.scan(Removals::Guarded)?;
+    Ok((sites, changes))
+}
