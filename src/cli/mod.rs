@@ -9,6 +9,8 @@ pub mod build;
 mod documentation;
 pub mod publish;
 pub mod releases;
+pub mod reload;
+pub mod serve;
 pub mod settings;
 #[cfg(test)]
 mod testing;
@@ -16,9 +18,64 @@ mod testing;
 pub use documentation::Documentation;
 pub use settings::Settings;
 
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
 use crate::site::{InvalidProjectId, ProjectId};
+
+/// The edge of a documentation platform.
+///
+/// Exit status: 0 when all went well, 1 when what was checked or built has errors, 2 when
+/// the command could not do its work.
+#[derive(Debug, Parser)]
+#[command(name = "waypost", version)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Serve(serve::Args),
+    Build(build::Args),
+    Publish(publish::Args),
+    Releases(releases::Args),
+    Promote(releases::PromoteArgs),
+    Reload(reload::Args),
+}
+
+// === impl Cli ===
+
+impl Cli {
+    /// Does what the command line says.
+    ///
+    /// # Errors
+    ///
+    /// Why it could not be done.
+    pub fn run(&self) -> anyhow::Result<ExitCode> {
+        match &self.command {
+            Command::Serve(args) => serve::run(args),
+            Command::Build(args) => build::run(args),
+            Command::Publish(args) => publish::run(args),
+            Command::Releases(args) => releases::run(args),
+            Command::Promote(args) => releases::promote(args),
+            Command::Reload(args) => reload::run(args),
+        }
+    }
+}
 
 /// Reads a project id from the command line.
 fn project(text: &str) -> Result<ProjectId, InvalidProjectId> {
     ProjectId::parse(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        super::Cli::command().debug_assert();
+    }
 }

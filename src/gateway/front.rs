@@ -15,7 +15,7 @@ use pingora::apps::HttpServerApp as _;
 use pingora::protocols::http::ServerSession;
 use pingora::proxy::HttpProxy;
 use pingora::server::configuration::ServerConf;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio::time::Sleep;
 use tokio_rustls::TlsAcceptor;
@@ -34,6 +34,8 @@ use crate::telemetry::Route;
 
 /// How much is asked of a connection at once while a head is awaited.
 const READ_BYTES: usize = 4 << 10;
+/// How many connections wait in the kernel at most; it has its own limit too.
+const BACKLOG: u32 = 4096;
 /// How long accepting pauses when the process has run out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -46,15 +48,19 @@ const TOO_SLOW: Refusal = Refusal {
     detail: "the request head did not come in time",
 };
 
-/// The sockets of a process, bound before anything starts, so that a port that is taken is
-/// an error message and not a panic.
+/// The addresses of a process, taken before anything starts, so that a port that is taken
+/// is an error message and not a panic.
 #[derive(Debug, Default)]
 pub struct Listeners {
-    /// Plain HTTP/1.1.
-    pub http: Vec<std::net::TcpListener>,
-    /// TLS, with HTTP/2 or HTTP/1.1 by ALPN.
-    pub https: Vec<std::net::TcpListener>,
+    /// For plain HTTP/1.1.
+    pub http: Vec<TcpSocket>,
+    /// For TLS, with HTTP/2 or HTTP/1.1 by ALPN.
+    pub https: Vec<TcpSocket>,
 }
+
+/// The same, taking connections.
+#[derive(Debug)]
+pub struct OpenListeners(Vec<(TcpListener, bool)>);
 
 /// The front of a process.
 pub struct Front {
@@ -121,6 +127,34 @@ struct Clocks {
     is_registered: bool,
 }
 
+// === impl Listeners ===
+
+impl Listeners {
+    /// Begins to take connections. Called on the runtime that will serve them.
+    ///
+    /// # Errors
+    ///
+    /// When another process took an address in the meantime.
+    pub fn open(self) -> std::io::Result<OpenListeners> {
+        let plain = self.http.into_iter().map(|socket| (socket, false));
+        let encrypted = self.https.into_iter().map(|socket| (socket, true));
+        let open = |(socket, is_tls): (TcpSocket, bool)| {
+            let listener = socket.listen(BACKLOG)?;
+            let (scheme, address) = (
+                if is_tls { "https" } else { "http" },
+                listener.local_addr()?,
+            );
+            log::info!(target: "gateway", scheme, address:%; "listening on {scheme}://{address}");
+            Ok((listener, is_tls))
+        };
+        plain
+            .chain(encrypted)
+            .map(open)
+            .collect::<std::io::Result<_>>()
+            .map(OpenListeners)
+    }
+}
+
 // === impl Front ===
 
 impl std::fmt::Debug for Front {
@@ -152,25 +186,13 @@ impl Front {
     }
 
     /// Accepts connections on all listeners until the drain begins.
-    pub async fn listen(self: &Arc<Self>, listeners: Listeners) {
-        let plain = listeners.http.into_iter().map(|listener| (listener, false));
-        let encrypted = listeners.https.into_iter().map(|listener| (listener, true));
-        let tasks: Vec<_> = plain
-            .chain(encrypted)
-            .filter_map(|(listener, is_tls)| {
-                let registered = listener
-                    .set_nonblocking(true)
-                    .and_then(|()| TcpListener::from_std(listener));
-                registered
-                    .inspect_err(|error| log::error!("listen: {error}"))
-                    .ok()
-                    .map(|listener| (listener, is_tls))
-            })
-            .map(|(listener, is_tls)| tokio::spawn(Arc::clone(self).accept_all(listener, is_tls)))
-            .collect();
+    pub async fn listen(self: &Arc<Self>, listeners: OpenListeners) {
+        let accept =
+            |(listener, is_tls)| tokio::spawn(Arc::clone(self).accept_all(listener, is_tls));
+        let tasks: Vec<_> = listeners.0.into_iter().map(accept).collect();
         for task in tasks {
             if let Err(error) = task.await {
-                log::error!("a listener stopped: {error}");
+                log::error!(target: "gateway", "a listener stopped: {error}");
             }
         }
         self.shutting_down.send_replace(true);

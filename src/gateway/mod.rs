@@ -49,7 +49,7 @@ pub mod server;
 pub mod tls;
 mod wire;
 
-pub use front::{Front, Listeners};
+pub use front::{Front, Listeners, OpenListeners};
 pub use limits::{Limits, UpstreamLimits};
 
 use std::sync::Arc;

@@ -4,6 +4,8 @@
 //! * `GET /readyz`: 200 once the index is loaded, 503 when leaving (RFC 9110 §15.6.4), so
 //!   that load balancers turn away before the listeners close.
 //! * `GET /metrics`: the Prometheus text format 0.0.4.
+//! * `POST /reload`: compares everything with the disk; with `?accept-removals` also when
+//!   that takes away many sites at once. 202: it happens after the answer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,9 +23,16 @@ use super::drain::{Drain, Phase};
 use super::wire::Wire;
 use crate::telemetry::Metrics;
 
+/// Whoever compares what is served with the disk.
+pub trait Reload: std::fmt::Debug + Send + Sync {
+    /// Asks for a comparison; see `POST /reload`.
+    fn reload(&self, accept_removals: bool);
+}
+
 /// What the operator's listener knows.
 #[derive(Clone, Debug)]
 pub struct Operator {
+    reload: Arc<dyn Reload>,
     metrics: Arc<Metrics>,
     drain: Drain,
     is_loaded: Arc<AtomicBool>,
@@ -34,8 +43,9 @@ pub struct Operator {
 impl Operator {
     /// Makes the operator's view; not ready until [`Operator::loaded`].
     #[must_use]
-    pub fn new(metrics: Arc<Metrics>, drain: Drain) -> Self {
+    pub fn new(metrics: Arc<Metrics>, drain: Drain, reload: impl Reload + 'static) -> Self {
         Self {
+            reload: Arc::new(reload),
             metrics,
             drain,
             is_loaded: Arc::default(),
@@ -98,7 +108,10 @@ impl Operator {
                     self.metrics.to_text().into(),
                 )
             }
-            _ => text(StatusCode::NOT_FOUND, "/healthz, /readyz or /metrics\n"),
+            _ => text(
+                StatusCode::NOT_FOUND,
+                "/healthz, /readyz, /metrics or /reload\n",
+            ),
         }
     }
 }
@@ -109,6 +122,15 @@ impl ServeHttp for Operator {
         let request = session.req_header();
         let (status, media_type, body) = match request.method {
             Method::GET | Method::HEAD => self.answer(request.uri.path()),
+            Method::POST if request.uri.path() == "/reload" => {
+                self.reload
+                    .reload(request.uri.query() == Some("accept-removals"));
+                (
+                    StatusCode::ACCEPTED,
+                    "text/plain; charset=utf-8",
+                    Bytes::from_static(b"comparing\n"),
+                )
+            }
             _ => (
                 StatusCode::METHOD_NOT_ALLOWED,
                 "text/plain; charset=utf-8",

@@ -24,6 +24,7 @@ use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
 
 use crate::clock::{Clock, unix_seconds};
 use crate::site::Host;
+use crate::telemetry::Metrics;
 
 /// The files of a pair, as certbot names them.
 const CHAIN: &str = "fullchain.pem";
@@ -87,6 +88,27 @@ pub enum UnusableCertificate {
     /// Issued for other names.
     #[error("the certificate does not cover the name of its directory")]
     Name,
+}
+
+// === impl Report ===
+
+impl Report {
+    /// Logs and counts what is wrong, and shows when the first certificate expires.
+    pub fn tell(&self, metrics: &Metrics) {
+        for (name, error) in &self.failures {
+            metrics.certificate_failures.inc();
+            let cause = std::error::Error::source(error)
+                .map_or_else(String::new, |cause| format!(": {cause}"));
+            log::error!(target: "tls", name:%; "keep the certificate there was for {name}: {error}{cause}");
+        }
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "seconds stay exact for 285 million years"
+        )]
+        metrics
+            .certificate_expires_at
+            .set(self.expires_at.unwrap_or(0) as f64);
+    }
 }
 
 // === impl Certificates ===

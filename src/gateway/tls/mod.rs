@@ -12,8 +12,10 @@
 //! Source: RFC 8446, RFC 6066 §3 (server name), RFC 7301 (ALPN).
 
 mod certificates;
+mod watch;
 
 pub use certificates::{Certificates, Report};
+pub use watch::watch;
 
 use std::path::PathBuf;
 use std::sync::Arc;

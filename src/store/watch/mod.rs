@@ -156,6 +156,12 @@ impl Watch {
         Some(change)
     }
 
+    /// Makes the next change a comparison of everything.
+    pub fn rescan(&self) {
+        self.waiting.seen().rescan = true;
+        self.waiting.news.notify_all();
+    }
+
     /// Ends the watch: whoever waits gets `None`.
     pub fn close(&self) {
         self.waiting.seen().closed = true;

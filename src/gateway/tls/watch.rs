@@ -1,0 +1,46 @@
+//! Noticing new certificates.
+//!
+//! Writers of certificates replace several files and links one after the other, so the
+//! directory is read when it has been quiet for a moment, and by the clock besides: events
+//! of network file systems never come.
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use notify::{RecursiveMode, Watcher as _};
+
+use super::Certificates;
+use crate::telemetry::Metrics;
+
+/// How long the directory must have been quiet.
+const QUIET: Duration = Duration::from_millis(200);
+
+/// Reads the directory whenever it changes, and every `rescan`, for as long as the process
+/// lives.
+pub fn watch(certificates: &Certificates, metrics: &Metrics, rescan: Duration) {
+    let (sender, events) = channel();
+    let watcher = notify::recommended_watcher(move |event| {
+        // The receiver lives as long as this thread does.
+        let _gone = sender.send(event);
+    });
+    // Links are followed: ACME clients keep the files elsewhere.
+    let watcher = watcher.and_then(|mut watcher| {
+        watcher.watch(certificates.directory(), RecursiveMode::Recursive)?;
+        Ok(watcher)
+    });
+    if let Err(error) = &watcher {
+        log::warn!(target: "tls", "cannot watch {}: {error}", certificates.directory().display());
+    }
+    loop {
+        match events.recv_timeout(rescan) {
+            Ok(_) => while events.recv_timeout(QUIET).is_ok() {},
+            Err(RecvTimeoutError::Timeout) => {}
+            // Without a watcher the clock is all there is.
+            Err(RecvTimeoutError::Disconnected) => std::thread::sleep(rescan),
+        }
+        match certificates.read() {
+            Ok(report) => report.tell(metrics),
+            Err(error) => log::error!(target: "tls", "keep the certificates there were: {error}"),
+        }
+    }
+}
