@@ -1,3 +1,5 @@
+//! How skills are collected, over small trees.
+
 mod names;
 
 use super::*;

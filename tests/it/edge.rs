@@ -1,0 +1,405 @@
+//! A gateway of a test's own: the real binary, in a directory that goes with it.
+//!
+//! ```no_run
+//! let edge = Setup::new().site("acme", "domains: [docs.acme.test]").start();
+//! edge.publish("acme", &[("skill.md", SKILL)]);
+//! let card = edge.get("docs.acme.test", "/.well-known/agent-card.json");
+//! ```
+//!
+//! Nothing here sleeps: what takes time is waited for by its event, a line of the process
+//! log or a document that says it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Instant;
+
+use tempfile::TempDir;
+
+use crate::http::{self, PATIENCE, Response};
+
+/// A skill file that every client accepts.
+pub const SKILL: &str = "---\nname: sdk\ndescription: Use the SDK.\n---\n\n# SDK\n";
+
+/// What a gateway is to be started with.
+#[derive(Debug)]
+pub struct Setup {
+    directory: TempDir,
+    /// Lines of the configuration, by top-level key.
+    conf: BTreeMap<String, String>,
+    wrapper: Vec<String>,
+    binary: PathBuf,
+}
+
+/// A running gateway.
+#[derive(Debug)]
+pub struct Edge {
+    pub setup: Setup,
+    process: Child,
+    lines: Arc<Lines>,
+    /// Where plain HTTP is.
+    pub http: SocketAddr,
+    /// Where HTTPS is, when it was asked for.
+    pub https: Option<SocketAddr>,
+    /// Where the operator's listener is.
+    pub operator: SocketAddr,
+}
+
+/// The process log, as it comes.
+#[derive(Debug, Default)]
+struct Lines {
+    seen: Mutex<(Vec<serde_json::Value>, bool)>,
+    more: Condvar,
+}
+
+impl Setup {
+    pub fn new() -> Self {
+        let setup = Self {
+            directory: TempDir::new().unwrap(),
+            conf: BTreeMap::new(),
+            wrapper: Vec::new(),
+            binary: env!("CARGO_BIN_EXE_waypost").into(),
+        };
+        fs::create_dir(setup.path("sites")).unwrap();
+        let root = setup.directory.path().display().to_string();
+        setup
+            .conf(
+                "listen",
+                "{ http: [\"127.0.0.1:0\"], operator: \"127.0.0.1:0\" }",
+            )
+            .conf("store", &format!("{{ local: {{ path: {root}/store }} }}"))
+            .conf(
+                "queue",
+                &format!("{{ sqlite: {{ path: {root}/updates.sqlite }} }}"),
+            )
+            .conf("sites", &format!("{root}/sites"))
+            .conf("access_log", &format!("{{ file: {root}/access.log }}"))
+            .conf(
+                "log",
+                "{ format: json, filter: \"debug,notify=info,h2=info,rustls=info\" }",
+            )
+            .conf("server", "{ threads: 2 }")
+    }
+
+    /// Sets one top-level key of the configuration.
+    pub fn conf(mut self, key: &str, value: &str) -> Self {
+        self.conf.insert(key.to_owned(), value.to_owned());
+        self
+    }
+
+    /// Adds a site whose subdomain is its project, with more lines of its record.
+    pub fn site(self, project: &str, record: &str) -> Self {
+        self.write_site(project, record);
+        self
+    }
+
+    /// Starts the gateway under another program, such as `strace`.
+    pub fn under(mut self, wrapper: &[&str]) -> Self {
+        self.wrapper = wrapper.iter().map(ToString::to_string).collect();
+        self
+    }
+
+    /// Starts another build of the program.
+    pub fn binary(mut self, binary: impl Into<PathBuf>) -> Self {
+        self.binary = binary.into();
+        self
+    }
+
+    /// Writes a site record, as a careful writer does: beside it, then renamed.
+    pub fn write_site(&self, project: &str, record: &str) {
+        let name = self.path("sites").join(format!("{project}.yaml"));
+        let partial = name.with_extension("partial");
+        fs::write(
+            &partial,
+            format!("project: {project}\nsubdomain: {project}\n{record}\n"),
+        )
+        .unwrap();
+        fs::rename(partial, name).unwrap();
+    }
+
+    pub fn remove_site(&self, project: &str) {
+        fs::remove_file(self.path("sites").join(format!("{project}.yaml"))).unwrap();
+    }
+
+    /// Returns a path in the directory of this gateway.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// Writes a documentation repository of its own and returns where it is.
+    pub fn documentation(&self, files: &[(&str, &str)]) -> PathBuf {
+        let root = tempfile::Builder::new()
+            .prefix("docs-")
+            .tempdir_in(self.directory.path())
+            .unwrap()
+            .keep();
+        for (path, text) in files {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        root
+    }
+
+    /// Runs a subcommand with this configuration.
+    pub fn run(&self, arguments: &[&str]) -> Output {
+        self.write_conf();
+        Command::new(&self.binary)
+            .args(arguments)
+            .arg("--conf")
+            .arg(self.path("waypost.yaml"))
+            .output()
+            .unwrap()
+    }
+
+    /// Publishes files as what a project serves.
+    #[track_caller]
+    pub fn publish(&self, project: &str, files: &[(&str, &str)]) {
+        let docs = self.documentation(files);
+        self.publish_directory(project, &docs);
+    }
+
+    #[track_caller]
+    pub fn publish_directory(&self, project: &str, docs: &Path) {
+        let docs = docs.to_str().unwrap();
+        let output = self.run(&["publish", docs, "--root", docs, "--project", project]);
+        assert!(output.status.success(), "{output:?}");
+    }
+
+    fn write_conf(&self) {
+        let text: String = self
+            .conf
+            .iter()
+            .map(|(key, value)| format!("{key}: {value}\n"))
+            .collect();
+        fs::write(self.path("waypost.yaml"), text).unwrap();
+    }
+
+    /// Starts the gateway and waits until it takes connections.
+    #[track_caller]
+    pub fn start(self) -> Edge {
+        let (process, lines) = self.spawn();
+        let mut edge = Edge {
+            setup: self,
+            process,
+            lines,
+            http: ([0, 0, 0, 0], 0).into(),
+            https: None,
+            operator: ([0, 0, 0, 0], 0).into(),
+        };
+        let is_http = |line: &serde_json::Value| line["scheme"] == "http";
+        edge.http = edge.wait_for_log(is_http)["address"]
+            .as_str()
+            .unwrap()
+            .parse()
+            .unwrap();
+        edge.operator = edge.wait_for_log(|line| line["operator"].is_string())["operator"]
+            .as_str()
+            .unwrap()
+            .parse()
+            .unwrap();
+        if edge.setup.conf["listen"].contains("https: [\"") {
+            let is_https = |line: &serde_json::Value| line["scheme"] == "https";
+            edge.https = Some(
+                edge.wait_for_log(is_https)["address"]
+                    .as_str()
+                    .unwrap()
+                    .parse()
+                    .unwrap(),
+            );
+        }
+        edge
+    }
+
+    /// Starts the gateway and expects it to give up; returns its exit status and last words.
+    pub fn start_in_vain(&self) -> (ExitStatus, String) {
+        let output = self.run(&["serve"]);
+        (output.status, String::from_utf8(output.stderr).unwrap())
+    }
+
+    fn spawn(&self) -> (Child, Arc<Lines>) {
+        self.write_conf();
+        let program: Vec<_> = self
+            .wrapper
+            .iter()
+            .cloned()
+            .chain([self.binary.display().to_string()])
+            .collect();
+        let mut process = Command::new(&program[0])
+            .args(&program[1..])
+            .args(["serve", "--conf"])
+            .arg(self.path("waypost.yaml"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("start {}: {error}", program[0]));
+        let lines = Arc::new(Lines::default());
+        let stderr = BufReader::new(process.stderr.take().unwrap());
+        std::thread::spawn({
+            let lines = Arc::clone(&lines);
+            move || lines.gather(stderr)
+        });
+        (process, lines)
+    }
+}
+
+impl Edge {
+    #[track_caller]
+    pub fn get(&self, host: &str, path: &str) -> Response {
+        self.request("GET", host, path, &[])
+    }
+
+    /// Sends a request over plain HTTP and checks what every answer must have.
+    #[track_caller]
+    pub fn request(
+        &self,
+        method: &str,
+        host: &str,
+        path: &str,
+        fields: &[(&str, &str)],
+    ) -> Response {
+        let response = http::request(self.http, method, host, path, fields);
+        response.check(method);
+        response
+    }
+
+    /// Publishes files, and waits until the gateway serves them.
+    #[track_caller]
+    pub fn publish(&self, project: &str, files: &[(&str, &str)]) {
+        let already = self.count_log(|line| serves(line, project));
+        self.setup.publish(project, files);
+        self.wait_for_nth_log(already + 1, |line| serves(line, project));
+    }
+
+    /// Changes a site record, and waits until the gateway has taken it in.
+    #[track_caller]
+    pub fn write_site(&self, project: &str, record: &str) {
+        self.taking_in(|| self.setup.write_site(project, record));
+    }
+
+    #[track_caller]
+    pub fn remove_site(&self, project: &str) {
+        self.taking_in(|| self.setup.remove_site(project));
+    }
+
+    #[track_caller]
+    fn taking_in(&self, change: impl FnOnce()) {
+        let is_taken_in = |line: &serde_json::Value| line["message"] == "site records taken in";
+        let already = self.count_log(is_taken_in);
+        change();
+        self.wait_for_nth_log(already + 1, is_taken_in);
+    }
+
+    /// Waits for a line of the process log.
+    #[track_caller]
+    pub fn wait_for_log(&self, is_it: impl Fn(&serde_json::Value) -> bool) -> serde_json::Value {
+        self.wait_for_nth_log(1, is_it)
+    }
+
+    #[track_caller]
+    pub fn wait_for_nth_log(
+        &self,
+        nth: usize,
+        is_it: impl Fn(&serde_json::Value) -> bool,
+    ) -> serde_json::Value {
+        let deadline = Instant::now() + PATIENCE;
+        let mut seen = self.lines.seen.lock().unwrap();
+        loop {
+            if let Some(line) = seen.0.iter().filter(|line| is_it(line)).nth(nth - 1) {
+                return line.clone();
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            assert!(
+                !seen.1 && !left.is_zero(),
+                "the log has no such line: {:#?}",
+                seen.0
+            );
+            seen = self.lines.more.wait_timeout(seen, left).unwrap().0;
+        }
+    }
+
+    pub fn count_log(&self, is_it: impl Fn(&serde_json::Value) -> bool) -> usize {
+        self.lines
+            .seen
+            .lock()
+            .unwrap()
+            .0
+            .iter()
+            .filter(|line| is_it(line))
+            .count()
+    }
+
+    /// Returns the value of one line of the metrics.
+    #[track_caller]
+    pub fn metric(&self, name: &str) -> f64 {
+        let text = http::request(self.operator, "GET", "operator", "/metrics", &[]);
+        let line = text
+            .text()
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))
+            .map(str::to_owned);
+        line.map_or(0.0, |value| value.parse().unwrap())
+    }
+
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    pub fn signal(&self, name: &str) {
+        let status = Command::new("kill")
+            .args(["-s", name, &self.id().to_string()])
+            .status()
+            .unwrap();
+        assert!(status.success());
+    }
+
+    /// Waits until the process has ended.
+    pub fn wait(mut self) -> ExitStatus {
+        self.process.wait().unwrap()
+    }
+
+    /// Asks the process to stop, waits, and returns the access log's lines.
+    #[track_caller]
+    pub fn stop(self) -> Vec<serde_json::Value> {
+        let path = self.setup.path("access.log");
+        self.signal("TERM");
+        let mut edge = self;
+        assert!(edge.process.wait().unwrap().success());
+        let text = fs::read_to_string(path).unwrap_or_default();
+        text.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+}
+
+impl Drop for Edge {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ended = self.process.kill();
+        let _reaped = self.process.wait();
+    }
+}
+
+impl Lines {
+    fn gather(&self, from: impl std::io::BufRead) {
+        for line in from.lines().map_while(Result::ok) {
+            let line = serde_json::from_str(&line)
+                .unwrap_or_else(|_not_ours| serde_json::json!({ "message": line }));
+            self.seen.lock().unwrap().0.push(line);
+            self.more.notify_all();
+        }
+        self.seen.lock().unwrap().1 = true;
+        self.more.notify_all();
+    }
+}
+
+fn serves(line: &serde_json::Value, project: &str) -> bool {
+    line["project"] == project
+        && line["message"]
+            .as_str()
+            .is_some_and(|message| message.starts_with("serving"))
+}

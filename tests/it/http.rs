@@ -1,0 +1,226 @@
+//! A plain HTTP/1.1 client that sends what it is told, and a strict reader of answers.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+/// Nothing in a test takes this long; a gateway that hangs fails the test.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Every header field that a gateway may send of its own. A field that is not here is a
+/// surprise for clients, and so for the test.
+const ALLOWED: [&str; 24] = [
+    "access-control-allow-headers",
+    "access-control-allow-methods",
+    "access-control-allow-origin",
+    "access-control-expose-headers",
+    "access-control-max-age",
+    "allow",
+    "cache-control",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "date",
+    "etag",
+    "last-modified",
+    "link",
+    "location",
+    "ratelimit",
+    "ratelimit-policy",
+    "retry-after",
+    "vary",
+    "via",
+    "www-authenticate",
+    "x-content-type-options",
+    "x-llms-txt",
+];
+
+/// An answer, read whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Response {
+    pub status: u16,
+    /// In the order they came, names in lower case.
+    pub fields: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+/// A connection to a gateway.
+#[derive(Debug)]
+pub struct Connection {
+    reader: BufReader<TcpStream>,
+}
+
+impl Connection {
+    pub fn open(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self {
+            reader: BufReader::new(stream),
+        }
+    }
+
+    pub fn send(&mut self, bytes: &[u8]) {
+        self.reader.get_mut().write_all(bytes).unwrap();
+    }
+
+    pub fn stream(&self) -> &TcpStream {
+        self.reader.get_ref()
+    }
+
+    /// Reads one answer; `None` when the gateway has closed the connection instead.
+    pub fn receive(&mut self, method: &str) -> Option<Response> {
+        let mut line = String::new();
+        if self.reader.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        let status: u16 = line
+            .strip_prefix("HTTP/1.1 ")
+            .unwrap_or_else(|| panic!("status line {line:?}"))[..3]
+            .parse()
+            .unwrap();
+        let mut fields = Vec::new();
+        loop {
+            let mut line = String::new();
+            self.reader.read_line(&mut line).unwrap();
+            let line = line.strip_suffix("\r\n").expect("a line ends in CRLF");
+            if line.is_empty() {
+                break;
+            }
+            let (name, value) = line
+                .split_once(": ")
+                .unwrap_or_else(|| panic!("field {line:?}"));
+            fields.push((name.to_ascii_lowercase(), value.to_owned()));
+        }
+        let mut response = Response {
+            status,
+            fields,
+            body: Vec::new(),
+        };
+        let has_body = method != "HEAD" && !matches!(status, 100..=199 | 204 | 304);
+        if has_body && response.field("transfer-encoding") == Some("chunked") {
+            response.body = self.receive_chunks();
+        } else if has_body {
+            match response
+                .field("content-length")
+                .map(|length| length.parse::<usize>().unwrap())
+            {
+                Some(length) => {
+                    response.body = vec![0; length];
+                    self.reader.read_exact(&mut response.body).unwrap();
+                }
+                None => {
+                    self.reader.read_to_end(&mut response.body).unwrap();
+                }
+            }
+        }
+        Some(response)
+    }
+
+    fn receive_chunks(&mut self) -> Vec<u8> {
+        let mut body = Vec::new();
+        loop {
+            let mut line = String::new();
+            self.reader.read_line(&mut line).unwrap();
+            let length = usize::from_str_radix(line.trim_end(), 16).unwrap();
+            let mut chunk = vec![0; length + 2];
+            self.reader.read_exact(&mut chunk).unwrap();
+            body.extend_from_slice(&chunk[..length]);
+            if length == 0 {
+                return body;
+            }
+        }
+    }
+
+    /// Reads whatever comes until the gateway closes the connection.
+    pub fn receive_rest(&mut self) -> Vec<u8> {
+        let mut rest = Vec::new();
+        // A reset after the answer is an end, too.
+        let _reset = self.reader.read_to_end(&mut rest);
+        rest
+    }
+}
+
+impl Response {
+    /// Returns the value of a field that comes at most once.
+    #[track_caller]
+    pub fn field(&self, name: &str) -> Option<&str> {
+        let mut values = self.fields.iter().filter(|(field, _)| field == name);
+        let value = values.next().map(|(_, value)| value.as_str());
+        assert!(
+            values.next().is_none(),
+            "{name} comes more than once: {:?}",
+            self.fields
+        );
+        value
+    }
+
+    pub fn text(&self) -> &str {
+        str::from_utf8(&self.body).unwrap()
+    }
+
+    #[track_caller]
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("{error}: {}", self.text()))
+    }
+
+    /// Fails on whatever no answer of ours may have.
+    #[track_caller]
+    pub fn check(&self, method: &str) {
+        for (name, _) in &self.fields {
+            assert!(
+                ALLOWED.contains(&name.as_str()),
+                "{name} is not expected: {:?}",
+                self.fields
+            );
+        }
+        assert!(self.field("date").is_some(), "no Date: {:?}", self.fields);
+        assert!(
+            self.field("cache-control").is_some(),
+            "no Cache-Control: {:?}",
+            self.fields
+        );
+        let length = self.field("content-length");
+        match self.status {
+            204 | 304 => assert_eq!(length, None, "{:?}", self.fields),
+            _ => assert!(length.is_some(), "no Content-Length: {:?}", self.fields),
+        }
+        if method == "HEAD" {
+            assert!(self.body.is_empty());
+        }
+        if self.status >= 400 && method != "HEAD" {
+            assert_eq!(self.field("content-type"), Some("application/problem+json"));
+            let problem = self.json();
+            assert_eq!(problem["status"], self.status);
+            assert_eq!(problem["detail"], problem["error"]);
+        }
+    }
+
+    /// Returns the answer without what may differ between lanes, connections and seconds.
+    pub fn normalised(mut self) -> Self {
+        self.fields
+            .retain(|(name, _)| !matches!(name.as_str(), "date" | "connection"));
+        self.fields.sort();
+        self
+    }
+}
+
+/// Sends one `GET`-like request on a connection of its own.
+#[track_caller]
+pub fn request(
+    address: SocketAddr,
+    method: &str,
+    host: &str,
+    path: &str,
+    fields: &[(&str, &str)],
+) -> Response {
+    let mut connection = Connection::open(address);
+    let mut head = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\n");
+    for (name, value) in fields {
+        head += &format!("{name}: {value}\r\n");
+    }
+    connection.send(format!("{head}\r\n").as_bytes());
+    connection.receive(method).expect("an answer")
+}

@@ -1,0 +1,19 @@
+//! Integration tests: the real binary, real sockets, real files, real clients.
+//!
+//! One binary, so that everything is linked once. A module for each promise:
+//!
+//! | module | promise |
+//! |---|---|
+//! | `discovery` | documents, headers, methods, conditionals, codings, on every host |
+//! | `tidy` | the layers of the source tree |
+//!
+//! [`edge`] starts a gateway of its own for each test, on ports that the system chooses, in
+//! a directory that goes with it.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod edge;
+mod http;
+
+mod discovery;
+mod tidy;
