@@ -150,6 +150,18 @@ fn every_mistake_of_a_file_is_found_with_its_place() {
 }
 
 #[test]
+fn a_private_site_that_nobody_could_see_is_served_with_a_warning() {
+    let mut platform = Platform::new();
+    platform.write("a.yaml", "project: a\nsubdomain: a\nvisibility: private\n");
+    let (changes, findings) = platform.changes();
+    assert_eq!(changes, ["+a"]);
+    assert!(
+        findings[0].starts_with("a.yaml:1:1: warning[site]: "),
+        "{findings:?}"
+    );
+}
+
+#[test]
 fn a_finding_is_reported_once() {
     let mut platform = Platform::new();
     platform.write("a.yaml", "project: a\nsubdomain: a.b\n");
