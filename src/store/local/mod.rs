@@ -10,7 +10,7 @@
 //!   pointers/{ab}/{project}.json  what is current; {ab} starts the project id's digest
 //! ```
 //!
-//! Files are never edited in place. Every write goes through [`durable`](super::durable):
+//! Files are never edited in place. Every write goes through [`durable`]:
 //! a temporary file, flushed, renamed, its directory flushed. The order makes S1: all
 //! content is durable before the inventory that names it, and the sweep removes an
 //! inventory durably before content that only it named.
