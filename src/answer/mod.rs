@@ -24,20 +24,21 @@ pub use problem::Problem;
 use std::io::Write as _;
 
 use bytes::Bytes;
+use http::Version;
 use http::header::{self, HeaderName, HeaderValue};
 use pingora::http::ResponseHeader;
 
 /// What a browser script may do with discovery documents: read them all, and see the
 /// entity tag. A2A clients in browsers send `A2A-Version`, which makes a preflight.
-pub const CORS_METHODS: &str = "GET, HEAD, OPTIONS";
+const CORS_METHODS: &str = "GET, HEAD, OPTIONS";
 const CORS_HEADERS: &str = "Accept, A2A-Version, Content-Type, If-None-Match, MCP-Protocol-Version";
 const CORS_MAX_AGE: &str = "86400";
 /// Methods every static document has.
 pub const ALLOW_STATIC: &str = "GET, HEAD, OPTIONS";
 
-/// The header fields of one answer never take more than this in HTTP/1.1 text, the
-/// location, links and authentication challenges aside.
-pub const HEAD_BYTES_TYPICAL: usize = 640;
+/// How many fields an answer has, and how long a formatted value is, at most as a rule.
+const FIELDS_TYPICAL: usize = 16;
+const FIELD_BYTES_TYPICAL: usize = 80;
 
 /// A finished HTTP response.
 #[derive(Clone, Debug)]
@@ -171,71 +172,46 @@ impl Answer {
     /// Calls `field` with every header field but `Date` and `Connection`, in the order in
     /// which the express lane writes them. `scratch` is where numbers are formatted; it is
     /// cleared for each.
-    fn fields(&self, scratch: &mut Vec<u8>, mut field: impl FnMut(&HeaderName, &[u8])) {
-        let mut number = |name: &HeaderName,
-                          format: &mut dyn FnMut(&mut Vec<u8>),
-                          field: &mut dyn FnMut(&HeaderName, &[u8])| {
-            scratch.clear();
-            format(scratch);
-            field(name, scratch);
-        };
+    fn fields(&self, scratch: &mut Vec<u8>, mut field: impl FnMut(&HeaderName, Value<'_>)) {
         if let Some(media_type) = self.media_type {
-            field(&header::CONTENT_TYPE, media_type.as_bytes());
+            field(&header::CONTENT_TYPE, Value::Constant(media_type));
         }
         if self.has_length() {
-            number(
-                &header::CONTENT_LENGTH,
-                &mut |out| push_decimal(out, self.body.len()),
-                &mut field,
-            );
+            scratch.clear();
+            push_decimal(scratch, self.body.len());
+            field(&header::CONTENT_LENGTH, Value::Made(scratch));
         }
         if let Some(coding) = self.encoding.coding() {
-            field(&header::CONTENT_ENCODING, coding.as_bytes());
+            field(&header::CONTENT_ENCODING, Value::Constant(coding));
         }
         if let Some(etag) = &self.etag {
-            number(&header::ETAG, &mut |out| etag.write(out), &mut field);
+            scratch.clear();
+            etag.write(scratch);
+            field(&header::ETAG, Value::Made(scratch));
         }
         if let Some(seconds) = self.last_modified {
-            number(
-                &header::LAST_MODIFIED,
-                &mut |out| push_date(out, seconds),
-                &mut field,
-            );
+            scratch.clear();
+            push_date(scratch, seconds);
+            field(&header::LAST_MODIFIED, Value::Made(scratch));
         }
-        field(&header::CACHE_CONTROL, self.caching.as_bytes());
+        field(&header::CACHE_CONTROL, Value::Constant(self.caching));
         if let Some(vary) = self.vary {
-            field(&header::VARY, vary.as_bytes());
+            field(&header::VARY, Value::Constant(vary));
         }
-        match self.cors {
-            Cors::Closed => {}
-            Cors::Open => {
-                field(&header::ACCESS_CONTROL_ALLOW_ORIGIN, b"*");
-                field(&header::ACCESS_CONTROL_EXPOSE_HEADERS, b"ETag");
-            }
-            Cors::Preflight => {
-                field(&header::ACCESS_CONTROL_ALLOW_ORIGIN, b"*");
-                field(
-                    &header::ACCESS_CONTROL_ALLOW_METHODS,
-                    CORS_METHODS.as_bytes(),
-                );
-                field(
-                    &header::ACCESS_CONTROL_ALLOW_HEADERS,
-                    CORS_HEADERS.as_bytes(),
-                );
-                field(&header::ACCESS_CONTROL_MAX_AGE, CORS_MAX_AGE.as_bytes());
-            }
+        for (name, value) in self.cors.fields() {
+            field(name, Value::Constant(value));
         }
         if self.media_type.is_some() {
-            field(&header::X_CONTENT_TYPE_OPTIONS, b"nosniff");
+            field(&header::X_CONTENT_TYPE_OPTIONS, Value::Constant("nosniff"));
         }
         if let Some(allow) = self.allow {
-            field(&header::ALLOW, allow.as_bytes());
+            field(&header::ALLOW, Value::Constant(allow));
         }
         if let Some(location) = &self.location {
-            field(&header::LOCATION, location);
+            field(&header::LOCATION, Value::Made(location));
         }
         for (name, value) in &self.more {
-            field(name, value.as_bytes());
+            field(name, Value::Made(value.as_bytes()));
         }
     }
 
@@ -258,7 +234,7 @@ impl Answer {
         self.fields(scratch, |name, value| {
             out.extend_from_slice(title_case(name).as_bytes());
             out.extend_from_slice(b": ");
-            out.extend_from_slice(value);
+            out.extend_from_slice(value.as_bytes());
             out.extend_from_slice(b"\r\n");
         });
         out.extend_from_slice(match connection {
@@ -267,21 +243,73 @@ impl Answer {
         });
     }
 
-    /// Returns the header as pingora's own type, `Date` excepted (pingora adds it over
-    /// HTTP/1.1; over HTTP/2 the caller does).
+    /// Returns the header as pingora's own type. `Date` is left to pingora, which adds it in
+    /// every version.
     #[must_use]
-    pub fn response_header(&self) -> ResponseHeader {
+    pub fn response_header(&self, version: Version) -> ResponseHeader {
+        // HTTP/2 has no letter case to remember.
+        let build = if version == Version::HTTP_2 {
+            ResponseHeader::build_no_case
+        } else {
+            ResponseHeader::build
+        };
         let mut response =
-            ResponseHeader::build(self.status, Some(16)).expect("our status codes are valid");
-        let mut scratch = Vec::with_capacity(80);
+            build(self.status, Some(FIELDS_TYPICAL)).expect("our status codes are valid");
+        let mut scratch = Vec::with_capacity(FIELD_BYTES_TYPICAL);
         self.fields(&mut scratch, |name, value| {
-            let value =
-                HeaderValue::from_bytes(value).expect("our header values are visible ASCII");
+            let value = match value {
+                Value::Constant(text) => HeaderValue::from_static(text),
+                Value::Made(bytes) => {
+                    HeaderValue::from_bytes(bytes).expect("our header values are visible ASCII")
+                }
+            };
             response
                 .append_header(name, value)
                 .expect("a header name and value we made");
         });
         response
+    }
+}
+
+/// The value of a field.
+#[derive(Clone, Copy)]
+enum Value<'v> {
+    /// Always the same.
+    Constant(&'static str),
+    /// Made for this answer.
+    Made(&'v [u8]),
+}
+
+// === impl Value ===
+
+impl<'v> Value<'v> {
+    fn as_bytes(self) -> &'v [u8] {
+        match self {
+            Self::Constant(text) => text.as_bytes(),
+            Self::Made(bytes) => bytes,
+        }
+    }
+}
+
+// === impl Cors ===
+
+impl Cors {
+    fn fields(self) -> &'static [(HeaderName, &'static str)] {
+        const OPEN: [(HeaderName, &str); 2] = [
+            (header::ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
+            (header::ACCESS_CONTROL_EXPOSE_HEADERS, "ETag"),
+        ];
+        const PREFLIGHT: [(HeaderName, &str); 4] = [
+            (header::ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
+            (header::ACCESS_CONTROL_ALLOW_METHODS, CORS_METHODS),
+            (header::ACCESS_CONTROL_ALLOW_HEADERS, CORS_HEADERS),
+            (header::ACCESS_CONTROL_MAX_AGE, CORS_MAX_AGE),
+        ];
+        match self {
+            Self::Closed => &[],
+            Self::Open => &OPEN,
+            Self::Preflight => &PREFLIGHT,
+        }
     }
 }
 

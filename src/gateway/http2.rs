@@ -1,8 +1,9 @@
 //! HTTP/2: the two lanes, for each stream.
 //!
 //! The loop that accepts streams is ours, so that a discovery request is answered in it at
-//! once: no task, no await, no pingora. Every other stream is a task of its own in the
-//! proxy lane. What pingora's own loop watches over, this one does too:
+//! once: no task, no await, no pingora. Streams that have arrived together are answered
+//! together, under a cork, and leave in one write. Every other stream is a task of its own
+//! in the proxy lane. What pingora's own loop watches over, this one does too:
 //!
 //! * streams that are open at once (`REFUSED_STREAM` beyond [`Limits::streams_max`]),
 //! * streams that were never requests (`ENHANCE_YOUR_CALM` beyond
@@ -18,20 +19,23 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use h2::server::Connection as H2Connection;
 use h2::{Reason, SendStream};
-use http::{HeaderMap, HeaderValue, Method, header};
+use http::{HeaderMap, HeaderValue, Method, Version, header};
 use pingora::apps::HttpServerApp as _;
 use pingora::protocols::http::ServerSession;
 use pingora::protocols::http::v2::server::{H2Accept, H2Options, HttpSession, handshake};
+use pingora::protocols::{Digest, Stream};
 
 use super::access::Line;
 use super::express::content_of;
 use super::front::Front;
 use super::head::log_text;
-use super::wire::{Facts, Wire};
+use super::wire::{Cork, Facts, Wire};
 use super::{Gateway, Limits};
 use crate::answer::encoding::Accepted;
 use crate::answer::{Answer, Conditions};
@@ -54,6 +58,9 @@ const BARRED: [header::HeaderName; 10] = [
     header::UPGRADE,
 ];
 
+/// How many streams are taken together at most.
+const BATCH_MAX: usize = 64;
+
 /// Counts the streams that are open in the proxy lane.
 #[derive(Clone, Debug, Default)]
 struct Live(Arc<AtomicUsize>);
@@ -61,66 +68,140 @@ struct Live(Arc<AtomicUsize>);
 /// One of them.
 struct LiveStream(Live);
 
+/// An HTTP/2 connection.
+struct Http2 {
+    front: Arc<Front>,
+    connection: H2Connection<Stream, Bytes>,
+    digest: Arc<Digest>,
+    cork: Cork,
+    facts: Facts,
+    live: Live,
+    /// Streams that were never requests.
+    faults: u32,
+    last_stream: Instant,
+}
+
 /// Serves an HTTP/2 connection to its end.
-pub(super) async fn serve(front: Arc<Front>, wire: Wire) {
-    let gateway = Arc::clone(&front.gateway);
-    let limits = Arc::clone(&gateway.limits);
+pub(super) async fn serve(front: Arc<Front>, mut wire: Wire) {
+    let limits = Arc::clone(&front.gateway.limits);
     let facts = wire.facts().clone();
-    let digest = Arc::new(facts.digest());
+    let cork = wire.cork();
     let options = options(&limits);
-    let Ok(Ok(mut connection)) =
-        tokio::time::timeout(limits.head, handshake(Box::new(wire), Some(options))).await
-    else {
-        gateway.metrics.stream_faults.inc();
+    let shaking_hands = handshake(Box::new(wire), Some(options));
+    let Ok(Ok(connection)) = tokio::time::timeout(limits.head, shaking_hands).await else {
+        front.gateway.metrics.stream_faults.inc();
         return;
     };
-    let live = Live::default();
-    let mut faults = 0;
-    let mut last_stream = Instant::now();
-    let mut is_draining = false;
-    let mut idle = Box::pin(tokio::time::sleep(limits.idle));
-    let mut draining = Box::pin(gateway.drain.draining());
-    loop {
-        let accepted = tokio::select! {
-            biased;
-            accepted = HttpSession::from_h2_conn(&mut connection, Arc::clone(&digest)) => accepted,
-            () = &mut draining, if !is_draining => {
-                is_draining = true;
-                connection.graceful_shutdown();
-                continue;
-            }
-            () = &mut idle => {
-                let quiet = last_stream.elapsed();
-                let rest = limits.idle.saturating_sub(quiet);
-                if live.count() == 0 && rest.is_zero() {
-                    gateway.metrics.timeouts.inc();
-                    connection.graceful_shutdown();
+    let digest = Arc::new(facts.digest());
+    let last_stream = Instant::now();
+    Http2 {
+        front,
+        connection,
+        digest,
+        cork,
+        facts,
+        live: Live::default(),
+        faults: 0,
+        last_stream,
+    }
+    .run()
+    .await;
+}
+
+impl Http2 {
+    async fn run(mut self) {
+        let gateway = Arc::clone(&self.front.gateway);
+        let mut is_draining = false;
+        let mut idle = Box::pin(tokio::time::sleep(gateway.limits.idle));
+        let mut draining = Box::pin(gateway.drain.draining());
+        let mut arrived = Vec::with_capacity(BATCH_MAX);
+        loop {
+            tokio::select! {
+                biased;
+                goes_on = self.arrive(&mut arrived) => if !goes_on { return },
+                () = &mut draining, if !is_draining => {
+                    is_draining = true;
+                    self.connection.graceful_shutdown();
                 }
-                idle.as_mut().reset(tokio::time::Instant::now() + rest.max(Duration::from_secs(1)));
-                continue;
+                () = &mut idle => idle.as_mut().reset(self.look_idle()),
             }
-        };
-        let mut session = match accepted {
-            Ok(Some(H2Accept::Session(session))) => session,
-            Ok(Some(H2Accept::Rejected)) => {
-                gateway.metrics.stream_faults.inc();
-                faults += 1;
-                if faults > limits.stream_faults_max {
-                    connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
+            for session in arrived.drain(..) {
+                self.last_stream = Instant::now();
+                self.take(session);
+            }
+        }
+    }
+
+    /// Waits for a stream, and gathers those that have arrived with it. Returns whether the
+    /// connection goes on.
+    async fn arrive(&mut self, arrived: &mut Vec<HttpSession>) -> bool {
+        let Self {
+            front,
+            connection,
+            digest,
+            cork,
+            faults,
+            ..
+        } = self;
+        loop {
+            let has_some = !arrived.is_empty();
+            let accepted = {
+                // `from_h2_conn` can be dropped at any await: pingora's own loop does.
+                let mut accept =
+                    std::pin::pin!(HttpSession::from_h2_conn(connection, Arc::clone(digest)));
+                std::future::poll_fn(|cx| {
+                    cork.set(true);
+                    let first = accept.as_mut().poll(cx);
+                    if has_some || first.is_ready() {
+                        return Poll::Ready(first);
+                    }
+                    // Nothing more has arrived: now everything that was made leaves.
+                    cork.set(false);
+                    accept.as_mut().poll(cx).map(Poll::Ready)
+                })
+                .await
+            };
+            match accepted {
+                Poll::Ready(Ok(Some(H2Accept::Session(session)))) => arrived.push(session),
+                Poll::Ready(Ok(Some(H2Accept::Rejected))) => {
+                    front.gateway.metrics.stream_faults.inc();
+                    *faults += 1;
+                    if *faults > front.gateway.limits.stream_faults_max {
+                        connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
+                    }
                 }
-                continue;
+                Poll::Ready(Ok(None) | Err(_)) => return false,
+                Poll::Pending => return true,
             }
-            Ok(None) | Err(_) => return,
-        };
-        last_stream = Instant::now();
-        if live.count() >= limits.streams_max as usize {
+            if arrived.len() == BATCH_MAX {
+                return true;
+            }
+        }
+    }
+
+    /// Called when the connection may have been idle for long enough: closes it, and returns
+    /// when to look again.
+    fn look_idle(&mut self) -> tokio::time::Instant {
+        let limits = &self.front.gateway.limits;
+        let rest = limits.idle.saturating_sub(self.last_stream.elapsed());
+        if self.live.count() == 0 && rest.is_zero() {
+            self.front.gateway.metrics.timeouts.inc();
+            self.connection.graceful_shutdown();
+        }
+        tokio::time::Instant::now() + rest.max(Duration::from_secs(1))
+    }
+
+    /// Chooses the lane of a stream.
+    fn take(&self, mut session: HttpSession) {
+        let gateway = &self.front.gateway;
+        if self.live.count() >= gateway.limits.streams_max as usize {
             gateway.metrics.stream_faults.inc();
             session.shutdown_with_reason(Reason::REFUSED_STREAM);
-            continue;
+            return;
         }
-        match answer(&gateway, &session) {
-            Some(answer) => respond(&gateway, &facts, session, &answer, last_stream),
-            None => relay(&front, session, LiveStream::of(&live)),
+        match answer(gateway, &session) {
+            Some(answer) => respond(gateway, &self.facts, session, &answer, self.last_stream),
+            None => relay(&self.front, session, LiveStream::of(&self.live)),
         }
     }
 }
@@ -205,7 +286,10 @@ fn respond(
     let content = content_of(session.req_header().method.as_str());
     let length = answer.body_bytes(content);
     if session
-        .write_response_header(Box::new(answer.response_header()), length == 0)
+        .write_response_header(
+            Box::new(answer.response_header(Version::HTTP_2)),
+            length == 0,
+        )
         .is_err()
     {
         return;

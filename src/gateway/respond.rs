@@ -11,7 +11,10 @@ pub(super) async fn write(session: &mut Session, answer: &Answer) -> Result<()> 
     let content = super::express::content_of(session.req_header().method.as_str());
     let is_whole = answer.body_bytes(content) == 0;
     session
-        .write_response_header(Box::new(answer.response_header()), is_whole)
+        .write_response_header(
+            Box::new(answer.response_header(session.req_header().version)),
+            is_whole,
+        )
         .await?;
     if !is_whole {
         session

@@ -4,16 +4,22 @@
 //! the connection is accepted, so that no request pays a system call for it. A [`Wire`]
 //! is pingora's own `IO`, so it can carry HTTP/2, and it is what a
 //! [`Relay`](super::relay::Relay) lends to the proxy lane for one HTTP/1.1 request.
+//!
+//! HTTP/2 writes and flushes each `DATA` frame by itself. Under a [`Cork`] a wire gathers
+//! what is written while frames are still being made, so that the answers of a batch of
+//! streams leave in one system call and in full TLS records.
 
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::{Buf as _, BytesMut};
 use pingora::protocols::l4::socket::SocketAddr as PingoraAddr;
 use pingora::protocols::raw_connect::ProxyDigest;
 use pingora::protocols::tls::SslDigest;
@@ -27,6 +33,8 @@ use tokio_rustls::server::TlsStream;
 
 use super::drain::ConnectionGuard;
 
+/// How much a cork holds back before it writes all the same.
+const CORKED_BYTES_MAX: usize = 64 << 10;
 /// How much a closing connection still reads, so that the answer is not destroyed by a reset.
 const LINGER_BYTES_MAX: usize = 64 << 10;
 /// How long it does.
@@ -37,6 +45,7 @@ const LINGER_TIME_MAX: Duration = Duration::from_secs(1);
 pub(super) struct Wire {
     transport: Transport,
     facts: Facts,
+    cork: Option<Corked>,
     /// Keeps the process alive during a drain, until this connection is gone.
     _guard: ConnectionGuard,
 }
@@ -50,6 +59,17 @@ pub(super) struct Facts {
     tls: Option<Arc<SslDigest>>,
     is_http2: bool,
     fd: i32,
+}
+
+/// Holds back what is written to a wire, while it is set.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cork(Arc<AtomicBool>);
+
+/// What a cork holds back.
+#[derive(Debug)]
+struct Corked {
+    cork: Cork,
+    held: BytesMut,
 }
 
 #[derive(Debug)]
@@ -67,6 +87,7 @@ impl Wire {
         Self {
             transport: Transport::Plain(stream),
             facts,
+            cork: None,
             _guard: guard,
         }
     }
@@ -97,12 +118,38 @@ impl Wire {
         Self {
             transport: Transport::Tls(Box::new(stream)),
             facts,
+            cork: None,
             _guard: guard,
         }
     }
 
     pub(super) fn facts(&self) -> &Facts {
         &self.facts
+    }
+
+    /// Puts a cork on the wire, not yet set.
+    pub(super) fn cork(&mut self) -> Cork {
+        let cork = Cork::default();
+        self.cork = Some(Corked {
+            cork: cork.clone(),
+            held: BytesMut::new(),
+        });
+        cork
+    }
+
+    /// Writes what the cork has held back.
+    fn poll_release(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Some(corked) = &mut self.cork else {
+            return Poll::Ready(Ok(()));
+        };
+        while !corked.held.is_empty() {
+            let written = ready!(self.transport.as_write().poll_write(cx, &corked.held))?;
+            if written == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            corked.held.advance(written);
+        }
+        Poll::Ready(Ok(()))
     }
 
     /// Writes all slices, in as few system calls as the transport allows. Each of them may
@@ -158,6 +205,30 @@ impl Wire {
 /// Polls a future once, whatever comes of it.
 async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Poll<F::Output> {
     std::future::poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await
+}
+
+// === impl Transport ===
+
+impl Transport {
+    fn as_write(&mut self) -> Pin<&mut (dyn AsyncWrite + Send + Unpin)> {
+        match self {
+            Self::Plain(stream) => Pin::new(stream),
+            Self::Tls(stream) => Pin::new(&mut **stream),
+        }
+    }
+}
+
+// === impl Cork ===
+
+impl Cork {
+    /// Sets or loosens the cork. What it held back leaves with the next flush.
+    pub(super) fn set(&self, is_set: bool) {
+        self.0.store(is_set, Ordering::Relaxed);
+    }
+
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 // === impl Facts ===
@@ -224,10 +295,20 @@ impl AsyncWrite for Wire {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        match &mut self.transport {
-            Transport::Plain(stream) => Pin::new(stream).poll_write(cx, buf),
-            Transport::Tls(stream) => Pin::new(stream).poll_write(cx, buf),
+        if self.cork.is_none() {
+            return self.transport.as_write().poll_write(cx, buf);
         }
+        if self
+            .cork
+            .as_ref()
+            .is_some_and(|corked| corked.held.len() >= CORKED_BYTES_MAX)
+        {
+            ready!(self.poll_release(cx))?;
+        }
+        if let Some(corked) = &mut self.cork {
+            corked.held.extend_from_slice(buf);
+        }
+        Poll::Ready(Ok(buf.len()))
     }
 
     fn poll_write_vectored(
@@ -235,10 +316,18 @@ impl AsyncWrite for Wire {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match &mut self.transport {
-            Transport::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
-            Transport::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
+        if self.cork.is_none() {
+            return self.transport.as_write().poll_write_vectored(cx, bufs);
         }
+        let mut written = 0;
+        for buf in bufs {
+            match self.as_mut().poll_write(cx, buf) {
+                Poll::Ready(Ok(length)) => written += length,
+                other if written == 0 => return other,
+                _ => break,
+            }
+        }
+        Poll::Ready(Ok(written))
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -246,18 +335,21 @@ impl AsyncWrite for Wire {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.transport {
-            Transport::Plain(stream) => Pin::new(stream).poll_flush(cx),
-            Transport::Tls(stream) => Pin::new(stream).poll_flush(cx),
+        if self
+            .cork
+            .as_ref()
+            .is_some_and(|corked| corked.cork.is_set())
+        {
+            return Poll::Ready(Ok(()));
         }
+        ready!(self.poll_release(cx))?;
+        self.transport.as_write().poll_flush(cx)
     }
 
+    /// Over TLS this sends `close_notify`.
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.transport {
-            Transport::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
-            // Sends close_notify.
-            Transport::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
-        }
+        ready!(self.poll_release(cx))?;
+        self.transport.as_write().poll_shutdown(cx)
     }
 }
 
