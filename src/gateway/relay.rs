@@ -90,12 +90,13 @@ pub(super) struct Parts {
 impl Relay {
     /// Lends a wire for the request whose head is the first `head` bytes of `inbox`.
     pub(super) fn new(
-        wire: Wire,
+        mut wire: Wire,
         inbox: BytesMut,
         head: usize,
         framing: Framing,
         limits: Arc<Limits>,
     ) -> Self {
+        wire.hold();
         let body = match framing {
             Framing::None => Body::Length(0),
             Framing::Length(length) => Body::Length(length),
@@ -131,7 +132,8 @@ impl Relay {
     pub(super) fn into_parts(mut self) -> Option<Parts> {
         let is_read =
             self.head == 0 && self.body.is_done() && !self.is_upgraded.load(Ordering::Acquire);
-        let wire = self.wire.take()?;
+        let mut wire = self.wire.take()?;
+        wire.unhold();
         Some(Parts {
             wire,
             inbox: std::mem::take(&mut self.inbox),

@@ -137,6 +137,18 @@ impl Wire {
         cork
     }
 
+    /// Holds back what is written until it is flushed: pingora writes the header and the body
+    /// of a response one after the other, and flushes when something has to arrive.
+    pub(super) fn hold(&mut self) {
+        self.cork();
+    }
+
+    /// Ends [`Wire::hold`]. What was never flushed is still held back, and leaves when the
+    /// connection is closed.
+    pub(super) fn unhold(&mut self) {
+        self.cork = self.cork.take().filter(|corked| !corked.held.is_empty());
+    }
+
     /// Writes what the cork has held back.
     fn poll_release(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Some(corked) = &mut self.cork else {
