@@ -372,9 +372,8 @@ impl Http1 {
             if inbox.is_empty() && front.gateway.drain.is_draining() {
                 return Poll::Ready(Filled::Over);
             }
-            let before = inbox.len();
             match relay::poll_read_into(wire, inbox, READ_BYTES, cx) {
-                Poll::Ready(Ok(())) if inbox.len() > before => return Poll::Ready(Filled::Some),
+                Poll::Ready(Ok(1..)) => return Poll::Ready(Filled::Some),
                 Poll::Ready(_) => return Poll::Ready(Filled::Over),
                 Poll::Pending => {}
             }

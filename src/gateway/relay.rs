@@ -30,6 +30,7 @@ use pingora::protocols::{
 };
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
+use tokio_util::io::poll_read_buf;
 
 use super::chunked::Scanner;
 use super::head::Framing;
@@ -40,7 +41,7 @@ use super::wire::Wire;
 /// send buffer fills.
 const INBOX_BYTES_MAX: usize = 64 << 10;
 /// How much is asked of the transport at once.
-const READ_BYTES: usize = 16 << 10;
+const READ_BYTES: usize = 8 << 10;
 
 /// A stream that holds one request.
 #[derive(Debug)]
@@ -155,12 +156,10 @@ impl Relay {
 
     /// Reads more into the inbox; 0 bytes are the end.
     fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        let before = self.inbox.len();
-        let Some(wire) = self.wire.as_mut() else {
-            return Poll::Ready(Err(io::ErrorKind::NotConnected.into()));
-        };
-        ready!(poll_read_into(wire, &mut self.inbox, READ_BYTES, cx))?;
-        Poll::Ready(Ok(self.inbox.len() - before))
+        match self.wire.as_mut() {
+            Some(wire) => poll_read_into(wire, &mut self.inbox, READ_BYTES, cx),
+            None => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
+        }
     }
 
     /// After the request: lets what comes next gather, and waits.
@@ -223,21 +222,16 @@ impl Relay {
     }
 }
 
-/// Reads once from `wire` into the spare room of `inbox`, making room for `bytes` first.
+/// Reads once from `wire` into the spare room of `inbox`, making room for `bytes` first, and
+/// returns how many bytes came; 0 are the end.
 pub(super) fn poll_read_into(
     wire: &mut Wire,
     inbox: &mut BytesMut,
     bytes: usize,
     cx: &mut Context<'_>,
-) -> Poll<io::Result<()>> {
+) -> Poll<io::Result<usize>> {
     inbox.reserve(bytes);
-    let before = inbox.len();
-    inbox.resize(before + bytes, 0);
-    let mut buf = ReadBuf::new(&mut inbox[before..]);
-    let result = Pin::new(wire).poll_read(cx, &mut buf);
-    let read = buf.filled().len();
-    inbox.truncate(before + read);
-    result
+    poll_read_buf(Pin::new(wire), cx, inbox)
 }
 
 impl Drop for Relay {
