@@ -1,0 +1,199 @@
+//! An express answer over HTTP/1.1 allocates nothing.
+//!
+//! A test binary of its own, because it counts what the allocator is asked for. The gateway
+//! runs on this test's thread; the client, on another, is not counted.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(unsafe_code, reason = "a global allocator that counts and hands on")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+
+use pingora::server::configuration::ServerConf;
+use waypost::answer::encoding::Effort;
+use waypost::clock::Clock;
+use waypost::digest::Digest;
+use waypost::discovery::{Listed, Summary};
+use waypost::gateway::access::{Access, Target};
+use waypost::gateway::drain::{Drain, Phase};
+use waypost::gateway::forward::TrustedPeers;
+use waypost::gateway::{Front, Gateway, Limits, Listeners, UpstreamLimits};
+use waypost::index::{Documents, Index, Material, SkillFile, State};
+use waypost::origin::Resolver;
+use waypost::site::{BasePath, Host, Origin, ProjectId, Service, Site, Visibility};
+use waypost::telemetry::Metrics;
+
+/// Requests before counting, in which buffers grow to their size.
+const WARM_UP: usize = 100;
+const COUNTED: usize = 2000;
+
+thread_local! {
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+// SAFETY: every call is handed on unchanged; the counter is a thread-local without destructor.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promise, handed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise, handed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promise, handed on.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// A gateway that serves one site with one skill of some kilobytes.
+fn gateway() -> Arc<Gateway> {
+    let service = Service::default();
+    let site = Arc::new(Site {
+        project: ProjectId::parse("acme").unwrap(),
+        owner: "acme".into(),
+        subdomain: "acme".into(),
+        domains: vec![Host::parse("docs.acme.test").unwrap()],
+        base_path: BasePath::default(),
+        visibility: Visibility::Public,
+        repository: None,
+        origin: Origin::Embedded,
+    });
+    let body = "Use the SDK to create an order, then follow it. ".repeat(50);
+    let listed = Listed {
+        slug: "sdk".into(),
+        name: "sdk".into(),
+        description: "Use the SDK.".into(),
+        digest: Digest::of(body.as_bytes()),
+        generated: false,
+    };
+    let material = Material {
+        summary: Summary::new("Acme", "Documentation.", "1.0", vec![listed]),
+        skills: vec![SkillFile::encoded(body.into(), Effort::Load)],
+        promoted_at: 1_700_000_000,
+    };
+    let documents = Documents::compile(&site, &service, &material).unwrap();
+    let index = Index::new(service);
+    index.put_sites([(site, State::Public(Arc::new(documents)))]);
+    let metrics = Arc::new(Metrics::new());
+    Arc::new(Gateway {
+        index: Arc::new(index),
+        access: Access::start(&Target::Off, metrics.access_lines_dropped.clone()).unwrap(),
+        metrics,
+        limits: Arc::new(Limits::default()),
+        upstream: UpstreamLimits::default(),
+        trusted: TrustedPeers::default(),
+        express: true,
+        drain: Drain::new(),
+        resolver: Resolver::default(),
+        clock: Clock::System,
+    })
+}
+
+/// Sends requests one after the other; `counted` is called before and after the ones that count.
+fn ask(
+    address: SocketAddr,
+    counted: &std::sync::mpsc::Sender<()>,
+    go: &std::sync::mpsc::Receiver<()>,
+) {
+    let requests = [
+        "GET /.well-known/agent-card.json HTTP/1.1\r\nHost: docs.acme.test\r\n\r\n",
+        "GET /skill.md HTTP/1.1\r\nHost: acme.waypost.localhost:8080\r\nAccept-Encoding: gzip, br\r\n\r\n",
+        "HEAD /.well-known/skills/sdk/SKILL.md HTTP/1.1\r\nHost: docs.acme.test\r\nUser-Agent: node\r\n\r\n",
+        "GET /.well-known/agent-skills/index.json HTTP/1.1\r\nHost: docs.acme.test\r\nIf-None-Match: *\r\n\r\n",
+    ];
+    let mut stream = TcpStream::connect(address).unwrap();
+    let mut buffer = vec![0; 64 << 10];
+    for round in 0..WARM_UP + COUNTED {
+        if round == WARM_UP {
+            counted.send(()).unwrap();
+            go.recv().unwrap();
+        }
+        let request = requests[round % requests.len()];
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut length = 0;
+        let end = loop {
+            length += stream.read(&mut buffer[length..]).unwrap();
+            if let Some(end) = buffer[..length]
+                .windows(4)
+                .position(|window| window == b"\r\n\r\n")
+            {
+                break end + 4;
+            }
+        };
+        let head = str::from_utf8(&buffer[..end]).unwrap();
+        assert!(
+            head.starts_with("HTTP/1.1 200") || head.starts_with("HTTP/1.1 304"),
+            "{head}"
+        );
+        let field = head
+            .lines()
+            .find_map(|line| line.strip_prefix("Content-Length: "));
+        let body = if request.starts_with("HEAD") {
+            0
+        } else {
+            field.map_or(0, |value| value.parse().unwrap())
+        };
+        while length < end + body {
+            length += stream.read(&mut buffer[length..]).unwrap();
+        }
+    }
+    counted.send(()).unwrap();
+}
+
+#[test]
+fn an_express_answer_over_http_1_allocates_nothing() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let gateway = gateway();
+    let (counted, turn) = std::sync::mpsc::channel();
+    let (go, wait) = std::sync::mpsc::channel();
+    let allocations = runtime.block_on(async {
+        let front = Front::new(Arc::clone(&gateway), &Arc::new(ServerConf::default()), None);
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = socket.local_addr().unwrap();
+        let open = Listeners {
+            http: vec![socket],
+            https: Vec::new(),
+        }
+        .open()
+        .unwrap();
+        let listening = tokio::spawn(async move { front.listen(open).await });
+        let client = std::thread::spawn(move || ask(address, &counted, &wait));
+        // The gateway goes on between two looks at the client.
+        let wait_for_turn = async || {
+            while turn.try_recv().is_err() {
+                tokio::task::yield_now().await;
+            }
+        };
+        wait_for_turn().await;
+        go.send(()).unwrap();
+        let before = ALLOCATIONS.get();
+        wait_for_turn().await;
+        let after = ALLOCATIONS.get();
+        client.join().unwrap();
+        gateway.drain.enter(Phase::Draining);
+        listening.await.unwrap();
+        after - before
+    });
+    assert_eq!(
+        allocations, 0,
+        "{COUNTED} answers allocated {allocations} times"
+    );
+}
