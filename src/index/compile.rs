@@ -145,7 +145,7 @@ impl Documents {
         let card = |host| packer.document(&discovery::card(&material.summary, &address(host)));
         let cards = advertised.iter().map(card).collect::<Result<_, _>>()?;
         Ok(Self {
-            bytes: Bytes::from_owner(packer.0.into_boxed_slice()),
+            bytes: packer.finish(),
             manifest,
             legacy,
             cards,
@@ -322,6 +322,13 @@ impl Packer {
             coded,
             etag: ETag::new(digest, Encoding::Identity).identity(),
         })
+    }
+
+    /// Returns what was packed, in an allocation of its size: shrinking the one that has
+    /// grown would leave its place as large as it was.
+    fn finish(self) -> Bytes {
+        let exact: Box<[u8]> = self.0.as_slice().into();
+        Bytes::from_owner(exact)
     }
 
     fn position(&self) -> Result<u32, CompileError> {
