@@ -4,10 +4,24 @@
 //! could make of the text together with a list of diagnostics, each naming file,
 //! place, rule, what was found and, where one is likely, what to do about it. Errors
 //! end a build (the release served before stays); warnings never do unless asked to.
+//!
+//! The same findings are written for people ([`text`], as rustc draws its own), for
+//! programs ([`json`], one object), for code scanning ([`sarif`]) and as annotations of a
+//! change ([`github`]). An [`Edit`] is a mistake with one right answer: `check --fix`
+//! makes it.
+
+mod closest;
+pub mod github;
+pub mod json;
+pub mod sarif;
+pub mod text;
 
 use std::fmt;
+use std::ops::Range;
 
 use serde::Serialize;
+
+pub use closest::closest;
 
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -45,6 +59,29 @@ pub struct Diagnostic {
     pub message: String,
     /// What to do about it, when that is likely.
     pub help: Option<String>,
+    /// The change to the file that mends it, when there is only one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub edit: Option<Edit>,
+}
+
+/// A change to a file: some of its bytes exchanged for others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Edit {
+    /// Which bytes.
+    pub range: Range<usize>,
+    /// What takes their place.
+    pub replacement: Box<str>,
+}
+
+// === impl Severity ===
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Warning => "warning",
+            Self::Error => "error",
+        })
+    }
 }
 
 // === impl Diagnostic ===
@@ -60,6 +97,7 @@ impl Diagnostic {
             location: None,
             message: message.into(),
             help: None,
+            edit: None,
         }
     }
 
@@ -90,6 +128,16 @@ impl Diagnostic {
         self
     }
 
+    /// Adds the change to the file that mends it.
+    #[must_use]
+    pub fn edit(mut self, range: Range<usize>, replacement: impl Into<Box<str>>) -> Self {
+        self.edit = Some(Edit {
+            range,
+            replacement: replacement.into(),
+        });
+        self
+    }
+
     /// Returns whether this finding ends a build.
     #[must_use]
     pub fn is_error(&self) -> bool {
@@ -104,8 +152,7 @@ impl fmt::Display for Diagnostic {
         if let Some(Location { line, column, .. }) = self.location {
             write!(f, ":{line}:{column}")?;
         }
-        let severity = if self.is_error() { "error" } else { "warning" };
-        write!(f, ": {severity}[{}]: {}", self.rule, self.message)?;
+        write!(f, ": {}[{}]: {}", self.severity, self.rule, self.message)?;
         if let Some(help) = &self.help {
             write!(f, " ({help})")?;
         }
@@ -113,67 +160,72 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// Returns the one of `words` that was probably meant by `typed`: at most a third of its
-/// letters are wrong, missing, too many or swapped.
-pub fn closest<'w>(typed: &str, words: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
-    let allowed = (typed.chars().count() / 3).clamp(1, 3);
-    words
-        .into_iter()
-        .map(|word| (distance(typed, word), word))
-        .filter(|(distance, _)| *distance <= allowed)
-        .min()
-        .map(|(_, word)| word)
-}
+// === impl Edit ===
 
-/// Counts the fewest letters to insert, remove, replace or swap with their neighbour.
+/// Makes the edits of some findings in the text they are about.
 ///
-/// Sources: Damerau 1964; the "optimal string alignment" recurrence.
-fn distance(one: &str, other: &str) -> usize {
-    let one: Vec<char> = one.chars().collect();
-    let other: Vec<char> = other.chars().collect();
-    let mut two_back: Vec<usize> = Vec::new();
-    let mut back: Vec<usize> = (0..=other.len()).collect();
-    for i in 1..=one.len() {
-        let mut row = vec![i];
-        for j in 1..=other.len() {
-            let replaced = back[j - 1] + usize::from(one[i - 1] != other[j - 1]);
-            let mut best = replaced.min(back[j] + 1).min(row[j - 1] + 1);
-            let crossed = i > 1 && j > 1 && one[i - 1] == other[j - 2];
-            if crossed && one[i - 2] == other[j - 1] {
-                best = best.min(two_back[j - 2] + 1);
-            }
-            row.push(best);
+/// Edits that overlap an earlier one are left out: a second run makes them. Returns how
+/// many were made.
+///
+/// ```
+/// use waypost::diagnostic::{Edit, apply};
+///
+/// let comma = Edit { range: 2..3, replacement: "".into() };
+/// assert_eq!(apply("[1,]", &[comma]), ("[1]".to_owned(), 1));
+/// ```
+#[must_use]
+pub fn apply(text: &str, edits: &[Edit]) -> (String, usize) {
+    let mut edits: Vec<_> = edits.iter().collect();
+    edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
+    let mut mended = String::with_capacity(text.len());
+    let (mut done, mut made) = (0, 0);
+    for edit in edits {
+        let Some(between) = text.get(done..edit.range.start) else {
+            continue;
+        };
+        if text.get(edit.range.clone()).is_none() {
+            continue;
         }
-        two_back = std::mem::replace(&mut back, row);
+        mended.push_str(between);
+        mended.push_str(&edit.replacement);
+        done = edit.range.end;
+        made += 1;
     }
-    back[other.len()]
+    mended.push_str(&text[done..]);
+    (mended, made)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_slip_of_the_finger_is_recognised_and_another_word_is_not() {
-        let words = ["domains", "domain", "owner", "origin"];
-        assert_eq!(closest("domians", words), Some("domains"));
-        assert_eq!(closest("origni", words), Some("origin"));
-        assert_eq!(closest("domain", words), Some("domain"));
-        assert_eq!(closest("repository", words), None);
-        assert_eq!(closest("", words), None);
+    fn edit(range: Range<usize>, replacement: &str) -> Edit {
+        Edit {
+            range,
+            replacement: replacement.into(),
+        }
     }
 
     #[test]
-    fn distances_count_single_edits() {
-        for (one, other, edits) in [
-            ("", "abc", 3),
-            ("abc", "abc", 0),
-            ("abc", "acb", 1),
-            ("kitten", "sitting", 3),
-            ("\u{fc}ber", "uber", 1),
-        ] {
-            assert_eq!(distance(one, other), edits, "{one} {other}");
-            assert_eq!(distance(other, one), edits, "{other} {one}");
-        }
+    fn one_line_says_place_rule_and_help() {
+        let found = Diagnostic::error("N2", "docs.json", "a tab has two kinds of children")
+            .at(3, 7, 8)
+            .help("keep one");
+        assert_eq!(
+            found.to_string(),
+            "docs.json:3:7: error[N2]: a tab has two kinds of children (keep one)"
+        );
+    }
+
+    #[test]
+    fn edits_are_made_in_the_order_of_the_text() {
+        let edits = [edit(4..5, "E"), edit(0..1, "A"), edit(2..2, "-")];
+        assert_eq!(apply("abcde", &edits), ("Ab-cdE".to_owned(), 3));
+    }
+
+    #[test]
+    fn an_edit_that_overlaps_or_lies_outside_is_left_out() {
+        let edits = [edit(0..3, "x"), edit(2..4, "y"), edit(9..12, "z")];
+        assert_eq!(apply("abcde", &edits), ("xde".to_owned(), 1));
     }
 }

@@ -1,0 +1,95 @@
+//! "Did you mean": the name nearest to what was written.
+
+/// How long a text may be to be compared; the cost grows with the square.
+const LENGTH_MAX: usize = 200;
+
+/// Returns the one of `words` that was probably meant by `typed`: at most a third of its
+/// letters are wrong, missing, too many or swapped, or only case and separators differ.
+pub fn closest<'w>(typed: &str, words: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
+    if typed.len() > LENGTH_MAX {
+        return None;
+    }
+    let plain = plain(typed);
+    let allowed = (typed.chars().count() / 3).clamp(1, 3);
+    words
+        .into_iter()
+        // A letter has at most four bytes, so no more letters than this can differ.
+        .filter(|word| word.len().abs_diff(typed.len()) <= allowed * 4)
+        .filter_map(|word| {
+            let distance = match distance(typed, word) {
+                far if far > 1 && self::plain(word) == plain => 1,
+                distance => distance,
+            };
+            (distance <= allowed).then_some((distance, word))
+        })
+        .min()
+        .map(|(_, word)| word)
+}
+
+/// What is left when case and separators count for nothing.
+fn plain(word: &str) -> String {
+    word.chars()
+        .filter(|c| c.is_alphanumeric() || *c == '/')
+        .flat_map(char::to_lowercase)
+        .collect()
+}
+
+/// Counts the fewest letters to insert, remove, replace or swap with their neighbour.
+///
+/// Sources: Damerau 1964; the "optimal string alignment" recurrence.
+fn distance(one: &str, other: &str) -> usize {
+    let one: Vec<char> = one.chars().collect();
+    let other: Vec<char> = other.chars().collect();
+    let mut two_back: Vec<usize> = Vec::new();
+    let mut back: Vec<usize> = (0..=other.len()).collect();
+    for i in 1..=one.len() {
+        let mut row = vec![i];
+        for j in 1..=other.len() {
+            let replaced = back[j - 1] + usize::from(one[i - 1] != other[j - 1]);
+            let mut best = replaced.min(back[j] + 1).min(row[j - 1] + 1);
+            let crossed = i > 1 && j > 1 && one[i - 1] == other[j - 2];
+            if crossed && one[i - 2] == other[j - 1] {
+                best = best.min(two_back[j - 2] + 1);
+            }
+            row.push(best);
+        }
+        two_back = std::mem::replace(&mut back, row);
+    }
+    back[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_of_the_finger_is_recognised_and_another_word_is_not() {
+        let words = ["domains", "domain", "owner", "origin"];
+        assert_eq!(closest("domians", words), Some("domains"));
+        assert_eq!(closest("origni", words), Some("origin"));
+        assert_eq!(closest("domain", words), Some("domain"));
+        assert_eq!(closest("repository", words), None);
+        assert_eq!(closest("", words), None);
+    }
+
+    #[test]
+    fn case_and_separators_count_for_nothing() {
+        let pages = ["get-started/quickstart", "get-started/install"];
+        assert_eq!(closest("Get_Started/Quick-Start", pages), Some(pages[0]));
+        assert_eq!(closest("openApi", ["openapi", "open"]), Some("openapi"));
+    }
+
+    #[test]
+    fn distances_count_single_edits() {
+        for (one, other, edits) in [
+            ("", "abc", 3),
+            ("abc", "abc", 0),
+            ("abc", "acb", 1),
+            ("kitten", "sitting", 3),
+            ("\u{fc}ber", "uber", 1),
+        ] {
+            assert_eq!(distance(one, other), edits, "{one} {other}");
+            assert_eq!(distance(other, one), edits, "{other} {one}");
+        }
+    }
+}

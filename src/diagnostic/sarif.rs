@@ -1,0 +1,87 @@
+//! Findings for code scanning: a SARIF log.
+//!
+//! Sources: SARIF 2.1.0 (OASIS) §3.13 (log), §3.14 (run), §3.27 (result), §3.30 (region).
+
+use serde_json::{Value, json};
+
+use super::{Diagnostic, Severity};
+
+/// Writes findings as a SARIF log of one run.
+#[must_use]
+pub fn render(found: &[Diagnostic]) -> String {
+    let mut rules: Vec<&str> = found.iter().map(|d| d.rule).collect();
+    rules.sort_unstable();
+    rules.dedup();
+    let rules: Vec<_> = rules.iter().map(|id| json!({ "id": id })).collect();
+    let log = json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": { "name": "waypost", "version": env!("CARGO_PKG_VERSION"), "rules": rules } },
+            // §3.14.17: columns count what our locations count.
+            "columnKind": "unicodeCodePoints",
+            "results": found.iter().map(result).collect::<Vec<_>>(),
+        }],
+    });
+    serde_json::to_string_pretty(&log).expect("texts and numbers are always JSON")
+}
+
+fn result(diagnostic: &Diagnostic) -> Value {
+    let mut physical = json!({ "artifactLocation": { "uri": uri(&diagnostic.file) } });
+    if let Some(location) = diagnostic.location {
+        physical["region"] = json!({
+            "startLine": location.line,
+            "startColumn": location.column,
+            "endColumn": location.column + location.length.max(1),
+        });
+    }
+    let text = match &diagnostic.help {
+        Some(help) => format!("{}: {help}", diagnostic.message),
+        None => diagnostic.message.clone(),
+    };
+    json!({
+        "ruleId": diagnostic.rule,
+        "level": match diagnostic.severity { Severity::Error => "error", Severity::Warning => "warning" },
+        "message": { "text": text },
+        "locations": [{ "physicalLocation": physical }],
+    })
+}
+
+/// Spells a path as a relative URI reference (§3.10, RFC 3986 §3.3).
+fn uri(path: &str) -> String {
+    let mut out = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        match byte {
+            b'/' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
+            _ if byte.is_ascii_alphanumeric() => out.push(char::from(byte)),
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_names_rule_place_and_help() {
+        let found = Diagnostic::warning("page-missing", "a b/docs.json", "there is no page `x`")
+            .at(2, 5, 3)
+            .help("did you mean `y`?");
+        let log: Value = serde_json::from_str(&render(&[found])).unwrap();
+        let result = &log["runs"][0]["results"][0];
+        assert_eq!(result["ruleId"], "page-missing");
+        assert_eq!(
+            result["message"]["text"],
+            "there is no page `x`: did you mean `y`?"
+        );
+        let place = &result["locations"][0]["physicalLocation"];
+        assert_eq!(place["artifactLocation"]["uri"], "a%20b/docs.json");
+        assert_eq!(place["region"]["endColumn"], 8);
+        assert_eq!(
+            log["runs"][0]["tool"]["driver"]["rules"][0]["id"],
+            "page-missing"
+        );
+    }
+}
