@@ -9,6 +9,7 @@ pub mod frontmatter;
 pub mod answer;
 pub mod site;
 pub mod source;
+pub mod docs;
 pub mod skills;
 pub mod discovery;
 pub mod release;

@@ -1,0 +1,3 @@
+//! Docs: what the authors of a documentation wrote.
+
+pub mod value;

@@ -1,0 +1,569 @@
+//! JSON with places, read to the end whatever stands in it.
+//!
+//! A reader that stops at the first comma too many shows its author one mistake per
+//! push. This one says what is wrong, does what was obviously meant (skips the comma,
+//! supplies it, ends the string at its line) and reads on; every such repair is an error
+//! of rule `json-syntax`, so nothing that is not JSON is ever published. Repairs with one
+//! right answer carry the edit that makes them.
+//!
+//! Nesting is bounded by [`DEPTH_MAX`], so recursion is too; what lies deeper is skipped
+//! by counting brackets.
+//!
+//! Sources: RFC 8259 §2 to §9 (grammar; §8.1: a byte order mark may be ignored).
+
+use super::{DEPTH_MAX, Data, FileId, Finding, Findings, Member, Span, VALUES_MAX, Value};
+
+/// After how many errors of syntax the rest is not read: it is not JSON at all.
+const ERRORS_MAX: usize = 20;
+/// The rule that errors of syntax break.
+pub const SYNTAX: &str = "json-syntax";
+/// The rule that a repeated key breaks.
+pub const DUPLICATE_KEY: &str = "duplicate-key";
+/// The rule that too much breaks.
+pub const LIMIT: &str = "limit";
+
+struct Reader<'t> {
+    text: &'t str,
+    at: usize,
+    file: FileId,
+    values: usize,
+    found: Vec<Finding>,
+    stopped: bool,
+}
+
+/// Reads the JSON of a file; `None` when there is no value in it at all.
+#[must_use]
+pub fn read(file: FileId, findings: &mut Findings) -> Option<Value> {
+    let text = std::sync::Arc::clone(findings.files.text(file));
+    let mut reader = Reader {
+        text: &text,
+        at: 0,
+        file,
+        values: 0,
+        found: Vec::new(),
+        stopped: false,
+    };
+    let value = reader.document();
+    for finding in reader.found {
+        findings.push(finding);
+    }
+    value
+}
+
+// === impl Reader ===
+
+impl Reader<'_> {
+    fn document(&mut self) -> Option<Value> {
+        if self.text.starts_with('\u{feff}') {
+            self.at = '\u{feff}'.len_utf8();
+        }
+        self.space();
+        if self.peek().is_none() {
+            self.error(self.at, self.at, "the file is empty");
+            return None;
+        }
+        let value = self.value(0);
+        self.space();
+        if !self.stopped && self.at < self.text.len() {
+            self.error(
+                self.at,
+                self.at + self.char_len(),
+                "something follows the end of the value",
+            );
+        }
+        value
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn char_len(&self) -> usize {
+        self.text[self.at..]
+            .chars()
+            .next()
+            .map_or(0, char::len_utf8)
+    }
+
+    fn span(&self, start: usize, end: usize) -> Span {
+        let narrow = |at| u32::try_from(at).unwrap_or(u32::MAX);
+        Span {
+            file: self.file,
+            start: narrow(start),
+            end: narrow(end),
+        }
+    }
+
+    fn error(&mut self, start: usize, end: usize, message: impl Into<String>) {
+        let finding = Finding::error(SYNTAX, self.span(start, end), message);
+        self.report(finding);
+    }
+
+    fn report(&mut self, finding: Finding) {
+        if self.stopped {
+            return;
+        }
+        self.found.push(finding);
+        if self.found.len() >= ERRORS_MAX {
+            let place = self.span(self.at, self.at);
+            let message = format!("after {ERRORS_MAX} errors the rest is not read");
+            self.found.push(Finding::error(SYNTAX, place, message));
+            self.stop();
+        }
+    }
+
+    fn stop(&mut self) {
+        self.stopped = true;
+        self.at = self.text.len();
+    }
+
+    /// Skips white space, and comments with an error.
+    fn space(&mut self) {
+        while let Some(byte) = self.peek() {
+            match byte {
+                b' ' | b'\t' | b'\n' | b'\r' => self.at += 1,
+                b'/' => self.comment(),
+                _ => return,
+            }
+        }
+    }
+
+    fn comment(&mut self) {
+        let (start, rest) = (self.at, &self.text[self.at..]);
+        let end = if rest.starts_with("//") {
+            rest.find('\n').map_or(self.text.len(), |end| start + end)
+        } else if rest.starts_with("/*") {
+            rest.find("*/")
+                .map_or(self.text.len(), |end| start + end + 2)
+        } else {
+            start + 1
+        };
+        self.at = end;
+        self.error(
+            start,
+            end,
+            if end == start + 1 {
+                "expected a value"
+            } else {
+                "JSON has no comments"
+            },
+        );
+    }
+
+    fn value(&mut self, depth: usize) -> Option<Value> {
+        let start = self.at;
+        self.values += 1;
+        if self.values > VALUES_MAX {
+            let message = format!("there are more than {VALUES_MAX} values");
+            self.report(Finding::error(LIMIT, self.span(start, start), message));
+            self.stop();
+            return None;
+        }
+        let data = match self.peek()? {
+            b'{' | b'[' if depth == DEPTH_MAX => self.too_deep(),
+            b'{' => self.map(depth),
+            b'[' => self.list(depth),
+            b'"' => Data::Text(self.string().into()),
+            b'\'' => {
+                let text = self.string();
+                self.error(start, self.at, "strings are written in double quotes");
+                Data::Text(text.into())
+            }
+            b'-' | b'+' | b'.' | b'0'..=b'9' => self.number(),
+            _ => self.word()?,
+        };
+        Some(Value {
+            span: self.span(start, self.at),
+            data,
+        })
+    }
+
+    fn too_deep(&mut self) -> Data {
+        let start = self.at;
+        let message = format!("this lies more than {DEPTH_MAX} levels deep");
+        self.report(Finding::error(LIMIT, self.span(start, start + 1), message));
+        let mut open = 0usize;
+        while let Some(byte) = self.peek() {
+            match byte {
+                b'"' => drop(self.string()),
+                b'{' | b'[' => (open, self.at) = (open + 1, self.at + 1),
+                b'}' | b']' => (open, self.at) = (open - 1, self.at + 1),
+                _ => self.at += 1,
+            }
+            if open == 0 {
+                break;
+            }
+        }
+        Data::Null
+    }
+
+    /// Reads what stands between brackets, `entry` reading one item.
+    fn between(&mut self, close: u8, mut entry: impl FnMut(&mut Self) -> bool) {
+        let opened = self.at;
+        self.at += 1;
+        let mut comma: Option<usize> = None;
+        let mut first = true;
+        loop {
+            self.space();
+            match self.peek() {
+                None => {
+                    let name = if close == b'}' { "object" } else { "array" };
+                    self.error(opened, opened + 1, format!("this {name} is never closed"));
+                    return;
+                }
+                Some(byte) if byte == close => {
+                    if let Some(comma) = comma {
+                        let span = self.span(comma, comma + 1);
+                        let message = format!("a comma before `{}`", char::from(close));
+                        self.report(
+                            Finding::error(SYNTAX, span, message)
+                                .help("remove it")
+                                .edit(span, ""),
+                        );
+                    }
+                    self.at += 1;
+                    return;
+                }
+                Some(b',') => {
+                    if comma.is_some() || first {
+                        let span = self.span(self.at, self.at + 1);
+                        let finding =
+                            Finding::error(SYNTAX, span, "a comma with nothing before it");
+                        self.report(finding.help("remove it").edit(span, ""));
+                    } else {
+                        comma = Some(self.at);
+                    }
+                    self.at += 1;
+                    continue;
+                }
+                Some(b'}' | b']') => {
+                    let message = format!("expected `{}`", char::from(close));
+                    self.error(self.at, self.at + 1, message);
+                    return;
+                }
+                Some(_) => {}
+            }
+            if !first && comma.is_none() {
+                self.missing_comma();
+            }
+            (first, comma) = (false, None);
+            let before = self.at;
+            if !entry(self) || self.at == before {
+                self.resume(before);
+            }
+        }
+    }
+
+    fn missing_comma(&mut self) {
+        let end = self.text[..self.at].trim_end().len();
+        let span = self.span(end, end);
+        let finding = Finding::error(SYNTAX, span, "a comma is missing");
+        self.report(finding.help("add one").edit(span, ","));
+    }
+
+    /// Skips to where the next item may start.
+    fn resume(&mut self, before: usize) {
+        if self.at == before {
+            self.at += self.char_len();
+        }
+        while let Some(byte) = self.peek() {
+            if matches!(byte, b',' | b'}' | b']' | b'"' | b'{' | b'[') {
+                return;
+            }
+            self.at += self.char_len();
+        }
+    }
+
+    fn list(&mut self, depth: usize) -> Data {
+        let mut items = Vec::new();
+        self.between(b']', |reader| {
+            let item = reader.value(depth + 1);
+            let read = item.is_some();
+            items.extend(item);
+            read
+        });
+        Data::List(items)
+    }
+
+    fn map(&mut self, depth: usize) -> Data {
+        let mut members: Vec<Member> = Vec::new();
+        let mut seen = Keys::default();
+        self.between(b'}', |reader| {
+            let start = reader.at;
+            let Some(key) = reader.key() else {
+                return false;
+            };
+            let span = reader.span(start, reader.at);
+            reader.space();
+            if reader.peek() == Some(b':') {
+                reader.at += 1;
+                reader.space();
+            } else {
+                reader.error(
+                    start,
+                    span.end as usize,
+                    format!("`{key}` has no value: expected `:`"),
+                );
+                if matches!(reader.peek(), Some(b',' | b'}' | b']') | None) {
+                    return true;
+                }
+            }
+            let Some(value) = reader.value(depth + 1) else {
+                return false;
+            };
+            if seen.insert(&members, &key) {
+                members.push(Member { key, span, value });
+            } else {
+                let message = format!("the key `{key}` stands here a second time");
+                reader.report(
+                    Finding::error(DUPLICATE_KEY, span, message).help("keep one of the two"),
+                );
+            }
+            true
+        });
+        Data::Map(members)
+    }
+
+    fn key(&mut self) -> Option<Box<str>> {
+        let start = self.at;
+        match self.peek()? {
+            b'"' => Some(self.string().into()),
+            b'\'' => {
+                let text = self.string();
+                self.error(start, self.at, "keys are written in double quotes");
+                Some(text.into())
+            }
+            byte if byte.is_ascii_alphabetic() || byte == b'_' || byte == b'$' => {
+                let word = self.take_word();
+                let span = self.span(start, self.at);
+                let finding =
+                    Finding::error(SYNTAX, span, format!("the key `{word}` is not quoted"));
+                self.report(
+                    finding
+                        .help("put it in double quotes")
+                        .edit(span, format!("\"{word}\"")),
+                );
+                Some(word)
+            }
+            _ => {
+                let end = self.at + self.char_len();
+                self.conflict_or(start, end, "expected a key in double quotes");
+                None
+            }
+        }
+    }
+
+    fn take_word(&mut self) -> Box<str> {
+        let rest = &self.text[self.at..];
+        let inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '-' | '.');
+        let length = rest.find(|c| !inside(c)).unwrap_or(rest.len());
+        self.at += length;
+        rest[..length].into()
+    }
+
+    fn word(&mut self) -> Option<Data> {
+        let start = self.at;
+        let word = self.take_word();
+        match &*word {
+            "true" => Some(Data::Flag(true)),
+            "false" => Some(Data::Flag(false)),
+            "null" => Some(Data::Null),
+            "" => {
+                let end = start + self.char_len();
+                self.conflict_or(start, end, "expected a value");
+                None
+            }
+            "True" | "TRUE" | "False" | "FALSE" | "None" | "NULL" | "undefined" => {
+                let right = match &*word {
+                    "True" | "TRUE" => "true",
+                    "False" | "FALSE" => "false",
+                    _ => "null",
+                };
+                let span = self.span(start, self.at);
+                let finding = Finding::error(SYNTAX, span, format!("`{word}` is no value of JSON"));
+                self.report(finding.help(format!("write `{right}`")).edit(span, right));
+                Some(match right {
+                    "null" => Data::Null,
+                    right => Data::Flag(right == "true"),
+                })
+            }
+            _ => {
+                self.error(start, self.at, "strings are written in double quotes");
+                Some(Data::Text(word))
+            }
+        }
+    }
+
+    /// A merge that was not finished is one mistake, not twenty.
+    fn conflict_or(&mut self, start: usize, end: usize, message: &str) {
+        let rest = &self.text[start..];
+        if ["<<<<<<<", "=======", ">>>>>>>"]
+            .iter()
+            .any(|mark| rest.starts_with(mark))
+        {
+            self.error(start, start + 7, "the conflict of a merge was left here");
+            self.stop();
+        } else {
+            self.error(start, end, message);
+        }
+    }
+
+    fn number(&mut self) -> Data {
+        let start = self.at;
+        let bytes = self.text.as_bytes();
+        let inside = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
+        let length = bytes[start..]
+            .iter()
+            .take_while(|byte| inside(byte))
+            .count();
+        self.at += length;
+        let number = &self.text[start..self.at];
+        if !is_number(number) {
+            self.error(start, self.at, format!("`{number}` is no number of JSON"));
+        }
+        Data::Number(number.into())
+    }
+
+    /// Reads a quoted text; without its closing quote it ends with its line.
+    fn string(&mut self) -> String {
+        let quote = self.text.as_bytes()[self.at];
+        let start = self.at;
+        self.at += 1;
+        let mut out = String::new();
+        loop {
+            let rest = &self.text[self.at..];
+            let stop = |byte: &u8| *byte == quote || *byte == b'\\' || *byte < b' ';
+            let Some(plain) = rest.as_bytes().iter().position(stop) else {
+                self.at = self.text.len();
+                self.error(start, self.at, "this string is never closed");
+                return out;
+            };
+            out.push_str(&rest[..plain]);
+            self.at += plain;
+            match self.text.as_bytes()[self.at] {
+                byte if byte == quote => {
+                    self.at += 1;
+                    return out;
+                }
+                b'\\' => self.escape(&mut out),
+                b'\n' | b'\r' => {
+                    self.error(start, self.at, "this string is not closed in its line");
+                    return out;
+                }
+                control => {
+                    let message = format!("the control character U+{control:04X} must be escaped");
+                    self.error(self.at, self.at + 1, message);
+                    out.push(char::from(control));
+                    self.at += 1;
+                }
+            }
+        }
+    }
+
+    fn escape(&mut self, out: &mut String) {
+        let start = self.at;
+        let escaped = self.text.as_bytes().get(start + 1).copied();
+        self.at += 2;
+        out.push(match escaped {
+            Some(b'n') => '\n',
+            Some(b't') => '\t',
+            Some(b'r') => '\r',
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(byte @ (b'"' | b'\\' | b'/')) => char::from(byte),
+            Some(b'u') => match self.code_point() {
+                Some(c) => c,
+                None => {
+                    self.error(start, self.at, "this escape names no character");
+                    char::REPLACEMENT_CHARACTER
+                }
+            },
+            _ => {
+                self.at = start + 1;
+                let end = self.at + self.char_len();
+                self.error(start, end, "JSON knows no such escape");
+                '\\'
+            }
+        });
+    }
+
+    /// Reads the digits after `\u`, and the second half of a pair of surrogates.
+    fn code_point(&mut self) -> Option<char> {
+        let high = self.digits()?;
+        if !(0xd800..0xdc00).contains(&high) {
+            return char::from_u32(high);
+        }
+        if !self.text[self.at..].starts_with("\\u") {
+            return None;
+        }
+        let before = self.at;
+        self.at += 2;
+        let low = self.digits().filter(|low| (0xdc00..0xe000).contains(low));
+        match low {
+            Some(low) => char::from_u32(0x1_0000 + ((high - 0xd800) << 10) + (low - 0xdc00)),
+            None => {
+                self.at = before;
+                None
+            }
+        }
+    }
+
+    fn digits(&mut self) -> Option<u32> {
+        let digits = self.text.get(self.at..self.at + 4)?;
+        if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return None;
+        }
+        self.at += 4;
+        u32::from_str_radix(digits, 16).ok()
+    }
+}
+
+/// RFC 8259 §6: `-? int frac? exp?`.
+fn is_number(text: &str) -> bool {
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    let mut rest = text.strip_prefix('-').unwrap_or(text);
+    let int = digits(rest);
+    if int == 0 || (int > 1 && rest.starts_with('0')) {
+        return false;
+    }
+    rest = &rest[int..];
+    if let Some(fraction) = rest.strip_prefix('.') {
+        let count = digits(fraction);
+        if count == 0 {
+            return false;
+        }
+        rest = &fraction[count..];
+    }
+    if let Some(exponent) = rest.strip_prefix(['e', 'E']) {
+        let exponent = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+        let count = digits(exponent);
+        return count > 0 && count == exponent.len();
+    }
+    rest.is_empty()
+}
+
+/// The keys of a map: a few are compared, many are hashed.
+#[derive(Default)]
+struct Keys {
+    hashed: std::collections::HashSet<Box<str>>,
+}
+
+// === impl Keys ===
+
+impl Keys {
+    const COMPARED_MAX: usize = 32;
+
+    /// Returns whether a key is not among `members` yet.
+    fn insert(&mut self, members: &[Member], key: &str) -> bool {
+        if members.len() < Self::COMPARED_MAX {
+            return members.iter().all(|member| *member.key != *key);
+        }
+        if self.hashed.is_empty() {
+            self.hashed = members.iter().map(|member| member.key.clone()).collect();
+        }
+        self.hashed.insert(key.into())
+    }
+}
+
+#[cfg(test)]
+mod tests;
