@@ -1,0 +1,173 @@
+//! Languages: the codes of the specification, and what they are to a browser.
+//!
+//! `docs.json` has its own list of codes; two of them are country codes (`cn`, `jp`). What
+//! goes into `lang` and `hreflang` is a BCP 47 tag. Real files spell languages in more
+//! ways than the list has: those are read, and the listed code is named in a warning.
+//!
+//! Sources: specification 2.2 "Supported language codes"; BCP 47 (RFC 5646) §2.1.
+
+/// A language as a site has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Language {
+    /// Its code, as the entry of `languages` has it.
+    pub code: Box<str>,
+    /// Its BCP 47 tag, for `lang` and `hreflang`.
+    pub tag: Box<str>,
+    /// Its name in itself, for the selector.
+    pub name: &'static str,
+}
+
+/// What a text says as a language code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// A code of the list.
+    Listed(Language),
+    /// Another spelling of the listed code.
+    Alias(Language, &'static str),
+    /// No language.
+    Unknown,
+}
+
+/// Code, BCP 47 tag, name.
+const LANGUAGES: [(&str, &str, &str); 30] = [
+    ("ar", "ar", "العربية"),
+    ("ca", "ca", "Català"),
+    ("cs", "cs", "Čeština"),
+    ("cn", "zh-Hans", "简体中文"),
+    ("zh-Hant", "zh-Hant", "繁體中文"),
+    ("da", "da", "Dansk"),
+    ("nl", "nl", "Nederlands"),
+    ("en", "en", "English"),
+    ("fi", "fi", "Suomi"),
+    ("fr", "fr", "Français"),
+    ("de", "de", "Deutsch"),
+    ("he", "he", "עברית"),
+    ("hi", "hi", "हिन्दी"),
+    ("hu", "hu", "Magyar"),
+    ("id", "id", "Bahasa Indonesia"),
+    ("it", "it", "Italiano"),
+    ("jp", "ja", "日本語"),
+    ("ko", "ko", "한국어"),
+    ("lv", "lv", "Latviešu"),
+    ("no", "no", "Norsk"),
+    ("pl", "pl", "Polski"),
+    ("pt-BR", "pt-BR", "Português (Brasil)"),
+    ("ro", "ro", "Română"),
+    ("ru", "ru", "Русский"),
+    ("es", "es", "Español"),
+    ("sv", "sv", "Svenska"),
+    ("tr", "tr", "Türkçe"),
+    ("uk", "uk", "Українська"),
+    ("uz", "uz", "Oʻzbekcha"),
+    ("vi", "vi", "Tiếng Việt"),
+];
+
+/// Other spellings: as written (in lower case), the listed code, the tag that is meant.
+const ALIASES: [(&str, &str, &str); 10] = [
+    ("ja", "jp", "ja"),
+    ("ja-jp", "jp", "ja"),
+    ("zh", "cn", "zh-Hans"),
+    ("zh-hans", "cn", "zh-Hans"),
+    ("zh-cn", "cn", "zh-Hans"),
+    ("zh-tw", "zh-Hant", "zh-Hant"),
+    ("zh-hk", "zh-Hant", "zh-Hant"),
+    ("pt", "pt-BR", "pt"),
+    ("pt-pt", "pt-BR", "pt-PT"),
+    ("nb", "no", "nb"),
+];
+
+/// Returns the codes of the list.
+pub fn codes() -> impl Iterator<Item = &'static str> {
+    LANGUAGES.iter().map(|(code, _, _)| *code)
+}
+
+/// Reads a language code.
+///
+/// ```
+/// use waypost::docs::navigation::language::{Code, parse};
+///
+/// assert!(matches!(parse("jp"), Code::Listed(language) if &*language.tag == "ja"));
+/// assert!(matches!(parse("zh-CN"), Code::Alias(_, "cn")));
+/// assert_eq!(parse("klingon"), Code::Unknown);
+/// ```
+#[must_use]
+pub fn parse(text: &str) -> Code {
+    if let Some(found) = LANGUAGES.iter().find(|(code, _, _)| *code == text) {
+        return Code::Listed(language(text, found.1, found));
+    }
+    let lower = text.to_ascii_lowercase();
+    let listed = |code: &str| {
+        LANGUAGES
+            .iter()
+            .find(|(c, _, _)| c.eq_ignore_ascii_case(code))
+    };
+    if let Some((_, code, tag)) = ALIASES.iter().find(|(alias, _, _)| *alias == lower)
+        && let Some(found) = listed(code)
+    {
+        return Code::Alias(language(text, tag, found), found.0);
+    }
+    if let Some(found) = listed(&lower) {
+        return Code::Alias(language(text, found.1, found), found.0);
+    }
+    // RFC 5646 §2.1: a region is two letters; `fr-CA` is French.
+    if let Some((primary, region)) = text.split_once(['-', '_'])
+        && region.len() == 2
+        && region.bytes().all(|byte| byte.is_ascii_alphabetic())
+        && let Some(found) = listed(primary)
+    {
+        let tag = format!("{}-{}", found.1, region.to_ascii_uppercase());
+        return Code::Alias(language(text, &tag, found), found.0);
+    }
+    Code::Unknown
+}
+
+fn language(code: &str, tag: &str, found: &(&str, &str, &'static str)) -> Language {
+    Language {
+        code: code.into(),
+        tag: tag.into(),
+        name: found.2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_listed_code_is_read_as_itself() {
+        for code in codes() {
+            assert!(
+                matches!(parse(code), Code::Listed(l) if &*l.code == code),
+                "{code}"
+            );
+        }
+    }
+
+    #[test]
+    fn aliases_name_the_listed_code_and_keep_what_was_meant() {
+        for (alias, code, tag) in [
+            ("ja", "jp", "ja"),
+            ("zh", "cn", "zh-Hans"),
+            ("zh-Hans", "cn", "zh-Hans"),
+            ("zh-TW", "zh-Hant", "zh-Hant"),
+            ("pt", "pt-BR", "pt"),
+            ("fr-CA", "fr", "fr-CA"),
+            ("fr-ca", "fr", "fr-CA"),
+            ("EN", "en", "en"),
+            ("en-US", "en", "en-US"),
+            ("pt-br", "pt-BR", "pt-BR"),
+        ] {
+            let Code::Alias(language, listed) = parse(alias) else {
+                panic!("{alias} is an alias");
+            };
+            assert_eq!((listed, &*language.tag), (code, tag), "{alias}");
+        }
+    }
+
+    #[test]
+    fn other_texts_are_no_language() {
+        for text in ["", "xx", "english", "en-", "en-1234", "jp-", "-"] {
+            assert_eq!(parse(text), Code::Unknown, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Navigation.
+
+pub mod language;

@@ -1,0 +1,184 @@
+//! The check of one object against the table.
+
+use crate::docs::nearest::nearest;
+use crate::docs::value::{Data, Finding, Findings, Span, Value};
+
+use super::{Field, NO_EFFECT, Object, REQUIRED, Shape, UNKNOWN_KEY};
+
+/// Keys that people write, and what they mean by them.
+const MEANT: [(&str, &str); 9] = [
+    ("collapsed", "expanded"),
+    ("expandable", "expanded"),
+    ("url", "href"),
+    ("link", "href"),
+    ("children", "pages"),
+    ("items", "pages"),
+    ("title", "group"),
+    ("badge", "tag"),
+    ("default_version", "default"),
+];
+
+/// Checks the keys of an object and the shapes of their values.
+///
+/// Lists of elements and of pages are only checked to be lists: what is in them has its
+/// own meaning. Returns whether `value` is an object at all.
+pub fn check(value: &Value, object: &Object, findings: &mut Findings) -> bool {
+    if !value.is_map() {
+        let message = format!("a {} is an object, not {}", object.name, value.kind());
+        findings.push(Finding::error(super::SHAPE, value.span, message));
+        return false;
+    }
+    for member in value.members() {
+        match object.field(&member.key) {
+            Some(field) => shape(&member.value, field, member.span, object, findings),
+            None => unknown(&member.key, member.span, value, object, findings),
+        }
+    }
+    for field in object.fields.iter().filter(|field| field.required) {
+        if value.get(field.key).is_none() {
+            let message = format!("this {} has no `{}`", object.name, field.key);
+            let place = Span {
+                end: value.span.start + 1,
+                ..value.span
+            };
+            findings.push(Finding::error(REQUIRED, place, message).help(field.about));
+        }
+    }
+    true
+}
+
+fn unknown(key: &str, span: Span, value: &Value, object: &Object, findings: &mut Findings) {
+    if key.starts_with('$') {
+        return;
+    }
+    let message = format!("`{key}` is no key of a {}", object.name);
+    let finding = Finding::warning(UNKNOWN_KEY, span, message);
+    let meant = MEANT.iter().find(|(written, _)| *written == key);
+    let meant = meant
+        .map(|(_, meant)| *meant)
+        .filter(|meant| object.field(meant).is_some());
+    let keys = object.fields.iter().map(|field| field.key);
+    findings.push(match (nearest(key, keys), meant) {
+        // Only a slip has one right answer; `collapsed: true` means `expanded: false`.
+        (Some(near), _) if value.get(near).is_none() => finding
+            .help(format!("did you mean `{near}`?"))
+            .edit(span, format!("\"{near}\"")),
+        (_, Some(meant)) => finding.help(format!("`{meant}` is what does this here")),
+        _ => finding,
+    });
+}
+
+fn shape(value: &Value, field: &Field, key: Span, object: &Object, findings: &mut Findings) {
+    let expected = match field.shape {
+        Shape::Text | Shape::Href | Shape::Page => match value.text() {
+            Some(_) => return,
+            None => "a string",
+        },
+        Shape::Label | Shape::Language => match value.text() {
+            Some(text) if !text.trim().is_empty() => return,
+            Some(_) => {
+                let message = format!("the `{}` of this {} is empty", field.key, object.name);
+                findings.push(Finding::error(REQUIRED, value.span, message));
+                return;
+            }
+            None => "a string",
+        },
+        Shape::Flag => match &value.data {
+            Data::Flag(_) => return,
+            Data::Text(text) if matches!(&**text, "true" | "false") => {
+                let message = format!("`{}` is true or false, not a string", field.key);
+                let finding = Finding::error(field.rule, value.span, message);
+                findings.push(finding.help("remove the quotes").edit(value.span, &**text));
+                return;
+            }
+            _ => "true or false",
+        },
+        Shape::OneOf(allowed) => return one_of(value, allowed, field, findings),
+        Shape::Icon => match &value.data {
+            Data::Text(_) | Data::Map(_) => return,
+            _ => "the name of an icon",
+        },
+        Shape::OpenApi => match &value.data {
+            Data::Text(_) | Data::List(_) | Data::Map(_) => return,
+            _ => "the path of a specification",
+        },
+        Shape::Pages | Shape::Elements(_) | Shape::Unlisted(_) => match value.data {
+            Data::List(_) => return,
+            _ => "an array",
+        },
+        Shape::Objects(inner) => match &value.data {
+            Data::List(items) => {
+                for item in items {
+                    check(item, inner, findings);
+                }
+                return;
+            }
+            _ => "an array",
+        },
+        Shape::Object(inner) => match value.data {
+            Data::Map(_) => {
+                check(value, inner, findings);
+                return;
+            }
+            _ => "an object",
+        },
+        Shape::TextOr(inner) => match value.data {
+            Data::Text(_) => return,
+            Data::Map(_) => {
+                check(value, inner, findings);
+                return;
+            }
+            _ => "a string or an object",
+        },
+        Shape::Texts => return texts(value, field, findings),
+        Shape::Any => return,
+        Shape::Ignored => {
+            let message = format!("`{}` has no effect here", field.key);
+            findings.push(Finding::warning(NO_EFFECT, key, message));
+            return;
+        }
+    };
+    let message = format!("`{}` is {expected}, not {}", field.key, value.kind());
+    findings.push(Finding::error(field.rule, value.span, message).help(field.about));
+}
+
+fn one_of(value: &Value, allowed: &[&str], field: &Field, findings: &mut Findings) {
+    let list = || {
+        let quoted: Vec<_> = allowed.iter().map(|name| format!("`{name}`")).collect();
+        quoted.join(", ")
+    };
+    match value.text() {
+        Some(text) if allowed.contains(&text) => {}
+        Some(text) => {
+            let message = format!("`{}` is one of {}, not `{text}`", field.key, list());
+            let finding = Finding::error(field.rule, value.span, message);
+            findings.push(match nearest(text, allowed.iter().copied()) {
+                Some(near) => finding
+                    .help(format!("did you mean `{near}`?"))
+                    .edit(value.span, format!("\"{near}\"")),
+                None => finding,
+            });
+        }
+        None => {
+            let message = format!("`{}` is one of {}, not {}", field.key, list(), value.kind());
+            findings.push(Finding::error(field.rule, value.span, message));
+        }
+    }
+}
+
+fn texts(value: &Value, field: &Field, findings: &mut Findings) {
+    if !value.is_map() {
+        let message = format!(
+            "`{}` is an object of names and URLs, not {}",
+            field.key,
+            value.kind()
+        );
+        findings.push(Finding::error(field.rule, value.span, message));
+    }
+    for member in value.members() {
+        if member.value.text().is_none() {
+            let message = format!("`{}` is a string, not {}", member.key, member.value.kind());
+            findings.push(Finding::error(field.rule, member.value.span, message));
+        }
+    }
+}

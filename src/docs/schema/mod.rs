@@ -1,0 +1,174 @@
+//! The schema: which keys an object of `docs.json` has, and of which shape their values.
+//!
+//! One table ([`table`]) says it for every object. The check of a file, the suggestions in
+//! its findings and the JSON Schema that editors use ([`json_schema`]) are three readers
+//! of that table, so they cannot disagree.
+//!
+//! A value of the wrong shape is an error and then counts as absent; a key that is not in
+//! the table is a warning, for real files carry the keys of many tools.
+
+mod check;
+pub mod json_schema;
+pub mod table;
+
+pub use check::check;
+
+/// The rule that a value of the wrong shape breaks, where no numbered rule says more.
+pub const SHAPE: &str = "shape";
+/// The rule that a missing or empty value breaks.
+pub const REQUIRED: &str = "required";
+/// The rule that a key which is not in the table breaks.
+pub const UNKNOWN_KEY: &str = "unknown-key";
+/// The rule that a setting without effect breaks.
+pub const NO_EFFECT: &str = "no-effect";
+
+/// An object and its keys.
+#[derive(Debug)]
+pub struct Object {
+    /// What a message calls it: `group`.
+    pub name: &'static str,
+    /// What it is, for the description in the JSON Schema.
+    pub about: &'static str,
+    /// Its keys.
+    pub fields: &'static [Field],
+}
+
+/// A key of an object.
+#[derive(Debug)]
+pub struct Field {
+    /// The key.
+    pub key: &'static str,
+    /// What its value looks like.
+    pub shape: Shape,
+    /// Whether it must be there.
+    pub required: bool,
+    /// The rule that a wrong value breaks.
+    pub rule: &'static str,
+    /// What it does.
+    pub about: &'static str,
+}
+
+/// The kinds of elements that a navigation is made of, pages aside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Element {
+    /// An entry of `groups`, or a nested one of `pages`.
+    Group,
+    /// An entry of `tabs`.
+    Tab,
+    /// An entry of a tab's `menu`.
+    Item,
+    /// An entry of `anchors`.
+    Anchor,
+    /// An entry of `global.anchors`.
+    GlobalAnchor,
+    /// An entry of `products`.
+    Product,
+    /// An entry of `dropdowns`.
+    Dropdown,
+    /// An entry of `versions`.
+    Version,
+    /// An entry of `languages`.
+    Language,
+}
+
+/// What a value looks like.
+#[derive(Clone, Copy, Debug)]
+pub enum Shape {
+    /// A text.
+    Text,
+    /// A text with something in it.
+    Label,
+    /// `true` or `false`.
+    Flag,
+    /// One of some texts.
+    OneOf(&'static [&'static str]),
+    /// The language codes of the specification, and the aliases that are read.
+    Language,
+    /// The name of an icon, or an object that names it.
+    Icon,
+    /// A URL, or the path of a page.
+    Href,
+    /// The path of a page.
+    Page,
+    /// A specification: a path or URL, an object with `source`, or a list of them.
+    OpenApi,
+    /// Entries of `pages`: paths, endpoints, groups.
+    Pages,
+    /// A list of elements of one kind.
+    Elements(Element),
+    /// The same, accepted although the specification does not list it there.
+    Unlisted(Element),
+    /// An object.
+    Object(&'static Object),
+    /// A list of objects.
+    Objects(&'static Object),
+    /// An object of texts under any name.
+    Texts,
+    /// A text, or an object.
+    TextOr(&'static Object),
+    /// A text, an object, or a list of them; what it says is used elsewhere or nowhere.
+    Any,
+    /// A key other tools know and this service does nothing with.
+    Ignored,
+}
+
+// === impl Element ===
+
+impl Element {
+    /// Returns the keys it has.
+    #[must_use]
+    pub fn object(self) -> &'static Object {
+        match self {
+            Self::Group => &table::GROUP,
+            Self::Tab => &table::TAB,
+            Self::Item => &table::ITEM,
+            Self::Anchor => &table::ANCHOR,
+            Self::GlobalAnchor => &table::GLOBAL_ANCHOR,
+            Self::Product => &table::PRODUCT,
+            Self::Dropdown => &table::DROPDOWN,
+            Self::Version => &table::VERSION,
+            Self::Language => &table::LANGUAGE,
+        }
+    }
+
+    /// Returns the key that holds its label: the first of its table.
+    #[must_use]
+    pub fn label_key(self) -> &'static str {
+        self.object().fields[0].key
+    }
+}
+
+// === impl Object ===
+
+impl Object {
+    /// Returns a key of the table.
+    #[must_use]
+    pub fn field(&self, key: &str) -> Option<&'static Field> {
+        self.fields.iter().find(|field| field.key == key)
+    }
+}
+
+// === impl Field ===
+
+impl Field {
+    const fn new(key: &'static str, shape: Shape, about: &'static str) -> Self {
+        Self {
+            key,
+            shape,
+            required: false,
+            rule: SHAPE,
+            about,
+        }
+    }
+
+    const fn required(self) -> Self {
+        Self {
+            required: true,
+            ..self
+        }
+    }
+
+    const fn rule(self, rule: &'static str) -> Self {
+        Self { rule, ..self }
+    }
+}
