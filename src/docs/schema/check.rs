@@ -1,6 +1,6 @@
 //! The check of one object against the table.
 
-use crate::docs::nearest::nearest;
+use crate::diagnostic::closest;
 use crate::docs::value::{Data, Finding, Findings, Span, Value};
 
 use super::{Field, NO_EFFECT, Object, REQUIRED, Shape, UNKNOWN_KEY};
@@ -58,7 +58,7 @@ fn unknown(key: &str, span: Span, value: &Value, object: &Object, findings: &mut
         .map(|(_, meant)| *meant)
         .filter(|meant| object.field(meant).is_some());
     let keys = object.fields.iter().map(|field| field.key);
-    findings.push(match (nearest(key, keys), meant) {
+    findings.push(match (closest(key, keys), meant) {
         // Only a slip has one right answer; `collapsed: true` means `expanded: false`.
         (Some(near), _) if value.get(near).is_none() => finding
             .help(format!("did you mean `{near}`?"))
@@ -152,7 +152,7 @@ fn one_of(value: &Value, allowed: &[&str], field: &Field, findings: &mut Finding
         Some(text) => {
             let message = format!("`{}` is one of {}, not `{text}`", field.key, list());
             let finding = Finding::error(field.rule, value.span, message);
-            findings.push(match nearest(text, allowed.iter().copied()) {
+            findings.push(match closest(text, allowed.iter().copied()) {
                 Some(near) => finding
                     .help(format!("did you mean `{near}`?"))
                     .edit(value.span, format!("\"{near}\"")),

@@ -60,9 +60,17 @@ const PAGES: Field = field(
 );
 const GROUPS: Field = field("groups", Elements(Element::Group), "Groups of pages");
 const TABS: Field = field("tabs", Elements(Element::Tab), "Tabs");
-const MENU: Field = field("menu", Elements(Element::Item), "The items of the tab's menu");
+const MENU: Field = field(
+    "menu",
+    Elements(Element::Item),
+    "The items of the tab's menu",
+);
 const ANCHORS: Field = field("anchors", Elements(Element::Anchor), "Anchors");
-const DROPDOWNS: Field = field("dropdowns", Elements(Element::Dropdown), "Entries of a dropdown");
+const DROPDOWNS: Field = field(
+    "dropdowns",
+    Elements(Element::Dropdown),
+    "Entries of a dropdown",
+);
 const PRODUCTS: Field = field("products", Elements(Element::Product), "Products");
 const VERSIONS: Field = field("versions", Elements(Element::Version), "Versions");
 const LANGUAGES: Field = field("languages", Elements(Element::Language), "Languages");
@@ -71,7 +79,11 @@ const GLOBAL_FIELD: Field = field("global", Shape::Object(&GLOBAL), "Links on ev
 const LATER_TABS: Field = field("tabs", Unlisted(Element::Tab), "Tabs");
 const LATER_MENU: Field = field("menu", Unlisted(Element::Item), "The items of a menu");
 const LATER_ANCHORS: Field = field("anchors", Unlisted(Element::Anchor), "Anchors");
-const LATER_DROPDOWNS: Field = field("dropdowns", Unlisted(Element::Dropdown), "Entries of a dropdown");
+const LATER_DROPDOWNS: Field = field(
+    "dropdowns",
+    Unlisted(Element::Dropdown),
+    "Entries of a dropdown",
+);
 const LATER_PRODUCTS: Field = field("products", Unlisted(Element::Product), "Products");
 const LATER_VERSIONS: Field = field("versions", Unlisted(Element::Version), "Versions");
 const LATER_LANGUAGES: Field = field("languages", Unlisted(Element::Language), "Languages");
@@ -250,7 +262,11 @@ pub static GLOBAL: Object = Object {
     name: "global",
     about: "What stands on every page",
     fields: &[
-        field("anchors", Elements(Element::GlobalAnchor), "Links on every page"),
+        field(
+            "anchors",
+            Elements(Element::GlobalAnchor),
+            "Links on every page",
+        ),
         field("tabs", Ignored, "Only `anchors` are global here"),
         field("dropdowns", Ignored, "Only `anchors` are global here"),
         field("products", Ignored, "Only `anchors` are global here"),
