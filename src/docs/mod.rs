@@ -2,4 +2,5 @@
 
 pub mod value;
 pub mod schema;
+pub mod openapi;
 pub mod navigation;

@@ -1,0 +1,241 @@
+//! OpenAPI: the endpoints that documentation describes.
+//!
+//! A specification is read tolerantly: what is not understood is passed over, because real
+//! specifications break their own schema in every way and the documentation of the other
+//! endpoints must not wait for it. What is needed to name an endpoint (method, path,
+//! summary, tags, the extensions that hide or place it) is read at once into
+//! [`Endpoint`]; everything else (parameters, bodies, responses, schemas, servers,
+//! security) stays in the specification and is looked at through an [`Operation`].
+//!
+//! References are followed where they are met ([`Specification::resolve`]), at most
+//! [`REFERENCE_HOPS_MAX`] in a row. A schema may contain itself; whoever walks schemas
+//! bounds the walk by [`Schema::name`].
+//!
+//! **Limits.** Versions 3.0 and 3.1. References into other files are not followed and are
+//! told as a warning.
+//!
+//! Sources: OpenAPI 3.0.4 and 3.1.1 §4.8.8 to §4.8.24; RFC 6901 (JSON pointers).
+
+mod operation;
+mod read;
+mod slug;
+
+use crate::docs::value::{Span, Value};
+
+pub use operation::{Body, Media, Operation, Parameter, Response, Schema, Security, Server};
+pub use read::{SPECIFICATION, Specifications, read};
+pub use slug::slug;
+
+/// How many references may lead to each other.
+pub const REFERENCE_HOPS_MAX: usize = 32;
+
+/// A specification.
+#[derive(Debug)]
+pub struct Specification {
+    /// Its file, from the root of the repository.
+    pub path: Box<str>,
+    /// The title it gives itself.
+    pub title: Box<str>,
+    /// Its endpoints: paths in the order of the file, methods in the order of [`Method`],
+    /// then webhooks.
+    pub endpoints: Vec<Endpoint>,
+    /// All of it.
+    pub root: Value,
+}
+
+/// What is needed to name an endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Its method.
+    pub method: Method,
+    /// Its path, or the name of a webhook.
+    pub path: Box<str>,
+    /// One line about it.
+    pub summary: Option<Box<str>>,
+    /// The title of its page, where `x-mint.metadata.title` gives one.
+    pub title: Option<Box<str>>,
+    /// The path of its page, where `x-mint.href` gives one.
+    pub href: Option<Box<str>>,
+    /// Its tags; the first names its group.
+    pub tags: Vec<Box<str>>,
+    /// Whether it is going away.
+    pub deprecated: bool,
+    /// `x-hidden`: no page unless the navigation lists it.
+    pub hidden: bool,
+    /// `x-excluded`: no page at all.
+    pub excluded: bool,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// The method of an endpoint, in the order in which a path's endpoints are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Method {
+    /// GET.
+    Get,
+    /// PUT.
+    Put,
+    /// POST.
+    Post,
+    /// DELETE.
+    Delete,
+    /// OPTIONS.
+    Options,
+    /// HEAD.
+    Head,
+    /// PATCH.
+    Patch,
+    /// TRACE.
+    Trace,
+    /// A request that the service makes to its user (3.1 `webhooks`).
+    Webhook,
+}
+
+// === impl Method ===
+
+impl Method {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Get,
+        Self::Put,
+        Self::Post,
+        Self::Delete,
+        Self::Options,
+        Self::Head,
+        Self::Patch,
+        Self::Trace,
+        Self::Webhook,
+    ];
+
+    /// Reads a method in any case.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|method| method.key().eq_ignore_ascii_case(text))
+    }
+
+    /// Returns the key of a path item that holds it.
+    #[must_use]
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::Put => "put",
+            Self::Post => "post",
+            Self::Delete => "delete",
+            Self::Options => "options",
+            Self::Head => "head",
+            Self::Patch => "patch",
+            Self::Trace => "trace",
+            Self::Webhook => "webhook",
+        }
+    }
+}
+
+impl std::fmt::Display for Method {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(&self.key().to_ascii_uppercase())
+    }
+}
+
+// === impl Specification ===
+
+impl Specification {
+    /// Finds an endpoint; a slash at the end of the path counts for nothing.
+    #[must_use]
+    pub fn find(&self, method: Method, path: &str) -> Option<usize> {
+        let path = plain(path);
+        let mut endpoints = self.endpoints.iter();
+        endpoints.position(|endpoint| endpoint.method == method && plain(&endpoint.path) == path)
+    }
+
+    /// Returns the methods that a path has.
+    pub fn methods<'s>(&'s self, path: &'s str) -> impl Iterator<Item = Method> + 's {
+        let of_path = move |endpoint: &&Endpoint| plain(&endpoint.path) == plain(path);
+        let endpoints = self.endpoints.iter().filter(of_path);
+        endpoints.map(|endpoint| endpoint.method)
+    }
+
+    /// Returns everything about an endpoint.
+    #[must_use]
+    pub fn operation(&self, endpoint: &Endpoint) -> Option<Operation<'_>> {
+        Operation::find(self, endpoint)
+    }
+
+    /// Follows references from a value to what they stand for; `None` when they lead
+    /// nowhere, in a circle or into another file.
+    #[must_use]
+    pub fn resolve<'s>(&'s self, value: &'s Value) -> Option<&'s Value> {
+        let mut value = value;
+        for _ in 0..REFERENCE_HOPS_MAX {
+            let Some(reference) = value.get("$ref").and_then(Value::text) else {
+                return Some(value);
+            };
+            value = self.pointer(reference.strip_prefix('#')?)?;
+        }
+        None
+    }
+
+    /// RFC 6901 §4: evaluates a pointer.
+    fn pointer(&self, pointer: &str) -> Option<&Value> {
+        let mut value = &self.root;
+        if pointer.is_empty() {
+            return Some(value);
+        }
+        for token in pointer.strip_prefix('/')?.split('/') {
+            // RFC 6901 §6: in a URI fragment the token is percent-encoded first.
+            let token = unescaped(token);
+            value = match value.get(&token) {
+                Some(value) => value,
+                None => value.items().get(token.parse::<usize>().ok()?)?,
+            };
+        }
+        Some(value)
+    }
+
+    /// Returns the label of the group that a tag's endpoints stand in.
+    #[must_use]
+    pub fn group_label<'s>(&'s self, tag: &'s str) -> &'s str {
+        let tags = self.root.get("tags").map_or(&[][..], Value::items);
+        let named = |value: &&Value| value.get("name").and_then(Value::text) == Some(tag);
+        tags.iter()
+            .find(named)
+            .and_then(|value| value.get("x-group")?.text())
+            .unwrap_or(tag)
+    }
+}
+
+fn plain(path: &str) -> &str {
+    match path.strip_suffix('/') {
+        Some(rest) if !rest.is_empty() => rest,
+        _ => path,
+    }
+}
+
+fn unescaped(token: &str) -> String {
+    let bytes = token.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let code = bytes
+            .get(at + 1..at + 3)
+            .and_then(|digits| std::str::from_utf8(digits).ok());
+        match (
+            byte,
+            code.and_then(|digits| u8::from_str_radix(digits, 16).ok()),
+        ) {
+            (b'%', Some(code)) => {
+                out.push(code);
+                at += 3;
+            }
+            _ => {
+                out.push(byte);
+                at += 1;
+            }
+        }
+    }
+    let text = String::from_utf8_lossy(&out);
+    text.replace("~1", "/").replace("~0", "~")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,270 @@
+//! Everything about one endpoint, looked at in its specification.
+
+use crate::docs::value::Value;
+
+use super::{Endpoint, Method, Specification};
+
+/// An endpoint as its specification describes it.
+#[derive(Clone, Copy, Debug)]
+pub struct Operation<'s> {
+    specification: &'s Specification,
+    item: &'s Value,
+    operation: &'s Value,
+}
+
+/// A value that a request carries in its path, query, header or cookie.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter<'s> {
+    /// Its name.
+    pub name: &'s str,
+    /// `path`, `query`, `header` or `cookie`.
+    pub place: &'s str,
+    /// Whether a request must carry it.
+    pub required: bool,
+    /// Whether it is going away.
+    pub deprecated: bool,
+    /// What it means.
+    pub description: Option<&'s str>,
+    /// What it looks like.
+    pub schema: Option<Schema<'s>>,
+}
+
+/// The body of a request.
+#[derive(Clone, Debug)]
+pub struct Body<'s> {
+    /// What it means.
+    pub description: Option<&'s str>,
+    /// Whether a request must have one.
+    pub required: bool,
+    /// Its forms.
+    pub content: Vec<Media<'s>>,
+}
+
+/// One form of a body.
+#[derive(Clone, Copy, Debug)]
+pub struct Media<'s> {
+    /// Its media type.
+    pub kind: &'s str,
+    /// What it looks like.
+    pub schema: Option<Schema<'s>>,
+    /// `example` and `examples` are here.
+    pub value: &'s Value,
+}
+
+/// An answer.
+#[derive(Clone, Debug)]
+pub struct Response<'s> {
+    /// Its status: `200`, `4XX`, `default`.
+    pub status: &'s str,
+    /// What it means.
+    pub description: Option<&'s str>,
+    /// Its forms.
+    pub content: Vec<Media<'s>>,
+}
+
+/// A server.
+#[derive(Clone, Copy, Debug)]
+pub struct Server<'s> {
+    /// Its URL, which may hold variables.
+    pub url: &'s str,
+    /// What it is.
+    pub description: Option<&'s str>,
+    /// The variables: `variables` is here.
+    pub value: &'s Value,
+}
+
+/// One way to be let in: all of these schemes at once.
+#[derive(Clone, Debug)]
+pub struct Security<'s> {
+    /// The name of each scheme, and the scheme.
+    pub schemes: Vec<(&'s str, &'s Value)>,
+}
+
+/// What a value looks like, references followed.
+#[derive(Clone, Copy, Debug)]
+pub struct Schema<'s> {
+    /// The last segment of the reference that led here: the name to bound a walk by.
+    pub name: Option<&'s str>,
+    /// The schema itself.
+    pub value: &'s Value,
+}
+
+// === impl Operation ===
+
+impl<'s> Operation<'s> {
+    pub(super) fn find(specification: &'s Specification, endpoint: &Endpoint) -> Option<Self> {
+        let (holder, key) = match endpoint.method {
+            Method::Webhook => ("webhooks", None),
+            method => ("paths", Some(method.key())),
+        };
+        let item = specification.root.get(holder)?.get(&endpoint.path)?;
+        let item = specification.resolve(item)?;
+        let operation = match key {
+            Some(key) => item.get(key)?,
+            None => Method::ALL
+                .iter()
+                .find_map(|method| item.get(method.key()))?,
+        };
+        Some(Self {
+            specification,
+            item,
+            operation,
+        })
+    }
+
+    /// Returns what it does, at length.
+    #[must_use]
+    pub fn description(&self) -> Option<&'s str> {
+        self.operation.get("description")?.text()
+    }
+
+    /// Returns its identifier.
+    #[must_use]
+    pub fn id(&self) -> Option<&'s str> {
+        self.operation.get("operationId")?.text()
+    }
+
+    /// Returns what is written about it, extensions included.
+    #[must_use]
+    pub fn value(&self) -> &'s Value {
+        self.operation
+    }
+
+    /// Returns its parameters; those of the operation replace those of the path.
+    #[must_use]
+    pub fn parameters(&self) -> Vec<Parameter<'s>> {
+        let of = |value: &'s Value| value.get("parameters").map_or(&[][..], Value::items);
+        let mut found: Vec<Parameter<'s>> = Vec::new();
+        // §4.8.9: operation parameters override those of the path item, by name and place.
+        for value in of(self.operation).iter().chain(of(self.item)) {
+            let Some(parameter) = self.parameter(value) else {
+                continue;
+            };
+            let same = |p: &Parameter<'_>| (p.name, p.place) == (parameter.name, parameter.place);
+            if !found.iter().any(same) {
+                found.push(parameter);
+            }
+        }
+        found
+    }
+
+    fn parameter(&self, value: &'s Value) -> Option<Parameter<'s>> {
+        let value = self.specification.resolve(value)?;
+        let place = value.get("in")?.text()?;
+        let flag = |key| value.get(key).and_then(Value::flag).unwrap_or(false);
+        Some(Parameter {
+            name: value.get("name")?.text()?,
+            place,
+            required: place == "path" || flag("required"),
+            deprecated: flag("deprecated"),
+            description: value.get("description").and_then(Value::text),
+            schema: value
+                .get("schema")
+                .or_else(|| value.get("content")?.members().first()?.value.get("schema"))
+                .and_then(|schema| self.specification.schema(schema)),
+        })
+    }
+
+    /// Returns the body of its request.
+    #[must_use]
+    pub fn body(&self) -> Option<Body<'s>> {
+        let value = self.operation.get("requestBody")?;
+        let value = self.specification.resolve(value)?;
+        Some(Body {
+            description: value.get("description").and_then(Value::text),
+            required: value.get("required").and_then(Value::flag).unwrap_or(false),
+            content: self.content(value),
+        })
+    }
+
+    /// Returns its answers, in the order of the file.
+    #[must_use]
+    pub fn responses(&self) -> Vec<Response<'s>> {
+        let responses = self
+            .operation
+            .get("responses")
+            .map_or(&[][..], Value::members);
+        let response = |status: &'s str, value: &'s Value| {
+            let value = self.specification.resolve(value)?;
+            Some(Response {
+                status,
+                description: value.get("description").and_then(Value::text),
+                content: self.content(value),
+            })
+        };
+        responses
+            .iter()
+            .filter_map(|member| response(&member.key, &member.value))
+            .collect()
+    }
+
+    fn content(&self, value: &'s Value) -> Vec<Media<'s>> {
+        let content = value.get("content").map_or(&[][..], Value::members);
+        let media = |kind: &'s str, value: &'s Value| Media {
+            kind,
+            schema: value
+                .get("schema")
+                .and_then(|schema| self.specification.schema(schema)),
+            value,
+        };
+        content
+            .iter()
+            .map(|member| media(&member.key, &member.value))
+            .collect()
+    }
+
+    /// Returns its servers: its own, else those of its path, else those of all.
+    #[must_use]
+    pub fn servers(&self) -> Vec<Server<'s>> {
+        let places = [self.operation, self.item, &self.specification.root];
+        let own = places.into_iter().find_map(|place| place.get("servers"));
+        let servers = own.map_or(&[][..], Value::items);
+        servers
+            .iter()
+            .filter_map(|value| {
+                Some(Server {
+                    url: value.get("url")?.text()?,
+                    description: value.get("description").and_then(Value::text),
+                    value,
+                })
+            })
+            .collect()
+    }
+
+    /// Returns the ways to be let in, any of which is enough; none when it is open to all.
+    #[must_use]
+    pub fn security(&self) -> Vec<Security<'s>> {
+        let places = [self.operation, &self.specification.root];
+        let own = places.into_iter().find_map(|place| place.get("security"));
+        let root = &self.specification.root;
+        let schemes = root
+            .get("components")
+            .and_then(|c| c.get("securitySchemes"));
+        let scheme = |name| self.specification.resolve(schemes?.get(name)?);
+        let alternatives = own.map_or(&[][..], Value::items);
+        alternatives
+            .iter()
+            .map(|alternative| Security {
+                schemes: alternative
+                    .members()
+                    .iter()
+                    .filter_map(|member| Some((&*member.key, scheme(&member.key)?)))
+                    .collect(),
+            })
+            .collect()
+    }
+}
+
+// === impl Specification ===
+
+impl Specification {
+    /// Returns what a schema says, references followed.
+    #[must_use]
+    pub fn schema<'s>(&'s self, value: &'s Value) -> Option<Schema<'s>> {
+        let reference = value.get("$ref").and_then(Value::text);
+        Some(Schema {
+            name: reference.and_then(|reference| reference.rsplit('/').next()),
+            value: self.resolve(value)?,
+        })
+    }
+}

@@ -1,0 +1,248 @@
+//! Specifications are read once each, whoever names them.
+
+use std::collections::HashMap;
+
+use crate::diagnostic::closest;
+use crate::docs::value::reference::{self, OpenError};
+use crate::docs::value::{Data, FileId, Finding, Findings, Span, Value, is_yaml, json, yaml};
+use crate::source::{Tree, TreePath};
+
+use super::{Endpoint, Method, Specification};
+
+/// The rule that a mistake inside a specification breaks.
+pub const SPECIFICATION: &str = "openapi";
+/// How many references that lead nowhere are told of one specification.
+const DANGLING_MAX: usize = 20;
+/// How many specifications one documentation may have.
+const SPECIFICATIONS_MAX: usize = 2000;
+
+/// The specifications that a documentation names.
+#[derive(Debug, Default)]
+pub struct Specifications {
+    read: Vec<Specification>,
+    by_path: HashMap<TreePath, Option<usize>>,
+}
+
+// === impl Specifications ===
+
+impl Specifications {
+    /// Returns those that could be read.
+    #[must_use]
+    pub fn all(&self) -> &[Specification] {
+        &self.read
+    }
+
+    /// Returns the specification that a text names, reading it when it is named first.
+    ///
+    /// A path starts at the documentation's root, or in `directory`. `None` when it cannot
+    /// be read, which is told once at every place that names it.
+    pub fn open(
+        &mut self,
+        tree: &Tree,
+        directory: &TreePath,
+        (text, span): (&str, Span),
+        findings: &mut Findings,
+    ) -> Option<usize> {
+        if text.contains("://") {
+            let message = format!("`{text}` is remote; nothing is generated from it");
+            let help = "keep a copy of the specification in the repository";
+            findings.push(Finding::warning("N6", span, message).help(help));
+            return None;
+        }
+        let Some(path) = find(tree, directory, text) else {
+            let message = format!("there is no specification `{text}`");
+            findings.push(Finding::error("N6", span, message).help_if(suggestion(tree, text)));
+            return None;
+        };
+        if let Some(&known) = self.by_path.get(&path) {
+            return known;
+        }
+        if self.by_path.len() >= SPECIFICATIONS_MAX {
+            let message = format!("there are more than {SPECIFICATIONS_MAX} specifications");
+            findings.push(Finding::error(json::LIMIT, span, message));
+            return None;
+        }
+        let specification = match reference::open(tree, &path, findings) {
+            Ok(file) => read(file, findings),
+            Err(error) => {
+                let rule = match error {
+                    OpenError::Encoding { .. } => reference::ENCODING,
+                    OpenError::Read(_) => "N6",
+                };
+                let message = format!("the specification `{text}` cannot be read: {error}");
+                findings.push(Finding::error(rule, span, message));
+                None
+            }
+        };
+        let index = specification.map(|specification| {
+            self.read.push(specification);
+            self.read.len() - 1
+        });
+        self.by_path.insert(path, index);
+        index
+    }
+}
+
+/// Finds the file that a text names, its extension optional.
+fn find(tree: &Tree, directory: &TreePath, text: &str) -> Option<TreePath> {
+    let text = text.trim_start_matches('/');
+    let directories = [tree.docs_root(), directory];
+    let paths = directories.into_iter().flat_map(|directory| {
+        let endings = ["", ".json", ".yaml", ".yml"];
+        endings.map(|ending| reference::relative(directory, &format!("{text}{ending}")))
+    });
+    paths.flatten().find(|path| {
+        path.strip_prefix(tree.docs_root()).is_some()
+            && tree
+                .lookup(path)
+                .is_ok_and(|found| found.kind == crate::source::Kind::File)
+    })
+}
+
+fn suggestion(tree: &Tree, text: &str) -> Option<String> {
+    let text = text.trim_start_matches('/');
+    let files = tree
+        .files()
+        .filter_map(|path| path.strip_prefix(tree.docs_root()));
+    let files = files.filter(|path| is_yaml(path) || path.ends_with(".json"));
+    let near = closest(text, files)?;
+    Some(format!("did you mean `{near}`?"))
+}
+
+/// Reads a file as a specification; `None` when it is none.
+#[must_use]
+pub fn read(file: FileId, findings: &mut Findings) -> Option<Specification> {
+    let path: Box<str> = findings.files.path(file).into();
+    let root = if is_yaml(&path) {
+        yaml::read(file, findings)?
+    } else {
+        json::read(file, findings)?
+    };
+    version(&root, findings)?;
+    let title = root
+        .get("info")
+        .and_then(|info| info.get("title")?.scalar());
+    let mut specification = Specification {
+        title: title.unwrap_or_default().into(),
+        endpoints: Vec::new(),
+        path,
+        root,
+    };
+    specification.endpoints = endpoints(&specification);
+    dangling(&specification, findings);
+    Some(specification)
+}
+
+fn version(root: &Value, findings: &mut Findings) -> Option<()> {
+    let place = Span {
+        end: root.span.start + 1,
+        ..root.span
+    };
+    let found = match root.get("openapi") {
+        Some(version) => match version.scalar() {
+            Some(text) if text.starts_with("3.") => return Some(()),
+            _ => Finding::error(SPECIFICATION, version.span, "the version is not 3.0 or 3.1"),
+        },
+        None if root.get("swagger").is_some() => {
+            Finding::error(SPECIFICATION, place, "this is Swagger 2.0")
+                .help("convert it to OpenAPI 3.0 or 3.1")
+        }
+        None => Finding::error(SPECIFICATION, place, "this is no OpenAPI specification")
+            .help("it starts with `openapi: 3.1.0` or `\"openapi\": \"3.1.0\"`"),
+    };
+    findings.push(found);
+    None
+}
+
+fn endpoints(specification: &Specification) -> Vec<Endpoint> {
+    let of = |key| specification.root.get(key).map_or(&[][..], Value::members);
+    let mut endpoints = Vec::new();
+    for path in of("paths") {
+        let Some(item) = specification.resolve(&path.value) else {
+            continue;
+        };
+        for method in Method::ALL {
+            if let Some(member) = item.member(method.key())
+                && member.value.is_map()
+            {
+                endpoints.push(endpoint(method, &path.key, &member.value, member.span));
+            }
+        }
+    }
+    for webhook in of("webhooks") {
+        let Some(item) = specification.resolve(&webhook.value) else {
+            continue;
+        };
+        let operation = Method::ALL.iter().find_map(|method| item.get(method.key()));
+        if let Some(operation) = operation {
+            endpoints.push(endpoint(
+                Method::Webhook,
+                &webhook.key,
+                operation,
+                webhook.span,
+            ));
+        }
+    }
+    endpoints
+}
+
+fn endpoint(method: Method, path: &str, operation: &Value, span: Span) -> Endpoint {
+    let text = |value: Option<&Value>| {
+        let text = value.and_then(Value::scalar).map(str::trim);
+        text.filter(|text| !text.is_empty()).map(Box::from)
+    };
+    let flag = |key| operation.get(key).and_then(Value::flag).unwrap_or(false);
+    let mint = operation.get("x-mint");
+    let tags = operation.get("tags").map_or(&[][..], Value::items);
+    Endpoint {
+        method,
+        path: path.into(),
+        summary: text(operation.get("summary")),
+        title: text(mint.and_then(|mint| mint.get("metadata")?.get("title"))),
+        href: text(mint.and_then(|mint| mint.get("href"))),
+        tags: tags
+            .iter()
+            .filter_map(Value::scalar)
+            .map(Box::from)
+            .collect(),
+        deprecated: flag("deprecated"),
+        hidden: flag("x-hidden"),
+        excluded: flag("x-excluded"),
+        span,
+    }
+}
+
+/// Tells the references that lead nowhere.
+fn dangling(specification: &Specification, findings: &mut Findings) {
+    let mut waiting = vec![&specification.root];
+    let mut told = 0;
+    let mut known: HashMap<&str, bool> = HashMap::new();
+    while let Some(value) = waiting.pop() {
+        if told == DANGLING_MAX {
+            return;
+        }
+        match &value.data {
+            Data::List(items) => waiting.extend(items),
+            Data::Map(members) => waiting.extend(members.iter().map(|member| &member.value)),
+            _ => continue,
+        }
+        let Some(reference) = value.get("$ref") else {
+            continue;
+        };
+        let Some(text) = reference.text() else {
+            continue;
+        };
+        let leads = *known
+            .entry(text)
+            .or_insert_with(|| specification.resolve(value).is_some());
+        if !leads {
+            told += 1;
+            let message = if text.starts_with('#') {
+                format!("the reference `{text}` leads nowhere")
+            } else {
+                format!("the reference `{text}` leads out of the file and is not followed")
+            };
+            findings.push(Finding::warning(SPECIFICATION, reference.span, message));
+        }
+    }
+}
