@@ -2,5 +2,6 @@
 
 pub mod value;
 pub mod schema;
+pub mod page;
 pub mod openapi;
 pub mod navigation;

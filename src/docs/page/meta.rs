@@ -1,0 +1,151 @@
+//! What a page's frontmatter says.
+//!
+//! Keys that are not read here belong to other tools and are passed over.
+
+use crate::diagnostic::{Diagnostic, Location};
+use crate::frontmatter::{Data, Mapping, Value};
+use crate::source::TreePath;
+
+/// What a page's frontmatter says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Meta {
+    /// Its title.
+    pub title: Option<Box<str>>,
+    /// Its title in the sidebar.
+    pub sidebar_title: Option<Box<str>>,
+    /// A line about it.
+    pub description: Option<Box<str>>,
+    /// Its icon.
+    pub icon: Option<Box<str>>,
+    /// Its badge in the sidebar.
+    pub tag: Option<Box<str>>,
+    /// How it is laid out: `wide`, `center`, `custom`, `frame`.
+    pub mode: Option<Box<str>>,
+    /// Where its entry in the sidebar leads instead of to it.
+    pub url: Option<Box<str>>,
+    /// The URL that search engines shall know it by.
+    pub canonical: Option<Box<str>>,
+    /// The endpoint it describes: `[file] METHOD path`.
+    pub openapi: Option<(Box<str>, Location)>,
+    /// Words it is found by.
+    pub keywords: Vec<Box<str>>,
+    /// Who may read it; empty means everyone.
+    pub groups: Vec<Box<str>>,
+    /// Whether it stays out of sidebar, search and listings.
+    pub hidden: Option<bool>,
+    /// Whether it stays out of search engines, and of listings with them.
+    pub noindex: bool,
+    /// Whether what it describes is going away.
+    pub deprecated: bool,
+}
+
+// === impl Meta ===
+
+impl Meta {
+    /// Reads frontmatter; a value of the wrong kind is told and left out.
+    pub(super) fn read(mapping: &Mapping, path: &TreePath, found: &mut Vec<Diagnostic>) -> Self {
+        let mut reader = Reader {
+            mapping,
+            path,
+            found,
+        };
+        Self {
+            title: reader.text("title"),
+            sidebar_title: reader.text("sidebarTitle"),
+            description: reader.text("description"),
+            icon: reader.text("icon"),
+            tag: reader.text("tag"),
+            mode: reader.text("mode"),
+            url: reader.text("url"),
+            canonical: reader.text("canonical"),
+            openapi: reader.text("openapi").and_then(|text| {
+                let location = mapping.get("openapi")?.location;
+                Some((text, location))
+            }),
+            keywords: reader.texts("keywords"),
+            groups: reader.texts("groups"),
+            hidden: reader.flag("hidden"),
+            noindex: reader.flag("noindex").unwrap_or(false),
+            deprecated: reader.flag("deprecated").unwrap_or(false),
+        }
+    }
+
+    /// Returns whether everyone may read the page.
+    #[must_use]
+    pub fn is_public(&self) -> bool {
+        self.groups.is_empty()
+    }
+}
+
+struct Reader<'m> {
+    mapping: &'m Mapping,
+    path: &'m TreePath,
+    found: &'m mut Vec<Diagnostic>,
+}
+
+// === impl Reader ===
+
+impl Reader<'_> {
+    fn wrong(&mut self, key: &str, value: &Value, expected: &str) {
+        let message = format!("`{key}` is {expected}, not {}", value.kind());
+        let Location {
+            line,
+            column,
+            length,
+        } = value.location;
+        let finding = Diagnostic::warning(super::FRONTMATTER, self.path.as_str(), message);
+        self.found.push(finding.at(line, column, length));
+    }
+
+    fn text(&mut self, key: &str) -> Option<Box<str>> {
+        let value = self.mapping.get(key)?;
+        match (&value.data, value.scalar()) {
+            (Data::Null, _) => None,
+            (_, Some(text)) => Some(text.trim())
+                .filter(|text| !text.is_empty())
+                .map(Box::from),
+            // `icon` may be an object, as in the navigation.
+            (Data::Mapping(inner), None) if key == "icon" => {
+                inner.get("name").and_then(Value::scalar).map(Box::from)
+            }
+            _ => {
+                self.wrong(key, value, "a text");
+                None
+            }
+        }
+    }
+
+    fn flag(&mut self, key: &str) -> Option<bool> {
+        let value = self.mapping.get(key)?;
+        match (value.as_bool(), value.scalar()) {
+            (Some(flag), _) => Some(flag),
+            (None, Some("true")) => Some(true),
+            (None, Some("false")) => Some(false),
+            _ if value.data == Data::Null => None,
+            _ => {
+                self.wrong(key, value, "true or false");
+                None
+            }
+        }
+    }
+
+    /// Reads a list of texts; one text is split at its commas.
+    fn texts(&mut self, key: &str) -> Vec<Box<str>> {
+        let Some(value) = self.mapping.get(key) else {
+            return Vec::new();
+        };
+        if let Some(items) = value.as_list() {
+            return items
+                .iter()
+                .filter_map(Value::scalar)
+                .map(Box::from)
+                .collect();
+        }
+        let text = value.scalar().unwrap_or_default();
+        let words = text
+            .split(',')
+            .map(str::trim)
+            .filter(|word| !word.is_empty());
+        words.map(Box::from).collect()
+    }
+}

@@ -1,0 +1,344 @@
+//! Pages: the Markdown files of a documentation, and what they refer to.
+//!
+//! A page is read for what others need to know of it: its frontmatter ([`Meta`]), its
+//! headings, the anchors a link can name, and its own links, images and imports, each with
+//! its place ([`scan`]). It is not rendered here. The scanner works line by line and
+//! understands just enough of MDX to know what is text: code, comments and import lines
+//! are blanked out first. So a page that no parser accepts still has its links checked.
+//!
+//! [`Pages`] are the files of the documentation's root that are pages: `.mdx` and `.md`,
+//! not ignored ([`ignored`]), not snippets, not the repository's own README and the like.
+//!
+//! A page's *slug* is its path without extension; its URL is `/` and the slug, `x/index`
+//! being `/x` (`index` is `/`).
+
+pub mod ignored;
+mod meta;
+mod scan;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::diagnostic::Diagnostic;
+use crate::frontmatter::{self, Frontmatter};
+use crate::source::{Tree, TreePath};
+
+use ignored::Ignored;
+pub use meta::Meta;
+pub use scan::{Heading, Reference, ReferenceKind, Scan};
+
+/// How many bytes a page may have; the longest real one has 1.1 MB.
+pub const BYTES_MAX: u64 = 4 << 20;
+/// How many pages there may be.
+pub const COUNT_MAX: usize = 100_000;
+/// The rule that frontmatter which cannot be read breaks.
+pub const FRONTMATTER: &str = "frontmatter";
+/// The rule that a page which cannot be read breaks.
+pub const PAGE: &str = "page";
+
+/// A page as its author wrote it.
+#[derive(Debug)]
+pub struct Page {
+    /// Its file.
+    pub path: TreePath,
+    /// Its path from the documentation's root, without extension.
+    pub slug: Box<str>,
+    /// What its frontmatter says.
+    pub meta: Meta,
+    /// What its text holds.
+    pub scan: Scan,
+    /// Its whole text.
+    pub text: Arc<str>,
+}
+
+/// The pages of a documentation.
+#[derive(Debug, Default)]
+pub struct Pages {
+    pages: Vec<Page>,
+    by_slug: HashMap<Box<str>, usize>,
+}
+
+// === impl Page ===
+
+impl Page {
+    /// Returns the path of its URL, from the root of the site.
+    #[must_use]
+    pub fn url(&self) -> String {
+        url(&self.slug)
+    }
+
+    /// Reads a page; what is wrong with its frontmatter is told and the rest read.
+    fn read(path: &TreePath, slug: &str, text: Arc<str>) -> (Self, Vec<Diagnostic>) {
+        let mut found = Vec::new();
+        let (meta, body) = match frontmatter::read(&text) {
+            Ok(Some(Frontmatter {
+                mapping,
+                repeated,
+                body_offset,
+            })) => {
+                for key in repeated {
+                    let message = format!("the key `{}` stands here a second time", key.key);
+                    let at = key.location;
+                    let finding = Diagnostic::warning(FRONTMATTER, path.as_str(), message);
+                    found.push(finding.at(at.line, at.column, at.length));
+                }
+                (Meta::read(&mapping, path, &mut found), body_offset)
+            }
+            Ok(None) => (Meta::default(), 0),
+            Err(invalid) => {
+                found.push(invalid.diagnostic(FRONTMATTER, path.as_str()));
+                (Meta::default(), 0)
+            }
+        };
+        let page = Self {
+            path: path.clone(),
+            slug: slug.into(),
+            meta,
+            scan: Scan::of(&text, body),
+            text,
+        };
+        (page, found)
+    }
+
+    /// Returns the title that stands for one the author did not write: the last segment
+    /// of its path.
+    #[must_use]
+    pub fn title(&self) -> Box<str> {
+        match &self.meta.title {
+            Some(title) => title.clone(),
+            None => title_of(&self.slug),
+        }
+    }
+}
+
+/// Returns the path of the URL of a slug.
+#[must_use]
+pub fn url(slug: &str) -> String {
+    let slug = match slug.strip_suffix("index") {
+        Some("") => "",
+        Some(before) if before.ends_with('/') => &before[..before.len() - 1],
+        _ => slug,
+    };
+    format!("/{slug}")
+}
+
+/// Makes a title of a slug: `get-started` is "Get started".
+#[must_use]
+pub fn title_of(slug: &str) -> Box<str> {
+    let slug = slug.strip_suffix("/index").unwrap_or(slug);
+    let last = slug.rsplit('/').next().unwrap_or(slug);
+    let words = last.replace(['-', '_'], " ");
+    let mut letters = words.chars();
+    match letters.next() {
+        Some(first) => first
+            .to_uppercase()
+            .chain(letters)
+            .collect::<String>()
+            .into(),
+        None => "".into(),
+    }
+}
+
+// === impl Pages ===
+
+impl Pages {
+    /// Reads all pages of a tree.
+    #[must_use]
+    pub fn read(tree: &Tree, ignored: &Ignored) -> (Self, Vec<Diagnostic>) {
+        let mut found = Vec::new();
+        let mut sources = Vec::new();
+        for path in tree.files() {
+            let Some(below) = path.strip_prefix(tree.docs_root()) else {
+                continue;
+            };
+            let Some(slug) = slug_of(below) else {
+                continue;
+            };
+            if ignored.is_ignored(below) || is_snippet(below) {
+                continue;
+            }
+            if sources.len() == COUNT_MAX {
+                let message = format!(
+                    "there are more than {COUNT_MAX} pages; this one and those after it are left out"
+                );
+                found.push(Diagnostic::error(
+                    crate::docs::value::json::LIMIT,
+                    path.as_str(),
+                    message,
+                ));
+                break;
+            }
+            match text_of(tree, path) {
+                Ok(text) => sources.push((path, slug, text)),
+                Err(diagnostic) => found.push(diagnostic),
+            }
+        }
+        let mut pages = Self::default();
+        for (page, of_page) in read_all(&sources) {
+            found.extend(of_page);
+            pages.insert(page, &mut found);
+        }
+        (pages, found)
+    }
+
+    fn insert(&mut self, page: Page, found: &mut Vec<Diagnostic>) {
+        let index = self.pages.len();
+        match self.by_slug.entry(page.slug.clone()) {
+            std::collections::hash_map::Entry::Vacant(entry) => {
+                entry.insert(index);
+                self.pages.push(page);
+            }
+            std::collections::hash_map::Entry::Occupied(entry) => {
+                let other = &self.pages[*entry.get()].path;
+                let message = format!(
+                    "{other} has the same path `{}`; this file is left out",
+                    page.slug
+                );
+                found.push(
+                    Diagnostic::error(PAGE, page.path.as_str(), message)
+                        .help("rename one of the two"),
+                );
+            }
+        }
+    }
+
+    /// Returns the page of a slug.
+    #[must_use]
+    pub fn get(&self, slug: &str) -> Option<&Page> {
+        self.by_slug.get(slug).map(|&index| &self.pages[index])
+    }
+
+    /// Returns the page that the path of a URL leads to: `x` is `x` or `x/index`.
+    #[must_use]
+    pub fn at(&self, path: &str) -> Option<&Page> {
+        match path {
+            "" => self.get("index"),
+            _ => self
+                .get(path)
+                .or_else(|| self.get(&format!("{path}/index"))),
+        }
+    }
+
+    /// Returns all pages, in the order of their files.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Page> {
+        self.pages.iter()
+    }
+}
+
+/// Reads pages on two threads: reading one needs no other.
+fn read_all(sources: &[(&TreePath, String, Arc<str>)]) -> Vec<(Page, Vec<Diagnostic>)> {
+    let read = |sources: &[(&TreePath, String, Arc<str>)]| -> Vec<_> {
+        sources
+            .iter()
+            .map(|(path, slug, text)| Page::read(path, slug, Arc::clone(text)))
+            .collect()
+    };
+    let (one, other) = sources.split_at(sources.len() / 2);
+    std::thread::scope(|scope| {
+        let one = scope.spawn(|| read(one));
+        let other = read(other);
+        let mut all = one.join().expect("reading a page does not panic");
+        all.extend(other);
+        all
+    })
+}
+
+fn text_of(tree: &Tree, path: &TreePath) -> Result<Arc<str>, Diagnostic> {
+    let bytes = tree
+        .read_at_most(path, BYTES_MAX)
+        .map_err(|error| Diagnostic::error(PAGE, path.as_str(), error.to_string()))?;
+    match std::str::from_utf8(&bytes) {
+        Ok(text) => Ok(Arc::from(text)),
+        Err(error) => {
+            let before = &bytes[..error.valid_up_to()];
+            let line = memchr::memchr_iter(b'\n', before).count() + 1;
+            let message = "the bytes here are not UTF-8";
+            let rule = crate::docs::value::reference::ENCODING;
+            let diagnostic = Diagnostic::error(rule, path.as_str(), message);
+            Err(diagnostic.at(u32::try_from(line).unwrap_or(u32::MAX), 1, 0))
+        }
+    }
+}
+
+/// Returns the slug of a file that is a page.
+fn slug_of(path: &str) -> Option<String> {
+    let slug = path
+        .strip_suffix(".mdx")
+        .or_else(|| path.strip_suffix(".md"))?;
+    // The skill files of the root are documents of their own.
+    (slug != "skill" && !slug.is_empty()).then(|| slug.to_owned())
+}
+
+/// Snippets are parts of pages, not pages.
+fn is_snippet(path: &str) -> bool {
+    path.starts_with("snippets/") || path.starts_with("_snippets/") || path.contains("/_snippets/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pages(files: &[(&str, &str)]) -> (Pages, Vec<Diagnostic>) {
+        let files = files.iter().map(|(path, text)| {
+            (
+                TreePath::parse(path).unwrap(),
+                bytes::Bytes::from((*text).to_owned()),
+            )
+        });
+        let tree = Tree::from_files(files, []);
+        let tree = tree.with_docs_root(TreePath::parse("docs").unwrap());
+        let ignored = Ignored::read(&tree);
+        Pages::read(&tree, &ignored)
+    }
+
+    #[test]
+    fn pages_are_the_markdown_of_the_root_that_is_not_set_aside() {
+        let (pages, found) = pages(&[
+            ("docs/index.mdx", ""),
+            ("docs/guides/start.md", ""),
+            ("docs/README.md", ""),
+            ("docs/skill.md", ""),
+            ("docs/snippets/a.mdx", ""),
+            ("docs/.github/b.md", ""),
+            ("docs/node_modules/x/c.md", ""),
+            ("docs/old/d.md", ""),
+            ("docs/.waypostignore", "old/\n"),
+            ("other/e.mdx", ""),
+        ]);
+        let slugs: Vec<_> = pages.iter().map(|page| &*page.slug).collect();
+        assert_eq!(slugs, ["guides/start", "index"]);
+        assert_eq!(found, []);
+    }
+
+    #[test]
+    fn two_files_of_one_slug_are_an_error() {
+        let (pages, found) = pages(&[("docs/a.md", ""), ("docs/a.mdx", "")]);
+        assert_eq!(pages.iter().len(), 1);
+        assert_eq!(found[0].rule, PAGE);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_an_error_with_its_line() {
+        let path = TreePath::parse("a.md").unwrap();
+        let tree = Tree::from_files([(path, bytes::Bytes::from_static(b"a\n\xff"))], []);
+        let (_, found) = Pages::read(&tree, &Ignored::read(&tree));
+        assert_eq!(found[0].location.unwrap().line, 2);
+    }
+
+    #[test]
+    fn urls_and_titles_follow_from_slugs() {
+        for (slug, url, title) in [
+            ("index", "/", "Index"),
+            ("a/index", "/a", "A"),
+            (
+                "guides/get-started_now",
+                "/guides/get-started_now",
+                "Get started now",
+            ),
+            ("reindex", "/reindex", "Reindex"),
+        ] {
+            assert_eq!(super::url(slug), url);
+            assert_eq!(&*title_of(slug), title);
+        }
+    }
+}
