@@ -1,7 +1,178 @@
 //! Docs: what the authors of a documentation wrote.
+//!
+//! [`read`] takes the tree of a repository and returns all of it as values: the
+//! configuration, the pages, the specifications, and the navigation, which says how they
+//! belong together. It never fails. What is wrong is in the list beside the values, all of
+//! it from one pass, and what could be understood is there: `check` shows the list, a build
+//! ends when an error is in it.
+//!
+//! [`check`] looks at what no single file can tell: links between pages, anchors, images,
+//! snippets, redirects.
+//!
+//! Both are functions from values to values: the same tree gives the same docs.
+//!
+//! Sources: specification 2.2; design section 2.
 
+mod percent;
 pub mod value;
 pub mod schema;
+pub mod config;
 pub mod page;
 pub mod openapi;
 pub mod navigation;
+pub mod check;
+pub mod redirect;
+pub mod rules;
+
+use crate::diagnostic::Diagnostic;
+use crate::source::{Kind, Tree, TreePath};
+
+use config::Config;
+use navigation::{Input, Navigation};
+use openapi::Specification;
+use page::Pages;
+use page::ignored::Ignored;
+use value::reference::{self, OpenError};
+use value::{Data, Findings, Value, json};
+
+/// The name of the configuration's file.
+pub const CONFIG: &str = "docs.json";
+/// The rule that a documentation without configuration breaks.
+pub const NO_CONFIG: &str = "config";
+
+/// What the authors of a documentation wrote.
+#[derive(Debug, Default)]
+pub struct Docs {
+    /// `docs.json` beside its navigation.
+    pub config: Config,
+    /// The pages.
+    pub pages: Pages,
+    /// How they belong together.
+    pub navigation: Navigation,
+    /// The specifications that the navigation and the pages name.
+    pub specifications: Vec<Specification>,
+}
+
+/// How a documentation is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Rules N1 and N2 warn instead of failing, whatever `docs.json` says.
+    pub lenient: bool,
+    /// How much is read.
+    pub extent: Extent,
+}
+
+/// How much of a documentation is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Extent {
+    /// All of it.
+    #[default]
+    Everything,
+    /// `docs.json` alone: every page it names counts as there.
+    Config,
+}
+
+/// Reads the documentation of a tree.
+///
+/// ```
+/// use waypost::docs;
+/// use waypost::source::{Tree, TreePath};
+///
+/// let config = r#"{"name": "Acme", "navigation": {"pages": ["index"]}}"#;
+/// let tree = Tree::from_files(
+///     [
+///         (TreePath::parse("docs.json")?, config.into()),
+///         (TreePath::parse("index.mdx")?, "# Welcome".into()),
+///     ],
+///     [],
+/// );
+/// let (docs, found) = docs::read(&tree, &docs::Options::default());
+/// assert!(found.is_empty());
+/// assert_eq!(&*docs.navigation.pages[0].url, "/");
+/// # Ok::<(), waypost::source::InvalidTreePath>(())
+/// ```
+#[must_use]
+pub fn read(tree: &Tree, options: &Options) -> (Docs, Vec<Diagnostic>) {
+    let mut findings = Findings::default();
+    let pages = match options.extent {
+        Extent::Everything => {
+            let (pages, found) = Pages::read(tree, &Ignored::read(tree));
+            findings.extend(found);
+            Some(pages)
+        }
+        Extent::Config => None,
+    };
+    let root = config(tree, &mut findings);
+    let config = root
+        .as_ref()
+        .map(|root| Config::read(root, &mut findings))
+        .unwrap_or_default();
+    let mut specifications = openapi::Specifications::default();
+    let nothing = Value {
+        span: value::Span::default(),
+        data: Data::Null,
+    };
+    let navigation = navigation::compile(
+        &Input {
+            tree,
+            navigation: root
+                .as_ref()
+                .and_then(|root| root.get("navigation"))
+                .unwrap_or(&nothing),
+            pages: pages.as_ref(),
+            api: &config.openapi,
+            lenient: options.lenient || config.lenient,
+        },
+        &mut specifications,
+        &mut findings,
+    );
+    redirect::check(
+        &config.redirects,
+        &navigation,
+        options.extent,
+        &mut findings,
+    );
+    let docs = Docs {
+        config,
+        pages: pages.unwrap_or_default(),
+        navigation,
+        specifications: specifications.into_all(),
+    };
+    (docs, findings.finish())
+}
+
+/// Reads `docs.json` with the files it refers to.
+fn config(tree: &Tree, findings: &mut Findings) -> Option<Value> {
+    let path = tree.docs_root().join(CONFIG).ok()?;
+    let file = match reference::open(tree, &path, findings) {
+        Ok(file) => file,
+        Err(error) => {
+            findings.add(unreadable(tree, &path, &error));
+            return None;
+        }
+    };
+    let value = json::read(file, findings)?;
+    Some(reference::expand(tree, &path, value, findings))
+}
+
+fn unreadable(tree: &Tree, path: &TreePath, error: &OpenError) -> Diagnostic {
+    if let OpenError::Encoding { line } = error {
+        let found = Diagnostic::error(reference::ENCODING, path.as_str(), error.to_string());
+        return found.at(u32::try_from(*line).unwrap_or(u32::MAX), 1, 0);
+    }
+    let found = Diagnostic::error(
+        NO_CONFIG,
+        path.as_str(),
+        format!("{CONFIG} cannot be read: {error}"),
+    );
+    let older = tree.docs_root().join("mint.json").ok();
+    if older.is_some_and(|older| {
+        tree.lookup(&older)
+            .is_ok_and(|found| found.kind == Kind::File)
+    }) {
+        return found.help("there is a `mint.json`, the older format; convert it to `docs.json`");
+    }
+    found.help(
+        "write a `docs.json` with `name` and `navigation`, or name the directory that has one",
+    )
+}

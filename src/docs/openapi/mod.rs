@@ -20,10 +20,11 @@ mod operation;
 mod read;
 mod slug;
 
+use crate::docs::percent::decode;
 use crate::docs::value::{Span, Value};
 
 pub use operation::{Body, Media, Operation, Parameter, Response, Schema, Security, Server};
-pub use read::{SPECIFICATION, Specifications, read};
+pub use read::{SPECIFICATION, Specifications, find, read};
 pub use slug::slug;
 
 /// How many references may lead to each other.
@@ -182,7 +183,6 @@ impl Specification {
             return Some(value);
         }
         for token in pointer.strip_prefix('/')?.split('/') {
-            // RFC 6901 §6: in a URI fragment the token is percent-encoded first.
             let token = unescaped(token);
             value = match value.get(&token) {
                 Some(value) => value,
@@ -211,30 +211,9 @@ fn plain(path: &str) -> &str {
     }
 }
 
+/// RFC 6901 §6: in a URI fragment a token is percent-encoded; §4: then `~1` is `/`.
 fn unescaped(token: &str) -> String {
-    let bytes = token.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let code = bytes
-            .get(at + 1..at + 3)
-            .and_then(|digits| std::str::from_utf8(digits).ok());
-        match (
-            byte,
-            code.and_then(|digits| u8::from_str_radix(digits, 16).ok()),
-        ) {
-            (b'%', Some(code)) => {
-                out.push(code);
-                at += 3;
-            }
-            _ => {
-                out.push(byte);
-                at += 1;
-            }
-        }
-    }
-    let text = String::from_utf8_lossy(&out);
-    text.replace("~1", "/").replace("~0", "~")
+    decode(token).replace("~1", "/").replace("~0", "~")
 }
 
 #[cfg(test)]

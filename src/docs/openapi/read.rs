@@ -32,6 +32,12 @@ impl Specifications {
         &self.read
     }
 
+    /// Returns those that could be read, as its own.
+    #[must_use]
+    pub fn into_all(self) -> Vec<Specification> {
+        self.read
+    }
+
     /// Returns the specification that a text names, reading it when it is named first.
     ///
     /// A path starts at the documentation's root, or in `directory`. `None` when it cannot
@@ -54,37 +60,58 @@ impl Specifications {
             findings.push(Finding::error("N6", span, message).help_if(suggestion(tree, text)));
             return None;
         };
-        if let Some(&known) = self.by_path.get(&path) {
-            return known;
-        }
-        if self.by_path.len() >= SPECIFICATIONS_MAX {
-            let message = format!("there are more than {SPECIFICATIONS_MAX} specifications");
-            findings.push(Finding::error(json::LIMIT, span, message));
-            return None;
-        }
-        let specification = match reference::open(tree, &path, findings) {
-            Ok(file) => read(file, findings),
-            Err(error) => {
-                let rule = match error {
-                    OpenError::Encoding { .. } => reference::ENCODING,
-                    OpenError::Read(_) => "N6",
-                };
-                let message = format!("the specification `{text}` cannot be read: {error}");
+        match self.load(tree, &path, findings) {
+            Ok(index) => index,
+            Err((rule, message)) => {
+                let message = format!("the specification `{text}` cannot be read: {message}");
                 findings.push(Finding::error(rule, span, message));
                 None
             }
+        }
+    }
+
+    /// Returns the specification in a file, reading it when it is asked for first; `None`
+    /// when what is in the file is none, which is told there.
+    ///
+    /// # Errors
+    ///
+    /// The rule and the reason why the file cannot be read, the first time.
+    pub fn load(
+        &mut self,
+        tree: &Tree,
+        path: &TreePath,
+        findings: &mut Findings,
+    ) -> Result<Option<usize>, (&'static str, String)> {
+        if let Some(&known) = self.by_path.get(path) {
+            return Ok(known);
+        }
+        if self.by_path.len() >= SPECIFICATIONS_MAX {
+            let message = format!("there are more than {SPECIFICATIONS_MAX} specifications");
+            return Err((json::LIMIT, message));
+        }
+        let opened = reference::open(tree, path, findings);
+        let index = match &opened {
+            Ok(file) => read(*file, findings).map(|specification| {
+                self.read.push(specification);
+                self.read.len() - 1
+            }),
+            Err(_) => None,
         };
-        let index = specification.map(|specification| {
-            self.read.push(specification);
-            self.read.len() - 1
-        });
-        self.by_path.insert(path, index);
-        index
+        self.by_path.insert(path.clone(), index);
+        match opened {
+            Ok(_) => Ok(index),
+            Err(error @ OpenError::Encoding { .. }) => {
+                Err((reference::ENCODING, error.to_string()))
+            }
+            Err(error) => Err(("N6", error.to_string())),
+        }
     }
 }
 
-/// Finds the file that a text names, its extension optional.
-fn find(tree: &Tree, directory: &TreePath, text: &str) -> Option<TreePath> {
+/// Finds the file that a text names, from the documentation's root or a directory, its
+/// extension optional.
+#[must_use]
+pub fn find(tree: &Tree, directory: &TreePath, text: &str) -> Option<TreePath> {
     let text = text.trim_start_matches('/');
     let directories = [tree.docs_root(), directory];
     let paths = directories.into_iter().flat_map(|directory| {

@@ -282,9 +282,9 @@ impl Scanner<'_> {
             let Some(value) = quoted(line, from) else {
                 continue;
             };
-            let name_start = line[..equals]
-                .rfind(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_')))
-                .map_or(0, |at| at + 1);
+            let named = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+            let before = line.as_bytes()[..equals].iter();
+            let name_start = equals - before.rev().take_while(|byte| named(byte)).count();
             let name = &line[name_start..equals];
             let text = &line[value.clone()];
             from = value.end;

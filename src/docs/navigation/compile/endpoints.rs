@@ -1,0 +1,481 @@
+//! Rule N6: endpoints that are listed, generated, and bound by pages.
+//!
+//! `openapi` applies to an element and all below it until it is set again. If some entry
+//! below names an endpoint, only such entries make pages. Otherwise the element that sets
+//! it has a page for every endpoint: a group among its own entries, any other element as
+//! groups by tag after its own. Where its children are divisions, those of them without
+//! children of their own have the pages.
+//!
+//! A page may bind an endpoint in its frontmatter; it then is the endpoint's page, and no
+//! other is generated.
+
+use std::collections::HashSet;
+
+use crate::diagnostic::{Diagnostic, closest};
+use crate::docs::config::sources;
+use crate::docs::openapi::{Endpoint, Method, Specification, Specifications, find, slug};
+use crate::docs::page::Pages;
+use crate::docs::value::{Data, Finding, Span, Value};
+use crate::source::TreePath;
+
+use super::super::tree::{EndpointId, Entry, Group, Open, PageId};
+use super::{Compiler, Scope};
+
+/// The group of endpoints without a tag.
+const UNTAGGED: &str = "API Reference";
+
+/// A specification where it applies.
+#[derive(Debug)]
+pub(super) struct Applied {
+    /// `None` when it could not be read, which has been told.
+    pub(super) specification: Option<usize>,
+    /// Where the pages of its endpoints lie.
+    directory: Option<Box<str>>,
+    /// Whether entries below name endpoints, so that no others have pages.
+    listed: bool,
+    /// Whether its pages have been generated.
+    generated: std::cell::Cell<bool>,
+}
+
+/// An endpoint that a page binds.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Bound {
+    method: Method,
+    path: Box<str>,
+}
+
+/// `[file] METHOD path`.
+struct Named<'t> {
+    file: Option<&'t str>,
+    method: Method,
+    path: &'t str,
+}
+
+/// Reads an endpoint as an entry or frontmatter names it.
+fn named(text: &str) -> Option<Named<'_>> {
+    let mut words = text.split_whitespace();
+    let (one, two, three) = (words.next()?, words.next()?, words.next());
+    if words.next().is_some() {
+        return None;
+    }
+    match three {
+        None => Some(Named {
+            file: None,
+            method: Method::parse(one)?,
+            path: two,
+        }),
+        Some(path) => Some(Named {
+            file: Some(one),
+            method: Method::parse(two)?,
+            path,
+        }),
+    }
+}
+
+/// Returns the endpoints that pages bind.
+pub(super) fn bound(pages: Option<&Pages>) -> HashSet<Bound> {
+    let pages = pages.map(Pages::iter).into_iter().flatten();
+    pages
+        .filter_map(|page| {
+            let (text, _) = page.meta.openapi.as_ref()?;
+            let Named { method, path, .. } = named(text)?;
+            Some(Bound::new(method, path))
+        })
+        .collect()
+}
+
+/// Returns whether an entry below names an endpoint of the specification that applies.
+fn lists_endpoints(value: &Value) -> bool {
+    match &value.data {
+        Data::List(items) => items.iter().any(|item| match item.text() {
+            Some(text) => named(text).is_some_and(|named| named.file.is_none()),
+            None => item.get("openapi").is_none() && lists_endpoints(item),
+        }),
+        Data::Map(members) => members.iter().any(|member| {
+            matches!(member.value.data, Data::List(_))
+                && &*member.key != "openapi"
+                && lists_endpoints(&member.value)
+        }),
+        _ => false,
+    }
+}
+
+// === impl Bound ===
+
+impl Bound {
+    fn new(method: Method, path: &str) -> Self {
+        let path = path
+            .strip_suffix('/')
+            .filter(|path| !path.is_empty())
+            .unwrap_or(path);
+        Self {
+            method,
+            path: path.into(),
+        }
+    }
+}
+
+// === impl Applied ===
+
+impl Applied {
+    /// Returns whether nothing is known of its endpoints.
+    pub(super) fn is_unknown(&self) -> bool {
+        self.specification.is_none()
+    }
+}
+
+// === impl Compiler ===
+
+impl Compiler<'_> {
+    /// Reads the `openapi` of an element; an empty one ends what applied before.
+    pub(super) fn apply(&mut self, value: &Value, element: &Value) -> Option<std::rc::Rc<Applied>> {
+        let sources = sources(value);
+        let Some((source, span)) = sources.first() else {
+            if matches!(value.data, Data::Map(_) | Data::List(_)) {
+                let message = "`openapi` names no specification";
+                let help = "write its path, or an object with `source`";
+                self.findings
+                    .push(Finding::error("N6", value.span, message).help(help));
+            }
+            return None;
+        };
+        if sources.len() > 1 {
+            let message = "of several specifications only the first is used";
+            self.warn("N6", sources[1].1, message);
+        }
+        let directory = value.get("directory").and_then(Value::text);
+        let specification = match self.input.pages {
+            Some(_) if source.is_empty() => None,
+            Some(_) => {
+                let tree = self.input.tree;
+                let root = tree.docs_root();
+                self.specifications
+                    .open(tree, root, (source, *span), self.findings)
+            }
+            None => None,
+        };
+        Some(std::rc::Rc::new(Applied {
+            specification,
+            directory: directory.map(Box::from),
+            listed: lists_endpoints(element),
+            generated: std::cell::Cell::new(false),
+        }))
+    }
+
+    /// Compiles an entry that names an endpoint; `None` when it names a page.
+    pub(super) fn endpoint_entry(
+        &mut self,
+        text: &str,
+        span: Span,
+        scope: &Scope,
+    ) -> Option<Option<PageId>> {
+        let Named { file, method, path } = named(text)?;
+        // `get started` is the name of a page, as long as there is that page.
+        if self.table.is_file(text) || (!path.starts_with('/') && method != Method::Webhook) {
+            return None;
+        }
+        let specification = match (file, &scope.applied) {
+            (Some(file), _) if self.input.pages.is_some() => {
+                let tree = self.input.tree;
+                let found =
+                    self.specifications
+                        .open(tree, tree.docs_root(), (file, span), self.findings);
+                let Some(found) = found else {
+                    return Some(None);
+                };
+                found
+            }
+            (Some(_), _) => return Some(None),
+            (None, Some(applied)) => match applied.specification {
+                Some(specification) => specification,
+                None => return Some(None),
+            },
+            (None, None) => {
+                let message =
+                    format!("`{text}` names an endpoint, but no specification applies here");
+                let help = "set `openapi` on this element or one around it";
+                self.findings
+                    .push(Finding::error("N6", span, message).help(help));
+                return Some(None);
+            }
+        };
+        let read = &self.specifications.all()[specification];
+        let Some(endpoint) = read.find(method, path) else {
+            let finding = absent(read, method, path);
+            self.findings
+                .push(Finding::error("N6", span, finding.0).help_if(finding.1));
+            return Some(None);
+        };
+        if read.endpoints[endpoint].excluded {
+            let message = format!("`{method} {path}` is excluded by `x-excluded`");
+            self.findings.push(Finding::error("N6", span, message));
+            return Some(None);
+        }
+        let id = EndpointId {
+            specification,
+            endpoint,
+        };
+        let directory = scope
+            .applied
+            .as_ref()
+            .and_then(|applied| applied.directory.clone());
+        Some(Some(self.endpoint_page(
+            id,
+            directory.as_deref(),
+            span,
+            scope,
+        )))
+    }
+
+    fn endpoint_page(
+        &mut self,
+        id: EndpointId,
+        directory: Option<&str>,
+        span: Span,
+        scope: &Scope,
+    ) -> PageId {
+        let endpoint = &self.specifications.all()[id.specification].endpoints[id.endpoint];
+        let slug = slug(endpoint, directory);
+        let page = self.table.endpoint(id, endpoint, slug, scope);
+        self.table.place(page, span, scope, self.findings);
+        page
+    }
+
+    /// Returns which endpoints have generated pages here, by group, once.
+    fn generated(&mut self, scope: &Scope) -> Vec<(Box<str>, Vec<usize>)> {
+        let Some(applied) = &scope.applied else {
+            return Vec::new();
+        };
+        let Some(specification) = applied.specification else {
+            return Vec::new();
+        };
+        if applied.listed || applied.generated.replace(true) {
+            return Vec::new();
+        }
+        let read = &self.specifications.all()[specification];
+        let mut groups: Vec<(Box<str>, Vec<usize>)> = Vec::new();
+        for (index, endpoint) in read.endpoints.iter().enumerate() {
+            let bound = self
+                .bound
+                .contains(&Bound::new(endpoint.method, &endpoint.path));
+            if endpoint.hidden || endpoint.excluded || bound {
+                continue;
+            }
+            let label = match endpoint.tags.first() {
+                Some(tag) => read.group_label(tag),
+                None => UNTAGGED,
+            };
+            match groups.iter_mut().find(|(known, _)| **known == *label) {
+                Some((_, endpoints)) => endpoints.push(index),
+                None => groups.push((label.into(), vec![index])),
+            }
+        }
+        groups
+    }
+
+    /// Returns the generated pages of an element that is no group.
+    pub(super) fn generated_groups(&mut self, scope: &Scope) -> Vec<Group> {
+        let groups = self.generated(scope);
+        let mut generated = Vec::with_capacity(groups.len());
+        for (label, endpoints) in groups {
+            let mut scope = scope.clone();
+            scope.breadcrumb.push(label.clone());
+            generated.push(Group {
+                label,
+                icon: None,
+                tag: None,
+                root: None,
+                open: Open::Always,
+                directory: scope.directory,
+                hidden: scope.hidden,
+                entries: self.generated_pages(&endpoints, &scope),
+            });
+        }
+        generated
+    }
+
+    /// Returns the generated pages of a group, in the order of the specification.
+    pub(super) fn generated_entries(&mut self, scope: &Scope) -> Vec<Entry> {
+        let mut endpoints: Vec<usize> = self
+            .generated(scope)
+            .into_iter()
+            .flat_map(|(_, endpoints)| endpoints)
+            .collect();
+        endpoints.sort_unstable();
+        self.generated_pages(&endpoints, scope)
+    }
+
+    fn generated_pages(&mut self, endpoints: &[usize], scope: &Scope) -> Vec<Entry> {
+        let Some(applied) = scope.applied.clone() else {
+            return Vec::new();
+        };
+        let Some(specification) = applied.specification else {
+            return Vec::new();
+        };
+        let directory = applied.directory.as_deref();
+        let mut entries = Vec::with_capacity(endpoints.len());
+        for &endpoint in endpoints {
+            let id = EndpointId {
+                specification,
+                endpoint,
+            };
+            let page = self.endpoint_page(id, directory, Span::default(), scope);
+            entries.push(Entry::Page(page));
+        }
+        entries
+    }
+
+    /// Gives the pages that bind an endpoint theirs.
+    pub(super) fn bind(&mut self) {
+        self.table.add_unlisted();
+        let Some(files) = self.table.files() else {
+            return;
+        };
+        for file in files.iter() {
+            let Some((text, location)) = &file.meta.openapi else {
+                continue;
+            };
+            let Some(page) = self.table.by_slug(&file.slug) else {
+                continue;
+            };
+            match self.binding(text, &file.path, page) {
+                Ok(Some(id)) => {
+                    let read = &self.specifications.all()[id.specification];
+                    let endpoint: &Endpoint = &read.endpoints[id.endpoint];
+                    let page = &mut self.table.pages_mut()[page.0];
+                    page.endpoint = Some(id);
+                    page.deprecated |= endpoint.deprecated;
+                    if file.meta.title.is_none()
+                        && let Some(summary) = &endpoint.summary
+                    {
+                        page.title = summary.clone();
+                    }
+                }
+                Ok(None) => {}
+                Err((message, help)) => {
+                    let finding = Diagnostic::error("N6", file.path.as_str(), message);
+                    let finding = finding.at(location.line, location.column, location.length);
+                    self.findings.add(match help {
+                        Some(help) => finding.help(help),
+                        None => finding,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Finds the endpoint that frontmatter names: in the file it names, else in the
+    /// specification that applies to the page, else in `api.openapi`, else in the only one
+    /// read that has it. `Ok(None)` when nothing is known of the specification.
+    fn binding(
+        &mut self,
+        text: &str,
+        path: &TreePath,
+        page: PageId,
+    ) -> Result<Option<EndpointId>, Absent> {
+        let Some(Named {
+            file,
+            method,
+            path: of,
+        }) = named(text)
+        else {
+            let help =
+                "write `METHOD /path`, with the specification before it where several have it";
+            return Err((
+                format!("`openapi: {text}` names no endpoint"),
+                Some(help.to_owned()),
+            ));
+        };
+        let tree = self.input.tree;
+        if let Some(file) = file {
+            if file.contains("://") {
+                return Ok(None);
+            }
+            let directory = path.parent().unwrap_or_default();
+            let Some(found) = find(tree, &directory, file) else {
+                return Err((format!("there is no specification `{file}`"), None));
+            };
+            let loaded = self.specifications.load(tree, &found, self.findings);
+            return match loaded.map_err(|(_, message)| (message, None))? {
+                Some(index) => in_specification(self.specifications, index, method, of).map(Some),
+                None => Ok(None),
+            };
+        }
+        let applied = self.table.specification(page);
+        let mut candidates: Vec<usize> = applied.into_iter().collect();
+        let mut remote = false;
+        for (source, span) in self.input.api {
+            remote |= source.contains("://");
+            candidates.extend(self.specifications.open(
+                tree,
+                tree.docs_root(),
+                (source, *span),
+                self.findings,
+            ));
+        }
+        let all = self.specifications.all();
+        let has = |&index: &usize| all[index].find(method, of).is_some();
+        if let Some(index) = candidates.iter().copied().find(|index| has(index)) {
+            return in_specification(self.specifications, index, method, of).map(Some);
+        }
+        let others: Vec<usize> = (0..all.len()).filter(has).collect();
+        match (&others[..], candidates.first()) {
+            ([only], _) => in_specification(self.specifications, *only, method, of).map(Some),
+            ([], Some(&index)) => {
+                in_specification(self.specifications, index, method, of).map(Some)
+            }
+            ([], None) if remote => Ok(None),
+            ([], None) => Err((
+                format!("no specification has the endpoint `{method} {of}`"),
+                Some("name the specification before the method, or set `api.openapi`".to_owned()),
+            )),
+            (several, _) => {
+                let names: Vec<_> = several
+                    .iter()
+                    .map(|&index| format!("`{}`", all[index].path))
+                    .collect();
+                let message = format!(
+                    "several specifications have `{method} {of}`: {}",
+                    names.join(", ")
+                );
+                Err((
+                    message,
+                    Some("name one of them before the method".to_owned()),
+                ))
+            }
+        }
+    }
+}
+
+/// Why an endpoint is not there, and what may be meant.
+type Absent = (String, Option<String>);
+
+fn in_specification(
+    specifications: &Specifications,
+    index: usize,
+    method: Method,
+    path: &str,
+) -> Result<EndpointId, Absent> {
+    let read = &specifications.all()[index];
+    match read.find(method, path) {
+        Some(endpoint) => Ok(EndpointId {
+            specification: index,
+            endpoint,
+        }),
+        None => Err(absent(read, method, path)),
+    }
+}
+
+fn absent(read: &Specification, method: Method, path: &str) -> Absent {
+    let methods: Vec<_> = read
+        .methods(path)
+        .map(|method| method.to_string())
+        .collect();
+    if !methods.is_empty() {
+        let message = format!("`{path}` has no {method} in {}", read.path);
+        return (message, Some(format!("it has {}", methods.join(", "))));
+    }
+    let near = closest(path, read.endpoints.iter().map(|endpoint| &*endpoint.path));
+    let message = format!("{} has no endpoint `{method} {path}`", read.path);
+    (message, near.map(|near| format!("did you mean `{near}`?")))
+}

@@ -1,0 +1,420 @@
+//! From what is written to what is meant.
+//!
+//! One walk over the elements. On the way down a [`Scope`] carries what children inherit:
+//! directory (N4), specification (N6), hidden, language, version, the labels of the
+//! breadcrumb. Each element is checked against the table, its one kind of children chosen
+//! (N1, N2), and what it means returned; an element that means nothing is left out, which
+//! is always told.
+
+mod endpoints;
+mod groups;
+mod table;
+
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use crate::docs::config::{Banner, Footer, Navbar};
+use crate::docs::openapi::Specifications;
+use crate::docs::page::Pages;
+use crate::docs::schema::{self, Element, NO_EFFECT};
+use crate::docs::value::{Finding, Findings, Span, Value};
+use crate::source::Tree;
+
+use self::endpoints::{Applied, Bound};
+use self::table::Table;
+use super::language::{self, Code, Language};
+use super::schema::{ChildKind, Children, Written};
+use super::tree::{
+    Anchor, Content, Directory, Division, DivisionKind, Divisions, LanguageParts, Navigation,
+};
+
+/// The rule that a text which is no language code breaks.
+pub const LANGUAGE: &str = "language";
+/// The rule that an element without content breaks.
+pub const EMPTY: &str = "empty";
+/// The rule that two entries of one name break.
+pub const DUPLICATE_LABEL: &str = "duplicate-label";
+
+/// What a navigation is compiled from.
+#[derive(Debug)]
+pub struct Input<'a> {
+    /// Where specifications are.
+    pub tree: &'a Tree,
+    /// The value of `navigation`.
+    pub navigation: &'a Value,
+    /// The pages; `None` to look at `docs.json` alone.
+    pub pages: Option<&'a Pages>,
+    /// The value of `api.openapi`.
+    pub api: &'a [(Box<str>, Span)],
+    /// Whether rules N1 and N2 warn instead of failing.
+    pub lenient: bool,
+}
+
+/// What children inherit.
+#[derive(Clone, Debug, Default)]
+struct Scope {
+    directory: Directory,
+    hidden: bool,
+    applied: Option<Rc<Applied>>,
+    breadcrumb: Vec<Box<str>>,
+    language: Option<Box<str>>,
+    version: Option<Box<str>>,
+}
+
+/// Walks over a navigation.
+struct Compiler<'a> {
+    input: &'a Input<'a>,
+    specifications: &'a mut Specifications,
+    findings: &'a mut Findings,
+    table: Table<'a>,
+    bound: HashSet<Bound>,
+}
+
+/// Compiles a navigation; everything wrong with it is found in one pass.
+#[must_use]
+pub fn compile(
+    input: &Input<'_>,
+    specifications: &mut Specifications,
+    findings: &mut Findings,
+) -> Navigation {
+    let mut compiler = Compiler {
+        input,
+        specifications,
+        findings,
+        table: Table::new(input.pages),
+        bound: HashSet::new(),
+    };
+    compiler.bound = endpoints::bound(input.pages);
+    let root = Written {
+        element: None,
+        value: input.navigation,
+    };
+    let (content, global) = if input.navigation.is_map() {
+        let content = compiler.content(&root, &mut Scope::default());
+        (content, compiler.global(input.navigation))
+    } else {
+        (None, Vec::new())
+    };
+    compiler.bind();
+    let Compiler { table, .. } = compiler;
+    Navigation {
+        content,
+        global,
+        pages: table.finish(),
+    }
+}
+
+// === impl Compiler ===
+
+impl Compiler<'_> {
+    fn warn(&mut self, rule: &'static str, span: Span, message: impl Into<String>) {
+        self.findings.push(Finding::warning(rule, span, message));
+    }
+
+    /// Compiles what an element holds; `scope` is what it passes on.
+    fn content(&mut self, written: &Written<'_>, scope: &mut Scope) -> Option<Content> {
+        self.inherit(written, scope);
+        let children = written.children();
+        let link = written.text("href").filter(|_| written.element.is_some());
+        self.one_kind(written, &children, link.map(|(_, span)| span));
+        if let Some((href, span)) = link {
+            return Some(Content::Link(self.href(href, span)));
+        }
+        let Some(chosen) = children.first() else {
+            let generated = self.generated_groups(scope);
+            if generated.is_empty() {
+                self.nothing(written, scope);
+                return None;
+            }
+            return Some(Content::Groups(generated));
+        };
+        let declares = written.value.get("openapi").is_some();
+        match chosen.kind {
+            ChildKind::Divisions(kind, element) => {
+                self.divisions(kind, element, chosen.items, scope)
+            }
+            ChildKind::Groups => Some(self.groups(chosen.items, declares, scope)),
+            ChildKind::Pages => Some(self.pages(chosen.items, declares, scope)),
+        }
+    }
+
+    /// Rules N1 and N2: one kind of children at each level, and none beside a link.
+    fn one_kind(&mut self, written: &Written<'_>, children: &[Children<'_>], href: Option<Span>) {
+        let name = written.name();
+        let make = match self.input.lenient {
+            true => Finding::warning,
+            false => Finding::error,
+        };
+        let rule = if written.element.is_none() {
+            "N1"
+        } else {
+            "N2"
+        };
+        if let [first, others @ ..] = children {
+            for other in others {
+                let (kept, key) = (first.kind.key(), other.kind.key());
+                let message = format!("{name} has `{kept}` and `{key}` at the same level");
+                let help = match written.element {
+                    None => format!(
+                        "keep one primary pattern; nest `{key}` inside `{kept}`, or the other way round"
+                    ),
+                    Some(_) => format!(
+                        "keep one kind of children; nest `{key}` inside `{kept}`, or the other way round"
+                    ),
+                };
+                self.findings
+                    .push(make(rule, other.key, message).help(help));
+            }
+            if let Some(span) = href {
+                let kept = first.kind.key();
+                let message = format!("{name} has `href` beside `{kept}`");
+                let help = "a link has no children; remove one of the two";
+                self.findings.push(make("N2", span, message).help(help));
+            }
+            if !first.listed {
+                let message = format!(
+                    "{name} has `{}`, which is accepted but not listed for a {}",
+                    first.kind.key(),
+                    written.object().name
+                );
+                self.warn("N2", first.key, message);
+            }
+        }
+    }
+
+    /// Tells that an element has nothing in it.
+    fn nothing(&mut self, written: &Written<'_>, scope: &Scope) {
+        match written.element {
+            None => {
+                let message = "navigation has no primary pattern";
+                let help = "give it one of `pages`, `groups`, `tabs`, `anchors`, `dropdowns`, `products`, `versions`, `languages`";
+                let finding = Finding::error("N1", written.place(), message);
+                self.findings.push(finding.help(help));
+            }
+            // Nothing is known of the endpoints it would have.
+            Some(_)
+                if scope
+                    .applied
+                    .as_ref()
+                    .is_some_and(|applied| applied.is_unknown()) => {}
+            Some(_) => {
+                let message = format!("{} has no pages and is left out", written.name());
+                self.warn(EMPTY, written.place(), message);
+            }
+        }
+    }
+
+    /// Reads what an element sets for itself and all below it.
+    fn inherit(&mut self, written: &Written<'_>, scope: &mut Scope) {
+        let directory = written
+            .text("directory")
+            .and_then(|(text, _)| Directory::parse(text));
+        scope.directory = directory.unwrap_or(scope.directory);
+        scope.hidden = written
+            .flag("hidden")
+            .map_or(scope.hidden, |(hidden, _)| hidden);
+        if let Some(value) = written.value.get("openapi") {
+            scope.applied = self.apply(value, written.value);
+        }
+    }
+
+    fn divisions(
+        &mut self,
+        kind: DivisionKind,
+        element: Element,
+        items: &[Value],
+        scope: &Scope,
+    ) -> Option<Content> {
+        let mut list = Vec::new();
+        let mut default: Option<usize> = None;
+        let mut labels = HashSet::new();
+        for item in items {
+            let Some(written) = self.element(item, element) else {
+                continue;
+            };
+            if let Some(label) = written.label()
+                && !labels.insert(label)
+            {
+                let message = format!("there are two entries `{label}` in `{}`", kind.key());
+                self.warn(DUPLICATE_LABEL, written.place(), message);
+            }
+            let is_default = self.default_of(&written, default.is_some());
+            let Some(division) = self.division(kind, &written, scope) else {
+                continue;
+            };
+            if is_default {
+                default = Some(list.len());
+            }
+            list.push(division);
+        }
+        // Rule N7: the first is the default unless an entry says otherwise.
+        let visible = list
+            .iter()
+            .position(|division| !division.hidden && division.first.is_some());
+        (!list.is_empty()).then_some(Content::Divisions(Divisions {
+            kind,
+            default: default.or(visible).unwrap_or(0),
+            list,
+        }))
+    }
+
+    /// Checks an element's object; `None` when it is no object or has no label.
+    fn element<'v>(&mut self, item: &'v Value, element: Element) -> Option<Written<'v>> {
+        let written = Written {
+            element: Some(element),
+            value: item,
+        };
+        let is_object = schema::check(item, element.object(), self.findings);
+        (is_object && written.label().is_some()).then_some(written)
+    }
+
+    /// Rule N7: whether an entry is the default; a second one is not.
+    fn default_of(&mut self, written: &Written<'_>, decided: bool) -> bool {
+        let Some((true, span)) = written.flag("default") else {
+            return false;
+        };
+        if decided {
+            let message = format!(
+                "{} is a second default; the first one counts",
+                written.name()
+            );
+            self.warn("N7", span, message);
+        }
+        !decided
+    }
+
+    fn division(
+        &mut self,
+        kind: DivisionKind,
+        written: &Written<'_>,
+        scope: &Scope,
+    ) -> Option<Division> {
+        let label = written.label()?;
+        let mut scope = scope.clone();
+        let mut parts = None;
+        match kind {
+            DivisionKind::Languages => {
+                let language = self.language(written)?;
+                scope.language = Some(language.code.clone());
+                parts = Some(Box::new(LanguageParts {
+                    language,
+                    banner: written.value.get("banner").and_then(Banner::read),
+                    footer: written.value.get("footer").map(Footer::read),
+                    navbar: written.value.get("navbar").map(Navbar::read),
+                }));
+            }
+            DivisionKind::Versions => scope.version = Some(label.into()),
+            _ => scope
+                .breadcrumb
+                .push(written.text("name").map_or(label, |(name, _)| name).into()),
+        }
+        let outer = self.table.enter_sidebar();
+        let content = self.content(written, &mut scope);
+        self.table.leave_sidebar(outer);
+        let content = content?;
+        let shown = match (&parts, kind) {
+            (Some(parts), DivisionKind::Languages) => parts.language.name,
+            _ => label,
+        };
+        Some(Division {
+            label: shown.into(),
+            description: written.owned("description"),
+            icon: written.icon(),
+            tag: written.owned("tag"),
+            hidden: scope.hidden,
+            language: parts,
+            global: self.global(written.value),
+            first: content.first(self.table.pages()),
+            content,
+        })
+    }
+
+    fn language(&mut self, written: &Written<'_>) -> Option<Language> {
+        let (text, span) = written.text("language")?;
+        match language::parse(text) {
+            Code::Listed(language) => Some(language),
+            Code::Alias(language, listed) => {
+                let message = format!("`{text}` is read, but the listed code is `{listed}`");
+                let finding = Finding::warning(LANGUAGE, span, message);
+                self.findings.push(
+                    finding
+                        .help(format!("write `{listed}`"))
+                        .edit(span, format!("\"{listed}\"")),
+                );
+                Some(language)
+            }
+            Code::Unknown => {
+                let codes: Vec<_> = language::codes().collect();
+                let message = format!("`{text}` is no supported language");
+                let help = format!("the codes are {}", codes.join(", "));
+                self.findings
+                    .push(Finding::error(LANGUAGE, span, message).help(help));
+                None
+            }
+        }
+    }
+
+    /// Reads `global.anchors`.
+    fn global(&mut self, value: &Value) -> Vec<Anchor> {
+        let anchors = value.get("global").and_then(|global| global.get("anchors"));
+        let mut links = Vec::new();
+        for item in anchors.map_or(&[][..], Value::items) {
+            let Some(written) = self.element(item, Element::GlobalAnchor) else {
+                continue;
+            };
+            if let (Some(label), Some((href, span))) = (written.label(), written.text("href"))
+                && !written.flag("hidden").is_some_and(|(hidden, _)| hidden)
+            {
+                links.push(Anchor {
+                    label: label.into(),
+                    icon: written.icon(),
+                    href: self.href(href, span),
+                });
+            }
+        }
+        links
+    }
+
+    /// Reads a link: a URL, or the path of a page.
+    fn href(&mut self, text: &str, span: Span) -> Box<str> {
+        if text
+            .trim_start()
+            .to_ascii_lowercase()
+            .starts_with("javascript:")
+        {
+            let message = "a link leads to a page or a URL, not to a script";
+            self.findings.push(Finding::error("N2", span, message));
+            return "/".into();
+        }
+        if has_scheme(text) || text.starts_with(['/', '#']) {
+            return text.into();
+        }
+        let path = text.split(['#', '?']).next().unwrap_or(text);
+        if self.table.is_missing(path) && self.input.pages.is_some() {
+            let message = format!("there is no page `{path}`");
+            let help = "a link to another site starts with `https://`";
+            self.findings
+                .push(Finding::warning(table::MISSING, span, message).help(help));
+        }
+        format!("/{}", text.trim_start_matches("./")).into()
+    }
+
+    /// Tells a setting that has no effect.
+    fn no_effect(&mut self, rule: Option<&'static str>, span: Span, message: String) {
+        self.warn(rule.unwrap_or(NO_EFFECT), span, message);
+    }
+}
+
+/// RFC 3986 §3.1: whether a text starts with a scheme; `//host` counts.
+#[must_use]
+pub fn has_scheme(text: &str) -> bool {
+    if text.starts_with("//") {
+        return true;
+    }
+    let scheme = text.split(':').next().unwrap_or_default();
+    scheme.len() < text.len()
+        && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
+}

@@ -1,0 +1,389 @@
+//! The pages of a navigation, as they are met.
+
+use std::collections::HashMap;
+
+use crate::diagnostic::closest;
+use crate::docs::openapi::{Endpoint, Method};
+use crate::docs::page::{self, Pages, title_of};
+use crate::docs::value::{Finding, Findings, Span};
+
+use super::super::tree::{EndpointId, Page, PageId, Place, Source};
+use super::Scope;
+use super::endpoints::Applied;
+
+/// The rule that an entry without its page breaks.
+pub(super) const MISSING: &str = "page-missing";
+/// The rule that the spelling of an entry breaks.
+pub(super) const PATH: &str = "page-path";
+/// The rule that a page listed twice breaks.
+pub(super) const DUPLICATE: &str = "page-duplicate";
+/// The rule that a page of two languages breaks.
+pub(super) const LANGUAGES: &str = "page-languages";
+/// For how many missing pages the nearest one is looked for.
+const SUGGESTIONS_MAX: usize = 100;
+
+/// The pages met so far.
+pub(super) struct Table<'a> {
+    files: Option<&'a Pages>,
+    pages: Vec<Page>,
+    by_slug: HashMap<Box<str>, PageId>,
+    by_endpoint: HashMap<EndpointId, PageId>,
+    /// The specification that applies where a page stands.
+    applied: HashMap<PageId, usize>,
+    /// Where each page was listed: by page, language and version.
+    listed: HashMap<(PageId, Option<Box<str>>, Option<Box<str>>), ()>,
+    forgiven: Vec<PageId>,
+    sidebar: Vec<PageId>,
+    suggestions: usize,
+}
+
+// === impl Table ===
+
+impl<'a> Table<'a> {
+    pub(super) fn new(files: Option<&'a Pages>) -> Self {
+        Self {
+            files,
+            pages: Vec::new(),
+            by_slug: HashMap::new(),
+            by_endpoint: HashMap::new(),
+            applied: HashMap::new(),
+            listed: HashMap::new(),
+            forgiven: Vec::new(),
+            sidebar: Vec::new(),
+            suggestions: 0,
+        }
+    }
+
+    pub(super) fn pages(&self) -> &[Page] {
+        &self.pages
+    }
+
+    pub(super) fn pages_mut(&mut self) -> &mut [Page] {
+        &mut self.pages
+    }
+
+    pub(super) fn slug(&self, id: PageId) -> &str {
+        &self.pages[id.0].slug
+    }
+
+    /// Returns whether there is no page of this slug.
+    pub(super) fn is_missing(&self, slug: &str) -> bool {
+        let slug = slug.trim_start_matches("./").trim_matches('/');
+        self.files.is_some_and(|files| files.at(slug).is_none())
+    }
+
+    /// Returns whether a text is the path of a file exactly.
+    pub(super) fn is_file(&self, text: &str) -> bool {
+        self.files.is_some_and(|files| files.get(text).is_some())
+    }
+
+    /// Starts a sidebar; returns the one around it.
+    pub(super) fn enter_sidebar(&mut self) -> Vec<PageId> {
+        std::mem::take(&mut self.sidebar)
+    }
+
+    /// Ends a sidebar: its visible pages follow each other.
+    pub(super) fn leave_sidebar(&mut self, outer: Vec<PageId>) {
+        let sidebar = std::mem::replace(&mut self.sidebar, outer);
+        let shown = |id: &PageId| {
+            let page = &self.pages[id.0];
+            !page.hidden && page.link.is_none()
+        };
+        let shown: Vec<_> = sidebar.into_iter().filter(shown).collect();
+        for pair in shown.windows(2) {
+            if let Some(place) = &mut self.pages[pair[0].0].place {
+                place.next = Some(pair[1]);
+            }
+            if let Some(place) = &mut self.pages[pair[1].0].place {
+                place.previous = Some(pair[0]);
+            }
+        }
+    }
+
+    /// A root that stands among its group's pages is told once, by rule N3.
+    pub(super) fn forgive(&mut self, id: PageId) {
+        self.forgiven.push(id);
+    }
+
+    pub(super) fn note_specification(&mut self, id: PageId, applied: Option<&Applied>) {
+        if let Some(specification) = applied.and_then(|applied| applied.specification) {
+            self.applied.entry(id).or_insert(specification);
+        }
+    }
+
+    pub(super) fn specification(&self, id: PageId) -> Option<usize> {
+        self.applied.get(&id).copied()
+    }
+
+    /// Lists the page that an entry names.
+    pub(super) fn list(
+        &mut self,
+        text: &str,
+        span: Span,
+        scope: &Scope,
+        findings: &mut Findings,
+    ) -> Option<PageId> {
+        let slug = normalised(text, span, findings)?;
+        let slug = match self.files {
+            None => slug,
+            Some(files) if files.get(&slug).is_some() => slug,
+            Some(files) => {
+                let index = format!("{slug}/index");
+                if files.get(&index).is_none() {
+                    self.missing(&slug, span, files, findings);
+                    return None;
+                }
+                let message = format!("`{slug}` is the folder of `{index}`");
+                let finding = Finding::warning(PATH, span, message);
+                findings.push(
+                    finding
+                        .help(format!("write `{index}`"))
+                        .edit(span, format!("\"{index}\"")),
+                );
+                index
+            }
+        };
+        let id = self.page(&slug, scope);
+        self.place(id, span, scope, findings);
+        Some(id)
+    }
+
+    fn missing(&mut self, slug: &str, span: Span, files: &Pages, findings: &mut Findings) {
+        let mut finding = Finding::warning(
+            MISSING,
+            span,
+            format!("there is no page `{slug}`; the entry is left out"),
+        );
+        if self.suggestions < SUGGESTIONS_MAX {
+            self.suggestions += 1;
+            let near =
+                closest(slug, files.iter().map(|page| &*page.slug)).or_else(|| moved(slug, files));
+            finding = finding.help_if(near.map(|near| format!("did you mean `{near}`?")));
+        }
+        findings.push(finding);
+    }
+
+    /// Returns the page of a slug, making it when it is met first.
+    fn page(&mut self, slug: &str, scope: &Scope) -> PageId {
+        if let Some(&id) = self.by_slug.get(slug) {
+            return id;
+        }
+        let page = match self.files.and_then(|files| files.get(slug)) {
+            Some(file) => of_file(file, scope.hidden),
+            None => unseen(slug, scope.hidden),
+        };
+        self.add(page)
+    }
+
+    fn add(&mut self, page: Page) -> PageId {
+        let id = PageId(self.pages.len());
+        self.by_slug.insert(page.slug.clone(), id);
+        self.pages.push(page);
+        id
+    }
+
+    /// Lists the page of an endpoint.
+    pub(super) fn endpoint(
+        &mut self,
+        id: EndpointId,
+        endpoint: &Endpoint,
+        slug: String,
+        scope: &Scope,
+    ) -> PageId {
+        if let Some(&page) = self.by_endpoint.get(&id) {
+            return page;
+        }
+        let mut free = slug.clone();
+        let mut number = 0;
+        while self.by_slug.contains_key(&*free) || self.is_file(&free) {
+            number += 1;
+            free = format!("{slug}-{number}");
+        }
+        let mut page = unseen(&free, scope.hidden);
+        let named = endpoint.title.as_ref().or(endpoint.summary.as_ref());
+        if let Some(title) = named {
+            page.title = title.clone();
+        } else if endpoint.method != Method::Webhook {
+            page.title = format!("{} {}", endpoint.method, endpoint.path).into();
+        }
+        page.source = Source::Specification;
+        page.endpoint = Some(id);
+        page.deprecated = endpoint.deprecated;
+        let page = self.add(page);
+        self.by_endpoint.insert(id, page);
+        page
+    }
+
+    /// Gives a page its place, its first one; tells the second.
+    pub(super) fn place(&mut self, id: PageId, span: Span, scope: &Scope, findings: &mut Findings) {
+        let key = (id, scope.language.clone(), scope.version.clone());
+        let again = self.listed.insert(key, ()).is_some();
+        let page = &mut self.pages[id.0];
+        let Some(place) = &page.place else {
+            page.place = Some(Place {
+                breadcrumb: scope.breadcrumb.clone(),
+                previous: None,
+                next: None,
+                language: scope.language.clone(),
+                version: scope.version.clone(),
+            });
+            self.sidebar.push(id);
+            return;
+        };
+        if page.endpoint.is_some() || self.forgiven.contains(&id) {
+            return;
+        }
+        if again {
+            let message = format!("`{}` is listed here a second time", page.slug);
+            findings.push(
+                Finding::warning(DUPLICATE, span, message)
+                    .help("its first place counts; this one only links to it"),
+            );
+        } else if place.language != scope.language {
+            let message = format!("`{}` is listed in another language already", page.slug);
+            findings.push(
+                Finding::warning(LANGUAGES, span, message)
+                    .help("each language has pages of its own"),
+            );
+        }
+    }
+
+    /// Returns all pages, those that are not listed at the end.
+    pub(super) fn finish(mut self) -> Vec<Page> {
+        let files = self.files.map(Pages::iter).into_iter().flatten();
+        for file in files {
+            if !self.by_slug.contains_key(&file.slug) {
+                self.pages.push(of_file(file, false));
+            }
+        }
+        self.pages
+    }
+
+    /// Adds the pages that are not listed, so that they too can bind an endpoint.
+    pub(super) fn add_unlisted(&mut self) {
+        let Some(files) = self.files else {
+            return;
+        };
+        for file in files.iter() {
+            if !self.by_slug.contains_key(&file.slug) {
+                self.add(of_file(file, false));
+            }
+        }
+    }
+
+    pub(super) fn files(&self) -> Option<&'a Pages> {
+        self.files
+    }
+
+    pub(super) fn by_slug(&self, slug: &str) -> Option<PageId> {
+        self.by_slug.get(slug).copied()
+    }
+}
+
+/// Finds a page of the same name in another folder, when there is only one.
+fn moved<'p>(slug: &str, files: &'p Pages) -> Option<&'p str> {
+    let name = slug.rsplit('/').next()?;
+    let mut same = files
+        .iter()
+        .filter(|page| page.slug.rsplit('/').next() == Some(name));
+    let only = same.next()?;
+    same.next().is_none().then_some(&only.slug)
+}
+
+fn of_file(file: &page::Page, hidden: bool) -> Page {
+    let meta = &file.meta;
+    Page {
+        slug: file.slug.clone(),
+        url: file.url().into(),
+        title: file.title(),
+        sidebar_title: meta.sidebar_title.clone(),
+        description: meta.description.clone(),
+        icon: meta.icon.clone(),
+        tag: meta.tag.clone(),
+        link: meta.url.clone(),
+        // A page's own word counts more than that of what it stands in.
+        hidden: meta.hidden.unwrap_or(hidden),
+        noindex: meta.noindex,
+        public: meta.is_public(),
+        deprecated: meta.deprecated,
+        source: Source::File,
+        endpoint: None,
+        place: None,
+    }
+}
+
+fn unseen(slug: &str, hidden: bool) -> Page {
+    Page {
+        slug: slug.into(),
+        url: page::url(slug).into(),
+        title: title_of(slug),
+        sidebar_title: None,
+        description: None,
+        icon: None,
+        tag: None,
+        link: None,
+        hidden,
+        noindex: false,
+        public: true,
+        deprecated: false,
+        source: Source::File,
+        endpoint: None,
+        place: None,
+    }
+}
+
+/// Spells an entry as the path of a page; `None` when it is none.
+fn normalised(text: &str, span: Span, findings: &mut Findings) -> Option<String> {
+    if text.trim().is_empty() {
+        findings.push(Finding::error(
+            crate::docs::schema::REQUIRED,
+            span,
+            "an entry of `pages` is empty",
+        ));
+        return None;
+    }
+    if text.contains(|c: char| c.is_control()) {
+        findings.push(Finding::error(
+            PATH,
+            span,
+            format!("the path {text:?} has a control character"),
+        ));
+        return None;
+    }
+    let mut segments: Vec<&str> = Vec::new();
+    for segment in text.trim().split('/') {
+        match segment {
+            "" | "." => {}
+            ".." if segments.pop().is_none() => {
+                let message = format!("`{text}` leads out of the documentation's root");
+                findings.push(Finding::error(PATH, span, message));
+                return None;
+            }
+            ".." => {}
+            _ => segments.push(segment),
+        }
+    }
+    let joined = segments.join("/");
+    let slug = [".mdx", ".md"]
+        .iter()
+        .find_map(|ending| joined.strip_suffix(ending));
+    let slug = slug.unwrap_or(&joined).trim();
+    if slug.is_empty() {
+        findings.push(Finding::error(
+            PATH,
+            span,
+            format!("`{text}` names no page"),
+        ));
+        return None;
+    }
+    if slug != text {
+        let message = format!("the path `{text}` is read as `{slug}`");
+        let help = "a page is named by its path from the documentation's root, without extension";
+        findings.push(
+            Finding::warning(PATH, span, message)
+                .help(help)
+                .edit(span, format!("\"{slug}\"")),
+        );
+    }
+    Some(slug.to_owned())
+}

@@ -1,0 +1,244 @@
+//! `navigation.json`: the resolved navigation for programs.
+//!
+//! ```json
+//! {
+//!   "version": 1,
+//!   "first": "/quickstart",
+//!   "content": { "kind": "tabs", "default": 0, "items": [
+//!     { "label": "Guides", "icon": "book", "first": "/quickstart", "content":
+//!       { "kind": "groups", "items": [
+//!         { "label": "Start", "root": "/quickstart", "open": "always", "directory": "none",
+//!           "items": [{ "page": "/install" }, { "label": "…", "items": [] }] }
+//!       ] } }
+//!   ] },
+//!   "global": [{ "label": "Status", "href": "https://…" }],
+//!   "pages": [{ "url": "/quickstart", "slug": "quickstart", "title": "Quickstart", "source": "file",
+//!     "breadcrumb": ["Guides", "Start"], "next": "/install", "language": "en", "version": "v2" }]
+//! }
+//! ```
+//!
+//! Pages are named by their URL, which starts at the site's base path. `kind` is a key of
+//! `docs.json` (`pages`, `groups`, `tabs`, `menu`, …) or `link`. What does not apply is left
+//! out: no `null`, no empty list but `items` and `pages`. Members are only ever added; a
+//! change of meaning is a new `version`.
+
+use serde_json::{Map, Value, json};
+
+use crate::docs::config::{Banner, Footer, Link, Navbar};
+
+use super::Navigation;
+use super::tree::{Anchor, Content, Division, Entry, Group, LanguageParts, Page, PageId, Source};
+
+/// The version of the format.
+const VERSION: u32 = 1;
+
+/// Writes a navigation as `navigation.json`.
+#[must_use]
+pub fn to_json(navigation: &Navigation) -> Vec<u8> {
+    let mut root = Map::new();
+    root.insert("version".to_owned(), VERSION.into());
+    let writer = Writer { navigation };
+    put(
+        &mut root,
+        "first",
+        navigation.first().map(|id| writer.url(id)),
+    );
+    put(
+        &mut root,
+        "content",
+        navigation
+            .content
+            .as_ref()
+            .map(|content| writer.content(content)),
+    );
+    put_list(
+        &mut root,
+        "global",
+        navigation.global.iter().map(anchor).collect(),
+    );
+    let pages = navigation.pages.iter().map(|page| writer.page(page));
+    root.insert("pages".to_owned(), pages.collect());
+    serde_json::to_vec(&root).expect("texts and numbers are always JSON")
+}
+
+struct Writer<'n> {
+    navigation: &'n Navigation,
+}
+
+fn put(object: &mut Map<String, Value>, key: &str, value: Option<impl Into<Value>>) {
+    if let Some(value) = value {
+        object.insert(key.to_owned(), value.into());
+    }
+}
+
+fn put_flag(object: &mut Map<String, Value>, key: &str, flag: bool) {
+    put(object, key, flag.then_some(true));
+}
+
+fn put_list(object: &mut Map<String, Value>, key: &str, list: Vec<Value>) {
+    put(object, key, (!list.is_empty()).then_some(list));
+}
+
+// === impl Writer ===
+
+impl Writer<'_> {
+    fn url(&self, id: PageId) -> &str {
+        &self.navigation.page(id).url
+    }
+
+    fn content(&self, content: &Content) -> Value {
+        match content {
+            Content::Entries(entries) => json!({ "kind": "pages", "items": self.entries(entries) }),
+            Content::Groups(groups) => {
+                let items: Vec<_> = groups.iter().map(|group| self.group(group)).collect();
+                json!({ "kind": "groups", "items": items })
+            }
+            Content::Divisions(divisions) => {
+                let items: Vec<_> = divisions.list.iter().map(|d| self.division(d)).collect();
+                json!({ "kind": divisions.kind.key(), "default": divisions.default, "items": items })
+            }
+            Content::Link(href) => json!({ "kind": "link", "href": href }),
+        }
+    }
+
+    fn division(&self, division: &Division) -> Value {
+        let mut object = Map::new();
+        put(&mut object, "label", Some(&*division.label));
+        put(&mut object, "description", division.description.as_deref());
+        put(&mut object, "icon", division.icon.as_deref());
+        put(&mut object, "tag", division.tag.as_deref());
+        put_flag(&mut object, "hidden", division.hidden);
+        if let Some(parts) = &division.language {
+            language(parts, &mut object);
+        }
+        put_list(
+            &mut object,
+            "global",
+            division.global.iter().map(anchor).collect(),
+        );
+        put(&mut object, "first", division.first.map(|id| self.url(id)));
+        put(
+            &mut object,
+            "content",
+            Some(self.content(&division.content)),
+        );
+        Value::Object(object)
+    }
+
+    fn group(&self, group: &Group) -> Value {
+        let mut object = Map::new();
+        put(&mut object, "label", Some(&*group.label));
+        put(&mut object, "icon", group.icon.as_deref());
+        put(&mut object, "tag", group.tag.as_deref());
+        put(&mut object, "root", group.root.map(|id| self.url(id)));
+        put(&mut object, "open", Some(group.open.as_str()));
+        put(&mut object, "directory", Some(group.listing().as_str()));
+        put_flag(&mut object, "hidden", group.hidden);
+        put(&mut object, "items", Some(self.entries(&group.entries)));
+        Value::Object(object)
+    }
+
+    fn entries(&self, entries: &[Entry]) -> Vec<Value> {
+        let entry = |entry: &Entry| match entry {
+            Entry::Page(id) => json!({ "page": self.url(*id) }),
+            Entry::Group(group) => self.group(group),
+        };
+        entries.iter().map(entry).collect()
+    }
+
+    fn page(&self, page: &Page) -> Value {
+        let mut object = Map::new();
+        put(&mut object, "url", Some(&*page.url));
+        put(&mut object, "slug", Some(&*page.slug));
+        put(&mut object, "title", Some(&*page.title));
+        put(&mut object, "sidebarTitle", page.sidebar_title.as_deref());
+        put(&mut object, "description", page.description.as_deref());
+        put(&mut object, "icon", page.icon.as_deref());
+        put(&mut object, "tag", page.tag.as_deref());
+        put(&mut object, "link", page.link.as_deref());
+        let source = match page.source {
+            Source::File => "file",
+            Source::Specification => "specification",
+        };
+        put(&mut object, "source", Some(source));
+        put_flag(&mut object, "hidden", page.hidden);
+        put_flag(&mut object, "noindex", page.noindex);
+        put_flag(&mut object, "restricted", !page.public);
+        put_flag(&mut object, "deprecated", page.deprecated);
+        match &page.place {
+            None => put_flag(&mut object, "unlisted", true),
+            Some(place) => {
+                let breadcrumb = place.breadcrumb.iter().map(|label| Value::from(&**label));
+                put_list(&mut object, "breadcrumb", breadcrumb.collect());
+                put(
+                    &mut object,
+                    "previous",
+                    place.previous.map(|id| self.url(id)),
+                );
+                put(&mut object, "next", place.next.map(|id| self.url(id)));
+                put(&mut object, "language", place.language.as_deref());
+                put(&mut object, "version", place.version.as_deref());
+            }
+        }
+        Value::Object(object)
+    }
+}
+
+fn language(parts: &LanguageParts, object: &mut Map<String, Value>) {
+    put(object, "language", Some(&*parts.language.code));
+    put(object, "languageTag", Some(&*parts.language.tag));
+    put(object, "banner", parts.banner.as_ref().map(banner));
+    put(object, "footer", parts.footer.as_ref().map(footer));
+    put(object, "navbar", parts.navbar.as_ref().map(navbar));
+}
+
+fn anchor(anchor: &Anchor) -> Value {
+    let mut object = Map::new();
+    put(&mut object, "label", Some(&*anchor.label));
+    put(&mut object, "icon", anchor.icon.as_deref());
+    put(&mut object, "href", Some(&*anchor.href));
+    Value::Object(object)
+}
+
+fn banner(banner: &Banner) -> Value {
+    json!({ "content": banner.content, "dismissible": banner.dismissible })
+}
+
+fn footer(footer: &Footer) -> Value {
+    let socials: Map<_, _> = footer
+        .socials
+        .iter()
+        .map(|(network, href)| (network.to_string(), Value::from(&**href)))
+        .collect();
+    let columns = footer.columns.iter().map(|column| {
+        let mut object = Map::new();
+        put(&mut object, "header", column.header.as_deref());
+        put(
+            &mut object,
+            "items",
+            Some(column.items.iter().map(link).collect::<Vec<_>>()),
+        );
+        Value::Object(object)
+    });
+    json!({ "socials": socials, "links": columns.collect::<Vec<_>>() })
+}
+
+fn navbar(navbar: &Navbar) -> Value {
+    let mut object = Map::new();
+    put_list(
+        &mut object,
+        "links",
+        navbar.links.iter().map(link).collect(),
+    );
+    put(&mut object, "primary", navbar.primary.as_ref().map(link));
+    Value::Object(object)
+}
+
+fn link(link: &Link) -> Value {
+    let mut object = Map::new();
+    put(&mut object, "label", link.label.as_deref());
+    put(&mut object, "href", Some(&*link.href));
+    put(&mut object, "type", link.kind.as_deref());
+    put(&mut object, "icon", link.icon.as_deref());
+    Value::Object(object)
+}

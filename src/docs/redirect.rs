@@ -1,0 +1,251 @@
+//! Redirects: the old paths of pages.
+//!
+//! A source is a path whose segments may be `:name` (one segment), `:name*` or `*` (the
+//! rest). A page wins over a redirect from its path. A chain of redirects is followed when
+//! the site is built, so only its end is told to a client; one that leads in a circle is
+//! an error.
+//!
+//! Sources: RFC 9110 §15.4.8 (307), §15.4.9 (308).
+
+use std::collections::{HashMap, HashSet};
+
+use crate::docs::Extent;
+use crate::docs::config::Redirect;
+use crate::docs::navigation::{Navigation, has_scheme};
+use crate::docs::value::{Finding, Findings};
+
+/// The rule that redirects break.
+pub const REDIRECT: &str = "redirect";
+/// How many redirects there may be; more are left out.
+pub const COUNT_MAX: usize = 20_000;
+
+/// Checks redirects: circles, paths that a page has, parts that no path has.
+pub(super) fn check(
+    redirects: &[Redirect],
+    navigation: &Navigation,
+    extent: Extent,
+    findings: &mut Findings,
+) {
+    if redirects.len() > COUNT_MAX {
+        let message = format!(
+            "there are more than {COUNT_MAX} redirects; this one and those after it are left out"
+        );
+        let finding = Finding::error(
+            crate::docs::value::json::LIMIT,
+            redirects[COUNT_MAX].span,
+            message,
+        );
+        findings.push(finding);
+    }
+    let redirects = &redirects[..redirects.len().min(COUNT_MAX)];
+    let pages: HashSet<&str> = navigation
+        .pages
+        .iter()
+        .map(|page| plain(&page.url))
+        .collect();
+    let mut exact: HashMap<&str, &Redirect> = HashMap::new();
+    for redirect in redirects {
+        let warn = |message: String| Finding::warning(REDIRECT, redirect.span, message);
+        if redirect.source.contains(['#', '?']) {
+            let message = format!(
+                "`{}` has a part that no request's path has",
+                redirect.source
+            );
+            findings.push(warn(message).help("a source is a path, without `?` and `#`"));
+            continue;
+        }
+        if has_scheme(&redirect.source) {
+            findings.push(warn(format!(
+                "`{}` is a URL; a source is a path of this site",
+                redirect.source
+            )));
+            continue;
+        }
+        let source = plain(&redirect.source);
+        if is_pattern(source) {
+            captures(redirect, findings);
+            continue;
+        }
+        if extent == Extent::Everything && pages.contains(source) {
+            let message = format!("`/{source}` is a page; the redirect never happens");
+            findings.push(warn(message).help("remove the redirect, or the page"));
+        }
+        if let Some(other) = exact.insert(source, redirect)
+            && other.destination != redirect.destination
+        {
+            findings.push(warn(format!(
+                "`/{source}` is redirected a second time; the first counts"
+            )));
+            exact.insert(source, other);
+        }
+    }
+    circles(redirects, &exact, findings);
+}
+
+/// Every name in a destination must be one in its source.
+fn captures(redirect: &Redirect, findings: &mut Findings) {
+    let names: HashSet<&str> = redirect.source.split('/').filter_map(name).collect();
+    let destination = match redirect.destination.split_once("://") {
+        Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
+        None => &redirect.destination,
+    };
+    for used in destination
+        .split(['/', '?', '#', '&', '='])
+        .filter_map(name)
+    {
+        if !names.contains(used) {
+            let message = format!("`:{used}` is in the destination but not in the source");
+            findings.push(Finding::error(REDIRECT, redirect.destination_span, message));
+        }
+    }
+}
+
+fn name(segment: &str) -> Option<&str> {
+    let name = segment.strip_prefix(':')?.trim_end_matches(['*', '+', '?']);
+    (!name.is_empty()).then_some(name)
+}
+
+fn circles(redirects: &[Redirect], exact: &HashMap<&str, &Redirect>, findings: &mut Findings) {
+    let mut settled: HashSet<&str> = HashSet::new();
+    for redirect in redirects {
+        let mut way: Vec<&str> = Vec::new();
+        let mut at = plain(&redirect.source);
+        while let Some(next) = exact.get(at) {
+            if settled.contains(at) {
+                break;
+            }
+            if let Some(start) = way.iter().position(|seen| *seen == at) {
+                let circle: Vec<_> = way[start..].iter().map(|path| format!("/{path}")).collect();
+                let message = format!(
+                    "the redirect leads in a circle: {} → /{at}",
+                    circle.join(" → ")
+                );
+                findings.push(Finding::error(REDIRECT, exact[at].span, message));
+                break;
+            }
+            way.push(at);
+            if has_scheme(&next.destination) {
+                break;
+            }
+            at = plain(&next.destination);
+        }
+        settled.extend(way);
+    }
+}
+
+/// Returns whether a source stands for more than one path.
+#[must_use]
+pub fn is_pattern(source: &str) -> bool {
+    source.contains('*') || source.split('/').any(|segment| segment.starts_with(':'))
+}
+
+fn plain(path: &str) -> &str {
+    path.split(['?', '#'])
+        .next()
+        .unwrap_or(path)
+        .trim_matches('/')
+}
+
+/// Returns whether a path is redirected by one of the sources.
+#[must_use]
+pub fn matches(redirects: &[Redirect], path: &str) -> bool {
+    let path = plain(path);
+    redirects
+        .iter()
+        .any(|redirect| covers(plain(&redirect.source), path))
+}
+
+/// Returns whether a source, pattern or not, stands for a path.
+fn covers(source: &str, path: &str) -> bool {
+    let mut path = path.split('/');
+    for segment in source.split('/') {
+        if segment == "*" || (segment.starts_with(':') && segment.ends_with('*')) {
+            return true;
+        }
+        let Some(part) = path.next() else {
+            return false;
+        };
+        let fits = match segment.split_once('*') {
+            Some((before, after)) => {
+                part.len() >= before.len() + after.len()
+                    && part.starts_with(before)
+                    && part.ends_with(after)
+            }
+            None => segment.starts_with(':') && !part.is_empty() || segment == part,
+        };
+        if !fits {
+            return false;
+        }
+    }
+    path.next().is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::docs::value::Span;
+
+    fn found(pairs: &[(&str, &str)]) -> Vec<String> {
+        let mut findings = Findings::default();
+        findings.files.add("docs.json", "".into());
+        let redirects: Vec<_> = pairs
+            .iter()
+            .map(|(source, destination)| Redirect {
+                source: (*source).into(),
+                destination: (*destination).into(),
+                permanent: true,
+                span: Span::default(),
+                destination_span: Span::default(),
+            })
+            .collect();
+        check(
+            &redirects,
+            &Navigation::default(),
+            Extent::Everything,
+            &mut findings,
+        );
+        findings.finish().into_iter().map(|d| d.message).collect()
+    }
+
+    #[test]
+    fn a_circle_is_told_once_and_a_chain_is_not() {
+        assert_eq!(
+            found(&[("/a", "/b"), ("/b", "/c"), ("/c", "/a"), ("/d", "/a")]),
+            ["the redirect leads in a circle: /a → /b → /c → /a"]
+        );
+        assert_eq!(found(&[("/a", "/b"), ("/b", "/c")]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_source_leads_to_one_place() {
+        assert_eq!(found(&[("/a", "/b"), ("/a/", "/c")]).len(), 1);
+        assert_eq!(found(&[("/a", "/b"), ("/a", "/b")]).len(), 0);
+    }
+
+    #[test]
+    fn names_in_a_destination_come_from_the_source() {
+        assert_eq!(
+            found(&[("/a/:x", "/b/:x"), ("/c/:rest*", "https://d.e:80/:rest*")]).len(),
+            0
+        );
+        assert_eq!(
+            found(&[("/a/:x", "/b/:y")]),
+            ["`:y` is in the destination but not in the source"]
+        );
+    }
+
+    #[test]
+    fn patterns_stand_for_paths() {
+        for (source, path, expected) in [
+            ("a/:x", "a/b", true),
+            ("a/:x", "a/b/c", false),
+            ("a/:x*", "a/b/c", true),
+            ("a/*", "a/b", true),
+            ("a/b-*", "a/b-1", true),
+            ("a", "a", true),
+            ("a", "b", false),
+        ] {
+            assert_eq!(covers(source, path), expected, "{source} {path}");
+        }
+    }
+}
