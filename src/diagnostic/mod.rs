@@ -61,7 +61,7 @@ pub struct Diagnostic {
     pub help: Option<String>,
     /// The change to the file that mends it, when there is only one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub edit: Option<Edit>,
+    pub edit: Option<Box<Edit>>,
 }
 
 /// A change to a file: some of its bytes exchanged for others.
@@ -131,10 +131,10 @@ impl Diagnostic {
     /// Adds the change to the file that mends it.
     #[must_use]
     pub fn edit(mut self, range: Range<usize>, replacement: impl Into<Box<str>>) -> Self {
-        self.edit = Some(Edit {
+        self.edit = Some(Box::new(Edit {
             range,
             replacement: replacement.into(),
-        });
+        }));
         self
     }
 

@@ -25,7 +25,7 @@ pub mod redirect;
 pub mod rules;
 
 use crate::diagnostic::Diagnostic;
-use crate::source::{Kind, Tree, TreePath};
+use crate::source::{Kind, LookupError, Tree, TreePath};
 
 use config::Config;
 use navigation::{Input, Navigation};
@@ -141,6 +141,14 @@ pub fn read(tree: &Tree, options: &Options) -> (Docs, Vec<Diagnostic>) {
     (docs, findings.finish())
 }
 
+/// Returns whether a tree has a documentation: a `docs.json`, readable or not.
+#[must_use]
+pub fn is_there(tree: &Tree) -> bool {
+    let path = tree.docs_root().join(CONFIG);
+    let found = path.map(|path| tree.lookup(&path));
+    !matches!(found, Err(_) | Ok(Err(LookupError::NotFound { .. })))
+}
+
 /// Reads `docs.json` with the files it refers to.
 fn config(tree: &Tree, findings: &mut Findings) -> Option<Value> {
     let path = tree.docs_root().join(CONFIG).ok()?;
@@ -176,3 +184,6 @@ fn unreadable(tree: &Tree, path: &TreePath, error: &OpenError) -> Diagnostic {
         "write a `docs.json` with `name` and `navigation`, or name the directory that has one",
     )
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@
 //! | module | promise |
 //! |---|---|
 //! | `discovery` | documents, headers, methods, conditionals, codings, on every host |
+//! | `navigation` | what `docs.json` means, and what is wrong with it, case by case |
 //! | `tidy` | the layers of the source tree |
 //!
 //! [`edge`] starts a gateway of its own for each test, on ports that the system chooses, in
@@ -16,4 +17,5 @@ mod edge;
 mod http;
 
 mod discovery;
+mod navigation;
 mod tidy;

@@ -17,6 +17,9 @@
 //! }
 //! ```
 //!
+//! **Invariant:** what is not public is not here: neither a page whose frontmatter names
+//! `groups`, nor a group or division that holds nothing else.
+//!
 //! Pages are named by their URL, which starts at the site's base path. `kind` is a key of
 //! `docs.json` (`pages`, `groups`, `tabs`, `menu`, …) or `link`. What does not apply is left
 //! out: no `null`, no empty list but `items` and `pages`. Members are only ever added; a
@@ -27,7 +30,9 @@ use serde_json::{Map, Value, json};
 use crate::docs::config::{Banner, Footer, Link, Navbar};
 
 use super::Navigation;
-use super::tree::{Anchor, Content, Division, Entry, Group, LanguageParts, Page, PageId, Source};
+use super::tree::{
+    Anchor, Content, Division, Divisions, Entry, Group, LanguageParts, Page, PageId, Source,
+};
 
 /// The version of the format.
 const VERSION: u32 = 1;
@@ -56,7 +61,8 @@ pub fn to_json(navigation: &Navigation) -> Vec<u8> {
         "global",
         navigation.global.iter().map(anchor).collect(),
     );
-    let pages = navigation.pages.iter().map(|page| writer.page(page));
+    let public = navigation.pages.iter().filter(|page| page.public);
+    let pages = public.map(|page| writer.page(page));
     root.insert("pages".to_owned(), pages.collect());
     serde_json::to_vec(&root).expect("texts and numbers are always JSON")
 }
@@ -86,22 +92,39 @@ impl Writer<'_> {
         &self.navigation.page(id).url
     }
 
-    fn content(&self, content: &Content) -> Value {
-        match content {
-            Content::Entries(entries) => json!({ "kind": "pages", "items": self.entries(entries) }),
+    /// Writes what an element holds; `None` when nothing of it is public.
+    fn content(&self, content: &Content) -> Option<Value> {
+        let (kind, items) = match content {
+            Content::Entries(entries) => ("pages", self.entries(entries)),
             Content::Groups(groups) => {
-                let items: Vec<_> = groups.iter().map(|group| self.group(group)).collect();
-                json!({ "kind": "groups", "items": items })
+                let groups = groups.iter().filter_map(|group| self.group(group));
+                ("groups", groups.collect())
             }
-            Content::Divisions(divisions) => {
-                let items: Vec<_> = divisions.list.iter().map(|d| self.division(d)).collect();
-                json!({ "kind": divisions.kind.key(), "default": divisions.default, "items": items })
-            }
-            Content::Link(href) => json!({ "kind": "link", "href": href }),
-        }
+            Content::Divisions(divisions) => return self.divisions(divisions),
+            Content::Link(href) => return Some(json!({ "kind": "link", "href": href })),
+        };
+        (!items.is_empty()).then(|| json!({ "kind": kind, "items": items }))
     }
 
-    fn division(&self, division: &Division) -> Value {
+    fn divisions(&self, divisions: &Divisions) -> Option<Value> {
+        let mut default = 0;
+        let mut items = Vec::with_capacity(divisions.list.len());
+        for (at, division) in divisions.list.iter().enumerate() {
+            let Some(item) = self.division(division) else {
+                continue;
+            };
+            if at == divisions.default {
+                default = items.len();
+            }
+            items.push(item);
+        }
+        let kind = divisions.kind.key();
+        let written = || json!({ "kind": kind, "default": default, "items": items });
+        (!items.is_empty()).then(written)
+    }
+
+    fn division(&self, division: &Division) -> Option<Value> {
+        let content = self.content(&division.content)?;
         let mut object = Map::new();
         put(&mut object, "label", Some(&*division.label));
         put(&mut object, "description", division.description.as_deref());
@@ -117,33 +140,37 @@ impl Writer<'_> {
             division.global.iter().map(anchor).collect(),
         );
         put(&mut object, "first", division.first.map(|id| self.url(id)));
-        put(
-            &mut object,
-            "content",
-            Some(self.content(&division.content)),
-        );
-        Value::Object(object)
+        put(&mut object, "content", Some(content));
+        Some(Value::Object(object))
     }
 
-    fn group(&self, group: &Group) -> Value {
+    fn group(&self, group: &Group) -> Option<Value> {
+        let root = group.root.filter(|id| self.navigation.page(*id).public);
+        let items = self.entries(&group.entries);
+        if root.is_none() && items.is_empty() {
+            return None;
+        }
         let mut object = Map::new();
         put(&mut object, "label", Some(&*group.label));
         put(&mut object, "icon", group.icon.as_deref());
         put(&mut object, "tag", group.tag.as_deref());
-        put(&mut object, "root", group.root.map(|id| self.url(id)));
+        put(&mut object, "root", root.map(|id| self.url(id)));
         put(&mut object, "open", Some(group.open.as_str()));
         put(&mut object, "directory", Some(group.listing().as_str()));
         put_flag(&mut object, "hidden", group.hidden);
-        put(&mut object, "items", Some(self.entries(&group.entries)));
-        Value::Object(object)
+        put(&mut object, "items", Some(items));
+        Some(Value::Object(object))
     }
 
     fn entries(&self, entries: &[Entry]) -> Vec<Value> {
         let entry = |entry: &Entry| match entry {
-            Entry::Page(id) => json!({ "page": self.url(*id) }),
+            Entry::Page(id) => {
+                let page = self.navigation.page(*id);
+                page.public.then(|| json!({ "page": page.url }))
+            }
             Entry::Group(group) => self.group(group),
         };
-        entries.iter().map(entry).collect()
+        entries.iter().filter_map(entry).collect()
     }
 
     fn page(&self, page: &Page) -> Value {
@@ -163,7 +190,6 @@ impl Writer<'_> {
         put(&mut object, "source", Some(source));
         put_flag(&mut object, "hidden", page.hidden);
         put_flag(&mut object, "noindex", page.noindex);
-        put_flag(&mut object, "restricted", !page.public);
         put_flag(&mut object, "deprecated", page.deprecated);
         match &page.place {
             None => put_flag(&mut object, "unlisted", true),
@@ -241,4 +267,63 @@ fn link(link: &Link) -> Value {
     put(&mut object, "type", link.kind.as_deref());
     put(&mut object, "icon", link.icon.as_deref());
     Value::Object(object)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::docs::{Options, read};
+    use crate::source::{Tree, TreePath};
+
+    fn written(files: &[(&str, &str)]) -> String {
+        let files = files.iter().map(|(path, text)| {
+            let bytes = bytes::Bytes::from((*text).to_owned());
+            (TreePath::parse(path).unwrap(), bytes)
+        });
+        let (docs, found) = read(&Tree::from_files(files, []), &Options::default());
+        assert_eq!(found, []);
+        String::from_utf8(to_json(&docs.navigation)).unwrap()
+    }
+
+    const CONFIG: &str = r#"{"name": "A", "navigation": {"versions": [
+        {"version": "2", "groups": [{"group": "Secrets", "pages": ["secret"]}]},
+        {"version": "1", "default": true, "groups": [
+            {"group": "Open", "root": "a", "directory": "card", "pages": ["secret", "b"]}]}]}}"#;
+
+    #[test]
+    fn a_navigation_is_written_as_documented() {
+        let json = written(&[
+            ("docs.json", CONFIG),
+            ("a.mdx", "---\ntitle: First\n---"),
+            ("b.mdx", ""),
+            ("secret.mdx", "---\ngroups: [staff]\ntitle: Merger\n---"),
+        ]);
+        let is: Value = serde_json::from_str(&json).unwrap();
+        let expected = json!({
+            "version": 1,
+            "first": "/a",
+            "content": {"kind": "versions", "default": 0, "items": [
+                {"label": "1", "first": "/a", "content": {"kind": "groups", "items": [
+                    {"label": "Open", "root": "/a", "open": "always", "directory": "card", "items": [{"page": "/b"}]}]}}]},
+            "pages": [
+                {"url": "/a", "slug": "a", "title": "First", "source": "file",
+                    "breadcrumb": ["Open"], "next": "/b", "version": "1"},
+                {"url": "/b", "slug": "b", "title": "B", "source": "file",
+                    "breadcrumb": ["Open"], "previous": "/a", "version": "1"}],
+        });
+        assert_eq!(is, expected);
+    }
+
+    #[test]
+    fn what_is_not_public_is_not_written() {
+        let json = written(&[
+            ("docs.json", CONFIG),
+            ("a.mdx", ""),
+            ("b.mdx", ""),
+            ("secret.mdx", "---\ngroups: [staff]\ntitle: Merger\n---"),
+        ]);
+        for word in ["Merger", "secret", "Secrets", "staff"] {
+            assert!(!json.contains(word), "{word}");
+        }
+    }
 }

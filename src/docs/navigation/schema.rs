@@ -87,17 +87,22 @@ impl<'v> Written<'v> {
     #[must_use]
     pub fn name(&self) -> String {
         match (self.element, self.label()) {
-            (Some(element), Some(label)) => format!("{} `{label}`", element.object().name),
-            (Some(element), None) => element.object().name.to_owned(),
+            (Some(element), Some(label)) => format!("{} `{label}`", element.object().noun()),
+            (Some(element), None) => element.object().noun().to_owned(),
             (None, _) => "navigation".to_owned(),
         }
     }
 
-    /// Returns its label, when it is a text with something in it.
+    /// Returns its label, when it is a text; that of a group may be blank.
     #[must_use]
     pub fn label(&self) -> Option<&'v str> {
-        let label = self.value.get(self.element?.label_key())?.text()?.trim();
-        (!label.is_empty()).then_some(label)
+        let element = self.element?;
+        let label = self.value.get(element.label_key())?.text()?;
+        let is_title = match element {
+            Element::Group => !label.is_empty(),
+            _ => !label.trim().is_empty(),
+        };
+        is_title.then(|| label.trim())
     }
 
     /// Returns where its label stands, or where it starts.

@@ -294,7 +294,7 @@ fn first_of(entries: &[Entry], pages: &[Page]) -> Option<PageId> {
 
 fn shown(id: PageId, pages: &[Page]) -> Option<PageId> {
     let page = &pages[id.0];
-    (!page.hidden && page.link.is_none()).then_some(id)
+    (!page.hidden && page.public && page.link.is_none()).then_some(id)
 }
 
 // === impl Group ===

@@ -170,7 +170,7 @@ impl Pages {
             }
             match text_of(tree, path) {
                 Ok(text) => sources.push((path, slug, text)),
-                Err(diagnostic) => found.push(diagnostic),
+                Err(diagnostic) => found.push(*diagnostic),
             }
         }
         let mut pages = Self::default();
@@ -243,10 +243,11 @@ fn read_all(sources: &[(&TreePath, String, Arc<str>)]) -> Vec<(Page, Vec<Diagnos
     })
 }
 
-fn text_of(tree: &Tree, path: &TreePath) -> Result<Arc<str>, Diagnostic> {
+fn text_of(tree: &Tree, path: &TreePath) -> Result<Arc<str>, Box<Diagnostic>> {
     let bytes = tree
         .read_at_most(path, BYTES_MAX)
-        .map_err(|error| Diagnostic::error(PAGE, path.as_str(), error.to_string()))?;
+        .map_err(|error| Diagnostic::error(PAGE, path.as_str(), error.to_string()))
+        .map_err(Box::new)?;
     match std::str::from_utf8(&bytes) {
         Ok(text) => Ok(Arc::from(text)),
         Err(error) => {
@@ -255,7 +256,8 @@ fn text_of(tree: &Tree, path: &TreePath) -> Result<Arc<str>, Diagnostic> {
             let message = "the bytes here are not UTF-8";
             let rule = crate::docs::value::reference::ENCODING;
             let diagnostic = Diagnostic::error(rule, path.as_str(), message);
-            Err(diagnostic.at(u32::try_from(line).unwrap_or(u32::MAX), 1, 0))
+            let line = u32::try_from(line).unwrap_or(u32::MAX);
+            Err(Box::new(diagnostic.at(line, 1, 0)))
         }
     }
 }

@@ -23,8 +23,11 @@ const MEANT: [(&str, &str); 9] = [
 /// Lists of elements and of pages are only checked to be lists: what is in them has its
 /// own meaning. Returns whether `value` is an object at all.
 pub fn check(value: &Value, object: &Object, findings: &mut Findings) -> bool {
+    if value.data == Data::Unread {
+        return false;
+    }
     if !value.is_map() {
-        let message = format!("a {} is an object, not {}", object.name, value.kind());
+        let message = format!("{} is an object, not {}", object.name, value.kind());
         findings.push(Finding::error(super::SHAPE, value.span, message));
         return false;
     }
@@ -36,12 +39,20 @@ pub fn check(value: &Value, object: &Object, findings: &mut Findings) -> bool {
     }
     for field in object.fields.iter().filter(|field| field.required) {
         if value.get(field.key).is_none() {
-            let message = format!("this {} has no `{}`", object.name, field.key);
+            let holder = match object.name.split_once(' ') {
+                Some((_, noun)) => format!("this {noun}"),
+                None => object.name.to_owned(),
+            };
+            let message = format!("{holder} has no `{}`", field.key);
+            let rule = match field.rule {
+                super::SHAPE => REQUIRED,
+                numbered => numbered,
+            };
             let place = Span {
                 end: value.span.start + 1,
                 ..value.span
             };
-            findings.push(Finding::error(REQUIRED, place, message).help(field.about));
+            findings.push(Finding::error(rule, place, message).help(field.about));
         }
     }
     true
@@ -51,7 +62,7 @@ fn unknown(key: &str, span: Span, value: &Value, object: &Object, findings: &mut
     if key.starts_with('$') {
         return;
     }
-    let message = format!("`{key}` is no key of a {}", object.name);
+    let message = format!("`{key}` is no key of {}", object.name);
     let finding = Finding::warning(UNKNOWN_KEY, span, message);
     let meant = MEANT.iter().find(|(written, _)| *written == key);
     let meant = meant
@@ -69,6 +80,9 @@ fn unknown(key: &str, span: Span, value: &Value, object: &Object, findings: &mut
 }
 
 fn shape(value: &Value, field: &Field, key: Span, object: &Object, findings: &mut Findings) {
+    if value.data == Data::Unread {
+        return;
+    }
     let expected = match field.shape {
         Shape::Text | Shape::Href | Shape::Page => match value.text() {
             Some(_) => return,
@@ -77,10 +91,19 @@ fn shape(value: &Value, field: &Field, key: Span, object: &Object, findings: &mu
         Shape::Label | Shape::Language => match value.text() {
             Some(text) if !text.trim().is_empty() => return,
             Some(_) => {
-                let message = format!("the `{}` of this {} is empty", field.key, object.name);
+                let message = format!("the `{}` of this {} is empty", field.key, object.noun());
                 findings.push(Finding::error(REQUIRED, value.span, message));
                 return;
             }
+            None => "a string",
+        },
+        Shape::Title => match value.text() {
+            Some("") => {
+                let message = format!("the `{}` of this {} is empty", field.key, object.noun());
+                findings.push(Finding::error(REQUIRED, value.span, message));
+                return;
+            }
+            Some(_) => return,
             None => "a string",
         },
         Shape::Flag => match &value.data {

@@ -21,14 +21,14 @@ pub fn json_schema() -> Value {
     let mut waiting = vec![&DOCS];
     let mut seen = BTreeSet::new();
     while let Some(object) = waiting.pop() {
-        if seen.insert(object.name) {
-            definitions.insert(object.name.to_owned(), definition(object, &mut waiting));
+        if seen.insert(object.noun()) {
+            definitions.insert(object.noun().to_owned(), definition(object, &mut waiting));
         }
     }
     json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "docs.json",
-        "$ref": format!("#/definitions/{}", DOCS.name),
+        "$ref": format!("#/definitions/{}", DOCS.noun()),
         "definitions": definitions,
     })
 }
@@ -60,11 +60,11 @@ fn definition(object: &'static Object, waiting: &mut Vec<&'static Object>) -> Va
 fn shape(shape: Shape, waiting: &mut Vec<&'static Object>) -> Value {
     let mut refer = |object: &'static Object| {
         waiting.push(object);
-        json!({ "$ref": format!("#/definitions/{}", object.name) })
+        json!({ "$ref": format!("#/definitions/{}", object.noun()) })
     };
     match shape {
         Shape::Text | Shape::Href | Shape::Page => json!({ "type": "string" }),
-        Shape::Label => json!({ "type": "string", "minLength": 1 }),
+        Shape::Label | Shape::Title => json!({ "type": "string", "minLength": 1 }),
         Shape::Flag => json!({ "type": "boolean" }),
         Shape::OneOf(allowed) => json!({ "enum": allowed }),
         Shape::Language => json!({ "enum": language::codes().collect::<Vec<_>>() }),

@@ -25,7 +25,7 @@ pub const NO_EFFECT: &str = "no-effect";
 /// An object and its keys.
 #[derive(Debug)]
 pub struct Object {
-    /// What a message calls it: `group`.
+    /// What a message calls it: "a group".
     pub name: &'static str,
     /// What it is, for the description in the JSON Schema.
     pub about: &'static str,
@@ -78,6 +78,8 @@ pub enum Shape {
     Text,
     /// A text with something in it.
     Label,
+    /// A text that may be blank but not empty.
+    Title,
     /// `true` or `false`.
     Flag,
     /// One of some texts.
@@ -141,6 +143,17 @@ impl Element {
 // === impl Object ===
 
 impl Object {
+    /// Returns its name without article or quotes.
+    #[must_use]
+    pub fn noun(&self) -> &'static str {
+        let name = self.name.trim_matches('`');
+        let articles = ["a ", "an ", "the "];
+        let bare = articles
+            .iter()
+            .find_map(|article| name.strip_prefix(article));
+        bare.unwrap_or(name)
+    }
+
     /// Returns a key of the table.
     #[must_use]
     pub fn field(&self, key: &str) -> Option<&'static Field> {

@@ -8,7 +8,7 @@ use super::{Element, Field, Object, Shape};
 
 use Shape::{
     Any, Elements, Flag, Href, Icon, Ignored, Label, Language, Objects, OneOf, OpenApi, Page,
-    Pages, Text, TextOr, Texts, Unlisted,
+    Pages, Text, TextOr, Texts, Title, Unlisted,
 };
 
 const fn field(key: &'static str, shape: Shape, about: &'static str) -> Field {
@@ -105,7 +105,7 @@ const NAVBAR_FIELD: Field = field(
 
 /// `navigation`.
 pub static NAVIGATION: Object = Object {
-    name: "navigation",
+    name: "`navigation`",
     about: "The structure of the site: one primary pattern (rule N1)",
     fields: &[
         PAGES,
@@ -124,10 +124,15 @@ pub static NAVIGATION: Object = Object {
 
 /// A group.
 pub static GROUP: Object = Object {
-    name: "group",
+    name: "a group",
     about: "A titled section of the sidebar",
     fields: &[
-        field("group", Label, "The label of the group").required(),
+        field(
+            "group",
+            Title,
+            "The label of the group; a blank one is no title",
+        )
+        .required(),
         PAGES,
         ICON,
         TAG,
@@ -151,7 +156,7 @@ pub static GROUP: Object = Object {
 
 /// A tab.
 pub static TAB: Object = Object {
-    name: "tab",
+    name: "a tab",
     about: "A section of the site with its own sidebar",
     fields: &[
         field("tab", Label, "The label of the tab").required(),
@@ -184,7 +189,7 @@ pub static TAB: Object = Object {
 
 /// An item of a tab's menu.
 pub static ITEM: Object = Object {
-    name: "menu item",
+    name: "a menu item",
     about: "An entry of a tab's menu",
     fields: &[
         field("item", Label, "The label of the item").required(),
@@ -214,7 +219,7 @@ pub static ITEM: Object = Object {
 
 /// An anchor.
 pub static ANCHOR: Object = Object {
-    name: "anchor",
+    name: "an anchor",
     about: "A link or section at the top of the sidebar",
     fields: &[
         field("anchor", Label, "The label of the anchor").required(),
@@ -245,7 +250,7 @@ pub static ANCHOR: Object = Object {
 
 /// An entry of `global.anchors`.
 pub static GLOBAL_ANCHOR: Object = Object {
-    name: "global anchor",
+    name: "a global anchor",
     about: "A link on every page",
     fields: &[
         field("anchor", Label, "The label of the anchor").required(),
@@ -259,7 +264,7 @@ pub static GLOBAL_ANCHOR: Object = Object {
 
 /// `global`.
 pub static GLOBAL: Object = Object {
-    name: "global",
+    name: "`global`",
     about: "What stands on every page",
     fields: &[
         field(
@@ -277,7 +282,7 @@ pub static GLOBAL: Object = Object {
 
 /// A product.
 pub static PRODUCT: Object = Object {
-    name: "product",
+    name: "a product",
     about: "A product with its own documentation",
     fields: &[
         field("product", Label, "The label of the product").required(),
@@ -309,7 +314,7 @@ pub static PRODUCT: Object = Object {
 
 /// A dropdown.
 pub static DROPDOWN: Object = Object {
-    name: "dropdown",
+    name: "a dropdown",
     about: "An entry of the dropdown above the sidebar",
     fields: &[
         field("dropdown", Label, "The label of the entry").required(),
@@ -340,7 +345,7 @@ pub static DROPDOWN: Object = Object {
 
 /// A version.
 pub static VERSION: Object = Object {
-    name: "version",
+    name: "a version",
     about: "One version of the documentation",
     fields: &[
         field("version", Label, "The label of the version").required(),
@@ -370,7 +375,7 @@ pub static VERSION: Object = Object {
 
 /// A language.
 pub static LANGUAGE: Object = Object {
-    name: "language",
+    name: "a language",
     about: "One language of the documentation",
     fields: &[
         field("language", Language, "The code of the language")
@@ -403,7 +408,7 @@ pub static LANGUAGE: Object = Object {
 
 /// A banner.
 pub static BANNER: Object = Object {
-    name: "banner",
+    name: "a banner",
     about: "A line above every page",
     fields: &[
         field("content", Label, "What it says; may hold inline links")
@@ -416,7 +421,7 @@ pub static BANNER: Object = Object {
 
 /// A footer.
 pub static FOOTER: Object = Object {
-    name: "footer",
+    name: "a footer",
     about: "What stands below every page",
     fields: &[
         field(
@@ -431,7 +436,7 @@ pub static FOOTER: Object = Object {
 
 /// A column of a footer.
 pub static FOOTER_COLUMN: Object = Object {
-    name: "column of a footer",
+    name: "a column of a footer",
     about: "A column of links",
     fields: &[
         field("header", Text, "The title of the column").rule("N8"),
@@ -443,7 +448,7 @@ pub static FOOTER_COLUMN: Object = Object {
 
 /// A link with its label.
 pub static LINK: Object = Object {
-    name: "link",
+    name: "a link",
     about: "A link with its label",
     fields: &[
         field("label", Label, "What the link says")
@@ -457,7 +462,7 @@ pub static LINK: Object = Object {
 
 /// A navbar.
 pub static NAVBAR: Object = Object {
-    name: "navbar",
+    name: "a navbar",
     about: "What stands above every page",
     fields: &[
         field("links", Objects(&NAVBAR_LINK), "Links").rule("N8"),
@@ -467,7 +472,7 @@ pub static NAVBAR: Object = Object {
 
 /// A link of a navbar: those to a repository need no label.
 pub static NAVBAR_LINK: Object = Object {
-    name: "link of a navbar",
+    name: "a link of a navbar",
     about: "A link above every page",
     fields: &[
         field("label", Text, "What the link says").rule("N8"),
@@ -484,7 +489,7 @@ pub static NAVBAR_LINK: Object = Object {
 
 /// The button of a navbar.
 pub static NAVBAR_PRIMARY: Object = Object {
-    name: "primary of a navbar",
+    name: "the `primary` of a navbar",
     about: "The button above every page",
     fields: &[
         field("type", Text, "`button`, `github` or `discord`").rule("N8"),
@@ -495,7 +500,7 @@ pub static NAVBAR_PRIMARY: Object = Object {
 };
 
 static COLORS: Object = Object {
-    name: "palette",
+    name: "`colors`",
     about: "The colours of the site",
     fields: &[
         field("primary", Label, "The main colour, as #rrggbb").required(),
@@ -505,7 +510,7 @@ static COLORS: Object = Object {
 };
 
 static LOGO: Object = Object {
-    name: "logo",
+    name: "`logo`",
     about: "The logo on light and on dark ground",
     fields: &[
         field("light", Text, "The image on light ground"),
@@ -516,7 +521,7 @@ static LOGO: Object = Object {
 };
 
 static STYLING: Object = Object {
-    name: "styling",
+    name: "`styling`",
     about: "How pages look",
     fields: &[
         field(
@@ -532,7 +537,7 @@ static STYLING: Object = Object {
 };
 
 static INTERACTION: Object = Object {
-    name: "interaction",
+    name: "`interaction`",
     about: "How the sidebar behaves",
     fields: &[field(
         "drilldown",
@@ -542,7 +547,7 @@ static INTERACTION: Object = Object {
 };
 
 static API: Object = Object {
-    name: "api",
+    name: "`api`",
     about: "Settings of endpoint pages",
     fields: &[
         field(
@@ -566,7 +571,7 @@ static API: Object = Object {
 
 /// A redirect.
 pub static REDIRECT: Object = Object {
-    name: "redirect",
+    name: "a redirect",
     about: "An old path and where it leads now",
     fields: &[
         field(

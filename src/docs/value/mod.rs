@@ -63,6 +63,8 @@ pub enum Data {
     List(Vec<Value>),
     /// Keys and values in the order in which they are written, no key twice.
     Map(Vec<Member>),
+    /// What a reference that leads nowhere would have stood for; told where it stands.
+    Unread,
 }
 
 /// A key with its value.
@@ -181,6 +183,7 @@ impl Value {
             Data::Text(_) => "a string",
             Data::List(_) => "an array",
             Data::Map(_) => "an object",
+            Data::Unread => "unknown",
         }
     }
 

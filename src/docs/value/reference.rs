@@ -139,7 +139,11 @@ impl Expansion<'_> {
         findings: &mut Findings,
     ) -> Value {
         let Some(mut target) = self.follow(reference, depth, findings) else {
-            return siblings;
+            let span = siblings.span;
+            return Value {
+                span,
+                data: Data::Unread,
+            };
         };
         let overrides = match siblings.data {
             Data::Map(members) => members,

@@ -250,7 +250,7 @@ fn key_text(key: &Value) -> Option<Box<str>> {
         Data::Text(text) | Data::Number(text) => Some(text.clone()),
         Data::Flag(flag) => Some(flag.to_string().into()),
         Data::Null => Some("null".into()),
-        Data::List(_) | Data::Map(_) => None,
+        Data::List(_) | Data::Map(_) | Data::Unread => None,
     }
 }
 

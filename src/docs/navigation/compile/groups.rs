@@ -51,7 +51,7 @@ impl Compiler<'_> {
                     let Some(group) = self.group(item, level, scope) else {
                         continue;
                     };
-                    if !labels.insert(group.label.clone()) {
+                    if !group.label.is_empty() && !labels.insert(group.label.clone()) {
                         let message =
                             format!("there are two groups `{}` side by side", group.label);
                         self.warn(
@@ -95,7 +95,9 @@ impl Compiler<'_> {
         let label = written.label()?;
         let mut scope = scope.clone();
         self.inherit(&written, &mut scope);
-        scope.breadcrumb.push(label.into());
+        if !label.is_empty() {
+            scope.breadcrumb.push(label.into());
+        }
         let open = self.open(&written, level);
         self.one_kind(&written, &written.children(), None);
         let root = self.root(&written, &scope);

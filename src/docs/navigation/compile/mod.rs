@@ -173,7 +173,7 @@ impl Compiler<'_> {
             }
             if !first.listed {
                 let message = format!(
-                    "{name} has `{}`, which is accepted but not listed for a {}",
+                    "{name} has `{}`, which is accepted but not listed for {}",
                     first.kind.key(),
                     written.object().name
                 );

@@ -1,6 +1,6 @@
 //! The pages of a navigation, as they are met.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::diagnostic::closest;
 use crate::docs::openapi::{Endpoint, Method};
@@ -30,11 +30,18 @@ pub(super) struct Table<'a> {
     by_endpoint: HashMap<EndpointId, PageId>,
     /// The specification that applies where a page stands.
     applied: HashMap<PageId, usize>,
-    /// Where each page was listed: by page, language and version.
-    listed: HashMap<(PageId, Option<Box<str>>, Option<Box<str>>), ()>,
+    listed: HashSet<Listed>,
     forgiven: Vec<PageId>,
     sidebar: Vec<PageId>,
     suggestions: usize,
+}
+
+/// A page in one language and version.
+#[derive(PartialEq, Eq, Hash)]
+struct Listed {
+    page: PageId,
+    language: Option<Box<str>>,
+    version: Option<Box<str>>,
 }
 
 // === impl Table ===
@@ -47,7 +54,7 @@ impl<'a> Table<'a> {
             by_slug: HashMap::new(),
             by_endpoint: HashMap::new(),
             applied: HashMap::new(),
-            listed: HashMap::new(),
+            listed: HashSet::new(),
             forgiven: Vec::new(),
             sidebar: Vec::new(),
             suggestions: 0,
@@ -87,7 +94,7 @@ impl<'a> Table<'a> {
         let sidebar = std::mem::replace(&mut self.sidebar, outer);
         let shown = |id: &PageId| {
             let page = &self.pages[id.0];
-            !page.hidden && page.link.is_none()
+            !page.hidden && page.public && page.link.is_none()
         };
         let shown: Vec<_> = sidebar.into_iter().filter(shown).collect();
         for pair in shown.windows(2) {
@@ -216,8 +223,11 @@ impl<'a> Table<'a> {
 
     /// Gives a page its place, its first one; tells the second.
     pub(super) fn place(&mut self, id: PageId, span: Span, scope: &Scope, findings: &mut Findings) {
-        let key = (id, scope.language.clone(), scope.version.clone());
-        let again = self.listed.insert(key, ()).is_some();
+        let again = !self.listed.insert(Listed {
+            page: id,
+            language: scope.language.clone(),
+            version: scope.version.clone(),
+        });
         let page = &mut self.pages[id.0];
         let Some(place) = &page.place else {
             page.place = Some(Place {

@@ -11,6 +11,8 @@
 //!
 //! Sources: RFC 8259 §2 to §9 (grammar; §8.1: a byte order mark may be ignored).
 
+mod scalar;
+
 use super::{DEPTH_MAX, Data, FileId, Finding, Findings, Member, Span, VALUES_MAX, Value};
 
 /// After how many errors of syntax the rest is not read: it is not JSON at all.
@@ -29,6 +31,9 @@ struct Reader<'t> {
     values: usize,
     found: Vec<Finding>,
     stopped: bool,
+    /// Whether the rest is missing, or a merge was not finished: then there is no value
+    /// that its author means, and what it lacks is not worth telling.
+    cut_off: bool,
 }
 
 /// Reads the JSON of a file; `None` when there is no value in it at all.
@@ -42,12 +47,13 @@ pub fn read(file: FileId, findings: &mut Findings) -> Option<Value> {
         values: 0,
         found: Vec::new(),
         stopped: false,
+        cut_off: false,
     };
     let value = reader.document();
     for finding in reader.found {
         findings.push(finding);
     }
-    value
+    value.filter(|_| !reader.cut_off)
 }
 
 // === impl Reader ===
@@ -207,6 +213,7 @@ impl Reader<'_> {
             self.space();
             match self.peek() {
                 None => {
+                    self.cut_off = true;
                     let name = if close == b'}' { "object" } else { "array" };
                     self.error(opened, opened + 1, format!("this {name} is never closed"));
                     return;
@@ -403,143 +410,11 @@ impl Reader<'_> {
         {
             self.error(start, start + 7, "the conflict of a merge was left here");
             self.stop();
+            self.cut_off = true;
         } else {
             self.error(start, end, message);
         }
     }
-
-    fn number(&mut self) -> Data {
-        let start = self.at;
-        let bytes = self.text.as_bytes();
-        let inside = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
-        let length = bytes[start..]
-            .iter()
-            .take_while(|byte| inside(byte))
-            .count();
-        self.at += length;
-        let number = &self.text[start..self.at];
-        if !is_number(number) {
-            self.error(start, self.at, format!("`{number}` is no number of JSON"));
-        }
-        Data::Number(number.into())
-    }
-
-    /// Reads a quoted text; without its closing quote it ends with its line.
-    fn string(&mut self) -> String {
-        let quote = self.text.as_bytes()[self.at];
-        let start = self.at;
-        self.at += 1;
-        let mut out = String::new();
-        loop {
-            let rest = &self.text[self.at..];
-            let stop = |byte: &u8| *byte == quote || *byte == b'\\' || *byte < b' ';
-            let Some(plain) = rest.as_bytes().iter().position(stop) else {
-                self.at = self.text.len();
-                self.error(start, self.at, "this string is never closed");
-                return out;
-            };
-            out.push_str(&rest[..plain]);
-            self.at += plain;
-            match self.text.as_bytes()[self.at] {
-                byte if byte == quote => {
-                    self.at += 1;
-                    return out;
-                }
-                b'\\' => self.escape(&mut out),
-                b'\n' | b'\r' => {
-                    self.error(start, self.at, "this string is not closed in its line");
-                    return out;
-                }
-                control => {
-                    let message = format!("the control character U+{control:04X} must be escaped");
-                    self.error(self.at, self.at + 1, message);
-                    out.push(char::from(control));
-                    self.at += 1;
-                }
-            }
-        }
-    }
-
-    fn escape(&mut self, out: &mut String) {
-        let start = self.at;
-        let escaped = self.text.as_bytes().get(start + 1).copied();
-        self.at += 2;
-        out.push(match escaped {
-            Some(b'n') => '\n',
-            Some(b't') => '\t',
-            Some(b'r') => '\r',
-            Some(b'b') => '\u{8}',
-            Some(b'f') => '\u{c}',
-            Some(byte @ (b'"' | b'\\' | b'/')) => char::from(byte),
-            Some(b'u') => match self.code_point() {
-                Some(c) => c,
-                None => {
-                    self.error(start, self.at, "this escape names no character");
-                    char::REPLACEMENT_CHARACTER
-                }
-            },
-            _ => {
-                self.at = start + 1;
-                let end = self.at + self.char_len();
-                self.error(start, end, "JSON knows no such escape");
-                '\\'
-            }
-        });
-    }
-
-    /// Reads the digits after `\u`, and the second half of a pair of surrogates.
-    fn code_point(&mut self) -> Option<char> {
-        let high = self.digits()?;
-        if !(0xd800..0xdc00).contains(&high) {
-            return char::from_u32(high);
-        }
-        if !self.text[self.at..].starts_with("\\u") {
-            return None;
-        }
-        let before = self.at;
-        self.at += 2;
-        let low = self.digits().filter(|low| (0xdc00..0xe000).contains(low));
-        match low {
-            Some(low) => char::from_u32(0x1_0000 + ((high - 0xd800) << 10) + (low - 0xdc00)),
-            None => {
-                self.at = before;
-                None
-            }
-        }
-    }
-
-    fn digits(&mut self) -> Option<u32> {
-        let digits = self.text.get(self.at..self.at + 4)?;
-        if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return None;
-        }
-        self.at += 4;
-        u32::from_str_radix(digits, 16).ok()
-    }
-}
-
-/// RFC 8259 §6: `-? int frac? exp?`.
-fn is_number(text: &str) -> bool {
-    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
-    let mut rest = text.strip_prefix('-').unwrap_or(text);
-    let int = digits(rest);
-    if int == 0 || (int > 1 && rest.starts_with('0')) {
-        return false;
-    }
-    rest = &rest[int..];
-    if let Some(fraction) = rest.strip_prefix('.') {
-        let count = digits(fraction);
-        if count == 0 {
-            return false;
-        }
-        rest = &fraction[count..];
-    }
-    if let Some(exponent) = rest.strip_prefix(['e', 'E']) {
-        let exponent = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
-        let count = digits(exponent);
-        return count > 0 && count == exponent.len();
-    }
-    rest.is_empty()
 }
 
 /// The keys of a map: a few are compared, many are hashed.

@@ -1,0 +1,112 @@
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::*;
+
+fn tree(files: &[(&str, Bytes)]) -> Tree {
+    let files = files
+        .iter()
+        .map(|(path, bytes)| (TreePath::parse(path).unwrap(), bytes.clone()));
+    Tree::from_files(files, [])
+}
+
+fn found(config: impl Into<Bytes>) -> Vec<Diagnostic> {
+    let tree = tree(&[("docs.json", config.into()), ("a.mdx", "# A".into())]);
+    read(&tree, &Options::default()).1
+}
+
+/// Reads something hostile: it ends in an error, and soon.
+#[track_caller]
+fn ends_in(rule: &str, config: impl Into<Bytes>) {
+    let config = config.into();
+    let start = Instant::now();
+    let found = found(config);
+    assert!(
+        found
+            .iter()
+            .any(|found| found.is_error() && found.rule == rule),
+        "{found:?}"
+    );
+    assert!(found.len() < 100, "{} findings", found.len());
+    // Unoptimised; what it guards against takes minutes.
+    assert!(
+        start.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        start.elapsed()
+    );
+}
+
+#[test]
+fn what_is_too_long_is_not_read() {
+    ends_in(NO_CONFIG, vec![b' '; 100 << 20]);
+}
+
+#[test]
+fn nesting_is_bounded_whatever_is_nested() {
+    ends_in("limit", "[".repeat(10_000));
+    ends_in("limit", "{\"navigation\":".repeat(10_000));
+    let groups = "{\"group\":\"g\",\"pages\":[".repeat(10_000);
+    ends_in("limit", format!("{{\"navigation\":{{\"pages\":[{groups}"));
+}
+
+#[test]
+fn the_number_of_values_is_bounded() {
+    ends_in("limit", format!("[{}0]", "0,".repeat(value::VALUES_MAX)));
+}
+
+#[test]
+fn bytes_that_are_no_text_are_told_with_their_line() {
+    ends_in(
+        reference::ENCODING,
+        Bytes::from_static(b"{\n\"name\": \"\xff\"}"),
+    );
+    let told = found(Bytes::from_static(b"{\n\"name\": \"\xff\"}"));
+    assert_eq!(told[0].location.unwrap().line, 2);
+}
+
+#[test]
+fn paths_with_dots_and_control_characters_name_nothing() {
+    let config =
+        |path: &str| format!(r#"{{"name": "A", "navigation": {{"pages": ["a", "{path}"]}}}}"#);
+    for path in [
+        "../../etc/passwd",
+        "a/../../b",
+        "..",
+        "\\u0000",
+        "a\\u0000.mdx",
+        "\\u001b[2J",
+    ] {
+        ends_in("page-path", config(path));
+    }
+    let openapi = |path: &str| {
+        format!(
+            r#"{{"name": "A", "navigation": {{"groups": [{{"group": "G", "openapi": "{path}"}}]}}}}"#
+        )
+    };
+    for path in ["../../etc/passwd", "a\\u0000", "."] {
+        ends_in("N6", openapi(path));
+    }
+}
+
+#[test]
+fn many_findings_of_a_long_file_are_found_in_linear_time() {
+    let pages: Vec<_> = (0..20_000).map(|n| format!("\"absent-{n}\"")).collect();
+    let config = format!(
+        r#"{{"name": "A", "navigation": {{"pages": [{}]}}}}"#,
+        pages.join(",")
+    );
+    let start = Instant::now();
+    assert_eq!(found(config).len(), 20_000);
+    assert!(
+        start.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        start.elapsed()
+    );
+}
+
+#[test]
+fn a_tree_without_configuration_has_no_documentation() {
+    assert!(!is_there(&tree(&[("a.mdx", "".into())])));
+    assert!(is_there(&tree(&[("docs.json", "{".into())])));
+}
