@@ -6,10 +6,12 @@
 //! Design section 5.
 
 pub mod build;
+pub mod check;
 mod documentation;
 pub mod publish;
 pub mod releases;
 pub mod reload;
+pub mod schema;
 pub mod serve;
 pub mod settings;
 #[cfg(test)]
@@ -39,10 +41,12 @@ pub struct Cli {
 enum Command {
     Serve(serve::Args),
     Build(build::Args),
+    Check(check::Args),
     Publish(publish::Args),
     Releases(releases::Args),
     Promote(releases::PromoteArgs),
     Reload(reload::Args),
+    Schema(schema::Args),
 }
 
 // === impl Cli ===
@@ -57,10 +61,12 @@ impl Cli {
         match &self.command {
             Command::Serve(args) => serve::run(args),
             Command::Build(args) => build::run(args),
+            Command::Check(args) => check::run(args),
             Command::Publish(args) => publish::run(args),
             Command::Releases(args) => releases::run(args),
             Command::Promote(args) => releases::promote(args),
             Command::Reload(args) => reload::run(args),
+            Command::Schema(args) => schema::run(args),
         }
     }
 }

@@ -1,0 +1,278 @@
+//! `waypost check`: what is wrong with a documentation, all of it at once.
+
+mod fix;
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+
+use super::Documentation;
+use crate::build;
+use crate::diagnostic::text::{Colour, Folding};
+use crate::diagnostic::{Diagnostic, github, json, sarif, text};
+use crate::docs::{self, Docs, Extent, rules};
+use crate::skills;
+use crate::source::{Tree, TreePath};
+
+/// Check a documentation repository
+///
+/// Reads docs.json, its pages, specifications, links and skills, and tells everything that
+/// is wrong with file, line and column. Exit status: 0 no error, 1 an error (with --strict
+/// also a warning), 2 the check could not be run.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// What to check.
+    #[command(flatten)]
+    pub documentation: Documentation,
+    /// How findings are written
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Warnings fail too
+    #[arg(long)]
+    pub strict: bool,
+    /// Show all findings of a rule, not only the first 20
+    #[arg(long)]
+    pub all: bool,
+    /// Look at docs.json alone: every page it names counts as there
+    #[arg(long)]
+    pub config_only: bool,
+    /// Rules N1 and N2 warn instead of failing
+    #[arg(long)]
+    pub lenient: bool,
+    /// Mend what has one right answer, showing what changes
+    #[arg(long)]
+    pub fix: bool,
+    /// Explain a rule, like N2, instead of checking
+    #[arg(long, value_name = "RULE")]
+    pub explain: Option<String>,
+}
+
+/// How findings are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// For people, with the source line and a caret
+    Text,
+    /// One JSON object
+    Json,
+    /// A SARIF log, for code scanning
+    Sarif,
+    /// Workflow commands, which annotate a change on GitHub
+    Github,
+}
+
+/// What was read and what is wrong with it.
+struct Checked {
+    tree: Tree,
+    docs: Docs,
+    found: Vec<Diagnostic>,
+}
+
+/// Checks a documentation.
+///
+/// # Errors
+///
+/// When it cannot be read at all.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    if let Some(id) = &args.explain {
+        return explain(id);
+    }
+    let mut checked = check(args)?;
+    if args.fix {
+        let mended = fix::mend(&args.documentation, &checked.tree, &checked.found)?;
+        if mended > 0 {
+            checked = check(args)?;
+        }
+    }
+    print(args, &checked).context("print the findings")?;
+    let fails = |found: &Diagnostic| args.strict || found.is_error();
+    Ok(match checked.found.iter().any(fails) {
+        true => ExitCode::FAILURE,
+        false => ExitCode::SUCCESS,
+    })
+}
+
+fn check(args: &Args) -> anyhow::Result<Checked> {
+    let (tree, mut found) = args.documentation.open()?;
+    let extent = match args.config_only {
+        true => Extent::Config,
+        false => Extent::Everything,
+    };
+    let options = docs::Options {
+        lenient: args.lenient,
+        extent,
+    };
+    let (docs, of_docs) = docs::read(&tree, &options);
+    found.extend(of_docs);
+    if extent == Extent::Everything {
+        found.extend(docs::check::check(&docs, &tree));
+        let default = build::Options::default().service_name;
+        let named = args.documentation.service_name.as_deref();
+        let (_skills, of_skills) = skills::collect(&tree, named.unwrap_or(&default));
+        found.extend(of_skills);
+    }
+    found.sort_by(|one, other| (&one.file, one.location).cmp(&(&other.file, other.location)));
+    Ok(Checked { tree, docs, found })
+}
+
+fn explain(id: &str) -> anyhow::Result<ExitCode> {
+    let Some(rule) = rules::find(id) else {
+        let known: Vec<_> = rules::RULES.iter().map(|rule| rule.id).collect();
+        bail!(
+            "there is no rule {id:?}; the rules are {}",
+            known.join(", ")
+        );
+    };
+    writeln!(io::stdout(), "{}: {}\n\n{}", rule.id, rule.title, rule.text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(args: &Args, checked: &Checked) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match args.format {
+        Format::Json => writeln!(out, "{}", json::render(&checked.found)),
+        Format::Sarif => writeln!(out, "{}", sarif::render(&checked.found)),
+        Format::Github => write!(out, "{}", github::render(&checked.found)),
+        Format::Text => {
+            let colour = match io::stdout().is_terminal() {
+                true => Colour::Styled,
+                false => Colour::Plain,
+            };
+            let folding = match args.all {
+                true => Folding::Unfolded,
+                false => Folding::Folded,
+            };
+            let source = |file: &str| source(&checked.tree, file);
+            write!(
+                out,
+                "{}",
+                text::render(&checked.found, &source, colour, folding)
+            )?;
+            writeln!(out, "{}", summary(checked))
+        }
+    }
+}
+
+fn source(tree: &Tree, file: &str) -> Option<Arc<str>> {
+    let path = TreePath::parse(file).ok()?;
+    let bytes = tree.read_at_most(&path, docs::value::FILE_BYTES_MAX).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into())
+}
+
+fn summary(checked: &Checked) -> String {
+    let errors = checked
+        .found
+        .iter()
+        .filter(|found| found.is_error())
+        .count();
+    let warnings = checked.found.len() - errors;
+    let pages = &checked.docs.navigation.pages;
+    let unlisted = pages.iter().filter(|page| page.place.is_none()).count();
+    format!(
+        "{} ({} not in the navigation), {}: {}, {}",
+        count(pages.len(), "page"),
+        unlisted,
+        count(checked.docs.specifications.len(), "specification"),
+        count(errors, "error"),
+        count(warnings, "warning"),
+    )
+}
+
+fn count(count: usize, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn args(directory: &TempDir) -> Args {
+        Args {
+            documentation: Documentation {
+                root: Some(directory.path().to_owned()),
+                path: directory.path().to_owned(),
+                service_name: None,
+            },
+            format: Format::Json,
+            strict: false,
+            all: false,
+            config_only: false,
+            lenient: false,
+            fix: false,
+            explain: None,
+        }
+    }
+
+    fn documentation(config: &str) -> TempDir {
+        let directory = TempDir::new().unwrap();
+        fs::write(directory.path().join("docs.json"), config).unwrap();
+        fs::write(directory.path().join("index.mdx"), "# Welcome").unwrap();
+        directory
+    }
+
+    #[test]
+    fn the_exit_status_says_whether_there_is_an_error() {
+        let good = documentation(r#"{"name": "A", "navigation": {"pages": ["index"]}}"#);
+        assert_eq!(run(&args(&good)).unwrap(), ExitCode::SUCCESS);
+        let warned = documentation(r#"{"name": "A", "navigation": {"pages": ["index"]}, "x": 1}"#);
+        assert_eq!(run(&args(&warned)).unwrap(), ExitCode::SUCCESS);
+        let strict = Args {
+            strict: true,
+            ..args(&warned)
+        };
+        assert_eq!(run(&strict).unwrap(), ExitCode::FAILURE);
+        let wrong = documentation(r#"{"name": "A", "navigation": {}}"#);
+        assert_eq!(run(&args(&wrong)).unwrap(), ExitCode::FAILURE);
+    }
+
+    #[test]
+    fn what_cannot_be_read_at_all_is_not_an_exit_status_of_its_own() {
+        let directory = TempDir::new().unwrap();
+        let absent = Args {
+            documentation: Documentation {
+                path: directory.path().join("absent"),
+                ..args(&directory).documentation
+            },
+            ..args(&directory)
+        };
+        run(&absent).unwrap_err();
+    }
+
+    #[test]
+    fn fixing_mends_what_has_one_right_answer_and_nothing_else() {
+        let config = "{\n  \"name\": \"A\",\n  \"navigation\": {\"pages\": [\"/index.mdx\", \"absent\",]},\n}\n";
+        let directory = documentation(config);
+        let fixing = Args {
+            fix: true,
+            ..args(&directory)
+        };
+        assert_eq!(run(&fixing).unwrap(), ExitCode::SUCCESS);
+        let mended = fs::read_to_string(directory.path().join("docs.json")).unwrap();
+        assert_eq!(
+            mended,
+            "{\n  \"name\": \"A\",\n  \"navigation\": {\"pages\": [\"index\", \"absent\"]}\n}\n"
+        );
+        run(&fixing).unwrap();
+        let again = fs::read_to_string(directory.path().join("docs.json")).unwrap();
+        assert_eq!(again, mended);
+    }
+
+    #[test]
+    fn a_rule_that_is_none_cannot_be_explained() {
+        let directory = TempDir::new().unwrap();
+        let explaining = |id: &str| Args {
+            explain: Some(id.to_owned()),
+            ..args(&directory)
+        };
+        assert_eq!(run(&explaining("n2")).unwrap(), ExitCode::SUCCESS);
+        run(&explaining("N99")).unwrap_err();
+    }
+}

@@ -1,0 +1,26 @@
+//! `waypost schema`: the JSON Schema of `docs.json`, for editors.
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+
+use crate::docs::schema::json_schema::json_schema;
+
+/// Print the JSON Schema of docs.json
+///
+/// It is made from the same table as the checks. Point `$schema` in docs.json at it to have
+/// keys completed and described.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct Args {}
+
+/// Prints the schema.
+///
+/// # Errors
+///
+/// When standard output is closed.
+pub fn run(_args: &Args) -> anyhow::Result<ExitCode> {
+    let schema = serde_json::to_string_pretty(&json_schema()).context("write the schema")?;
+    writeln!(io::stdout(), "{schema}").context("print the schema")?;
+    Ok(ExitCode::SUCCESS)
+}
