@@ -10,6 +10,7 @@
 //! | path | content |
 //! |---|---|
 //! | `discovery.json` | the [`Summary`]: title, description and the list of skills |
+//! | `navigation.json` | the resolved navigation ([`navigation::to_json`]), when there is one |
 //! | `skills/{slug}/SKILL.md` | a public skill, the author's bytes |
 //! | `skills/{slug}/SKILL.md.br`, `.zst`, `.gz` | the same, encoded, where that saves a fifth |
 //!
@@ -25,13 +26,20 @@ mod title;
 
 use crate::answer::Encoding;
 use crate::answer::encoding::Effort;
+use crate::diagnostic::Diagnostic;
 use crate::digest::Digest;
 use crate::discovery::{JSON, Listed, MARKDOWN, SUMMARY_PATH, Summary, skill_path};
+use crate::docs::{self, Docs, navigation};
 use crate::release::{Builder, Release, ReleaseFile, ReleasePath};
 use crate::skills::{self, Skill};
 use crate::source::Tree;
 
 pub use report::{BuildError, Report, Served};
+
+use title::Title;
+
+/// Where the resolved navigation lies.
+pub const NAVIGATION_PATH: &str = "navigation.json";
 
 /// The version of documentation that names none.
 const DOCUMENTATION_VERSION: &str = "1.0";
@@ -65,8 +73,13 @@ impl Default for Options {
 pub fn build(tree: &Tree, options: &Options) -> Built {
     let mut release = Release::builder();
     let (skills, mut diagnostics) = skills::collect(tree, &options.service_name);
-    let (title, found) = title::read(tree);
+    let (docs, found) = documentation(tree);
     diagnostics.extend(found);
+    if docs.navigation.content.is_some() {
+        let navigation = ReleaseFile::new(navigation::to_json(&docs.navigation), JSON);
+        insert(&mut release, NAVIGATION_PATH, navigation);
+    }
+    let title = Title::of(&docs.config);
 
     for skill in &skills {
         insert_skill(&mut release, skill);
@@ -86,6 +99,16 @@ pub fn build(tree: &Tree, options: &Options) -> Built {
     let release = release.finish();
     let report = Report::new(&release, &skills, diagnostics);
     Built { release, report }
+}
+
+/// Reads the documentation of a tree; one that has none may still have skills.
+fn documentation(tree: &Tree) -> (Docs, Vec<Diagnostic>) {
+    if !docs::is_there(tree) {
+        return (Docs::default(), Vec::new());
+    }
+    let (docs, mut found) = docs::read(tree, &docs::Options::default());
+    found.extend(docs::check::check(&docs, tree));
+    (docs, found)
 }
 
 fn listed(skill: &Skill) -> Listed {

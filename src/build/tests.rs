@@ -27,10 +27,20 @@ fn paths(release: &Release) -> Vec<&str> {
 fn a_release_holds_the_authors_bytes_and_a_summary_with_their_digest() {
     let text = skill("pay", "\u{feff}Ünchanged\r\n\0");
     let Built { release, report } = built(&[
-        ("docs.json", r#"{"name": "Acme"}"#),
+        (
+            "docs.json",
+            r#"{"name": "Acme", "navigation": {"pages": ["index"]}}"#,
+        ),
+        ("index.mdx", "# Welcome"),
         (".waypost/skills/x/SKILL.md", &text),
     ]);
-    assert_eq!(paths(&release), ["discovery.json", "skills/pay/SKILL.md"]);
+    assert_eq!(
+        paths(&release),
+        ["discovery.json", "navigation.json", "skills/pay/SKILL.md"]
+    );
+    let navigation = release.file("navigation.json").unwrap();
+    let navigation: serde_json::Value = serde_json::from_slice(&navigation.bytes).unwrap();
+    assert_eq!(navigation["pages"][0]["url"], "/");
     let served = release.file("skills/pay/SKILL.md").unwrap();
     assert_eq!(served.bytes, text);
     assert_eq!(&*served.media_type, "text/markdown; charset=utf-8");
@@ -168,8 +178,9 @@ fn repository() -> tempfile::TempDir {
         (".gitignore", "node_modules/\n"),
         (
             "docs/docs.json",
-            r#"{"name": "Acme", "description": "How to pay."}"#,
+            r#"{"name": "Acme", "description": "How to pay.", "navigation": {"pages": ["index"]}}"#,
         ),
+        ("docs/index.md", "# Welcome"),
         ("docs/skill.md", &skill("root", "")),
         ("agents/pay/SKILL.md", &skill("pay", "Unchanged\r\n")),
         ("packages/sdk/SKILL.md", &long),
@@ -223,7 +234,7 @@ fn a_directory_makes_the_release_of_the_same_files_in_memory() {
              skill long from docs/.waypost/skills/sdk/SKILL.md\n\
              skill pay from docs/.waypost/skills/pay/SKILL.md\n\
              skill root from docs/skill.md\n\
-             release {}: 3 skills, 7 files, {} bytes; 0 errors, 2 warnings",
+             release {}: 3 skills, 8 files, {} bytes; 0 errors, 2 warnings",
             one.release.id(),
             one.report.bytes,
         )
