@@ -1,0 +1,36 @@
+//! Deployments: from an authenticated call to a promoted release.
+//!
+//! ```text
+//!   api ──▶ keys        who may ask
+//!    │
+//!    ▼
+//!   queue ──▶ update    what was asked for, durable before it is acknowledged
+//!    ▲
+//!    │ claim, heartbeat, finish
+//!   worker ──▶ run      fetch, build, put, promote
+//! ```
+//!
+//! **Guarantees**
+//!
+//! * D1: an acknowledged trigger is on disk. No crash loses it.
+//! * D2: every acknowledged status id ends as `success` or `failure`, exactly once.
+//! * D3: `success` means that a build which *began after* the trigger is live, or that
+//!   something newer is. A trigger that finds an update queued gets that update's id; one
+//!   that finds only a running build queues another, because the running one may have read
+//!   the branch too early.
+//! * D4: of one project at most one build runs and at most one waits.
+//! * D5: what is published never goes backwards, whatever clocks and zombies do: the store
+//!   compares (generation, epoch). Leases only decide when somebody else may try.
+//!
+//! Delivery to a worker is at least once; nothing here promises more.
+//!
+//! Specification 1, 3, 4.1, 5; design sections 1, 3 and 6.
+
+pub mod queue;
+pub mod record;
+mod status_id;
+mod timestamp;
+pub mod update;
+
+pub use status_id::{InvalidStatusId, StatusId};
+pub use timestamp::{InvalidTimestamp, Timestamp};

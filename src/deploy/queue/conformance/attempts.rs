@@ -1,0 +1,248 @@
+//! Leases, take-overs, retries, and what becomes of what never succeeds.
+
+use super::super::super::update::State;
+use super::*;
+
+#[test]
+fn a_silent_worker_loses_its_update_when_the_lease_has_passed_and_not_before() {
+    on_each(|queue| {
+        let id = enqueue(queue, "docs", 0).id;
+        let zombie = claim(queue, 0);
+        assert_eq!(queue.claim(&worker(), at(29)).unwrap(), None);
+
+        let successor = claim(queue, 30);
+        assert_eq!(successor.update.id, id);
+        assert_eq!((zombie.epoch, successor.epoch), (1, 2));
+        assert_eq!(successor.update.attempts, 2, "dying counts as an attempt");
+        assert_eq!(successor.update.generation, zombie.update.generation);
+    });
+}
+
+#[test]
+fn a_heartbeat_moves_the_end_of_the_lease() {
+    on_each(|queue| {
+        enqueue(queue, "docs", 0);
+        let claimed = claim(queue, 0);
+        for seconds in [20, 40, 60] {
+            let held = queue.heartbeat(&claimed, Progress::default(), at(seconds));
+            assert_eq!(held.unwrap(), Held::Yes);
+            assert_eq!(queue.claim(&worker(), at(seconds + 9)).unwrap(), None);
+        }
+        assert_eq!(claim(queue, 90).epoch, 2);
+    });
+}
+
+#[test]
+fn a_zombie_can_change_nothing() {
+    on_each(|queue| {
+        let id = enqueue(queue, "docs", 0).id;
+        let mut zombie = claim(queue, 0);
+        let successor = claim(queue, 31);
+        let progress = Progress {
+            lines: vec!["from beyond".to_owned()],
+            commit: None,
+        };
+        assert_eq!(
+            queue.heartbeat(&zombie, progress, at(32)).unwrap(),
+            Held::Lost
+        );
+        assert_eq!(queue.lift(&mut zombie, 99).unwrap(), Held::Lost);
+        for outcome in [
+            published(),
+            Outcome::Failure,
+            Outcome::Retry,
+            Outcome::GiveBack,
+        ] {
+            assert_eq!(
+                queue.finish(&zombie, &outcome, "mine", at(33)).unwrap(),
+                Held::Lost
+            );
+        }
+        assert_eq!(status(queue, &id), Status::InProgress);
+        assert!(record(queue, &id).logs.is_empty());
+
+        assert_eq!(
+            queue
+                .finish(&successor, &published(), "done", at(34))
+                .unwrap(),
+            Held::Yes
+        );
+        assert_eq!(
+            queue
+                .finish(&zombie, &Outcome::Failure, "mine", at(35))
+                .unwrap(),
+            Held::Lost
+        );
+        assert_eq!(status(queue, &id), Status::Success);
+    });
+}
+
+#[test]
+fn a_lost_update_is_covered_by_a_newer_one_that_waits() {
+    on_each(|queue| {
+        let first = enqueue(queue, "docs", 0).id;
+        let _dead_worker = claim(queue, 0);
+        let second = enqueue(queue, "docs", 10).id;
+
+        let claimed = claim(queue, 31);
+        assert_eq!(claimed.update.id, second, "the newer build covers both");
+        assert_eq!(claimed.update.attempts, 1);
+        assert_eq!(
+            status(queue, &first),
+            Status::InProgress,
+            "it shows its leader's state"
+        );
+
+        let third = enqueue(queue, "docs", 32).id;
+        let held = queue.finish(&claimed, &Outcome::Retry, "network", at(33));
+        assert_eq!(held.unwrap(), Held::Yes);
+        assert_eq!(status(queue, &first), Status::Queued);
+
+        let claimed = claim(queue, 34);
+        assert_eq!(claimed.update.id, third);
+        let _ = queue
+            .finish(&claimed, &published(), "done", at(35))
+            .unwrap();
+        for id in [&first, &second, &third] {
+            assert_eq!(status(queue, id), Status::Success);
+            assert_eq!(record(queue, id).release(), Some(release("one")));
+        }
+    });
+}
+
+#[test]
+fn a_retry_waits_longer_each_time_and_then_the_update_is_dead() {
+    on_each(|queue| {
+        let id = enqueue(queue, "docs", 0).id;
+        let mut now = 0;
+        let mut waits = Vec::new();
+        for attempt in 1..=5 {
+            let claimed = claim(queue, now);
+            assert_eq!(claimed.update.attempts, attempt);
+            let held = queue.finish(&claimed, &Outcome::Retry, "no route to host", at(now));
+            assert_eq!(held.unwrap(), Held::Yes);
+            if attempt < 5 {
+                let began = now;
+                while queue.claim(&worker(), at(now)).unwrap().is_none() {
+                    now += 1;
+                }
+                waits.push(now - began);
+                // Claimed to find the moment; given back, the attempt does not count.
+                let probe = record(queue, &id).update;
+                let State::InProgress(holder) = probe.state.clone() else {
+                    panic!("claimed above");
+                };
+                let probe = Claim {
+                    update: probe,
+                    epoch: holder.epoch,
+                    commit_before: None,
+                };
+                let _ = queue
+                    .finish(&probe, &Outcome::GiveBack, "stop", at(now))
+                    .unwrap();
+            }
+        }
+        assert!(
+            waits
+                .iter()
+                .zip([5, 20, 80, 320])
+                .all(|(wait, delay)| { (delay * 8 / 10..=delay * 12 / 10 + 1).contains(wait) }),
+            "{waits:?}"
+        );
+        let record = record(queue, &id);
+        assert_eq!(record.status(), Status::Failure);
+        assert_eq!(
+            record.summary(),
+            "gave up after 5 attempts: no route to host"
+        );
+        assert_eq!(queue.dead(10).unwrap(), [record.update]);
+        assert_eq!(queue.depth().unwrap().dead, 1);
+    });
+}
+
+#[test]
+fn a_build_that_kills_its_worker_each_time_ends_as_dead() {
+    on_each(|queue| {
+        let id = enqueue(queue, "docs", 0).id;
+        for round in 0..5 {
+            claim(queue, round * 31);
+        }
+        assert_eq!(queue.claim(&worker(), at(5 * 31)).unwrap(), None);
+        assert_eq!(status(queue, &id), Status::Failure);
+        assert_eq!(queue.dead(10).unwrap().len(), 1);
+    });
+}
+
+#[test]
+fn the_authors_failure_is_final_at_once() {
+    on_each(|queue| {
+        let id = enqueue(queue, "docs", 0).id;
+        let claimed = claim(queue, 0);
+        let _ = queue
+            .finish(&claimed, &Outcome::Failure, "docs.json:3:1: error", at(1))
+            .unwrap();
+        assert_eq!(status(queue, &id), Status::Failure);
+        assert_eq!(queue.claim(&worker(), at(9999)).unwrap(), None);
+        assert!(queue.dead(10).unwrap().is_empty());
+        let logs = record(queue, &id).logs;
+        assert_eq!(logs.len(), 1);
+        assert!(logs[0].ends_with("docs.json:3:1: error"));
+    });
+}
+
+#[test]
+fn reviving_makes_a_new_update_and_leaves_the_old_one_ended() {
+    on_each(|queue| {
+        assert_eq!(queue.revive(&project("docs"), at(0)).unwrap(), None);
+        let old = enqueue(queue, "docs", 0).id;
+        for round in 0..6 {
+            let _ = queue.claim(&worker(), at(round * 31)).unwrap();
+        }
+        let revived = queue.revive(&project("docs"), at(300)).unwrap().unwrap();
+        assert_ne!(revived.id, old);
+        assert_eq!(status(queue, &old), Status::Failure);
+        assert!(queue.dead(10).unwrap().is_empty());
+        assert_eq!(claim(queue, 300).update.source, Source::Internal);
+    });
+}
+
+#[test]
+fn a_trigger_brings_a_waiting_retry_forward() {
+    on_each(|queue| {
+        let id = enqueue(queue, "docs", 0).id;
+        let claimed = claim(queue, 0);
+        let _ = queue
+            .finish(&claimed, &Outcome::Retry, "network", at(0))
+            .unwrap();
+        assert_eq!(queue.claim(&worker(), at(1)).unwrap(), None);
+        assert_eq!(enqueue(queue, "docs", 1).id, id);
+        assert_eq!(claim(queue, 1).update.attempts, 2);
+    });
+}
+
+#[test]
+fn what_is_given_back_is_due_at_once_and_has_lost_no_attempt() {
+    on_each(|queue| {
+        enqueue(queue, "docs", 0);
+        let claimed = claim(queue, 0);
+        let _ = queue
+            .finish(&claimed, &Outcome::GiveBack, "shutting down", at(1))
+            .unwrap();
+        assert_eq!(claim(queue, 1).update.attempts, 1);
+    });
+}
+
+#[test]
+fn a_lifted_generation_is_what_the_next_one_counts_from() {
+    on_each(|queue| {
+        enqueue(queue, "docs", 0);
+        let mut claimed = claim(queue, 0);
+        assert_eq!(queue.lift(&mut claimed, 41).unwrap(), Held::Yes);
+        assert_eq!(claimed.update.generation, 41);
+        assert_eq!(queue.lift(&mut claimed, 3).unwrap(), Held::Yes);
+        assert_eq!(claimed.update.generation, 41);
+        let _ = queue.finish(&claimed, &published(), "done", at(1)).unwrap();
+        enqueue(queue, "docs", 2);
+        assert_eq!(claim(queue, 2).update.generation, 42);
+    });
+}

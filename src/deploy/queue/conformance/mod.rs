@@ -1,0 +1,87 @@
+//! One suite over every backend: what the queue promises, whoever keeps it.
+
+mod attempts;
+mod file;
+mod model;
+mod triggers;
+
+use super::super::record::{FilesChanged, Record};
+use super::super::update::Status;
+use super::*;
+
+/// A queue of each kind. The directory lives as long as the SQLite queue does.
+fn queues(policy: &Policy) -> Vec<(Queue, Option<tempfile::TempDir>)> {
+    let directory = tempfile::tempdir().unwrap();
+    let sqlite = Sqlite::open(&directory.path().join("updates.sqlite")).unwrap();
+    vec![
+        (
+            Queue::new(Backend::Memory(Memory::default()), policy.clone()),
+            None,
+        ),
+        (
+            Queue::new(Backend::Sqlite(sqlite), policy.clone()),
+            Some(directory),
+        ),
+    ]
+}
+
+/// Runs a check on a queue of each kind.
+fn on_each(check: impl Fn(&Queue)) {
+    for (queue, _directory) in queues(&Policy::default()) {
+        check(&queue);
+    }
+}
+
+fn project(name: &str) -> ProjectId {
+    ProjectId::parse(name).unwrap()
+}
+
+fn trigger(name: &str) -> Trigger {
+    Trigger {
+        project: project(name),
+        owner: "acme".into(),
+        subdomain: name.into(),
+        source: Source::Api,
+        idempotency: None,
+    }
+}
+
+fn at(seconds: u64) -> Timestamp {
+    Timestamp::from_millis(1_800_000_000_000 + seconds * 1000)
+}
+
+fn worker() -> WorkerId {
+    WorkerId::new("worker")
+}
+
+fn release(name: &str) -> ReleaseId {
+    ReleaseId::parse(&Digest::of(name.as_bytes()).to_string()).unwrap()
+}
+
+fn published() -> Outcome {
+    Outcome::Success {
+        release: release("one"),
+        visible_at: None,
+    }
+}
+
+#[track_caller]
+fn claim(queue: &Queue, seconds: u64) -> Claim {
+    let claim = queue.claim(&worker(), at(seconds)).unwrap();
+    claim.expect("an update is due")
+}
+
+#[track_caller]
+fn enqueue(queue: &Queue, name: &str, seconds: u64) -> Enqueued {
+    queue.enqueue(&trigger(name), at(seconds)).unwrap()
+}
+
+#[track_caller]
+fn record(queue: &Queue, id: &StatusId) -> Record {
+    queue.record(id).unwrap().expect("the record is kept")
+}
+
+#[track_caller]
+fn status(queue: &Queue, id: &StatusId) -> Status {
+    record(queue, id).status()
+}

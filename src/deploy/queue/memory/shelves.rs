@@ -1,0 +1,248 @@
+//! What lies on the shelves of the queue in memory, and how it is found and moved.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::super::super::update::{Holder, State, Update, WorkerId};
+use super::super::super::{StatusId, Timestamp};
+use super::super::{Claim, Enqueued, LOG_LINES_MAX, Policy, QueueError, Trigger, exhausted, line};
+use crate::digest::Digest;
+use crate::site::ProjectId;
+
+#[derive(Debug, Default)]
+pub(super) struct Shelves {
+    /// By creation, as ids sort.
+    pub(super) updates: BTreeMap<StatusId, Entry>,
+    pub(super) projects: HashMap<ProjectId, Project>,
+    pub(super) keys: HashMap<(Box<str>, Digest), Key>,
+}
+
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) update: Update,
+    pub(super) logs: Vec<Box<str>>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Project {
+    pub(super) generation: u64,
+    pub(super) epoch: u64,
+    pub(super) commit: Option<Box<str>>,
+}
+
+#[derive(Debug)]
+pub(super) struct Key {
+    pub(super) project: ProjectId,
+    pub(super) id: StatusId,
+    pub(super) kept_until: Timestamp,
+}
+
+// === impl Shelves ===
+
+impl Shelves {
+    pub(super) fn enqueue(
+        &mut self,
+        trigger: &Trigger,
+        policy: &Policy,
+        now: Timestamp,
+    ) -> Result<Enqueued, QueueError> {
+        let key = trigger
+            .idempotency
+            .map(|digest| (trigger.owner.clone(), digest));
+        if let Some(known) = key.as_ref().and_then(|key| self.keys.get(key))
+            && known.kept_until > now
+        {
+            return if known.project == trigger.project {
+                Ok(Enqueued {
+                    id: known.id.clone(),
+                    coalesced: true,
+                })
+            } else {
+                Err(QueueError::KeyReused)
+            };
+        }
+        let enqueued = match self.queued(&trigger.project) {
+            Some(id) => {
+                self.entry(&id)?.update.hasten(now);
+                Enqueued {
+                    id,
+                    coalesced: true,
+                }
+            }
+            None => Enqueued {
+                id: self.insert(trigger, policy, now)?,
+                coalesced: false,
+            },
+        };
+        self.bury(&trigger.project);
+        if let Some(key) = key {
+            let remembered = Key {
+                project: trigger.project.clone(),
+                id: enqueued.id.clone(),
+                kept_until: now.after(policy.idempotency),
+            };
+            self.keys.insert(key, remembered);
+        }
+        Ok(enqueued)
+    }
+
+    pub(super) fn insert(
+        &mut self,
+        trigger: &Trigger,
+        policy: &Policy,
+        now: Timestamp,
+    ) -> Result<StatusId, QueueError> {
+        let is_queued = |entry: &&Entry| matches!(entry.update.state, State::Queued { .. });
+        if self.updates.values().filter(is_queued).count() as u64 >= policy.waiting_max {
+            return Err(QueueError::Full {
+                limit: policy.waiting_max,
+            });
+        }
+        let id = StatusId::generate(now).map_err(QueueError::unavailable)?;
+        let project = self.projects.entry(trigger.project.clone()).or_default();
+        project.generation += 1;
+        let update = Update::queued(id.clone(), trigger, project.generation, now);
+        let logs = Vec::new();
+        self.updates.insert(id.clone(), Entry { update, logs });
+        Ok(id)
+    }
+
+    /// A new trigger is somebody looking at the project's dead updates.
+    pub(super) fn bury(&mut self, project: &ProjectId) {
+        for entry in self.updates.values_mut() {
+            if let State::Failure { dead, .. } = &mut entry.update.state
+                && entry.update.project == *project
+            {
+                *dead = false;
+            }
+        }
+    }
+
+    pub(super) fn entry(&mut self, id: &StatusId) -> Result<&mut Entry, QueueError> {
+        self.updates
+            .get_mut(id)
+            .ok_or_else(|| QueueError::Corrupt(format!("the update {id} is missing")))
+    }
+
+    pub(super) fn held(&mut self, claim: &Claim) -> Option<&mut Entry> {
+        let entry = self.updates.get_mut(claim.id())?;
+        entry.update.is_held_by(claim.epoch).then_some(entry)
+    }
+
+    pub(super) fn queued(&self, project: &ProjectId) -> Option<StatusId> {
+        let found = self
+            .updates
+            .values()
+            .map(|entry| &entry.update)
+            .find(|update| {
+                update.project == *project && matches!(update.state, State::Queued { .. })
+            });
+        found.map(|update| update.id.clone())
+    }
+
+    pub(super) fn running(&self, project: &ProjectId) -> Option<&Update> {
+        let mut updates = self.updates.values().map(|entry| &entry.update);
+        updates.find(|update| {
+            update.project == *project && matches!(update.state, State::InProgress(_))
+        })
+    }
+
+    /// Finds the update that has been due longest: queued and not waiting for a running
+    /// build, or in progress with a lease that has passed.
+    pub(super) fn due(&self, now: Timestamp) -> Option<StatusId> {
+        let due_at = |update: &Update| match &update.state {
+            State::Queued { ready_at } => {
+                let blocked = self.running(&update.project).is_some_and(|running| {
+                    matches!(&running.state, State::InProgress(holder) if holder.lease_until > now)
+                });
+                (!blocked).then_some(*ready_at)
+            }
+            State::InProgress(holder) => Some(holder.lease_until),
+            _ => None,
+        };
+        let updates = self.updates.values().map(|entry| &entry.update);
+        let due = updates.filter_map(|update| {
+            let at = due_at(update).filter(|at| *at <= now)?;
+            Some((at, &update.id))
+        });
+        due.min().map(|(_, id)| id.clone())
+    }
+
+    /// Claims an update that is due, or brings its project nearer to having one claimed.
+    pub(super) fn take(
+        &mut self,
+        id: &StatusId,
+        worker: &WorkerId,
+        policy: &Policy,
+        now: Timestamp,
+    ) -> Result<Option<Claim>, QueueError> {
+        let update = &self.entry(id)?.update;
+        let project = update.project.clone();
+        if let Some(running) = self.running(&project) {
+            let running = running.id.clone();
+            if let Some(leader) = self.queued(&project) {
+                let entry = self.entry(&running)?;
+                entry.update.follow(&leader)?;
+                let summary = entry.update.summary.clone();
+                entry.log(now, &summary);
+                self.lead(&running, &leader)?;
+                return Ok(None);
+            }
+            let entry = self.entry(id)?;
+            if entry.update.attempts >= policy.attempts_max {
+                exhausted(&mut entry.update, now)?;
+                let summary = entry.update.summary.clone();
+                entry.log(now, &summary);
+                self.end_followers(id)?;
+                return Ok(None);
+            }
+        }
+        let shelf = self.projects.entry(project).or_default();
+        shelf.epoch += 1;
+        let (epoch, commit_before) = (shelf.epoch, shelf.commit.clone());
+        let entry = self.entry(id)?;
+        entry.update.claim(Holder {
+            worker: worker.clone(),
+            epoch,
+            lease_until: now.after(policy.lease),
+        })?;
+        Ok(Some(Claim {
+            update: entry.update.clone(),
+            epoch,
+            commit_before,
+        }))
+    }
+
+    /// Lets the followers of `id` follow `leader`, as `id` itself does now: nobody follows
+    /// a follower.
+    pub(super) fn lead(&mut self, id: &StatusId, leader: &StatusId) -> Result<(), QueueError> {
+        for follower in self.followers(id) {
+            self.entry(&follower)?.update.follow(leader)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn followers(&self, id: &StatusId) -> Vec<StatusId> {
+        let updates = self.updates.values().map(|entry| &entry.update);
+        let followers = updates
+            .filter(|update| matches!(&update.state, State::Follows { leader } if leader == id));
+        followers.map(|update| update.id.clone()).collect()
+    }
+
+    pub(super) fn end_followers(&mut self, id: &StatusId) -> Result<(), QueueError> {
+        let leader = self.entry(id)?.update.clone();
+        for follower in self.followers(id) {
+            self.entry(&follower)?.update.end_with(&leader)?;
+        }
+        Ok(())
+    }
+}
+
+// === impl Entry ===
+
+impl Entry {
+    pub(super) fn log(&mut self, now: Timestamp, text: &str) {
+        if self.logs.len() < LOG_LINES_MAX {
+            self.logs.push(line(now, text));
+        }
+    }
+}

@@ -1,0 +1,407 @@
+//! The queue of updates: durable, coalescing, fenced.
+//!
+//! # What it keeps
+//!
+//! Updates with their records, per project a counter of generations and one of epochs, and
+//! the idempotency keys of callers. A *generation* numbers the builds of a project, an
+//! *epoch* its claims; neither is ever reused. Together they are the fence that a release
+//! is promoted under, so a worker that was thought dead cannot overwrite its successor.
+//!
+//! # What a trigger finds
+//!
+//! | queued | running | answer |
+//! |---|---|---|
+//! | no | no | a new update |
+//! | no | yes | a new update: the running build may have read the branch already |
+//! | yes | either | the queued one's id, coalesced; a retry it waits for is brought forward |
+//!
+//! # Attempts
+//!
+//! A claim is a lease. Its holder moves the end of the lease with heartbeats and learns
+//! from them when it has lost it. When it dies, the next claim after the end of the lease
+//! takes over with a higher epoch. The world's failures are tried again after growing
+//! waits; the author's are final. An update that runs out of attempts is *dead*: it ends as
+//! a failure, is listed, and can be revived, which makes a new update.
+//!
+//! # Backends
+//!
+//! [`memory`] for tests and previews, [`sqlite`] for a node. Both keep the same values and
+//! use the same moves (`update.rs`); `conformance.rs` holds them to the same behaviour, and
+//! a property test compares them step by step.
+//!
+//! **Deliberately absent:** a clock. Every call is told what time it is, so tests do not
+//! wait, and a wrong clock can only delay a take-over or hasten it.
+//!
+//! **Limits:** fairness is first come, first served over projects; an owner with very many
+//! projects can fill the queue, not another owner's builds of the same project.
+
+#[cfg(test)]
+mod conformance;
+mod memory;
+mod policy;
+mod sqlite;
+
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use crate::digest::Digest;
+use crate::release::ReleaseId;
+use crate::site::ProjectId;
+
+use super::record::{Commit, Record};
+use super::update::{InvalidMove, Source, Update, WorkerId};
+use super::{StatusId, Timestamp};
+
+pub use memory::Memory;
+pub use policy::Policy;
+use policy::{after, exhausted, line};
+pub use sqlite::Sqlite;
+
+/// The most lines kept in one update's log.
+pub const LOG_LINES_MAX: usize = 2000;
+/// The longest line kept, in bytes.
+pub const LOG_LINE_BYTES_MAX: usize = 2000;
+
+/// What is asked of the queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trigger {
+    /// The project to build.
+    pub project: ProjectId,
+    /// Whose project it is.
+    pub owner: Box<str>,
+    /// The site's subdomain, for the record.
+    pub subdomain: Box<str>,
+    /// Which way it was asked for.
+    pub source: Source,
+    /// The digest of the caller's `Idempotency-Key`.
+    pub idempotency: Option<Digest>,
+}
+
+/// The queue's answer to a trigger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Enqueued {
+    /// The update that answers for the trigger.
+    pub id: StatusId,
+    /// Whether it had been queued before.
+    pub coalesced: bool,
+}
+
+/// An update in the hands of a worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The update as it was claimed.
+    pub update: Update,
+    /// The number of this claim among the project's.
+    pub epoch: u64,
+    /// The commit of the project's last success, to tell what changed since.
+    pub commit_before: Option<Box<str>>,
+}
+
+/// What a worker tells the queue while it builds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// New lines of the log.
+    pub lines: Vec<String>,
+    /// The commit, once it is known.
+    pub commit: Option<Commit>,
+}
+
+/// Whether a claim still holds its update.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Held {
+    /// It does.
+    Yes,
+    /// Somebody else took over: stop.
+    Lost,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A release was promoted.
+    Success {
+        /// The release.
+        release: ReleaseId,
+        /// When this node served it.
+        visible_at: Option<Timestamp>,
+    },
+    /// It cannot succeed without somebody changing something.
+    Failure,
+    /// The world's fault: try again, but not for ever.
+    Retry,
+    /// The worker stops; the attempt does not count.
+    GiveBack,
+}
+
+/// How the queue stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Depth {
+    /// Updates that wait.
+    pub queued: u64,
+    /// Updates being built.
+    pub in_progress: u64,
+    /// Updates that ran out of attempts and were not looked at.
+    pub dead: u64,
+}
+
+/// What a sweep removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Records of ended updates.
+    pub updates: u64,
+    /// Remembered idempotency keys.
+    pub idempotency_keys: u64,
+}
+
+/// Why the queue did not do what it was asked.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum QueueError {
+    /// Nothing was kept, or it is unknown whether it was; asking again is harmless.
+    #[error("the queue cannot be reached")]
+    Unavailable(#[source] Arc<dyn std::error::Error + Send + Sync>),
+    /// What is kept cannot be understood.
+    #[error("the queue holds something unknown: {0}")]
+    Corrupt(String),
+    /// A newer Waypost has written it.
+    #[error("the queue has schema {found}, this version knows {known}")]
+    Newer {
+        /// What was found.
+        found: u32,
+        /// What is known.
+        known: u32,
+    },
+    /// A network file system cannot keep what SQLite promises.
+    #[error("the queue must not lie on a network file system ({0})")]
+    NetworkFileSystem(&'static str),
+    /// As many updates wait as may.
+    #[error("the queue is full: {limit} updates are waiting")]
+    Full {
+        /// The limit.
+        limit: u64,
+    },
+    /// The caller used its key for another project before.
+    #[error("the idempotency key was used for another project")]
+    KeyReused,
+    /// A move between states that no rule allows.
+    #[error(transparent)]
+    Move(#[from] InvalidMove),
+}
+
+/// The queue of updates.
+#[derive(Debug)]
+pub struct Queue {
+    backend: Backend,
+    policy: Policy,
+    bell: Notify,
+}
+
+/// Where updates are kept.
+#[derive(Debug)]
+pub enum Backend {
+    /// In this process.
+    Memory(Memory),
+    /// In a file that several processes may open.
+    Sqlite(Sqlite),
+}
+
+// === impl QueueError ===
+
+impl QueueError {
+    fn unavailable(source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self::Unavailable(Arc::new(source))
+    }
+}
+
+// === impl Claim ===
+
+impl Claim {
+    /// Returns the status id.
+    #[must_use]
+    pub fn id(&self) -> &StatusId {
+        &self.update.id
+    }
+
+    /// Returns the project.
+    #[must_use]
+    pub fn project(&self) -> &ProjectId {
+        &self.update.project
+    }
+}
+
+// === impl Queue ===
+
+/// Calls the same method of whichever backend there is.
+macro_rules! backend {
+    ($queue:expr, $method:ident ( $($argument:expr),* )) => {
+        match &$queue.backend {
+            Backend::Memory(memory) => memory.$method($($argument),*),
+            Backend::Sqlite(sqlite) => sqlite.$method($($argument),*),
+        }
+    };
+}
+
+impl Queue {
+    /// Makes a queue over a backend.
+    #[must_use]
+    pub fn new(backend: Backend, policy: Policy) -> Self {
+        Self {
+            backend,
+            policy,
+            bell: Notify::new(),
+        }
+    }
+
+    /// Returns how long it waits, tries and keeps.
+    #[must_use]
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Queues an update, or finds the one that will answer for the trigger.
+    ///
+    /// When this returns, the update is as durable as the backend can make it.
+    ///
+    /// # Errors
+    ///
+    /// [`QueueError::Full`], [`QueueError::KeyReused`], or the backend's trouble.
+    pub fn enqueue(&self, trigger: &Trigger, now: Timestamp) -> Result<Enqueued, QueueError> {
+        let enqueued = backend!(self, enqueue(trigger, &self.policy, now))?;
+        self.bell.notify_one();
+        Ok(enqueued)
+    }
+
+    /// Returns once something was queued through this value. Other processes ring no bell.
+    pub async fn rang(&self) {
+        self.bell.notified().await;
+    }
+
+    /// Reads the record of an update.
+    ///
+    /// # Errors
+    ///
+    /// The backend's trouble.
+    pub fn record(&self, id: &StatusId) -> Result<Option<Record>, QueueError> {
+        backend!(self, record(id))
+    }
+
+    /// Takes the update that waits longest, if one is due.
+    ///
+    /// # Errors
+    ///
+    /// The backend's trouble.
+    pub fn claim(&self, worker: &WorkerId, now: Timestamp) -> Result<Option<Claim>, QueueError> {
+        backend!(self, claim(worker, &self.policy, now))
+    }
+
+    /// Keeps a claim for another lease and adds to the update's record.
+    ///
+    /// # Errors
+    ///
+    /// The backend's trouble.
+    pub fn heartbeat(
+        &self,
+        claim: &Claim,
+        progress: Progress,
+        now: Timestamp,
+    ) -> Result<Held, QueueError> {
+        backend!(self, heartbeat(claim, progress, &self.policy, now))
+    }
+
+    /// Lifts the generation of a claimed update to at least this one, because the store
+    /// holds something as new: a release published by hand, or a queue that was lost.
+    ///
+    /// # Errors
+    ///
+    /// The backend's trouble.
+    pub fn lift(&self, claim: &mut Claim, at_least: u64) -> Result<Held, QueueError> {
+        let held = backend!(self, lift(claim, at_least))?;
+        claim.update.generation = claim.update.generation.max(at_least);
+        Ok(held)
+    }
+
+    /// Ends an attempt.
+    ///
+    /// # Errors
+    ///
+    /// The backend's trouble.
+    pub fn finish(
+        &self,
+        claim: &Claim,
+        outcome: &Outcome,
+        summary: &str,
+        now: Timestamp,
+    ) -> Result<Held, QueueError> {
+        let held = backend!(self, finish(claim, outcome, summary, &self.policy, now))?;
+        // The project's next update may have waited for this one.
+        self.bell.notify_one();
+        Ok(held)
+    }
+
+    /// Ends what waits for a project that is no more.
+    ///
+    /// # Errors
+    ///
+    /// The backend's trouble.
+    pub fn cancel(
+        &self,
+        project: &ProjectId,
+        summary: &str,
+        now: Timestamp,
+    ) -> Result<bool, QueueError> {
+        backend!(self, cancel(project, summary, now))
+    }
+
+    /// Lists updates that ran out of attempts, the latest first.
+    ///
+    /// # Errors
+    ///
+    /// The backend's trouble.
+    pub fn dead(&self, limit: u32) -> Result<Vec<Update>, QueueError> {
+        backend!(self, dead(limit))
+    }
+
+    /// Queues a project's dead update again, as a new one; `None` when it has none.
+    ///
+    /// # Errors
+    ///
+    /// As [`Queue::enqueue`].
+    pub fn revive(
+        &self,
+        project: &ProjectId,
+        now: Timestamp,
+    ) -> Result<Option<Enqueued>, QueueError> {
+        let revived = backend!(self, revive(project, &self.policy, now))?;
+        self.bell.notify_one();
+        Ok(revived)
+    }
+
+    /// Lists a project's updates, the latest first.
+    ///
+    /// # Errors
+    ///
+    /// The backend's trouble.
+    pub fn recent(&self, project: &ProjectId, limit: u32) -> Result<Vec<Update>, QueueError> {
+        backend!(self, recent(project, limit))
+    }
+
+    /// Forgets what is older than the policy keeps.
+    ///
+    /// # Errors
+    ///
+    /// The backend's trouble.
+    pub fn sweep(&self, now: Timestamp) -> Result<Swept, QueueError> {
+        backend!(self, sweep(&self.policy, now))
+    }
+
+    /// Counts the updates by what they wait for.
+    ///
+    /// # Errors
+    ///
+    /// The backend's trouble.
+    pub fn depth(&self) -> Result<Depth, QueueError> {
+        backend!(self, depth())
+    }
+}

@@ -1,0 +1,173 @@
+//! One thread writes; whoever writes at the same time shares its `fsync`.
+//!
+//! A commit costs one `fsync` whatever it holds. The writer takes everything that waits,
+//! runs each operation in a savepoint of its own, commits once, and only then answers.
+//! An operation that fails takes nobody with it; a commit that fails fails them all, and
+//! none was acknowledged.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use rusqlite::Connection;
+
+use super::super::QueueError;
+
+/// The most operations of one commit: what waits longer than that is not kept waiting by
+/// one more `fsync`.
+const BATCH_MAX: usize = 512;
+/// How many operations may wait before callers do.
+const WAITING_MAX: usize = 4096;
+
+/// The thread that owns the writing connection.
+#[derive(Debug)]
+pub(super) struct Writer {
+    /// `None` once the writer is told to end.
+    operations: Option<SyncSender<Box<dyn Operation>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Something to write, and somebody who waits for it.
+trait Operation: Send {
+    /// Runs inside a savepoint. `false` asks for it to be rolled back.
+    fn run(&mut self, connection: &Connection) -> bool;
+    /// Tells the caller, after the commit or when there will be none.
+    fn answer(self: Box<Self>, committed: Result<(), QueueError>);
+}
+
+struct Call<F, T> {
+    act: Option<F>,
+    result: Option<Result<T, QueueError>>,
+    caller: SyncSender<Result<T, QueueError>>,
+}
+
+/// The writer has ended: its process is going away.
+#[derive(Debug, thiserror::Error)]
+#[error("the writer has ended")]
+struct Ended;
+
+/// SQLite rolled the whole transaction back, as it does when the disk is full.
+#[derive(Debug, thiserror::Error)]
+#[error("the transaction was rolled back")]
+struct RolledBack;
+
+// === impl Writer ===
+
+impl Writer {
+    pub(super) fn start(connection: Connection) -> std::io::Result<Self> {
+        let (operations, waiting) = sync_channel(WAITING_MAX);
+        let thread = std::thread::Builder::new()
+            .name("queue-writer".to_owned())
+            .spawn(move || write(&connection, &waiting))?;
+        Ok(Self {
+            operations: Some(operations),
+            thread: Some(thread),
+        })
+    }
+
+    /// Runs `act` and returns once what it wrote is on disk.
+    pub(super) fn call<T: Send + 'static>(
+        &self,
+        act: impl FnOnce(&Connection) -> Result<T, QueueError> + Send + 'static,
+    ) -> Result<T, QueueError> {
+        let (caller, answer) = sync_channel(1);
+        let call = Call {
+            act: Some(act),
+            result: None,
+            caller,
+        };
+        self.operations
+            .as_ref()
+            .and_then(|operations| operations.send(Box::new(call)).ok())
+            .ok_or_else(|| QueueError::unavailable(Ended))?;
+        answer
+            .recv()
+            .unwrap_or_else(|_| Err(QueueError::unavailable(Ended)))
+    }
+}
+
+impl Drop for Writer {
+    /// Waits until everything that was handed over is written.
+    fn drop(&mut self) {
+        self.operations = None;
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            log::error!(target: "deploy", "the queue's writer panicked");
+        }
+    }
+}
+
+// === impl Call ===
+
+impl<F, T> Operation for Call<F, T>
+where
+    F: FnOnce(&Connection) -> Result<T, QueueError> + Send,
+    T: Send,
+{
+    fn run(&mut self, connection: &Connection) -> bool {
+        let result = self.act.take().map(|act| act(connection));
+        let keep = matches!(result, Some(Ok(_)));
+        self.result = result;
+        keep
+    }
+
+    fn answer(self: Box<Self>, committed: Result<(), QueueError>) {
+        let result = match (self.result, committed) {
+            // Its own failure says more than the transaction's.
+            (Some(Err(error)), _) | (_, Err(error)) => Err(error),
+            (Some(result), Ok(())) => result,
+            (None, Ok(())) => Err(QueueError::unavailable(RolledBack)),
+        };
+        // A caller that went away has nobody to tell.
+        let _ = self.caller.send(result);
+    }
+}
+
+fn write(connection: &Connection, waiting: &Receiver<Box<dyn Operation>>) {
+    while let Ok(first) = waiting.recv() {
+        let mut batch = vec![first];
+        batch.extend(waiting.try_iter().take(BATCH_MAX - 1));
+        let committed = commit(connection, &mut batch);
+        for operation in batch {
+            operation.answer(committed.clone());
+        }
+    }
+}
+
+/// Runs the batch in one transaction.
+fn commit(connection: &Connection, batch: &mut [Box<dyn Operation>]) -> Result<(), QueueError> {
+    let result = execute(connection, "BEGIN IMMEDIATE").and_then(|()| {
+        for operation in batch {
+            run(connection, operation.as_mut())?;
+        }
+        execute(connection, "COMMIT")
+    });
+    if result.is_err() && !connection.is_autocommit() {
+        // Nothing of it was acknowledged, so nothing of it must be kept.
+        if let Err(error) = execute(connection, "ROLLBACK") {
+            log::error!(target: "deploy", "the queue cannot roll back: {error}");
+        }
+    }
+    result
+}
+
+fn run(connection: &Connection, operation: &mut dyn Operation) -> Result<(), QueueError> {
+    execute(connection, "SAVEPOINT operation")?;
+    let keep = operation.run(connection);
+    if connection.is_autocommit() {
+        return Err(QueueError::unavailable(RolledBack));
+    }
+    if !keep {
+        execute(connection, "ROLLBACK TO operation")?;
+    }
+    execute(connection, "RELEASE operation")
+}
+
+fn execute(connection: &Connection, statement: &str) -> Result<(), QueueError> {
+    connection
+        .prepare_cached(statement)
+        .and_then(|mut statement| statement.execute([]))
+        .map(|_changed| ())
+        .map_err(|error| QueueError::Unavailable(Arc::new(error)))
+}

@@ -1,0 +1,184 @@
+//! The record of an update, as `GET /v1/project/update-status/{statusId}` answers it.
+//!
+//! Its members only ever grow. Times are RFC 3339 in UTC. A member that is not known yet
+//! is `null`, never missing, so that a client sees the whole shape from the first read.
+//!
+//! Specification 2.1; design section 3.
+
+use serde::{Deserialize, Serialize};
+
+use crate::release::ReleaseId;
+use crate::site::ProjectId;
+
+use super::update::{State, Status, Update, cut};
+use super::{StatusId, Timestamp};
+
+/// The most paths listed of one kind of change; a first deployment may add any number.
+pub const CHANGED_PATHS_MAX: usize = 2000;
+/// The longest commit message kept, in bytes.
+const MESSAGE_BYTES_MAX: usize = 2000;
+
+/// The commit that an update built.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Commit {
+    /// Its object id.
+    pub sha: Box<str>,
+    /// The branch it was the head of.
+    #[serde(rename = "ref")]
+    pub branch: Box<str>,
+    /// Its message.
+    pub message: Box<str>,
+    /// Who wrote it.
+    pub author: Box<str>,
+    /// What changed since the last update of the project that succeeded.
+    pub files_changed: FilesChanged,
+}
+
+/// Paths by what happened to them, at most [`CHANGED_PATHS_MAX`] each.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilesChanged {
+    /// New ones.
+    pub added: Vec<Box<str>>,
+    /// Those with other content.
+    pub modified: Vec<Box<str>>,
+    /// Those that are gone.
+    pub removed: Vec<Box<str>>,
+}
+
+/// What is known about an update.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The update itself.
+    pub update: Update,
+    /// The one that answers for it, when it follows another.
+    pub leader: Option<Box<Update>>,
+    /// What happened, a line each.
+    pub logs: Vec<Box<str>>,
+}
+
+/// The public form, in the order in which it is written.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Public<'a> {
+    #[serde(rename = "_id")]
+    id: &'a str,
+    project_id: &'a ProjectId,
+    created_at: Timestamp,
+    ended_at: Option<Timestamp>,
+    visible_at: Option<Timestamp>,
+    status: &'static str,
+    summary: &'a str,
+    logs: &'a [Box<str>],
+    subdomain: &'a str,
+    commit: Option<PublicCommit<'a>>,
+    source: &'static str,
+    author: Option<Author<'a>>,
+    release: Option<ReleaseId>,
+    attempts: u32,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PublicCommit<'a> {
+    sha: &'a str,
+    #[serde(rename = "ref")]
+    branch: &'a str,
+    message: &'a str,
+    files_changed: &'a FilesChanged,
+}
+
+#[derive(Serialize)]
+struct Author<'a> {
+    name: &'a str,
+}
+
+// === impl Commit ===
+
+impl Commit {
+    /// Keeps what fits of a commit.
+    #[must_use]
+    pub fn bounded(mut self) -> Self {
+        self.message = cut(&self.message, MESSAGE_BYTES_MAX).into();
+        self.author = cut(&self.author, MESSAGE_BYTES_MAX).into();
+        let FilesChanged {
+            added,
+            modified,
+            removed,
+        } = &mut self.files_changed;
+        for paths in [added, modified, removed] {
+            paths.truncate(CHANGED_PATHS_MAX);
+        }
+        self
+    }
+}
+
+// === impl Record ===
+
+impl Record {
+    /// Returns what callers are told: a follower shows its leader's state (rule U5).
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.shown().status()
+    }
+
+    /// Returns the release that was published, if one was.
+    #[must_use]
+    pub fn release(&self) -> Option<ReleaseId> {
+        match self.shown().state {
+            State::Success { release, .. } => Some(release),
+            _ => None,
+        }
+    }
+
+    /// Returns the sentence that says how it stands.
+    #[must_use]
+    pub fn summary(&self) -> &str {
+        &self.shown().summary
+    }
+
+    /// Returns the id.
+    #[must_use]
+    pub fn id(&self) -> &StatusId {
+        &self.update.id
+    }
+
+    /// Writes the public form.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        let shown = self.shown();
+        let visible_at = match shown.state {
+            State::Success { visible_at, .. } => visible_at,
+            _ => None,
+        };
+        let commit = shown.commit.as_ref();
+        let public = Public {
+            id: self.update.id.as_str(),
+            project_id: &self.update.project,
+            created_at: self.update.created_at,
+            ended_at: shown.ended_at(),
+            visible_at,
+            status: self.status().as_str(),
+            summary: &shown.summary,
+            logs: &self.logs,
+            subdomain: &self.update.subdomain,
+            commit: commit.map(|commit| PublicCommit {
+                sha: &commit.sha,
+                branch: &commit.branch,
+                message: &commit.message,
+                files_changed: &commit.files_changed,
+            }),
+            source: self.update.source.as_str(),
+            author: commit.map(|commit| Author {
+                name: &commit.author,
+            }),
+            release: self.release(),
+            attempts: shown.attempts,
+        };
+        serde_json::to_vec(&public).expect("strings, numbers and lists of them")
+    }
+
+    fn shown(&self) -> &Update {
+        self.leader.as_deref().unwrap_or(&self.update)
+    }
+}

@@ -1,0 +1,90 @@
+//! The moves that are allowed, and that no other is.
+
+use super::*;
+use crate::digest::Digest;
+
+fn update() -> Update {
+    let trigger = Trigger {
+        project: ProjectId::parse("acme").unwrap(),
+        owner: "acme".into(),
+        subdomain: "acme".into(),
+        source: Source::Api,
+        idempotency: None,
+    };
+    Update::queued(StatusId::from_bits(7), &trigger, 1, Timestamp::default())
+}
+
+fn holder(epoch: u64) -> Holder {
+    Holder {
+        worker: WorkerId::new("one"),
+        epoch,
+        lease_until: Timestamp::from_millis(100),
+    }
+}
+
+fn success() -> State {
+    State::Success {
+        ended_at: Timestamp::from_millis(9),
+        release: ReleaseId::parse(&Digest::of(b"release").to_string()).unwrap(),
+        visible_at: None,
+    }
+}
+
+fn failure() -> State {
+    State::Failure {
+        ended_at: Timestamp::from_millis(9),
+        dead: false,
+    }
+}
+
+#[test]
+fn u1_a_queued_update_cannot_succeed_without_an_attempt() {
+    let moved = update().end(success(), "");
+    assert_eq!(
+        moved.unwrap_err().to_string(),
+        "update upd_00000000000000000000000007 cannot go from queued to success"
+    );
+    assert!(update().end(failure(), "cancelled").is_ok());
+}
+
+#[test]
+fn u2_a_final_state_never_changes() {
+    for last in [success(), failure()] {
+        let mut update = update();
+        update.claim(holder(1)).unwrap();
+        update.end(last.clone(), "done").unwrap();
+        assert!(update.claim(holder(2)).is_err());
+        assert!(update.renew(Timestamp::default()).is_err());
+        assert!(update.requeue(Timestamp::default(), "").is_err());
+        assert!(update.follow(&StatusId::from_bits(8)).is_err());
+        assert!(update.end(success(), "").is_err());
+        assert!(update.end(failure(), "").is_err());
+        assert_eq!(update.state, last);
+    }
+}
+
+#[test]
+fn u3_taking_over_counts_an_attempt() {
+    let mut update = update();
+    update.claim(holder(1)).unwrap();
+    update.claim(holder(2)).unwrap();
+    assert_eq!(update.attempts, 2);
+    assert!(update.is_held_by(2) && !update.is_held_by(1));
+}
+
+#[test]
+fn u4_a_follower_ends_as_its_leader_does() {
+    let mut update = update();
+    update.claim(holder(1)).unwrap();
+    update.follow(&StatusId::from_bits(8)).unwrap();
+    assert_eq!(update.status(), Status::Queued);
+    update.end(success(), "published").unwrap();
+    assert_eq!(update.status(), Status::Success);
+}
+
+#[test]
+fn a_summary_is_cut_between_characters() {
+    assert_eq!(cut("aéé", 2), "a");
+    assert_eq!(cut("aéé", 3), "aé");
+    assert_eq!(cut("a", 9), "a");
+}
