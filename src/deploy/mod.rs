@@ -26,6 +26,7 @@
 //!
 //! Specification 1, 3, 4.1, 5; design sections 1, 3 and 6.
 
+pub mod keys;
 pub mod queue;
 pub mod record;
 mod status_id;

@@ -1,0 +1,291 @@
+//! Keys on disk: one JSON file each, named by the key's id.
+//!
+//! ```text
+//! keys/0123456789abcdef.json   who it belongs to, what it covers, until when
+//! keys/used/0123456789abcdef   when it was last used, in milliseconds
+//! ```
+//!
+//! A file is written beside, synced and renamed, so a reader sees the old or the new one.
+//! The last use lies in a directory of its own: it is written behind, may be lost in a
+//! crash, and must not look like a change of keys.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Key, KeyId, Scope, Secret};
+use crate::deploy::Timestamp;
+use crate::digest::Digest;
+use crate::site::ProjectId;
+
+/// The version of the files that this code writes.
+const VERSION: u32 = 1;
+
+/// The directory of keys.
+#[derive(Clone, Debug)]
+pub struct Directory {
+    path: Box<Path>,
+}
+
+/// A key and when it was used last.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// The key.
+    pub key: Key,
+    /// When it was used last, as far as was written down.
+    pub used_at: Option<Timestamp>,
+}
+
+/// Why a key could not be kept or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyFileError {
+    /// The file system refuses.
+    #[error("{act} {}", path.display())]
+    Io {
+        /// What was attempted.
+        act: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// Why it was not possible.
+        #[source]
+        source: io::Error,
+    },
+    /// Not a key's file.
+    #[error("read the key in {}", path.display())]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// Written by a newer version.
+    #[error("{} has version {found}, this program knows {VERSION}", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+    },
+    /// There is no randomness to make a key of.
+    #[error("make a key: {0}")]
+    Random(getrandom::Error),
+}
+
+/// A key's file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stored {
+    version: u32,
+    digest: Digest,
+    owner: Box<str>,
+    scope: Scope,
+    label: Box<str>,
+    created_at: u64,
+    expires_at: Option<u64>,
+    revoked_at: Option<u64>,
+}
+
+// === impl Directory ===
+
+impl Directory {
+    /// Opens the directory, which is made when it is not there.
+    ///
+    /// # Errors
+    ///
+    /// It can neither be found nor made.
+    pub fn open(path: &Path) -> Result<Self, KeyFileError> {
+        let used = path.join("used");
+        fs::create_dir_all(&used).map_err(|source| failed("make", &used, source))?;
+        Ok(Self { path: path.into() })
+    }
+
+    /// Makes a key for an owner; the secret is nowhere but in the answer.
+    ///
+    /// # Errors
+    ///
+    /// It could not be kept.
+    pub fn create(
+        &self,
+        service_name: &str,
+        owner: &str,
+        projects: &[ProjectId],
+        label: &str,
+        now: Timestamp,
+        expires_at: Option<Timestamp>,
+    ) -> Result<(Key, Secret), KeyFileError> {
+        let secret = Secret::generate(service_name).map_err(KeyFileError::Random)?;
+        let scope = if projects.is_empty() {
+            Scope::All
+        } else {
+            Scope::Projects(
+                projects
+                    .iter()
+                    .map(|project| project.as_str().into())
+                    .collect(),
+            )
+        };
+        let key = Key {
+            digest: secret.digest(),
+            owner: owner.into(),
+            scope,
+            label: label.into(),
+            created_at: now,
+            expires_at,
+            revoked_at: None,
+        };
+        self.write(&key)?;
+        Ok((key, secret))
+    }
+
+    /// Takes a key back; `None` when there is none of this id.
+    ///
+    /// # Errors
+    ///
+    /// It could not be written down: the key is still good.
+    pub fn revoke(&self, id: &KeyId, now: Timestamp) -> Result<Option<Key>, KeyFileError> {
+        let path = self.file(id);
+        let mut key = match self.read(&path) {
+            Ok(key) => key,
+            Err(KeyFileError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        if key.revoked_at.is_none() {
+            key.revoked_at = Some(now);
+            self.write(&key)?;
+        }
+        Ok(Some(key))
+    }
+
+    /// Lists all keys, the newest first.
+    ///
+    /// # Errors
+    ///
+    /// One of them cannot be read.
+    pub fn list(&self) -> Result<Vec<Listed>, KeyFileError> {
+        let mut listed = Vec::new();
+        for path in self.files()? {
+            let key = self.read(&path)?;
+            let used_at = fs::read_to_string(self.used_file(&key.id())).ok();
+            let used_at = used_at.and_then(|text| text.trim().parse().ok());
+            listed.push(Listed {
+                key,
+                used_at: used_at.map(Timestamp::from_millis),
+            });
+        }
+        listed.sort_by_key(|listed| std::cmp::Reverse(listed.key.created_at));
+        Ok(listed)
+    }
+
+    /// Returns the files of keys.
+    pub(super) fn files(&self) -> Result<Vec<PathBuf>, KeyFileError> {
+        let failed = |source| failed("list", &self.path, source);
+        let mut files = Vec::new();
+        for entry in fs::read_dir(&self.path).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            let stem = path.file_stem().and_then(|stem| stem.to_str());
+            let is_key = path
+                .extension()
+                .is_some_and(|extension| extension == "json")
+                && stem.is_some_and(|stem| KeyId::parse(stem).is_ok());
+            if is_key {
+                files.push(path);
+            }
+        }
+        Ok(files)
+    }
+
+    /// Reads one key.
+    pub(super) fn read(&self, path: &Path) -> Result<Key, KeyFileError> {
+        let bytes = fs::read(path).map_err(|source| failed("read", path, source))?;
+        let stored: Stored =
+            serde_json::from_slice(&bytes).map_err(|source| KeyFileError::Invalid {
+                path: path.to_owned(),
+                source,
+            })?;
+        if stored.version != VERSION {
+            return Err(KeyFileError::Newer {
+                path: path.to_owned(),
+                found: stored.version,
+            });
+        }
+        Ok(stored.into())
+    }
+
+    /// Returns when the directory itself last changed.
+    pub(super) fn changed_at(&self) -> io::Result<std::time::SystemTime> {
+        fs::metadata(&self.path)?.modified()
+    }
+
+    /// Writes down when a key was used. Losing it costs nothing, so it is not synced.
+    pub(super) fn write_use(&self, id: &KeyId, at: Timestamp) -> io::Result<()> {
+        fs::write(self.used_file(id), at.millis().to_string())
+    }
+
+    fn write(&self, key: &Key) -> Result<(), KeyFileError> {
+        let path = self.file(&key.id());
+        let beside = path.with_extension("new");
+        let bytes = serde_json::to_vec_pretty(&Stored::from(key))
+            .expect("strings, numbers and lists of them");
+        let write = || -> io::Result<()> {
+            let mut file = File::create(&beside)?;
+            file.write_all(&bytes)?;
+            file.sync_all()?;
+            fs::rename(&beside, &path)?;
+            File::open(&self.path)?.sync_all()
+        };
+        write().map_err(|source| failed("write", &path, source))
+    }
+
+    fn file(&self, id: &KeyId) -> PathBuf {
+        self.path.join(format!("{id}.json"))
+    }
+
+    fn used_file(&self, id: &KeyId) -> PathBuf {
+        self.path.join("used").join(id.as_str())
+    }
+}
+
+fn failed(act: &'static str, path: &Path, source: io::Error) -> KeyFileError {
+    KeyFileError::Io {
+        act,
+        path: path.to_owned(),
+        source,
+    }
+}
+
+// === impl Stored ===
+
+impl From<&Key> for Stored {
+    fn from(key: &Key) -> Self {
+        Self {
+            version: VERSION,
+            digest: key.digest,
+            owner: key.owner.clone(),
+            scope: key.scope.clone(),
+            label: key.label.clone(),
+            created_at: key.created_at.millis(),
+            expires_at: key.expires_at.map(Timestamp::millis),
+            revoked_at: key.revoked_at.map(Timestamp::millis),
+        }
+    }
+}
+
+impl From<Stored> for Key {
+    fn from(stored: Stored) -> Self {
+        Self {
+            digest: stored.digest,
+            owner: stored.owner,
+            scope: stored.scope,
+            label: stored.label,
+            created_at: Timestamp::from_millis(stored.created_at),
+            expires_at: stored.expires_at.map(Timestamp::from_millis),
+            revoked_at: stored.revoked_at.map(Timestamp::from_millis),
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! All keys in memory, kept in step with their directory.
+//!
+//! A check is one digest and one lookup. The directory is looked at twice a second: its
+//! modification time says whether a key was made, changed or removed, and only then are
+//! files read. A file that cannot be read leaves its key as it was, except that a removed
+//! file removes its key.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
+
+use arc_swap::ArcSwap;
+use subtle::ConstantTimeEq;
+
+use super::{Directory, Key, KeyFileError, KeyId, Refused, Secret};
+use crate::clock::Clock;
+use crate::deploy::Timestamp;
+use crate::digest::Digest;
+
+/// How often the directory is looked at: a revocation holds within twice this time.
+const LOOK_EVERY: Duration = Duration::from_millis(400);
+/// How long a modification time may still be that of a later change: the file system's
+/// clock is coarse.
+const TICK: Duration = Duration::from_secs(2);
+
+/// The keys that a gateway accepts.
+#[derive(Debug)]
+pub struct Ring {
+    directory: Directory,
+    service_name: Box<str>,
+    clock: Clock,
+    keys: ArcSwap<HashMap<Digest, Arc<Key>>>,
+    seen: Mutex<Seen>,
+    /// Uses that are not written down yet.
+    used: Mutex<HashMap<KeyId, Timestamp>>,
+}
+
+/// What the last look saw.
+#[derive(Debug, Default)]
+struct Seen {
+    changed_at: Option<SystemTime>,
+    looked_at: Option<SystemTime>,
+    files: HashMap<PathBuf, (SystemTime, Digest)>,
+}
+
+/// Keeps a ring in step for as long as it lives.
+#[derive(Debug)]
+pub struct Watch {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+// === impl Ring ===
+
+impl Ring {
+    /// Reads all keys.
+    ///
+    /// # Errors
+    ///
+    /// The directory cannot be listed. A single key that cannot be read is logged.
+    pub fn load(
+        directory: Directory,
+        service_name: &str,
+        clock: Clock,
+    ) -> Result<Self, KeyFileError> {
+        let ring = Self {
+            directory,
+            service_name: service_name.into(),
+            clock,
+            keys: ArcSwap::default(),
+            seen: Mutex::default(),
+            used: Mutex::default(),
+        };
+        ring.refresh()?;
+        Ok(ring)
+    }
+
+    /// Checks what a caller presents.
+    ///
+    /// # Errors
+    ///
+    /// Why it is refused.
+    pub fn verify(&self, presented: &str) -> Result<Arc<Key>, Refused> {
+        let now = Timestamp::of(self.clock.now());
+        let secret = Secret::parse(presented, &self.service_name).ok_or(Refused::Malformed)?;
+        let digest = secret.digest();
+        let keys = self.keys.load();
+        // The map compares digests byte by byte, which tells a caller nothing about a key:
+        // it cannot choose digests. The comparison that decides takes constant time.
+        let key = keys.get(&digest).ok_or(Refused::Unknown)?;
+        let same = key.digest.as_bytes().ct_eq(digest.as_bytes());
+        if !bool::from(same) {
+            return Err(Refused::Unknown);
+        }
+        key.check(now)?;
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        used.insert(key.id(), now);
+        Ok(Arc::clone(key))
+    }
+
+    /// Looks at the directory and takes over what changed.
+    ///
+    /// # Errors
+    ///
+    /// The directory cannot be listed: the keys stay as they were.
+    pub fn refresh(&self) -> Result<(), KeyFileError> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let looked_at = self.clock.now();
+        let changed_at = self.directory.changed_at().ok();
+        if let (Some(changed), Some(before)) = (changed_at, seen.looked_at)
+            && seen.changed_at == changed_at
+            && before.duration_since(changed).is_ok_and(|age| age > TICK)
+        {
+            return Ok(());
+        }
+        let mut keys = HashMap::new();
+        let mut files = HashMap::new();
+        let current = self.keys.load();
+        for path in self.directory.files()? {
+            let modified = std::fs::metadata(&path).and_then(|metadata| metadata.modified());
+            let kept = seen.files.get(&path);
+            let unchanged = match (&modified, kept) {
+                (Ok(modified), Some((before, digest)))
+                    if modified == before
+                        && looked_at
+                            .duration_since(*modified)
+                            .is_ok_and(|age| age > TICK) =>
+                {
+                    current.get(digest).cloned()
+                }
+                _ => None,
+            };
+            let key = unchanged.or_else(|| match self.directory.read(&path) {
+                Ok(key) => Some(Arc::new(key)),
+                Err(error) => {
+                    log::error!(target: "deploy", "{error}");
+                    kept.and_then(|(_, digest)| current.get(digest).cloned())
+                }
+            });
+            if let Some(key) = key {
+                let modified = modified.unwrap_or(SystemTime::UNIX_EPOCH);
+                files.insert(path, (modified, key.digest));
+                keys.insert(key.digest, key);
+            }
+        }
+        self.keys.store(Arc::new(keys));
+        *seen = Seen {
+            changed_at,
+            looked_at: Some(looked_at),
+            files,
+        };
+        Ok(())
+    }
+
+    /// Writes down when keys were used.
+    pub fn write_uses(&self) {
+        let used = std::mem::take(&mut *self.used.lock().unwrap_or_else(PoisonError::into_inner));
+        for (id, at) in used {
+            if let Err(error) = self.directory.write_use(&id, at) {
+                log::warn!(target: "deploy", key:% = id; "write down the use of key {id}: {error}");
+            }
+        }
+    }
+
+    /// Starts to keep the ring in step, on a thread of its own.
+    ///
+    /// # Errors
+    ///
+    /// The thread cannot be started.
+    pub fn watch(self: &Arc<Self>) -> std::io::Result<Watch> {
+        let ring = Arc::clone(self);
+        let (stop, stopped) = channel();
+        let thread = std::thread::Builder::new()
+            .name("key-watch".to_owned())
+            .spawn(move || {
+                while stopped.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
+                    if let Err(error) = ring.refresh() {
+                        log::error!(target: "deploy", "the admin keys stay as they were: {error}");
+                    }
+                    ring.write_uses();
+                }
+                ring.write_uses();
+            })?;
+        Ok(Watch {
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+}
+
+// === impl Watch ===
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            log::error!(target: "deploy", "the watch over the admin keys panicked");
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Keys: their form, their files, and what a gateway accepts.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::clock::Clock;
+
+const NOON: u64 = 1_800_000_000;
+
+fn noon() -> Timestamp {
+    Timestamp::from_millis(NOON * 1000)
+}
+
+fn project(name: &str) -> ProjectId {
+    ProjectId::parse(name).unwrap()
+}
+
+/// A directory of keys and a ring over it.
+fn ring() -> (tempfile::TempDir, Directory, Ring) {
+    let root = tempfile::tempdir().unwrap();
+    let directory = Directory::open(&root.path().join("keys")).unwrap();
+    let ring = Ring::load(directory.clone(), "waypost", Clock::fixed_at(NOON)).unwrap();
+    (root, directory, ring)
+}
+
+fn create(directory: &Directory, expires_at: Option<Timestamp>) -> (Key, Secret) {
+    let created = directory.create("waypost", "acme", &[], "ci", noon(), expires_at);
+    created.unwrap()
+}
+
+#[test]
+fn a_key_has_the_prefix_and_72_digits_and_parses_back() {
+    let secret = Secret::generate("waypost").unwrap();
+    let digits = secret.reveal().strip_prefix("waypost_").unwrap();
+    assert_eq!(digits.len(), 72);
+    assert!(Secret::parse(secret.reveal(), "waypost").is_some());
+    assert!(Secret::parse(secret.reveal(), "other").is_none());
+}
+
+#[test]
+fn a_changed_digit_breaks_the_checksum() {
+    let secret = Secret::generate("waypost").unwrap();
+    let text = secret.reveal();
+    for at in "waypost_".len()..text.len() {
+        let other = if &text[at..=at] == "0" { "1" } else { "0" };
+        let typo = format!("{}{other}{}", &text[..at], &text[at + 1..]);
+        assert!(Secret::parse(&typo, "waypost").is_none(), "{at}");
+    }
+    assert!(Secret::parse(&text.to_uppercase(), "WAYPOST").is_none());
+    assert!(Secret::parse("waypost_", "waypost").is_none());
+    assert!(Secret::parse("", "waypost").is_none());
+}
+
+#[test]
+fn no_debug_output_shows_a_secret() {
+    let (_root, directory, _ring) = ring();
+    let (key, secret) = create(&directory, None);
+    let shown = format!("{secret:?} {key:?}");
+    assert!(!shown.contains(&secret.reveal()[8..20]), "{shown}");
+}
+
+#[test]
+fn no_file_holds_a_secret() {
+    let (root, directory, _ring) = ring();
+    let (key, secret) = create(&directory, None);
+    let file = root.path().join(format!("keys/{}.json", key.id()));
+    let text = std::fs::read_to_string(file).unwrap();
+    assert!(text.contains(&key.digest.to_string()));
+    assert!(!text.contains(&secret.reveal()[8..]));
+}
+
+#[test]
+fn a_new_key_is_accepted_and_a_revoked_one_refused_without_a_restart() {
+    let (_root, directory, ring) = ring();
+    let (key, secret) = create(&directory, None);
+    assert_eq!(ring.verify(secret.reveal()).unwrap_err(), Refused::Unknown);
+    ring.refresh().unwrap();
+    assert_eq!(*ring.verify(secret.reveal()).unwrap(), key);
+
+    directory.revoke(&key.id(), noon()).unwrap().unwrap();
+    ring.refresh().unwrap();
+    assert_eq!(ring.verify(secret.reveal()).unwrap_err(), Refused::Revoked);
+}
+
+#[test]
+fn a_removed_file_removes_its_key() {
+    let (root, directory, ring) = ring();
+    let (key, secret) = create(&directory, None);
+    ring.refresh().unwrap();
+    std::fs::remove_file(root.path().join(format!("keys/{}.json", key.id()))).unwrap();
+    ring.refresh().unwrap();
+    assert_eq!(ring.verify(secret.reveal()).unwrap_err(), Refused::Unknown);
+}
+
+#[test]
+fn a_broken_file_leaves_the_other_keys_and_its_own_as_they_were() {
+    let (root, directory, ring) = ring();
+    let (key, secret) = create(&directory, None);
+    let (_, other) = create(&directory, None);
+    ring.refresh().unwrap();
+    std::fs::write(root.path().join(format!("keys/{}.json", key.id())), "{").unwrap();
+    std::fs::write(root.path().join("keys/0000000000000000.json"), "[]").unwrap();
+    ring.refresh().unwrap();
+    assert!(ring.verify(secret.reveal()).is_ok());
+    assert!(ring.verify(other.reveal()).is_ok());
+}
+
+#[test]
+fn a_key_is_refused_from_the_moment_it_expires() {
+    let (_root, directory, ring) = ring();
+    let (_, over) = create(&directory, Some(noon()));
+    let millisecond = std::time::Duration::from_millis(1);
+    let (_, good) = create(&directory, Some(noon().after(millisecond)));
+    ring.refresh().unwrap();
+    assert_eq!(ring.verify(over.reveal()).unwrap_err(), Refused::Expired);
+    assert!(ring.verify(good.reveal()).is_ok());
+}
+
+#[test]
+fn the_last_use_is_written_behind() {
+    let (_root, directory, ring) = ring();
+    let (key, secret) = create(&directory, None);
+    ring.refresh().unwrap();
+    ring.verify(secret.reveal()).unwrap();
+    ring.verify(Secret::generate("waypost").unwrap().reveal())
+        .unwrap_err();
+    assert_eq!(directory.list().unwrap()[0].used_at, None);
+    ring.write_uses();
+    let listed = directory.list().unwrap();
+    assert_eq!((listed.len(), listed[0].used_at), (1, Some(noon())));
+    assert_eq!(listed[0].key, key);
+}
+
+#[test]
+fn a_key_covers_the_projects_it_was_made_for() {
+    let (_root, directory, _ring) = ring();
+    let made = directory.create("waypost", "acme", &[project("docs")], "", noon(), None);
+    let (key, _) = made.unwrap();
+    assert!(key.covers(&project("docs")) && !key.covers(&project("blog")));
+    assert!(create(&directory, None).0.covers(&project("blog")));
+}
+
+#[test]
+fn an_id_names_no_file_elsewhere() {
+    for text in [
+        "",
+        "../../etc/passwd",
+        "0123456789abcdeF",
+        "0123456789abcdef0",
+    ] {
+        assert_eq!(KeyId::parse(text), Err(InvalidKeyId), "{text}");
+    }
+    let (_root, directory, _ring) = ring();
+    let unknown = KeyId::parse("0123456789abcdef").unwrap();
+    assert!(directory.revoke(&unknown, noon()).unwrap().is_none());
+}
+
+#[test]
+fn a_watched_ring_follows_its_directory_until_the_watch_ends() {
+    let (_root, directory, _) = ring();
+    let ring = Ring::load(directory.clone(), "waypost", Clock::System).unwrap();
+    let ring = Arc::new(ring);
+    let watch = ring.watch().unwrap();
+    let (_, secret) = create(&directory, None);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(5);
+    while ring.verify(secret.reveal()).is_err() {
+        assert!(
+            std::time::Instant::now() < deadline,
+            "not seen within five seconds"
+        );
+        std::thread::yield_now();
+    }
+    drop(watch);
+    assert!(
+        directory.list().unwrap()[0].used_at.is_some(),
+        "flushed at the end"
+    );
+}
