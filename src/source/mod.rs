@@ -29,6 +29,7 @@
 mod path;
 mod listing;
 pub mod directory;
+pub mod git;
 
 use std::collections::HashMap;
 use std::io;
@@ -53,6 +54,8 @@ enum Contents {
     Memory(HashMap<TreePath, Bytes>),
     /// Below a directory of the file system.
     Directory(directory::Reader),
+    /// In the object database of a mirror.
+    Git(git::Reader),
 }
 
 /// Why a file was not read.
@@ -193,6 +196,7 @@ impl Tree {
                 Ok(bytes.clone())
             }
             Contents::Directory(reader) => reader.read(&found.path, bytes_max),
+            Contents::Git(reader) => reader.read(&found.path, bytes_max),
         }
     }
 

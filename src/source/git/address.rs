@@ -1,0 +1,203 @@
+//! Where a repository is: a URL and a branch that are safe to hand to git.
+//!
+//! git understands more than it should be asked: `ext::` runs programs, a plain path reads
+//! this machine, a leading hyphen is an option. An [`Address`] is made only of what the
+//! configuration allows.
+//!
+//! Sources: `git-fetch(1)` "GIT URLS", `gitremote-helpers(7)`, `git-check-ref-format(1)`.
+
+use std::path::{Component, Path};
+
+use super::Config;
+
+const URL_BYTES_MAX: usize = 2048;
+const BRANCH_BYTES_MAX: usize = 255;
+
+/// A repository's URL and a branch of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    url: Box<str>,
+    branch: Box<str>,
+    host: Option<Box<str>>,
+    transport: Transport,
+}
+
+/// How a repository is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Transport {
+    Https,
+    Http,
+    Ssh,
+    File,
+}
+
+/// Why a repository is not fetched. Nothing of the URL is repeated that could be secret.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidAddress {
+    /// Not a URL that git has one meaning for.
+    #[error(
+        "the repository's URL is not one: write https://host/path, ssh://host/path or user@host:path"
+    )]
+    Url,
+    /// A transport that is not allowed here.
+    #[error("repositories are not fetched over {0} here")]
+    Transport(Box<str>),
+    /// A repository of this machine that no configuration names.
+    #[error("repositories of this machine are fetched only from the configured directories")]
+    Local,
+    /// A password or token in the URL.
+    #[error("the repository's URL carries a password; name a file of credentials instead")]
+    Password,
+    /// Not the name of a branch.
+    #[error("{0:?} is not the name of a branch")]
+    Branch(Box<str>),
+}
+
+// === impl Address ===
+
+impl Address {
+    /// Reads a URL and a branch as a site record spells them.
+    ///
+    /// # Errors
+    ///
+    /// Says which rule of [`InvalidAddress`] is broken.
+    pub fn parse(url: &str, branch: &str, config: &Config) -> Result<Self, InvalidAddress> {
+        let printable = url.bytes().all(|byte| byte.is_ascii_graphic());
+        if url.is_empty() || url.len() > URL_BYTES_MAX || url.starts_with('-') || !printable {
+            return Err(InvalidAddress::Url);
+        }
+        if !is_branch(branch) {
+            let shown = branch.chars().take(80).collect();
+            return Err(InvalidAddress::Branch(shown));
+        }
+        let (transport, host) = read(url, config)?;
+        Ok(Self {
+            url: url.into(),
+            branch: branch.into(),
+            host: host.map(Into::into),
+            transport,
+        })
+    }
+
+    /// Returns the URL.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Returns the branch.
+    #[must_use]
+    pub fn branch(&self) -> &str {
+        &self.branch
+    }
+
+    pub(super) fn host(&self) -> Option<&str> {
+        self.host.as_deref()
+    }
+
+    pub(super) fn transport(&self) -> Transport {
+        self.transport
+    }
+}
+
+// === impl Transport ===
+
+impl Transport {
+    /// The name that `GIT_ALLOW_PROTOCOL` knows it by.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Https => "https",
+            Self::Http => "http",
+            Self::Ssh => "ssh",
+            Self::File => "file",
+        }
+    }
+}
+
+fn read<'u>(url: &'u str, config: &Config) -> Result<(Transport, Option<&'u str>), InvalidAddress> {
+    if let Some((scheme, rest)) = url.split_once("://") {
+        let transport = match scheme {
+            "https" => Transport::Https,
+            "http" if config.plaintext => Transport::Http,
+            "ssh" => Transport::Ssh,
+            "file" => return local(rest, config),
+            other => return Err(refused(other)),
+        };
+        let authority = rest.split('/').next().unwrap_or_default();
+        return Ok((transport, Some(host(authority)?)));
+    }
+    // `helper::address` runs `git-remote-helper`; `ext::` runs anything.
+    if let Some((helper, _)) = url.split_once("::") {
+        return Err(refused(helper));
+    }
+    // git-fetch(1): a colon before the first slash makes it `user@host:path` over ssh.
+    match (url.find(':'), url.find('/')) {
+        (Some(colon), slash) if slash.is_none_or(|slash| colon < slash) => {
+            Ok((Transport::Ssh, Some(host(&url[..colon])?)))
+        }
+        _ => local(url, config),
+    }
+}
+
+fn refused(transport: &str) -> InvalidAddress {
+    let shown = transport.chars().filter(char::is_ascii_alphanumeric);
+    InvalidAddress::Transport(shown.take(20).collect())
+}
+
+/// Takes the host out of `user@host:port`.
+fn host(authority: &str) -> Result<&str, InvalidAddress> {
+    let (user, host) = match authority.rsplit_once('@') {
+        Some((user, host)) => (Some(user), host),
+        None => (None, authority),
+    };
+    if user.is_some_and(|user| user.contains(':')) {
+        return Err(InvalidAddress::Password);
+    }
+    let name = match host.strip_prefix('[') {
+        Some(literal) => literal.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    // A host or user with a leading hyphen would be an option of ssh.
+    let option = name.starts_with('-') || user.is_some_and(|user| user.starts_with('-'));
+    if name.is_empty() || option {
+        return Err(InvalidAddress::Url);
+    }
+    Ok(name)
+}
+
+fn local<'u>(path: &str, config: &Config) -> Result<(Transport, Option<&'u str>), InvalidAddress> {
+    let path = Path::new(path);
+    let plain = path.is_absolute()
+        && path
+            .components()
+            .all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
+    let allowed = config.local.iter().any(|root| path.starts_with(root));
+    if plain && allowed {
+        Ok((Transport::File, None))
+    } else {
+        Err(InvalidAddress::Local)
+    }
+}
+
+/// The rules of `git-check-ref-format(1)`, by their numbers there.
+fn is_branch(name: &str) -> bool {
+    let forbidden = |byte: u8| {
+        // 4, 5 and 10: no control characters, spaces, globs or backslashes.
+        byte <= b' ' || byte == 0x7f || b"~^:?*[\\".contains(&byte)
+    };
+    !name.is_empty()
+        && name.len() <= BRANCH_BYTES_MAX
+        && !name.starts_with('-')
+        && !name.bytes().any(forbidden)
+        // 3 and 8.
+        && !name.contains("..")
+        && !name.contains("@{")
+        // 7 and 9.
+        && !name.ends_with('.')
+        && name != "@"
+        // 1 and 6: every component has a name that does not start with a dot.
+        && name.split('/').all(|part| {
+            !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock")
+        })
+}

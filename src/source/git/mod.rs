@@ -1,0 +1,296 @@
+//! A branch of a git repository, read from the object database of a mirror.
+//!
+//! A *mirror* is a bare repository of ours, one per URL, that holds the newest commit of
+//! each branch that was asked for. [`fetch`] brings one branch up to date, and
+//! [`Head::open`] lists the commit's tree and reads blobs on demand. There is no work
+//! tree: nothing an author commits becomes a file, a link or a program on our disk.
+//!
+//! **Why the git program and not a library.** Transports and credentials then are what
+//! operators know (`ssh` with its keys, https with its proxies), and fixes for both come
+//! with the system. A host that hangs is a process that can be killed with all it started,
+//! and a hostile pack is parsed under the limits of that process. The cost is a few
+//! milliseconds per call; a build makes five.
+//!
+//! * **Invariant:** git reads no configuration but ours: no system, user or repository
+//!   settings, no hooks, no attributes, no prompts ([`program`]).
+//! * **Invariant:** only the transports of [`Config`] are used, checked by us before
+//!   ([`address`]) and by git itself during the fetch, redirects included.
+//! * **Invariant:** no credential stands on a command line, in an error or in a log. They
+//!   are named by file; URLs that carry a password are refused.
+//! * A mirror is a cache: one that a crash or a full disk has damaged is made anew.
+//!
+//! Contents are as committed: `.gitattributes` (line ends, filters, `export-ignore`) are
+//! not applied. A Git LFS pointer is the text that was committed and gets a diagnostic;
+//! a submodule is listed and not entered.
+//!
+//! Sources: `git-fetch(1)`, `git-ls-tree(1)`, `git-cat-file(1)`, `git(1)` on
+//! `GIT_ALLOW_PROTOCOL`, `git-credential-store(1)`.
+
+mod address;
+mod program;
+mod reader;
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::{LookupError, Tree, TreePath};
+use crate::diagnostic::Diagnostic;
+use crate::digest::Digest;
+
+pub use address::{Address, InvalidAddress};
+use program::Git;
+pub use program::{FetchError, GitError};
+pub(super) use reader::Reader;
+
+/// The most paths reported of one kind of change.
+const CHANGES_MAX: usize = 2000;
+
+/// Where mirrors are kept, and what may be fetched how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The directory of mirrors.
+    pub mirrors: Box<Path>,
+    /// The git program.
+    pub program: Box<Path>,
+    /// Directories of this machine whose repositories may be fetched; none by default.
+    pub local: Vec<PathBuf>,
+    /// Whether `http://` may be used; by default only `https` and `ssh` are.
+    pub plaintext: bool,
+    /// Which credentials to show to which host.
+    pub credentials: Vec<Credential>,
+    /// The most files of a repository.
+    pub entries_max: usize,
+    /// The longest file that is read.
+    pub file_bytes_max: u64,
+}
+
+/// Credentials for a host, by reference.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Credential {
+    /// The host, as URLs spell it.
+    pub host: Box<str>,
+    /// For https: a file in the format of `git-credential-store(1)`, a line
+    /// `https://user:token@host`.
+    pub https: Option<PathBuf>,
+    /// For ssh: a private key that only its owner may read.
+    pub ssh_key: Option<PathBuf>,
+    /// For ssh: the keys the host may have.
+    pub ssh_known_hosts: Option<PathBuf>,
+}
+
+/// The newest commit of a branch, fetched.
+#[derive(Debug)]
+pub struct Head {
+    git: Git,
+    /// The commit's object id.
+    pub commit: Box<str>,
+    /// Its whole message.
+    pub message: Box<str>,
+    /// Its author's name.
+    pub author: Box<str>,
+    entries_max: usize,
+    file_bytes_max: u64,
+}
+
+/// What changed between two commits.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Paths that are new.
+    pub added: Vec<Box<str>>,
+    /// Paths with other content or mode.
+    pub modified: Vec<Box<str>>,
+    /// Paths that are gone.
+    pub removed: Vec<Box<str>>,
+}
+
+/// Why the tree of a commit could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// git could not read its own objects.
+    #[error("read the commit")]
+    Git(#[from] GitError),
+    /// More files than allowed.
+    #[error("repository has more than {limit} files")]
+    TooManyEntries {
+        /// How many are allowed.
+        limit: usize,
+    },
+    /// The directory of the documentation is not there.
+    #[error("find the documentation")]
+    Docs(#[source] LookupError),
+}
+
+/// Brings the mirror of a repository up to date with one branch.
+///
+/// Blocks for as long as the host does; whoever calls it sets the time limit by ending the
+/// process group.
+///
+/// # Errors
+///
+/// [`FetchError`] says whose fault it is.
+pub fn fetch(config: &Config, address: &Address) -> Result<Head, FetchError> {
+    let directory = config.mirrors.join(mirror_name(address.url()));
+    std::fs::create_dir_all(&config.mirrors).map_err(|source| FetchError::Mirror {
+        path: config.mirrors.to_path_buf(),
+        source,
+    })?;
+    // Several projects may share a repository, and git's own locks give up at once.
+    let lock = lock(&directory.with_extension("lock"))?;
+    let git = Git::new(config, &directory, address);
+    let fetched = bring(&git, &directory, address).or_else(|error| match error {
+        FetchError::Damaged(_) => {
+            log::warn!(target: "source", "a mirror is damaged and made anew: {error}");
+            remove(&directory)?;
+            bring(&git, &directory, address)
+        }
+        error => Err(error),
+    });
+    drop(lock);
+    fetched?;
+    let [commit, author, message] = git.head(address.branch())?;
+    Ok(Head {
+        git,
+        commit,
+        message,
+        author,
+        entries_max: config.entries_max,
+        file_bytes_max: config.file_bytes_max,
+    })
+}
+
+fn bring(git: &Git, directory: &Path, address: &Address) -> Result<(), FetchError> {
+    if !directory.join("HEAD").exists() {
+        remove(directory)?;
+        git.init()?;
+    }
+    clear_locks(directory);
+    git.fetch(address)?;
+    git.tidy();
+    Ok(())
+}
+
+/// A mirror's directory is named by its URL, which may hold anything.
+fn mirror_name(url: &str) -> String {
+    let digest = Digest::of(url.as_bytes()).to_string();
+    format!("{}.git", &digest[..32])
+}
+
+/// Waits until nobody else fetches into the mirror.
+fn lock(path: &Path) -> Result<File, FetchError> {
+    let lock = || -> io::Result<File> {
+        let file = File::create(path)?;
+        rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive)?;
+        Ok(file)
+    };
+    lock().map_err(|source| FetchError::Mirror {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Removes the lock files that a killed git left behind; ours is held, so no other lives.
+fn clear_locks(directory: &Path) {
+    let own = [
+        "HEAD.lock",
+        "config.lock",
+        "packed-refs.lock",
+        "shallow.lock",
+    ];
+    let mut locks = Vec::from(own.map(|name| directory.join(name)));
+    let mut directories = vec![directory.join("refs")];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                directories.push(path);
+            } else if path
+                .extension()
+                .is_some_and(|extension| extension == "lock")
+            {
+                // No branch is called so: git-check-ref-format(1), rule 1.
+                locks.push(path);
+            }
+        }
+    }
+    for lock in locks {
+        // Mostly there is none. What cannot be removed makes git complain, and it says it better.
+        let _ = std::fs::remove_file(lock);
+    }
+}
+
+fn remove(directory: &Path) -> Result<(), FetchError> {
+    match std::fs::remove_dir_all(directory) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(FetchError::Mirror {
+            path: directory.to_owned(),
+            source,
+        }),
+        _ => Ok(()),
+    }
+}
+
+// === impl Config ===
+
+impl Config {
+    /// Mirrors in this directory, everything else at its default.
+    #[must_use]
+    pub fn new(mirrors: &Path) -> Self {
+        Self {
+            mirrors: mirrors.into(),
+            program: Path::new("git").into(),
+            local: Vec::new(),
+            plaintext: false,
+            credentials: Vec::new(),
+            entries_max: 1_000_000,
+            file_bytes_max: 100 << 20,
+        }
+    }
+}
+
+// === impl Head ===
+
+impl Head {
+    /// Opens the commit's tree, with its documentation at `docs`.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`]; what is only left out is told in the diagnostics.
+    pub fn open(&self, docs: &TreePath) -> Result<(Tree, Vec<Diagnostic>), OpenError> {
+        let (reader, listing, diagnostics) = Reader::open(
+            &self.git,
+            &self.commit,
+            self.entries_max,
+            self.file_bytes_max,
+        )?;
+        let tree = Tree::new(listing, super::Contents::Git(reader));
+        let found = tree.lookup(docs).map_err(OpenError::Docs)?;
+        if found.kind != super::Kind::Directory {
+            let path = found.path;
+            return Err(OpenError::Docs(LookupError::NotADirectory { path }));
+        }
+        Ok((tree.with_docs_root(found.path), diagnostics))
+    }
+
+    /// Tells what changed since an earlier commit; `None` when the mirror does not hold it
+    /// any more, as after a rewritten history.
+    #[must_use]
+    pub fn changes_since(&self, commit: &str) -> Option<Changes> {
+        let listed = self.git.changes(commit, &self.commit).ok()?;
+        let mut changes = Changes::default();
+        let mut fields = listed.split(|byte| *byte == 0);
+        while let (Some(kind), Some(path)) = (fields.next(), fields.next()) {
+            let paths = match kind {
+                b"A" => &mut changes.added,
+                b"D" => &mut changes.removed,
+                _ => &mut changes.modified,
+            };
+            if paths.len() < CHANGES_MAX {
+                paths.push(String::from_utf8_lossy(path).into());
+            }
+        }
+        Some(changes)
+    }
+}

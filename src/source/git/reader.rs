@@ -1,0 +1,284 @@
+//! The tree of a commit: one listing, and one process that reads blobs.
+//!
+//! Sources: `git-ls-tree(1)` "OUTPUT FORMAT", `git-cat-file(1)` "BATCH OUTPUT", the Git LFS
+//! specification (pointer files).
+
+use std::collections::HashMap;
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout};
+use std::sync::{Mutex, PoisonError};
+
+use bytes::Bytes;
+
+use super::OpenError;
+use super::program::{Git, GitError};
+use crate::diagnostic::Diagnostic;
+use crate::source::{Listing, Node, ReadError, TreePath};
+
+/// How many names without meaning, and how many LFS pointers, are told one by one.
+const DIAGNOSTICS_MAX: usize = 100;
+/// The longest link target: what no file system could hold is no link.
+const LINK_BYTES_MAX: u64 = 4096;
+/// Pointers name one object: version, digest and size, 126 to 137 bytes.
+const LFS_POINTER_BYTES: std::ops::RangeInclusive<u64> = 120..=200;
+const LFS_POINTER_START: &[u8] = b"version https://git-lfs.github.com/spec/";
+
+/// Reads the blobs of a commit.
+#[derive(Debug)]
+pub(in crate::source) struct Reader {
+    blobs: HashMap<TreePath, Blob>,
+    objects: Mutex<Objects>,
+    file_bytes_max: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Blob {
+    id: Box<str>,
+    bytes: u64,
+}
+
+/// `git cat-file --batch`, as long as the reader lives.
+#[derive(Debug)]
+struct Objects {
+    process: Child,
+    questions: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+/// One line of the listing.
+struct Entry<'l> {
+    mode: &'l [u8],
+    id: &'l str,
+    bytes: u64,
+    path: &'l [u8],
+}
+
+// === impl Reader ===
+
+impl Reader {
+    /// Lists a commit and gets ready to read it.
+    pub(super) fn open(
+        git: &Git,
+        commit: &str,
+        entries_max: usize,
+        file_bytes_max: u64,
+    ) -> Result<(Self, Listing, Vec<Diagnostic>), OpenError> {
+        let listed = git.list(commit)?;
+        let mut reader = Self {
+            blobs: HashMap::new(),
+            objects: Mutex::new(Objects::start(git)?),
+            file_bytes_max,
+        };
+        let mut listing = Listing::default();
+        let mut told = Told::default();
+        let lines = listed
+            .split(|byte| *byte == 0)
+            .filter(|line| !line.is_empty());
+        for (number, line) in lines.enumerate() {
+            if number == entries_max {
+                return Err(OpenError::TooManyEntries { limit: entries_max });
+            }
+            let entry = Entry::read(line).ok_or_else(|| GitError::unreadable("ls-tree"))?;
+            reader.enter(&entry, &mut listing, &mut told)?;
+        }
+        Ok((reader, listing, told.diagnostics))
+    }
+
+    fn enter(
+        &mut self,
+        entry: &Entry<'_>,
+        listing: &mut Listing,
+        told: &mut Told,
+    ) -> Result<(), OpenError> {
+        let shown = String::from_utf8_lossy(entry.path);
+        let path = match std::str::from_utf8(entry.path).map(TreePath::parse) {
+            Ok(Ok(path)) => path,
+            Ok(Err(invalid)) => {
+                told.name(&shown, &invalid.to_string());
+                return Ok(());
+            }
+            Err(_not_utf8) => {
+                told.name(&shown, "its name is not UTF-8");
+                return Ok(());
+            }
+        };
+        let node = match entry.mode {
+            b"160000" => Node::Submodule,
+            b"120000" => {
+                let target = self.blob(entry.id, entry.bytes, LINK_BYTES_MAX);
+                match target.as_ref().map(|target| std::str::from_utf8(target)) {
+                    Ok(Ok(target)) => Node::Link(target.into()),
+                    Ok(Err(_not_utf8)) => {
+                        told.name(&shown, "the target of this link is not UTF-8");
+                        return Ok(());
+                    }
+                    Err(_unreadable) => {
+                        told.name(&shown, "the target of this link cannot be read");
+                        return Ok(());
+                    }
+                }
+            }
+            _ => {
+                let blob = Blob {
+                    id: entry.id.into(),
+                    bytes: entry.bytes,
+                };
+                if LFS_POINTER_BYTES.contains(&entry.bytes) && self.is_pointer(&blob) {
+                    told.pointer(&shown);
+                }
+                self.blobs.insert(path.clone(), blob);
+                Node::File
+            }
+        };
+        // A tree object names each entry once and a directory is no file: git's own check
+        // has refused anything else.
+        listing
+            .insert(path, node)
+            .map_err(|conflict| GitError::damaged("ls-tree", &conflict.to_string()).into())
+    }
+
+    fn is_pointer(&self, blob: &Blob) -> bool {
+        self.blob(&blob.id, blob.bytes, blob.bytes)
+            .is_ok_and(|bytes| bytes.starts_with(LFS_POINTER_START))
+    }
+
+    /// Reads the file at a real path: one without links.
+    pub(in crate::source) fn read(
+        &self,
+        path: &TreePath,
+        bytes_max: u64,
+    ) -> Result<Bytes, ReadError> {
+        let blob = self
+            .blobs
+            .get(path)
+            .expect("every listed file of a commit is a blob");
+        let limit = bytes_max.min(self.file_bytes_max);
+        if blob.bytes > limit {
+            return Err(ReadError::TooLarge {
+                bytes: blob.bytes,
+                limit,
+            });
+        }
+        let read = self.blob(&blob.id, blob.bytes, limit);
+        read.map(Bytes::from).map_err(|source| ReadError::Io {
+            path: path.clone(),
+            source,
+        })
+    }
+
+    fn blob(&self, id: &str, bytes: u64, limit: u64) -> io::Result<Vec<u8>> {
+        if bytes > limit {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        let mut objects = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
+        objects.read(id, bytes)
+    }
+}
+
+// === impl Objects ===
+
+impl Objects {
+    fn start(git: &Git) -> Result<Self, GitError> {
+        let mut process = git
+            .objects()
+            .spawn()
+            .map_err(|error| GitError::damaged("cat-file", &error.to_string()))?;
+        let pipes = (process.stdin.take(), process.stdout.take());
+        let (Some(questions), Some(answers)) = pipes else {
+            return Err(GitError::unreadable("cat-file"));
+        };
+        Ok(Self {
+            process,
+            questions,
+            answers: BufReader::with_capacity(64 << 10, answers),
+        })
+    }
+
+    /// Asks for one object and reads it: `id type size`, a line end, the bytes, a line end.
+    fn read(&mut self, id: &str, bytes: u64) -> io::Result<Vec<u8>> {
+        self.questions.write_all(format!("{id}\n").as_bytes())?;
+        let mut head = String::new();
+        self.answers.read_line(&mut head)?;
+        if head.trim_end() != format!("{id} blob {bytes}") {
+            let message = format!("git answered {:?}", head.trim_end());
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        let length = usize::try_from(bytes).map_err(io::Error::other)?;
+        let mut content = vec![0; length];
+        self.answers.read_exact(&mut content)?;
+        let mut end = [0];
+        self.answers.read_exact(&mut end)?;
+        Ok(content)
+    }
+}
+
+impl Drop for Objects {
+    fn drop(&mut self) {
+        // It only reads: nothing is lost, and waiting leaves no zombie.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+// === impl Entry ===
+
+impl<'l> Entry<'l> {
+    /// Reads `mode type id size<TAB>path`; the size of what is no blob is `-`.
+    fn read(line: &'l [u8]) -> Option<Self> {
+        let tab = line.iter().position(|byte| *byte == b'\t')?;
+        let (fields, path) = (&line[..tab], &line[tab + 1..]);
+        let mut fields = fields
+            .split(|byte| *byte == b' ')
+            .filter(|field| !field.is_empty());
+        let (mode, _kind) = (fields.next()?, fields.next()?);
+        let id = std::str::from_utf8(fields.next()?).ok()?;
+        let bytes = std::str::from_utf8(fields.next()?).ok()?;
+        Some(Self {
+            mode,
+            id,
+            bytes: if bytes == "-" { 0 } else { bytes.parse().ok()? },
+            path,
+        })
+    }
+}
+
+/// What was told so far.
+#[derive(Default)]
+struct Told {
+    diagnostics: Vec<Diagnostic>,
+}
+
+// === impl Told ===
+
+impl Told {
+    /// Tells of something that has no place in a listing.
+    fn name(&mut self, path: &str, why: &str) {
+        self.tell(
+            "source-name",
+            path,
+            format!("this is left out: {why}"),
+            None,
+        );
+    }
+
+    fn pointer(&mut self, path: &str) {
+        let message = "this is a Git LFS pointer: the content is not in the repository".to_owned();
+        let help = "commit the file itself, or link to where it is served";
+        self.tell("source-lfs", path, message, Some(help));
+    }
+
+    fn tell(&mut self, rule: &'static str, path: &str, message: String, help: Option<&str>) {
+        let diagnostic = match self.diagnostics.len() {
+            DIAGNOSTICS_MAX => {
+                let message = format!("there are more than {DIAGNOSTICS_MAX} such files");
+                Diagnostic::warning(rule, path, message)
+            }
+            0..DIAGNOSTICS_MAX => Diagnostic {
+                help: help.map(str::to_owned),
+                ..Diagnostic::warning(rule, path, message)
+            },
+            _ => return,
+        };
+        self.diagnostics.push(diagnostic);
+    }
+}

@@ -1,0 +1,397 @@
+//! Real repositories, real git, the `file` transport: what each state of a repository means.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::*;
+use crate::source::{EntryKind, LookupError, ReadError, directory};
+
+/// A repository somebody pushes to, and our mirrors of it.
+struct Place {
+    root: tempfile::TempDir,
+    config: Config,
+}
+
+impl Place {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let mut config = Config::new(&root.path().join("mirrors"));
+        config.local = vec![root.path().to_owned()];
+        let place = Self { root, config };
+        std::fs::create_dir(place.work()).unwrap();
+        place.git(&["init", "--quiet", "--initial-branch=main"]);
+        place
+    }
+
+    fn work(&self) -> PathBuf {
+        self.root.path().join("work")
+    }
+
+    #[track_caller]
+    fn git(&self, arguments: &[&str]) -> String {
+        let output = Command::new("git")
+            .current_dir(self.work())
+            .args(["-c", "user.name=Ada", "-c", "user.email=ada@acme.test"])
+            .args(["-c", "protocol.file.allow=always"])
+            .args(arguments)
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "git {arguments:?}: {stderr}");
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    fn write(&self, path: &str, text: impl AsRef<[u8]>) {
+        let path = self.work().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    fn commit(&self, message: &str) -> String {
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "--allow-empty", "--message", message]);
+        self.git(&["rev-parse", "HEAD"])
+    }
+
+    fn url(&self) -> String {
+        format!("file://{}", self.work().display())
+    }
+
+    fn fetch(&self, branch: &str) -> Result<Head, FetchError> {
+        fetch(
+            &self.config,
+            &Address::parse(&self.url(), branch, &self.config)?,
+        )
+    }
+
+    fn head(&self) -> Head {
+        self.fetch("main").unwrap()
+    }
+
+    fn tree(&self) -> (Tree, Vec<Diagnostic>) {
+        self.head().open(&TreePath::root()).unwrap()
+    }
+}
+
+fn path(text: &str) -> TreePath {
+    TreePath::parse(text).unwrap()
+}
+
+#[test]
+fn a_commit_is_read_without_a_work_tree() {
+    let place = Place::new();
+    place.write("docs/index.mdx", "# Hello");
+    place.write("shared/SKILL.md", "skill");
+    std::os::unix::fs::symlink("../shared", place.work().join("docs/skills")).unwrap();
+    let commit = place.commit("Say hello\n\nAt length.");
+
+    let head = place.head();
+    assert_eq!(*head.commit, *commit);
+    assert_eq!(
+        (&*head.author, &*head.message),
+        ("Ada", "Say hello\n\nAt length.")
+    );
+    let (tree, diagnostics) = head.open(&path("docs")).unwrap();
+    assert!(diagnostics.is_empty());
+    assert_eq!(tree.docs_root(), &path("docs"));
+    assert_eq!(tree.read(&path("docs/index.mdx")).unwrap(), "# Hello");
+    assert_eq!(tree.read(&path("docs/skills/SKILL.md")).unwrap(), "skill");
+    let names: Vec<_> = tree.files().map(TreePath::as_str).collect();
+    assert_eq!(names, ["docs/index.mdx", "shared/SKILL.md"]);
+    let mirror = std::fs::read_dir(&*place.config.mirrors).unwrap();
+    let names: Vec<_> = mirror.map(|entry| entry.unwrap().path()).collect();
+    assert!(
+        names.iter().all(|path| !path.join("docs").exists()),
+        "{names:?}"
+    );
+}
+
+#[test]
+fn a_commit_and_its_work_tree_have_the_same_content() {
+    let place = Place::new();
+    for (name, text) in [
+        ("a.mdx", "a"),
+        ("b/c.mdx", ""),
+        ("b/d e.mdx", "\r\n\0"),
+        ("ü.mdx", "ü"),
+    ] {
+        place.write(name, text);
+    }
+    std::os::unix::fs::symlink("b/c.mdx", place.work().join("link")).unwrap();
+    place.commit("All kinds");
+
+    let (from_git, _) = place.tree();
+    let limits = directory::Limits::default();
+    let (from_disk, _) = directory::open(&place.work(), &TreePath::root(), limits).unwrap();
+    let content = |tree: &Tree| -> Vec<_> {
+        let files = tree
+            .files()
+            .map(|file| (file.clone(), tree.read(file).unwrap()));
+        files.collect()
+    };
+    assert_eq!(content(&from_git), content(&from_disk));
+    assert_eq!(
+        from_git.list(&TreePath::root()).unwrap(),
+        from_disk.list(&TreePath::root()).unwrap()
+    );
+}
+
+#[test]
+fn a_second_fetch_brings_what_is_new_and_tells_what_changed() {
+    let place = Place::new();
+    place.write("kept", "1");
+    place.write("gone", "1");
+    place.write("edited", "1");
+    let first = place.commit("One");
+    assert_eq!(*place.head().commit, *first);
+
+    std::fs::remove_file(place.work().join("gone")).unwrap();
+    place.write("edited", "2");
+    place.write("new/file", "2");
+    place.commit("Two");
+    let changes = place.head().changes_since(&first).unwrap();
+    let names = |names: &[Box<str>]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(names(&changes.added), ["new/file"]);
+    assert_eq!(names(&changes.modified), ["edited"]);
+    assert_eq!(names(&changes.removed), ["gone"]);
+    assert!(place.head().changes_since(&"0".repeat(40)).is_none());
+}
+
+#[test]
+fn a_rewritten_history_is_followed() {
+    let place = Place::new();
+    place.write("page", "1");
+    place.commit("One");
+    place.head();
+    place.write("page", "2");
+    place.git(&["add", "--all"]);
+    place.git(&["commit", "--quiet", "--amend", "--message", "Instead"]);
+    assert_eq!(&*place.head().message, "Instead");
+    assert_eq!(place.tree().0.read(&path("page")).unwrap(), "2");
+}
+
+#[test]
+fn a_missing_branch_and_a_missing_repository_are_final_and_named() {
+    let place = Place::new();
+    place.write("page", "1");
+    place.commit("One");
+    let error = place.fetch("gone").unwrap_err();
+    assert_eq!(error.to_string(), "the repository has no branch \"gone\"");
+    assert!(!error.is_transient());
+
+    let nowhere = format!("file://{}/nowhere", place.root.path().display());
+    let address = Address::parse(&nowhere, "main", &place.config).unwrap();
+    let error = fetch(&place.config, &address).unwrap_err();
+    assert!(
+        matches!(error, FetchError::MissingRepository(_)),
+        "{error:?}"
+    );
+    assert!(!error.is_transient());
+}
+
+#[test]
+fn a_host_that_does_not_answer_is_tried_again() {
+    let place = Place::new();
+    // A port that was free a moment ago: connections to it are refused.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let mut config = place.config.clone();
+    config.plaintext = true;
+    let address = Address::parse(&format!("http://{address}/docs.git"), "main", &config).unwrap();
+    let error = fetch(&config, &address).unwrap_err();
+    assert!(error.is_transient(), "{error}");
+}
+
+#[test]
+fn an_empty_repository_has_no_branch() {
+    let error = Place::new().fetch("main").unwrap_err();
+    assert!(matches!(error, FetchError::MissingBranch(_)), "{error:?}");
+}
+
+#[test]
+fn a_damaged_mirror_is_made_anew() {
+    let place = Place::new();
+    place.write("page", "1");
+    place.commit("One");
+    place.head();
+    let mirrors = std::fs::read_dir(&*place.config.mirrors).unwrap();
+    let mirror = mirrors
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.is_dir())
+        .unwrap();
+    std::fs::write(mirror.join("refs/heads/main.lock"), "").unwrap();
+    std::fs::write(mirror.join("shallow.lock"), "").unwrap();
+    assert_eq!(place.tree().0.read(&path("page")).unwrap(), "1");
+
+    std::fs::write(mirror.join("config"), "[[[").unwrap();
+    assert_eq!(place.tree().0.read(&path("page")).unwrap(), "1");
+}
+
+#[test]
+fn submodules_are_listed_and_not_entered() {
+    let place = Place::new();
+    place.write("page", "1");
+    place.commit("One");
+    place.git(&["submodule", "--quiet", "add", &place.url(), "other"]);
+    place.commit("Two");
+    let (tree, _) = place.tree();
+    let other = tree.list(&TreePath::root()).unwrap();
+    assert!(
+        other.contains(&("other".into(), EntryKind::Submodule)),
+        "{other:?}"
+    );
+    assert!(matches!(
+        tree.lookup(&path("other/page")),
+        Err(LookupError::NotADirectory { .. })
+    ));
+}
+
+#[test]
+fn an_lfs_pointer_is_told() {
+    let place = Place::new();
+    let pointer = format!(
+        "version https://git-lfs.github.com/spec/v1\noid sha256:{}\nsize 12345\n",
+        "0".repeat(64)
+    );
+    place.write("logo.png", pointer);
+    place.commit("One");
+    let (_, diagnostics) = place.tree();
+    assert_eq!(diagnostics.len(), 1);
+    assert_eq!(
+        (diagnostics[0].rule, &*diagnostics[0].file),
+        ("source-lfs", "logo.png")
+    );
+}
+
+#[test]
+fn a_name_that_is_not_utf_8_is_left_out_and_told() {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let place = Place::new();
+    let name = std::ffi::OsStr::from_bytes(b"caf\xe9.mdx");
+    std::fs::write(place.work().join(name), "x").unwrap();
+    place.write("page", "1");
+    place.commit("One");
+    let (tree, diagnostics) = place.tree();
+    assert_eq!(tree.files().count(), 1);
+    assert_eq!(diagnostics[0].rule, "source-name");
+}
+
+#[test]
+fn a_file_over_the_limit_is_not_read() {
+    let mut place = Place::new();
+    place.write("huge", vec![b'x'; 4097]);
+    place.commit("One");
+    place.config.file_bytes_max = 4096;
+    let error = place.tree().0.read(&path("huge")).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            ReadError::TooLarge {
+                bytes: 4097,
+                limit: 4096
+            }
+        ),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_repository_over_the_limit_is_refused() {
+    let mut place = Place::new();
+    for n in 0..4 {
+        place.write(&format!("f{n}"), "x");
+    }
+    place.commit("One");
+    place.config.entries_max = 3;
+    let error = place.head().open(&TreePath::root()).unwrap_err();
+    assert_eq!(error.to_string(), "repository has more than 3 files");
+}
+
+#[test]
+fn a_documentation_directory_that_is_not_there_is_named() {
+    let place = Place::new();
+    place.write("page", "1");
+    place.commit("One");
+    let error = place.head().open(&path("docs")).unwrap_err();
+    assert!(
+        matches!(error, OpenError::Docs(LookupError::NotFound { .. })),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_mirror_has_no_hooks_and_remembers_no_url() {
+    let place = Place::new();
+    place.write("page", "1");
+    place.commit("One");
+    place.head();
+    let mirrors = std::fs::read_dir(&*place.config.mirrors).unwrap();
+    let mirror = mirrors
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.is_dir())
+        .unwrap();
+    assert!(!mirror.join("hooks").exists());
+    assert!(!mirror.join("FETCH_HEAD").exists());
+}
+
+#[test]
+fn only_allowed_transports_become_addresses() {
+    let config = Config {
+        local: vec!["/srv/git".into()],
+        ..Config::new(Path::new("/var/mirrors"))
+    };
+    let parse = |url: &str| Address::parse(url, "main", &config).map(|_| ());
+    for allowed in [
+        "https://git.example/acme/docs.git",
+        "https://bot@git.example:8443/acme/docs.git",
+        "ssh://git@git.example:22/acme/docs.git",
+        "git@git.example:acme/docs.git",
+        "file:///srv/git/docs.git",
+        "/srv/git/docs.git",
+    ] {
+        assert_eq!(parse(allowed), Ok(()), "{allowed}");
+    }
+    let transport = |name: &str| Err(InvalidAddress::Transport(name.into()));
+    for (url, why) in [
+        ("ext::sh -c id", Err(InvalidAddress::Url)),
+        ("ext::sh%20-c%20id", transport("ext")),
+        ("fd::17", transport("fd")),
+        ("http://git.example/docs.git", transport("http")),
+        ("git://git.example/docs.git", transport("git")),
+        ("ftp://git.example/docs.git", transport("ftp")),
+        ("/etc", Err(InvalidAddress::Local)),
+        ("file:///etc", Err(InvalidAddress::Local)),
+        ("file:///srv/git/../../etc", Err(InvalidAddress::Local)),
+        ("/srv/gitx/docs.git", Err(InvalidAddress::Local)),
+        ("../docs.git", Err(InvalidAddress::Local)),
+        (
+            "https://bot:token@git.example/docs.git",
+            Err(InvalidAddress::Password),
+        ),
+        ("ssh://-oProxyCommand=id/docs.git", Err(InvalidAddress::Url)),
+        ("-oProxyCommand=id:docs.git", Err(InvalidAddress::Url)),
+        ("--upload-pack=id", Err(InvalidAddress::Url)),
+        ("https://", Err(InvalidAddress::Url)),
+        ("", Err(InvalidAddress::Url)),
+        ("https://git.example/a\nb", Err(InvalidAddress::Url)),
+    ] {
+        assert_eq!(parse(url), why, "{url}");
+    }
+}
+
+#[test]
+fn a_branch_is_what_git_calls_one() {
+    let config = Config::new(Path::new("/var/mirrors"));
+    let parse = |branch: &str| Address::parse("https://h/r", branch, &config).is_ok();
+    for name in ["main", "release/2.0", "feature-ü", "a.b", "v1@x"] {
+        assert!(parse(name), "{name}");
+    }
+    for name in [
+        "", "-x", "a b", "a..b", "a~1", "a^", "a:b", "a?", "a*", "a[", "a\\b", "@", "a@{1}", "/a",
+        "a/", "a//b", ".a", "a/.b", "a.lock", "a.lock/b", "a.", "a\n",
+    ] {
+        assert!(!parse(name), "{name:?}");
+    }
+}
