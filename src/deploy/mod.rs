@@ -29,9 +29,11 @@
 pub mod keys;
 pub mod queue;
 pub mod record;
+pub mod run;
 mod status_id;
 mod timestamp;
 pub mod update;
+pub mod worker;
 
 pub use status_id::{InvalidStatusId, StatusId};
 pub use timestamp::{InvalidTimestamp, Timestamp};

@@ -36,6 +36,8 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::{LookupError, Tree, TreePath};
 use crate::diagnostic::Diagnostic;
 use crate::digest::Digest;
@@ -49,7 +51,7 @@ pub(super) use reader::Reader;
 const CHANGES_MAX: usize = 2000;
 
 /// Where mirrors are kept, and what may be fetched how.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Config {
     /// The directory of mirrors.
     pub mirrors: Box<Path>,
@@ -68,7 +70,7 @@ pub struct Config {
 }
 
 /// Credentials for a host, by reference.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Credential {
     /// The host, as URLs spell it.
     pub host: Box<str>,

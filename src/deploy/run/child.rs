@@ -1,0 +1,222 @@
+//! A process of its own for each preparation.
+//!
+//! What strangers wrote is parsed in a child: the same binary, told what to do on its
+//! standard input, saying how it goes on its standard output, under limits on memory, file
+//! size and open files that the system enforces. A repository that eats memory, recurses
+//! without end or crashes a parser kills its own build; the gateway in the parent does not
+//! notice.
+//!
+//! The child leads a process group, which git and ssh belong to. It ends with its parent:
+//! its input stays open as long as the parent lives, and when it closes, for whatever
+//! reason, the child kills its group. So `kill -9` leaves nothing running.
+//!
+//! Sources: `setrlimit(2)`, `kill(2)`, `setpgid(2)`.
+
+use std::io::{self, BufRead as _, Read as _, Write as _};
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use rustix::process::{Pid, Resource, Rlimit, Signal};
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+
+use super::prepare::{Event, Job, prepare};
+
+/// The subcommand that a child is started with.
+pub const SUBCOMMAND: &str = "build-child";
+/// The most a child may say.
+const OUTPUT_BYTES_MAX: u64 = 64 << 20;
+
+/// What a build may use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Address space of the child, and of each program it starts.
+    pub memory_bytes: u64,
+    /// The largest file it may write: a pack of the mirror, mostly.
+    pub file_bytes: u64,
+    /// How many files it may have open.
+    pub open_files: u64,
+    /// How long the branch may take to come.
+    pub fetch: Duration,
+    /// How long everything together may take.
+    pub total: Duration,
+}
+
+/// What the parent writes, as one line.
+#[derive(Serialize, Deserialize)]
+struct Order {
+    job: Job,
+    limits: Limits,
+}
+
+/// A preparation that runs.
+#[derive(Debug)]
+pub(super) struct Running {
+    process: Child,
+    events: BufReader<tokio::io::Take<ChildStdout>>,
+    line: Vec<u8>,
+    /// Open as long as we live: the child ends when it closes.
+    _lifeline: ChildStdin,
+}
+
+// === impl Limits ===
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            memory_bytes: 4 << 30,
+            file_bytes: 4 << 30,
+            open_files: 1024,
+            fetch: Duration::from_secs(300),
+            total: Duration::from_secs(600),
+        }
+    }
+}
+
+impl Limits {
+    /// Sets them for this process and those it starts.
+    fn apply(&self) -> io::Result<()> {
+        let set = |resource, limit: u64| {
+            // A limit that is lower already stays: an operator has set it.
+            let before = rustix::process::getrlimit(resource);
+            let limit = before.maximum.map_or(limit, |maximum| maximum.min(limit));
+            let both = Some(limit);
+            rustix::process::setrlimit(
+                resource,
+                Rlimit {
+                    current: both,
+                    maximum: both,
+                },
+            )
+        };
+        set(Resource::As, self.memory_bytes)?;
+        set(Resource::Fsize, self.file_bytes)?;
+        set(Resource::Nofile, self.open_files)?;
+        // What it was reading does not belong into a core file.
+        set(Resource::Core, 0)?;
+        Ok(())
+    }
+}
+
+// === impl Running ===
+
+impl Running {
+    /// Starts a child and tells it what to do.
+    pub(super) async fn start(program: &PathBuf, job: Job, limits: &Limits) -> io::Result<Self> {
+        let mut process = Command::new(program)
+            .arg(SUBCOMMAND)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            // A panic's message belongs into the log of the service.
+            .stderr(Stdio::inherit())
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()?;
+        let missing = || io::Error::other("the child has no pipes");
+        let mut lifeline = process.stdin.take().ok_or_else(missing)?;
+        let output = process.stdout.take().ok_or_else(missing)?;
+        let order = Order {
+            job,
+            limits: limits.clone(),
+        };
+        let mut line = serde_json::to_vec(&order)?;
+        line.push(b'\n');
+        lifeline.write_all(&line).await?;
+        lifeline.flush().await?;
+        Ok(Self {
+            process,
+            events: BufReader::new(output.take(OUTPUT_BYTES_MAX)),
+            line: Vec::new(),
+            _lifeline: lifeline,
+        })
+    }
+
+    /// Returns the next event; `None` when there will be no more. May be cancelled: what was
+    /// read of a line is kept.
+    pub(super) async fn event(&mut self) -> io::Result<Option<Event>> {
+        self.events.read_until(b'\n', &mut self.line).await?;
+        if !self.line.ends_with(b"\n") {
+            return Ok(None);
+        }
+        let event = serde_json::from_slice(&self.line)?;
+        self.line.clear();
+        Ok(Some(event))
+    }
+
+    /// Waits for the process to end and says how, in words.
+    pub(super) async fn ended(&mut self) -> String {
+        use std::os::unix::process::ExitStatusExt as _;
+
+        match self.process.wait().await {
+            Ok(status) => match status.signal() {
+                Some(signal) => format!("the build process was killed by signal {signal}"),
+                None => format!("the build process ended early with {status}"),
+            },
+            Err(error) => format!("the build process cannot be waited for: {error}"),
+        }
+    }
+
+    /// Ends the child and everything it started, and waits until it is gone.
+    pub(super) async fn kill(&mut self) {
+        self.kill_group();
+        if let Err(error) = self.process.wait().await {
+            log::error!(target: "deploy", "wait for a killed build: {error}");
+        }
+    }
+
+    fn kill_group(&self) {
+        // No id: it has been waited for, and the number may be another's by now.
+        let id = self
+            .process
+            .id()
+            .and_then(|id| Pid::from_raw(id.cast_signed()));
+        if let Some(id) = id {
+            // It may be gone already.
+            let _ = rustix::process::kill_process_group(id, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.kill_group();
+    }
+}
+
+/// What the child does: reads its order, and carries it out under its limits.
+///
+/// # Errors
+///
+/// There is no order, or the limits cannot be set: nothing has been done then.
+pub fn serve() -> io::Result<()> {
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line)?;
+    let order: Order = serde_json::from_str(&line)?;
+    order.limits.apply()?;
+    std::thread::Builder::new()
+        .name("lifeline".to_owned())
+        .spawn(end_with_parent)?;
+    let mut output = io::stdout().lock();
+    prepare(&order.job, &mut |event| {
+        let mut line = serde_json::to_vec(&event).expect("strings, numbers and lists of them");
+        line.push(b'\n');
+        // A parent that does not listen any more has closed the lifeline too.
+        let _ = output.write_all(&line).and_then(|()| output.flush());
+    });
+    Ok(())
+}
+
+/// Waits for the end of the input, which is the end of the parent, and ends the group.
+fn end_with_parent() {
+    let mut rest = [0; 64];
+    while io::stdin()
+        .lock()
+        .read(&mut rest)
+        .is_ok_and(|read| read > 0)
+    {}
+    if let Err(error) = rustix::process::kill_current_process_group(Signal::KILL) {
+        log::error!(target: "deploy", "end with the parent: {error}");
+    }
+}

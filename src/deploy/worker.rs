@@ -1,0 +1,288 @@
+//! The worker: takes updates from the queue and carries them out, a few at a time.
+//!
+//! One loop claims, each claimed update runs in a task, and the loop knows all its tasks.
+//! It is woken by the queue's bell when the trigger came through this process, and looks
+//! by itself a few times a second for those that came through another.
+//!
+//! **Stopping.** The first word ends the claiming; builds go on for the grace period. What
+//! is not done then is given back, its processes killed, and is due at once for whoever
+//! comes next. Killed with -9, the worker leaves leases that end by themselves.
+//!
+//! Design section 2; style 2.8 (tasks are owned).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use prometheus::{HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Interval, MissedTickBehavior};
+
+use super::Timestamp;
+use super::queue::{Claim, Outcome, QueueError};
+use super::run::{Ended, Stages, Step, blocking, raised};
+use super::update::WorkerId;
+use crate::site::{ProjectId, Site};
+use crate::telemetry;
+
+/// How often the queue is looked at for triggers of other processes.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How often old records are forgotten.
+const SWEEP_EVERY: Duration = Duration::from_secs(3600);
+
+/// How a worker works.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// How many updates are built at once.
+    pub builds_max: usize,
+    /// How long running builds may go on when the worker is told to stop.
+    pub grace: Duration,
+}
+
+/// Finds the site of a project, as it is now.
+pub type FindSite = Arc<dyn Fn(&ProjectId) -> Option<Arc<Site>> + Send + Sync>;
+
+/// Takes updates from the queue.
+pub struct Worker {
+    id: WorkerId,
+    config: Config,
+    stages: Arc<Stages>,
+    find_site: FindSite,
+    metrics: Metrics,
+    /// Whether the queue could not be asked, so that this is said once.
+    is_troubled: AtomicBool,
+}
+
+/// What the worker counts.
+#[derive(Clone, Debug)]
+pub struct Metrics {
+    /// Attempts by how they ended.
+    updates: IntCounterVec,
+    /// Updates in the queue by what they wait for.
+    queue: IntGaugeVec,
+    /// How long each step took.
+    steps: HistogramVec,
+}
+
+// === impl Config ===
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            builds_max: 2,
+            grace: Duration::from_secs(30),
+        }
+    }
+}
+
+// === impl Metrics ===
+
+impl Metrics {
+    /// Registers the families.
+    #[must_use]
+    pub fn new(metrics: &telemetry::Metrics) -> Self {
+        let updates = Opts::new(
+            "deploy_updates_total",
+            "Attempts at updates, by how they ended.",
+        );
+        let queue = Opts::new("deploy_queue_updates", "Updates in the queue, by state.");
+        let steps = HistogramOpts::new(
+            "deploy_step_duration_seconds",
+            "How long the steps of an update took.",
+        )
+        .buckets(vec![
+            0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0,
+        ]);
+        Self {
+            updates: metrics.register(IntCounterVec::new(updates, &["outcome"])),
+            queue: metrics.register(IntGaugeVec::new(queue, &["state"])),
+            steps: metrics.register(HistogramVec::new(steps, &["step"])),
+        }
+    }
+
+    fn ended(&self, ended: &Ended) {
+        let outcome = match ended {
+            Ended::With(Outcome::Success { .. }) => "success",
+            Ended::With(Outcome::Failure) => "failure",
+            Ended::With(Outcome::Retry) => "retry",
+            Ended::With(Outcome::GiveBack) => "given_back",
+            Ended::Lost => "lost",
+        };
+        self.updates.with_label_values(&[outcome]).inc();
+    }
+
+    fn took(&self, steps: &[(Step, Duration)]) {
+        for (step, took) in steps {
+            self.steps
+                .with_label_values(&[step.as_str()])
+                .observe(took.as_secs_f64());
+        }
+    }
+}
+
+// === impl Worker ===
+
+impl std::fmt::Debug for Worker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Worker")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Worker {
+    /// Makes a worker; [`Worker::run`] starts it.
+    #[must_use]
+    pub fn new(
+        id: WorkerId,
+        config: Config,
+        stages: Arc<Stages>,
+        find_site: FindSite,
+        metrics: Metrics,
+    ) -> Self {
+        Self {
+            id,
+            config,
+            stages,
+            find_site,
+            metrics,
+            is_troubled: AtomicBool::new(false),
+        }
+    }
+
+    /// Works until `stop` becomes true, and then until nothing runs any more.
+    pub async fn run(self, mut stop: watch::Receiver<bool>) {
+        let worker = Arc::new(self);
+        let mut builds = JoinSet::new();
+        let (hurry, hurried) = watch::channel(false);
+        let mut looks = ticks(LOOK_EVERY);
+        let mut sweeps = ticks(SWEEP_EVERY);
+        log::info!(target: "deploy", worker:% = worker.id.as_str(); "worker {} takes updates", worker.id.as_str());
+        loop {
+            // Whoever rings while we claim is heard by the next wait.
+            while builds.len() < worker.config.builds_max
+                && let Some(claim) = worker.claim().await
+            {
+                let build = Arc::clone(&worker).build(claim, hurried.clone());
+                builds.spawn(build);
+            }
+            tokio::select! {
+                () = worker.stages.queue.rang(), if builds.len() < worker.config.builds_max => {}
+                _ = looks.tick() => {}
+                _ = sweeps.tick() => worker.sweep().await,
+                Some(ended) = builds.join_next() => tell(&ended),
+                () = raised(&mut stop) => break,
+            }
+        }
+        worker.end(builds, hurry).await;
+    }
+
+    /// Lets running builds finish, and gives back those that do not.
+    async fn end(&self, mut builds: JoinSet<()>, hurry: watch::Sender<bool>) {
+        let all = async {
+            while let Some(ended) = builds.join_next().await {
+                tell(&ended);
+            }
+        };
+        if tokio::time::timeout(self.config.grace, all).await.is_err() {
+            // Nobody listens only when nothing runs.
+            let _ = hurry.send(true);
+            while let Some(ended) = builds.join_next().await {
+                tell(&ended);
+            }
+        }
+        log::info!(target: "deploy", worker:% = self.id.as_str(); "worker {} has stopped", self.id.as_str());
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp::of(self.stages.clock.now())
+    }
+
+    async fn claim(&self) -> Option<Claim> {
+        let (queue, id, now) = (Arc::clone(&self.stages.queue), self.id.clone(), self.now());
+        let claimed = blocking(move || {
+            let claim = queue.claim(&id, now)?;
+            Ok::<_, QueueError>((claim, queue.depth()?))
+        })
+        .await;
+        match claimed {
+            Ok((claim, depth)) => {
+                self.is_troubled.store(false, Ordering::Relaxed);
+                let states = [
+                    ("queued", depth.queued),
+                    ("in_progress", depth.in_progress),
+                    ("dead", depth.dead),
+                ];
+                for (state, updates) in states {
+                    let updates = i64::try_from(updates).unwrap_or(i64::MAX);
+                    self.metrics.queue.with_label_values(&[state]).set(updates);
+                }
+                claim
+            }
+            Err(error) => {
+                if !self.is_troubled.swap(true, Ordering::Relaxed) {
+                    log::error!(target: "deploy", "no updates are taken from the queue: {error}");
+                }
+                None
+            }
+        }
+    }
+
+    async fn build(self: Arc<Self>, claim: Claim, hurried: watch::Receiver<bool>) {
+        let (project, update) = (claim.project().clone(), claim.id().clone());
+        let site = (self.find_site)(&project);
+        let mut steps = Vec::new();
+        let ended = self.stages.run(claim, site, hurried, &mut steps).await;
+        self.metrics.took(&steps);
+        match ended {
+            Ok(ended) => {
+                self.metrics.ended(&ended);
+                log::info!(target: "deploy", project:%, update:%; "update {update} of {project}: {ended}");
+            }
+            // The end of the lease tells the queue.
+            Err(error) => {
+                log::error!(target: "deploy", project:%, update:%; "update {update} of {project}: {error}");
+            }
+        }
+    }
+
+    async fn sweep(&self) {
+        let (queue, now) = (Arc::clone(&self.stages.queue), self.now());
+        match blocking(move || queue.sweep(now)).await {
+            Ok(swept) => {
+                log::debug!(target: "deploy", "forgot {} old updates", swept.updates);
+            }
+            Err(error) => log::error!(target: "deploy", "forget old updates: {error}"),
+        }
+    }
+}
+
+// === impl Ended ===
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::With(Outcome::Success { release, .. }) => {
+                write!(f, "published release {release}")
+            }
+            Self::With(Outcome::Failure) => f.write_str("failed"),
+            Self::With(Outcome::Retry) => f.write_str("will be tried again"),
+            Self::With(Outcome::GiveBack) => f.write_str("given back"),
+            Self::Lost => f.write_str("another worker has taken over"),
+        }
+    }
+}
+
+fn tell(ended: &Result<(), tokio::task::JoinError>) {
+    if let Err(error) = ended {
+        // The end of the lease tells the queue.
+        log::error!(target: "deploy", "an update's task: {error}");
+    }
+}
+
+fn ticks(every: Duration) -> Interval {
+    let mut ticks = tokio::time::interval(every);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
+}
