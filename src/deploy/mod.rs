@@ -26,6 +26,7 @@
 //!
 //! Specification 1, 3, 4.1, 5; design sections 1, 3 and 6.
 
+pub mod api;
 pub mod keys;
 pub mod queue;
 pub mod record;
@@ -35,5 +36,12 @@ mod timestamp;
 pub mod update;
 pub mod worker;
 
+use std::sync::Arc;
+
+use crate::site::{ProjectId, Site};
+
 pub use status_id::{InvalidStatusId, StatusId};
 pub use timestamp::{InvalidTimestamp, Timestamp};
+
+/// Finds the site of a project, as it is now.
+pub type FindSite = Arc<dyn Fn(&ProjectId) -> Option<Arc<Site>> + Send + Sync>;

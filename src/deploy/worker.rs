@@ -19,11 +19,10 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Interval, MissedTickBehavior};
 
-use super::Timestamp;
 use super::queue::{Claim, Outcome, QueueError};
 use super::run::{Ended, Stages, Step, blocking, raised};
 use super::update::WorkerId;
-use crate::site::{ProjectId, Site};
+use super::{FindSite, Timestamp};
 use crate::telemetry;
 
 /// How often the queue is looked at for triggers of other processes.
@@ -39,9 +38,6 @@ pub struct Config {
     /// How long running builds may go on when the worker is told to stop.
     pub grace: Duration,
 }
-
-/// Finds the site of a project, as it is now.
-pub type FindSite = Arc<dyn Fn(&ProjectId) -> Option<Arc<Site>> + Send + Sync>;
 
 /// Takes updates from the queue.
 pub struct Worker {

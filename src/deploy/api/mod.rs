@@ -1,0 +1,423 @@
+//! The admin API: a function from a request to an answer.
+//!
+//! | Call | Answer |
+//! |---|---|
+//! | `POST /v1/project/update/{projectId}` | 202 with the status id, once the update is durable |
+//! | `GET /v1/project/update-status/{statusId}` | 200 with the record |
+//! | `GET /openapi.json` | the description of the above, without a key |
+//!
+//! Rules, each named by a test:
+//!
+//! * A1: what is asked of another owner's project is answered exactly as what is asked of
+//!   none, after the same work.
+//! * A2: every key that is not good is answered alike; the log knows why.
+//! * A3: 202 means durable. When the queue cannot say so in time, the answer is 503, and
+//!   asking again finds the update if it was kept after all.
+//! * A4: no answer is cached, and none tells what failed inside.
+//! * A5: keys travel under TLS or from this machine, unless the operator says otherwise.
+//!
+//! Only `/v1` paths exist, and they only ever grow.
+//!
+//! Sources: RFC 6750 §3 (challenges), RFC 9110 §15, RFC 9457,
+//! draft-ietf-httpapi-idempotency-key-header; specification 4.1, 5; design section 3.
+
+mod rate;
+#[cfg(test)]
+mod tests;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::header::{self, HeaderName, HeaderValue};
+use tokio::sync::Semaphore;
+
+use super::keys::{Key, Refused, Ring};
+use super::queue::{Enqueued, Queue, QueueError, Trigger};
+use super::run::blocking;
+use super::update::Source;
+use super::{FindSite, StatusId, Timestamp};
+use crate::answer::{Answer, Problem};
+use crate::clock::Clock;
+use crate::digest::Digest;
+use crate::site::{ProjectId, Service};
+use rate::{Left, Limiter};
+
+pub use rate::Rate;
+
+/// The most content a request may have; none is needed, and what there is is skipped.
+pub const BODY_BYTES_MAX: u64 = 64 << 10;
+/// The longest `Idempotency-Key`.
+const IDEMPOTENCY_KEY_MAX: usize = 255;
+/// How long a caller waits for the queue: longer than another process may hold it.
+const QUEUE_PATIENCE: Duration = Duration::from_secs(10);
+/// How many calls may wait for the queue at once.
+const WAITING_MAX: usize = 256;
+const JSON: &str = "application/json";
+const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const OPENAPI: &str = include_str!("openapi.json");
+
+/// How the API behaves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Config {
+    /// How often an owner may trigger.
+    pub rate: Rate,
+    /// Whether keys may be sent in plain text from other machines.
+    pub allow_plaintext: bool,
+}
+
+/// The parts of a request that matter.
+#[derive(Clone, Debug)]
+pub struct Request<'r> {
+    /// The method.
+    pub method: &'r str,
+    /// The path, without its query.
+    pub path: &'r str,
+    /// Every `Authorization` field.
+    pub authorization: Vec<&'r [u8]>,
+    /// Every `Idempotency-Key` field.
+    pub idempotency_key: Vec<&'r [u8]>,
+    /// Whether its content is more than [`BODY_BYTES_MAX`].
+    pub is_too_large: bool,
+    /// Whether nobody between the caller and us could read it.
+    pub is_confidential: bool,
+    /// Where it came from, for the log.
+    pub client: Option<IpAddr>,
+}
+
+/// The admin API of a node.
+pub struct Api {
+    config: Config,
+    realm: Box<str>,
+    openapi: Bytes,
+    ring: Arc<Ring>,
+    queue: Arc<Queue>,
+    find_site: FindSite,
+    limiter: Limiter,
+    waiting: Semaphore,
+    clock: Clock,
+}
+
+/// An answer that ends the matter early; boxed, because it travels beside small values.
+type Refusal = Box<Answer>;
+
+/// What a path names.
+enum Resource<'r> {
+    Description,
+    Trigger(&'r str),
+    Status(&'r str),
+}
+
+impl std::fmt::Debug for Api {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Api")
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
+}
+
+// === impl Api ===
+
+impl Api {
+    /// Makes the API.
+    #[must_use]
+    pub fn new(
+        config: Config,
+        service: &Service,
+        ring: Arc<Ring>,
+        queue: Arc<Queue>,
+        find_site: FindSite,
+        clock: Clock,
+    ) -> Self {
+        Self {
+            limiter: Limiter::new(config.rate),
+            config,
+            realm: service.name.clone(),
+            openapi: describe(service),
+            ring,
+            queue,
+            find_site,
+            waiting: Semaphore::new(WAITING_MAX),
+            clock,
+        }
+    }
+
+    /// Answers a request.
+    pub async fn handle(&self, request: &Request<'_>) -> Answer {
+        self.answer(request)
+            .await
+            .unwrap_or_else(|refusal| *refusal)
+    }
+
+    async fn answer(&self, request: &Request<'_>) -> Result<Answer, Refusal> {
+        let resource = Resource::find(request.path).ok_or_else(nothing)?;
+        let allow = resource.methods();
+        if !allow.split(", ").any(|method| method == request.method) {
+            let problem = Problem::new(405, format!("this path answers {allow} only"));
+            return Err(Box::new(Answer {
+                allow: Some(allow),
+                ..problem.answer()
+            }));
+        }
+        if let Resource::Description = resource {
+            return Ok(Answer::new(200, JSON, self.openapi.clone()));
+        }
+        let key = self.authenticate(request)?;
+        if request.is_too_large {
+            let detail = format!("the request has more than {BODY_BYTES_MAX} bytes of content");
+            return Err(refusal(413, &detail));
+        }
+        match resource {
+            Resource::Trigger(project) => self.trigger(request, &key, project).await,
+            Resource::Status(id) => self.status(&key, id).await,
+            Resource::Description => Err(nothing()),
+        }
+    }
+
+    /// Finds the key of a request, or says that there is no good one (rules A2, A5).
+    fn authenticate(&self, request: &Request<'_>) -> Result<Arc<Key>, Refusal> {
+        if !(request.is_confidential || self.config.allow_plaintext) {
+            let detail = "admin keys are taken over TLS only; consider this one leaked";
+            return Err(refusal(403, detail));
+        }
+        let [field] = request.authorization.as_slice() else {
+            // RFC 6750 §3.1: no error code when nothing was presented.
+            let detail = "send an admin key: Authorization: Bearer …";
+            return Err(self.challenge(detail, None));
+        };
+        let presented = bearer(field).ok_or(Refused::Malformed);
+        presented.and_then(|key| self.ring.verify(key)).map_err(|refused| {
+            log::warn!(target: "audit", client:? = request.client, reason:? = refused; "an admin key was refused");
+            self.challenge("the admin key is not valid", Some("invalid_token"))
+        })
+    }
+
+    fn challenge(&self, detail: &str, error: Option<&str>) -> Refusal {
+        let mut challenge = format!("Bearer realm=\"{}\"", self.realm);
+        if let Some(error) = error {
+            challenge.push_str(&format!(", error=\"{error}\""));
+        }
+        let answer = Problem::new(401, detail).answer();
+        Box::new(answer.with(header::WWW_AUTHENTICATE, text(&challenge)))
+    }
+
+    async fn trigger(
+        &self,
+        request: &Request<'_>,
+        key: &Key,
+        project: &str,
+    ) -> Result<Answer, Refusal> {
+        let left = self.limiter.call(&key.owner, Instant::now());
+        if left.is_over {
+            let Rate { calls, window } = self.limiter.rate();
+            let detail = format!("more than {calls} triggers in {} s", window.as_secs());
+            let answer = Problem::new(429, detail).answer();
+            return Err(Box::new(self.limited(retry_after(answer, left.next), left)));
+        }
+        let triggered = self.enqueue(request, key, project).await;
+        let answer = triggered.map(|enqueued| {
+            let id = &enqueued.id;
+            log::info!(
+                target: "audit", client:? = request.client, owner = &*key.owner, key:% = key.id(), project, update:% = id;
+                "{project} is to be deployed: {id}"
+            );
+            Answer {
+                location: Some(format!("/v1/project/update-status/{id}").into()),
+                ..Answer::new(202, JSON, format!("{{\"statusId\":\"{id}\"}}\n").into())
+            }
+        });
+        match answer {
+            Ok(answer) => Ok(self.limited(answer, left)),
+            Err(refusal) => Err(Box::new(self.limited(*refusal, left))),
+        }
+    }
+
+    async fn enqueue(
+        &self,
+        request: &Request<'_>,
+        key: &Key,
+        project: &str,
+    ) -> Result<Enqueued, Refusal> {
+        let idempotency = idempotency(&request.idempotency_key)?;
+        let site = ProjectId::parse(project)
+            .ok()
+            .and_then(|project| (self.find_site)(&project));
+        let site = site
+            .filter(|site| site.owner == key.owner)
+            .ok_or_else(no_project)?;
+        self.check_scope(key, &site.project)?;
+        let trigger = Trigger {
+            project: site.project.clone(),
+            owner: site.owner.clone(),
+            subdomain: site.subdomain.clone(),
+            source: Source::Api,
+            idempotency,
+        };
+        let (queue, now) = (Arc::clone(&self.queue), Timestamp::of(self.clock.now()));
+        self.ask_queue(move || queue.enqueue(&trigger, now)).await
+    }
+
+    async fn status(&self, key: &Key, id: &str) -> Result<Answer, Refusal> {
+        let id = StatusId::parse(id).map_err(|_invalid| no_update())?;
+        let queue = Arc::clone(&self.queue);
+        let record = self.ask_queue(move || queue.record(&id)).await?;
+        let record = record
+            .filter(|record| record.update.owner == key.owner)
+            .ok_or_else(no_update)?;
+        self.check_scope(key, &record.update.project)?;
+        Ok(Answer::new(200, JSON, record.to_json().into()))
+    }
+
+    /// Refuses a key that is good, but not for this project of its owner.
+    fn check_scope(&self, key: &Key, project: &ProjectId) -> Result<(), Refusal> {
+        if key.covers(project) {
+            return Ok(());
+        }
+        // RFC 6750 §3.1.
+        let challenge = format!(
+            "Bearer realm=\"{}\", error=\"insufficient_scope\"",
+            self.realm
+        );
+        let answer = Problem::new(403, "the admin key does not cover this project").answer();
+        Err(Box::new(
+            answer.with(header::WWW_AUTHENTICATE, text(&challenge)),
+        ))
+    }
+
+    /// Asks the queue, for as long as a caller can be expected to wait (rule A3).
+    async fn ask_queue<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce() -> Result<T, QueueError> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let Ok(_place) = self.waiting.try_acquire() else {
+            return Err(unavailable(Duration::from_secs(1)));
+        };
+        match tokio::time::timeout(QUEUE_PATIENCE, blocking(ask)).await {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(QueueError::KeyReused)) => {
+                let detail = "the Idempotency-Key was used for another project";
+                Err(refusal(422, detail))
+            }
+            Ok(Err(error @ QueueError::Full { .. })) => {
+                log::error!(target: "deploy", "a trigger was refused: {error}");
+                Err(unavailable(Duration::from_secs(30)))
+            }
+            Ok(Err(error)) => {
+                log::error!(target: "deploy", "a call was refused: {error}");
+                Err(unavailable(Duration::from_secs(5)))
+            }
+            Err(_elapsed) => {
+                log::error!(target: "deploy", "a call was refused: the queue does not answer");
+                Err(unavailable(Duration::from_secs(5)))
+            }
+        }
+    }
+
+    /// Tells the caller how much it may ask.
+    fn limited(&self, answer: Answer, left: Left) -> Answer {
+        let Rate { calls, window } = self.limiter.rate();
+        let policy = format!("\"owner\";q={calls};w={}", window.as_secs());
+        let state = format!("\"owner\";r={};t={}", left.calls, seconds(left.next));
+        answer
+            .with(RATE_LIMIT_POLICY, text(&policy))
+            .with(RATE_LIMIT, text(&state))
+    }
+}
+
+// === impl Resource ===
+
+impl<'r> Resource<'r> {
+    fn find(path: &'r str) -> Option<Self> {
+        if path == "/openapi.json" {
+            return Some(Self::Description);
+        }
+        let rest = path.strip_prefix("/v1/project/")?;
+        let (collection, id) = rest.split_once('/')?;
+        if id.contains('/') {
+            return None;
+        }
+        match collection {
+            "update" => Some(Self::Trigger(id)),
+            "update-status" => Some(Self::Status(id)),
+            _ => None,
+        }
+    }
+
+    fn methods(&self) -> &'static str {
+        match self {
+            Self::Description | Self::Status(_) => "GET, HEAD",
+            Self::Trigger(_) => "POST",
+        }
+    }
+}
+
+/// Reads `Bearer` and a key (RFC 9110 §11.4: the scheme's case does not matter).
+fn bearer(field: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(field).ok()?;
+    let (scheme, key) = text.trim().split_once(' ')?;
+    scheme
+        .eq_ignore_ascii_case("bearer")
+        .then(|| key.trim_start())
+}
+
+/// Takes the digest of an `Idempotency-Key`: what a caller chose is not ours to keep.
+fn idempotency(fields: &[&[u8]]) -> Result<Option<Digest>, Refusal> {
+    let refused = |detail: &str| Err(refusal(400, detail));
+    match fields {
+        [] => Ok(None),
+        [key] if key.is_empty() || key.len() > IDEMPOTENCY_KEY_MAX => {
+            refused("the Idempotency-Key must have 1 to 255 characters")
+        }
+        [key] if !key.iter().all(u8::is_ascii_graphic) => {
+            refused("the Idempotency-Key must be visible ASCII without spaces")
+        }
+        [key] => Ok(Some(Digest::of(key))),
+        _ => refused("there is more than one Idempotency-Key"),
+    }
+}
+
+fn refusal(status: u16, detail: &str) -> Refusal {
+    Box::new(Problem::new(status, detail).answer())
+}
+
+fn nothing() -> Refusal {
+    refusal(404, "there is nothing at this path of the admin API")
+}
+
+fn no_project() -> Refusal {
+    refusal(404, "there is no such project")
+}
+
+fn no_update() -> Refusal {
+    refusal(404, "there is no such update")
+}
+
+fn unavailable(wait: Duration) -> Refusal {
+    let detail = "the queue cannot be reached; nothing was acknowledged, try again";
+    Box::new(retry_after(Problem::new(503, detail).answer(), wait))
+}
+
+fn retry_after(answer: Answer, wait: Duration) -> Answer {
+    answer.with(header::RETRY_AFTER, HeaderValue::from(seconds(wait).max(1)))
+}
+
+/// Whole seconds, never too few.
+fn seconds(wait: Duration) -> u64 {
+    wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
+}
+
+fn text(value: &str) -> HeaderValue {
+    HeaderValue::from_str(value).expect("numbers, constants and the service's name")
+}
+
+/// Puts this service's address into the description.
+fn describe(service: &Service) -> Bytes {
+    let mut document: serde_json::Value =
+        serde_json::from_str(OPENAPI).expect("our own document is JSON");
+    let url = service.site_url(&service.api_host, &crate::site::BasePath::default());
+    document["servers"] = serde_json::json!([{ "url": url }]);
+    let text = serde_json::to_vec_pretty(&document).expect("JSON can be written");
+    text.into()
+}

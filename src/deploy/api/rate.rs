@@ -1,0 +1,133 @@
+//! How often an owner may trigger: at most so many in any window of so long.
+//!
+//! The window slides: the times of the last calls are kept, so that no ten seconds hold
+//! more than they may, wherever they begin. Monotonic time, so that nobody's clock gives
+//! or takes calls.
+//!
+//! Source: draft-ietf-httpapi-ratelimit-headers (the fields `RateLimit-Policy` and
+//! `RateLimit`).
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// From how many owners on those are forgotten who have been quiet for a window.
+const OWNERS_KEPT: usize = 1024;
+
+/// How often an owner may trigger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// How many calls.
+    pub calls: usize,
+    /// In how long a time.
+    pub window: Duration,
+}
+
+/// Counts calls by owner.
+#[derive(Debug)]
+pub(super) struct Limiter {
+    rate: Rate,
+    calls: Mutex<HashMap<Box<str>, VecDeque<Instant>>>,
+}
+
+/// What is left of an owner's calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Left {
+    /// Whether this call is one too many.
+    pub(super) is_over: bool,
+    /// How many more are free now.
+    pub(super) calls: usize,
+    /// When the next one becomes free.
+    pub(super) next: Duration,
+}
+
+impl Default for Rate {
+    /// What the service's clients are used to.
+    fn default() -> Self {
+        Self {
+            calls: 10,
+            window: Duration::from_secs(10),
+        }
+    }
+}
+
+// === impl Limiter ===
+
+impl Limiter {
+    pub(super) fn new(rate: Rate) -> Self {
+        Self {
+            rate,
+            calls: Mutex::default(),
+        }
+    }
+
+    pub(super) fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// Counts a call, unless it is one too many: refused calls cost nothing.
+    pub(super) fn call(&self, owner: &str, now: Instant) -> Left {
+        let Rate { calls, window } = self.rate;
+        let is_old = |call: &Instant| now.saturating_duration_since(*call) >= window;
+        let mut owners = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        if owners.len() > OWNERS_KEPT {
+            owners.retain(|_, made| made.back().is_some_and(|last| !is_old(last)));
+        }
+        let made = owners.entry(owner.into()).or_default();
+        while made.front().is_some_and(is_old) {
+            made.pop_front();
+        }
+        let is_over = made.len() >= calls;
+        if !is_over {
+            made.push_back(now);
+        }
+        let next = made.front().map_or(Duration::ZERO, |first| {
+            window.saturating_sub(now.saturating_duration_since(*first))
+        });
+        Left {
+            is_over,
+            calls: calls.saturating_sub(made.len()),
+            next,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn no_ten_seconds_hold_more_than_ten_calls() {
+        let limiter = Limiter::new(Rate::default());
+        let start = Instant::now();
+        let mut taken = Vec::new();
+        for tenth in 0..600 {
+            let now = start + SECOND * tenth / 10;
+            if !limiter.call("acme", now).is_over {
+                taken.push(now);
+            }
+        }
+        for window in taken.windows(11) {
+            assert!(window[10] - window[0] >= 10 * SECOND);
+        }
+        assert_eq!(taken.len(), 60);
+    }
+
+    #[test]
+    fn a_refused_call_says_when_the_next_one_is_free() {
+        let limiter = Limiter::new(Rate::default());
+        let start = Instant::now();
+        for left in (0..10).rev() {
+            assert_eq!(limiter.call("acme", start).calls, left);
+        }
+        let left = limiter.call("acme", start + 3 * SECOND);
+        assert_eq!((left.is_over, left.next), (true, 7 * SECOND));
+        assert!(
+            !limiter.call("globex", start).is_over,
+            "owners do not share"
+        );
+        assert!(!limiter.call("acme", start + 10 * SECOND).is_over);
+    }
+}

@@ -1,0 +1,586 @@
+//! What callers are answered, and that the description says so.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::super::keys::{Directory, Secret};
+use super::super::queue::{Backend, Memory, Outcome, Policy};
+use super::super::update::WorkerId;
+use super::*;
+use crate::release::ReleaseId;
+use crate::site::{BasePath, Origin, Site, Visibility};
+
+/// A node's API over a queue in memory, two owners and their keys.
+struct Node {
+    api: Api,
+    queue: Arc<Queue>,
+    acme: Secret,
+    scoped: Secret,
+    globex: Secret,
+    _keys: tempfile::TempDir,
+}
+
+const NOON: u64 = 1_800_000_000;
+
+fn site(project: &str, owner: &str) -> Site {
+    Site {
+        project: ProjectId::parse(project).unwrap(),
+        owner: owner.into(),
+        subdomain: project.into(),
+        domains: Vec::new(),
+        base_path: BasePath::default(),
+        visibility: Visibility::Public,
+        repository: None,
+        origin: Origin::Embedded,
+    }
+}
+
+impl Node {
+    fn new() -> Self {
+        Self::with(Config::default(), Policy::default())
+    }
+
+    fn with(config: Config, policy: Policy) -> Self {
+        let keys = tempfile::tempdir().unwrap();
+        let directory = Directory::open(keys.path()).unwrap();
+        let key = |owner: &str, projects: &[ProjectId]| {
+            let now = Timestamp::default();
+            directory
+                .create("waypost", owner, projects, "", now, None)
+                .unwrap()
+                .1
+        };
+        let docs = ProjectId::parse("docs").unwrap();
+        let (acme, scoped, globex) = (key("acme", &[]), key("acme", &[docs]), key("globex", &[]));
+        let clock = Clock::fixed_at(NOON);
+        let queue = Arc::new(Queue::new(Backend::Memory(Memory::default()), policy));
+        let sites = [
+            site("docs", "acme"),
+            site("blog", "acme"),
+            site("help", "globex"),
+        ]
+        .map(Arc::new);
+        let find_site: FindSite = Arc::new(move |project| {
+            sites
+                .iter()
+                .find(|site| site.project == *project)
+                .map(Arc::clone)
+        });
+        let ring = Arc::new(Ring::load(directory, "waypost", clock).unwrap());
+        let service = Service::default();
+        Self {
+            api: Api::new(config, &service, ring, Arc::clone(&queue), find_site, clock),
+            queue,
+            acme,
+            scoped,
+            globex,
+            _keys: keys,
+        }
+    }
+
+    /// Asks with a key, and with these idempotency keys.
+    async fn ask(&self, method: &str, path: &str, key: &Secret, once: &[&str]) -> Answer {
+        let authorization = format!("Bearer {}", key.reveal());
+        let request = Request {
+            authorization: vec![authorization.as_bytes()],
+            idempotency_key: once.iter().map(|key| key.as_bytes()).collect(),
+            ..request(method, path)
+        };
+        self.api.handle(&request).await
+    }
+
+    async fn trigger(&self, project: &str) -> Answer {
+        let path = format!("/v1/project/update/{project}");
+        self.ask("POST", &path, &self.acme, &[]).await
+    }
+}
+
+fn request<'r>(method: &'r str, path: &'r str) -> Request<'r> {
+    Request {
+        method,
+        path,
+        authorization: Vec::new(),
+        idempotency_key: Vec::new(),
+        is_too_large: false,
+        is_confidential: true,
+        client: None,
+    }
+}
+
+#[track_caller]
+fn json(answer: &Answer) -> Value {
+    serde_json::from_slice(&answer.body).unwrap()
+}
+
+#[track_caller]
+fn field<'a>(answer: &'a Answer, name: &str) -> &'a str {
+    let found = answer.more.iter().find(|(known, _)| known.as_str() == name);
+    found
+        .unwrap_or_else(|| panic!("no {name}"))
+        .1
+        .to_str()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_trigger_is_answered_with_the_id_of_its_record() {
+    let node = Node::new();
+    let answer = node.trigger("docs").await;
+    assert_eq!(answer.status, 202);
+    let id = json(&answer)["statusId"].as_str().unwrap().to_owned();
+    assert_eq!(
+        answer.location.as_deref(),
+        Some(format!("/v1/project/update-status/{id}").as_bytes())
+    );
+
+    let path = format!("/v1/project/update-status/{id}");
+    let answer = node.ask("GET", &path, &node.acme, &[]).await;
+    assert_eq!(answer.status, 200);
+    let record = json(&answer);
+    assert_eq!(record["_id"], id.as_str());
+    assert_eq!(record["status"], "queued");
+    assert_eq!(record["createdAt"], "2027-01-15T08:00:00.000Z");
+    assert_eq!(
+        (&record["endedAt"], &record["commit"]),
+        (&Value::Null, &Value::Null)
+    );
+    assert_eq!(
+        json(&node.trigger("docs").await)["statusId"],
+        id.as_str(),
+        "coalesced"
+    );
+}
+
+#[tokio::test]
+async fn a1_another_owners_project_is_answered_as_none_is() {
+    let node = Node::new();
+    let shown = |answer: &Answer| {
+        (
+            answer.status,
+            answer.body.clone(),
+            format!("{:?}", answer.allow),
+        )
+    };
+    let unknown = node.trigger("nothing").await;
+    assert_eq!(unknown.status, 404);
+    for project in ["help", "%2e%2e", "", &"x".repeat(200)] {
+        assert_eq!(
+            shown(&node.trigger(project).await),
+            shown(&unknown),
+            "{project}"
+        );
+    }
+
+    let path = "/v1/project/update/help";
+    let id = json(&node.ask("POST", path, &node.globex, &[]).await)["statusId"].clone();
+    let foreign = format!("/v1/project/update-status/{}", id.as_str().unwrap());
+    let unknown = "/v1/project/update-status/upd_00000000000000000000000000";
+    let malformed = "/v1/project/update-status/x";
+    let none = node.ask("GET", unknown, &node.acme, &[]).await;
+    assert_eq!(none.status, 404);
+    for path in [foreign.as_str(), malformed] {
+        assert_eq!(
+            shown(&node.ask("GET", path, &node.acme, &[]).await),
+            shown(&none)
+        );
+    }
+}
+
+#[tokio::test]
+async fn a2_every_key_that_is_not_good_is_answered_alike() {
+    let node = Node::new();
+    let unknown = Secret::generate("waypost").unwrap();
+    let mut bodies = BTreeSet::new();
+    let key = node.acme.reveal();
+    for field_value in [
+        format!("Bearer {}", unknown.reveal()),
+        format!("Bearer {}", &key[..key.len() - 1]),
+        format!("Bearer {key}x"),
+        format!("Basic {key}"),
+        key.to_owned(),
+        "Bearer".to_owned(),
+        String::new(),
+        "Bearer \u{fc}".to_owned(),
+    ] {
+        let request = Request {
+            authorization: vec![field_value.as_bytes()],
+            ..request("POST", "/v1/project/update/docs")
+        };
+        let answer = node.api.handle(&request).await;
+        assert_eq!(answer.status, 401, "{field_value}");
+        let challenge = field(&answer, "www-authenticate");
+        assert_eq!(
+            challenge,
+            "Bearer realm=\"waypost\", error=\"invalid_token\""
+        );
+        bodies.insert(answer.body.clone());
+    }
+    assert_eq!(bodies.len(), 1);
+    let answer = node
+        .api
+        .handle(&request("POST", "/v1/project/update/docs"))
+        .await;
+    assert_eq!(
+        field(&answer, "www-authenticate"),
+        "Bearer realm=\"waypost\""
+    );
+}
+
+#[tokio::test]
+async fn a5_a_key_in_plain_text_from_elsewhere_is_not_looked_at() {
+    let authorization = |node: &Node| format!("bearer {}", node.acme.reveal());
+    for (allow_plaintext, status) in [(false, 403), (true, 202)] {
+        let config = Config {
+            allow_plaintext,
+            ..Config::default()
+        };
+        let node = Node::with(config, Policy::default());
+        let authorization = authorization(&node);
+        let request = Request {
+            authorization: vec![authorization.as_bytes()],
+            is_confidential: false,
+            ..request("POST", "/v1/project/update/docs")
+        };
+        assert_eq!(node.api.handle(&request).await.status, status);
+    }
+}
+
+#[tokio::test]
+async fn a_key_for_one_project_is_refused_for_its_owners_others() {
+    let node = Node::new();
+    let ask = |path: &'static str| node.ask("POST", path, &node.scoped, &[]);
+    assert_eq!(ask("/v1/project/update/docs").await.status, 202);
+    let answer = ask("/v1/project/update/blog").await;
+    assert_eq!(answer.status, 403);
+    assert!(field(&answer, "www-authenticate").ends_with("error=\"insufficient_scope\""));
+    assert_eq!(ask("/v1/project/update/help").await.status, 404);
+}
+
+#[tokio::test]
+async fn an_idempotency_key_is_answered_alike_and_belongs_to_one_project() {
+    let node = Node::new();
+    let ask = |path: &'static str, once: &'static [&'static str]| {
+        node.ask("POST", path, &node.acme, once)
+    };
+    let first = ask("/v1/project/update/docs", &["push-1"]).await;
+    let claim = node
+        .queue
+        .claim(&WorkerId::new("w"), Timestamp::of(node.api.clock.now()));
+    assert!(
+        claim.unwrap().is_some(),
+        "it has begun, so nothing coalesces"
+    );
+    let again = ask("/v1/project/update/docs", &["push-1"]).await;
+    assert_eq!((again.status, &again.body), (202, &first.body));
+    assert_ne!(
+        ask("/v1/project/update/docs", &["push-2"]).await.body,
+        first.body
+    );
+    assert_eq!(
+        ask("/v1/project/update/blog", &["push-1"]).await.status,
+        422
+    );
+    assert_eq!(
+        ask("/v1/project/update/docs", &["a", "b"]).await.status,
+        400
+    );
+    assert_eq!(ask("/v1/project/update/docs", &["a b"]).await.status, 400);
+    assert_eq!(ask("/v1/project/update/docs", &[""]).await.status, 400);
+}
+
+#[tokio::test]
+async fn the_eleventh_trigger_in_ten_seconds_is_refused_for_the_owner() {
+    let node = Node::new();
+    for left in (0..10).rev() {
+        let answer = node
+            .trigger(if left % 2 == 0 { "docs" } else { "nothing" })
+            .await;
+        assert_eq!(field(&answer, "ratelimit-policy"), "\"owner\";q=10;w=10");
+        assert_eq!(
+            field(&answer, "ratelimit"),
+            format!("\"owner\";r={left};t=10")
+        );
+    }
+    let answer = node.trigger("docs").await;
+    assert_eq!(answer.status, 429);
+    assert_eq!(field(&answer, "retry-after"), "10");
+    let path = "/v1/project/update/help";
+    assert_eq!(node.ask("POST", path, &node.globex, &[]).await.status, 202);
+}
+
+#[tokio::test]
+async fn a3_a_full_queue_acknowledges_nothing() {
+    let policy = Policy {
+        waiting_max: 1,
+        ..Policy::default()
+    };
+    let node = Node::with(Config::default(), policy);
+    assert_eq!(node.trigger("docs").await.status, 202);
+    let answer = node.trigger("blog").await;
+    assert_eq!(answer.status, 503);
+    assert_eq!(field(&answer, "retry-after"), "30");
+    assert_eq!(node.queue.depth().unwrap().queued, 1);
+}
+
+#[tokio::test]
+async fn other_methods_and_paths_are_named() {
+    let node = Node::new();
+    for (method, path, status, allow) in [
+        ("GET", "/v1/project/update/docs", 405, Some("POST")),
+        ("OPTIONS", "/v1/project/update/docs", 405, Some("POST")),
+        (
+            "POST",
+            "/v1/project/update-status/x",
+            405,
+            Some("GET, HEAD"),
+        ),
+        ("DELETE", "/openapi.json", 405, Some("GET, HEAD")),
+        ("GET", "/", 404, None),
+        ("POST", "/v1/project/update/docs/", 404, None),
+        ("POST", "/v1/project/update", 404, None),
+        ("POST", "/v2/project/update/docs", 404, None),
+    ] {
+        let answer = node.ask(method, path, &node.acme, &[]).await;
+        assert_eq!(
+            (answer.status, answer.allow),
+            (status, allow),
+            "{method} {path}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a4_no_answer_is_cached() {
+    let node = Node::new();
+    for path in ["/v1/project/update/docs", "/v1/project/update/nothing", "/"] {
+        let answer = node.ask("POST", path, &node.acme, &[]).await;
+        assert_eq!(answer.caching, crate::answer::caching::NEVER);
+    }
+}
+
+/// Checks a value against the part of JSON Schema that the description uses.
+fn conforms(document: &Value, schema: &Value, value: &Value) -> Result<(), String> {
+    if let Some(name) = schema["$ref"].as_str() {
+        let pointer = name.trim_start_matches('#');
+        return conforms(document, document.pointer(pointer).ok_or(name)?, value);
+    }
+    let kind = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    let allows = |allowed: &Value| match allowed {
+        Value::Array(kinds) => kinds.iter().any(|allowed| allowed == kind),
+        allowed => allowed == kind,
+    };
+    if !allows(&schema["type"]) {
+        return Err(format!("{value} is not {}", schema["type"]));
+    }
+    if schema["enum"]
+        .as_array()
+        .is_some_and(|known| !known.contains(value))
+    {
+        return Err(format!("{value} is not one of {}", schema["enum"]));
+    }
+    for item in value.as_array().into_iter().flatten() {
+        conforms(document, &schema["items"], item)?;
+    }
+    if let Value::Object(members) = value {
+        for name in schema["required"].as_array().into_iter().flatten() {
+            let name = name.as_str().unwrap();
+            members
+                .get(name)
+                .ok_or_else(|| format!("{name} is missing"))?;
+        }
+        for (name, member) in members {
+            match schema["properties"].get(name) {
+                Some(schema) => conforms(document, schema, member)?,
+                None if schema["properties"].is_null() => {}
+                None => return Err(format!("{name} is not described")),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Holds an answer against what the description says of this operation.
+#[track_caller]
+fn described(document: &Value, path: &str, method: &str, answer: &Answer) {
+    let responses = &document["paths"][path][method]["responses"];
+    let mut response = &responses[answer.status.to_string()];
+    if let Some(name) = response["$ref"].as_str() {
+        response = document.pointer(name.trim_start_matches('#')).unwrap();
+    }
+    let media_type = answer.media_type.unwrap();
+    let schema = &response["content"][media_type]["schema"];
+    assert!(
+        schema.is_object(),
+        "{method} {path}: {} {media_type} is not described",
+        answer.status
+    );
+    conforms(document, schema, &json(answer)).unwrap();
+    for name in response["headers"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| name)
+    {
+        match name.as_str() {
+            "Location" => assert!(answer.location.is_some()),
+            "Allow" => assert!(answer.allow.is_some()),
+            name => assert!(!field(answer, &name.to_ascii_lowercase()).is_empty()),
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_answer_is_as_the_description_says_and_every_status_it_names_is_given() {
+    let update = "/v1/project/update/{projectId}";
+    let status = "/v1/project/update-status/{statusId}";
+    let policy = Policy {
+        waiting_max: 1,
+        ..Policy::default()
+    };
+    let node = Node::with(Config::default(), policy);
+    let served = node.api.handle(&request("GET", "/openapi.json")).await;
+    let document = json(&served);
+    assert_eq!(
+        document["servers"][0]["url"],
+        "https://api.waypost.localhost"
+    );
+    described(&document, "/openapi.json", "get", &served);
+
+    let mut given = BTreeSet::new();
+    let mut check = |path: &str, method: &str, answer: &Answer| {
+        described(&document, path, method, answer);
+        given.insert((
+            path.to_owned(),
+            method.to_owned(),
+            answer.status.to_string(),
+        ));
+    };
+    let wrong = node.api.handle(&request("POST", "/openapi.json")).await;
+    check("/openapi.json", "get", &served);
+    check("/openapi.json", "get", &wrong);
+
+    let ask = async |path: &str, key, once: &[&str]| node.ask("POST", path, key, once).await;
+    let queued = ask("/v1/project/update/docs", &node.acme, &["k"]).await;
+    check(update, "post", &queued);
+    check(
+        update,
+        "post",
+        &ask("/v1/project/update/docs", &node.acme, &[""]).await,
+    );
+    check(
+        update,
+        "post",
+        &node
+            .api
+            .handle(&request("POST", "/v1/project/update/docs"))
+            .await,
+    );
+    check(
+        update,
+        "post",
+        &ask("/v1/project/update/blog", &node.scoped, &[]).await,
+    );
+    check(
+        update,
+        "post",
+        &ask("/v1/project/update/nothing", &node.acme, &[]).await,
+    );
+    check(
+        update,
+        "post",
+        &node
+            .ask("PUT", "/v1/project/update/docs", &node.acme, &[])
+            .await,
+    );
+    check(
+        update,
+        "post",
+        &ask("/v1/project/update/blog", &node.acme, &["k"]).await,
+    );
+    check(
+        update,
+        "post",
+        &ask("/v1/project/update/blog", &node.acme, &[]).await,
+    );
+
+    let id = json(&queued)["statusId"].as_str().unwrap().to_owned();
+    let path = format!("/v1/project/update-status/{id}");
+    let get = async |key| node.ask("GET", &path, key, &[]).await;
+    check(status, "get", &get(&node.acme).await);
+    let now = Timestamp::of(node.api.clock.now());
+    let claim = node.queue.claim(&WorkerId::new("w"), now).unwrap().unwrap();
+    let outcome = Outcome::Success {
+        release: ReleaseId::parse(&Digest::of(b"r").to_string()).unwrap(),
+        visible_at: Some(now),
+    };
+    let _ = node
+        .queue
+        .finish(&claim, &outcome, "published", now)
+        .unwrap();
+    check(status, "get", &get(&node.acme).await);
+    check(status, "get", &get(&node.globex).await);
+    check(
+        status,
+        "get",
+        &node.api.handle(&request("GET", &path)).await,
+    );
+    check(
+        status,
+        "get",
+        &node.ask("PUT", &path, &node.acme, &[]).await,
+    );
+    let large = |method, path, authorization: &'static [u8]| Request {
+        authorization: vec![authorization],
+        is_too_large: true,
+        ..request(method, path)
+    };
+    let bearer: &'static [u8] = format!("Bearer {}", node.acme.reveal()).leak().as_bytes();
+    check(
+        update,
+        "post",
+        &node
+            .api
+            .handle(&large("POST", "/v1/project/update/docs", bearer))
+            .await,
+    );
+    check(
+        status,
+        "get",
+        &node.api.handle(&large("GET", path.as_str(), bearer)).await,
+    );
+    let blog = node
+        .ask("POST", "/v1/project/update/blog", &node.acme, &[])
+        .await;
+    let blog = json(&blog)["statusId"].as_str().unwrap().to_owned();
+    let blog = format!("/v1/project/update-status/{blog}");
+    check(
+        status,
+        "get",
+        &node.ask("GET", &blog, &node.scoped, &[]).await,
+    );
+    while {
+        let answer = ask("/v1/project/update/docs", &node.acme, &[]).await;
+        check(update, "post", &answer);
+        answer.status != 429
+    } {}
+    // No queue in memory is ever out of reach; its refusal is the trigger's, checked above.
+    check(status, "get", &unavailable(QUEUE_PATIENCE));
+
+    let mut named = BTreeSet::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for method in ["get", "post"] {
+            for status in item[method]["responses"].as_object().into_iter().flatten() {
+                named.insert((path.clone(), method.to_owned(), status.0.clone()));
+            }
+        }
+    }
+    assert_eq!(given, named);
+}
