@@ -11,6 +11,7 @@
 //!
 //! Design section 4.
 
+mod deploying;
 mod read;
 
 use std::net::SocketAddr;
@@ -19,11 +20,13 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use crate::deploy::{api, queue, run, worker};
 use crate::diagnostic::Diagnostic;
 use crate::gateway::access;
 use crate::gateway::forward::Network;
 use crate::gateway::{Limits, UpstreamLimits, tls};
 use crate::site::Service;
+use crate::source::git;
 use crate::store::local;
 use crate::telemetry::logging;
 
@@ -38,6 +41,14 @@ pub struct Config {
     pub store: Store,
     /// Where updates wait.
     pub queue: Queue,
+    /// How long updates wait, how often they are tried, and how long they are kept.
+    pub updates: queue::Policy,
+    /// How repositories are fetched.
+    pub git: git::Config,
+    /// How many updates are built at once.
+    pub worker: worker::Config,
+    /// What one build may use.
+    pub builds: run::Limits,
     /// Where site records are, and how they are watched.
     pub sites: Sites,
     /// Where certificates are.
@@ -51,7 +62,7 @@ pub struct Config {
     /// How the process log looks.
     pub log: logging::Config,
     /// The admin API.
-    pub admin: Admin,
+    pub admin: api::Config,
     /// pingora's own settings, for [`server_conf`](crate::gateway::server::server_conf).
     pub server: Map<String, Value>,
 }
@@ -103,13 +114,6 @@ pub struct Front {
     pub express: bool,
     /// The networks of our own balancers, whose forwarding fields are believed.
     pub trusted_peers: Vec<Network>,
-}
-
-/// The admin API.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Admin {
-    /// Whether keys may be sent in plain text from other machines.
-    pub allow_plaintext: bool,
 }
 
 // === impl Config ===

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use saphyr::{Scalar, YamlData};
 use serde_json::{Map, Value};
 
-use super::{Admin, Config, Front, Listen, Queue, Sites, Store};
+use super::{Config, Front, Listen, Sites, Store, deploying};
 use crate::diagnostic::Diagnostic;
 use crate::gateway::forward::Network;
 use crate::gateway::{Limits, UpstreamLimits, access, server, tls};
@@ -18,10 +18,10 @@ use crate::yaml::{self, Expected, Findings, Mapping, Node, boolean, number, pars
 const RULE: &str = "conf";
 
 /// No wait of a server is meant to be longer.
-const DAY_SECONDS: u64 = 24 * 60 * 60;
+pub(super) const DAY_SECONDS: u64 = 24 * 60 * 60;
 
 /// The part of a mapping that a function reads.
-type Section<'s, 'n, 't, 'f> = &'s mut Mapping<'n, 't, 'f>;
+pub(super) type Section<'s, 'n, 't, 'f> = &'s mut Mapping<'n, 't, 'f>;
 
 /// Reads a configuration.
 pub(super) fn read(file: &str, text: &str) -> Result<Config, Vec<Diagnostic>> {
@@ -50,6 +50,10 @@ fn read_top(top: Section<'_, '_, '_, '_>, config: &mut Config, findings: &Findin
         listen,
         store,
         queue,
+        updates,
+        git,
+        worker,
+        builds,
         sites,
         tls,
         front,
@@ -62,14 +66,22 @@ fn read_top(top: Section<'_, '_, '_, '_>, config: &mut Config, findings: &Findin
     within(top, "service", |section| read_service(section, service));
     within(top, "listen", |section| read_listen(section, listen));
     within(top, "store", |section| read_store(section, store));
-    within(top, "queue", |section| read_queue(section, queue));
+    within(top, "queue", |section| {
+        deploying::read_queue(section, queue, updates);
+    });
+    within(top, "git", |section| deploying::read_git(section, git));
+    within(top, "worker", |section| {
+        deploying::read_worker(section, worker, builds);
+    });
     read_sites(top, sites);
     within(top, "tls", |section| read_tls(section, tls));
     within(top, "front", |section| read_front(section, front));
     within(top, "upstream", |section| read_upstream(section, upstream));
     top.set("access_log", access_log, access_target);
     within(top, "log", |section| read_log(section, log));
-    within(top, "admin", |section| read_admin(section, admin));
+    within(top, "admin", |section| {
+        deploying::read_admin(section, admin)
+    });
     read_server(top, server, findings);
 }
 
@@ -125,11 +137,6 @@ fn read_store(section: Section<'_, '_, '_, '_>, store: &mut Store) {
         let year = 365 * DAY_SECONDS;
         local.set("keep_unnamed_seconds", unnamed_seconds, number(60..=year));
     });
-}
-
-fn read_queue(section: Section<'_, '_, '_, '_>, queue: &mut Queue) {
-    let Queue::Sqlite { path: place } = queue;
-    within(section, "sqlite", |sqlite| sqlite.set("path", place, path));
 }
 
 fn read_sites(top: Section<'_, '_, '_, '_>, sites: &mut Sites) {
@@ -230,11 +237,6 @@ fn read_log(section: Section<'_, '_, '_, '_>, log: &mut logging::Config) {
     section.set("filter", filter, log_filter);
 }
 
-fn read_admin(section: Section<'_, '_, '_, '_>, admin: &mut Admin) {
-    let Admin { allow_plaintext } = admin;
-    section.set("allow_plaintext", allow_plaintext, boolean);
-}
-
 /// Reads pingora's own part as it stands, and lets pingora judge it.
 fn read_server(
     top: Section<'_, '_, '_, '_>,
@@ -257,7 +259,7 @@ fn read_server(
 }
 
 /// Reads one mapping under a key, to its last key.
-fn within<'n, 't, 'f>(
+pub(super) fn within<'n, 't, 'f>(
     above: &mut Mapping<'n, 't, 'f>,
     key: &'static str,
     read: impl FnOnce(&mut Mapping<'n, 't, 'f>),
@@ -269,7 +271,7 @@ fn within<'n, 't, 'f>(
 }
 
 /// Reads a path.
-fn path(node: &Node<'_>) -> Result<PathBuf, Expected> {
+pub(super) fn path(node: &Node<'_>) -> Result<PathBuf, Expected> {
     let text = yaml::text(node)?;
     if text.is_empty() || text.contains('\0') {
         return Err("a path".into());

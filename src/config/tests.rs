@@ -33,13 +33,16 @@ fn known_keys(section: &[&str]) -> Vec<String> {
 
 #[test]
 fn the_shipped_file_lists_every_key() {
-    let sections: [&[&str]; 11] = [
+    let sections: [&[&str]; 14] = [
         &[],
         &["service"],
         &["listen"],
         &["store"],
         &["store", "local"],
+        &["queue"],
         &["queue", "sqlite"],
+        &["git"],
+        &["worker"],
         &["tls"],
         &["front"],
         &["upstream"],

@@ -54,9 +54,9 @@ const CHANGES_MAX: usize = 2000;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Config {
     /// The directory of mirrors.
-    pub mirrors: Box<Path>,
+    pub mirrors: PathBuf,
     /// The git program.
-    pub program: Box<Path>,
+    pub program: PathBuf,
     /// Directories of this machine whose repositories may be fetched; none by default.
     pub local: Vec<PathBuf>,
     /// Whether `http://` may be used; by default only `https` and `ssh` are.
@@ -137,7 +137,7 @@ pub enum OpenError {
 pub fn fetch(config: &Config, address: &Address) -> Result<Head, FetchError> {
     let directory = config.mirrors.join(mirror_name(address.url()));
     std::fs::create_dir_all(&config.mirrors).map_err(|source| FetchError::Mirror {
-        path: config.mirrors.to_path_buf(),
+        path: config.mirrors.clone(),
         source,
     })?;
     // Several projects may share a repository, and git's own locks give up at once.
@@ -241,14 +241,20 @@ impl Config {
     #[must_use]
     pub fn new(mirrors: &Path) -> Self {
         Self {
-            mirrors: mirrors.into(),
-            program: Path::new("git").into(),
+            mirrors: mirrors.to_owned(),
+            program: "git".into(),
             local: Vec::new(),
             plaintext: false,
             credentials: Vec::new(),
             entries_max: 1_000_000,
             file_bytes_max: 100 << 20,
         }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self::new(Path::new("var/git"))
     }
 }
 

@@ -21,7 +21,7 @@ const MESSAGE_BYTES_MAX: usize = 600;
 /// git on one mirror.
 #[derive(Clone, Debug)]
 pub(super) struct Git {
-    program: Box<Path>,
+    program: PathBuf,
     directory: Box<Path>,
     allowed: &'static str,
     ssh: Option<String>,
@@ -268,7 +268,7 @@ impl Git {
 
     /// git with our settings and no others.
     fn command(&self) -> Command {
-        let mut command = Command::new(&*self.program);
+        let mut command = Command::new(&self.program);
         let kept = [
             "PATH",
             "HTTPS_PROXY",

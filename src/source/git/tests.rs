@@ -98,7 +98,7 @@ fn a_commit_is_read_without_a_work_tree() {
     assert_eq!(tree.read(&path("docs/skills/SKILL.md")).unwrap(), "skill");
     let names: Vec<_> = tree.files().map(TreePath::as_str).collect();
     assert_eq!(names, ["docs/index.mdx", "shared/SKILL.md"]);
-    let mirror = std::fs::read_dir(&*place.config.mirrors).unwrap();
+    let mirror = std::fs::read_dir(&place.config.mirrors).unwrap();
     let names: Vec<_> = mirror.map(|entry| entry.unwrap().path()).collect();
     assert!(
         names.iter().all(|path| !path.join("docs").exists()),
@@ -215,7 +215,7 @@ fn a_damaged_mirror_is_made_anew() {
     place.write("page", "1");
     place.commit("One");
     place.head();
-    let mirrors = std::fs::read_dir(&*place.config.mirrors).unwrap();
+    let mirrors = std::fs::read_dir(&place.config.mirrors).unwrap();
     let mirror = mirrors
         .map(|entry| entry.unwrap().path())
         .find(|path| path.is_dir())
@@ -327,7 +327,7 @@ fn a_mirror_has_no_hooks_and_remembers_no_url() {
     place.write("page", "1");
     place.commit("One");
     place.head();
-    let mirrors = std::fs::read_dir(&*place.config.mirrors).unwrap();
+    let mirrors = std::fs::read_dir(&place.config.mirrors).unwrap();
     let mirror = mirrors
         .map(|entry| entry.unwrap().path())
         .find(|path| path.is_dir())
