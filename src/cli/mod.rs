@@ -7,7 +7,10 @@
 
 pub mod build;
 pub mod check;
+pub mod build_child;
+mod deploying;
 mod documentation;
+pub mod key;
 pub mod publish;
 pub mod releases;
 pub mod reload;
@@ -16,6 +19,8 @@ pub mod serve;
 pub mod settings;
 #[cfg(test)]
 mod testing;
+pub mod update;
+pub mod worker;
 
 pub use documentation::Documentation;
 pub use settings::Settings;
@@ -24,6 +29,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::deploy::run::child;
 use crate::site::{InvalidProjectId, ProjectId};
 
 /// The edge of a documentation platform.
@@ -40,6 +46,12 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Serve(serve::Args),
+    Worker(worker::Args),
+    Key(key::Args),
+    Update(update::Args),
+    /// The process of one build; started by a worker
+    #[command(name = child::SUBCOMMAND, hide = true)]
+    BuildChild,
     Build(build::Args),
     Check(check::Args),
     Publish(publish::Args),
@@ -60,6 +72,10 @@ impl Cli {
     pub fn run(&self) -> anyhow::Result<ExitCode> {
         match &self.command {
             Command::Serve(args) => serve::run(args),
+            Command::Worker(args) => worker::run(args),
+            Command::Key(args) => key::run(args),
+            Command::Update(args) => update::run(args),
+            Command::BuildChild => build_child::run(),
             Command::Build(args) => build::run(args),
             Command::Check(args) => check::run(args),
             Command::Publish(args) => publish::run(args),

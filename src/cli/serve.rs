@@ -10,6 +10,9 @@
 //! | `front` (as many threads as `server.threads`) | all client connections |
 //! | `operator` | health, readiness, numbers |
 //! | `reload` | store and site records → index |
+//! | `worker` | queue → builds → store |
+//! | `queue-writer` | triggers → disk |
+//! | `key-watch` | admin keys → memory |
 //! | `certificates` | certificate files → TLS |
 //! | `sweep` | what the store no longer needs |
 //! | `access-log` | lines → disk |
@@ -29,11 +32,17 @@ use pingora::server::{RunArgs, Server, ShutdownSignal, ShutdownSignalWatch, Shut
 use pingora::services::background::{BackgroundService, GenBackgroundService};
 use tokio::net::TcpSocket;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 
+use super::deploying;
 use super::settings::{self, Settings};
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::deploy::FindSite;
+use crate::deploy::api::Api;
+use crate::deploy::keys::{self, Ring};
+use crate::deploy::run::Announce;
+use crate::deploy::worker::{self, Worker};
 use crate::gateway::access::Access;
 use crate::gateway::drain::{Drain, Phase};
 use crate::gateway::forward::TrustedPeers;
@@ -96,6 +105,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         .context("set up TLS")?;
     let index = Arc::new(Index::new(config.service.clone()));
     let reload = Reload::load(&config, &index, &metrics)?;
+    let deploying = Deploying::open(&config, &index, &reload, &metrics)?;
 
     let access = Access::start(&config.access_log, metrics.access_lines_dropped.clone())
         .context("open the access log")?;
@@ -109,6 +119,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         express: config.front.express,
         drain: drain.clone(),
         resolver: Resolver::default(),
+        admin: Some(Arc::clone(&deploying.api)),
         clock: Clock::System,
     });
     let operator = Operator::new(Arc::clone(&metrics), drain.clone(), reload.request());
@@ -132,15 +143,19 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             Arc::new(service),
         ));
     }
+    let (worker, told) = watch::channel(worker::Stop::No);
     let stop = Stop {
         drain,
         limits: Arc::clone(&gateway.limits),
         reload: reload.request(),
+        worker,
     };
     let threads = reload.start(certificates, metrics)?;
+    let working = deploying.start(told)?;
     server.run(RunArgs {
         shutdown_signal: Box::new(stop),
     });
+    working.end();
     threads.end();
     gateway.access.close();
     log::info!(target: "serve", "stopped");
@@ -205,7 +220,7 @@ fn certificates(config: &Config, metrics: &Metrics) -> anyhow::Result<Option<Arc
 
 /// The reloader, loaded once and not yet on its thread.
 struct Reload {
-    reloader: Reloader,
+    reloader: Arc<std::sync::Mutex<Reloader>>,
     store: Arc<Store>,
     watch: Arc<Watch>,
     rescan: Duration,
@@ -246,7 +261,7 @@ impl Reload {
             .context("read the site records")?;
         let accepts_removals = Arc::default();
         Ok(Self {
-            reloader,
+            reloader: Arc::new(std::sync::Mutex::new(reloader)),
             store,
             watch,
             rescan: config.sites.rescan,
@@ -267,7 +282,7 @@ impl Reload {
         metrics: Arc<Metrics>,
     ) -> anyhow::Result<Threads> {
         let Self {
-            mut reloader,
+            reloader,
             store,
             watch,
             rescan,
@@ -284,7 +299,7 @@ impl Reload {
             let watch = Arc::clone(&watch);
             Box::new(move || {
                 while let Some(change) = watch.next() {
-                    take_in(&mut reloader, &change, &accepts_removals);
+                    take_in(&mut locked(&reloader), &change, &accepts_removals);
                 }
             })
         })?);
@@ -298,6 +313,13 @@ impl Reload {
         spawn("sweep", Box::new(move || sweep(&store)))?;
         Ok(Threads { watch, handles })
     }
+}
+
+/// Waits for the reloader; whoever panicked with it left what is served as it was.
+fn locked(reloader: &std::sync::Mutex<Reloader>) -> std::sync::MutexGuard<'_, Reloader> {
+    reloader
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 fn take_in(reloader: &mut Reloader, change: &Change, accepts_removals: &AtomicBool) {
@@ -355,6 +377,85 @@ impl Threads {
             if handle.join().is_err() {
                 log::error!(target: "serve", "a thread panicked");
             }
+        }
+    }
+}
+
+// === Taking and building updates ===
+
+/// The deploying side, open and not yet at work.
+struct Deploying {
+    api: Arc<Api>,
+    worker: Worker,
+    ring: Arc<Ring>,
+}
+
+/// The deploying side at work.
+struct Working {
+    thread: std::thread::JoinHandle<()>,
+    _keys: keys::Watch,
+}
+
+impl Deploying {
+    fn open(
+        config: &Config,
+        index: &Arc<Index>,
+        reload: &Reload,
+        metrics: &Metrics,
+    ) -> anyhow::Result<Self> {
+        let queue = Arc::new(deploying::open_queue(config)?);
+        let ring = deploying::load_ring(config)?;
+        let index = Arc::clone(index);
+        let find_site: FindSite =
+            Arc::new(move |project| Some(Arc::clone(&index.served_by(project)?.site)));
+        let reloader = Arc::clone(&reload.reloader);
+        let announce: Announce = Arc::new(move |project| locked(&reloader).promoted(project));
+        let stages = deploying::stages(config, &queue, &reload.store, Some(announce))?;
+        let api = Api::new(
+            config.admin.clone(),
+            &config.service,
+            Arc::clone(&ring),
+            queue,
+            Arc::clone(&find_site),
+            Clock::System,
+        );
+        let worker = Worker::new(
+            deploying::worker_id()?,
+            config.worker.clone(),
+            Arc::new(stages),
+            find_site,
+            worker::Metrics::new(metrics),
+        );
+        Ok(Self {
+            api: Arc::new(api),
+            worker,
+            ring,
+        })
+    }
+
+    fn start(self, told: watch::Receiver<worker::Stop>) -> anyhow::Result<Working> {
+        let keys = self.ring.watch().context("watch the admin keys")?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .context("start the worker")?;
+        let worker = self.worker;
+        let thread = std::thread::Builder::new()
+            .name("worker".to_owned())
+            .spawn(move || runtime.block_on(worker.run(told)))
+            .context("start the worker")?;
+        Ok(Working {
+            thread,
+            _keys: keys,
+        })
+    }
+}
+
+impl Working {
+    /// Waits until what ran has finished or was given back.
+    fn end(self) {
+        if self.thread.join().is_err() {
+            log::error!(target: "serve", "the worker panicked");
         }
     }
 }
@@ -426,6 +527,7 @@ struct Stop {
     drain: Drain,
     limits: Arc<crate::gateway::Limits>,
     reload: Request,
+    worker: watch::Sender<worker::Stop>,
 }
 
 #[async_trait]
@@ -443,9 +545,14 @@ impl ShutdownSignalWatch for Stop {
                 _ = either(&mut term, &mut int) => break,
             }
         }
+        // A worker that does not listen any more has stopped.
+        let _ = self.worker.send(worker::Stop::Soon);
         tokio::select! {
             () = self.leave() => {}
-            _ = either(&mut term, &mut int) => log::warn!(target: "serve", "told twice, leaving at once"),
+            _ = either(&mut term, &mut int) => {
+                log::warn!(target: "serve", "told twice, leaving at once");
+                let _ = self.worker.send(worker::Stop::Now);
+            }
         }
         // pingora's own graceful stop would sleep its whole grace period; ours is over.
         ShutdownSignal::FastShutdown

@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Interval, MissedTickBehavior};
 
 use super::queue::{Claim, Outcome, QueueError};
-use super::run::{Ended, Stages, Step, blocking, raised};
+use super::run::{Ended, Stages, Step, blocking};
 use super::update::WorkerId;
 use super::{FindSite, Timestamp};
 use crate::telemetry;
@@ -48,6 +48,18 @@ pub struct Worker {
     metrics: Metrics,
     /// Whether the queue could not be asked, so that this is said once.
     is_troubled: AtomicBool,
+}
+
+/// What a worker is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stop {
+    /// Go on.
+    #[default]
+    No,
+    /// Take no more updates; what runs may go on for the grace period.
+    Soon,
+    /// Give back what runs.
+    Now,
 }
 
 /// What the worker counts.
@@ -147,8 +159,8 @@ impl Worker {
         }
     }
 
-    /// Works until `stop` becomes true, and then until nothing runs any more.
-    pub async fn run(self, mut stop: watch::Receiver<bool>) {
+    /// Works until it is told to stop, and then until nothing runs any more.
+    pub async fn run(self, mut stop: watch::Receiver<Stop>) {
         let worker = Arc::new(self);
         let mut builds = JoinSet::new();
         let (hurry, hurried) = watch::channel(false);
@@ -168,26 +180,27 @@ impl Worker {
                 _ = looks.tick() => {}
                 _ = sweeps.tick() => worker.sweep().await,
                 Some(ended) = builds.join_next() => tell(&ended),
-                () = raised(&mut stop) => break,
+                () = told(&mut stop, Stop::Soon) => break,
             }
         }
-        worker.end(builds, hurry).await;
+        worker.end(builds, stop, hurry).await;
     }
 
     /// Lets running builds finish, and gives back those that do not.
-    async fn end(&self, mut builds: JoinSet<()>, hurry: watch::Sender<bool>) {
-        let all = async {
-            while let Some(ended) = builds.join_next().await {
-                tell(&ended);
-            }
-        };
-        if tokio::time::timeout(self.config.grace, all).await.is_err() {
-            // Nobody listens only when nothing runs.
-            let _ = hurry.send(true);
-            while let Some(ended) = builds.join_next().await {
-                tell(&ended);
-            }
+    async fn end(
+        &self,
+        mut builds: JoinSet<()>,
+        mut stop: watch::Receiver<Stop>,
+        hurry: watch::Sender<bool>,
+    ) {
+        tokio::select! {
+            () = all(&mut builds) => {}
+            () = tokio::time::sleep(self.config.grace) => {}
+            () = told(&mut stop, Stop::Now) => {}
         }
+        // Nobody listens only when nothing runs.
+        let _ = hurry.send(true);
+        all(&mut builds).await;
         log::info!(target: "deploy", worker:% = self.id.as_str(); "worker {} has stopped", self.id.as_str());
     }
 
@@ -268,6 +281,18 @@ impl std::fmt::Display for Ended {
             Self::Lost => f.write_str("another worker has taken over"),
         }
     }
+}
+
+/// Waits for all builds.
+async fn all(builds: &mut JoinSet<()>) {
+    while let Some(ended) = builds.join_next().await {
+        tell(&ended);
+    }
+}
+
+/// Returns when a worker is told at least this. A sender that is gone says the most.
+async fn told(stop: &mut watch::Receiver<Stop>, what: Stop) {
+    let _ = stop.wait_for(|told| *told >= what).await;
 }
 
 fn tell(ended: &Result<(), tokio::task::JoinError>) {

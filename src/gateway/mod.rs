@@ -15,6 +15,7 @@
 //! | TLS certificates by name | [`tls`] |
 //! | discovery without pingora, over HTTP/1.1 and HTTP/2 | `express`, `http2` |
 //! | one request lent to pingora | `relay` |
+//! | what the admin API needs to know | `admin` |
 //! | pingora's phases | `proxy` |
 //! | who answers | [`route`] |
 //! | what an upstream is told about the client | [`forward`] |
@@ -32,6 +33,7 @@
 //! * Client-sent forwarding fields reach an upstream only from a trusted peer.
 
 pub mod access;
+mod admin;
 mod chunked;
 pub mod drain;
 mod express;
@@ -55,6 +57,7 @@ pub use limits::{Limits, UpstreamLimits};
 use std::sync::Arc;
 
 use crate::clock::Clock;
+use crate::deploy::api::Api;
 use crate::index::Index;
 use crate::origin::Resolver;
 use crate::telemetry::Metrics;
@@ -84,6 +87,8 @@ pub struct Gateway {
     pub drain: Drain,
     /// The addresses of upstreams.
     pub resolver: Resolver,
+    /// The admin API, where this node has one.
+    pub admin: Option<Arc<Api>>,
     /// The time of day, for log lines and `Date`.
     pub clock: Clock,
 }

@@ -26,13 +26,13 @@ use pingora::protocols::ALPN;
 use pingora::proxy::{FailToProxy, ProxyHttp, Session};
 use pingora::{ErrorSource, ErrorType};
 
-use super::Gateway;
 use super::access::Line;
 use super::forward::{self, Client};
 use super::head::log_text;
 use super::relay::Relay;
 use super::respond;
 use super::route::{self, Target};
+use super::{Gateway, admin};
 use crate::answer::encoding::Accepted;
 use crate::answer::{Conditions, Problem};
 use crate::index::{Ask, Method, Served};
@@ -165,7 +165,10 @@ impl ProxyHttp for Proxy {
             }
             Target::Admin => {
                 ctx.route = Route::Admin;
-                Problem::new(404, "there is nothing at this path of the admin API").answer()
+                match &self.gateway.admin {
+                    Some(api) => admin::answer(session, api, &self.gateway.trusted).await?,
+                    None => Problem::new(404, "this node has no admin API").answer(),
+                }
             }
             Target::Embedded(served, path) => {
                 ctx.route = Route::Origin;

@@ -468,7 +468,7 @@ fn fence(claim: &Claim) -> Fence {
 }
 
 /// Returns when a flag is raised. A sender that is gone wants no less.
-pub(super) async fn raised(flag: &mut watch::Receiver<bool>) {
+async fn raised(flag: &mut watch::Receiver<bool>) {
     let _ = flag.wait_for(|raised| *raised).await;
 }
 

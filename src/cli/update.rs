@@ -1,0 +1,167 @@
+//! `waypost update`: the operator's own way into the queue.
+//!
+//! It opens the queue's file itself, so it also works while no gateway runs; a running
+//! worker sees a new update within a fraction of a second.
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use clap::Subcommand;
+
+use super::settings::{self, Settings};
+use super::{deploying, project};
+use crate::clock::Clock;
+use crate::deploy::queue::{Queue, Trigger};
+use crate::deploy::record::Record;
+use crate::deploy::update::{Source, Status, Update};
+use crate::deploy::{InvalidStatusId, StatusId, Timestamp};
+use crate::site::ProjectId;
+
+/// How often a followed record is read.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// Trigger and follow deployments
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+    /// Where the queue is.
+    #[command(flatten)]
+    settings: Settings,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum Action {
+    /// Queue a deployment of a project's branch and print its id
+    Trigger {
+        /// What to deploy
+        #[arg(value_parser = project)]
+        project: ProjectId,
+        /// Stay until it has ended
+        #[arg(long)]
+        follow: bool,
+    },
+    /// Print the record of an update as JSON
+    Status {
+        /// Its id
+        #[arg(value_parser = status_id)]
+        id: StatusId,
+        /// Print its log as it grows, and stay until it has ended
+        #[arg(long)]
+        follow: bool,
+    },
+    /// List the latest updates of a project
+    List {
+        /// Whose updates
+        #[arg(value_parser = project)]
+        project: ProjectId,
+    },
+    /// List updates that ran out of attempts
+    Dead,
+    /// Queue a project's dead update again
+    Revive {
+        /// Whose update
+        #[arg(value_parser = project)]
+        project: ProjectId,
+    },
+}
+
+fn status_id(text: &str) -> Result<StatusId, InvalidStatusId> {
+    StatusId::parse(text)
+}
+
+/// Does what the action says. An update that is followed and fails is exit status 1.
+///
+/// # Errors
+///
+/// When the configuration or the queue cannot be used, or names nothing known.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let config = args.settings.load()?;
+    let queue = deploying::open_queue(&config)?;
+    let now = Timestamp::of(Clock::System.now());
+    match &args.action {
+        Action::Trigger { project, follow } => {
+            let (sites, _changes) = settings::read_sites(&config)?;
+            let site = sites
+                .get(project)
+                .with_context(|| format!("no site record names the project {project}"))?;
+            let trigger = Trigger {
+                project: project.clone(),
+                owner: site.owner.clone(),
+                subdomain: site.subdomain.clone(),
+                source: Source::Internal,
+                idempotency: None,
+            };
+            let id = queue.enqueue(&trigger, now)?.id;
+            print(&format!("{id}\n"))?;
+            if *follow {
+                return self::follow(&queue, &id);
+            }
+        }
+        Action::Status { id, follow: true } => return self::follow(&queue, id),
+        Action::Status { id, follow: false } => {
+            let mut json = read(&queue, id)?.to_json();
+            json.push(b'\n');
+            io::stdout().write_all(&json).context("print the record")?;
+        }
+        Action::List { project } => print_all(&queue.recent(project, 20)?)?,
+        Action::Dead => print_all(&queue.dead(1000)?)?,
+        Action::Revive { project } => {
+            let Some(revived) = queue.revive(project, now)? else {
+                bail!("{project} has no dead update");
+            };
+            print(&format!("{}\n", revived.id))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints a record's log as it grows, until the update has ended.
+fn follow(queue: &Queue, id: &StatusId) -> anyhow::Result<ExitCode> {
+    let mut printed = 0;
+    loop {
+        let record = read(queue, id)?;
+        for line in record.logs.iter().skip(printed) {
+            print(&format!("{line}\n"))?;
+        }
+        printed = printed.max(record.logs.len());
+        match record.status() {
+            Status::Success => return Ok(ExitCode::SUCCESS),
+            Status::Failure => return Ok(ExitCode::FAILURE),
+            // The queue's file tells nobody of its changes: whoever follows looks again.
+            Status::Queued | Status::InProgress => std::thread::sleep(LOOK_EVERY),
+        }
+    }
+}
+
+fn read(queue: &Queue, id: &StatusId) -> anyhow::Result<Record> {
+    queue
+        .record(id)?
+        .with_context(|| format!("there is no update {id}"))
+}
+
+fn print_all(updates: &[Update]) -> anyhow::Result<()> {
+    for update in updates {
+        let Update {
+            id,
+            project,
+            created_at,
+            summary,
+            ..
+        } = update;
+        let status = update.status().as_str();
+        print(&format!(
+            "{id}  {project}  {created_at}  {status}  {summary}\n"
+        ))?;
+    }
+    Ok(())
+}
+
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = io::stdout();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .context("print")
+}

@@ -1,0 +1,96 @@
+//! `waypost worker`: a worker without listeners.
+//!
+//! It takes updates from the same queue and promotes in the same store as a gateway beside
+//! it; the gateway notices what it promotes. Site records are read again before each build
+//! whose project it does not know, and every few seconds.
+
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use super::deploying;
+use super::settings::{self, Settings};
+use crate::deploy::FindSite;
+use crate::deploy::worker::{Metrics, Stop, Worker};
+use crate::store::sites::{Removals, Sites};
+use crate::telemetry::{self, logging};
+
+/// How old what is known of the site records may be when a build begins.
+const SITES_AGE_MAX: Duration = Duration::from_secs(2);
+
+/// Build updates without serving anything
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// The configuration.
+    #[command(flatten)]
+    pub settings: Settings,
+}
+
+/// Works until it is told to stop.
+///
+/// # Errors
+///
+/// When something that is needed is not there, or not as it should be.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let config = args.settings.load()?;
+    logging::start(&config.log).context("start the log")?;
+    let store = Arc::new(settings::open_store(&config)?);
+    let queue = Arc::new(deploying::open_queue(&config)?);
+    let (sites, changes) = settings::read_sites(&config).context("read the site records")?;
+    for finding in &changes.findings {
+        log::error!(target: "sites", "{finding}");
+    }
+    let stages = deploying::stages(&config, &queue, &store, None)?;
+    let worker = Worker::new(
+        deploying::worker_id()?,
+        config.worker.clone(),
+        Arc::new(stages),
+        find_site(sites),
+        Metrics::new(&telemetry::Metrics::new()),
+    );
+    let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
+    runtime.block_on(async {
+        let (stop, stopped) = watch::channel(Stop::No);
+        let working = tokio::spawn(worker.run(stopped));
+        let mut term = signal(SignalKind::terminate()).context("handle SIGTERM")?;
+        let mut int = signal(SignalKind::interrupt()).context("handle SIGINT")?;
+        let mut working = std::pin::pin!(working);
+        for told in [Stop::Soon, Stop::Now] {
+            tokio::select! {
+                _ = term.recv() => {}
+                _ = int.recv() => {}
+                ended = &mut working => return ended.context("the worker panicked"),
+            }
+            log::info!(target: "deploy", "told to stop");
+            // Whoever does not listen any more has stopped.
+            let _ = stop.send(told);
+        }
+        working.await.context("the worker panicked")
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Finds sites in the records on disk, as they are when it is asked.
+fn find_site(sites: Sites) -> FindSite {
+    let known = Mutex::new((sites, Instant::now()));
+    Arc::new(move |project| {
+        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        let (sites, read_at) = &mut *known;
+        if read_at.elapsed() > SITES_AGE_MAX || sites.get(project).is_none() {
+            match sites.scan(Removals::Guarded) {
+                Ok(changes) => {
+                    for finding in &changes.findings {
+                        log::error!(target: "sites", "{finding}");
+                    }
+                }
+                Err(error) => log::error!(target: "sites", "keep the sites there were: {error}"),
+            }
+            *read_at = Instant::now();
+        }
+        sites.get(project).map(Arc::clone)
+    })
+}

@@ -1,0 +1,77 @@
+//! The admin API on a pingora session: what of a request it needs to know.
+//!
+//! The API itself is a function ([`deploy::api`](crate::deploy::api)); here its request is
+//! put together, and the content that nobody needs is read to its end, so that the
+//! connection can go on.
+
+use std::net::IpAddr;
+
+use http::header::{self, AsHeaderName};
+use pingora::Result;
+use pingora::http::RequestHeader;
+use pingora::proxy::Session;
+
+use super::forward::TrustedPeers;
+use crate::answer::Answer;
+use crate::deploy::api::{Api, BODY_BYTES_MAX, Request};
+
+/// Answers a request for the API's host.
+pub(super) async fn answer(
+    session: &mut Session,
+    api: &Api,
+    trusted: &TrustedPeers,
+) -> Result<Answer> {
+    let is_too_large = !skip_body(session).await?;
+    let address = session.client_addr().and_then(|address| address.as_inet());
+    let peer = address.map(std::net::SocketAddr::ip);
+    let is_tls = session
+        .digest()
+        .is_some_and(|digest| digest.ssl_digest.is_some());
+    let header = session.req_header();
+    let request = Request {
+        method: header.method.as_str(),
+        path: header.uri.path(),
+        authorization: fields(header, header::AUTHORIZATION),
+        idempotency_key: fields(header, "idempotency-key"),
+        is_too_large,
+        is_confidential: is_tls || is_private(header, peer, trusted),
+        client: peer,
+    };
+    Ok(api.handle(&request).await)
+}
+
+/// Reads the content away; `false` when there is more than anybody needs to send.
+async fn skip_body(session: &mut Session) -> Result<bool> {
+    let announced = session.req_header().headers.get(header::CONTENT_LENGTH);
+    let announced = announced.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if announced.is_some_and(|length| length > BODY_BYTES_MAX) {
+        return Ok(false);
+    }
+    let mut read = 0;
+    while let Some(bytes) = session.read_request_body().await? {
+        read += bytes.len() as u64;
+        if read > BODY_BYTES_MAX {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn fields(request: &RequestHeader, name: impl AsHeaderName) -> Vec<&[u8]> {
+    let values = request.headers.get_all(name);
+    values.iter().map(http::HeaderValue::as_bytes).collect()
+}
+
+/// Returns whether a request in plain text was read by nobody else: it comes from this
+/// machine, or from a balancer of ours that took it over TLS.
+fn is_private(request: &RequestHeader, peer: Option<IpAddr>, trusted: &TrustedPeers) -> bool {
+    let Some(peer) = peer else {
+        return false;
+    };
+    let forwarded = request.headers.get("x-forwarded-proto");
+    match forwarded.filter(|_| trusted.contains(peer)) {
+        // The last value is the nearest balancer's own.
+        Some(proto) => proto.as_bytes().ends_with(b"https"),
+        None => peer.to_canonical().is_loopback(),
+    }
+}
