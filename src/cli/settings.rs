@@ -18,7 +18,7 @@ const DEFAULT_FILE: &str = "conf/waypost.yaml";
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct Settings {
     /// The configuration [default: conf/waypost.yaml, or every setting at its default]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", global = true)]
     pub conf: Option<PathBuf>,
 }
 

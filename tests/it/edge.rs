@@ -357,6 +357,12 @@ impl Edge {
         assert!(status.success());
     }
 
+    /// Waits until the process has ended, and returns what it can be started with again.
+    pub fn ended(mut self) -> Setup {
+        self.process.wait().unwrap();
+        std::mem::replace(&mut self.setup, Setup::new())
+    }
+
     /// Waits until the process has ended.
     pub fn wait(mut self) -> ExitStatus {
         self.process.wait().unwrap()

@@ -6,6 +6,8 @@
 //! |---|---|
 //! | `discovery` | documents, headers, methods, conditionals, codings, on every host |
 //! | `navigation` | what `docs.json` means, and what is wrong with it, case by case |
+//! | `deploy` | from a push to what agents fetch |
+//! | `durability` | what is acknowledged is kept, whatever happens to the process |
 //! | `tidy` | the layers of the source tree |
 //!
 //! [`edge`] starts a gateway of its own for each test, on ports that the system chooses, in
@@ -15,7 +17,10 @@
 
 mod edge;
 mod http;
+mod repository;
 
+mod deploy;
 mod discovery;
 mod navigation;
+mod durability;
 mod tidy;

@@ -424,6 +424,10 @@ fn classify(message: &str) -> Option<FetchError> {
         "File too large",
         "maximum allowed size",
         "file size limit exceeded",
+        // SIGXFSZ: the system's limit on the length of a file (`setrlimit(2)`).
+        "died of signal 25",
+        "Out of memory",
+        "Cannot allocate memory",
     ]) {
         return Some(FetchError::TooLarge(owned));
     }

@@ -1,0 +1,237 @@
+//! From a push to what agents fetch: the journey of an update through the running program.
+
+use std::fs::read_to_string;
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use crate::edge::SKILL;
+use crate::repository::{Repository, call, follow, key, record, setup, trigger};
+
+#[test]
+fn a_push_that_is_triggered_is_served_on_every_host_and_its_record_tells_all_of_it() {
+    let setup = setup();
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &[("skill.md", SKILL), ("old.mdx", "old")]);
+    let record = format!(
+        "owner: acme\ndomains: [docs.acme.test, docs.acme.dev]\n{}",
+        docs.record()
+    );
+    let edge = setup.site("acme", &record).start();
+    let key = key(&edge.setup, "acme");
+    wait_until_accepted(&edge, &key);
+    follow(&edge.setup, &trigger(&edge, &key, "acme"));
+
+    let skill = SKILL.replace("# SDK", "# The new SDK");
+    docs.git(&["rm", "--quiet", "old.mdx"]);
+    let commit = docs.push(
+        "Say more\n\nMuch more.",
+        &[("skill.md", &skill), ("new.mdx", "new")],
+    );
+    let id = trigger(&edge, &key, "acme");
+    let told = follow(&edge.setup, &id);
+
+    assert_eq!(told["status"], "success", "{told:#}");
+    for host in ["docs.acme.test", "docs.acme.dev", "acme.waypost.localhost"] {
+        assert_eq!(edge.get(host, "/skill.md").text(), skill, "{host}");
+    }
+    let answer = call(
+        &edge,
+        &key,
+        "GET",
+        &format!("/v1/project/update-status/{id}"),
+    );
+    assert_eq!(answer.json(), told);
+    assert_eq!(told["commit"]["sha"], commit);
+    assert_eq!(told["commit"]["message"], "Say more\n\nMuch more.");
+    let changed = &told["commit"]["filesChanged"];
+    assert_eq!(changed["added"], serde_json::json!(["new.mdx"]));
+    assert_eq!(changed["modified"], serde_json::json!(["skill.md"]));
+    assert_eq!(changed["removed"], serde_json::json!(["old.mdx"]));
+    assert_eq!(
+        (&told["author"]["name"], &told["source"]),
+        (&"Ada".into(), &"api".into())
+    );
+    assert!(told["visibleAt"].is_string() && told["endedAt"].is_string());
+    let logs = told["logs"].to_string();
+    for step in [
+        "fetch: ",
+        "read: ",
+        "build: ",
+        "put: ",
+        "promote: published on https://docs.acme.dev",
+    ] {
+        assert!(logs.contains(step), "{step}: {logs}");
+    }
+}
+
+/// Asks until a new key is known: the promise is a second.
+#[track_caller]
+fn wait_until_accepted(edge: &crate::edge::Edge, key: &str) {
+    let deadline = Instant::now() + Duration::from_secs(2);
+    while call(edge, key, "GET", "/v1/project/update-status/x").status == 401 {
+        assert!(
+            Instant::now() < deadline,
+            "the key is not known after two seconds"
+        );
+    }
+}
+
+#[test]
+fn an_authors_mistake_ends_the_update_with_its_place_and_the_good_release_stays() {
+    let setup = setup();
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &[("skill.md", SKILL)]);
+    let key = key(&setup, "acme");
+    let edge = setup
+        .site("acme", &format!("owner: acme\n{}", docs.record()))
+        .start();
+    follow(&edge.setup, &trigger(&edge, &key, "acme"));
+
+    docs.push("Break it", &[("skill.md", "---\nname: [\n---\n")]);
+    let told = follow(&edge.setup, &trigger(&edge, &key, "acme"));
+    assert_eq!(told["status"], "failure");
+    assert!(
+        told["summary"].as_str().unwrap().contains("skill.md:"),
+        "{told:#}"
+    );
+    assert_eq!(
+        told["attempts"], 1,
+        "nobody tries an author's mistake again"
+    );
+    assert_eq!(
+        edge.get("acme.waypost.localhost", "/skill.md").text(),
+        SKILL
+    );
+}
+
+#[test]
+fn a_revoked_key_is_refused_by_the_running_gateway_within_a_second() {
+    let setup = setup();
+    let key = key(&setup, "acme");
+    let edge = setup.start();
+    let path = "/v1/project/update-status/x";
+    assert_eq!(call(&edge, &key, "GET", path).status, 404);
+
+    let list = edge.setup.run(&["key", "list"]);
+    let list = String::from_utf8(list.stdout).unwrap();
+    assert!(!list.contains(&key[8..40]), "no list shows a key");
+    let id = list.split_whitespace().next().unwrap();
+    assert!(edge.setup.run(&["key", "revoke", id]).status.success());
+    let revoked = Instant::now();
+    while call(&edge, &key, "GET", path).status != 401 {
+        assert!(revoked.elapsed() < Duration::from_secs(1), "still accepted");
+    }
+    assert_eq!(
+        edge.count_log(|line| line.to_string().contains(&key[8..40])),
+        0
+    );
+}
+
+#[test]
+fn the_operators_own_trigger_is_seen_by_a_running_gateway() {
+    let setup = setup();
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &[("skill.md", SKILL)]);
+    let edge = setup.site("acme", &docs.record()).start();
+    let output = edge.setup.run(&["update", "trigger", "acme", "--follow"]);
+    assert!(output.status.success(), "{output:?}");
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let id = printed.lines().next().unwrap();
+    assert_eq!(record(&edge.setup, id)["source"], "internal");
+    assert_eq!(
+        edge.get("acme.waypost.localhost", "/skill.md").text(),
+        SKILL
+    );
+}
+
+#[test]
+fn a_host_that_hangs_costs_an_attempt_and_nothing_else() {
+    let host = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/docs.git", host.local_addr().unwrap());
+    let setup = setup();
+    let mirrors = setup.path("mirrors").display().to_string();
+    let edge = setup
+        .conf(
+            "git",
+            &format!("{{ mirrors: {mirrors}, allow_http: true }}"),
+        )
+        .conf("worker", "{ fetch_seconds: 1 }")
+        .conf(
+            "queue",
+            &format!("{{ sqlite: {{ path: {mirrors}.sqlite }}, attempts_max: 1 }}"),
+        )
+        .site(
+            "acme",
+            &format!("repository: {{ url: \"{url}\", branch: main }}"),
+        )
+        .start();
+    let output = edge.setup.run(&["update", "trigger", "acme", "--follow"]);
+    assert_eq!(output.status.code(), Some(1));
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        printed.contains("fetch: the host did not finish within 1 s"),
+        "{printed}"
+    );
+    let dead = edge.setup.run(&["update", "dead"]);
+    assert!(String::from_utf8(dead.stdout).unwrap().contains("acme"));
+    drop(host);
+}
+
+#[test]
+fn a_build_over_its_limits_dies_alone() {
+    let setup = setup();
+    let docs = Repository::new(&setup, "docs");
+    // Nothing compresses this: the pack is larger than any file may be.
+    let uuid = || read_to_string("/proc/sys/kernel/random/uuid").unwrap();
+    let noise: String = std::iter::repeat_with(uuid).take(60_000).collect();
+    docs.push("Begin", &[("skill.md", SKILL), ("noise", &noise)]);
+    let queue = format!(
+        "{{ sqlite: {{ path: {} }}, attempts_max: 1 }}",
+        setup.path("q").display()
+    );
+    let edge = setup
+        .conf("worker", "{ file_bytes_max: 1048576 }")
+        .conf("queue", &queue)
+        .site("acme", &docs.record())
+        .start();
+    let output = edge.setup.run(&["update", "trigger", "acme", "--follow"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(printed.contains("the repository is too large"), "{printed}");
+    assert_eq!(
+        edge.get("acme.waypost.localhost", "/skill.md").status,
+        404,
+        "it is alive"
+    );
+}
+
+#[test]
+fn a_stopping_gateway_gives_back_what_it_cannot_finish() {
+    let host = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/docs.git", host.local_addr().unwrap());
+    let setup = setup();
+    let mirrors = setup.path("mirrors").display().to_string();
+    let edge = setup
+        .conf(
+            "git",
+            &format!("{{ mirrors: {mirrors}, allow_http: true }}"),
+        )
+        .conf("worker", "{ grace_seconds: 0 }")
+        .site(
+            "acme",
+            &format!("repository: {{ url: \"{url}\", branch: main }}"),
+        )
+        .start();
+    let output = edge.setup.run(&["update", "trigger", "acme"]);
+    let id = String::from_utf8(output.stdout).unwrap().trim().to_owned();
+    // git has connected: the build is in the middle of its fetch.
+    let (_held, _) = host.accept().unwrap();
+    edge.signal("TERM");
+    let setup = edge.ended();
+    let told = record(&setup, &id);
+    assert_eq!(
+        (&told["status"], &told["attempts"]),
+        (&"queued".into(), &0.into()),
+        "{told:#}"
+    );
+}
