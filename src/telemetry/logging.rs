@@ -7,7 +7,8 @@
 use std::io::Write as _;
 use std::time::SystemTime;
 
-use log::kv::{self, VisitSource};
+use log::kv::{self, VisitSource, VisitValue};
+use serde_json::Value;
 
 use crate::clock::Clock;
 
@@ -74,7 +75,10 @@ fn write_text(
     // A value that cannot be shown is left out of the line, not the line out of the log.
     let _shown = record.key_values().visit(&mut pairs);
     for (key, value) in pairs.0 {
-        write!(out, " {key}={value}")?;
+        match value {
+            Value::String(text) => write!(out, " {key}={text}")?,
+            other => write!(out, " {key}={other}")?,
+        }
     }
     writeln!(out)
 }
@@ -95,19 +99,57 @@ fn write_json(
     let mut pairs = Pairs::default();
     let _shown = record.key_values().visit(&mut pairs);
     for (key, value) in pairs.0 {
-        line.entry(key).or_insert_with(|| value.into());
+        line.entry(key).or_insert(value);
     }
     let mut text = serde_json::to_vec(&line)?;
     text.push(b'\n');
     out.write_all(&text)
 }
 
+/// The key-values of a record. Numbers stay numbers, so that whoever reads the log can
+/// compare and add them.
 #[derive(Default)]
-struct Pairs(Vec<(String, String)>);
+struct Pairs(Vec<(String, Value)>);
+
+struct ToJson(Value);
 
 impl<'kvs> VisitSource<'kvs> for Pairs {
     fn visit_pair(&mut self, key: kv::Key<'kvs>, value: kv::Value<'kvs>) -> Result<(), kv::Error> {
-        self.0.push((key.to_string(), value.to_string()));
+        let mut json = ToJson(Value::Null);
+        value.visit(&mut json)?;
+        self.0.push((key.to_string(), json.0));
+        Ok(())
+    }
+}
+
+impl<'kvs> VisitValue<'kvs> for ToJson {
+    fn visit_any(&mut self, value: kv::Value<'_>) -> Result<(), kv::Error> {
+        self.0 = value.to_string().into();
+        Ok(())
+    }
+
+    fn visit_null(&mut self) -> Result<(), kv::Error> {
+        self.0 = Value::Null;
+        Ok(())
+    }
+
+    fn visit_u64(&mut self, value: u64) -> Result<(), kv::Error> {
+        self.0 = value.into();
+        Ok(())
+    }
+
+    fn visit_i64(&mut self, value: i64) -> Result<(), kv::Error> {
+        self.0 = value.into();
+        Ok(())
+    }
+
+    fn visit_f64(&mut self, value: f64) -> Result<(), kv::Error> {
+        self.0 = value.into();
+        Ok(())
+    }
+
+    fn visit_bool(&mut self, value: bool) -> Result<(), kv::Error> {
+        self.0 = value.into();
         Ok(())
     }
 }
@@ -157,7 +199,11 @@ mod tests {
     fn a_line_of_json_keeps_the_key_values() {
         let mut out = Vec::new();
         let args = format_args!("promoted \"x\"");
-        let pairs = [("project", "acme"), ("message", "not this")];
+        let pairs = [
+            ("project", kv::Value::from("acme")),
+            ("took_ms", kv::Value::from(12_u64)),
+            ("message", kv::Value::from("not this")),
+        ];
         let mut builder = log::Record::builder();
         let record = builder
             .args(args)
@@ -170,5 +216,6 @@ mod tests {
         assert_eq!(line["project"], "acme");
         assert_eq!(line["message"], "promoted \"x\"");
         assert_eq!(line["level"], "info");
+        assert_eq!(line["took_ms"], 12);
     }
 }
