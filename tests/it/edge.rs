@@ -49,6 +49,13 @@ pub struct Edge {
     pub operator: SocketAddr,
 }
 
+/// What a command has made the current release of a project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Published {
+    pub release: String,
+    pub generation: u64,
+}
+
 /// The process log, as it comes.
 #[derive(Debug, Default)]
 struct Lines {
@@ -59,7 +66,7 @@ struct Lines {
 impl Setup {
     pub fn new() -> Self {
         let setup = Self {
-            directory: TempDir::new().unwrap(),
+            directory: directory(),
             conf: BTreeMap::new(),
             wrapper: Vec::new(),
             binary: env!("CARGO_BIN_EXE_waypost").into(),
@@ -156,18 +163,27 @@ impl Setup {
             .unwrap()
     }
 
-    /// Publishes files as what a project serves.
+    /// Publishes files as what a project serves, and returns what they became.
     #[track_caller]
-    pub fn publish(&self, project: &str, files: &[(&str, &str)]) {
+    pub fn publish(&self, project: &str, files: &[(&str, &str)]) -> Published {
         let docs = self.documentation(files);
-        self.publish_directory(project, &docs);
+        self.publish_directory(project, &docs)
     }
 
     #[track_caller]
-    pub fn publish_directory(&self, project: &str, docs: &Path) {
+    pub fn publish_directory(&self, project: &str, docs: &Path) -> Published {
         let docs = docs.to_str().unwrap();
         let output = self.run(&["publish", docs, "--root", docs, "--project", project]);
         assert!(output.status.success(), "{output:?}");
+        Published::read(str::from_utf8(&output.stdout).unwrap())
+    }
+
+    /// Makes a release that is kept the current one again.
+    #[track_caller]
+    pub fn promote(&self, project: &str, release: &str) -> Published {
+        let output = self.run(&["promote", project, release]);
+        assert!(output.status.success(), "{output:?}");
+        Published::read(str::from_utf8(&output.stdout).unwrap())
     }
 
     fn write_conf(&self) {
@@ -269,10 +285,28 @@ impl Edge {
 
     /// Publishes files, and waits until the gateway serves them.
     #[track_caller]
-    pub fn publish(&self, project: &str, files: &[(&str, &str)]) {
-        let already = self.count_log(|line| serves(line, project));
-        self.setup.publish(project, files);
-        self.wait_for_nth_log(already + 1, |line| serves(line, project));
+    pub fn publish(&self, project: &str, files: &[(&str, &str)]) -> Published {
+        let published = self.setup.publish(project, files);
+        self.wait_until_served(project, published.generation);
+        published
+    }
+
+    /// Makes a release that is kept the current one again, and waits until it is served.
+    #[track_caller]
+    pub fn promote(&self, project: &str, release: &str) -> Published {
+        let published = self.setup.promote(project, release);
+        self.wait_until_served(project, published.generation);
+        published
+    }
+
+    /// Waits until the gateway serves this generation of a project, or has seen that the
+    /// project is private.
+    #[track_caller]
+    pub fn wait_until_served(&self, project: &str, generation: u64) {
+        self.wait_for_log(|line| {
+            serves(line, project)
+                && (line["generation"] == generation || line["generation"].is_null())
+        });
     }
 
     /// Changes a site record, and waits until the gateway has taken it in.
@@ -313,11 +347,11 @@ impl Edge {
                 return line.clone();
             }
             let left = deadline.saturating_duration_since(Instant::now());
-            assert!(
-                !seen.1 && !left.is_zero(),
-                "the log has no such line: {:#?}",
-                seen.0
-            );
+            if seen.1 || left.is_zero() {
+                let lines: Vec<String> = seen.0.iter().map(ToString::to_string).collect();
+                drop(seen);
+                panic!("the log has no such line:\n{}", lines.join("\n"));
+            }
             seen = self.lines.more.wait_timeout(seen, left).unwrap().0;
         }
     }
@@ -387,6 +421,32 @@ impl Drop for Edge {
         // It may have ended already.
         let _ended = self.process.kill();
         let _reaped = self.process.wait();
+    }
+}
+
+/// Makes a directory, in memory where the system has such a place: every test makes a
+/// store, and a disk would take a second for its thousand directories and flushes.
+fn directory() -> TempDir {
+    let memory = Path::new("/dev/shm");
+    match memory.is_dir() {
+        true => TempDir::new_in(memory),
+        false => TempDir::new(),
+    }
+    .unwrap()
+}
+
+impl Published {
+    /// Reads `promoted {release} of {project} as {generation}.{epoch}`.
+    #[track_caller]
+    fn read(output: &str) -> Self {
+        let words: Vec<&str> = output.lines().last().unwrap().split(' ').collect();
+        let ["promoted", release, "of", _, "as", fence] = words[..] else {
+            panic!("{output}")
+        };
+        Self {
+            release: release.to_owned(),
+            generation: fence.split_once('.').unwrap().0.parse().unwrap(),
+        }
     }
 }
 

@@ -14,6 +14,10 @@
 //! a directory that goes with it.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(
+    unreachable_pub,
+    reason = "`pub` is what a module offers to the others"
+)]
 
 mod edge;
 mod http;

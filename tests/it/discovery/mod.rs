@@ -1,23 +1,65 @@
 //! The discovery documents, on every host, as the contract says.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `documents` | what stands in each document, and where it is found |
+//! | `negotiation` | methods, conditions, codings, and the header of every answer |
+//! | `targets` | which hosts and which spellings of a path are ours |
+//!
+//! Sources: specification 2 and 4; Agent Skills Discovery 0.2.0 and 0.1; A2A 0.3.0.
 
-use crate::edge::{SKILL, Setup};
+mod documents;
+mod negotiation;
+mod targets;
 
-#[test]
-fn one_skill_is_served_at_the_entry_point_on_every_host() {
-    let edge = Setup::new()
-        .site("acme", "domains: [docs.acme.test]")
-        .start();
-    edge.publish("acme", &[("skill.md", SKILL)]);
-    for host in [
-        "docs.acme.test",
-        "acme.waypost.localhost",
-        "DOCS.acme.test.:8080",
-    ] {
-        let response = edge.get(host, "/skill.md");
-        assert_eq!((response.status, response.text()), (200, SKILL), "{host}");
-        assert_eq!(
-            response.field("content-type"),
-            Some("text/markdown; charset=utf-8")
-        );
+use std::fmt::Write as _;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::edge::{Edge, SKILL, Setup};
+
+const PAY: &str = "---\nname: Pay & Refund\ndescription: Take payments.\n---\n\n# Pay\n";
+
+/// Where every site has its two lists and its card.
+const MANIFEST: &str = "/.well-known/agent-skills/index.json";
+const LEGACY: &str = "/.well-known/skills/index.json";
+const CARD: &str = "/.well-known/agent-card.json";
+
+/// A skill that is long enough to be compressed.
+fn long_skill() -> String {
+    let mut text = String::from("---\nname: long\ndescription: A long one.\n---\n");
+    for line in 0..400 {
+        writeln!(text, "{line}. Read the chapter before this one, then act.").unwrap();
     }
+    text
+}
+
+/// A gateway with one site that has these skills; the first stands at the root.
+fn serving(record: &str, skills: &[&str]) -> Edge {
+    let edge = Setup::new().site("acme", record).start();
+    publish(&edge, skills);
+    edge
+}
+
+/// Publishes skills and a title; the first skill stands at the root.
+fn publish(edge: &Edge, skills: &[&str]) {
+    let paths: Vec<String> = (0..skills.len())
+        .map(|nth| match nth {
+            0 => "skill.md".to_owned(),
+            _ => format!(".waypost/skills/skill-{nth}/SKILL.md"),
+        })
+        .collect();
+    let title = "{\"name\": \"Acme Docs\", \"description\": \"All about Acme.\"}";
+    let files: Vec<(&str, &str)> = paths
+        .iter()
+        .map(String::as_str)
+        .zip(skills.iter().copied())
+        .chain([("docs.json", title), ("index.mdx", "# Acme\n")])
+        .collect();
+    edge.publish("acme", &files);
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    let digits = Sha256::digest(bytes);
+    digits.iter().map(|byte| format!("{byte:02x}")).collect()
 }

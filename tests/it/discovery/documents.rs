@@ -1,0 +1,261 @@
+//! What stands in each document, and where it is found.
+
+use serde_json::{Value, json};
+
+use super::{CARD, LEGACY, MANIFEST, PAY, SKILL, long_skill, publish, serving, sha256};
+use crate::edge::{Edge, Setup};
+
+const SCHEMA: &str = "https://schemas.agentskills.io/discovery/0.2.0/schema.json";
+
+/// Every skill of the manifest, and what its `url` answers.
+#[track_caller]
+fn files_of_manifest(edge: &Edge, host: &str, manifest: &str) -> Vec<(String, String)> {
+    let manifest = edge.get(host, manifest).json();
+    let skills = manifest["skills"].as_array().unwrap();
+    let file = |skill: &Value| {
+        let response = edge.get(host, skill["url"].as_str().unwrap());
+        assert_eq!(response.status, 200, "{skill}");
+        // Agent Skills Discovery 0.2.0: of the raw bytes, 64 lower-case digits.
+        let digest = format!("sha256:{}", sha256(&response.body));
+        assert_eq!(skill["digest"], digest, "{skill}");
+        (
+            skill["name"].as_str().unwrap().to_owned(),
+            response.text().to_owned(),
+        )
+    };
+    skills.iter().map(file).collect()
+}
+
+#[test]
+fn one_skill_is_served_at_the_entry_point_on_every_host() {
+    let edge = serving("domains: [docs.acme.test]", &[SKILL]);
+    for host in [
+        "docs.acme.test",
+        "acme.waypost.localhost",
+        "DOCS.acme.test.:8080",
+    ] {
+        let response = edge.get(host, "/skill.md");
+        assert_eq!((response.status, response.text()), (200, SKILL), "{host}");
+        assert_eq!(
+            response.field("content-type"),
+            Some("text/markdown; charset=utf-8")
+        );
+    }
+}
+
+#[test]
+fn several_skills_make_the_entry_point_a_redirect() {
+    let edge = serving("base_path: /docs", &[SKILL, PAY]);
+    for path in ["/docs/skill.md", "/skill.md"] {
+        let response = edge.get("acme.waypost.localhost", path);
+        assert_eq!(response.status, 307, "{path}");
+        assert_eq!(
+            response.field("location"),
+            Some("/docs/.well-known/skills/index.json")
+        );
+        assert_eq!(
+            response.field("cache-control"),
+            Some("public, max-age=60, no-transform")
+        );
+        assert!(response.body.is_empty());
+    }
+}
+
+#[test]
+fn the_entry_point_follows_the_number_of_skills() {
+    let edge = serving("", &[SKILL]);
+    let entry = |edge: &Edge| edge.get("acme.waypost.localhost", "/skill.md").status;
+    assert_eq!(entry(&edge), 200);
+    publish(&edge, &[SKILL, PAY]);
+    assert_eq!(entry(&edge), 307);
+    publish(&edge, &[PAY]);
+    assert_eq!(entry(&edge), 200);
+}
+
+#[test]
+fn the_manifest_lists_each_skill_with_the_digest_of_its_served_bytes() {
+    let edge = serving("domains: [docs.acme.test]", &[SKILL, PAY]);
+    for host in ["docs.acme.test", "acme.waypost.localhost"] {
+        let response = edge.get(host, MANIFEST);
+        assert_eq!(response.field("content-type"), Some("application/json"));
+        let digest = |text: &str| format!("sha256:{}", sha256(text.as_bytes()));
+        let url = |slug: &str| format!("/.well-known/agent-skills/{slug}/SKILL.md");
+        let wanted = json!({
+            "$schema": SCHEMA,
+            "skills": [
+                {
+                    "$schema": SCHEMA, "name": "pay-refund", "type": "skill-md",
+                    "description": "Take payments.", "url": url("pay-refund"), "digest": digest(PAY),
+                },
+                {
+                    "$schema": SCHEMA, "name": "sdk", "type": "skill-md",
+                    "description": "Use the SDK.", "url": url("sdk"), "digest": digest(SKILL),
+                },
+            ],
+        });
+        assert_eq!(response.json(), wanted);
+        assert_eq!(
+            files_of_manifest(&edge, host, MANIFEST),
+            [
+                ("pay-refund".to_owned(), PAY.to_owned()),
+                ("sdk".to_owned(), SKILL.to_owned())
+            ]
+        );
+    }
+}
+
+#[test]
+fn the_legacy_index_has_the_upper_case_name_and_no_schema() {
+    let edge = serving("", &[SKILL, PAY]);
+    let response = edge.get("acme.waypost.localhost", LEGACY);
+    assert_eq!(response.field("content-type"), Some("application/json"));
+    let wanted = json!({"skills": [
+        {"name": "pay-refund", "description": "Take payments.", "files": ["SKILL.md"]},
+        {"name": "sdk", "description": "Use the SDK.", "files": ["SKILL.md"]},
+    ]});
+    assert_eq!(response.json(), wanted);
+}
+
+#[test]
+fn a_skill_file_has_the_author_s_bytes_at_each_of_its_paths() {
+    let text = "\u{feff}---\r\nname: sdk\r\ndescription: Ünïcode — 🚀.\r\n---\r\n\r\n# SDK\t \r\n";
+    let edge = serving("", &[text, PAY]);
+    for path in [
+        "/.well-known/agent-skills/sdk/SKILL.md",
+        "/.well-known/skills/sdk/SKILL.md",
+        "/.well-known/skills/sdk/skill.md",
+    ] {
+        let response = edge.get("acme.waypost.localhost", path);
+        assert_eq!((response.status, response.text()), (200, text), "{path}");
+        assert_eq!(
+            response.field("content-type"),
+            Some("text/markdown; charset=utf-8")
+        );
+    }
+}
+
+#[test]
+fn every_document_is_found_beneath_the_base_path_and_at_the_root() {
+    let edge = serving("base_path: /docs/v2", &[SKILL]);
+    let host = "acme.waypost.localhost";
+    for path in [
+        "/skill.md",
+        MANIFEST,
+        "/.well-known/agent-skills/sdk/SKILL.md",
+        LEGACY,
+        "/.well-known/skills/sdk/SKILL.md",
+        "/.well-known/skills/sdk/skill.md",
+        CARD,
+    ] {
+        let beneath = edge.get(host, &format!("/docs/v2{path}"));
+        let at_root = edge.get(host, path);
+        assert_eq!(beneath.status, 200, "{path}");
+        assert_eq!(beneath.normalised(), at_root.normalised(), "{path}");
+        assert_eq!(edge.get(host, &format!("/docs{path}")).status, 404);
+    }
+    for manifest in [MANIFEST.to_owned(), format!("/docs/v2{MANIFEST}")] {
+        let listed = edge.get(host, &manifest).json();
+        assert_eq!(
+            listed["skills"][0]["url"],
+            "/docs/v2/.well-known/agent-skills/sdk/SKILL.md"
+        );
+        assert_eq!(files_of_manifest(&edge, host, &manifest).len(), 1);
+    }
+}
+
+#[test]
+fn a_card_shows_the_host_it_is_asked_on_and_the_canonical_one_on_the_default_subdomain() {
+    let edge = serving(
+        "domains: [docs.acme.test, help.acme.test]\nbase_path: /docs",
+        &[SKILL],
+    );
+    for (host, address) in [
+        ("docs.acme.test", "https://docs.acme.test/docs"),
+        ("help.acme.test", "https://help.acme.test/docs"),
+        ("acme.waypost.localhost", "https://docs.acme.test/docs"),
+    ] {
+        let response = edge.get(host, CARD);
+        assert_eq!(response.status, 200);
+        assert_eq!(response.field("content-type"), Some("application/json"));
+        let skill = json!({
+            "id": "sdk", "name": "sdk", "description": "Use the SDK.", "tags": ["documentation"],
+            "url": format!("{address}/.well-known/agent-skills/sdk/SKILL.md"),
+        });
+        let wanted = json!({
+            "protocolVersion": "0.3",
+            "name": "Acme Docs",
+            "description": "All about Acme.",
+            "version": "1.0",
+            "url": address,
+            "preferredTransport": "HTTP+JSON",
+            "supportedInterfaces": [
+                {"url": address, "protocolBinding": "HTTP+JSON", "protocolVersion": "0.3"},
+            ],
+            "provider": {"url": address, "organization": "Acme Docs"},
+            "documentationUrl": address,
+            "defaultInputModes": ["text/plain"],
+            "defaultOutputModes": ["text/plain"],
+            "capabilities": {"streaming": false, "pushNotifications": false},
+            "skills": [skill],
+        });
+        assert_eq!(response.json(), wanted, "{host}");
+    }
+}
+
+#[test]
+fn addresses_carry_the_scheme_and_the_port_of_the_service() {
+    let edge = Setup::new()
+        .conf("service", "{ scheme: http, port: 8088 }")
+        .site("acme", "")
+        .start();
+    edge.publish("acme", &[("skill.md", SKILL)]);
+    let card = edge.get("acme.waypost.localhost", CARD).json();
+    assert_eq!(card["url"], "http://acme.waypost.localhost:8088");
+}
+
+#[test]
+fn a_site_without_a_release_answers_404_that_nobody_keeps() {
+    let edge = Setup::new().site("acme", "").start();
+    for path in ["/skill.md", MANIFEST, LEGACY, CARD] {
+        let response = edge.get("acme.waypost.localhost", path);
+        assert_eq!(response.status, 404, "{path}");
+        assert_eq!(
+            response.field("cache-control"),
+            Some("no-store, no-transform")
+        );
+    }
+    edge.publish("acme", &[("skill.md", SKILL)]);
+    assert_eq!(edge.get("acme.waypost.localhost", "/skill.md").status, 200);
+}
+
+#[test]
+fn a_site_whose_repository_has_no_skill_file_still_leads_somewhere_or_says_404() {
+    let edge = Setup::new().site("acme", "").start();
+    edge.publish("acme", &[("docs.json", "{\"name\": \"Acme\"}")]);
+    let host = "acme.waypost.localhost";
+    let manifest = edge.get(host, MANIFEST);
+    assert_eq!(manifest.status, 200);
+    let skills = manifest.json()["skills"].as_array().unwrap().len();
+    // Specification 4.2: the entry point is there exactly when a skill is.
+    let entry = if skills == 0 { 404 } else { 200 };
+    assert_eq!(edge.get(host, "/skill.md").status, entry);
+    assert_eq!(edge.get(host, CARD).status, 200);
+    assert_eq!(
+        edge.get(host, LEGACY).json()["skills"]
+            .as_array()
+            .unwrap()
+            .len(),
+        skills
+    );
+}
+
+#[test]
+fn a_broken_skill_does_not_take_the_others_down() {
+    let edge = serving("", &["---\nname: [\n---\n# Broken\n", PAY, &long_skill()]);
+    let names: Vec<String> = files_of_manifest(&edge, "acme.waypost.localhost", MANIFEST)
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
+    assert!(names.contains(&"pay-refund".to_owned()), "{names:?}");
+    assert!(names.contains(&"long".to_owned()), "{names:?}");
+}
