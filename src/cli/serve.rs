@@ -43,7 +43,7 @@ use crate::deploy::api::Api;
 use crate::deploy::keys::{self, Ring};
 use crate::deploy::run::Announce;
 use crate::deploy::worker::{self, Worker};
-use crate::gateway::access::Access;
+use crate::gateway::access::{Access, Target};
 use crate::gateway::drain::{Drain, Phase};
 use crate::gateway::forward::TrustedPeers;
 use crate::gateway::operator::Operator;
@@ -108,7 +108,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let deploying = Deploying::open(&config, &index, &reload, &metrics)?;
 
     let access = Access::start(&config.access_log, metrics.access_lines_dropped.clone())
-        .context("open the access log")?;
+        .with_context(|| match &config.access_log {
+            Target::File(path) => format!("open the access log {}", path.display()),
+            Target::Stdout | Target::Off => "start the access log".to_owned(),
+        })?;
     let gateway = Arc::new(Gateway {
         index,
         metrics: Arc::clone(&metrics),
