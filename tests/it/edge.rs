@@ -116,15 +116,17 @@ impl Setup {
         self
     }
 
-    /// Writes a site record, as a careful writer does: beside it, then renamed.
+    /// Writes the record of a site whose subdomain is its project.
     pub fn write_site(&self, project: &str, record: &str) {
-        let name = self.path("sites").join(format!("{project}.yaml"));
+        let record = format!("project: {project}\nsubdomain: {project}\n{record}\n");
+        self.write_records(project, &record);
+    }
+
+    /// Writes a file of site records, as a careful writer does: beside it, then renamed.
+    pub fn write_records(&self, file: &str, text: &str) {
+        let name = self.path("sites").join(format!("{file}.yaml"));
         let partial = name.with_extension("partial");
-        fs::write(
-            &partial,
-            format!("project: {project}\nsubdomain: {project}\n{record}\n"),
-        )
-        .unwrap();
+        fs::write(&partial, text).unwrap();
         fs::rename(partial, name).unwrap();
     }
 
@@ -309,7 +311,8 @@ impl Edge {
         });
     }
 
-    /// Changes a site record, and waits until the gateway has taken it in.
+    /// Writes the record of a site whose subdomain is its project, and waits until the gateway
+    /// has taken it in.
     #[track_caller]
     pub fn write_site(&self, project: &str, record: &str) {
         self.taking_in(|| self.setup.write_site(project, record));
@@ -320,8 +323,9 @@ impl Edge {
         self.taking_in(|| self.setup.remove_site(project));
     }
 
+    /// Makes changes of site records, and waits until the gateway has taken them in.
     #[track_caller]
-    fn taking_in(&self, change: impl FnOnce()) {
+    pub fn taking_in(&self, change: impl FnOnce()) {
         let is_taken_in = |line: &serde_json::Value| line["message"] == "site records taken in";
         let already = self.count_log(is_taken_in);
         change();

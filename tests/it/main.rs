@@ -8,6 +8,8 @@
 //! | `navigation` | what `docs.json` means, and what is wrong with it, case by case |
 //! | `deploy` | from a push to what agents fetch |
 //! | `durability` | what is acknowledged is kept, whatever happens to the process |
+//! | `sites` | records and releases change under a running gateway; broken ones change nothing |
+//! | `start` | what cannot be served is refused at the start, all of it at once |
 //! | `tidy` | the layers of the source tree |
 //!
 //! [`edge`] starts a gateway of its own for each test, on ports that the system chooses, in
@@ -27,4 +29,6 @@ mod deploy;
 mod discovery;
 mod navigation;
 mod durability;
+mod sites;
+mod start;
 mod tidy;
