@@ -4,6 +4,7 @@
 //!
 //! | module | promise |
 //! |---|---|
+//! | `clients` | the `skills` tool installs, the A2A SDKs resolve the card |
 //! | `discovery` | documents, headers, methods, conditionals, codings, on every host |
 //! | `navigation` | what `docs.json` means, and what is wrong with it, case by case |
 //! | `deploy` | from a push to what agents fetch |
@@ -26,6 +27,7 @@ mod http;
 mod repository;
 
 mod deploy;
+mod clients;
 mod discovery;
 mod navigation;
 mod durability;

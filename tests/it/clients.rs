@@ -1,0 +1,281 @@
+//! Real clients, as users run them, against a running gateway.
+//!
+//! They are installed by `make test`, each into a folder of its own beside the build:
+//!
+//! | client | from | does here |
+//! |---|---|---|
+//! | `skills` 1.7.4 | npm | finds and installs every skill of a site |
+//! | `@a2a-js/sdk` 0.3.14, 1.3.0 | npm | resolves the card and chooses a transport by it |
+//! | `a2a-sdk` 0.3.26, 1.3.0 | PyPI | the same |
+//!
+//! Neither Node nor Python knows `*.test` and `*.localhost`; a hook in each of their
+//! resolvers leads these names to loopback, where the gateway is.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::edge::{Edge, SKILL, Setup};
+
+const PAY: &str = "---\nname: Pay & Refund\ndescription: Take payments.\n---\n\n# Pay\n";
+
+const NODE_HOOK: &str = r#"
+const dns = require('node:dns');
+const { lookup } = dns;
+dns.lookup = (name, options, done) => {
+  if (typeof options === 'function') [options, done] = [{}, options];
+  if (!/\.(test|localhost)$/.test(name)) return lookup(name, options, done);
+  const loopback = { address: '127.0.0.1', family: 4 };
+  process.nextTick(() => options.all ? done(null, [loopback]) : done(null, '127.0.0.1', 4));
+};
+"#;
+
+const NODE_CARD: &str = r#"
+const { ClientFactory, DefaultAgentCardResolver } = require('@a2a-js/sdk/client');
+(async () => {
+  const card = await new DefaultAgentCardResolver().resolve(process.argv[1]);
+  const client = await new ClientFactory().createFromAgentCard(card);
+  console.log(JSON.stringify({
+    name: card.name,
+    url: card.supportedInterfaces[0].url,
+    skills: card.skills.map((skill) => skill.id),
+    transport: client.transport.constructor.name,
+  }));
+})().catch((error) => { console.error(error); process.exit(1); });
+"#;
+
+const PYTHON_CARD: &str = r#"
+import asyncio, json, socket, sys
+
+resolve = socket.getaddrinfo
+
+def to_loopback(host, *rest, **named):
+    name = host.decode() if isinstance(host, bytes) else host
+    is_ours = name and name.endswith((".test", ".localhost"))
+    return resolve("127.0.0.1" if is_ours else host, *rest, **named)
+
+socket.getaddrinfo = to_loopback
+
+import httpx
+from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
+
+async def main():
+    async with httpx.AsyncClient() as http:
+        card = await A2ACardResolver(http, sys.argv[1]).get_agent_card()
+        # The name of the setting is another in 1.x.
+        is_1 = "supported_protocol_bindings" in ClientConfig.__dataclass_fields__
+        bindings = "supported_protocol_bindings" if is_1 else "supported_transports"
+        config = ClientConfig(httpx_client=http, **{bindings: ["HTTP+JSON"]})
+        client = ClientFactory(config).create(card)
+        print(json.dumps({
+            "name": card.name,
+            "url": card.supported_interfaces[0].url if is_1 else card.url,
+            "skills": [skill.id for skill in card.skills],
+            "transport": type(client._transport).__name__,
+        }))
+
+asyncio.run(main())
+"#;
+
+/// Returns where a client is installed, in this version.
+#[track_caller]
+fn client(name: &str, version: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("target/clients")
+        .join(name);
+    let installed = fs::read_to_string(folder.join(".installed")).unwrap_or_default();
+    assert!(
+        installed.split_whitespace().any(|word| word == version),
+        "{version} is not installed; `make test` installs it"
+    );
+    folder
+}
+
+/// A gateway with two skills on a custom domain and on the default subdomain.
+fn serving(record: &str) -> Edge {
+    let edge = Setup::new()
+        .site("acme", &format!("domains: [docs.acme.test]\n{record}"))
+        .start();
+    edge.publish(
+        "acme",
+        &[
+            ("docs.json", "{\"name\": \"Acme Docs\"}"),
+            ("skill.md", SKILL),
+            (".waypost/skills/pay/SKILL.md", PAY),
+        ],
+    );
+    edge
+}
+
+/// Runs Node with names that lead to loopback.
+fn node(edge: &Edge, client: &Path) -> Command {
+    let hook = edge.setup.path("resolve.cjs");
+    fs::write(&hook, NODE_HOOK).unwrap();
+    let mut node = Command::new(client.join("node_modules/.bin/node"));
+    node.arg("--require").arg(hook);
+    node
+}
+
+/// Runs the `skills` tool as a user would in a project of its own; returns what it printed,
+/// and what it installed.
+fn skills(edge: &Edge, arguments: &[&str]) -> (Output, BTreeMap<String, String>) {
+    let folder = client("skills", "skills@1.7.4");
+    let home = edge.setup.path("home");
+    let project = tempfile::tempdir_in(edge.setup.path(".")).unwrap();
+    fs::create_dir_all(&home).unwrap();
+    let output = node(edge, &folder)
+        .arg(folder.join("node_modules/skills/bin/cli.mjs"))
+        .args(arguments)
+        .current_dir(project.path())
+        .env("HOME", home)
+        .envs([("CI", "1"), ("NO_COLOR", "1")])
+        // Nothing here leaves this machine.
+        .envs([("DISABLE_TELEMETRY", "1"), ("DO_NOT_TRACK", "1")])
+        .output()
+        .unwrap();
+    let mut installed = BTreeMap::new();
+    if let Ok(entries) = fs::read_dir(project.path().join(".claude/skills")) {
+        for entry in entries {
+            let entry = entry.unwrap();
+            let text = fs::read_to_string(entry.path().join("SKILL.md")).unwrap();
+            installed.insert(entry.file_name().into_string().unwrap(), text);
+        }
+    }
+    (output, installed)
+}
+
+/// Installs every skill from an address and expects to find the authors' bytes.
+#[track_caller]
+fn installs_all(edge: &Edge, host: &str, path: &str) {
+    let url = format!("http://{host}:{}{path}", edge.http.port());
+    let (output, installed) = skills(edge, &["add", &url, "-a", "claude-code", "-y", "--copy"]);
+    let wanted = BTreeMap::from([
+        ("pay-refund".to_owned(), PAY.to_owned()),
+        ("sdk".to_owned(), SKILL.to_owned()),
+    ]);
+    assert!(output.status.success(), "{url}: {output:?}");
+    assert_eq!(installed, wanted, "{url}: {output:?}");
+}
+
+#[test]
+fn the_skills_tool_installs_from_a_custom_domain() {
+    installs_all(&serving(""), "docs.acme.test", "");
+}
+
+#[test]
+fn the_skills_tool_installs_from_the_default_subdomain() {
+    installs_all(&serving(""), "acme.waypost.localhost", "");
+}
+
+#[test]
+fn the_skills_tool_installs_from_beneath_a_base_path() {
+    let edge = serving("base_path: /docs");
+    installs_all(&edge, "docs.acme.test", "/docs");
+    // And from the root, where the site's documents are, too.
+    installs_all(&edge, "docs.acme.test", "");
+}
+
+#[test]
+fn the_skills_tool_installs_one_skill_by_its_name() {
+    let edge = serving("");
+    let url = format!("http://docs.acme.test:{}", edge.http.port());
+    let arguments = [
+        "add",
+        &url,
+        "--skill",
+        "sdk",
+        "-a",
+        "claude-code",
+        "-y",
+        "--copy",
+    ];
+    let (output, installed) = skills(&edge, &arguments);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(installed.keys().collect::<Vec<_>>(), ["sdk"], "{output:?}");
+}
+
+#[test]
+fn the_skills_tool_finds_nothing_on_a_private_site() {
+    let edge = serving("");
+    edge.write_site("acme", "domains: [docs.acme.test]\nvisibility: private");
+    let url = format!("http://docs.acme.test:{}", edge.http.port());
+    let (output, installed) = skills(&edge, &["add", &url, "-a", "claude-code", "-y", "--copy"]);
+    assert!(!output.status.success(), "{output:?}");
+    assert_eq!(installed, BTreeMap::new());
+}
+
+/// Reads what a resolver printed of a card.
+#[track_caller]
+fn resolved(output: &Output, address: &str, transport: &str) {
+    assert!(output.status.success(), "{output:?}");
+    let card: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(card["name"], "Acme Docs");
+    assert_eq!(card["url"], address);
+    assert_eq!(card["skills"], serde_json::json!(["pay-refund", "sdk"]));
+    let chosen = card["transport"].as_str().unwrap();
+    assert!(chosen.contains(transport), "{chosen}");
+}
+
+/// Where a card is asked for, and the address it says.
+const CARDS: [(&str, &str); 2] = [
+    ("docs.acme.test", "https://docs.acme.test/docs"),
+    ("acme.waypost.localhost", "https://docs.acme.test/docs"),
+];
+
+#[track_caller]
+fn javascript_resolves(folder: &str, version: &str) {
+    let edge = serving("base_path: /docs");
+    let folder = client(folder, version);
+    for (host, address) in CARDS {
+        let url = format!("http://{host}:{}/docs/", edge.http.port());
+        let mut node = node(&edge, &folder);
+        let output = node
+            .args(["-e", NODE_CARD, &url])
+            .current_dir(&folder)
+            .output();
+        resolved(&output.unwrap(), address, "RestTransport");
+    }
+}
+
+#[track_caller]
+fn python_resolves(folder: &str, version: &str, transport: &str) {
+    let edge = serving("base_path: /docs");
+    let folder = client(folder, version);
+    for (host, address) in CARDS {
+        let url = format!("http://{host}:{}/docs", edge.http.port());
+        let mut python = Command::new(folder.join("bin/python"));
+        let output = python.args(["-c", PYTHON_CARD, &url]).output();
+        resolved(&output.unwrap(), address, transport);
+    }
+}
+
+#[test]
+fn the_a2a_sdk_0_3_for_javascript_resolves_the_card() {
+    javascript_resolves("a2a", "@a2a-js/sdk@0.3.14");
+}
+
+#[test]
+fn the_a2a_sdk_1_3_for_javascript_resolves_the_card() {
+    javascript_resolves("a2a-1", "@a2a-js/sdk@1.3.0");
+}
+
+#[test]
+fn the_a2a_sdk_0_3_for_python_resolves_the_card() {
+    python_resolves(
+        "a2a-0.3-py",
+        "a2a-sdk[http-server]==0.3.26",
+        "RestTransport",
+    );
+}
+
+#[test]
+fn the_a2a_sdk_1_3_for_python_resolves_the_card() {
+    python_resolves(
+        "a2a-1-py",
+        "a2a-sdk[http-server]==1.3.0",
+        "CompatRestTransport",
+    );
+}
