@@ -188,7 +188,8 @@ impl Setup {
         Published::read(str::from_utf8(&output.stdout).unwrap())
     }
 
-    fn write_conf(&self) {
+    /// Writes the configuration, as every command that is run here does before.
+    pub fn write_conf(&self) {
         let text: String = self
             .conf
             .iter()

@@ -9,6 +9,7 @@
 //! | `navigation` | what `docs.json` means, and what is wrong with it, case by case |
 //! | `deploy` | from a push to what agents fetch |
 //! | `durability` | what is acknowledged is kept, whatever happens to the process |
+//! | `publishing` | a kill or a full disk at any step leaves the old or the new release |
 //! | `sites` | records and releases change under a running gateway; broken ones change nothing |
 //! | `start` | what cannot be served is refused at the start, all of it at once |
 //! | `tidy` | the layers of the source tree |
@@ -30,6 +31,7 @@ mod deploy;
 mod clients;
 mod discovery;
 mod navigation;
+mod publishing;
 mod durability;
 mod sites;
 mod start;

@@ -1,0 +1,483 @@
+//! What is promoted survives, whatever happens to the process that writes it.
+//!
+//! A first run under `strace` lists every system call that touches the store. Then the same
+//! command runs again and again, and each time one of these calls does not happen: the
+//! process is killed as it enters it, or the call fails as on a full or a broken disk.
+//! After each, a gateway that was running all the time serves the old release or the new
+//! one, as `waypost releases` says, and the store holds nothing that is half-written under
+//! a name. Nothing in the program knows of any of this.
+//!
+//! `WAYPOST_LONG_TESTS=1` runs every case; without it, cases are picked evenly.
+//!
+//! Source: `src/store/mod.rs`, S1 to S7; strace(1), "Tampering".
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, SystemTime};
+
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::edge::{Edge, Setup};
+
+/// Every call that can change a store, or find out about it. Some machines have no `open`.
+const CALLS: &str = "?open,?openat,?write,?pwrite64,?fsync,?fdatasync,?rename,?renameat,?renameat2,\
+                     ?link,?linkat,?unlink,?unlinkat,?mkdir,?mkdirat,?flock,?utimensat,?ftruncate";
+/// Calls that need room on a disk.
+const NEEDS_ROOM: [&str; 8] = [
+    "open", "openat", "write", "fsync", "rename", "renameat", "mkdir", "mkdirat",
+];
+const HOST: &str = "acme.waypost.localhost";
+
+/// One call that a command makes: the how manieth of its name.
+#[derive(Clone, Debug)]
+struct Point {
+    call: String,
+    nth: usize,
+}
+
+/// What happens instead of a call.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    Kill,
+    Error(&'static str),
+}
+
+/// A command that would change what is served.
+struct Attempt {
+    arguments: Vec<String>,
+    /// What is served when it succeeds.
+    text: String,
+}
+
+// === impl Point ===
+
+impl Point {
+    fn inject(&self, fault: Fault) -> String {
+        let Self { call, nth } = self;
+        match fault {
+            Fault::Kill => format!("inject={call}:signal=SIGKILL:when={nth}"),
+            Fault::Error(error) => format!("inject={call}:error={error}:when={nth}"),
+        }
+    }
+
+    fn faults(&self) -> Vec<Fault> {
+        let mut faults = vec![Fault::Kill, Fault::Error("EIO")];
+        if NEEDS_ROOM.contains(&&*self.call) {
+            faults.push(Fault::Error("ENOSPC"));
+        }
+        faults
+    }
+}
+
+/// The release build, when it is of these sources; else the one the tests were built with.
+fn binary() -> PathBuf {
+    fn newest(path: &Path) -> SystemTime {
+        if !path.is_dir() {
+            return fs::metadata(path).unwrap().modified().unwrap();
+        }
+        let entries = fs::read_dir(path).unwrap();
+        entries
+            .map(|entry| newest(&entry.unwrap().path()))
+            .max()
+            .unwrap()
+    }
+    let built = PathBuf::from(env!("CARGO_BIN_EXE_waypost"));
+    let release = built
+        .parent()
+        .unwrap()
+        .with_file_name("release")
+        .join("waypost");
+    let is_current = fs::metadata(&release)
+        .and_then(|found| found.modified())
+        .is_ok_and(|time| {
+            time > newest(Path::new("src")) && time > newest(Path::new("Cargo.lock"))
+        });
+    if is_current { release } else { built }
+}
+
+/// Runs a command of the program under `strace`.
+fn strace(setup: &Setup, options: &[&str], arguments: &[impl AsRef<std::ffi::OsStr>]) -> Output {
+    Command::new("strace")
+        .args(["-f", "--seccomp-bpf", "-qqq"])
+        .args(options)
+        // A fault that never comes must not be waited for.
+        .args(["timeout", "20"])
+        .arg(binary())
+        .args(arguments)
+        .arg("--conf")
+        .arg(setup.path("waypost.yaml"))
+        .output()
+        .expect("strace is not installed; `make test` installs it")
+}
+
+/// Runs a command and lists the calls in which it touched the store.
+#[track_caller]
+fn points(setup: &Setup, arguments: &[String]) -> Vec<Point> {
+    let trace = setup.path("trace");
+    let options = [
+        "-y",
+        "-e",
+        &format!("trace={CALLS}"),
+        "-o",
+        trace.to_str().unwrap(),
+    ];
+    let output = strace(setup, &options, arguments);
+    assert!(output.status.success(), "{output:?}");
+    let store = setup.path("store");
+    let mut counts: HashMap<(&str, &str), usize> = HashMap::new();
+    let mut points = Vec::new();
+    let text = fs::read_to_string(&trace).unwrap();
+    for line in text.lines() {
+        let (process, rest) = line.split_once(' ').unwrap();
+        let Some((call, _)) = rest.trim_start().split_once('(') else {
+            continue;
+        };
+        // strace counts for each process.
+        let nth = counts.entry((process, call)).or_default();
+        *nth += 1;
+        if line.contains(store.to_str().unwrap()) {
+            let call = call.to_owned();
+            points.push(Point { call, nth: *nth });
+        }
+    }
+    points
+}
+
+/// Picks so many evenly, or all in a long run.
+fn sample<T>(all: Vec<T>, count: usize) -> Vec<T> {
+    if std::env::var_os("WAYPOST_LONG_TESTS").is_some() || all.len() <= count {
+        return all;
+    }
+    let length = all.len();
+    let is_picked = |nth: usize| nth * count / length != (nth + 1) * count / length;
+    let numbered = all.into_iter().enumerate();
+    numbered
+        .filter(|(nth, _)| is_picked(*nth))
+        .map(|(_, one)| one)
+        .collect()
+}
+
+fn cases(points: &[Point]) -> Vec<(Point, Fault)> {
+    let faults = |point: &Point| {
+        let point = point.clone();
+        let faults = point.faults().into_iter();
+        faults.map(move |fault| (point.clone(), fault))
+    };
+    points.iter().flat_map(faults).collect()
+}
+
+/// Returns the generation that is current.
+#[track_caller]
+fn current(setup: &Setup) -> u64 {
+    let output = setup.run(&["releases", "acme"]);
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let line = text.lines().next().unwrap().strip_prefix("* ").unwrap();
+    let fence = line.split_whitespace().nth(1).unwrap();
+    fence.split_once('.').unwrap().0.parse().unwrap()
+}
+
+/// Returns whether the fault came, and fails on any other end than it explains.
+#[track_caller]
+fn has_struck(output: &Output, fault: Fault, store: &Path) -> bool {
+    let words = str::from_utf8(&output.stderr).unwrap();
+    let is_killed = output.status.signal() == Some(9) || output.status.code() == Some(128 + 9);
+    match (fault, output.status.code()) {
+        (_, Some(0)) => false,
+        (Fault::Kill, _) if is_killed => true,
+        (Fault::Error(_), Some(2)) => {
+            // A sentence that says which file, and no panic.
+            assert!(words.contains(store.to_str().unwrap()), "{words}");
+            assert!(!words.contains("panicked"), "{words}");
+            true
+        }
+        _ => panic!("{output:?}"),
+    }
+}
+
+/// Makes each attempt fail in its own way, and looks at what is left.
+#[track_caller]
+fn old_or_new_is_served(
+    edge: &Edge,
+    cases: &[(Point, Fault)],
+    mut served: String,
+    mut attempt: impl FnMut(&str) -> Attempt,
+) {
+    let setup = &edge.setup;
+    let store = setup.path("store");
+    let mut before = current(setup);
+    let mut struck = 0;
+    for (point, fault) in cases {
+        let Attempt { arguments, text } = attempt(&served);
+        let output = strace(setup, &["-e", &point.inject(*fault)], &arguments);
+        let after = current(setup);
+        if has_struck(&output, *fault, &store) {
+            struck += 1;
+            assert!([before, before + 1].contains(&after), "{point:?} {fault:?}");
+        } else {
+            assert_eq!(after, before + 1, "{point:?} {fault:?}: {output:?}");
+        }
+        if after > before {
+            edge.wait_until_served("acme", after);
+            served = text;
+        }
+        let response = edge.get(HOST, "/skill.md");
+        assert_eq!(response.text(), served, "{point:?} {fault:?}");
+        is_whole(&store);
+        before = after;
+    }
+    // Where two contents share a directory, a run has a call less than the first one had.
+    assert!(
+        struck * 10 >= cases.len() * 9,
+        "{struck} of {} faults came",
+        cases.len()
+    );
+    sweeps_clean(edge, &served);
+}
+
+/// Starts another gateway over the same store: it serves the same, and nothing is left over.
+#[track_caller]
+fn sweeps_clean(edge: &Edge, served: &str) {
+    let path = edge.setup.path("store");
+    let has_leftovers = fs::read_dir(path.join("temp")).unwrap().next().is_some();
+    let next = Setup::new()
+        .conf(
+            "store",
+            &format!("{{ local: {{ path: {} }} }}", path.display()),
+        )
+        .site("acme", "")
+        .start();
+    assert_eq!(next.get(HOST, "/skill.md").text(), served);
+    if has_leftovers {
+        next.wait_for_log(|line| {
+            line["message"]
+                .as_str()
+                .is_some_and(|message| message.starts_with("swept"))
+        });
+    }
+    assert_eq!(fs::read_dir(path.join("temp")).unwrap().count(), 0);
+    is_whole(&path);
+}
+
+/// Fails when anything in the store is not what its name says, or names what is not there.
+#[track_caller]
+fn is_whole(store: &Path) {
+    for (digest, bytes) in files(&store.join("content")) {
+        assert_eq!(sha256(&bytes), digest);
+    }
+    for (release, bytes) in files(&store.join("inventories")) {
+        assert_eq!(sha256(&bytes), release);
+        let inventory: Value = serde_json::from_slice(&bytes).unwrap();
+        for item in inventory["files"].as_object().unwrap().values() {
+            let digest = item["digest"].as_str().unwrap();
+            let file = store.join("content").join(&digest[..2]).join(&digest[2..]);
+            let length = fs::metadata(file).unwrap().len();
+            assert_eq!(length, item["length"].as_u64().unwrap());
+        }
+    }
+    for (_, bytes) in files(&store.join("pointers")) {
+        let pointer: Value = serde_json::from_slice(&bytes).unwrap();
+        let release = pointer["current"]["release"].as_str().unwrap();
+        let name = format!("inventories/{}/{}.json", &release[..2], &release[2..]);
+        assert!(store.join(name).exists(), "{pointer}");
+    }
+}
+
+/// Returns what lies in the shards of a store's directory: the digest in the name, and bytes.
+fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files = Vec::new();
+    for shard in fs::read_dir(directory).unwrap() {
+        let shard = shard.unwrap();
+        for file in fs::read_dir(shard.path()).unwrap() {
+            let path = file.unwrap().path();
+            let first = shard.file_name().into_string().unwrap();
+            let rest = path.file_stem().unwrap().to_str().unwrap();
+            files.push((first + rest, fs::read(&path).unwrap()));
+        }
+    }
+    files
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    let digits = Sha256::digest(bytes);
+    digits.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn skill(version: usize) -> String {
+    format!("---\nname: sdk\ndescription: Version {version}.\n---\n\n# Version {version}\n")
+}
+
+/// Returns the arguments that publish this skill.
+fn publish(setup: &Setup, text: &str) -> Vec<String> {
+    let docs = setup.documentation(&[("skill.md", text)]);
+    let docs = docs.to_str().unwrap();
+    ["publish", docs, "--root", docs, "--project", "acme"]
+        .map(str::to_owned)
+        .to_vec()
+}
+
+fn serving(text: &str) -> Edge {
+    let edge = Setup::new().binary(binary()).site("acme", "").start();
+    edge.publish("acme", &[("skill.md", text)]);
+    edge
+}
+
+#[test]
+fn a_publish_that_fails_at_any_step_leaves_the_old_or_the_new_release_served() {
+    let edge = serving(&skill(0));
+    let points = points(&edge.setup, &publish(&edge.setup, &skill(1)));
+    edge.wait_until_served("acme", 2);
+    let calls = |name: &str| points.iter().filter(|point| point.call == name).count();
+    // Content, summary, inventory and pointer: each is written, flushed and renamed.
+    assert_eq!((calls("write"), calls("rename")), (4, 4), "{points:?}");
+    assert_eq!(calls("fsync"), 8, "{points:?}");
+    // Most of the calls look for 768 directories that are there.
+    let (mkdir, others): (Vec<_>, Vec<_>) = cases(&points)
+        .into_iter()
+        .partition(|(point, _)| point.call == "mkdir");
+    let cases = [sample(mkdir, 6), sample(others, 120)].concat();
+    let mut version = 1;
+    old_or_new_is_served(&edge, &cases, skill(1), |_| {
+        version += 1;
+        let text = skill(version);
+        Attempt {
+            arguments: publish(&edge.setup, &text),
+            text,
+        }
+    });
+}
+
+#[test]
+fn a_promote_that_fails_at_any_step_leaves_the_old_or_the_new_release_served() {
+    let edge = serving(&skill(0));
+    let second = edge.publish("acme", &[("skill.md", &skill(1))]).release;
+    let first = edge.publish("acme", &[("skill.md", &skill(0))]).release;
+    let other = |served: &str| match served == skill(0) {
+        true => (&second, skill(1)),
+        false => (&first, skill(0)),
+    };
+    let promote = |served: &str| {
+        let (release, text) = other(served);
+        let arguments = ["promote", "acme", release].map(str::to_owned).to_vec();
+        Attempt { arguments, text }
+    };
+    let points = points(&edge.setup, &promote(&skill(0)).arguments);
+    edge.wait_until_served("acme", 4);
+    let cases: Vec<_> = cases(&points)
+        .into_iter()
+        .filter(|(point, _)| point.call != "mkdir")
+        .collect();
+    old_or_new_is_served(&edge, &sample(cases, 60), skill(1), promote);
+}
+
+#[test]
+fn a_store_whose_making_was_cut_short_is_made_whole_by_the_next_command() {
+    let fresh = || {
+        let setup = Setup::new().binary(binary()).site("acme", "");
+        // Writes the configuration; there is no store yet, and no release.
+        let arguments = publish(&setup, &skill(0));
+        setup.write_conf();
+        (setup, arguments)
+    };
+    let (setup, arguments) = fresh();
+    let cases = cases(&points(&setup, &arguments));
+    let (mkdir, others): (Vec<_>, Vec<_>) = cases
+        .into_iter()
+        .partition(|(point, _)| point.call == "mkdir");
+    for (point, fault) in [sample(mkdir, 9), sample(others, 60)].concat() {
+        let (setup, arguments) = fresh();
+        let output = strace(&setup, &["-e", &point.inject(fault)], &arguments);
+        let is_struck = has_struck(&output, fault, &setup.path("store"));
+        assert!(is_struck, "{point:?} {fault:?}: {output:?}");
+        let published = setup.publish("acme", &[("skill.md", &skill(1))]);
+        assert!(
+            [1, 2].contains(&published.generation),
+            "{point:?} {fault:?}"
+        );
+        is_whole(&setup.path("store"));
+    }
+}
+
+#[test]
+fn what_a_failed_publish_could_not_clear_away_is_swept_at_the_next_start() {
+    for end in [
+        "inject=unlink:error=EIO",
+        "inject=unlink:signal=SIGKILL:when=1",
+    ] {
+        let edge = serving(&skill(0));
+        let arguments = publish(&edge.setup, &skill(1));
+        let options = ["-e", "inject=fsync:error=ENOSPC:when=1", "-e", end];
+        let output = strace(&edge.setup, &options, &arguments);
+        assert!(!output.status.success(), "{output:?}");
+        let temp = edge.setup.path("store/temp");
+        assert_ne!(
+            fs::read_dir(&temp).unwrap().count(),
+            0,
+            "nothing was left: {output:?}"
+        );
+        sweeps_clean(&edge, &skill(0));
+    }
+}
+
+#[test]
+fn a_sweep_that_is_killed_at_any_removal_never_touches_what_is_served() {
+    let original = Setup::new().binary(binary());
+    for version in 0..4 {
+        original.publish("acme", &[("skill.md", &skill(version))]);
+    }
+    age(&original.path("store"));
+    // A summary, a skill and an inventory of each of three releases that nobody keeps.
+    let removals = sample((1..=9).collect(), 9);
+    for nth in removals {
+        let setup = Setup::new().binary(binary()).site("acme", "");
+        let copied = Command::new("cp")
+            .arg("-a")
+            .args([original.path("store"), setup.path("store")])
+            .status();
+        assert!(copied.unwrap().success());
+        let store = format!(
+            "{{ local: {{ path: {}, keep_releases: 0, keep_unnamed_seconds: 60 }} }}",
+            setup.path("store").display()
+        );
+        let setup = setup.conf("store", &store);
+        // Promoted again without a history: the others have no name any more.
+        setup.publish("acme", &[("skill.md", &skill(3))]);
+        let unlink = Point {
+            call: "unlink".to_owned(),
+            nth,
+        };
+        let output = strace(&setup, &["-e", &unlink.inject(Fault::Kill)], &["serve"]);
+        assert!(
+            has_struck(&output, Fault::Kill, &setup.path("store")),
+            "{output:?}"
+        );
+        // S1: an inventory goes before its content, so none is left without.
+        is_whole(&setup.path("store"));
+        let edge = setup.start();
+        assert_eq!(edge.get(HOST, "/skill.md").text(), skill(3));
+        edge.wait_for_log(|line| {
+            line["message"]
+                .as_str()
+                .is_some_and(|message| message.starts_with("swept"))
+        });
+        is_whole(&edge.setup.path("store"));
+        assert_eq!(files(&edge.setup.path("store/content")).len(), 2);
+    }
+}
+
+/// Makes everything in a store look two days old.
+fn age(store: &Path) {
+    let then = SystemTime::now() - Duration::from_secs(2 * 24 * 60 * 60);
+    for directory in ["content", "inventories"] {
+        for shard in fs::read_dir(store.join(directory)).unwrap() {
+            for file in fs::read_dir(shard.unwrap().path()).unwrap() {
+                let file = fs::File::open(file.unwrap().path()).unwrap();
+                file.set_modified(then).unwrap();
+            }
+        }
+    }
+}
