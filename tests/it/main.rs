@@ -10,6 +10,8 @@
 //! | `deploy` | from a push to what agents fetch |
 //! | `durability` | what is acknowledged is kept, whatever happens to the process |
 //! | `publishing` | a kill or a full disk at any step leaves the old or the new release |
+//! | `durability` | a kill or a full disk at any step leaves the old or the new release |
+//! | `reload` | under load, every answer is whole and of one release |
 //! | `sites` | records and releases change under a running gateway; broken ones change nothing |
 //! | `start` | what cannot be served is refused at the start, all of it at once |
 //! | `tidy` | the layers of the source tree |
@@ -33,6 +35,7 @@ mod discovery;
 mod navigation;
 mod publishing;
 mod durability;
+mod reload;
 mod sites;
 mod start;
 mod tidy;

@@ -74,7 +74,7 @@ impl Point {
 }
 
 /// The release build, when it is of these sources; else the one the tests were built with.
-fn binary() -> PathBuf {
+pub fn binary() -> PathBuf {
     fn newest(path: &Path) -> SystemTime {
         if !path.is_dir() {
             return fs::metadata(path).unwrap().modified().unwrap();
@@ -100,7 +100,11 @@ fn binary() -> PathBuf {
 }
 
 /// Runs a command of the program under `strace`.
-fn strace(setup: &Setup, options: &[&str], arguments: &[impl AsRef<std::ffi::OsStr>]) -> Output {
+pub fn strace(
+    setup: &Setup,
+    options: &[&str],
+    arguments: &[impl AsRef<std::ffi::OsStr>],
+) -> Output {
     Command::new("strace")
         .args(["-f", "--seccomp-bpf", "-qqq"])
         .args(options)

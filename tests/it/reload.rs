@@ -1,0 +1,242 @@
+//! Under load, whatever changes: every answer is whole and of one release, and none fails.
+//!
+//! Clients ask over connections that they never close, while releases are promoted forwards
+//! and backwards, site records change, and publishing is killed half-way. A skill's text
+//! says its version, so that what belongs together can be told from what does not.
+
+use std::collections::HashMap;
+use std::io::Read as _;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::durability::{binary, strace};
+use crate::edge::{Edge, Setup};
+use crate::http::{Connection, Response};
+
+const NAMES: [&str; 3] = ["charge", "long", "refund"];
+const VERSIONS: usize = 40;
+const CLIENTS: usize = 4;
+/// At least so many requests, and so many rounds of changes.
+const REQUESTS_MIN: usize = 20_000;
+const ROUNDS_MIN: usize = 10;
+
+/// What the clients know: every text that was ever published, by the digest of its bytes.
+#[derive(Default)]
+struct Known {
+    skills: HashMap<String, (&'static str, usize)>,
+    /// The highest version that somebody has begun to publish.
+    newest: AtomicUsize,
+    requests: AtomicUsize,
+    /// Answers after which a client saw another version than before.
+    changes: AtomicUsize,
+    is_over: AtomicBool,
+}
+
+fn skill(name: &str, version: usize) -> String {
+    let lines = if name == "long" { 200 } else { 1 };
+    let body = format!("This is version {version} of {name}.\n").repeat(lines);
+    format!("---\nname: {name}\ndescription: Version {version} of {name}.\n---\n\n{body}")
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    let digits = Sha256::digest(bytes);
+    digits.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The files of a version.
+fn files(version: usize) -> Vec<(String, String)> {
+    let file = |name| {
+        (
+            format!(".waypost/skills/{name}/SKILL.md"),
+            skill(name, version),
+        )
+    };
+    NAMES.map(file).to_vec()
+}
+
+// === impl Known ===
+
+impl Known {
+    fn all() -> Self {
+        let mut known = Self::default();
+        for version in 0..VERSIONS {
+            for name in NAMES {
+                let digest = sha256(skill(name, version).as_bytes());
+                known.skills.insert(digest, (name, version));
+            }
+        }
+        known
+    }
+
+    /// Checks an answer to a request for one of the site's documents, and returns the one
+    /// version that all of it is of.
+    #[track_caller]
+    fn version_of(&self, path: &str, response: &Response) -> usize {
+        response.check("GET");
+        assert_eq!(response.status, 200, "{path}: {}", response.text());
+        let body = identity(response);
+        let digest = sha256(&body);
+        let tag = match response.field("content-encoding") {
+            None => format!("\"{}\"", &digest[..32]),
+            Some(coding) => format!("\"{}-{coding}\"", &digest[..32]),
+        };
+        assert_eq!(response.field("etag"), Some(&*tag), "{path}");
+        let version = if path.ends_with(".md") {
+            let (name, version) = self.skills[&digest];
+            assert!(path.contains(name), "{path} answers {name}");
+            version
+        } else {
+            self.version_of_list(&serde_json::from_slice(&body).unwrap())
+        };
+        assert!(version <= self.newest.load(Ordering::Acquire));
+        version
+    }
+
+    /// Returns the one version of all entries of a manifest, a legacy index or a card.
+    #[track_caller]
+    fn version_of_list(&self, list: &Value) -> usize {
+        let skills = list["skills"].as_array().unwrap();
+        assert_eq!(skills.len(), NAMES.len());
+        let version = |skill: &Value| {
+            let description = skill["description"].as_str().unwrap();
+            let number = description.split(' ').nth(1).unwrap();
+            let version: usize = number.parse().unwrap();
+            if let Some(digest) = skill["digest"].as_str() {
+                let digest = digest.strip_prefix("sha256:").unwrap();
+                assert_eq!(self.skills[digest].1, version, "{list}");
+            }
+            version
+        };
+        let first = version(&skills[0]);
+        assert!(skills.iter().all(|skill| version(skill) == first), "{list}");
+        first
+    }
+
+    /// Asks for one document after the other on one connection until all is over.
+    fn ask(&self, address: SocketAddr, client: usize) {
+        let mut connection = Connection::open(address);
+        let mut last = 0;
+        for turn in client.. {
+            if self.is_over.load(Ordering::Acquire) {
+                return;
+            }
+            let host = ["docs.acme.test", "acme.waypost.localhost"][turn % 2];
+            let path = [
+                "/.well-known/agent-skills/index.json",
+                "/.well-known/agent-card.json",
+                "/.well-known/agent-skills/long/SKILL.md",
+                "/.well-known/skills/index.json",
+                "/.well-known/skills/refund/skill.md",
+                // Not in the form that the express lane takes.
+                "/.well-known/skills/%72efund/./SKILL.md?v=1",
+            ][turn / 2 % 6];
+            let coding = ["identity", "br", "gzip", "zstd"][client % 4];
+            let head =
+                format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nAccept-Encoding: {coding}\r\n\r\n");
+            connection.send(head.as_bytes());
+            let response = connection
+                .receive("GET")
+                .expect("the gateway closes no connection that is in use");
+            let path = path.split('?').next().unwrap().replace("%72", "r");
+            let version = self.version_of(&path, &response);
+            self.requests.fetch_add(1, Ordering::AcqRel);
+            self.changes
+                .fetch_add(usize::from(version != last), Ordering::AcqRel);
+            last = version;
+        }
+    }
+}
+
+fn identity(response: &Response) -> Vec<u8> {
+    let mut out = Vec::new();
+    let body = response.body.as_slice();
+    match response.field("content-encoding") {
+        None => out.extend_from_slice(body),
+        Some("br") => {
+            let mut decoder = brotli::Decompressor::new(body, 4096);
+            decoder.read_to_end(&mut out).unwrap();
+        }
+        Some("gzip") => {
+            let mut decoder = flate2::read::GzDecoder::new(body);
+            decoder.read_to_end(&mut out).unwrap();
+        }
+        Some("zstd") => zstd::stream::copy_decode(body, &mut out).unwrap(),
+        Some(other) => panic!("nobody asked for {other}"),
+    }
+    out
+}
+
+/// Everything that can change while the clients ask; the hosts they ask stay.
+#[track_caller]
+fn change_everything(edge: &Edge, known: &Known, round: usize) {
+    let version = 1 + round % (VERSIONS - 1);
+    let files = files(version);
+    let files: Vec<(&str, &str)> = files.iter().map(|(p, t)| (&**p, &**t)).collect();
+    known.newest.fetch_max(version, Ordering::AcqRel);
+
+    // A publish that is killed at one of its flushes, and one that is not.
+    let docs = edge.setup.documentation(&files);
+    let docs = docs.to_str().unwrap();
+    let arguments = ["publish", docs, "--root", docs, "--project", "acme"];
+    let kill = format!("inject=fsync:signal=SIGKILL:when={}", round % 12 + 1);
+    strace(&edge.setup, &["-e", &kill], &arguments);
+    let published = edge.publish("acme", &files);
+
+    let records = [
+        "domains: [docs.acme.test]",
+        "domains: [help.acme.test, docs.acme.test]",
+        "domains: [docs.acme.test, help.acme.test]\nbase_path: /docs",
+    ];
+    edge.write_site("acme", records[(round + 1) % records.len()]);
+    match round % 2 {
+        0 => edge.write_site("other", "domains: [docs.other.test]"),
+        _ => edge.remove_site("other"),
+    }
+    edge.signal("HUP");
+
+    // Back to what was before, and forth again.
+    let kept = edge.setup.run(&["releases", "acme"]);
+    let kept = String::from_utf8(kept.stdout).unwrap();
+    if let Some(before) = kept.lines().nth(1) {
+        edge.promote("acme", before.split_whitespace().next().unwrap());
+    }
+    edge.promote("acme", &published.release);
+}
+
+#[test]
+fn every_answer_under_load_is_whole_and_of_one_release_and_none_fails() {
+    let edge = Setup::new()
+        .binary(binary())
+        .conf("log", "{ format: json, filter: \"info,index=debug\" }")
+        .site("acme", "domains: [docs.acme.test]")
+        .start();
+    let first = files(0);
+    let first: Vec<(&str, &str)> = first.iter().map(|(p, t)| (&**p, &**t)).collect();
+    edge.publish("acme", &first);
+
+    let known = Arc::new(Known::all());
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|client| {
+            let (known, address) = (Arc::clone(&known), edge.http);
+            std::thread::spawn(move || known.ask(address, client))
+        })
+        .collect();
+    let is_busy = || clients.iter().all(|client| !client.is_finished());
+    let mut round = 0;
+    while is_busy() && (round < ROUNDS_MIN || known.requests.load(Ordering::Acquire) < REQUESTS_MIN)
+    {
+        change_everything(&edge, &known, round);
+        round += 1;
+    }
+    known.is_over.store(true, Ordering::Release);
+    for client in clients {
+        client.join().expect("every answer is as it should be");
+    }
+    // The clients did see the changes they were to be confused by.
+    let changes = known.changes.load(Ordering::Acquire);
+    assert!(changes >= ROUNDS_MIN, "{changes}");
+}
