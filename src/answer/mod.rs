@@ -361,6 +361,7 @@ fn status_line(status: u16) -> &'static str {
         412 => "412 Precondition Failed",
         413 => "413 Content Too Large",
         414 => "414 URI Too Long",
+        417 => "417 Expectation Failed",
         421 => "421 Misdirected Request",
         422 => "422 Unprocessable Content",
         429 => "429 Too Many Requests",

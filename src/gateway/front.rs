@@ -24,7 +24,7 @@ use super::Gateway;
 use super::access::Line;
 use super::drain::ConnectionGuard;
 use super::express::{self, Batch};
-use super::head::{self, Framing, Head, Refusal};
+use super::head::{self, Form, Framing, Head, Refusal};
 use super::http2;
 use super::proxy::Proxy;
 use super::relay::{self, Relay};
@@ -100,6 +100,7 @@ enum Next {
     /// The proxy lane, with the request at the front of the inbox.
     Relay {
         head: usize,
+        form: Form,
         framing: Framing,
         is_last: bool,
     },
@@ -291,12 +292,19 @@ impl Http1 {
                 Next::Refuse(refusal) => return self.refuse(refusal, since).await,
                 Next::Relay {
                     head,
+                    form,
                     framing,
                     is_last,
-                } => match self.relay(head, framing, is_last).await {
-                    Some(connection) => self = connection,
-                    None => return,
-                },
+                } => {
+                    let head = match form {
+                        Form::Absolute(_) => head::to_origin_form(&mut self.inbox, head),
+                        Form::Origin | Form::Asterisk => head,
+                    };
+                    match self.relay(head, framing, is_last).await {
+                        Some(connection) => self = connection,
+                        None => return,
+                    }
+                }
             }
         }
     }
@@ -420,6 +428,7 @@ impl Http1 {
             let Some(answer) = answer else {
                 break Next::Relay {
                     head: length,
+                    form: head.form,
                     framing: head.framing,
                     is_last,
                 };

@@ -14,9 +14,9 @@ use prometheus::{
 };
 
 /// Status codes that are counted one by one; any other counts as `other`.
-const STATUSES: [u16; 30] = [
+const STATUSES: [u16; 33] = [
     101, 200, 201, 202, 204, 206, 301, 302, 303, 304, 307, 308, 400, 401, 403, 404, 405, 408, 412,
-    413, 414, 421, 422, 429, 431, 500, 502, 503, 504, 508,
+    413, 414, 417, 421, 422, 429, 431, 500, 501, 502, 503, 504, 505, 508,
 ];
 /// From 50 µs, which an express answer takes, to the patience of an upstream.
 const DURATION_BUCKETS: [f64; 14] = [

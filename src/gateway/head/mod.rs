@@ -11,6 +11,7 @@
 
 use std::borrow::Cow;
 
+use bytes::{Buf as _, BytesMut};
 use httparse::Status;
 
 use super::limits::Limits;
@@ -212,6 +213,34 @@ pub fn log_text(field: &[u8]) -> &str {
         .unwrap_or_default()
 }
 
+/// Rewrites a head whose target is a URL so that its target is the path of it, in place, and
+/// returns its new length. `inbox` begins with the head.
+///
+/// The authority says nothing that `Host` does not ([`Form`] holds them equal), and an origin
+/// expects a path (RFC 9112 §3.2.1; §3.2.4 for `OPTIONS` without one).
+pub fn to_origin_form(inbox: &mut BytesMut, length: usize) -> usize {
+    let space = |from: usize| memchr::memchr(b' ', &inbox[from..length]).map(|at| from + at);
+    let Some((target, end)) = space(0).and_then(|at| Some((at + 1, space(at + 1)?))) else {
+        return length;
+    };
+    let Some(authority) = memchr::memmem::find(&inbox[target..end], b"://") else {
+        return length;
+    };
+    let authority = target + authority + 3;
+    let path = memchr::memchr2(b'/', b'?', &inbox[authority..end]).map_or(end, |at| authority + at);
+    let start: &[u8] = match inbox[path] {
+        b'/' => b"",
+        b' ' if inbox.starts_with(b"OPTIONS ") => b"*",
+        _ => b"/",
+    };
+    // A URL is longer than its path: the method moves up to it.
+    let removed = path - target - start.len();
+    inbox.copy_within(..target, removed);
+    inbox[path - start.len()..path].copy_from_slice(start);
+    inbox.advance(removed);
+    length - removed
+}
+
 /// Finds in a head that is not whole yet what makes waiting for the rest pointless.
 #[must_use]
 pub fn refuse_early(bytes: &[u8], limits: &Limits) -> Option<Refusal> {
@@ -327,10 +356,10 @@ impl<'b> Fields<'b> {
             5 if name.eq_ignore_ascii_case("range") => self.express.is_barred = true,
             6 if name.eq_ignore_ascii_case("expect") => {
                 self.express.is_barred = true;
-                // RFC 9110 §10.1.1: there is one expectation.
+                // RFC 9110 §10.1.1: there is one expectation; any other cannot be met.
                 if !value.eq_ignore_ascii_case(b"100-continue") {
                     return Err(refuse(
-                        400,
+                        417,
                         "the request expects something other than 100-continue",
                     ));
                 }

@@ -238,7 +238,7 @@ fn fields_with_a_meaning_of_their_own_bar_the_express_lane() {
             .express
             .has_date
     );
-    refused(&with("Expect: a-miracle\r\n"), 400);
+    refused(&with("Expect: a-miracle\r\n"), 417);
 }
 
 #[test]
@@ -261,4 +261,32 @@ fn a_refused_request_line_is_logged_as_far_as_it_can_be_told() {
     assert_eq!(request_line(b"GET /a?secret HTTP/9"), ("GET", "/a"));
     assert_eq!(request_line(b"\x16\x03\x01"), ("", ""));
     assert_eq!(request_line(b""), ("", ""));
+}
+
+#[test]
+fn rfc_9112_3_2_1_an_absolute_target_becomes_the_path_it_names() {
+    for (head, expected) in [
+        (
+            "GET http://a.test/b?c HTTP/1.1\r\nHost: a.test\r\n\r\n",
+            "GET /b?c HTTP/1.1\r\nHost: a.test\r\n\r\n",
+        ),
+        ("GET http://a HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\n\r\n"),
+        (
+            "GET HTTPS://a?b=/c HTTP/1.1\r\n\r\n",
+            "GET /?b=/c HTTP/1.1\r\n\r\n",
+        ),
+        (
+            "OPTIONS http://a HTTP/1.1\r\n\r\n",
+            "OPTIONS * HTTP/1.1\r\n\r\n",
+        ),
+        (
+            "OPTIONS http://a/ HTTP/1.1\r\n\r\n",
+            "OPTIONS / HTTP/1.1\r\n\r\n",
+        ),
+    ] {
+        let mut inbox = BytesMut::from(format!("{head}GET ").as_bytes());
+        let length = to_origin_form(&mut inbox, head.len());
+        assert_eq!(&inbox[..length], expected.as_bytes());
+        assert_eq!(&inbox[length..], b"GET ");
+    }
 }
