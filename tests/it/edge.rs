@@ -98,6 +98,14 @@ impl Setup {
         self
     }
 
+    /// Makes the setup of a second gateway over the store and the site records of this one.
+    pub fn beside(&self) -> Self {
+        let mut second = Self::new();
+        second.conf.clone_from(&self.conf);
+        let log = second.path("access.log").display().to_string();
+        second.conf("access_log", &format!("{{ file: {log} }}"))
+    }
+
     /// Adds a site whose subdomain is its project, with more lines of its record.
     pub fn site(self, project: &str, record: &str) -> Self {
         self.write_site(project, record);

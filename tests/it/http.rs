@@ -1,6 +1,6 @@
 //! A plain HTTP/1.1 client that sends what it is told, and a strict reader of answers.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
@@ -45,10 +45,10 @@ pub struct Response {
     pub body: Vec<u8>,
 }
 
-/// A connection to a gateway.
+/// A connection to a gateway, plain or over what else carries bytes.
 #[derive(Debug)]
-pub struct Connection {
-    reader: BufReader<TcpStream>,
+pub struct Connection<S = TcpStream> {
+    reader: BufReader<S>,
 }
 
 impl Connection {
@@ -56,6 +56,12 @@ impl Connection {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_nodelay(true).unwrap();
+        Self::over(stream)
+    }
+}
+
+impl<S: Read + Write> Connection<S> {
+    pub fn over(stream: S) -> Self {
         Self {
             reader: BufReader::new(stream),
         }
@@ -65,12 +71,39 @@ impl Connection {
         self.reader.get_mut().write_all(bytes).unwrap();
     }
 
-    pub fn stream(&self) -> &TcpStream {
+    pub fn stream(&self) -> &S {
         self.reader.get_ref()
+    }
+
+    /// Reads exactly this many bytes: what follows an upgrade, or a piece of a stream.
+    pub fn receive_bytes(&mut self, length: usize) -> Vec<u8> {
+        let mut bytes = vec![0; length];
+        self.reader.read_exact(&mut bytes).unwrap();
+        bytes
     }
 
     /// Reads one answer; `None` when the gateway has closed the connection instead.
     pub fn receive(&mut self, method: &str) -> Option<Response> {
+        let mut response = self.receive_head()?;
+        let has_body = method != "HEAD" && !matches!(response.status, 100..=199 | 204 | 304);
+        if has_body && response.field("transfer-encoding") == Some("chunked") {
+            while let Some(chunk) = self.receive_chunk() {
+                response.body.extend_from_slice(&chunk);
+            }
+        } else if has_body {
+            match response
+                .field("content-length")
+                .map(|length| length.parse::<usize>().unwrap())
+            {
+                Some(length) => response.body = self.receive_bytes(length),
+                None => response.body = self.receive_rest(),
+            }
+        }
+        Some(response)
+    }
+
+    /// Reads status and fields, and leaves the body where it is.
+    pub fn receive_head(&mut self) -> Option<Response> {
         let mut line = String::new();
         if self.reader.read_line(&mut line).ok()? == 0 {
             return None;
@@ -93,44 +126,21 @@ impl Connection {
                 .unwrap_or_else(|| panic!("field {line:?}"));
             fields.push((name.to_ascii_lowercase(), value.to_owned()));
         }
-        let mut response = Response {
+        Some(Response {
             status,
             fields,
             body: Vec::new(),
-        };
-        let has_body = method != "HEAD" && !matches!(status, 100..=199 | 204 | 304);
-        if has_body && response.field("transfer-encoding") == Some("chunked") {
-            response.body = self.receive_chunks();
-        } else if has_body {
-            match response
-                .field("content-length")
-                .map(|length| length.parse::<usize>().unwrap())
-            {
-                Some(length) => {
-                    response.body = vec![0; length];
-                    self.reader.read_exact(&mut response.body).unwrap();
-                }
-                None => {
-                    self.reader.read_to_end(&mut response.body).unwrap();
-                }
-            }
-        }
-        Some(response)
+        })
     }
 
-    fn receive_chunks(&mut self) -> Vec<u8> {
-        let mut body = Vec::new();
-        loop {
-            let mut line = String::new();
-            self.reader.read_line(&mut line).unwrap();
-            let length = usize::from_str_radix(line.trim_end(), 16).unwrap();
-            let mut chunk = vec![0; length + 2];
-            self.reader.read_exact(&mut chunk).unwrap();
-            body.extend_from_slice(&chunk[..length]);
-            if length == 0 {
-                return body;
-            }
-        }
+    /// Reads one chunk of a body; `None` is its end.
+    pub fn receive_chunk(&mut self) -> Option<Vec<u8>> {
+        let mut line = String::new();
+        self.reader.read_line(&mut line).unwrap();
+        let length = usize::from_str_radix(line.trim_end(), 16).unwrap();
+        let mut chunk = self.receive_bytes(length + 2);
+        chunk.truncate(length);
+        (length > 0).then_some(chunk)
     }
 
     /// Reads whatever comes until the gateway closes the connection.

@@ -14,6 +14,8 @@
 //! | `reload` | under load, every answer is whole and of one release |
 //! | `sites` | records and releases change under a running gateway; broken ones change nothing |
 //! | `start` | what cannot be served is refused at the start, all of it at once |
+//! | `lanes` | whatever the express lane answers, the proxy lane answers the same |
+//! | `heads` | a request has one meaning, or is refused, on both lanes |
 //! | `tidy` | the layers of the source tree |
 //!
 //! [`edge`] starts a gateway of its own for each test, on ports that the system chooses, in
@@ -23,11 +25,13 @@
 #![expect(
     unreachable_pub,
     reason = "`pub` is what a module offers to the others"
+    reason = "the harness is a crate's inside, written like its outside"
 )]
 
 mod edge;
 mod http;
 mod repository;
+mod origin;
 
 mod deploy;
 mod clients;
@@ -38,4 +42,6 @@ mod durability;
 mod reload;
 mod sites;
 mod start;
+mod heads;
+mod lanes;
 mod tidy;

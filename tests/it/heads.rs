@@ -1,0 +1,895 @@
+//! Request heads with one meaning pass; all others are refused, on both lanes.
+//!
+//! Raw bytes go to two gateways over the same sites, with the express lane and without, once
+//! for a discovery path and once for a path of the site's own origin. The origin remembers
+//! what it is sent: nothing of a refused request may reach it, nor anything hidden behind one.
+
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use crate::edge::{Edge, SKILL, Setup};
+use crate::http::{Connection, Response};
+use crate::origin::Origin;
+
+const HOST: &str = "docs.acme.test";
+const DISCOVERY: &str = "/skill.md";
+const PAGE: &str = "/guide";
+/// Stands behind every refused request. Whoever answers it was smuggled to.
+const HIDDEN: &str = "GET /hidden HTTP/1.1\r\nHost: docs.acme.test\r\n\r\n";
+
+/// Two gateways over one site whose pages are elsewhere.
+struct Lanes {
+    origin: Origin,
+    express: Edge,
+    proxy: Edge,
+}
+
+/// A head, the section that decides about it, and the status it asks for. `{path}` stands
+/// for the target, discovery or not.
+struct Case(&'static str, &'static str, u16);
+
+impl Lanes {
+    fn start(front: &str) -> Self {
+        Self::before(Origin::start(), front)
+    }
+
+    fn before(origin: Origin, front: &str) -> Self {
+        let setup = Setup::new().site("acme", &format!("domains: [{HOST}]\n{}", origin.record()));
+        setup.publish("acme", &[("skill.md", SKILL)]);
+        let front = |express| format!("{{ express: {express}{front} }}");
+        let second = setup.beside().conf("front", &front(false));
+        Self {
+            origin,
+            express: setup.conf("front", &front(true)).start(),
+            proxy: second.start(),
+        }
+    }
+
+    /// Both listeners, with a name for messages.
+    fn each(&self) -> [(&'static str, SocketAddr); 2] {
+        [("express", self.express.http), ("proxy", self.proxy.http)]
+    }
+}
+
+/// Sends bytes and reads the one answer, after which the gateway must close.
+#[track_caller]
+fn only_answer(address: SocketAddr, bytes: &[u8], what: &str) -> Response {
+    let mut connection = Connection::open(address);
+    connection.send(bytes);
+    let method = if bytes.starts_with(b"HEAD") {
+        "HEAD"
+    } else {
+        "GET"
+    };
+    let response = connection
+        .receive(method)
+        .unwrap_or_else(|| panic!("no answer to {what}"));
+    assert_eq!(
+        connection.receive_rest(),
+        b"",
+        "behind the answer to {what}"
+    );
+    response
+}
+
+const REFUSED: &[Case] = &[
+    // Host.
+    Case("9112 §3.2", "GET {path} HTTP/1.1\r\n\r\n", 400),
+    Case("9112 §3.2", "GET {path} HTTP/1.0\r\n\r\n", 400),
+    Case("9112 §3.2", "GET {path} HTTP/1.1\r\nHost:\r\n\r\n", 400),
+    Case(
+        "9112 §3.2",
+        "GET {path} HTTP/1.1\r\nHost: a b/c<>\r\n\r\n",
+        400,
+    ),
+    Case(
+        "9112 §3.2",
+        "GET {path} HTTP/1.1\r\nHost: docs.acme.test,b\r\n\r\n",
+        400,
+    ),
+    Case(
+        "9112 §3.2",
+        "GET {path} HTTP/1.1\r\nHost: docs.acme.test\r\nHost: docs.acme.test\r\n\r\n",
+        400,
+    ),
+    Case(
+        "9112 §3.2",
+        "GET {path} HTTP/1.1\r\nHost: docs.acme.test\r\nHost: b.test\r\n\r\n",
+        400,
+    ),
+    Case(
+        "9110 §4.2.4",
+        "GET {path} HTTP/1.1\r\nHost: user@docs.acme.test\r\n\r\n",
+        400,
+    ),
+    Case(
+        "3986 §3.2.2",
+        "GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+        400,
+    ),
+    Case(
+        "3986 §3.2.2",
+        "GET {path} HTTP/1.1\r\nHost: [::1]:80\r\n\r\n",
+        400,
+    ),
+    Case(
+        "3986 §3.2.3",
+        "GET {path} HTTP/1.1\r\nHost: docs.acme.test:port\r\n\r\n",
+        400,
+    ),
+    Case(
+        "9112 §3.2.2",
+        "GET http://b.test{path} HTTP/1.1\r\nHost: docs.acme.test\r\n\r\n",
+        400,
+    ),
+    Case(
+        "9112 §3.2.2",
+        "GET http://user@docs.acme.test{path} HTTP/1.1\r\nHost: docs.acme.test\r\n\r\n",
+        400,
+    ),
+    Case(
+        "9112 §3.2.2",
+        "GET ftp://docs.acme.test{path} HTTP/1.1\r\nHost: docs.acme.test\r\n\r\n",
+        400,
+    ),
+    // Line ends.
+    Case(
+        "9112 §2.2",
+        "GET {path} HTTP/1.1\nHost: docs.acme.test\n\n",
+        400,
+    ),
+    Case(
+        "9112 §2.2",
+        "GET {path} HTTP/1.1\nHost: docs.acme.test\r\n\r\n",
+        400,
+    ),
+    Case(
+        "9112 §2.2",
+        "GET {path} HTTP/1.1\r\nHost: docs.acme.test\n\r\n",
+        400,
+    ),
+    Case(
+        "9112 §2.2",
+        "GET {path} HTTP/1.1\r\nHost: docs.acme.test\r\nX: a\rY: b\r\n\r\n",
+        400,
+    ),
+    Case(
+        "9112 §2.2",
+        "GET {path} HTTP/1.1\r\nHost: docs.acme.test\r\nX: a\r\r\n\r\n",
+        400,
+    ),
+    // The request line.
+    Case("9112 §3", "GET {path}\r\n\r\n", 400),
+    Case(
+        "9112 §3",
+        "GET  {path} HTTP/1.1\r\nHost: docs.acme.test\r\n\r\n",
+        400,
+    ),
+    Case(
+        "9112 §3",
+        "GET\t{path} HTTP/1.1\r\nHost: docs.acme.test\r\n\r\n",
+        400,
+    ),
+    Case(
+        "9112 §3",
+        "GET {path} HTTP/1.1 \r\nHost: docs.acme.test\r\n\r\n",
+        400,
+    ),
+    Case(
+        "9112 §3",
+        "GET {path} http/1.1\r\nHost: docs.acme.test\r\n\r\n",
+        400,
+    ),
+    Case(
+        "9112 §3",
+        " GET {path} HTTP/1.1\r\nHost: docs.acme.test\r\n\r\n",
+        400,
+    ),
+    Case(
+        "9110 §9.1",
+        "G(T {path} HTTP/1.1\r\nHost: docs.acme.test\r\n\r\n",
+        400,
+    ),
+    Case(
+        "9110 §2.5",
+        "GET {path} HTTP/2.0\r\nHost: docs.acme.test\r\n\r\n",
+        505,
+    ),
+    Case("9113 §3.4", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505),
+    // The target.
+    Case(
+        "3986 §2",
+        "GET {path}\0 HTTP/1.1\r\nHost: docs.acme.test\r\n\r\n",
+        400,
+    ),
+    Case(
+        "3986 §2",
+        "GET {path} a HTTP/1.1\r\nHost: docs.acme.test\r\n\r\n",
+        400,
+    ),
+    Case(
+        "3986 §2",
+        "GET {path}\\a HTTP/1.1\r\nHost: docs.acme.test\r\n\r\n",
+        400,
+    ),
+    Case(
+        "3986 §2",
+        "GET {path}\u{e9} HTTP/1.1\r\nHost: docs.acme.test\r\n\r\n",
+        400,
+    ),
+    Case(
+        "3986 §3.5",
+        "GET {path}#a HTTP/1.1\r\nHost: docs.acme.test\r\n\r\n",
+        400,
+    ),
+    Case(
+        "9112 §3.2.4",
+        "GET * HTTP/1.1\r\nHost: docs.acme.test\r\n\r\n",
+        400,
+    ),
+    Case(
+        "9112 §3.2.3",
+        "GET docs.acme.test:80 HTTP/1.1\r\nHost: docs.acme.test\r\n\r\n",
+        400,
+    ),
+    // Methods.
+    Case(
+        "9110 §9.3.8",
+        "TRACE {path} HTTP/1.1\r\nHost: docs.acme.test\r\n\r\n",
+        405,
+    ),
+    Case(
+        "9110 §9.3.6",
+        "CONNECT docs.acme.test:80 HTTP/1.1\r\nHost: docs.acme.test:80\r\n\r\n",
+        405,
+    ),
+    // Field syntax.
+    Case(
+        "9112 §5.1",
+        "GET {path} HTTP/1.1\r\nHost : docs.acme.test\r\n\r\n",
+        400,
+    ),
+    Case(
+        "9112 §5.1",
+        "GET {path} HTTP/1.1\r\nHost: docs.acme.test\r\nTransfer-Encoding : chunked\r\n\r\n",
+        400,
+    ),
+    Case(
+        "9112 §5.2",
+        "GET {path} HTTP/1.1\r\nHost: docs.acme.test\r\nX: a\r\n b\r\n\r\n",
+        400,
+    ),
+    Case(
+        "9112 §2.2",
+        "GET {path} HTTP/1.1\r\n Host: docs.acme.test\r\n\r\n",
+        400,
+    ),
+    Case(
+        "9110 §5.1",
+        "GET {path} HTTP/1.1\r\nHost: docs.acme.test\r\n: a\r\n\r\n",
+        400,
+    ),
+    Case(
+        "9110 §5.1",
+        "GET {path} HTTP/1.1\r\nHost: docs.acme.test\r\nX(Y): a\r\n\r\n",
+        400,
+    ),
+    Case(
+        "9112 §5",
+        "GET {path} HTTP/1.1\r\nHost: docs.acme.test\r\nX\r\n\r\n",
+        400,
+    ),
+    Case(
+        "9110 §5.5",
+        "GET {path} HTTP/1.1\r\nHost: docs.acme.test\r\nX: a\0b\r\n\r\n",
+        400,
+    ),
+    Case(
+        "9110 §5.5",
+        "GET {path} HTTP/1.1\r\nHost: docs.acme.test\r\nX: \u{7}\r\n\r\n",
+        400,
+    ),
+    // Framing.
+    Case(
+        "9112 §6.3",
+        "POST {path} HTTP/1.1\r\nHost: docs.acme.test\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        400,
+    ),
+    Case(
+        "9112 §6.3",
+        "POST {path} HTTP/1.1\r\nHost: docs.acme.test\r\nContent-Length: 3\r\nContent-Length: 5\r\n\r\nhello",
+        400,
+    ),
+    Case(
+        "9110 §8.6",
+        "POST {path} HTTP/1.1\r\nHost: docs.acme.test\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello",
+        400,
+    ),
+    Case(
+        "9110 §8.6",
+        "POST {path} HTTP/1.1\r\nHost: docs.acme.test\r\nContent-Length: 5, 5\r\n\r\nhello",
+        400,
+    ),
+    Case(
+        "9110 §8.6",
+        "POST {path} HTTP/1.1\r\nHost: docs.acme.test\r\nContent-Length: +5\r\n\r\nhello",
+        400,
+    ),
+    Case(
+        "9110 §8.6",
+        "POST {path} HTTP/1.1\r\nHost: docs.acme.test\r\nContent-Length: -1\r\n\r\n",
+        400,
+    ),
+    Case(
+        "9110 §8.6",
+        "POST {path} HTTP/1.1\r\nHost: docs.acme.test\r\nContent-Length: 0x5\r\n\r\nhello",
+        400,
+    ),
+    Case(
+        "9110 §8.6",
+        "POST {path} HTTP/1.1\r\nHost: docs.acme.test\r\nContent-Length:\r\n\r\n",
+        400,
+    ),
+    Case(
+        "9110 §8.6",
+        "POST {path} HTTP/1.1\r\nHost: docs.acme.test\r\nContent-Length: 18446744073709551616\r\n\r\n",
+        400,
+    ),
+    Case(
+        "9112 §6.1",
+        "POST {path} HTTP/1.1\r\nHost: docs.acme.test\r\nTransfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n",
+        400,
+    ),
+    Case(
+        "9112 §6.1",
+        "POST {path} HTTP/1.1\r\nHost: docs.acme.test\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        400,
+    ),
+    Case(
+        "9112 §6.1",
+        "POST {path} HTTP/1.1\r\nHost: docs.acme.test\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+        501,
+    ),
+    Case(
+        "9112 §6.1",
+        "POST {path} HTTP/1.1\r\nHost: docs.acme.test\r\nTransfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n",
+        501,
+    ),
+    Case(
+        "9112 §7",
+        "POST {path} HTTP/1.1\r\nHost: docs.acme.test\r\nTransfer-Encoding: identity\r\n\r\n",
+        501,
+    ),
+    Case(
+        "9112 §7",
+        "POST {path} HTTP/1.1\r\nHost: docs.acme.test\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+        501,
+    ),
+    Case(
+        "9112 §7",
+        "POST {path} HTTP/1.1\r\nHost: docs.acme.test\r\nTransfer-Encoding: \"chunked\"\r\n\r\n0\r\n\r\n",
+        501,
+    ),
+    Case(
+        "9112 §7",
+        "POST {path} HTTP/1.1\r\nHost: docs.acme.test\r\nTransfer-Encoding:\r\n\r\n",
+        501,
+    ),
+    Case(
+        "9112 §6.1",
+        "POST {path} HTTP/1.0\r\nHost: docs.acme.test\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        400,
+    ),
+    // What a proxy would have to strip, or to promise.
+    Case(
+        "9110 §7.6.1",
+        "GET {path} HTTP/1.1\r\nHost: docs.acme.test\r\nConnection: Authorization\r\nAuthorization: a\r\n\r\n",
+        400,
+    ),
+    Case(
+        "9110 §7.6.1",
+        "GET {path} HTTP/1.1\r\nHost: docs.acme.test\r\nConnection: keep-alive, Host\r\n\r\n",
+        400,
+    ),
+    Case(
+        "9110 §10.1.1",
+        "POST {path} HTTP/1.1\r\nHost: docs.acme.test\r\nExpect: 200-ok\r\nContent-Length: 0\r\n\r\n",
+        417,
+    ),
+];
+
+#[test]
+fn a_head_with_two_meanings_is_refused_and_the_connection_closed() {
+    let lanes = Lanes::start("");
+    for (lane, address) in lanes.each() {
+        for Case(section, head, status) in REFUSED {
+            for path in [DISCOVERY, PAGE] {
+                let head = head.replace("{path}", path);
+                let what = format!("RFC {section}, {lane}: {head:?}");
+                let bytes = [head.as_bytes(), HIDDEN.as_bytes()].concat();
+                let response = only_answer(address, &bytes, &what);
+                assert_eq!(response.status, *status, "{what}");
+                assert_eq!(response.field("connection"), Some("close"), "{what}");
+                response.check("GET");
+                if *status == 405 {
+                    assert!(response.field("allow").is_some(), "{what}");
+                }
+            }
+        }
+    }
+    assert_eq!(lanes.origin.received().len(), 0);
+}
+
+const TAKEN: &[Case] = &[
+    Case(
+        "9112 §3.2.1",
+        "GET {path} HTTP/1.1\r\nHost: docs.acme.test\r\n\r\n",
+        200,
+    ),
+    Case(
+        "9112 §3.2.1",
+        "GET {path}?a=%zz&b=/?x HTTP/1.1\r\nHost: docs.acme.test\r\n\r\n",
+        200,
+    ),
+    Case(
+        "9110 §7.2",
+        "GET {path} HTTP/1.1\r\nhost:DOCS.Acme.test.:8080\r\n\r\n",
+        200,
+    ),
+    Case(
+        "9112 §3.2.2",
+        "GET http://docs.acme.test{path} HTTP/1.1\r\nHost: docs.acme.test\r\n\r\n",
+        200,
+    ),
+    Case(
+        "9112 §3.2.2",
+        "GET HTTP://DOCS.acme.test{path} HTTP/1.1\r\nHost: docs.acme.test\r\n\r\n",
+        200,
+    ),
+    Case(
+        "9112 §2.2",
+        "\r\n\r\nGET {path} HTTP/1.1\r\nHost: docs.acme.test\r\n\r\n",
+        200,
+    ),
+    Case(
+        "9112 §5.1",
+        "GET {path} HTTP/1.1\r\nHost: \t docs.acme.test \t\r\nX:\r\nY:\ta\tb \r\n\r\n",
+        200,
+    ),
+    Case(
+        "9110 §5.5",
+        "GET {path} HTTP/1.1\r\nHost: docs.acme.test\r\nX: \u{e9}\u{ff}\r\n\r\n",
+        200,
+    ),
+    Case(
+        "9110 §7.6.1",
+        "GET {path} HTTP/1.1\r\nHost: docs.acme.test\r\nConnection: X-Own\r\nX-Own: a\r\n\r\n",
+        200,
+    ),
+    Case(
+        "9110 §8.6",
+        "GET {path} HTTP/1.1\r\nHost: docs.acme.test\r\nContent-Length: 0\r\n\r\n",
+        200,
+    ),
+    Case(
+        "9110 §9.3.1",
+        "GET {path} HTTP/1.1\r\nHost: docs.acme.test\r\nContent-Length: 5\r\n\r\nhello",
+        200,
+    ),
+    Case(
+        "9112 §7.1",
+        "GET {path} HTTP/1.1\r\nHost: docs.acme.test\r\nTransfer-Encoding: Chunked\r\n\r\n5;a=\"b\"\r\nhello\r\n0\r\nX-Sum: 1\r\n\r\n",
+        200,
+    ),
+    Case(
+        "9110 §14.2",
+        "GET {path} HTTP/1.1\r\nHost: docs.acme.test\r\nRange: bytes=0-1\r\n\r\n",
+        200,
+    ),
+    Case(
+        "9110 §9.3.2",
+        "HEAD {path} HTTP/1.1\r\nHost: docs.acme.test\r\n\r\n",
+        200,
+    ),
+];
+
+#[test]
+fn a_head_with_one_meaning_is_answered_and_the_connection_goes_on() {
+    let lanes = Lanes::start("");
+    for (lane, address) in lanes.each() {
+        for Case(section, head, status) in TAKEN {
+            for path in [DISCOVERY, PAGE] {
+                let head = head.replace("{path}", path);
+                let what = format!("RFC {section}, {lane}: {head:?}");
+                let mut connection = Connection::open(address);
+                connection.send(head.as_bytes());
+                let method = if head.starts_with("HEAD") {
+                    "HEAD"
+                } else {
+                    "GET"
+                };
+                let response = connection.receive(method).expect(&what);
+                assert_eq!(response.status, *status, "{what}");
+                // RFC 9112 §9.3: a body that is not read on is the end of the connection, and said to be.
+                if path == DISCOVERY && head.contains("hello") {
+                    assert_eq!(response.field("connection"), Some("close"), "{what}");
+                    continue;
+                }
+                connection.send(head.as_bytes());
+                let again = connection.receive(method).expect(&what);
+                assert_eq!(again.status, *status, "the second time: {what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_head_may_come_byte_by_byte() {
+    let lanes = Lanes::start("");
+    for (lane, address) in lanes.each() {
+        for path in [DISCOVERY, PAGE] {
+            let mut connection = Connection::open(address);
+            let request = format!("GET {path} HTTP/1.1\r\nHost: {HOST}\r\n\r\n");
+            for byte in request.as_bytes() {
+                connection.send(&[*byte]);
+            }
+            assert_eq!(connection.receive("GET").expect(lane).status, 200, "{lane}");
+        }
+    }
+}
+
+#[test]
+fn heads_beyond_the_limits_say_which_limit() {
+    let lanes = Lanes::start(", head_bytes_max: 4096, target_bytes_max: 1024, fields_max: 20");
+    let field = format!("X: {}\r\n", "a".repeat(1000));
+    let many = "X: a\r\n".repeat(20);
+    let long = "a".repeat(1100);
+    for (section, head, status) in [
+        // RFC 6585 §5 and RFC 9110 §15.5.15.
+        (
+            "6585 §5",
+            format!(
+                "GET {{path}} HTTP/1.1\r\nHost: {HOST}\r\n{}\r\n",
+                field.repeat(5)
+            ),
+            431,
+        ),
+        (
+            "6585 §5",
+            format!(
+                "GET {{path}} HTTP/1.1\r\nHost: {HOST}\r\n{}",
+                field.repeat(5)
+            ),
+            431,
+        ),
+        (
+            "6585 §5",
+            format!("GET {{path}} HTTP/1.1\r\nHost: {HOST}\r\n{many}\r\n"),
+            431,
+        ),
+        (
+            "9110 §15.5.15",
+            format!("GET {{path}}?{long} HTTP/1.1\r\nHost: {HOST}\r\n\r\n"),
+            414,
+        ),
+        (
+            "9110 §15.5.15",
+            format!("GET {{path}}?{}", long.repeat(2)),
+            414,
+        ),
+        // Just within.
+        (
+            "",
+            format!(
+                "GET {{path}} HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\n{}\r\n",
+                field.repeat(3)
+            ),
+            200,
+        ),
+        (
+            "",
+            format!(
+                "GET {{path}}?{} HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\n\r\n",
+                &long[..1000]
+            ),
+            200,
+        ),
+    ] {
+        for (lane, address) in lanes.each() {
+            for path in [DISCOVERY, PAGE] {
+                let head = head.replace("{path}", path);
+                let what = format!("RFC {section}, {lane}, {path}");
+                let response = only_answer(address, head.as_bytes(), &what);
+                assert_eq!(response.status, status, "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_tls_hello_on_the_plain_port_is_answered_in_plain_text() {
+    let lanes = Lanes::start("");
+    for (lane, address) in lanes.each() {
+        let hello = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03";
+        assert_eq!(only_answer(address, hello, lane).status, 400, "{lane}");
+    }
+}
+
+#[test]
+fn a_head_that_does_not_end_in_time_is_answered_408() {
+    let lanes = Lanes::start(", head_seconds: 1, idle_seconds: 30");
+    for (lane, address) in lanes.each() {
+        let since = Instant::now();
+        let response = only_answer(address, b"GET /skill.md HTTP/1.1\r\nHost:", lane);
+        assert_eq!(response.status, 408, "{lane}");
+        assert_eq!(response.field("connection"), Some("close"), "{lane}");
+        let took = since.elapsed();
+        assert!((900..5000).contains(&took.as_millis()), "{lane}: {took:?}");
+        // From its first byte for a later head: idling before it does not count against it.
+        let mut connection = Connection::open(address);
+        let whole = format!("GET /skill.md HTTP/1.1\r\nHost: {HOST}\r\n\r\n");
+        connection.send(whole.as_bytes());
+        assert_eq!(connection.receive("GET").unwrap().status, 200);
+        connection.send(b"G");
+        assert_eq!(connection.receive("GET").expect(lane).status, 408, "{lane}");
+    }
+}
+
+/// Feeding a byte now and then must not extend the deadline of a head.
+#[test]
+fn a_head_that_trickles_is_answered_408() {
+    let lanes = Lanes::start(", head_seconds: 1");
+    for (lane, address) in lanes.each() {
+        let mut connection = Connection::open(address);
+        let since = Instant::now();
+        connection.send(b"GET /skill.md HTTP/1.1\r\nHost: docs.acme.test\r\nX: ");
+        let stream = connection.stream().try_clone().unwrap();
+        let answered = std::thread::scope(|scope| {
+            let answer = scope.spawn(|| connection.receive("GET"));
+            let writer: &mut &TcpStream = &mut &stream;
+            // The pause is the client's behaviour under test, not a wait for anything.
+            while !answer.is_finished() && since.elapsed() < Duration::from_secs(10) {
+                let _closed = std::io::Write::write_all(writer, b"a");
+                std::thread::park_timeout(Duration::from_millis(100));
+            }
+            answer.join().unwrap()
+        });
+        assert_eq!(answered.expect(lane).status, 408, "{lane}");
+        assert!(since.elapsed() < Duration::from_secs(5), "{lane}");
+    }
+}
+
+#[test]
+fn who_sends_nothing_is_closed_without_an_answer() {
+    let lanes = Lanes::start(", head_seconds: 1, idle_seconds: 1");
+    for (lane, address) in lanes.each() {
+        let since = Instant::now();
+        assert_eq!(
+            Connection::open(address).receive_rest(),
+            b"",
+            "{lane}: never sent"
+        );
+        // RFC 9112 §9.5: a server may close an idle connection at any time.
+        for path in [DISCOVERY, PAGE] {
+            let mut connection = Connection::open(address);
+            connection.send(format!("GET {path} HTTP/1.1\r\nHost: {HOST}\r\n\r\n").as_bytes());
+            assert_eq!(connection.receive("GET").unwrap().status, 200);
+            assert_eq!(connection.receive_rest(), b"", "{lane}: idle after {path}");
+        }
+        let took = since.elapsed();
+        assert!(
+            (2700..10_000).contains(&took.as_millis()),
+            "{lane}: {took:?}"
+        );
+    }
+    let idle = lanes.express.metric("gateway_timeouts_total");
+    assert!(idle >= 3.0, "{idle} connections timed out");
+}
+
+#[test]
+fn a_body_that_stalls_or_trickles_is_answered_408() {
+    let lanes = Lanes::start(", body_seconds: 1, body_rate_min: 100");
+    for (lane, address) in lanes.each() {
+        let head = format!("POST {PAGE} HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: 10000\r\n\r\n");
+        let since = Instant::now();
+        let stalled = only_answer(address, format!("{head}hello").as_bytes(), lane);
+        assert_eq!(stalled.status, 408, "{lane}");
+        let took = since.elapsed();
+        assert!((900..6000).contains(&took.as_millis()), "{lane}: {took:?}");
+    }
+}
+
+#[test]
+fn pipelined_requests_are_answered_in_their_order_across_lanes() {
+    let lanes = Lanes::start("");
+    let requests: Vec<(&str, &str)> = (0..40)
+        .map(|n| match n % 5 {
+            0 => ("GET", PAGE),
+            1 => ("HEAD", DISCOVERY),
+            2 => ("GET", "/nowhere.html?x"),
+            _ => ("GET", DISCOVERY),
+        })
+        .collect();
+    let text: String = requests
+        .iter()
+        .map(|(method, path)| format!("{method} {path} HTTP/1.1\r\nHost: {HOST}\r\n\r\n"))
+        .collect();
+    for (lane, address) in lanes.each() {
+        let mut connection = Connection::open(address);
+        connection.send(text.as_bytes());
+        for (method, path) in &requests {
+            let response = connection.receive(method).expect(lane);
+            let expected = match *method {
+                "HEAD" => String::new(),
+                _ if *path == DISCOVERY => SKILL.to_owned(),
+                _ => format!("GET {path}"),
+            };
+            assert_eq!(
+                (response.status, response.text()),
+                (200, &*expected),
+                "{lane}"
+            );
+        }
+    }
+}
+
+/// More than the front keeps of what comes next, behind an origin that takes its time.
+#[test]
+fn bodies_and_what_follows_them_are_told_apart_in_one_segment() {
+    let lanes = Lanes::start("");
+    for (lane, address) in lanes.each() {
+        let mut connection = Connection::open(address);
+        let mut text = String::new();
+        for n in 0..20 {
+            let chunked = if n % 2 == 0 {
+                "Transfer-Encoding: chunked\r\n\r\n5\r\nGET /\r\n0\r\n\r\n"
+            } else {
+                "Content-Length: 5\r\n\r\nGET /"
+            };
+            text += &format!("POST /{n} HTTP/1.1\r\nHost: {HOST}\r\n{chunked}");
+        }
+        connection.send(text.as_bytes());
+        let before = lanes.origin.received().len();
+        for n in 0..20 {
+            let response = connection.receive("POST").expect(lane);
+            assert_eq!(response.text(), format!("POST /{n}"), "{lane}");
+        }
+        lanes.origin.wait_for(20);
+        for request in &lanes.origin.received()[before.min(20)..] {
+            assert_eq!(request.body, b"GET /", "{lane}");
+        }
+    }
+}
+
+#[test]
+fn after_a_half_close_the_request_is_still_answered() {
+    let lanes = Lanes::start("");
+    for (lane, address) in lanes.each() {
+        for path in [DISCOVERY, PAGE] {
+            // RFC 9112 §9.6.
+            let mut connection = Connection::open(address);
+            let request = format!("GET {path} HTTP/1.1\r\nHost: {HOST}\r\n\r\n");
+            connection.send(request.repeat(2).as_bytes());
+            connection.stream().shutdown(Shutdown::Write).unwrap();
+            for _ in 0..2 {
+                let response = connection
+                    .receive("GET")
+                    .unwrap_or_else(|| panic!("{lane} {path}"));
+                assert_eq!(response.status, 200, "{lane} {path}");
+            }
+            assert_eq!(connection.receive_rest(), b"", "{lane} {path}");
+        }
+    }
+}
+
+/// RFC 9112 §9.6: unread bytes must not turn into a reset that destroys the answer.
+#[test]
+fn an_answer_arrives_although_more_was_sent_than_is_read() {
+    let lanes = Lanes::start("");
+    for (lane, address) in lanes.each() {
+        let head = format!("TRACE {PAGE} HTTP/1.1\r\nHost: {HOST}\r\n\r\n");
+        let bytes = [head.as_bytes(), &[b'a'; 48 << 10]].concat();
+        assert_eq!(only_answer(address, &bytes, lane).status, 405, "{lane}");
+        // A body that nobody wants: the answer comes from memory.
+        let head =
+            format!("POST {DISCOVERY} HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: 1000000\r\n\r\n");
+        let bytes = [head.as_bytes(), &[b'a'; 48 << 10]].concat();
+        let response = only_answer(address, &bytes, lane);
+        assert_eq!(response.status, 405, "{lane}");
+        assert_eq!(response.field("connection"), Some("close"), "{lane}");
+    }
+}
+
+#[test]
+fn a_malformed_chunked_body_is_refused_and_never_completed_at_the_origin() {
+    let lanes = Lanes::start("");
+    for body in [
+        "5\nhello\r\n0\r\n\r\n",
+        "5 \r\nhello\r\n0\r\n\r\n",
+        " 5\r\nhello\r\n0\r\n\r\n",
+        "5;a\nb\r\nhello\r\n0\r\n\r\n",
+        "5\r\nhello0\r\n\r\n",
+        "5\r\nhello\n0\r\n\r\n",
+        "5\r\nhellohello\r\n0\r\n\r\n",
+        "0x5\r\nhello\r\n0\r\n\r\n",
+        "-5\r\nhello\r\n0\r\n\r\n",
+        "\r\nhello\r\n0\r\n\r\n",
+        "FFFFFFFFFFFFFFFFF\r\nhello\r\n0\r\n\r\n",
+        "5\r\nhello\r\n0\r\nX: \u{1}\r\n\r\n",
+        "5\r\nhello\r\n0\r\nX: a\n\r\n",
+    ] {
+        for (lane, address) in lanes.each() {
+            // RFC 9112 §7.1.
+            let what = format!("{lane}: {body:?}");
+            let request = format!(
+                "POST {PAGE} HTTP/1.1\r\nHost: {HOST}\r\nTransfer-Encoding: chunked\r\n\r\n{body}{HIDDEN}"
+            );
+            let response = only_answer(address, request.as_bytes(), &what);
+            assert_eq!(response.status, 400, "{what}");
+        }
+    }
+    assert_eq!(lanes.origin.received().len(), 0);
+}
+
+#[test]
+fn an_http_1_0_client_gets_its_answer_and_the_end_of_the_connection() {
+    let lanes = Lanes::start("");
+    for (lane, address) in lanes.each() {
+        for path in [DISCOVERY, PAGE] {
+            // RFC 9112 §9.3: persistent only when asked for.
+            let plain = format!("GET {path} HTTP/1.0\r\nHost: {HOST}\r\n\r\n");
+            let response = only_answer(address, plain.as_bytes(), lane);
+            assert_eq!(response.status, 200, "{lane} {path}");
+            assert_eq!(response.field("transfer-encoding"), None, "{lane} {path}");
+            let asked =
+                format!("GET {path} HTTP/1.0\r\nHost: {HOST}\r\nConnection: keep-alive\r\n\r\n");
+            let mut connection = Connection::open(address);
+            for _ in 0..2 {
+                connection.send(asked.as_bytes());
+                let response = connection
+                    .receive("GET")
+                    .unwrap_or_else(|| panic!("{lane} {path}"));
+                assert_eq!(response.status, 200, "{lane} {path}");
+                let kept = response.field("connection").map(str::to_ascii_lowercase);
+                assert_eq!(kept.as_deref(), Some("keep-alive"), "{lane} {path}");
+            }
+        }
+    }
+}
+
+#[test]
+fn who_expects_100_continue_is_told_to_go_on() {
+    let lanes = Lanes::start("");
+    for (lane, address) in lanes.each() {
+        // RFC 9110 §10.1.1: the body comes only after the interim answer.
+        let mut connection = Connection::open(address);
+        connection.send(
+            format!("POST {PAGE} HTTP/1.1\r\nHost: {HOST}\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n")
+                .as_bytes(),
+        );
+        assert_eq!(
+            connection.receive("POST").expect(lane).status,
+            100,
+            "{lane}"
+        );
+        connection.send(b"hello");
+        let response = connection.receive("POST").expect(lane);
+        assert_eq!(
+            (response.status, response.text()),
+            (200, "POST /guide"),
+            "{lane}"
+        );
+        // An answer that does not need the body comes instead of the interim one.
+        let mut connection = Connection::open(address);
+        connection.send(
+            format!("POST {DISCOVERY} HTTP/1.1\r\nHost: {HOST}\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n")
+                .as_bytes(),
+        );
+        assert_eq!(
+            connection.receive("POST").expect(lane).status,
+            405,
+            "{lane}"
+        );
+    }
+    assert_eq!(lanes.origin.received()[0].body, b"hello");
+}

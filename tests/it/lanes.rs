@@ -1,0 +1,327 @@
+//! The lane is an optimisation: both answer the same.
+//!
+//! Random requests, most of them nearly discovery requests and many of them hostile, go to
+//! two gateways over the same sites, one with the express lane and one without. Status,
+//! fields and body must be equal, `Date`, `Connection` and order aside, and so must the end
+//! of the connection. `WAYPOST_LONG_TESTS=1` makes a long run of it.
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use proptest::test_runner::{Config, TestRunner};
+
+use crate::edge::{Edge, SKILL, Setup};
+use crate::http::{Connection, Response};
+use crate::origin::Origin;
+
+/// How many connections a run makes, each with some requests.
+fn cases() -> u32 {
+    match std::env::var_os("WAYPOST_LONG_TESTS") {
+        Some(_) => 40_000,
+        None => 5000,
+    }
+}
+
+const HOSTS: &[&str] = &[
+    "docs.acme.test",
+    "docs.acme.test",
+    "one.waypost.localhost",
+    "DOCS.acme.test",
+    "docs.acme.test.",
+    "docs.acme.test:8080",
+    "docs.acme.test:",
+    "based.acme.test",
+    "many.acme.test",
+    "hidden.acme.test",
+    "empty.acme.test",
+    "pages.acme.test",
+    "unknown.test",
+    "api.waypost.localhost",
+    "127.0.0.1",
+    "[::1]",
+    "a b",
+    "a,b",
+    "user@docs.acme.test",
+    "",
+];
+
+const PATHS: &[&str] = &[
+    "/skill.md",
+    "/skill.md",
+    "/.well-known/agent-card.json",
+    "/.well-known/agent-skills/index.json",
+    "/.well-known/agent-skills/sdk/SKILL.md",
+    "/.well-known/agent-skills/sdk/skill.md",
+    "/.well-known/agent-skills/other/SKILL.md",
+    "/.well-known/skills/index.json",
+    "/.well-known/skills/sdk/SKILL.md",
+    "/.well-known/skills/sdk/skill.md",
+    "/.well-known/skills/none/skill.md",
+    "/.well-known/skills",
+    "/.well-known/skills/",
+    "/.well-known/agent-skills",
+    "/.well-known/agent-card.json/",
+    "/.well-known/acme-challenge/x",
+    "/docs/skill.md",
+    "/docs/.well-known/agent-card.json",
+    "/docs/.well-known/skills/index.json",
+    "/docs/docs/skill.md",
+    "/docs",
+    "/",
+    "/guide",
+    "/skill.mdx",
+    "/SKILL.md",
+];
+
+/// What is done to a path before it is sent.
+const SPELLINGS: &[fn(&str) -> String] = &[
+    |path| format!("{path}?a=b"),
+    |path| format!("{path}?"),
+    |path| path.replacen('s', "%73", 1),
+    |path| path.replacen('.', "%2e", 1),
+    |path| path.replacen('/', "//", 1),
+    |path| format!("/x/..{path}"),
+    |path| format!("/.{path}"),
+    |path| format!("{path}/."),
+    |path| format!("{path}/../skill.md"),
+    |path| path.replace('/', "%2F"),
+    |path| format!("{path}%00"),
+    |path| format!("{path};v=1"),
+    |path| format!("{path}%"),
+    |path| format!("{path}\\"),
+    |path| format!("{path}#a"),
+    |path| format!("{path}\u{e9}"),
+    |path| format!("http://docs.acme.test{path}"),
+];
+
+const METHODS: &[&str] = &[
+    "HEAD", "HEAD", "OPTIONS", "POST", "DELETE", "PURGE", "get", "TRACE",
+];
+
+/// Fields that mean something to a lane. `{etag}` is an entity tag of a document.
+const FIELDS: &[(&str, &str)] = &[
+    ("Accept-Encoding", "gzip, deflate, br, zstd"),
+    ("Accept-Encoding", "gzip;q=0.5, br;q=0"),
+    ("Accept-Encoding", "*;q=0"),
+    ("Accept-Encoding", "identity;q=0, *"),
+    ("Accept-Encoding", "br;q=zz,,gzip"),
+    ("Accept-Encoding", ""),
+    ("If-None-Match", "{etag}"),
+    ("If-None-Match", "W/{etag}, \"other\""),
+    ("If-None-Match", "*"),
+    ("If-None-Match", "\"other\""),
+    ("If-None-Match", "not a tag"),
+    ("If-None-Match", ""),
+    ("If-Match", "{etag}"),
+    ("If-Match", "\"other\""),
+    ("If-Match", "*"),
+    ("If-Modified-Since", "Sun, 06 Nov 1994 08:49:37 GMT"),
+    ("If-Modified-Since", "Sun, 06 Nov 2044 08:49:37 GMT"),
+    ("If-Modified-Since", "yesterday"),
+    ("If-Unmodified-Since", "Sun, 06 Nov 1994 08:49:37 GMT"),
+    ("Range", "bytes=0-3"),
+    ("If-Range", "{etag}"),
+    ("Origin", "https://agent.test"),
+    ("Access-Control-Request-Method", "GET"),
+    ("Accept", "application/json"),
+    ("User-Agent", "node"),
+    ("X-Forwarded-Host", "unknown.test"),
+    ("Cookie", "a=b"),
+    ("Authorization", "Bearer x"),
+    ("Cache-Control", "no-cache"),
+];
+
+/// Fields that only HTTP/1.1 has, or that only it may carry.
+const FIELDS_OF_HTTP1: &[(&str, &str)] = &[
+    ("Connection", "keep-alive"),
+    ("Connection", "Keep-Alive"),
+    ("Connection", "close"),
+    ("Connection", "x-own"),
+    ("Connection", "upgrade"),
+    ("Connection", "cookie"),
+    ("Upgrade", "websocket"),
+    ("Upgrade", "h2c"),
+    ("HTTP2-Settings", "AAMAAABkAARAAAAAAAIAAAAA"),
+    ("TE", "trailers"),
+    ("Trailer", "X-Sum"),
+    ("Content-Length", "0"),
+    ("Content-Length", "00"),
+    ("Content-Length", "x"),
+    ("Transfer-Encoding", "gzip"),
+    ("Host", "docs.acme.test"),
+    ("Host ", "docs.acme.test"),
+    ("X\u{e9}", "a"),
+    ("X-Bell", "\u{7}"),
+];
+
+/// A request before it is text.
+#[derive(Clone, Debug)]
+struct Ask {
+    method: &'static str,
+    target: String,
+    version: &'static str,
+    host: &'static str,
+    fields: Vec<(&'static str, String)>,
+}
+
+impl Ask {
+    fn to_http1(&self) -> String {
+        let mut head = format!(
+            "{} {} {}\r\nHost: {}\r\n",
+            self.method, self.target, self.version, self.host
+        );
+        for (name, value) in &self.fields {
+            head += &format!("{name}: {value}\r\n");
+        }
+        head + "\r\n"
+    }
+}
+
+fn any_ask(
+    etags: Vec<String>,
+    fields: Vec<(&'static str, &'static str)>,
+) -> impl Strategy<Value = Ask> {
+    let field =
+        (select(fields), select(etags), 0..20_u32).prop_map(|((name, value), etag, longer)| {
+            // Now and then longer than the express lane reads.
+            let padding = if longer == 0 {
+                " ".repeat(300) + ","
+            } else {
+                String::new()
+            };
+            (name, value.replace("{etag}", &etag) + &padding)
+        });
+    // Most requests change one thing, so that what they share stays within reach of the lane.
+    let version = prop_oneof![20 => Just("HTTP/1.1"), 1 => Just("HTTP/1.0"), 1 => Just("HTTP/1.2")];
+    let plain: fn(&str) -> String = str::to_owned;
+    let spelling = prop_oneof![2 => Just(plain), 1 => select(SPELLINGS)];
+    let target = (select(PATHS), spelling).prop_map(|(path, spell)| spell(path));
+    let host = prop_oneof![4 => Just("docs.acme.test"), 3 => select(HOSTS)];
+    (
+        prop_oneof![2 => Just("GET"), 1 => select(METHODS)],
+        target,
+        version,
+        host,
+        prop::collection::vec(field, 0..3),
+    )
+        .prop_map(|(method, target, version, host, fields)| Ask {
+            method,
+            target,
+            version,
+            host,
+            fields,
+        })
+}
+
+/// Sites of every kind, and two gateways that differ in the express lane alone.
+fn gateways(origin: &Origin, listen: Option<&Setup>) -> [Edge; 2] {
+    let many = [
+        ("skill.md", SKILL),
+        (
+            ".waypost/skills/other/SKILL.md",
+            "---\nname: other\ndescription: Another.\n---\n# Other\n",
+        ),
+    ];
+    let long = format!("{SKILL}\n{}", "Nothing new here. ".repeat(1500));
+    let setup = listen.map_or_else(Setup::new, Setup::beside);
+    let setup = setup
+        .site("one", "domains: [docs.acme.test]")
+        .site("based", "domains: [based.acme.test]\nbase_path: /docs")
+        .site("many", "domains: [many.acme.test]")
+        .site("hidden", "domains: [hidden.acme.test]\nvisibility: private")
+        .site("empty", "domains: [empty.acme.test]")
+        .site(
+            "pages",
+            &format!("domains: [pages.acme.test]\n{}", origin.record()),
+        );
+    for (project, files) in [
+        ("one", &[("skill.md", &*long)][..]),
+        ("based", &[("skill.md", SKILL)]),
+        ("many", &many),
+        ("hidden", &many),
+        ("pages", &[("skill.md", SKILL)]),
+    ] {
+        setup.publish(project, files);
+    }
+    let second = setup.beside().conf("front", "{ express: false }");
+    [setup.start(), second.start()]
+}
+
+/// Entity tags that conditions can be made of.
+fn etags(edge: &Edge) -> Vec<String> {
+    ["identity", "br"]
+        .iter()
+        .flat_map(|coding| {
+            ["/skill.md", "/.well-known/agent-card.json"].map(|path| {
+                let response = edge.request(
+                    "GET",
+                    "docs.acme.test",
+                    path,
+                    &[("Accept-Encoding", coding)],
+                );
+                response.field("etag").unwrap().to_owned()
+            })
+        })
+        .collect()
+}
+
+/// What a client sees of a connection with some requests: the answers, and how it ended.
+fn seen(edge: &Edge, asks: &[Ask]) -> Vec<Option<Response>> {
+    let mut connection = Connection::open(edge.http);
+    let text: String = asks.iter().map(Ask::to_http1).collect();
+    connection.send(text.as_bytes());
+    let mut answers = Vec::new();
+    for ask in asks {
+        let answer = connection.receive(ask.method);
+        let is_last = answer.as_ref().is_none_or(|answer| {
+            answer.status == 101
+                || answer
+                    .field("connection")
+                    .is_some_and(|it| it.eq_ignore_ascii_case("close"))
+        });
+        if let Some(answer) = &answer
+            && answer.field("via").is_none()
+        {
+            answer.check(ask.method);
+        }
+        answers.push(answer.map(Response::normalised));
+        if is_last {
+            break;
+        }
+    }
+    answers
+}
+
+fn run<T: std::fmt::Debug>(
+    cases: u32,
+    strategy: &impl Strategy<Value = T>,
+    test: impl Fn(T) -> Result<(), TestCaseError>,
+) {
+    let config = Config {
+        cases,
+        max_shrink_iters: 400,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    if let Err(failure) = TestRunner::new(config).run(strategy, test) {
+        panic!("{failure}");
+    }
+}
+
+#[test]
+fn both_lanes_answer_every_http_1_1_request_alike() {
+    let origin = Origin::start();
+    let [express, proxy] = gateways(&origin, None);
+    let fields = [FIELDS, FIELDS_OF_HTTP1].concat();
+    let asks = prop::collection::vec(any_ask(etags(&express), fields), 1..6);
+    run(cases(), &asks, |asks| {
+        prop_assert_eq!(seen(&express, &asks), seen(&proxy, &asks));
+        Ok(())
+    });
+    // Otherwise nothing was compared.
+    let taken = express.metric("gateway_request_duration_seconds_count{route=\"express\"}");
+    assert!(
+        taken > f64::from(cases()) / 10.0,
+        "the express lane answered {taken} requests"
+    );
+    assert!(proxy.metric("gateway_request_duration_seconds_count{route=\"express\"}") < 0.5);
+}
