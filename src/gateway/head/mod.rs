@@ -295,11 +295,17 @@ fn check_line_ends(bytes: &[u8]) -> Result<(), Refusal> {
 
 impl Form {
     fn of(method: &str, target: &str, host: &str) -> Result<Self, Refusal> {
-        // RFC 3986 §3.5 and §2: no fragment, no backslash, nothing outside visible ASCII.
-        if target
-            .bytes()
-            .any(|b| !(0x21..=0x7e).contains(&b) || matches!(b, b'#' | b'\\'))
-        {
+        // RFC 3986 §3.5 and §2: no fragment, no backslash, nothing outside visible ASCII. Of
+        // the other characters that no URL has, real clients send some; these they encode
+        // (WHATWG URL §1.3), and pingora does not read them: `<`, `>`, and besides `"` in a
+        // query and a back quote in a path.
+        let path_length = target.find('?').unwrap_or(target.len());
+        let stranger = |(at, b): (usize, u8)| {
+            !(0x21..=0x7e).contains(&b)
+                || matches!(b, b'#' | b'\\' | b'<' | b'>')
+                || b == if at < path_length { b'`' } else { b'"' }
+        };
+        if target.bytes().enumerate().any(stranger) {
             return Err(refuse(
                 400,
                 "the request target has characters that no URL has",
