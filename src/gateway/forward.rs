@@ -12,7 +12,7 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 use http::header::{self, HeaderName, HeaderValue};
-use pingora::http::RequestHeader;
+use pingora::http::{RequestHeader, ResponseHeader};
 
 /// The fields we set; a client's are dropped.
 const FORWARDING: [&str; 8] = [
@@ -187,6 +187,26 @@ fn append(request: &mut RequestHeader, name: &'static str, member: &str) {
     }
 }
 
+/// Removes what an upstream said to us and not to the client: the fields its `Connection`
+/// names, and those that were of one connection before there was `Connection` to say so
+/// (RFC 9110 §7.6.1). `Connection` itself and the framing are pingora's to write.
+pub fn remove_hop_by_hop(response: &mut ResponseHeader) {
+    let nominated: Vec<HeaderName> = response
+        .headers
+        .get_all(header::CONNECTION)
+        .iter()
+        .flat_map(|line| line.as_bytes().split(|&b| b == b','))
+        .filter_map(|option| HeaderName::from_bytes(option.trim_ascii()).ok())
+        .filter(|name| *name != header::CONTENT_LENGTH && *name != header::TRANSFER_ENCODING)
+        .collect();
+    for name in &nominated {
+        response.remove_header(name);
+    }
+    for name in ["keep-alive", "proxy-connection", "upgrade"] {
+        response.remove_header(name);
+    }
+}
+
 /// Returns whether a request has been here before: one member of `Via` is ours.
 #[must_use]
 pub fn is_loop(request: &RequestHeader, pseudonym: &str) -> bool {
@@ -312,6 +332,29 @@ mod tests {
         }
         for wrong in ["10.0.0.0/33", "10.0.0/8", "", "a/8", "::/129"] {
             assert!(wrong.parse::<Network>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_an_upstream_says_about_its_connection_ends_here() {
+        let mut response = ResponseHeader::build(200, None).unwrap();
+        for (name, value) in [
+            ("connection", "close, X-Hop ,content-length,,"),
+            ("x-hop", "a"),
+            ("keep-alive", "timeout=5"),
+            ("upgrade", "h2c"),
+            ("content-length", "5"),
+            ("x-end", "b"),
+        ] {
+            response.append_header(name, value).unwrap();
+        }
+        remove_hop_by_hop(&mut response);
+        let left: Vec<_> = response.headers.keys().map(HeaderName::as_str).collect();
+        for name in ["content-length", "x-end"] {
+            assert!(left.contains(&name), "{left:?}");
+        }
+        for name in ["x-hop", "keep-alive", "upgrade"] {
+            assert!(!left.contains(&name), "{left:?}");
         }
     }
 

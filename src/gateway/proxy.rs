@@ -5,13 +5,18 @@
 //! | `request_filter` | [`route`]: discovery, admin and the embedded origin are answered here |
 //! | `upstream_peer` | the upstream's address, TLS and patience |
 //! | `upstream_request_filter` | `Host` and the forwarding fields |
-//! | `response_filter` | `Via`; an upgrade makes the relay transparent |
+//! | `response_filter` | fields of one connection go, `Via` comes; an upgrade makes the relay transparent |
 //! | `fail_to_proxy` | 502, 504 or the client's own fault, as a problem |
 //! | `logging` | one line, one count |
 //!
 //! Connecting is tried again up to [`UpstreamLimits::retries_max`]; after a request may
 //! have reached the upstream, only pingora's own rule applies: an idempotent method whose
 //! body is still whole, on a connection that had been idle and turned out to be closed.
+//!
+//! Limits: an upstream that answers an upgrade with 101 before pingora has come to the end of
+//! the (empty) request body is taken by it for an exchange that is over, and the connection is
+//! closed. That is a matter of microseconds after the request was written, so only an upstream
+//! on this machine is fast enough.
 //!
 //! [`UpstreamLimits::retries_max`]: super::UpstreamLimits::retries_max
 
@@ -254,19 +259,7 @@ impl ProxyHttp for Proxy {
         forward::forward(request, &client, &self.gateway.trusted, self.pseudonym());
         let upstream = ctx.served.as_deref().and_then(Target::upstream);
         let host = match upstream {
-            Some(Upstream {
-                host_header: HostHeader::Upstream,
-                host,
-                port,
-                scheme,
-                ..
-            }) if *port == scheme.default_port() => host.to_string(),
-            Some(Upstream {
-                host_header: HostHeader::Upstream,
-                host,
-                port,
-                ..
-            }) => format!("{host}:{port}"),
+            Some(upstream) if upstream.host_header == HostHeader::Upstream => upstream.authority(),
             _ => sent,
         };
         request.insert_header(header::HOST, host)?;
@@ -284,6 +277,8 @@ impl ProxyHttp for Proxy {
                 relay.upgrade();
             }
             session.set_read_timeout(Some(self.gateway.upstream.upgraded));
+        } else {
+            forward::remove_hop_by_hop(response);
         }
         let version = if response.version == Version::HTTP_2 {
             "2.0"

@@ -103,6 +103,26 @@ pub enum HostHeader {
     Upstream,
 }
 
+// === impl Upstream ===
+
+impl Upstream {
+    /// Returns the `Host` of requests to the server under its own name: without the port
+    /// that its scheme implies, an IPv6 address in brackets (RFC 9110 §7.2, RFC 3986 §3.2.2).
+    #[must_use]
+    pub fn authority(&self) -> String {
+        let host = if self.host.contains(':') {
+            format!("[{}]", self.host)
+        } else {
+            self.host.to_string()
+        };
+        if self.port == self.scheme.default_port() {
+            host
+        } else {
+            format!("{host}:{}", self.port)
+        }
+    }
+}
+
 // === impl Site ===
 
 impl Site {
@@ -125,5 +145,27 @@ impl Site {
         } else {
             self.domains.first().unwrap_or(host)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_upstream_is_named_as_hosts_are_written() {
+        let authority = |host: &str, port| {
+            Upstream {
+                scheme: Scheme::Https,
+                host: host.into(),
+                port,
+                http: UpstreamHttp::One,
+                host_header: HostHeader::Upstream,
+            }
+            .authority()
+        };
+        assert_eq!(authority("origin.acme.com", 443), "origin.acme.com");
+        assert_eq!(authority("origin.acme.com", 80), "origin.acme.com:80");
+        assert_eq!(authority("::1", 8443), "[::1]:8443");
     }
 }
