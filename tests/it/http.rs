@@ -217,6 +217,12 @@ impl Response {
     }
 }
 
+/// Lets time pass with nothing happening on a connection, where that is what is tested; never
+/// a way to wait for something.
+pub fn silence(length: Duration) {
+    std::thread::sleep(length);
+}
+
 /// Sends one `GET`-like request on a connection of its own.
 #[track_caller]
 pub fn request(

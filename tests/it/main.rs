@@ -16,6 +16,7 @@
 //! | `start` | what cannot be served is refused at the start, all of it at once |
 //! | `lanes` | whatever the express lane answers, the proxy lane answers the same |
 //! | `heads` | a request has one meaning, or is refused, on both lanes |
+//! | `upstream` | what a site's own server is sent, and what of it comes back |
 //! | `tidy` | the layers of the source tree |
 //!
 //! [`edge`] starts a gateway of its own for each test, on ports that the system chooses, in
@@ -28,9 +29,11 @@
     reason = "the harness is a crate's inside, written like its outside"
 )]
 
+mod certificates;
 mod edge;
 mod http;
 mod repository;
+mod http2;
 mod origin;
 
 mod deploy;
@@ -45,3 +48,4 @@ mod start;
 mod heads;
 mod lanes;
 mod tidy;
+mod upstream;
