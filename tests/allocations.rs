@@ -97,6 +97,7 @@ fn gateway() -> Arc<Gateway> {
         upstream: UpstreamLimits::default(),
         trusted: TrustedPeers::default(),
         express: true,
+        admin: None,
         drain: Drain::new(),
         resolver: Resolver::default(),
         clock: Clock::System,

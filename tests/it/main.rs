@@ -10,7 +10,6 @@
 //! | `deploy` | from a push to what agents fetch |
 //! | `durability` | what is acknowledged is kept, whatever happens to the process |
 //! | `publishing` | a kill or a full disk at any step leaves the old or the new release |
-//! | `durability` | a kill or a full disk at any step leaves the old or the new release |
 //! | `reload` | under load, every answer is whole and of one release |
 //! | `sites` | records and releases change under a running gateway; broken ones change nothing |
 //! | `start` | what cannot be served is refused at the start, all of it at once |
@@ -26,26 +25,27 @@
 #![expect(
     unreachable_pub,
     reason = "`pub` is what a module offers to the others"
-    reason = "the harness is a crate's inside, written like its outside"
 )]
 
+// What tests stand on.
 mod certificates;
 mod edge;
 mod http;
-mod repository;
 mod http2;
 mod origin;
+mod repository;
 
-mod deploy;
+// What is promised.
 mod clients;
+mod deploy;
 mod discovery;
+mod durability;
+mod heads;
+mod lanes;
 mod navigation;
 mod publishing;
-mod durability;
 mod reload;
 mod sites;
 mod start;
-mod heads;
-mod lanes;
 mod tidy;
 mod upstream;

@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::durability::{binary, strace};
 use crate::edge::{Edge, Setup};
 use crate::http::{Connection, Response};
+use crate::publishing::{binary, strace};
 
 const NAMES: [&str; 3] = ["charge", "long", "refund"];
 const VERSIONS: usize = 40;
