@@ -16,7 +16,8 @@
 //! number of hosts and sites.
 //!
 //! Writers ([`reload`]) take a mutex among themselves. When a site gains a host, its slot
-//! is ready before the host appears; when it loses one, the host goes first.
+//! is ready before the host appears; hosts that sites have lost go when all sites of a
+//! change are in, so that a host can move from one to another and is never nobody's.
 
 mod compile;
 pub mod reload;
@@ -62,6 +63,10 @@ pub struct Served {
     /// Its discovery documents.
     pub state: State,
 }
+
+/// Hosts that sites had before a change and have no longer.
+#[derive(Debug, Default)]
+pub struct LostHosts(Vec<(Host, Arc<Slot>)>);
 
 /// What discovery answers for a site.
 #[derive(Clone, Debug)]
@@ -182,10 +187,14 @@ impl Index {
         }
     }
 
-    /// Adds sites, or replaces them with all their hosts. Hosts that a site has no longer
-    /// are not served any more.
-    pub fn put_sites(&self, sites: impl IntoIterator<Item = (Arc<Site>, State)>) {
+    /// Adds sites, or replaces them with all their hosts.
+    ///
+    /// Hosts that a site has lost lead to it until they are given to [`Index::drop_hosts`]:
+    /// when a host moves from one site to another, there is no moment at which it is nobody's.
+    #[must_use = "hosts that a site has lost are to be dropped once all sites are in"]
+    pub fn put_sites(&self, sites: impl IntoIterator<Item = (Arc<Site>, State)>) -> LostHosts {
         let mut slots = self.lock();
+        let mut lost = LostHosts::default();
         let mut changes = Vec::new();
         for (site, state) in sites {
             let served = Arc::new(Served {
@@ -204,9 +213,7 @@ impl Index {
                 Some(slot) => {
                     let before = self.hosts_of(&slot.served.load().site);
                     let gone = before.into_iter().filter(|host| !hosts.contains(host));
-                    self.hosts.apply(
-                        gone.map(|host| Change::Remove(host.as_str().into(), Arc::clone(slot))),
-                    );
+                    lost.0.extend(gone.map(|host| (host, Arc::clone(slot))));
                     slot.served.store(served);
                     Arc::clone(slot)
                 }
@@ -218,6 +225,15 @@ impl Index {
             );
         }
         self.hosts.apply(changes);
+        lost
+    }
+
+    /// Takes away the hosts that sites have lost, except those that another site has now.
+    pub fn drop_hosts(&self, lost: LostHosts) {
+        let _writing = self.lock();
+        let changes = lost.0.into_iter();
+        self.hosts
+            .apply(changes.map(|(host, slot)| Change::Remove(host.as_str().into(), slot)));
     }
 
     /// Replaces what a site serves; its hosts stay. Returns whether the site is there.
@@ -273,6 +289,14 @@ impl Index {
         self.sites
             .lock()
             .expect("no writer of the index panics half-way: a panic ends the process")
+    }
+}
+
+// === impl LostHosts ===
+
+impl Extend<Self> for LostHosts {
+    fn extend<T: IntoIterator<Item = Self>>(&mut self, more: T) {
+        self.0.extend(more.into_iter().flat_map(|lost| lost.0));
     }
 }
 

@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use super::{CompileError, Documents, Index, Material, SkillFile, State};
+use super::{CompileError, Documents, Index, LostHosts, Material, SkillFile, State};
 use crate::answer::Encoding;
 use crate::clock::Clock;
 use crate::discovery::{SUMMARY_PATH, Summary, UnreadableSummary, skill_path};
@@ -187,6 +187,7 @@ impl Reloader {
     fn in_parallel(&self, sites: &[Arc<Site>], state: impl Fn(&Arc<Site>) -> Option<State> + Sync) {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let share = sites.len().div_ceil(threads).max(1);
+        let lost = Mutex::new(LostHosts::default());
         std::thread::scope(|scope| {
             for share in sites.chunks(share) {
                 scope.spawn(|| {
@@ -196,11 +197,16 @@ impl Reloader {
                             .filter_map(|site| Some((Arc::clone(site), state(site)?)))
                             .collect();
                         (0..compiled.len()).for_each(|_| self.swapped("swapped"));
-                        self.index.put_sites(compiled);
+                        let gone = self.index.put_sites(compiled);
+                        lost.lock()
+                            .unwrap_or_else(PoisonError::into_inner)
+                            .extend([gone]);
                     }
                 });
             }
         });
+        self.index
+            .drop_hosts(lost.into_inner().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Reads what is current for a site; `None`, reported once, when that cannot be served.

@@ -57,11 +57,12 @@ fn public(site: &Site, skills: &[(&str, &str)]) -> State {
 
 fn serving(sites: &[(&Site, State)]) -> Index {
     let index = Index::new(Service::default());
-    index.put_sites(
+    let lost = index.put_sites(
         sites
             .iter()
             .map(|(site, state)| (Arc::new((*site).clone()), state.clone())),
     );
+    index.drop_hosts(lost);
     index
 }
 
@@ -241,7 +242,8 @@ fn hosts_come_and_go_with_their_site() {
         Host::parse("b.example").unwrap(),
         Host::parse("c.example").unwrap(),
     ];
-    index.put_sites([(Arc::new(acme.clone()), State::Private)]);
+    let lost = index.put_sites([(Arc::new(acme.clone()), State::Private)]);
+    index.drop_hosts(lost);
     assert!(index.served("a.example").is_none());
     assert_eq!(
         index.served("c.example").unwrap().site.domains,
@@ -258,7 +260,14 @@ fn a_host_can_move_from_one_site_to_another_whichever_is_told_first() {
         let (old, new) = (site("old", &["docs.acme.com"]), site("new", &[]));
         let index = serving(&[(&old, State::Private), (&new, State::Private)]);
         let after = [site("old", &[]), site("new", &["docs.acme.com"])];
-        index.put_sites(order.map(|i| (Arc::new(after[i].clone()), State::Private)));
+        let mut lost = LostHosts::default();
+        for i in order {
+            let site = (Arc::new(after[i].clone()), State::Private);
+            lost.extend([index.put_sites([site])]);
+            // Never nobody's.
+            assert!(index.served("docs.acme.com").is_some(), "{order:?}");
+        }
+        index.drop_hosts(lost);
         assert_eq!(
             index.served("docs.acme.com").unwrap().site.project.as_str(),
             "new",

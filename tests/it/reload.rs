@@ -240,3 +240,44 @@ fn every_answer_under_load_is_whole_and_of_one_release_and_none_fails() {
     let changes = known.changes.load(Ordering::Acquire);
     assert!(changes >= ROUNDS_MIN, "{changes}");
 }
+
+#[test]
+fn a_host_that_moves_between_sites_is_served_all_the_time() {
+    // One file, so that there is no moment at which the host is nobody's on the disk.
+    let records = |holder: usize| {
+        let record = |nth: usize| {
+            let domains = if nth == holder {
+                "docs.moving.test"
+            } else {
+                ""
+            };
+            format!("project: site-{nth}\nsubdomain: site-{nth}\ndomains: [{domains}]\n")
+        };
+        format!("{}---\n{}", record(0), record(1))
+    };
+    let setup = Setup::new().binary(binary());
+    setup.write_records("both", &records(0));
+    let edge = setup.start();
+    for nth in 0..2 {
+        edge.publish(&format!("site-{nth}"), &[("skill.md", &skill("sdk", nth))]);
+    }
+    let is_over = Arc::new(AtomicBool::new(false));
+    let client = std::thread::spawn({
+        let (is_over, address) = (Arc::clone(&is_over), edge.http);
+        move || {
+            let mut connection = Connection::open(address);
+            while !is_over.load(Ordering::Acquire) {
+                connection.send(b"GET /skill.md HTTP/1.1\r\nHost: docs.moving.test\r\n\r\n");
+                let response = connection.receive("GET").expect("an answer");
+                assert_eq!(response.status, 200, "{}", response.text());
+            }
+        }
+    });
+    for round in 1..40 {
+        edge.taking_in(|| edge.setup.write_records("both", &records(round % 2)));
+        let holder = edge.get("docs.moving.test", "/skill.md");
+        assert_eq!(holder.text(), skill("sdk", round % 2));
+    }
+    is_over.store(true, Ordering::Release);
+    client.join().expect("the host is always somebody's");
+}
