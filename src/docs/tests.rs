@@ -1,3 +1,5 @@
+//! Hostile documentations end in a diagnostic, within the limits.
+
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;

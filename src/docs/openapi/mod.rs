@@ -24,7 +24,7 @@ use crate::docs::percent::decode;
 use crate::docs::value::{Span, Value};
 
 pub use operation::{Body, Media, Operation, Parameter, Response, Schema, Security, Server};
-pub use read::{SPECIFICATION, Specifications, find, read};
+pub use read::{SPECIFICATION, Specifications, discover, find, read};
 pub use slug::slug;
 
 /// How many references may lead to each other.

@@ -3,8 +3,12 @@
 use std::collections::HashMap;
 
 use crate::diagnostic::closest;
+use crate::docs::CONFIG;
+use crate::docs::page::ignored::Ignored;
 use crate::docs::value::reference::{self, OpenError};
-use crate::docs::value::{Data, FileId, Finding, Findings, Span, Value, is_yaml, json, yaml};
+use crate::docs::value::{
+    Data, FILE_BYTES_MAX, FileId, Finding, Findings, Span, Value, is_yaml, json, yaml,
+};
 use crate::source::{Tree, TreePath};
 
 use super::{Endpoint, Method, Specification};
@@ -13,6 +17,8 @@ use super::{Endpoint, Method, Specification};
 pub const SPECIFICATION: &str = "openapi";
 /// How many references that lead nowhere are told of one specification.
 const DANGLING_MAX: usize = 20;
+/// Where in a file it says that it is a specification.
+const HEAD_BYTES: usize = 4096;
 /// How many specifications one documentation may have.
 const SPECIFICATIONS_MAX: usize = 2000;
 
@@ -124,6 +130,31 @@ pub fn find(tree: &Tree, directory: &TreePath, text: &str) -> Option<TreePath> {
                 .lookup(path)
                 .is_ok_and(|found| found.kind == crate::source::Kind::File)
     })
+}
+
+/// Finds the files of a documentation that say they are specifications, for pages that
+/// bind an endpoint without naming one.
+#[must_use]
+pub fn discover(tree: &Tree, ignored: &Ignored) -> Vec<TreePath> {
+    let is_specification = |path: &&TreePath| {
+        let Some(below) = path.strip_prefix(tree.docs_root()) else {
+            return false;
+        };
+        let named = is_yaml(below) || below.ends_with(".json");
+        // A configuration may have a key of that name.
+        if !named || below == CONFIG || ignored.is_ignored(below) {
+            return false;
+        }
+        let Ok(bytes) = tree.read_at_most(path, FILE_BYTES_MAX) else {
+            return false;
+        };
+        let head = String::from_utf8_lossy(&bytes[..bytes.len().min(HEAD_BYTES)]);
+        let mut lines = head
+            .lines()
+            .map(|line| line.trim_start_matches(['{', ' ', '\t']));
+        lines.any(|line| line.starts_with("openapi:") || line.starts_with("\"openapi\":"))
+    };
+    tree.files().filter(is_specification).cloned().collect()
 }
 
 fn suggestion(tree: &Tree, text: &str) -> Option<String> {

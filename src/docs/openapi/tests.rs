@@ -1,3 +1,5 @@
+//! A specification and everything that is looked up in it.
+
 use super::*;
 use crate::diagnostic::Diagnostic;
 use crate::docs::value::Findings;

@@ -31,6 +31,8 @@ pub use scan::{Heading, Reference, ReferenceKind, Scan};
 pub const BYTES_MAX: u64 = 4 << 20;
 /// How many pages there may be.
 pub const COUNT_MAX: usize = 100_000;
+/// The pages whose URL or Markdown would be one of the service's own documents.
+const RESERVED: [&str; 2] = ["mcp", "skill"];
 /// The rule that frontmatter which cannot be read breaks.
 pub const FRONTMATTER: &str = "frontmatter";
 /// The rule that a page which cannot be read breaks.
@@ -178,7 +180,20 @@ impl Pages {
             found.extend(of_page);
             pages.insert(page, &mut found);
         }
+        found.extend(pages.pages.iter().filter_map(|page| pages.misplaced(page)));
         (pages, found)
+    }
+
+    /// Tells a page whose URL is another's or the service's own.
+    fn misplaced(&self, page: &Page) -> Option<Diagnostic> {
+        let error = |message| Diagnostic::error(PAGE, page.path.as_str(), message);
+        if RESERVED.contains(&&*page.slug) {
+            let message = format!("the service itself answers `/{}`", page.slug);
+            return Some(error(message).help("give the page another name"));
+        }
+        let other = self.get(page.slug.strip_suffix("/index")?)?;
+        let message = format!("{} has the same URL `{}`", other.path, page.url());
+        Some(error(message).help("rename one of the two"))
     }
 
     fn insert(&mut self, page: Page, found: &mut Vec<Diagnostic>) {
@@ -264,11 +279,14 @@ fn text_of(tree: &Tree, path: &TreePath) -> Result<Arc<str>, Box<Diagnostic>> {
 
 /// Returns the slug of a file that is a page.
 fn slug_of(path: &str) -> Option<String> {
+    // The skill file of the root is a document of its own.
+    if path == "skill.md" {
+        return None;
+    }
     let slug = path
         .strip_suffix(".mdx")
         .or_else(|| path.strip_suffix(".md"))?;
-    // The skill files of the root are documents of their own.
-    (slug != "skill" && !slug.is_empty()).then(|| slug.to_owned())
+    (!slug.is_empty()).then(|| slug.to_owned())
 }
 
 /// Snippets are parts of pages, not pages.

@@ -13,8 +13,9 @@ use std::collections::HashSet;
 
 use crate::diagnostic::{Diagnostic, closest};
 use crate::docs::config::sources;
-use crate::docs::openapi::{Endpoint, Method, Specification, Specifications, find, slug};
+use crate::docs::openapi::{Endpoint, Method, Specification, Specifications, discover, find, slug};
 use crate::docs::page::Pages;
+use crate::docs::page::ignored::Ignored;
 use crate::docs::value::{Data, Finding, Span, Value};
 use crate::source::TreePath;
 
@@ -364,9 +365,21 @@ impl Compiler<'_> {
         }
     }
 
+    /// Reads the specifications that nobody names, once.
+    fn load_discovered(&mut self) {
+        if std::mem::replace(&mut self.discovered, true) {
+            return;
+        }
+        let tree = self.input.tree;
+        for path in discover(tree, &Ignored::read(tree)) {
+            // One that cannot be read has no endpoints; nobody asked for it by name.
+            let _unreadable = self.specifications.load(tree, &path, self.findings);
+        }
+    }
+
     /// Finds the endpoint that frontmatter names: in the file it names, else in the
     /// specification that applies to the page, else in `api.openapi`, else in the only one
-    /// read that has it. `Ok(None)` when nothing is known of the specification.
+    /// of the documentation that has it. `Ok(None)` when nothing is known of the specification.
     fn binding(
         &mut self,
         text: &str,
@@ -418,7 +431,14 @@ impl Compiler<'_> {
         if let Some(index) = candidates.iter().copied().find(|index| has(index)) {
             return in_specification(self.specifications, index, method, of).map(Some);
         }
-        let others: Vec<usize> = (0..all.len()).filter(has).collect();
+        let mut others: Vec<usize> = (0..all.len()).filter(has).collect();
+        if others.is_empty() && candidates.is_empty() {
+            self.load_discovered();
+            let all = self.specifications.all();
+            let has = |&index: &usize| all[index].find(method, of).is_some();
+            others = (0..all.len()).filter(has).collect();
+        }
+        let all = self.specifications.all();
         match (&others[..], candidates.first()) {
             ([only], _) => in_specification(self.specifications, *only, method, of).map(Some),
             ([], Some(&index)) => {

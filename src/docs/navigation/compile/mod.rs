@@ -68,6 +68,8 @@ struct Compiler<'a> {
     findings: &'a mut Findings,
     table: Table<'a>,
     bound: HashSet<Bound>,
+    /// Whether specifications that nobody names have been looked for.
+    discovered: bool,
 }
 
 /// Compiles a navigation; everything wrong with it is found in one pass.
@@ -83,6 +85,7 @@ pub fn compile(
         findings,
         table: Table::new(input.pages),
         bound: HashSet::new(),
+        discovered: false,
     };
     compiler.bound = endpoints::bound(input.pages);
     let root = Written {

@@ -1,3 +1,5 @@
+//! What a scan finds, and what it must not take for text.
+
 use proptest::prelude::*;
 
 use super::*;

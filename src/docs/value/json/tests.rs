@@ -1,3 +1,5 @@
+//! JSON that is right, JSON that is mended, JSON that is hostile.
+
 use proptest::prelude::*;
 
 use super::scalar::is_number;
