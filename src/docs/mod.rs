@@ -21,6 +21,7 @@ pub mod page;
 pub mod openapi;
 pub mod navigation;
 pub mod check;
+pub mod gone;
 pub mod redirect;
 pub mod rules;
 

@@ -163,6 +163,12 @@ pub const RULES: &[Rule] = &[
         text: "Its first place gives breadcrumb, previous and next page; the others only link to it.",
     },
     Rule {
+        id: "page-gone",
+        title: "a page that moves leaves a redirect",
+        text: "Links and search results still lead to where a page was. `check --since REF` finds the \
+            pages that a commit had and that now are neither pages nor redirected.",
+    },
+    Rule {
         id: "page-languages",
         title: "each language has pages of its own",
         text: "A page has one language; listed in two, it belongs to the first.",

@@ -14,7 +14,8 @@ use crate::diagnostic::text::{Colour, Folding};
 use crate::diagnostic::{Diagnostic, github, json, sarif, text};
 use crate::docs::{self, Docs, Extent, rules};
 use crate::skills;
-use crate::source::{Tree, TreePath};
+use crate::source::git::local;
+use crate::source::{Tree, TreePath, directory};
 
 /// Check a documentation repository
 ///
@@ -41,6 +42,9 @@ pub struct Args {
     /// Rules N1 and N2 warn instead of failing
     #[arg(long)]
     pub lenient: bool,
+    /// Find pages that this commit had and that now lead nowhere
+    #[arg(long, value_name = "REF", conflicts_with = "config_only")]
+    pub since: Option<String>,
     /// Mend what has one right answer, showing what changes
     #[arg(long)]
     pub fix: bool,
@@ -112,8 +116,24 @@ fn check(args: &Args) -> anyhow::Result<Checked> {
         let (_skills, of_skills) = skills::collect(&tree, named.unwrap_or(&default));
         found.extend(of_skills);
     }
+    if let Some(reference) = &args.since {
+        found.extend(gone(&args.documentation, &tree, &docs, reference)?);
+    }
     found.sort_by(|one, other| (&one.file, one.location).cmp(&(&other.file, other.location)));
     Ok(Checked { tree, docs, found })
+}
+
+/// Finds the pages that a commit had and that now lead nowhere.
+fn gone(
+    documentation: &Documentation,
+    tree: &Tree,
+    docs: &Docs,
+    reference: &str,
+) -> anyhow::Result<Vec<Diagnostic>> {
+    let (root, _) = directory::locate(&documentation.path, documentation.root.as_deref())?;
+    let before =
+        local::files(&root, reference).with_context(|| format!("read what {reference:?} holds"))?;
+    Ok(docs::gone::check(&before, docs, tree))
 }
 
 fn explain(id: &str) -> anyhow::Result<ExitCode> {
@@ -206,6 +226,7 @@ mod tests {
             all: false,
             config_only: false,
             lenient: false,
+            since: None,
             fix: false,
             explain: None,
         }

@@ -156,7 +156,7 @@ impl Pages {
             let Some(slug) = slug_of(below) else {
                 continue;
             };
-            if ignored.is_ignored(below) || is_snippet(below) {
+            if ignored.is_ignored(below) {
                 continue;
             }
             if sources.len() == COUNT_MAX {
@@ -277,10 +277,14 @@ fn text_of(tree: &Tree, path: &TreePath) -> Result<Arc<str>, Box<Diagnostic>> {
     }
 }
 
-/// Returns the slug of a file that is a page.
-fn slug_of(path: &str) -> Option<String> {
+/// Returns the slug of a file that is a page, from its path below the documentation's root.
+#[must_use]
+pub fn slug_of(path: &str) -> Option<String> {
     // The skill file of the root is a document of its own.
     if path == "skill.md" {
+        return None;
+    }
+    if is_snippet(path) {
         return None;
     }
     let slug = path

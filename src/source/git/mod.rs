@@ -27,6 +27,7 @@
 //! `GIT_ALLOW_PROTOCOL`, `git-credential-store(1)`.
 
 mod address;
+pub mod local;
 mod program;
 mod reader;
 #[cfg(test)]

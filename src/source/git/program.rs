@@ -165,6 +165,18 @@ impl Git {
         }
     }
 
+    /// git on a repository of this machine, to read what is in it.
+    pub(super) fn local(directory: &Path) -> Self {
+        Self {
+            program: Config::default().program,
+            directory: directory.into(),
+            // Nothing is fetched.
+            allowed: "",
+            ssh: None,
+            settings: vec!["core.hooksPath=/dev/null".to_owned()],
+        }
+    }
+
     pub(super) fn init(&self) -> Result<(), FetchError> {
         let mut command = self.command();
         command.args(["init", "--quiet", "--bare", "--template="]);
@@ -235,6 +247,15 @@ impl Git {
         let mut command = self.command();
         command.arg("--git-dir").arg(&*self.directory);
         command.args(["ls-tree", "-r", "-z", "--long", "--full-tree", commit]);
+        self.run("ls-tree", command)
+    }
+
+    /// Lists the paths of the files that a commit holds, each ended by NUL.
+    pub(super) fn names(&self, reference: &str) -> Result<Vec<u8>, GitError> {
+        let mut command = self.command();
+        command.arg("--git-dir").arg(&*self.directory);
+        command.args(["ls-tree", "-r", "-z", "--name-only", "--full-tree"]);
+        command.args(["--end-of-options", reference]);
         self.run("ls-tree", command)
     }
 

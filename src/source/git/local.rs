@@ -1,0 +1,59 @@
+//! What a commit of a repository on this machine holds: its names, not its contents.
+
+use std::path::Path;
+
+use super::program::{Git, GitError};
+use crate::source::TreePath;
+
+/// Lists the files of a commit that `reference` names (a branch, a tag, `HEAD~1`), in the
+/// repository whose working tree is at `root`. Names that are no paths are passed over.
+///
+/// # Errors
+///
+/// When git cannot be run or knows no such commit.
+pub fn files(root: &Path, reference: &str) -> Result<Vec<TreePath>, GitError> {
+    let listed = Git::local(&root.join(".git")).names(reference)?;
+    let names = listed
+        .split(|byte| *byte == 0)
+        .filter(|name| !name.is_empty());
+    let text = names.filter_map(|name| std::str::from_utf8(name).ok());
+    Ok(text.filter_map(|name| TreePath::parse(name).ok()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::process::Command;
+
+    use super::*;
+
+    fn git(root: &Path, args: &[&str]) {
+        let mut command = Command::new("git");
+        command
+            .current_dir(root)
+            .args(["-c", "user.name=a", "-c", "user.email=a@b.test"]);
+        assert!(
+            command.args(args).output().unwrap().status.success(),
+            "{args:?}"
+        );
+    }
+
+    #[test]
+    fn a_commit_keeps_the_names_it_had() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let root = directory.path();
+        git(root, &["init", "-q", "-b", "main"]);
+        fs::write(root.join("old é.md"), "").unwrap();
+        git(root, &["add", "."]);
+        git(root, &["commit", "-q", "-m", "one"]);
+        fs::rename(root.join("old é.md"), root.join("new.md")).unwrap();
+        git(root, &["add", "."]);
+        git(root, &["commit", "-q", "-m", "two"]);
+        let names = |reference: &str| files(root, reference).unwrap();
+        assert_eq!(names("HEAD~1"), [TreePath::parse("old é.md").unwrap()]);
+        assert_eq!(names("main"), [TreePath::parse("new.md").unwrap()]);
+        for absent in ["absent", "--help", ""] {
+            assert!(files(root, absent).is_err(), "{absent:?}");
+        }
+    }
+}
