@@ -11,7 +11,7 @@
 //! |---|---|
 //! | `discovery.json` | the [`Summary`]: title, description and the list of skills |
 //! | `navigation.json` | the resolved navigation ([`navigation::to_json`]), when there is one |
-//! | `skills/{slug}/SKILL.md` | a public skill, the author's bytes |
+//! | `skills/{slug}/SKILL.md` | a public skill, the author's bytes; or the one generated where authors wrote none |
 //! | `skills/{slug}/SKILL.md.br`, `.zst`, `.gz` | the same, encoded, where that saves a fifth |
 //!
 //! **Invariant:** what is not public has no bytes in a release.
@@ -28,11 +28,13 @@ use crate::answer::Encoding;
 use crate::answer::encoding::Effort;
 use crate::diagnostic::Diagnostic;
 use crate::digest::Digest;
-use crate::discovery::{JSON, Listed, MARKDOWN, SUMMARY_PATH, Summary, skill_path};
+use crate::discovery::{
+    BASE_URL_PLACEHOLDER, JSON, Listed, MARKDOWN, SUMMARY_PATH, Summary, skill_path,
+};
 use crate::docs::{self, Docs, navigation};
 use crate::release::{Builder, Release, ReleaseFile, ReleasePath};
-use crate::skills::{self, Skill};
-use crate::source::Tree;
+use crate::skills::{self, Generated, Meta, Skill};
+use crate::source::{Tree, TreePath};
 
 pub use report::{BuildError, Report, Served};
 
@@ -41,8 +43,8 @@ use title::Title;
 /// Where the resolved navigation lies.
 pub const NAVIGATION_PATH: &str = "navigation.json";
 
-/// The version of documentation that names none.
-const DOCUMENTATION_VERSION: &str = "1.0";
+/// What a report calls the file of a generated skill.
+const GENERATED: &str = "(generated)";
 
 /// What a build is told beside the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +74,7 @@ impl Default for Options {
 #[must_use]
 pub fn build(tree: &Tree, options: &Options) -> Built {
     let mut release = Release::builder();
-    let (skills, mut diagnostics) = skills::collect(tree, &options.service_name);
+    let (mut skills, mut diagnostics) = skills::collect(tree, &options.service_name);
     let (docs, found) = documentation(tree);
     diagnostics.extend(found);
     if docs.navigation.content.is_some() {
@@ -84,12 +86,27 @@ pub fn build(tree: &Tree, options: &Options) -> Built {
     for skill in &skills {
         insert_skill(&mut release, skill);
     }
-    let summary = Summary::new(
-        &title.title,
-        &title.description,
-        DOCUMENTATION_VERSION,
-        skills.iter().map(listed).collect(),
-    );
+    let mut list: Vec<Listed> = skills.iter().map(|skill| listed(skill, false)).collect();
+    // Specification 4.6, rules 1, 2 and 6. Files that are there and unusable are no reason
+    // to write another.
+    if !skills::has_authored(tree, &options.service_name)
+        && let Some(generated) = skills::generate(
+            &docs,
+            &title.title,
+            &title.description,
+            BASE_URL_PLACEHOLDER,
+        )
+    {
+        let skill = as_skill(generated);
+        let file = ReleaseFile::new(skill.bytes.clone(), MARKDOWN);
+        // Only in one coding: the index encodes it anew with each site's own address.
+        let path = skill_path(skill.slug.as_str(), Encoding::Identity);
+        insert(&mut release, &path, file);
+        list.push(listed(&skill, true));
+        skills.push(skill);
+    }
+    let version = skills::documentation_version(&docs);
+    let summary = Summary::new(&title.title, &title.description, &version, list);
     insert(
         &mut release,
         SUMMARY_PATH,
@@ -111,13 +128,24 @@ fn documentation(tree: &Tree) -> (Docs, Vec<Diagnostic>) {
     (docs, found)
 }
 
-fn listed(skill: &Skill) -> Listed {
+fn as_skill(generated: Generated) -> Skill {
+    Skill {
+        slug: generated.slug.clone(),
+        name: generated.slug.as_str().into(),
+        description: generated.description.into(),
+        meta: Meta::default(),
+        bytes: generated.text.into(),
+        path: TreePath::parse(GENERATED).expect("a constant path"),
+    }
+}
+
+fn listed(skill: &Skill, generated: bool) -> Listed {
     Listed {
         slug: skill.slug.as_str().into(),
         name: skill.name.clone(),
         description: skill.description.clone(),
         digest: Digest::of(&skill.bytes),
-        generated: false,
+        generated,
     }
 }
 

@@ -45,6 +45,7 @@
 
 mod collect;
 mod find;
+mod generate;
 mod read;
 mod slug;
 mod description;
@@ -56,6 +57,7 @@ use crate::source::TreePath;
 
 pub use collect::{collect, has_authored};
 pub use description::cut;
+pub use generate::{Generated, documentation_version, generate};
 pub use meta::Meta;
 pub use slug::{InvalidSlug, Slug};
 

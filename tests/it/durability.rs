@@ -144,6 +144,7 @@ fn no_acknowledged_update_is_lost_when_the_process_is_killed_at_any_moment() {
 }
 
 /// Whether this machine lets a process be traced.
+#[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
 fn can_trace() -> bool {
     let traced = Command::new("strace")
         .args(["-o", "/dev/null", "true"])

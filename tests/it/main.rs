@@ -9,6 +9,7 @@
 //! | `navigation` | what `docs.json` means, and what is wrong with it, case by case |
 //! | `deploy` | from a push to what agents fetch |
 //! | `durability` | what is acknowledged is kept, whatever happens to the process |
+//! | `generated` | the skill of a documentation whose authors wrote none |
 //! | `publishing` | a kill or a full disk at any step leaves the old or the new release |
 //! | `reload` | under load, every answer is whole and of one release |
 //! | `sites` | records and releases change under a running gateway; broken ones change nothing |
@@ -40,6 +41,7 @@ mod clients;
 mod deploy;
 mod discovery;
 mod durability;
+mod generated;
 mod heads;
 mod lanes;
 mod navigation;

@@ -1,0 +1,357 @@
+//! The generated `skill.md`: what an agent needs to know of a site whose authors wrote no
+//! skill themselves.
+//!
+//! A function from the documentation to a text. It invents nothing: every line is taken
+//! from a page, the navigation or a specification, and links to a page of the site.
+//!
+//! | section | made from |
+//! |---|---|
+//! | frontmatter | the site's name and description; the default version's label |
+//! | Capabilities | the navigation's top: what each part is about |
+//! | Skills | every page by its group; endpoints with method, path and what they require |
+//! | Workflows | `<Steps>` and numbered lists |
+//! | Integration | specifications, their servers and their authentication |
+//! | Context | the opening page's own words, versions, languages |
+//!
+//! **Rules**
+//!
+//! * G1: the same documentation gives the same bytes.
+//! * G2: at most [`LINES_MAX`] lines and [`CHARACTERS_MAX`] characters. What does not fit
+//!   is left out by importance: first pages of every group before second ones, and the
+//!   other sections before a long list of pages.
+//! * G3: only the default language and the default version feed it, and only pages that
+//!   everyone may read and that are not hidden.
+//! * G4: it is valid for the public validator: block YAML, quoted texts, no `---` inside.
+//!
+//! Links begin with the base URL that the caller gives; a build gives a placeholder, since
+//! a release knows no domain.
+//!
+//! Sources: specification 2.3 (the sections), 4.6; Agent Skills specification.
+
+mod integration;
+mod outline;
+mod text;
+mod workflow;
+#[cfg(test)]
+mod tests;
+
+use crate::docs::Docs;
+
+use super::{Slug, cut};
+use integration::integration;
+use outline::{Category, Outline};
+use text::{plain, quoted};
+use workflow::workflows;
+
+/// The most lines of a generated skill: what the specification advises for any.
+const LINES_MAX: usize = 500;
+/// The most characters of a generated skill: a few thousand tokens of an agent's context.
+const CHARACTERS_MAX: usize = 20_000;
+/// The version in the metadata when the documentation names none.
+const VERSION_DEFAULT: &str = "1.0";
+/// The longest description, in UTF-16 code units; real clients take 1024.
+const DESCRIPTION_UNITS_MAX: usize = 600;
+/// How many parts the description and the list of capabilities name.
+const PARTS_NAMED: usize = 6;
+/// Labels that nearly every documentation has: they do not tell when to use it.
+const UNTELLING: [&str; 8] = [
+    "Getting started",
+    "Get started",
+    "Introduction",
+    "Overview",
+    "Documentation",
+    "Guides",
+    "Welcome",
+    "Other",
+];
+const CAPABILITIES_MAX: usize = 24;
+
+/// A generated skill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Generated {
+    /// Its slug.
+    pub slug: Slug,
+    /// Its description.
+    pub description: String,
+    /// The file.
+    pub text: String,
+}
+
+/// Generates the skill of a documentation; `None` when it has no page to speak of.
+///
+/// `title` and `about` are the site's name and description, `base_url` what links begin with.
+#[must_use]
+pub fn generate(docs: &Docs, title: &str, about: &str, base_url: &str) -> Option<Generated> {
+    let outline = Outline::of(docs);
+    if outline.categories.is_empty() {
+        return None;
+    }
+    let (title, about) = (plain(title), plain(about));
+    let slug = Slug::from_name(&title).or_else(|| Slug::from_name("documentation"))?;
+    let description = description(&title, &about, &outline);
+    let version = outline
+        .version
+        .clone()
+        .unwrap_or_else(|| VERSION_DEFAULT.into());
+
+    let mut page = Page::new();
+    page.frontmatter(&slug, &description, &title, &version);
+    page.line(&format!("# {title}"));
+    if !about.is_empty() {
+        page.line("");
+        page.line(&about);
+    }
+    let capabilities = capabilities(&outline);
+    let workflows = workflows(docs, &outline, base_url);
+    let integration = integration(docs, &outline);
+    let context = context(docs, &outline, base_url);
+    // Everything but the list of pages has its own bound; that list takes what is left.
+    let after: usize = [&workflows, &integration, &context]
+        .iter()
+        .map(|lines| cost(lines))
+        .sum();
+    page.section("Capabilities", &capabilities);
+    let skills = skills(docs, &outline, base_url, page.left(after));
+    page.section("Skills", &skills);
+    page.section("Workflows", &workflows);
+    page.section("Integration", &integration);
+    page.section("Context", &context);
+    Some(Generated {
+        slug,
+        description,
+        text: page.text,
+    })
+}
+
+/// Returns the label of the version that a documentation shows by default, else "1.0".
+#[must_use]
+pub fn documentation_version(docs: &Docs) -> Box<str> {
+    Outline::of(docs)
+        .version
+        .unwrap_or_else(|| VERSION_DEFAULT.into())
+}
+
+/// Says when to use the skill: what agents decide by.
+fn description(title: &str, about: &str, outline: &Outline) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for category in &outline.categories {
+        let label = &*category.label;
+        let says_something = !UNTELLING
+            .iter()
+            .any(|word| label.eq_ignore_ascii_case(word));
+        if says_something && !parts.contains(&label) && parts.len() < PARTS_NAMED {
+            parts.push(label);
+        }
+    }
+    let mut text = format!("Use when working with {title}");
+    if !parts.is_empty() {
+        text.push_str(&format!(", for questions about {}", parts.join(", ")));
+    }
+    text.push('.');
+    if !about.is_empty() {
+        text.push_str(&format!(" {about}"));
+    }
+    cut(&text, DESCRIPTION_UNITS_MAX).to_owned()
+}
+
+/// One line for each part of the navigation, with what its first pages are about.
+fn capabilities(outline: &Outline) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut parts: Vec<&str> = Vec::new();
+    for category in &outline.categories {
+        if parts.contains(&&*category.part) {
+            continue;
+        }
+        parts.push(&category.part);
+        let of_part = outline
+            .categories
+            .iter()
+            .filter(|other| other.part == category.part);
+        let titles: Vec<&str> = of_part
+            .flat_map(|category| &category.entries)
+            .map(|entry| &*entry.title)
+            .take(PARTS_NAMED)
+            .collect();
+        lines.push(format!("- **{}**: {}", category.part, titles.join(", ")));
+        if lines.len() == CAPABILITIES_MAX {
+            break;
+        }
+    }
+    lines
+}
+
+/// Lists pages by category, the first of each before the second of any (rule G2).
+fn skills(docs: &Docs, outline: &Outline, base_url: &str, room: Room) -> Vec<String> {
+    let lines: Vec<Vec<String>> = outline
+        .categories
+        .iter()
+        .map(|category| {
+            category
+                .entries
+                .iter()
+                .map(|entry| entry.line(docs, base_url))
+                .collect()
+        })
+        .collect();
+    let mut shown = vec![0; lines.len()];
+    let mut room = room;
+    let longest = lines.iter().map(Vec::len).max().unwrap_or(0);
+    'all: for nth in 0..longest {
+        for (category, (of_category, shown)) in
+            outline.categories.iter().zip(lines.iter().zip(&mut shown))
+        {
+            let Some(line) = of_category.get(nth) else {
+                continue;
+            };
+            // The first of a category brings its heading, and the line that may say there are more.
+            let heading = if nth == 0 {
+                category.heading().len() + 60
+            } else {
+                0
+            };
+            if !room.take(
+                line.chars().count() + 1 + heading,
+                if nth == 0 { 5 } else { 1 },
+            ) {
+                break 'all;
+            }
+            *shown = nth + 1;
+        }
+    }
+    let listed = outline.categories.iter().zip(lines.iter().zip(shown));
+    let mut out = Vec::new();
+    for (category, (lines, shown)) in listed.filter(|(_, (_, shown))| *shown > 0) {
+        if !out.is_empty() {
+            out.push(String::new());
+        }
+        out.push(category.heading());
+        out.push(String::new());
+        out.extend_from_slice(&lines[..shown]);
+        if shown < lines.len() {
+            out.push(format!("- and {} more pages", lines.len() - shown));
+        }
+    }
+    out
+}
+
+/// The opening page's own words, and what else the documentation speaks about itself.
+fn context(docs: &Docs, outline: &Outline, base_url: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(opening) = docs.navigation.first().map(|id| docs.navigation.page(id)) {
+        let words = outline::words(docs, opening);
+        if !words.is_empty() {
+            lines.push(words);
+            lines.push(String::new());
+        }
+        let title = plain(&opening.title);
+        lines.push(format!(
+            "- Start here: [{title}]({base_url}{})",
+            opening.url
+        ));
+    }
+    let list = |what: &str, labels: &[Box<str>]| {
+        let others = labels.iter().map(|label| plain(label)).collect::<Vec<_>>();
+        format!(
+            "- {what}: {} (this skill describes the first)",
+            others.join(", ")
+        )
+    };
+    if outline.versions.len() > 1 {
+        lines.push(list("Versions", &outline.versions));
+    }
+    if outline.languages.len() > 1 {
+        lines.push(list("Languages", &outline.languages));
+    }
+    let pages: usize = outline
+        .categories
+        .iter()
+        .map(|category| category.entries.len())
+        .sum();
+    lines.push(format!("- Pages of the documentation: {pages}"));
+    lines
+}
+
+impl Category {
+    fn heading(&self) -> String {
+        if self.part == self.label {
+            format!("### {}", self.label)
+        } else {
+            format!("### {}: {}", self.part, self.label)
+        }
+    }
+}
+
+/// What a list may still take.
+#[derive(Clone, Copy)]
+struct Room {
+    lines: usize,
+    characters: usize,
+}
+
+impl Room {
+    /// Takes some of it; `false` when there is not so much left.
+    fn take(&mut self, characters: usize, lines: usize) -> bool {
+        if characters > self.characters || lines > self.lines {
+            return false;
+        }
+        self.characters -= characters;
+        self.lines -= lines;
+        true
+    }
+}
+
+/// The text as it grows.
+struct Page {
+    text: String,
+}
+
+impl Page {
+    fn new() -> Self {
+        Self {
+            text: String::new(),
+        }
+    }
+
+    fn frontmatter(&mut self, slug: &Slug, description: &str, title: &str, version: &str) {
+        self.line("---");
+        self.line(&format!("name: {}", slug.as_str()));
+        self.line(&format!("description: {}", quoted(description)));
+        self.line("metadata:");
+        self.line(&format!("  project: {}", quoted(title)));
+        self.line(&format!("  version: {}", quoted(&plain(version))));
+        self.line("---");
+        self.line("");
+    }
+
+    fn line(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    /// Adds a section, unless there is nothing to say in it.
+    fn section(&mut self, title: &str, lines: &[String]) {
+        if lines.is_empty() {
+            return;
+        }
+        self.line("");
+        self.line(&format!("## {title}"));
+        self.line("");
+        for line in lines {
+            self.line(line);
+        }
+    }
+
+    /// Returns what is left when `after` characters are promised to other sections.
+    fn left(&self, after: usize) -> Room {
+        let used = self.text.chars().count() + after + 200;
+        let lines = self.text.lines().count() + workflow::LINES_MAX + integration::LINES_MAX + 40;
+        Room {
+            lines: LINES_MAX.saturating_sub(lines),
+            characters: CHARACTERS_MAX.saturating_sub(used),
+        }
+    }
+}
+
+fn cost(lines: &[String]) -> usize {
+    lines.iter().map(|line| line.chars().count() + 1).sum()
+}

@@ -1,0 +1,117 @@
+//! Text out of MDX: one line, without markup that an agent would only read past.
+
+/// The longest line taken from a page, in characters.
+const CHARACTERS_MAX: usize = 200;
+
+/// Makes one plain line of inline Markdown or MDX: tags, expressions and link targets are
+/// dropped, white space becomes single blanks, and no run of hyphens is left that a reader
+/// of frontmatter could take for its end.
+pub(super) fn plain(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(['`', '<', '{', '[', '!', ']', '*']) {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let skipped = match rest.as_bytes() {
+            [b'<', next, ..]
+                if next.is_ascii_alphabetic() || matches!(next, b'/' | b'>' | b'!') =>
+            {
+                rest.find('>').map(|end| end + 1)
+            }
+            // Code is what it is.
+            [b'`', ..] => {
+                let end = rest[1..].find('`').map_or(1, |end| end + 2);
+                out.push_str(&rest[..end]);
+                Some(end)
+            }
+            [b'{', ..] => rest.find('}').map(|end| end + 1),
+            // An image says nothing to who cannot see it.
+            [b'!', b'[', ..] => rest.find(')').map(|end| end + 1),
+            [b']', b'(', ..] => rest.find(')').map(|end| end + 1),
+            [b'[' | b']' | b'*', ..] => Some(1),
+            _ => None,
+        };
+        match skipped {
+            Some(end) => rest = &rest[end..],
+            None => {
+                let mut letters = rest.chars();
+                out.extend(letters.next());
+                rest = letters.as_str();
+            }
+        }
+    }
+    out.push_str(rest);
+    let mut line = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    while line.contains("---") {
+        line = line.replace("---", "–");
+    }
+    line.retain(|c| !c.is_control());
+    line
+}
+
+/// Takes the first sentence or so of a text.
+pub(super) fn short(text: &str) -> String {
+    let line = plain(text);
+    if line.chars().count() <= CHARACTERS_MAX {
+        return line;
+    }
+    let cut: String = line.chars().take(CHARACTERS_MAX).collect();
+    match cut.rfind(". ") {
+        Some(end) if end > CHARACTERS_MAX / 4 => cut[..=end].to_owned(),
+        _ => format!(
+            "{}…",
+            cut.rsplit_once(' ').map_or(&*cut, |(words, _)| words)
+        ),
+    }
+}
+
+/// Quotes a line for YAML, which every reader then takes as it is.
+pub(super) fn quoted(line: &str) -> String {
+    format!("\"{}\"", line.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// Returns the text of a page after its frontmatter.
+pub(super) fn body(text: &str) -> &str {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let Some(rest) = text.strip_prefix("---") else {
+        return text;
+    };
+    rest.find("\n---").map_or(text, |end| &rest[end + 4..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_is_dropped_and_words_stay() {
+        for (text, expected) in [
+            ("See [the guide](/a/b) **now**", "See the guide now"),
+            ("<Card title=\"x\">Pay</Card> {/* no */} us", "Pay us"),
+            ("![logo](/a.png) Acme", "Acme"),
+            ("`GET /a/{id}` <b>and</b> `x", "`GET /a/{id}` and `x"),
+            ("a < b, 3 > 2", "a < b, 3 > 2"),
+            ("one\n  two --- three", "one two – three"),
+            ("open [ {never", "open {never"),
+        ] {
+            assert_eq!(plain(text), expected);
+        }
+    }
+
+    #[test]
+    fn a_long_text_ends_with_a_sentence_or_a_word() {
+        let text = format!(
+            "{}. And then more {}",
+            "word ".repeat(20).trim(),
+            "x".repeat(200)
+        );
+        assert!(short(&text).ends_with("word."));
+        assert!(short(&"word ".repeat(100)).ends_with("word…"));
+    }
+
+    #[test]
+    fn the_body_begins_after_the_frontmatter() {
+        assert_eq!(body("---\ntitle: x\n---\nText").trim(), "Text");
+        assert_eq!(body("Text --- more"), "Text --- more");
+    }
+}
