@@ -14,6 +14,7 @@ pub mod docs;
 pub mod skills;
 
 pub mod discovery;
+pub mod render;
 pub mod release;
 pub mod build;
 

@@ -1,0 +1,96 @@
+//! HTML in the making, in which text cannot become markup.
+//!
+//! The only way to write markup is a `&'static str`: what this program's source says.
+//! What comes from a page goes through [`Html::text`] or [`Html::attribute`].
+//!
+//! Sources: WHATWG HTML §13.3 (escaping a string).
+
+/// HTML in the making.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Html(String);
+
+// === impl Html ===
+
+impl Html {
+    /// Writes markup, which must be a constant.
+    pub fn markup(&mut self, markup: &'static str) -> &mut Self {
+        self.0.push_str(markup);
+        self
+    }
+
+    /// Writes text.
+    pub fn text(&mut self, text: &str) -> &mut Self {
+        let mut rest = text;
+        while let Some(at) = rest.find(['&', '<', '>', '"']) {
+            self.0.push_str(&rest[..at]);
+            self.0.push_str(match rest.as_bytes()[at] {
+                b'&' => "&amp;",
+                b'<' => "&lt;",
+                b'>' => "&gt;",
+                _ => "&quot;",
+            });
+            rest = &rest[at + 1..];
+        }
+        self.0.push_str(rest);
+        self
+    }
+
+    /// Writes an attribute into the tag that is open.
+    pub fn attribute(&mut self, name: &'static str, value: &str) -> &mut Self {
+        self.0.push(' ');
+        self.0.push_str(name);
+        self.0.push_str("=\"");
+        self.text(value);
+        self.0.push('"');
+        self
+    }
+
+    /// Writes a number.
+    pub fn number(&mut self, number: usize) -> &mut Self {
+        self.0.push_str(&number.to_string());
+        self
+    }
+
+    /// Adds what is already HTML.
+    pub fn append(&mut self, other: &Self) -> &mut Self {
+        self.0.push_str(&other.0);
+        self
+    }
+
+    /// Adds MathML that the converter of formulas wrote.
+    pub(super) fn mathml(&mut self, mathml: &str) -> &mut Self {
+        self.0.push_str(mathml);
+        self
+    }
+
+    /// Returns the HTML.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the HTML.
+    #[must_use]
+    pub fn into_string(self) -> String {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_never_becomes_markup() {
+        let mut html = Html::default();
+        html.markup("<p")
+            .attribute("title", "\"><script>")
+            .markup(">")
+            .text("<b>&amp;\"ü")
+            .markup("</p>");
+        assert_eq!(
+            html.as_str(),
+            "<p title=\"&quot;&gt;&lt;script&gt;\">&lt;b&gt;&amp;amp;&quot;ü</p>"
+        );
+    }
+}

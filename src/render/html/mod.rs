@@ -1,0 +1,333 @@
+//! A page as HTML, for people.
+//!
+//! What the reader made is written element by element. Names and attributes of elements
+//! pass a list (**R3**); everything else is text (**R2**).
+//!
+//! Sources: WHATWG HTML; WAI-ARIA Authoring Practices 1.2; MathML Core.
+
+mod component;
+pub(super) mod fence;
+mod formula;
+
+pub use component::frame_sources;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::diagnostic::Diagnostic;
+
+use super::component as known;
+use super::escape::Html;
+use super::link::{self, Map, Target};
+use super::mdx::{Alignment, Element, Item, Node, Table, plain};
+
+/// A heading of a page, for the list beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heading {
+    /// From 1 to 6.
+    pub level: u8,
+    /// Its anchor.
+    pub id: Box<str>,
+    /// Its words.
+    pub text: Box<str>,
+}
+
+/// A page as HTML.
+#[derive(Debug, Default)]
+pub struct Written {
+    /// The article.
+    pub html: Html,
+    /// Its headings in order.
+    pub headings: Vec<Heading>,
+    /// The files of the site that it shows or links, by path from the root of the docs.
+    pub assets: BTreeSet<Box<str>>,
+    /// What was left out, and why.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Writes the nodes of the page of `file`, which is served at `page`.
+#[must_use]
+pub fn write(file: &str, page: &str, nodes: &[Node], map: &Map) -> Written {
+    let mut writer = Writer {
+        file,
+        page,
+        map,
+        out: Html::default(),
+        headings: Vec::new(),
+        assets: BTreeSet::new(),
+        anchors: BTreeMap::new(),
+        in_link: false,
+        diagnostics: Vec::new(),
+    };
+    writer.nodes(nodes);
+    Written {
+        html: writer.out,
+        headings: writer.headings,
+        assets: writer.assets,
+        diagnostics: writer.diagnostics,
+    }
+}
+
+struct Writer<'p> {
+    file: &'p str,
+    page: &'p str,
+    map: &'p Map,
+    out: Html,
+    headings: Vec<Heading>,
+    assets: BTreeSet<Box<str>>,
+    /// How often each anchor was asked for.
+    anchors: BTreeMap<String, usize>,
+    in_link: bool,
+    diagnostics: Vec<Diagnostic>,
+}
+
+// === impl Writer ===
+
+impl Writer<'_> {
+    fn nodes(&mut self, nodes: &[Node]) {
+        for node in nodes {
+            self.node(node);
+        }
+    }
+
+    fn node(&mut self, node: &Node) {
+        match node {
+            Node::Text(text) => {
+                self.out.text(text);
+            }
+            Node::Code(code) => {
+                self.out.markup("<code>").text(code).markup("</code>");
+            }
+            Node::Formula { tex, display } => self.formula(tex, *display),
+            Node::Break => {
+                self.out.markup("<br>");
+            }
+            Node::Rule => {
+                self.out.markup("<hr>");
+            }
+            Node::Emphasis(children) => self.wrap("<em>", children, "</em>"),
+            Node::Strong(children) => self.wrap("<strong>", children, "</strong>"),
+            Node::Struck(children) => self.wrap("<del>", children, "</del>"),
+            Node::Paragraph(children) => self.wrap("<p>", children, "</p>\n"),
+            Node::Quote(children) => self.wrap("<blockquote>", children, "</blockquote>\n"),
+            Node::Link { href, children } => self.link(href, children),
+            Node::Image { src, alt } => self.image(src, alt, &[]),
+            Node::Heading {
+                level,
+                id,
+                children,
+            } => self.heading(*level, id.as_deref(), children),
+            Node::Fence { info, code } => self.fence(info, code),
+            Node::List { start, items } => self.list(*start, items),
+            Node::Table(table) => self.table(table),
+            Node::FootnoteReference(label) => self.footnote_reference(label),
+            Node::Footnote { label, children } => {
+                let id = format!("fn-{}", slug(label));
+                self.out.markup("<aside class=footnote");
+                self.out.attribute("id", &id).markup("><sup>");
+                self.out.text(label).markup("</sup> ");
+                self.wrap("<div>", children, "</div></aside>\n");
+            }
+            Node::Element(element) => self.element(element),
+        }
+    }
+
+    fn wrap(&mut self, open: &'static str, children: &[Node], close: &'static str) {
+        self.out.markup(open);
+        self.nodes(children);
+        self.out.markup(close);
+    }
+
+    fn footnote_reference(&mut self, label: &str) {
+        let href = format!("#fn-{}", slug(label));
+        self.out.markup("<sup><a").attribute("href", &href);
+        self.out.markup(">").text(label).markup("</a></sup>");
+    }
+
+    /// Takes an anchor that nothing else on the page has.
+    fn anchor(&mut self, wanted: &str) -> String {
+        let wanted = if wanted.is_empty() { "section" } else { wanted };
+        let mut anchor = wanted.to_owned();
+        while self.anchors.contains_key(&anchor) {
+            let count = self.anchors.entry(wanted.to_owned()).or_default();
+            *count += 1;
+            anchor = format!("{wanted}-{count}");
+        }
+        self.anchors.insert(anchor.clone(), 1);
+        anchor
+    }
+
+    fn heading(&mut self, level: u8, id: Option<&str>, children: &[Node]) {
+        let text = plain(children).trim().to_owned();
+        let id = self.anchor(&id.map_or_else(|| slug(&text), ToOwned::to_owned));
+        // The page's title is its only h1.
+        let (open, close) = match level {
+            1 | 2 => ("<h2", "</a></h2>\n"),
+            3 => ("<h3", "</a></h3>\n"),
+            4 => ("<h4", "</a></h4>\n"),
+            5 => ("<h5", "</a></h5>\n"),
+            _ => ("<h6", "</a></h6>\n"),
+        };
+        self.out.markup(open).attribute("id", &id).markup(">");
+        self.nodes(children);
+        let label = format!("Link to {text}");
+        self.out
+            .markup("<a class=anchor")
+            .attribute("href", &format!("#{id}"))
+            .attribute("aria-label", &label)
+            .markup(">#")
+            .markup(close);
+        self.headings.push(Heading {
+            level: level.max(2),
+            id: id.into(),
+            text: text.into(),
+        });
+    }
+
+    /// Writes the address of a link; `false` when it is one that is not followed.
+    fn href(&mut self, name: &'static str, href: &str) -> bool {
+        let written = match self.map.resolve(self.file, href) {
+            Target::Page { page, rest } => link::relative(self.page, &page) + &rest,
+            Target::Unknown { path, rest } => link::relative(self.page, &path) + &rest,
+            Target::Asset(path) => {
+                let written = link::relative(self.page, &path);
+                self.assets.insert(path);
+                written
+            }
+            Target::Here(href) => href.into(),
+            Target::Elsewhere(href) => href.into(),
+            Target::Refused => {
+                let message = format!("`{href}` is not a kind of address that pages may link");
+                let found = Diagnostic::warning("link-scheme", self.file, message);
+                self.diagnostics.push(found);
+                return false;
+            }
+        };
+        self.out.attribute(name, &written);
+        true
+    }
+
+    fn link(&mut self, href: &str, children: &[Node]) {
+        // A link in a link would end the outer one.
+        if self.in_link {
+            return self.nodes(children);
+        }
+        self.out.markup("<a");
+        self.href("href", href);
+        if href.starts_with("http") {
+            self.out.markup(" rel=noopener");
+        }
+        self.out.markup(">");
+        self.in_link = true;
+        self.nodes(children);
+        self.in_link = false;
+        self.out.markup("</a>");
+    }
+
+    /// Writes an image; `more` are attributes that were found to be harmless.
+    fn image(&mut self, src: &str, alt: &str, more: &[(&'static str, &str)]) {
+        self.out.markup("<img");
+        if !self.href("src", src) {
+            self.out.attribute("src", "");
+        }
+        self.out.attribute("alt", alt).markup(" loading=lazy");
+        let has_size = more.iter().any(|(name, _)| *name == "width");
+        if let Target::Asset(path) = self.map.resolve(self.file, src)
+            && let Some((width, height)) = self.map.assets.get(&path).and_then(|a| a.size)
+            && !has_size
+        {
+            self.out.attribute("width", &width.to_string());
+            self.out.attribute("height", &height.to_string());
+        }
+        for (name, value) in more {
+            self.out.attribute(name, value);
+        }
+        self.out.markup(">");
+    }
+
+    fn list(&mut self, start: Option<u64>, items: &[Item]) {
+        match start {
+            None => self.out.markup("<ul>\n"),
+            Some(1) => self.out.markup("<ol>\n"),
+            Some(n) => {
+                let n = n.to_string();
+                self.out.markup("<ol").attribute("start", &n).markup(">\n")
+            }
+        };
+        for item in items {
+            self.out.markup("<li>");
+            if let Some(checked) = item.checked {
+                self.out.markup("<input type=checkbox disabled");
+                self.out.markup(if checked { " checked> " } else { "> " });
+            }
+            self.nodes(&item.children);
+            self.out.markup("</li>\n");
+        }
+        self.out.markup(if start.is_some() {
+            "</ol>\n"
+        } else {
+            "</ul>\n"
+        });
+    }
+
+    fn table(&mut self, table: &Table) {
+        // A wide table scrolls on its own, and the keyboard can reach it to do so.
+        self.out
+            .markup("<div class=table tabindex=0 role=region aria-label=Table><table><thead><tr>");
+        for (n, cell) in table.head.iter().enumerate() {
+            self.cell("<th", table.alignment.get(n), cell, "</th>");
+        }
+        self.out.markup("</tr></thead>\n<tbody>");
+        for row in &table.rows {
+            self.out.markup("<tr>");
+            for (n, cell) in row.iter().enumerate() {
+                self.cell("<td", table.alignment.get(n), cell, "</td>");
+            }
+            self.out.markup("</tr>\n");
+        }
+        self.out.markup("</tbody></table></div>\n");
+    }
+
+    fn cell(
+        &mut self,
+        open: &'static str,
+        alignment: Option<&Alignment>,
+        children: &[Node],
+        close: &'static str,
+    ) {
+        self.out.markup(open).markup(match alignment {
+            Some(Alignment::Center) => " class=center>",
+            Some(Alignment::Right) => " class=end>",
+            _ => ">",
+        });
+        self.nodes(children);
+        self.out.markup(close);
+    }
+
+    fn element(&mut self, element: &Element) {
+        if self.component(element) {
+            return;
+        }
+        match known::html(&element.name) {
+            Some(name) => self.html_element(name, element),
+            // R4.
+            None => self.nodes(&element.children),
+        }
+    }
+}
+
+/// Makes an anchor of the words of a heading, as GitHub does.
+#[must_use]
+pub fn slug(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.trim().chars().flat_map(char::to_lowercase) {
+        match c {
+            ' ' | '\n' | '-' => out.push('-'),
+            c if c.is_alphanumeric() || c == '_' => out.push(c),
+            _ => {}
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests;

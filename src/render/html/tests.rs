@@ -1,0 +1,201 @@
+//! What a page becomes in a browser, and what it can never become.
+
+use super::*;
+use crate::render::link::Asset;
+use crate::render::mdx;
+
+fn map() -> Map {
+    Map {
+        pages: ["", "guides/a", "guides/b", "api"].map(Into::into).into(),
+        assets: [(
+            "images/a.png".into(),
+            Asset {
+                size: Some((640, 480)),
+            },
+        )]
+        .into(),
+    }
+}
+
+fn written(text: &str) -> Written {
+    let read = mdx::read("guides/a.mdx", text, 1, &|_| None).unwrap();
+    write("guides/a.mdx", "guides/a", &read.nodes, &map())
+}
+
+#[track_caller]
+fn check(text: &str, html: &str) {
+    assert_eq!(written(text).html.as_str().trim(), html, "{text}");
+}
+
+#[test]
+fn links_are_relative_and_images_have_sizes() {
+    check(
+        "[b](/guides/b.mdx#x) ![A](../images/a.png)",
+        "<p><a href=\"b#x\">b</a> <img src=\"../images/a.png\" alt=\"A\" loading=lazy width=\"640\" height=\"480\"></p>",
+    );
+    let assets = written("![A](/images/a.png)").assets;
+    assert_eq!(
+        assets.into_iter().collect::<Vec<_>>(),
+        ["images/a.png".into()]
+    );
+}
+
+#[test]
+fn headings_have_anchors_that_differ() {
+    let written = written("## Set up\n\n### Set up\n\n## Set up-2\n\n## Keys {#k}\n");
+    let ids: Vec<_> = written.headings.iter().map(|h| &*h.id).collect();
+    assert_eq!(ids, ["set-up", "set-up-2", "set-up-2-2", "k"]);
+    assert!(written.html.as_str().starts_with(
+        "<h2 id=\"set-up\">Set up<a class=anchor href=\"#set-up\" aria-label=\"Link to Set up\">#</a></h2>"
+    ));
+}
+
+#[test]
+fn callouts_cards_and_steps_look_like_themselves() {
+    check(
+        "<Warning>Mind *this*.</Warning>",
+        "<aside class=\"callout warning\" role=note><strong class=callout-word>Warning</strong><div><p>Mind <em>this</em>.</p>\n</div></aside>",
+    );
+    check(
+        "> [!TIP]\n> So.",
+        "<aside class=\"callout tip\" role=note><strong class=callout-word>Tip</strong><div><p>So.</p>\n</div></aside>",
+    );
+    check(
+        "<Card title=\"B & C\" href=\"/guides/b\">Text</Card>",
+        "<div class=card><p class=card-title><a href=\"b\">B &amp; C</a></p>\n<div><p>Text</p>\n</div></div>",
+    );
+    check(
+        "<Steps>\n  <Step title=\"One\">Do.</Step>\n</Steps>",
+        "<ol class=steps>\n<li class=step><p class=step-title id=\"one\">One</p><div><p>Do.</p>\n</div></li>\n</ol>",
+    );
+}
+
+#[test]
+fn code_has_colours_marks_and_a_title() {
+    let html = written("```rust title=\"a.rs\" {2}\nlet a = \"<b>\";\nlet c = 1;\n```").html;
+    let html = html.as_str();
+    assert!(html.contains("<figcaption>a.rs</figcaption>"), "{html}");
+    assert!(
+        html.contains("<span class=s>&quot;&lt;b&gt;&quot;</span>"),
+        "{html}"
+    );
+    assert!(html.contains("<span class=\"line marked\">"), "{html}");
+    let unknown = written("```nolang\n<b>\n```").html;
+    assert!(unknown.as_str().contains("<code>&lt;b&gt;\n</code>"));
+}
+
+#[test]
+fn formulas_are_mathml() {
+    let html = written("$x^2$").html;
+    assert!(
+        html.as_str().contains("<math") && html.as_str().contains("<msup>"),
+        "{html:?}"
+    );
+    let broken = written("$\\nosuch{x}$");
+    assert!(broken.html.as_str().contains("<code>"), "{broken:?}");
+}
+
+#[test]
+fn a_formula_carries_no_markup_of_its_author() {
+    for tex in [
+        "\\text{<script>alert(1)</script>}",
+        "\\href{javascript:alert(1)}{x}",
+        "<img src=x onerror=alert(1)>",
+    ] {
+        let html = written(&format!("$${tex}$$")).html.into_string();
+        assert!(
+            !html.contains("<script") && !html.contains("<img") && !html.contains(" href="),
+            "{html}"
+        );
+    }
+}
+
+#[test]
+fn nothing_of_a_page_runs_in_a_browser() {
+    let hostile = [
+        "<script>alert(1)</script>",
+        "<img src=\"x\" onerror=\"alert(1)\" />",
+        "<div onClick={() => alert(1)} style={{background: 'url(javascript:alert(1))'}}>x</div>",
+        "<a href=\"javascript:alert(1)\">x</a>",
+        "<a href={\"java\\nscript:alert(1)\"}>x</a>",
+        "[x](javascript:alert(1))",
+        "[x](<java&#x73;cript:alert(1)>)",
+        "<iframe src=\"javascript:alert(1)\"></iframe>",
+        "<iframe src=\"https://evil.test/\"></iframe>",
+        "<iframe srcdoc=\"<script>alert(1)</script>\"></iframe>",
+        "<svg><script>alert(1)</script></svg>",
+        "<svg onload=\"alert(1)\"><animate/></svg>",
+        "<object data=\"x\"></object><embed src=\"x\"/>",
+        "<form action=\"/login\"><input name=\"p\"/></form>",
+        "<base href=\"https://evil.test/\"/>",
+        "<meta http-equiv=\"refresh\" content=\"0;url=https://evil.test\"/>",
+        "<link rel=\"stylesheet\" href=\"https://evil.test\"/>",
+        "<style>body{display:none}</style>",
+        "<Card title='\"><script>alert(1)</script>' href=\"data:text/html,x\"/>",
+        "<Tooltip tip=\"<script>alert(1)</script>\">x</Tooltip>",
+        "<video src=\"javascript:alert(1)\"></video>",
+        "```<script>\nx\n```",
+        "| <script>alert(1)</script> |\n|-|\n| x |",
+        "<!-- --><script>alert(1)</script>",
+        "{\"<script>alert(1)</script>\"}",
+        "<p id=\"x\" dangerouslySetInnerHTML={{__html: '<script>'}} />",
+    ];
+    for text in hostile {
+        let html = written(text).html.into_string();
+        let lower = html.to_lowercase();
+        for forbidden in [
+            "<script",
+            "<object",
+            "<embed",
+            "<form",
+            "<base",
+            "<meta",
+            "<link",
+            "<style",
+            "<svg",
+            "srcdoc=",
+            "style=",
+            "<iframe",
+            "href=\"javascript",
+            "src=\"javascript",
+            "href=\"data",
+            " onload=",
+            " onerror=",
+            " onclick=",
+        ] {
+            assert!(!lower.contains(forbidden), "{text}: {html}");
+        }
+    }
+}
+
+#[test]
+fn frames_of_known_hosts_are_shown_in_a_sandbox() {
+    let html =
+        written("<iframe src=\"https://www.youtube.com/embed/x\" title=\"T\" onload=\"x\" />").html;
+    assert!(
+        html.as_str()
+            .starts_with("<iframe loading=lazy allowfullscreen sandbox="),
+        "{html:?}"
+    );
+    assert!(!html.as_str().contains("onload"));
+}
+
+#[test]
+fn every_tag_that_is_opened_is_closed() {
+    let page = "<Tabs><Tab title=\"a\">\n\n- x\n  - y **z\n\n</Tab></Tabs>\n\n<AccordionGroup>\n<Accordion title=\"q\">\n| a |\n|-|\n| `b` |\n</Accordion>\n</AccordionGroup>\n\n<ParamField path=\"id\" type=\"string\" required>The *id*.</ParamField>\n\ntext <b>bold *it</b> end*\n\n<div>\n\n<span>a\n\nb</span>\n\n</div>";
+    let html = written(page).html.into_string();
+    let mut open: Vec<&str> = Vec::new();
+    for tag in html.split('<').skip(1) {
+        let name = tag
+            .trim_start_matches('/')
+            .split([' ', '>', '\n'])
+            .next()
+            .unwrap();
+        if tag.starts_with('/') {
+            assert_eq!(open.pop(), Some(name), "{html}");
+        } else if !["br", "hr", "img", "input", "wbr", "col"].contains(&name) {
+            open.push(name);
+        }
+    }
+    assert!(open.is_empty(), "{open:?} {html}");
+}

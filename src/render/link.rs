@@ -1,0 +1,309 @@
+//! Where links lead.
+//!
+//! A link inside the site is written by authors as a path from the root of the docs or
+//! from the directory of the file it stands in, with or without extension, trailing slash
+//! or `/index`. It is resolved to a page when the site is built, and written relative to
+//! the page that shows it, so that it holds under every domain and base path (**R5**).
+//!
+//! Sources: RFC 3986 §3.1, §4.2, §5.2.4.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+/// Schemes that a link may have. `javascript:` and `data:` run what the author wrote.
+const SCHEMES: [&str; 4] = ["http", "https", "mailto", "tel"];
+
+/// What links of a site can lead to.
+#[derive(Clone, Debug, Default)]
+pub struct Map {
+    /// The pages: their path in URLs, without leading slash; the root page is empty.
+    pub pages: BTreeSet<Box<str>>,
+    /// Other files that may be referenced, by path from the root of the docs.
+    pub assets: BTreeMap<Box<str>, Asset>,
+}
+
+/// A file that pages may show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Asset {
+    /// Width and height of an image, when they could be read.
+    pub size: Option<(usize, usize)>,
+}
+
+/// Where a link leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A page of this site, with query and fragment.
+    Page {
+        /// Its path in URLs.
+        page: Box<str>,
+        /// Query and fragment as written, with their `?` and `#`.
+        rest: Box<str>,
+    },
+    /// Another file of the site.
+    Asset(Box<str>),
+    /// A place on the same page.
+    Here(Box<str>),
+    /// Somewhere else, by a scheme that does no harm.
+    Elsewhere(Box<str>),
+    /// A path of the site at which nothing is known.
+    Unknown {
+        /// The path.
+        path: Box<str>,
+        /// Query and fragment.
+        rest: Box<str>,
+    },
+    /// An address that is not followed: an unsafe scheme.
+    Refused,
+}
+
+// === impl Map ===
+
+impl Map {
+    /// Finds where a link on the page of `file` leads.
+    #[must_use]
+    pub fn resolve(&self, file: &str, href: &str) -> Target {
+        // WHATWG URL: leading and trailing controls are stripped, tabs and newlines anywhere.
+        let href: String = href
+            .trim_matches(|c: char| c <= ' ')
+            .chars()
+            .filter(|c| !matches!(c, '\t' | '\n' | '\r'))
+            .collect();
+        if href.starts_with('#') {
+            return Target::Here(href.into());
+        }
+        if href.starts_with("//") {
+            return Target::Elsewhere(format!("https:{href}").into());
+        }
+        let end = href.find(['/', '?', '#']).unwrap_or(href.len());
+        if let Some(colon) = href[..end].find(':') {
+            let scheme = href[..colon].to_ascii_lowercase();
+            return if SCHEMES.contains(&&*scheme) {
+                Target::Elsewhere(href.into())
+            } else {
+                Target::Refused
+            };
+        }
+        let at = href.find(['?', '#']).unwrap_or(href.len());
+        let (path, rest) = href.split_at(at);
+        if path.is_empty() {
+            return Target::Here(rest.into());
+        }
+        self.find(&decode(&absolute(file, path)), rest)
+    }
+
+    fn find(&self, path: &str, rest: &str) -> Target {
+        if self.assets.contains_key(path) {
+            return Target::Asset(path.into());
+        }
+        let page = page_of(path);
+        if self.pages.contains(page) {
+            return Target::Page {
+                page: page.into(),
+                rest: rest.into(),
+            };
+        }
+        Target::Unknown {
+            path: path.into(),
+            rest: rest.into(),
+        }
+    }
+}
+
+/// Returns the path in URLs of a file: without extension, `x/index` is `x`.
+///
+/// ```
+/// use waypost::render::link::page_of;
+///
+/// assert_eq!(page_of("guides/start.mdx"), "guides/start");
+/// assert_eq!(page_of("guides/index.mdx"), "guides");
+/// assert_eq!(page_of("index.mdx"), "");
+/// ```
+#[must_use]
+pub fn page_of(file: &str) -> &str {
+    let path = file.trim_end_matches('/');
+    let path = path
+        .strip_suffix(".mdx")
+        .or_else(|| path.strip_suffix(".md"))
+        .unwrap_or(path);
+    match path.strip_suffix("index") {
+        Some("") => "",
+        Some(parent) => parent.strip_suffix('/').unwrap_or(path),
+        None => path,
+    }
+}
+
+/// Joins a path with the directory of the file that names it; dots that lead out of the
+/// docs stop at their root.
+fn absolute(file: &str, path: &str) -> String {
+    let mut segments: Vec<&str> = Vec::new();
+    if !path.starts_with('/') {
+        segments.extend(file.split('/'));
+        segments.pop();
+    }
+    for segment in path.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => {
+                segments.pop();
+            }
+            other => segments.push(other),
+        }
+    }
+    segments.join("/")
+}
+
+/// Writes the way from one page to a path of the site.
+///
+/// ```
+/// use waypost::render::link::relative;
+///
+/// assert_eq!(relative("guides/start", "guides/next"), "next");
+/// assert_eq!(relative("guides/start", "api/keys"), "../api/keys");
+/// assert_eq!(relative("guides/start", ""), "../");
+/// assert_eq!(relative("start", ""), "./");
+/// ```
+#[must_use]
+pub fn relative(page: &str, to: &str) -> String {
+    let mut from: Vec<&str> = page.split('/').collect();
+    from.pop();
+    let to: Vec<&str> = to.split('/').collect();
+    // The last segment is the document and is always written.
+    let (name, directory) = to.split_last().unwrap_or((&"", &[]));
+    let common = from
+        .iter()
+        .zip(directory)
+        .take_while(|(a, b)| a == b)
+        .count();
+    let mut out = "../".repeat(from.len() - common);
+    for segment in &directory[common..] {
+        out.push_str(&encode(segment));
+        out.push('/');
+    }
+    out.push_str(&encode(name));
+    // An empty reference is the page itself, and a colon in the first segment a scheme.
+    if out.is_empty() || out.split('/').next().is_some_and(|s| s.contains(':')) {
+        out.insert_str(0, "./");
+    }
+    out
+}
+
+/// Writes a path as it stands in a URL (RFC 3986 §3.3).
+#[must_use]
+pub fn encode(path: &str) -> String {
+    let mut out = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        let plain = byte.is_ascii_alphanumeric() || b"-._~/!$&'()*+,;=:@".contains(&byte);
+        if plain {
+            out.push(char::from(byte));
+        } else {
+            write!(out, "%{byte:02X}").expect("a String takes every character");
+        }
+    }
+    out
+}
+
+/// Resolves percent-encoding; what is not UTF-8 afterwards stays as it is.
+#[must_use]
+pub fn decode(path: &str) -> String {
+    if !path.contains('%') {
+        return path.to_owned();
+    }
+    let bytes = path.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let digits = path.get(at + 1..at + 3).filter(|_| bytes[at] == b'%');
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                out.push(byte);
+                at += 3;
+            }
+            None => {
+                out.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8(out).unwrap_or_else(|_| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map() -> Map {
+        Map {
+            pages: ["", "guides", "guides/start", "api/keys"]
+                .map(Into::into)
+                .into(),
+            assets: [("images/a b.png".into(), Asset::default())].into(),
+        }
+    }
+
+    #[track_caller]
+    fn check(href: &str, expected: Target) {
+        assert_eq!(map().resolve("guides/start.mdx", href), expected, "{href}");
+    }
+
+    fn page(page: &str, rest: &str) -> Target {
+        Target::Page {
+            page: page.into(),
+            rest: rest.into(),
+        }
+    }
+
+    #[test]
+    fn every_spelling_of_a_page_leads_to_it() {
+        for href in [
+            "/api/keys",
+            "/api/keys/",
+            "/api/keys.mdx",
+            "../api/keys",
+            "../api/./keys.md",
+            "../../../api/keys",
+        ] {
+            check(href, page("api/keys", ""));
+        }
+        check("./", page("guides", ""));
+        check("/index.mdx", page("", ""));
+        check("/api/keys?a=b#c", page("api/keys", "?a=b#c"));
+        check("#here", Target::Here("#here".into()));
+        check("/images/a%20b.png", Target::Asset("images/a b.png".into()));
+    }
+
+    #[test]
+    fn an_address_that_would_run_something_is_refused_however_it_is_spelled() {
+        for href in [
+            "javascript:alert(1)",
+            " JavaScript:alert(1)",
+            "java\nscript:alert(1)",
+            "\u{1}javascript:alert(1)",
+            "data:text/html,<script>",
+            "vbscript:x",
+            "blob:x",
+        ] {
+            check(href, Target::Refused);
+        }
+        check("mailto:a@b.c", Target::Elsewhere("mailto:a@b.c".into()));
+        check("//x.test/y", Target::Elsewhere("https://x.test/y".into()));
+    }
+
+    #[test]
+    fn a_relative_link_leads_where_it_is_meant() {
+        for (from, to) in [
+            ("a", "b"),
+            ("a/b", "a/c"),
+            ("a/b/c", "a/d"),
+            ("", "a/b"),
+            ("a/b", ""),
+            ("x/y", "z:1"),
+        ] {
+            let written = relative(from, to);
+            assert_eq!(
+                decode(&absolute(from, &written)),
+                to,
+                "{from} {to} {written}"
+            );
+        }
+    }
+}

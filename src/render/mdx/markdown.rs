@@ -1,0 +1,493 @@
+//! Markdown with marks, from the events of the parser to nodes.
+//!
+//! A mark is a number between two characters for private use, which pages cannot contain.
+//! The parser takes it for a word, so it may stand wherever text may.
+
+use std::mem;
+
+use pulldown_cmark::{
+    Alignment as Aligned, BlockQuoteKind, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag,
+    TextMergeStream,
+};
+
+use super::DEPTH_MAX;
+use super::node::{Alignment, Element, Item, Node, Table};
+use super::value::Value;
+
+/// Starts a mark.
+pub(super) const MARK: char = '\u{e000}';
+/// Ends a mark.
+pub(super) const MARK_END: char = '\u{e001}';
+/// How often text that the parser takes for indented code is read again.
+const AGAIN_MAX: usize = 8;
+
+/// What a mark stands for.
+#[derive(Debug)]
+pub(super) enum Mark {
+    /// Finished nodes.
+    Nodes(Vec<Node>),
+    /// An element in a line starts here.
+    Open(Element),
+    /// The innermost of them ends here.
+    Close,
+}
+
+/// Writes the mark with this number.
+pub(super) fn push_mark(text: &mut String, number: usize) {
+    text.push(MARK);
+    text.push_str(&number.to_string());
+    text.push(MARK_END);
+}
+
+/// Reads Markdown; `depth` is how deep it lies in the page.
+pub(super) fn read(text: &str, marks: &mut [Mark], depth: usize) -> Vec<Node> {
+    read_again(text, marks, depth, 0)
+}
+
+fn read_again(text: &str, marks: &mut [Mark], depth: usize, again: usize) -> Vec<Node> {
+    let options = Options::ENABLE_TABLES
+        | Options::ENABLE_FOOTNOTES
+        | Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_TASKLISTS
+        | Options::ENABLE_HEADING_ATTRIBUTES
+        | Options::ENABLE_MATH
+        | Options::ENABLE_GFM;
+    let mut builder = Builder {
+        marks,
+        frames: vec![Frame::new(None)],
+        depth,
+        again,
+    };
+    for event in TextMergeStream::new(Parser::new_ext(text, options)) {
+        builder.event(event);
+    }
+    builder.finish()
+}
+
+/// Resolves the character references of an attribute in quotes, as HTML and JSX have them.
+pub(super) fn unescape(text: &str) -> String {
+    if !text.contains('&') {
+        return text.to_owned();
+    }
+    // The parser knows all of them; a text without other markup passes it unchanged.
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('&') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let end = rest
+            .bytes()
+            .skip(1)
+            .take(32)
+            .position(|b| !b.is_ascii_alphanumeric() && b != b'#')
+            .map(|n| n + 1)
+            .filter(|n| rest.as_bytes()[*n] == b';');
+        let reference = &rest[..end.map_or(1, |n| n + 1)];
+        for event in Parser::new(reference) {
+            if let Event::Text(text) = event {
+                out.push_str(&text);
+            }
+        }
+        rest = &rest[reference.len()..];
+    }
+    out.push_str(rest);
+    out
+}
+
+struct Builder<'m> {
+    marks: &'m mut [Mark],
+    frames: Vec<Frame>,
+    depth: usize,
+    again: usize,
+}
+
+/// An open container.
+struct Frame {
+    tag: Option<Tag<'static>>,
+    children: Vec<Node>,
+    checked: Option<bool>,
+    /// Items of a list; cells of a row, rows of a table.
+    items: Vec<Item>,
+    cells: Vec<Vec<Node>>,
+    head: Vec<Vec<Node>>,
+    rows: Vec<Vec<Vec<Node>>>,
+}
+
+// === impl Frame ===
+
+impl Frame {
+    fn new(tag: Option<Tag<'static>>) -> Self {
+        Self {
+            tag,
+            children: Vec::new(),
+            checked: None,
+            items: Vec::new(),
+            cells: Vec::new(),
+            head: Vec::new(),
+            rows: Vec::new(),
+        }
+    }
+}
+
+// === impl Builder ===
+
+impl Builder<'_> {
+    fn top(&mut self) -> &mut Frame {
+        self.frames
+            .last_mut()
+            .expect("the outermost frame is never closed")
+    }
+
+    fn push(&mut self, node: Node) {
+        self.top().children.push(node);
+    }
+
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.frames.push(Frame::new(Some(tag.into_static()))),
+            Event::End(_) => self.close(),
+            Event::Text(text) => self.text(&text),
+            Event::Code(code) => self.push(Node::Code(code.into_string())),
+            Event::InlineMath(tex) => self.formula(&tex, false),
+            Event::DisplayMath(tex) => self.formula(&tex, true),
+            // In MDX there is no HTML: what is left of it is text.
+            Event::Html(html) | Event::InlineHtml(html) => self.text(&html),
+            Event::FootnoteReference(label) => {
+                self.push(Node::FootnoteReference(label.into_string()));
+            }
+            Event::SoftBreak => self.push(Node::Text("\n".to_owned())),
+            Event::HardBreak => self.push(Node::Break),
+            Event::Rule => self.push(Node::Rule),
+            Event::TaskListMarker(checked) => {
+                if let Some(item) = self
+                    .frames
+                    .iter_mut()
+                    .rev()
+                    .find(|frame| matches!(frame.tag, Some(Tag::Item)))
+                {
+                    item.checked = Some(checked);
+                }
+            }
+        }
+    }
+
+    fn formula(&mut self, tex: &str, display: bool) {
+        self.push(Node::Formula {
+            tex: tex.to_owned(),
+            display,
+        });
+    }
+
+    /// Adds text, its marks replaced by what they stand for.
+    fn text(&mut self, text: &str) {
+        let mut rest = text;
+        while let Some((before, number, after)) = split_mark(rest) {
+            self.plain(before);
+            rest = after;
+            match self.marks.get_mut(number) {
+                Some(Mark::Nodes(nodes)) => {
+                    let nodes = mem::take(nodes);
+                    self.top().children.extend(nodes);
+                }
+                Some(Mark::Open(element)) => {
+                    let element = mem::replace(element, Element::none());
+                    self.push(Node::Element(Element {
+                        name: format!("{MARK}{}", element.name).into(),
+                        ..element
+                    }));
+                }
+                Some(Mark::Close) => self.push(Node::Text(MARK_END.to_string())),
+                None => {}
+            }
+        }
+        self.plain(rest);
+    }
+
+    /// Adds text without marks; addresses in it become links, as GFM has it.
+    fn plain(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let linkable = !matches!(
+            self.top().tag,
+            Some(Tag::Link { .. } | Tag::CodeBlock(_) | Tag::Image { .. })
+        );
+        let mut rest = text;
+        while linkable && let Some((before, url, after)) = split_url(rest) {
+            if !before.is_empty() {
+                self.push(Node::Text(before.to_owned()));
+            }
+            self.push(Node::Link {
+                href: url.to_owned(),
+                children: vec![Node::Text(url.to_owned())],
+            });
+            rest = after;
+        }
+        if !rest.is_empty() {
+            self.push(Node::Text(rest.to_owned()));
+        }
+    }
+
+    fn close(&mut self) {
+        let depth = self.frames.len() + self.depth;
+        let Some(mut frame) = self.frames.pop() else {
+            return;
+        };
+        let Some(tag) = frame.tag.take() else {
+            self.frames.push(frame);
+            return;
+        };
+        frame.children = nest(frame.children);
+        // What lies deeper than anybody reads is shown flat.
+        if depth > DEPTH_MAX && !matches!(tag, Tag::TableHead | Tag::TableRow | Tag::TableCell) {
+            let items = frame.items.into_iter().flat_map(|item| item.children);
+            self.top().children.extend(items.chain(frame.children));
+            return;
+        }
+        match tag {
+            Tag::Paragraph => self.paragraph(frame.children),
+            Tag::Item => {
+                let item = Item {
+                    checked: frame.checked,
+                    children: frame.children,
+                };
+                self.top().items.push(item);
+            }
+            Tag::TableCell => self.top().cells.push(frame.children),
+            Tag::TableHead => self.top().head = frame.cells,
+            Tag::TableRow => self.top().rows.push(frame.cells),
+            Tag::CodeBlock(CodeBlockKind::Indented) => {
+                let code = gather_text(frame.children);
+                let nodes = if self.again < AGAIN_MAX {
+                    read_again(&code, self.marks, depth, self.again + 1)
+                } else {
+                    vec![Node::Text(code)]
+                };
+                self.top().children.extend(nodes);
+            }
+            tag => {
+                if let Some(node) = node(tag, frame) {
+                    self.push(node);
+                }
+            }
+        }
+    }
+
+    /// A paragraph that holds nothing but blocks is none.
+    fn paragraph(&mut self, children: Vec<Node>) {
+        let is_space = |node: &Node| matches!(node, Node::Text(text) if text.trim().is_empty());
+        if children.iter().all(is_space) {
+            return;
+        }
+        let is_block = |node: &Node| is_block(node) || is_space(node);
+        if children.iter().all(is_block) {
+            let blocks = children.into_iter().filter(|node| !is_space(node));
+            self.top().children.extend(blocks);
+        } else {
+            self.push(Node::Paragraph(children));
+        }
+    }
+
+    fn finish(mut self) -> Vec<Node> {
+        while self.frames.len() > 1 {
+            self.close();
+        }
+        let nodes = self.frames.pop().map(|frame| frame.children);
+        nest(nodes.unwrap_or_default())
+    }
+}
+
+/// Returns whether a node cannot stand in a paragraph.
+fn is_block(node: &Node) -> bool {
+    match node {
+        Node::Element(element) => crate::render::component::is_block(&element.name),
+        Node::Formula { display, .. } => *display,
+        Node::Heading { .. }
+        | Node::Paragraph(_)
+        | Node::Fence { .. }
+        | Node::Quote(_)
+        | Node::List { .. }
+        | Node::Table(_)
+        | Node::Rule
+        | Node::Footnote { .. } => true,
+        _ => false,
+    }
+}
+
+/// Makes the node of a container that is now whole.
+fn node(tag: Tag<'_>, frame: Frame) -> Option<Node> {
+    let children = frame.children;
+    Some(match tag {
+        Tag::Heading { level, id, .. } => Node::Heading {
+            level: match level {
+                HeadingLevel::H1 => 1,
+                HeadingLevel::H2 => 2,
+                HeadingLevel::H3 => 3,
+                HeadingLevel::H4 => 4,
+                HeadingLevel::H5 => 5,
+                HeadingLevel::H6 => 6,
+            },
+            id: id.map(pulldown_cmark::CowStr::into_string),
+            children,
+        },
+        Tag::BlockQuote(None) => Node::Quote(children),
+        Tag::BlockQuote(Some(kind)) => Node::Element(Element {
+            name: match kind {
+                BlockQuoteKind::Note => "Note",
+                BlockQuoteKind::Tip => "Tip",
+                BlockQuoteKind::Important => "Info",
+                BlockQuoteKind::Warning => "Warning",
+                BlockQuoteKind::Caution => "Danger",
+            }
+            .into(),
+            children,
+            ..Element::none()
+        }),
+        Tag::CodeBlock(CodeBlockKind::Fenced(info)) => Node::Fence {
+            info: info.into_string(),
+            code: gather_text(children),
+        },
+        Tag::List(start) => Node::List {
+            start,
+            items: frame.items,
+        },
+        Tag::FootnoteDefinition(label) => Node::Footnote {
+            label: label.into_string(),
+            children,
+        },
+        Tag::Table(alignment) => Node::Table(Table {
+            alignment: alignment.into_iter().map(aligned).collect(),
+            head: frame.head,
+            rows: frame.rows,
+        }),
+        Tag::Emphasis => Node::Emphasis(children),
+        Tag::Strong => Node::Strong(children),
+        Tag::Strikethrough => Node::Struck(children),
+        Tag::Link { dest_url, .. } => Node::Link {
+            href: without_marks(&dest_url),
+            children,
+        },
+        Tag::Image { dest_url, .. } => Node::Image {
+            src: without_marks(&dest_url),
+            alt: super::plain(&children),
+        },
+        Tag::HtmlBlock => Node::Paragraph(children),
+        _ => return None,
+    })
+}
+
+fn aligned(alignment: Aligned) -> Alignment {
+    match alignment {
+        Aligned::None => Alignment::Unset,
+        Aligned::Left => Alignment::Left,
+        Aligned::Center => Alignment::Center,
+        Aligned::Right => Alignment::Right,
+    }
+}
+
+fn gather_text(children: Vec<Node>) -> String {
+    let texts = children.into_iter().filter_map(|node| match node {
+        Node::Text(text) => Some(text),
+        _ => None,
+    });
+    texts.collect()
+}
+
+fn without_marks(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, _, after)) = split_mark(rest) {
+        out.push_str(before);
+        rest = after;
+    }
+    out + rest
+}
+
+/// Splits a text at its first mark.
+fn split_mark(text: &str) -> Option<(&str, usize, &str)> {
+    let start = text.find(MARK)?;
+    let inside = &text[start + MARK.len_utf8()..];
+    let end = inside.find(MARK_END)?;
+    let number = inside[..end].parse().ok()?;
+    Some((&text[..start], number, &inside[end + MARK_END.len_utf8()..]))
+}
+
+/// Splits a text at its first address (GFM §6.9).
+fn split_url(text: &str) -> Option<(&str, &str, &str)> {
+    let mut from = 0;
+    loop {
+        let start = from + text[from..].find("http")?;
+        let before = text[..start].chars().next_back();
+        let rest = &text[start..];
+        let scheme = ["https://", "http://"]
+            .iter()
+            .find(|s| rest.starts_with(**s));
+        let (Some(scheme), false) = (scheme, before.is_some_and(char::is_alphanumeric)) else {
+            from = start + "http".len();
+            continue;
+        };
+        let end = rest
+            .find(|c: char| c.is_whitespace() || matches!(c, '<' | '>' | '"' | MARK | MARK_END))
+            .unwrap_or(rest.len());
+        let mut url = rest[..end].trim_end_matches(['.', ',', ';', ':', '!', '?', '\'', '*', '_']);
+        if url.ends_with(')') && url.matches(')').count() > url.matches('(').count() {
+            url = &url[..url.len() - 1];
+        }
+        if url.len() <= scheme.len() {
+            from = start + scheme.len();
+            continue;
+        }
+        return Some((&text[..start], url, &rest[url.len()..]));
+    }
+}
+
+/// Puts what stands between an opening mark and its closing one into the element.
+fn nest(nodes: Vec<Node>) -> Vec<Node> {
+    let is_mark = |node: &Node| match node {
+        Node::Element(element) => element.name.starts_with(MARK),
+        Node::Text(text) => text.starts_with(MARK_END),
+        _ => false,
+    };
+    if !nodes.iter().any(is_mark) {
+        return nodes;
+    }
+    let mut open: Vec<Element> = Vec::new();
+    let mut out: Vec<Node> = Vec::new();
+    let add = |open: &mut Vec<Element>, out: &mut Vec<Node>, node| match open.last_mut() {
+        Some(element) => element.children.push(node),
+        None => out.push(node),
+    };
+    for node in nodes {
+        match node {
+            Node::Element(element) if element.name.starts_with(MARK) => {
+                let name = element.name[MARK.len_utf8()..].into();
+                open.push(Element { name, ..element });
+            }
+            Node::Text(text) if text.starts_with(MARK_END) => {
+                if let Some(element) = open.pop() {
+                    add(&mut open, &mut out, Node::Element(element));
+                }
+            }
+            node => add(&mut open, &mut out, node),
+        }
+    }
+    // The closing tag stands in another block; the element ends with this one.
+    while let Some(element) = open.pop() {
+        add(&mut open, &mut out, Node::Element(element));
+    }
+    out
+}
+
+// === impl Element ===
+
+impl Element {
+    /// An element without name, which shows what it holds.
+    pub(super) fn none() -> Self {
+        Self {
+            name: "".into(),
+            attributes: Vec::<(Box<str>, Value)>::new(),
+            children: Vec::new(),
+            line: 0,
+        }
+    }
+}

@@ -1,0 +1,515 @@
+//! Finds what is MDX in a text and not Markdown: tags, expressions and comments.
+//!
+//! One pass from left to right. Code (fenced or in a line), formulas and escaped
+//! characters are stepped over. What looks like a tag and is none (`a <= b`, `Vec<T`)
+//! stays text: the peer's parser refuses such a page, a reader wants to see it.
+//!
+//! **Invariant:** time is linear in the text. A look ahead that fails is paid for from a
+//! purse of [`LOOKAHEAD_BYTES_MAX`]; when it is empty the page is refused.
+//!
+//! Sources: MDX 3, "Syntax"; CommonMark 0.31.2 §4.5 (fences), §6.1 (code spans).
+
+use std::ops::Range;
+
+/// How many bytes all failed looks ahead of one page may take together.
+pub const LOOKAHEAD_BYTES_MAX: usize = 16 << 20;
+
+/// Something in a text that is not Markdown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Token {
+    /// Where it stands.
+    pub range: Range<usize>,
+    /// What it is.
+    pub kind: TokenKind,
+}
+
+/// What a token is; ranges are of the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum TokenKind {
+    /// `<name …>` or `<name … />`.
+    Open {
+        name: Range<usize>,
+        attributes: Vec<Attribute>,
+        closes_itself: bool,
+    },
+    /// `</name>`.
+    Close { name: Range<usize> },
+    /// `{…}`, without its braces.
+    Expression { inner: Range<usize> },
+    /// `{/* … */}` or `<!-- … -->`.
+    Comment,
+}
+
+/// An attribute of a tag.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Attribute {
+    /// Its name; empty for `{...spread}`.
+    pub name: Range<usize>,
+    /// Its value.
+    pub value: AttributeValue,
+}
+
+/// The value of an attribute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum AttributeValue {
+    /// None: `disabled`.
+    True,
+    /// In quotes.
+    Text(Range<usize>),
+    /// In braces.
+    Expression(Range<usize>),
+}
+
+/// What a scan found.
+#[derive(Debug, Default)]
+pub(super) struct Scanned {
+    /// Tags, expressions and comments in order.
+    pub tokens: Vec<Token>,
+    /// Fenced code, from the line of the opening fence to that of the closing one.
+    pub fences: Vec<Range<usize>>,
+}
+
+/// The page looks ahead too often and in vain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Exhausted;
+
+/// Finds the tokens of a text.
+pub(super) fn scan(text: &str) -> Result<Scanned, Exhausted> {
+    let mut scanner = Scanner {
+        text,
+        bytes: text.as_bytes(),
+        at: 0,
+        purse: LOOKAHEAD_BYTES_MAX,
+        found: Scanned::default(),
+    };
+    scanner.run()?;
+    Ok(scanner.found)
+}
+
+struct Scanner<'t> {
+    text: &'t str,
+    bytes: &'t [u8],
+    at: usize,
+    purse: usize,
+    found: Scanned,
+}
+
+// === impl Scanner ===
+
+impl Scanner<'_> {
+    fn run(&mut self) -> Result<(), Exhausted> {
+        let mut line_starts = true;
+        while self.at < self.bytes.len() {
+            if std::mem::take(&mut line_starts) && self.step_over_fence() {
+                line_starts = true;
+                continue;
+            }
+            match self.bytes[self.at] {
+                b'\n' => {
+                    self.at += 1;
+                    line_starts = true;
+                }
+                b'\\' => self.at += 2,
+                b'`' => self.step_over_code()?,
+                b'$' => self.step_over_formula()?,
+                b'<' => self.tag()?,
+                b'{' => self.expression()?,
+                _ => self.at += 1,
+            }
+        }
+        Ok(())
+    }
+
+    /// Pays for having looked from here to `end` for nothing.
+    fn pay(&mut self, end: usize) -> Result<(), Exhausted> {
+        self.purse = self
+            .purse
+            .checked_sub(end.saturating_sub(self.at))
+            .ok_or(Exhausted)?;
+        Ok(())
+    }
+
+    fn line_end(&self, from: usize) -> usize {
+        memchr::memchr(b'\n', &self.bytes[from..]).map_or(self.bytes.len(), |n| from + n)
+    }
+
+    /// Steps over fenced code that starts in the line that starts here.
+    fn step_over_fence(&mut self) -> bool {
+        let start = self.at;
+        let mut end = self.line_end(start);
+        let Some((fence, length, info)) = fence(&self.bytes[start..end]) else {
+            return false;
+        };
+        // §4.5: the info string of a backtick fence has no backticks.
+        if fence == b'`' && info.contains(&b'`') {
+            return false;
+        }
+        while end < self.bytes.len() {
+            let line = end + 1;
+            end = self.line_end(line);
+            let body = &self.bytes[line..end];
+            if fence_of_container(body).is_some_and(|(f, n, rest)| {
+                f == fence && n >= length && rest.trim_ascii().is_empty()
+            }) {
+                break;
+            }
+        }
+        self.found.fences.push(start..end);
+        self.at = (end + 1).min(self.bytes.len());
+        true
+    }
+
+    /// Steps over a code span: a run of backticks up to the next run of the same length.
+    fn step_over_code(&mut self) -> Result<(), Exhausted> {
+        let run = self.run_of(self.at, b'`');
+        let mut at = self.at + run;
+        while at < self.bytes.len() {
+            match self.bytes[at] {
+                b'`' => {
+                    let other = self.run_of(at, b'`');
+                    at += other;
+                    if other == run {
+                        self.at = at;
+                        return Ok(());
+                    }
+                }
+                // A blank line ends the paragraph, and with it the span.
+                b'\n' if self.blank_line_follows(at) => break,
+                _ => at += 1,
+            }
+        }
+        self.pay(at)?;
+        self.at += run;
+        Ok(())
+    }
+
+    /// Steps over `$…$` in a line and `$$…$$` in a paragraph, whose braces are LaTeX.
+    fn step_over_formula(&mut self) -> Result<(), Exhausted> {
+        let dollars = self.run_of(self.at, b'$');
+        let mut at = self.at + dollars;
+        let opens = dollars == 2
+            || dollars == 1 && self.bytes.get(at).is_some_and(|b| !b.is_ascii_whitespace());
+        while opens && at < self.bytes.len() {
+            match self.bytes[at] {
+                b'\\' => at += 2,
+                b'$' => {
+                    let other = self.run_of(at, b'$');
+                    let after_space = self.bytes[at - 1].is_ascii_whitespace();
+                    let before_digit = self.bytes.get(at + other).is_some_and(u8::is_ascii_digit);
+                    at += other;
+                    if other == dollars && (dollars == 2 || !after_space && !before_digit) {
+                        self.at = at;
+                        return Ok(());
+                    }
+                }
+                b'\n' if dollars == 1 || self.blank_line_follows(at) => break,
+                _ => at += 1,
+            }
+        }
+        self.pay(at)?;
+        self.at += dollars;
+        Ok(())
+    }
+
+    fn run_of(&self, from: usize, byte: u8) -> usize {
+        self.bytes[from..]
+            .iter()
+            .take_while(|b| **b == byte)
+            .count()
+    }
+
+    fn blank_line_follows(&self, newline: usize) -> bool {
+        let rest = &self.bytes[newline + 1..];
+        rest.iter()
+            .find(|b| !matches!(b, b' ' | b'\t' | b'\r'))
+            .is_none_or(|b| *b == b'\n')
+    }
+
+    fn expression(&mut self) -> Result<(), Exhausted> {
+        let start = self.at;
+        // `{#id}` names a heading.
+        if self.bytes.get(start + 1) == Some(&b'#') {
+            self.at += 2;
+            return Ok(());
+        }
+        match balanced(self.bytes, start) {
+            Ok(end) => {
+                let inner = start + 1..end - 1;
+                let is_comment = is_comment(&self.text[inner.clone()]);
+                self.push(
+                    end,
+                    if is_comment {
+                        TokenKind::Comment
+                    } else {
+                        TokenKind::Expression { inner }
+                    },
+                );
+            }
+            Err(end) => {
+                self.pay(end)?;
+                self.at += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn tag(&mut self) -> Result<(), Exhausted> {
+        if self.bytes[self.at..].starts_with(b"<!--") {
+            let after = self.at + 4;
+            return match memchr::memmem::find(&self.bytes[after..], b"-->") {
+                Some(n) => {
+                    self.push(after + n + 3, TokenKind::Comment);
+                    Ok(())
+                }
+                None => {
+                    self.pay(self.bytes.len())?;
+                    self.at += 1;
+                    Ok(())
+                }
+            };
+        }
+        match read_tag(self.bytes, self.at) {
+            Ok((end, kind)) => self.push(end, kind),
+            Err(end) => {
+                self.pay(end)?;
+                self.at += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, end: usize, kind: TokenKind) {
+        let range = self.at..end;
+        self.found.tokens.push(Token { range, kind });
+        self.at = end;
+    }
+}
+
+/// Recognises the line that opens fenced code: the fence, its length, what follows. The
+/// line may start with quote and list markers.
+pub(super) fn fence(line: &[u8]) -> Option<(u8, usize, &[u8])> {
+    let mut rest = line;
+    loop {
+        rest = rest.trim_ascii_start();
+        let marker = match rest {
+            [b'>', ..] => 1,
+            [b'-' | b'*' | b'+', b' ' | b'\t', ..] => 1,
+            _ => {
+                let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
+                match rest.get(digits..) {
+                    Some([b'.' | b')', b' ' | b'\t', ..]) if (1..10).contains(&digits) => {
+                        digits + 1
+                    }
+                    _ => break,
+                }
+            }
+        };
+        rest = &rest[marker..];
+    }
+    fence_here(rest)
+}
+
+/// Recognises the line that closes fenced code, maybe in a quote.
+fn fence_of_container(line: &[u8]) -> Option<(u8, usize, &[u8])> {
+    let start = line
+        .iter()
+        .position(|b| !matches!(b, b' ' | b'\t' | b'>'))?;
+    fence_here(&line[start..])
+}
+
+fn fence_here(rest: &[u8]) -> Option<(u8, usize, &[u8])> {
+    let fence = *rest.first().filter(|b| matches!(b, b'`' | b'~'))?;
+    let length = rest.iter().take_while(|b| **b == fence).count();
+    (length >= 3).then(|| (fence, length, &rest[length..]))
+}
+
+/// Returns whether an expression is nothing but comments.
+fn is_comment(inner: &str) -> bool {
+    let mut rest = inner.trim();
+    while let Some(after) = rest.strip_prefix("/*") {
+        let Some(end) = after.find("*/") else {
+            return false;
+        };
+        rest = after[end + 2..].trim_start();
+    }
+    rest.is_empty()
+}
+
+/// Finds the end of the braces, brackets or parentheses that open at `start`; `Err` says how far
+/// it looked. Strings, templates and comments may hold any of them.
+pub(super) fn balanced(bytes: &[u8], start: usize) -> Result<usize, usize> {
+    let mut depth = 0_usize;
+    let mut at = start;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'{' | b'(' | b'[' => depth += 1,
+            b'}' | b')' | b']' => {
+                depth = depth.checked_sub(1).ok_or(at)?;
+                if depth == 0 {
+                    return Ok(at + 1);
+                }
+            }
+            quote @ (b'"' | b'\'') => at = string_end(bytes, at, quote),
+            b'`' => at = template_end(bytes, at),
+            b'/' if bytes.get(at + 1) == Some(&b'*') => {
+                let end = memchr::memmem::find(&bytes[at + 2..], b"*/").ok_or(bytes.len())?;
+                at += 3 + end;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    Err(at)
+}
+
+/// Returns the last byte of a string; `at` itself when the line ends first: then the quote
+/// is an apostrophe of a text.
+fn string_end(bytes: &[u8], at: usize, quote: u8) -> usize {
+    let mut end = at + 1;
+    while end < bytes.len() {
+        match bytes[end] {
+            b'\\' => end += 2,
+            b'\n' => return at,
+            b if b == quote => return end,
+            _ => end += 1,
+        }
+    }
+    at
+}
+
+/// Returns the last byte of a template; templates inside its `${}` are not told apart.
+fn template_end(bytes: &[u8], at: usize) -> usize {
+    let mut end = at + 1;
+    while end < bytes.len() {
+        match bytes[end] {
+            b'\\' => end += 2,
+            b'`' => return end,
+            _ => end += 1,
+        }
+    }
+    bytes.len()
+}
+
+/// Reads the tag that starts at `start`; `Err` says how far it looked.
+fn read_tag(bytes: &[u8], start: usize) -> Result<(usize, TokenKind), usize> {
+    let mut at = start + 1;
+    let closes = bytes.get(at) == Some(&b'/');
+    at += usize::from(closes);
+    let name = at..name_end(bytes, at);
+    at = name.end;
+    if closes {
+        at = space_end(bytes, at);
+        return match bytes.get(at) {
+            Some(b'>') => Ok((at + 1, TokenKind::Close { name })),
+            _ => Err(at),
+        };
+    }
+    let mut attributes = Vec::new();
+    loop {
+        let after_space = space_end(bytes, at);
+        let spaced = after_space > at;
+        at = after_space;
+        let closes_itself = match (bytes.get(at), bytes.get(at + 1)) {
+            (Some(b'>'), _) => false,
+            (Some(b'/'), Some(b'>')) => true,
+            // Only a fragment, `<>`, has no name.
+            _ if name.is_empty() || !spaced && attributes.is_empty() => return Err(at),
+            _ => {
+                let (end, attribute) = read_attribute(bytes, at)?;
+                attributes.push(attribute);
+                at = end;
+                continue;
+            }
+        };
+        let kind = TokenKind::Open {
+            name,
+            attributes,
+            closes_itself,
+        };
+        return Ok((at + 1 + usize::from(closes_itself), kind));
+    }
+}
+
+fn read_attribute(bytes: &[u8], at: usize) -> Result<(usize, Attribute), usize> {
+    if bytes.get(at) == Some(&b'{') {
+        let end = balanced(bytes, at)?;
+        let value = AttributeValue::Expression(at + 1..end - 1);
+        return Ok((
+            end,
+            Attribute {
+                name: at..at,
+                value,
+            },
+        ));
+    }
+    let name = at..name_end(bytes, at);
+    if name.is_empty() {
+        return Err(at);
+    }
+    let equals = space_end(bytes, name.end);
+    if bytes.get(equals) != Some(&b'=') {
+        let value = AttributeValue::True;
+        return Ok((name.end, Attribute { name, value }));
+    }
+    let at = space_end(bytes, equals + 1);
+    let (end, value) = match bytes.get(at) {
+        Some(quote @ (b'"' | b'\'')) => {
+            let length = memchr::memchr(*quote, &bytes[at + 1..]).ok_or(bytes.len())?;
+            let text = at + 1..at + 1 + length;
+            (text.end + 1, AttributeValue::Text(text))
+        }
+        Some(b'{') => {
+            let end = balanced(bytes, at)?;
+            (end, AttributeValue::Expression(at + 1..end - 1))
+        }
+        _ => return Err(at),
+    };
+    Ok((end, Attribute { name, value }))
+}
+
+fn name_end(bytes: &[u8], start: usize) -> usize {
+    if !bytes.get(start).is_some_and(u8::is_ascii_alphabetic) {
+        return start;
+    }
+    let rest = &bytes[start..];
+    let is_name = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b':');
+    start + rest.iter().take_while(is_name).count()
+}
+
+fn space_end(bytes: &[u8], start: usize) -> usize {
+    let rest = bytes.get(start..).unwrap_or_default();
+    start + rest.iter().take_while(|b| b.is_ascii_whitespace()).count()
+}
+
+/// Returns where the element that opens at `start` is closed; the end of the text when it
+/// never is.
+pub(super) fn element_end(bytes: &[u8], start: usize) -> usize {
+    let mut depth = 0_usize;
+    let mut at = start;
+    while let Some(n) = bytes[at..].iter().position(|b| matches!(b, b'<' | b'{')) {
+        at += n;
+        if bytes[at] == b'{' {
+            at = balanced(bytes, at).unwrap_or(at + 1);
+            continue;
+        }
+        match read_tag(bytes, at) {
+            Ok((end, TokenKind::Close { .. })) => {
+                depth = depth.saturating_sub(1);
+                at = end;
+            }
+            Ok((end, TokenKind::Open { closes_itself, .. })) => {
+                depth += usize::from(!closes_itself);
+                at = end;
+            }
+            Ok((end, _)) => at = end,
+            Err(_) => {
+                at += 1;
+                continue;
+            }
+        }
+        if depth == 0 {
+            return at;
+        }
+    }
+    bytes.len()
+}

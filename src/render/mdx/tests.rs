@@ -1,0 +1,223 @@
+//! What a page means, and that no page stalls its reader.
+
+use std::time::Instant;
+
+use super::*;
+
+fn files(path: &str) -> Option<String> {
+    Some(match path {
+        "snippets/plan.mdx" => "---\ntitle: x\n---\nThe {plan} plan, **{props.price}**.".to_owned(),
+        "snippets/values.mdx" => "export const version = \"1.2\";\nexport const Box = ({ title, size = \"m\" }) => (\n  <Card title={title}>{size}</Card>\n);\n".to_owned(),
+        "snippets/loop.mdx" => "import L from \"/snippets/loop.mdx\"\n\n<L /> <L />".to_owned(),
+        _ => return None,
+    })
+}
+
+fn nodes(text: &str) -> Vec<Node> {
+    let read = read("guides/a.mdx", text, 1, &files).unwrap();
+    assert_eq!(read.diagnostics, [], "{text}");
+    read.nodes
+}
+
+#[track_caller]
+fn warned(text: &str, message: &str) -> Vec<Node> {
+    let read = read("guides/a.mdx", text, 1, &files).unwrap();
+    let told: Vec<_> = read.diagnostics.iter().map(ToString::to_string).collect();
+    assert!(told.iter().any(|told| told.contains(message)), "{told:?}");
+    read.nodes
+}
+
+fn only(mut nodes: Vec<Node>) -> Node {
+    assert_eq!(nodes.len(), 1, "{nodes:#?}");
+    nodes.remove(0)
+}
+
+fn element(node: &Node) -> &Element {
+    match node {
+        Node::Element(element) => element,
+        other => panic!("not an element: {other:?}"),
+    }
+}
+
+#[test]
+fn indentation_inside_of_tags_is_not_code() {
+    let tabs = only(nodes(
+        "<Tabs>\n    <Tab title=\"One\">\n        Some *text*.\n\n        ```js\n        let a = {};\n          b\n        ```\n    </Tab>\n</Tabs>\n",
+    ));
+    let tab = only(element(&tabs).children.clone());
+    assert_eq!(element(&tab).text("title"), Some("One"));
+    let [Node::Paragraph(text), Node::Fence { info, code }] = &element(&tab).children[..] else {
+        panic!("{tab:#?}");
+    };
+    assert_eq!(plain(text), "Some text.");
+    assert_eq!((&**info, &**code), ("js", "let a = {};\n  b\n"));
+}
+
+#[test]
+fn a_fence_that_is_not_indented_keeps_the_rest_readable() {
+    let note = only(nodes("<Note>\n    Text\n\n```\nraw <b> {\n```\n</Note>"));
+    let [Node::Paragraph(_), Node::Fence { code, .. }] = &element(&note).children[..] else {
+        panic!("{note:#?}");
+    };
+    assert_eq!(code, "raw <b> {\n");
+}
+
+#[test]
+fn blocks_stand_in_lists_and_quotations() {
+    let list = only(nodes(
+        "1. One\n\n   <Note>\n   Inside\n   </Note>\n\n2. Two\n",
+    ));
+    let Node::List {
+        start: Some(1),
+        items,
+    } = list
+    else {
+        panic!("{list:?}");
+    };
+    assert_eq!(items.len(), 2);
+    assert_eq!(&*element(&items[0].children[1]).name, "Note");
+
+    let Node::Quote(inside) = only(nodes("> <Tip>\n> Inside\n> </Tip>\n")) else {
+        panic!("no quotation");
+    };
+    assert_eq!(&*element(&inside[0]).name, "Tip");
+}
+
+#[test]
+fn elements_in_a_line_hold_markdown() {
+    let Node::Paragraph(line) = only(nodes(
+        "See <Tooltip tip=\"An {x}\">the **key**</Tooltip> here<br/>now.",
+    )) else {
+        panic!("no paragraph");
+    };
+    let tooltip = element(&line[1]);
+    assert_eq!(tooltip.text("tip"), Some("An {x}"));
+    assert!(matches!(&tooltip.children[1], Node::Strong(_)));
+    assert_eq!(plain(&line), "See the key herenow.");
+}
+
+#[test]
+fn expressions_that_need_no_running_have_values() {
+    let page = "import { version, Box } from '/snippets/values.mdx'\nimport Plan from \"../snippets/plan\"\n\nexport const items = [\"a\", 2, { b: `c ${version}` }];\n\n# V {version}\n\n<Box title=\"T\" />\n\n<Plan plan=\"Pro\" price={`$${version}`} />\n\n{/* gone */}\n";
+    let nodes = nodes(page);
+    let [Node::Heading { children, .. }, card, Node::Paragraph(plan)] = &nodes[..] else {
+        panic!("{nodes:#?}");
+    };
+    assert_eq!(plain(children), "V 1.2");
+    assert_eq!(element(card).text("title"), Some("T"));
+    assert_eq!(plain(&element(card).children), "m ");
+    assert_eq!(plain(plan), "The Pro plan, $1.2.");
+}
+
+#[test]
+fn what_would_have_to_be_run_is_told_and_left_out() {
+    let shown = warned(
+        "Total {items.map(i => i.x)}.",
+        "has no value without running it",
+    );
+    assert_eq!(plain(&shown), "Total . ");
+    warned(
+        "export default function X() { return 1 }\n\ntext",
+        "pages run no script",
+    );
+    warned("import { useState } from 'react'\n\ntext", "is not a file");
+    warned(
+        "import A from '../../../etc/passwd'\n\ntext",
+        "is not a file",
+    );
+}
+
+#[test]
+fn what_opens_no_tag_is_text() {
+    for text in ["a <= b and c < d", "Vec<u8", "2 { 3", "<5 items>", "$5 {"] {
+        assert_eq!(plain(&nodes(text)).trim(), text);
+    }
+    let shown = warned("a Vec<T> b", "is never closed");
+    assert_eq!(plain(&shown).trim(), "a Vec<T> b");
+    let shown = warned("a </Note> b", "closes a tag that is not open");
+    assert_eq!(plain(&shown).trim(), "a </Note> b");
+}
+
+#[test]
+fn code_and_formulas_are_left_alone() {
+    assert_eq!(
+        plain(&nodes("`<b>{x}` and $\\frac{a}{b}$")),
+        "<b>{x} and \\frac{a}{b} "
+    );
+    let heading = only(nodes("## Keys {#my-keys}"));
+    assert!(matches!(heading, Node::Heading { id: Some(id), .. } if id == "my-keys"));
+}
+
+#[test]
+fn an_unknown_component_keeps_what_it_holds() {
+    let shown = warned(
+        "<Fancy a={1}>\n\nInside\n\n</Fancy>",
+        "no component `Fancy`",
+    );
+    assert_eq!(plain(&shown).trim(), "Inside");
+}
+
+#[test]
+fn our_own_marks_in_a_page_are_not_marks() {
+    assert_eq!(
+        plain(&nodes("a \u{e000}0\u{e001} <br/> b")).trim(),
+        "a \u{fffd}0\u{fffd}  b"
+    );
+}
+
+#[test]
+fn a_page_over_a_limit_is_refused_by_name() {
+    let refused = |text: &str| read("a.mdx", text, 1, &files).unwrap_err();
+    assert_eq!(refused(&"x".repeat(PAGE_BYTES_MAX + 1)), Refused::TooLong);
+    assert_eq!(refused(&"<Note>".repeat(20_000)), Refused::TooDeep);
+    assert!(matches!(
+        refused("import L from \"/snippets/loop.mdx\"\n\n<L />"),
+        Refused::TooDeep | Refused::TooMuchExpanded
+    ));
+}
+
+#[test]
+fn no_page_takes_long() {
+    let hostile = [
+        ("quotations", ">".repeat(40_000)),
+        ("lists", "- ".repeat(40_000)),
+        (
+            "rows",
+            format!("|a|b|\n|-|-|\n{}", "|x|y|\n".repeat(60_000)),
+        ),
+        (
+            "columns",
+            format!("|{}\n|{}\n", "a|".repeat(20_000), "-|".repeat(20_000)),
+        ),
+        ("links", "[a](b) ".repeat(60_000)),
+        ("brackets", "[".repeat(200_000)),
+        ("braces", "{".repeat(200_000)),
+        ("open tags", "<a b={".repeat(60_000)),
+        ("quotes", "<a b=\"".repeat(60_000)),
+        ("closed tags", "<b>x</b> ".repeat(60_000)),
+        ("cards", "<Card title=\"a\" />\n".repeat(30_000)),
+        ("emphasis", "*a **b ".repeat(60_000)),
+        ("comments", "<!--".repeat(100_000)),
+        ("formulas", "$a ".repeat(100_000)),
+        (
+            "backticks",
+            (1..1200).map(|n| "`".repeat(n) + " ").collect(),
+        ),
+        ("fences", "```\n".repeat(100_000)),
+        ("exports", "export const a = {\n".repeat(30_000)),
+        ("spaces", " ".repeat(1_000_000)),
+        (
+            "indents",
+            (0..900).map(|n| " ".repeat(n) + "- a\n").collect(),
+        ),
+    ];
+    for (what, text) in hostile {
+        let since = Instant::now();
+        // Read or refused: either is an answer.
+        let _answer = read("a.mdx", &text, 1, &files);
+        let took = since.elapsed();
+        // Unoptimised and beside other tests; optimised each takes some milliseconds.
+        assert!(took.as_secs() < 10, "{what} took {took:?}");
+        eprintln!("{what}: {took:?}");
+    }
+}

@@ -1,0 +1,299 @@
+//! What an expression can be worth, and how it is read.
+//!
+//! JavaScript is never run. What has a value is what can be read off: texts, numbers,
+//! truth values, lists, objects, templates, JSX, and names of exports, imports and props
+//! that stand for one of these. All else is [`Unsupported`] and told to the author.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::node::Node;
+use super::scan::balanced;
+
+/// How deep lists and objects may lie in each other.
+const DEPTH_MAX: usize = 16;
+
+/// What an expression is worth.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// `null` or `undefined`: shows as nothing.
+    Null,
+    /// `true` or `false`.
+    Boolean(bool),
+    /// A text, or a number as it is written.
+    Text(String),
+    /// A list.
+    List(Vec<Value>),
+    /// Keys and values.
+    Object(Vec<(Box<str>, Value)>),
+    /// A piece of a page.
+    Nodes(Vec<Node>),
+}
+
+/// What names mean in a file.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scope {
+    /// Values of exports, imports and props.
+    pub values: HashMap<Box<str>, Value>,
+    /// What can be used as a tag.
+    pub components: HashMap<Box<str>, Arc<Template>>,
+}
+
+/// A file or an export that is used as a component.
+#[derive(Debug)]
+pub(super) struct Template {
+    /// The file it stands in.
+    pub file: Box<str>,
+    /// What it shows.
+    pub body: Arc<str>,
+    /// The line of the file at which the body starts.
+    pub line: u32,
+    /// How the body names its props.
+    pub parameters: Parameters,
+    /// What names mean where it was written.
+    pub scope: Scope,
+}
+
+/// How a component names its props.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Parameters {
+    /// Whole file: by their own names and as `props`.
+    Implicit,
+    /// `props => …`
+    Whole(Box<str>),
+    /// `({ title, href = "/" }) => …`, defaults as source.
+    Named(Vec<(Box<str>, Option<Box<str>>)>),
+}
+
+/// The expression would have to be run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Unsupported;
+
+// === impl Value ===
+
+impl Value {
+    /// Returns the text or number.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Returns what the value shows as in a page: texts and JSX; React shows no booleans.
+    pub(super) fn into_nodes(self) -> Vec<Node> {
+        match self {
+            Self::Text(text) => vec![Node::Text(text)],
+            Self::Nodes(nodes) => nodes,
+            Self::List(values) => values.into_iter().flat_map(Self::into_nodes).collect(),
+            Self::Null | Self::Boolean(_) | Self::Object(_) => Vec::new(),
+        }
+    }
+}
+
+/// Reads the value of an expression. `jsx` reads a piece of a page.
+pub(super) fn evaluate(
+    source: &str,
+    scope: &Scope,
+    jsx: &mut dyn FnMut(&str) -> Vec<Node>,
+) -> Result<Value, Unsupported> {
+    let mut reader = Reader {
+        source,
+        at: 0,
+        scope,
+        jsx,
+    };
+    let value = reader.value(0)?;
+    reader.space();
+    let rest = &source[reader.at..];
+    if rest.is_empty() || rest == ";" {
+        Ok(value)
+    } else {
+        Err(Unsupported)
+    }
+}
+
+struct Reader<'s> {
+    source: &'s str,
+    at: usize,
+    scope: &'s Scope,
+    jsx: &'s mut dyn FnMut(&str) -> Vec<Node>,
+}
+
+// === impl Reader ===
+
+impl Reader<'_> {
+    fn rest(&self) -> &str {
+        &self.source[self.at..]
+    }
+
+    fn space(&mut self) {
+        self.at = self.source.len() - self.rest().trim_start().len();
+    }
+
+    fn take(&mut self, text: &str) -> bool {
+        self.space();
+        let is_next = self.rest().starts_with(text);
+        self.at += if is_next { text.len() } else { 0 };
+        is_next
+    }
+
+    fn value(&mut self, depth: usize) -> Result<Value, Unsupported> {
+        if depth > DEPTH_MAX {
+            return Err(Unsupported);
+        }
+        self.space();
+        let Some(first) = self.rest().chars().next() else {
+            return Err(Unsupported);
+        };
+        match first {
+            '"' | '\'' => self.string(first).map(Value::Text),
+            '`' => self.template(depth),
+            '[' => self.list(depth),
+            '{' => self.object(depth),
+            '<' => Ok(self.jsx()),
+            '(' => {
+                self.at += 1;
+                let value = self.value(depth + 1)?;
+                self.take(")").then_some(value).ok_or(Unsupported)
+            }
+            '-' | '0'..='9' => Ok(self.number()),
+            _ => self.name(),
+        }
+    }
+
+    fn string(&mut self, quote: char) -> Result<String, Unsupported> {
+        let mut out = String::new();
+        let mut chars = self.rest().char_indices().skip(1);
+        while let Some((n, c)) = chars.next() {
+            match c {
+                '\\' => out.push(match chars.next().ok_or(Unsupported)?.1 {
+                    'n' => '\n',
+                    't' => '\t',
+                    other => other,
+                }),
+                c if c == quote => {
+                    self.at += n + 1;
+                    return Ok(out);
+                }
+                c => out.push(c),
+            }
+        }
+        Err(Unsupported)
+    }
+
+    fn template(&mut self, depth: usize) -> Result<Value, Unsupported> {
+        let mut out = String::new();
+        self.at += 1;
+        loop {
+            let rest = self.rest();
+            let stop = rest.find(['`', '\\', '$']).ok_or(Unsupported)?;
+            out.push_str(&rest[..stop]);
+            let found = rest.as_bytes()[stop];
+            self.at += stop + 1;
+            match found {
+                b'`' => return Ok(Value::Text(out)),
+                b'\\' => {
+                    let escaped = self.rest().chars().next().ok_or(Unsupported)?;
+                    out.push(if escaped == 'n' { '\n' } else { escaped });
+                    self.at += escaped.len_utf8();
+                }
+                _ if self.rest().starts_with('{') => {
+                    self.at += 1;
+                    match self.value(depth + 1)? {
+                        Value::Text(text) => out.push_str(&text),
+                        _ => return Err(Unsupported),
+                    }
+                    if !self.take("}") {
+                        return Err(Unsupported);
+                    }
+                }
+                _ => out.push('$'),
+            }
+        }
+    }
+
+    fn list(&mut self, depth: usize) -> Result<Value, Unsupported> {
+        self.at += 1;
+        let mut items = Vec::new();
+        while !self.take("]") {
+            items.push(self.value(depth + 1)?);
+            if !self.take(",") && !self.rest().starts_with(']') {
+                return Err(Unsupported);
+            }
+        }
+        Ok(Value::List(items))
+    }
+
+    fn object(&mut self, depth: usize) -> Result<Value, Unsupported> {
+        self.at += 1;
+        let mut entries = Vec::new();
+        while !self.take("}") {
+            let key: Box<str> = match self.rest().chars().next() {
+                Some(quote @ ('"' | '\'')) => self.string(quote)?.into(),
+                _ => self.identifier().ok_or(Unsupported)?.into(),
+            };
+            if !self.take(":") {
+                return Err(Unsupported);
+            }
+            entries.push((key, self.value(depth + 1)?));
+            if !self.take(",") && !self.rest().starts_with('}') {
+                return Err(Unsupported);
+            }
+        }
+        Ok(Value::Object(entries))
+    }
+
+    fn number(&mut self) -> Value {
+        let is_digit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        let rest = self.rest();
+        let end = rest.find(|c| !is_digit(c)).unwrap_or(rest.len());
+        let text = rest[..end].to_owned();
+        self.at += end;
+        Value::Text(text)
+    }
+
+    fn identifier(&mut self) -> Option<&str> {
+        let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
+        let start = self.at;
+        let rest = self.rest();
+        let length = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+        self.at += length;
+        (length > 0).then(|| &self.source[start..start + length])
+    }
+
+    fn name(&mut self) -> Result<Value, Unsupported> {
+        let name = self.identifier().ok_or(Unsupported)?.to_owned();
+        let mut value = match &*name {
+            "true" => Value::Boolean(true),
+            "false" => Value::Boolean(false),
+            "null" | "undefined" => Value::Null,
+            _ => self.scope.values.get(&*name).ok_or(Unsupported)?.clone(),
+        };
+        while self.rest().starts_with('.') {
+            self.at += 1;
+            let member = self.identifier().ok_or(Unsupported)?;
+            let Value::Object(entries) = value else {
+                return Err(Unsupported);
+            };
+            let found = entries.into_iter().find(|(key, _)| **key == *member);
+            value = found.map_or(Value::Null, |(_, value)| value);
+        }
+        Ok(value)
+    }
+
+    /// Reads JSX up to where its first tag is closed.
+    fn jsx(&mut self) -> Value {
+        let end = super::scan::element_end(self.source.as_bytes(), self.at);
+        let piece = &self.source[self.at..end];
+        self.at = end;
+        Value::Nodes((self.jsx)(piece))
+    }
+}
+
+/// Returns the inside of balanced braces at the start of a text, and what follows them.
+pub(super) fn braced(text: &str) -> Option<(&str, &str)> {
+    let end = balanced(text.as_bytes(), 0).ok()?;
+    Some((&text[1..end - 1], &text[end..]))
+}

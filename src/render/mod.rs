@@ -1,0 +1,26 @@
+//! Render: from the text of a page to what people and agents read.
+//!
+//! Functions from values to values. A page is read once ([`mdx`]) and written twice: as
+//! HTML ([`html`]) for people and as Markdown ([`markdown`]) for agents. The shell around
+//! an article ([`layout`]) knows the whole site and is cheap; the article knows only its
+//! own page, so it can be kept when another page changes.
+//!
+//! | rule | |
+//! |---|---|
+//! | **R1** | No script of a page is run, and none is passed on: what has a value is read off. |
+//! | **R2** | HTML is written by [`escape::Html`], which takes text only through its escapes and markup only as constants. |
+//! | **R3** | Of elements and attributes that authors write, those of a list pass; an address has a scheme of a list. |
+//! | **R4** | An element nobody knows shows what it holds. |
+//! | **R5** | Links inside the site are relative: an article knows no domain and no base path. |
+//! | **R6** | One page never takes down or stalls a build: limits by name, and what panics is caught. |
+//!
+//! Sources: `docs.json` navigation rules N1 to N8; WHATWG HTML; MathML Core.
+
+pub mod article;
+pub mod component;
+pub mod escape;
+mod highlight;
+pub mod html;
+pub mod link;
+pub mod markdown;
+pub mod mdx;
