@@ -3,13 +3,13 @@
 //! **Invariant (R6):** [`render`] always returns. A page that cannot be read is an article
 //! that says so and an error in its diagnostics; it keeps no other page from being built.
 //!
-//! Sources: design section 2; the frontmatter keys that public documentation uses.
+//! Sources: design section 2.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::diagnostic::Diagnostic;
-use crate::frontmatter::{self, Mapping, Value};
+use crate::frontmatter;
 
 use super::escape::Html;
 use super::html::{self, Heading};
@@ -20,56 +20,15 @@ use super::mdx::{self, Load, Node, plain};
 /// How many characters of a page's own text describe it when its author did not.
 const DESCRIPTION_CHARS: usize = 160;
 
-/// What the head of a page says.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Head {
-    /// Its title; made of the file's name when it has none.
-    pub title: String,
-    /// What it is about.
-    pub description: Option<String>,
-    /// Its title in the sidebar.
-    pub sidebar_title: Option<String>,
-    /// A badge beside it.
-    pub tag: Option<String>,
-    /// An address that its entry in the sidebar leads to instead.
-    pub url: Option<String>,
-    /// How wide it is.
-    pub mode: Mode,
-    /// Whether it is left out of navigation, search and lists.
-    pub hidden: bool,
-    /// Whether search engines are asked to leave it out.
-    pub noindex: bool,
-    /// Words it is found by.
-    pub keywords: Vec<String>,
-    /// Whether only some may see it: then it is in no public output.
-    pub restricted: bool,
-    /// The endpoint it describes, as written.
-    pub openapi: Option<String>,
-}
-
-/// How wide a page is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// Sidebar, article, list of headings.
-    #[default]
-    Default,
-    /// Without the list of headings.
-    Wide,
-    /// Without sidebar and list.
-    Center,
-    /// Nothing but the navigation bar around it.
-    Custom,
-}
-
 /// A page as it was written and as it is shown.
 #[derive(Debug)]
 pub struct Article {
-    /// The file, relative to the root of the docs.
-    pub file: Box<str>,
     /// Its path in URLs, without leading slash.
     pub page: Box<str>,
-    /// What its head says.
-    pub head: Head,
+    /// Its title.
+    pub title: Box<str>,
+    /// What it is about: its author's words, or its first paragraph.
+    pub summary: Option<String>,
     /// For people.
     pub html: Html,
     /// Its headings.
@@ -84,128 +43,97 @@ pub struct Article {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Reads the head of a page.
-#[must_use]
-pub fn head(file: &str, text: &str) -> (Head, usize, Option<Diagnostic>) {
-    let (mapping, body, found) = match frontmatter::read(text) {
-        Ok(Some(read)) => (read.mapping, read.body_offset, None),
-        Ok(None) => (Mapping::default(), 0, None),
-        // What its author restricted must not be shown because it could not be read.
-        Err(error) => {
-            let found = error.diagnostic("page-frontmatter", file);
-            let head = Head {
-                title: title_of(file),
-                restricted: true,
-                ..Head::default()
-            };
-            return (head, 0, Some(found));
-        }
-    };
-    let text = |key: &str| {
-        let text = mapping.get(key).and_then(Value::scalar)?.trim();
-        (!text.is_empty()).then(|| text.to_owned())
-    };
-    let is = |key: &str| mapping.get(key).and_then(Value::as_bool) == Some(true);
-    let keywords = mapping.get("keywords").and_then(Value::as_list);
-    let head = Head {
-        title: text("title").unwrap_or_else(|| title_of(file)),
-        description: text("description"),
-        sidebar_title: text("sidebarTitle"),
-        tag: text("tag"),
-        url: text("url"),
-        mode: match text("mode").as_deref() {
-            Some("wide") => Mode::Wide,
-            Some("center") => Mode::Center,
-            Some("custom" | "frame") => Mode::Custom,
-            _ => Mode::Default,
-        },
-        hidden: is("hidden"),
-        noindex: is("noindex"),
-        keywords: keywords
-            .unwrap_or_default()
-            .iter()
-            .filter_map(|word| Some(word.scalar()?.to_owned()))
-            .collect(),
-        restricted: mapping.get("groups").is_some(),
-        openapi: text("openapi"),
-    };
-    (head, body, found)
+/// What is rendered, and where it stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'p> {
+    /// The file, relative to the root of the docs.
+    pub file: &'p str,
+    /// The page's title.
+    pub title: &'p str,
+    /// A line about it.
+    pub description: Option<&'p str>,
+    /// The whole text of the file.
+    pub text: &'p str,
 }
 
-/// Renders the page of `file`.
+/// Renders a page.
 #[must_use]
-pub fn render(file: &str, text: &str, map: &Map, load: &Load<'_>) -> Article {
-    let (head, body, found) = head(file, text);
-    let written = catch_unwind(AssertUnwindSafe(|| {
-        write(file, &head, text, body, map, load)
+pub fn render(source: &Source<'_>, map: &Map, load: &Load<'_>) -> Article {
+    let read = catch_unwind(AssertUnwindSafe(|| {
+        let (nodes, diagnostics) = read(source, load)?;
+        Ok(write(source, nodes, diagnostics, map))
     }));
-    let mut article = match written {
+    match read {
         Ok(Ok(article)) => article,
-        Ok(Err(refused)) => unreadable(file, head, &refused.to_string()),
-        Err(_panic) => unreadable(file, head, "the page cannot be rendered"),
-    };
-    article.diagnostics.extend(found);
-    article
+        Ok(Err::<_, mdx::Refused>(refused)) => unreadable(source, &refused.to_string()),
+        Err(_panic) => unreadable(source, "it cannot be rendered"),
+    }
 }
 
-fn write(
-    file: &str,
-    head: &Head,
-    text: &str,
-    body: usize,
-    map: &Map,
+fn read(
+    source: &Source<'_>,
     load: &Load<'_>,
-) -> Result<Article, mdx::Refused> {
-    let (before, text) = text.split_at(body);
-    let line = 1 + u32::try_from(memchr::memchr_iter(b'\n', before.as_bytes()).count())
-        .unwrap_or(u32::MAX);
-    let (nodes, mut diagnostics) = if file.ends_with(".md") {
-        (mdx::read_markdown(text)?, Vec::new())
-    } else {
-        let read = mdx::read(file, text, line, load)?;
-        (read.nodes, read.diagnostics)
+) -> Result<(Vec<Node>, Vec<Diagnostic>), mdx::Refused> {
+    // Whoever read the documentation has told what is wrong with the frontmatter.
+    let body = match frontmatter::read(source.text) {
+        Ok(Some(found)) => found.body_offset,
+        _ => 0,
     };
-    let nodes = without_title(nodes, &head.title);
-    let page = page_of(file);
-    let written = html::write(file, page, &nodes, map);
+    let (before, text) = source.text.split_at(body);
+    if source.file.ends_with(".md") {
+        return Ok((mdx::read_markdown(text)?, Vec::new()));
+    }
+    let lines = memchr::memchr_iter(b'\n', before.as_bytes()).count();
+    let line = u32::try_from(lines + 1).unwrap_or(u32::MAX);
+    let read = mdx::read(source.file, text, line, load)?;
+    Ok((read.nodes, read.diagnostics))
+}
+
+/// Writes the nodes of a page, read or generated.
+#[must_use]
+pub fn write(
+    source: &Source<'_>,
+    nodes: Vec<Node>,
+    mut diagnostics: Vec<Diagnostic>,
+    map: &Map,
+) -> Article {
+    let nodes = without_title(nodes, source.title);
+    let page = page_of(source.file);
+    let written = html::write(source.file, page, &nodes, map);
     diagnostics.extend(written.diagnostics);
-    let words = plain(&nodes);
-    let mut head = head.clone();
-    head.description = head.description.or_else(|| summary(&nodes));
-    let mut markdown = format!("# {}\n\n", head.title);
-    if let Some(description) = &head.description {
+    let described = source.description.map(ToOwned::to_owned);
+    let mut markdown = format!("# {}\n\n", source.title);
+    if let Some(description) = &described {
         markdown += &format!("> {}\n\n", description.replace('\n', " "));
     }
-    markdown += &markdown::write(file, &nodes, map);
-    Ok(Article {
-        file: file.into(),
+    markdown += &markdown::write(source.file, &nodes, map);
+    Article {
         page: page.into(),
-        head,
+        title: source.title.into(),
+        summary: described.or_else(|| summary(&nodes)),
         html: written.html,
         headings: written.headings,
         markdown,
         assets: written.assets,
-        text: words,
+        text: plain(&nodes),
         diagnostics,
-    })
+    }
 }
 
-fn unreadable(file: &str, head: Head, why: &str) -> Article {
+fn unreadable(source: &Source<'_>, why: &str) -> Article {
     let mut html = Html::default();
-    html.markup("<p>")
-        .text("This page cannot be shown: ")
-        .text(why)
-        .markup(".</p>");
+    html.markup("<p>This page cannot be shown: ");
+    html.text(why).markup(".</p>");
     Article {
-        file: file.into(),
-        page: page_of(file).into(),
-        markdown: format!("# {}\n\nThis page cannot be shown: {why}.\n", head.title),
-        head,
+        page: page_of(source.file).into(),
+        title: source.title.into(),
+        summary: None,
         html,
         headings: Vec::new(),
+        markdown: format!("# {}\n\nThis page cannot be shown: {why}.\n", source.title),
         assets: BTreeSet::new(),
         text: String::new(),
-        diagnostics: vec![Diagnostic::error("page-limit", file, why)],
+        diagnostics: vec![Diagnostic::error("page-limit", source.file, why)],
     }
 }
 
@@ -234,19 +162,6 @@ fn summary(nodes: &[Node]) -> Option<String> {
             let cut = text[..end].rfind(' ').unwrap_or(end);
             Some(format!("{}…", &text[..cut]))
         }
-    }
-}
-
-/// Makes a title of a file's name: `get-started.mdx` is "Get started".
-#[must_use]
-pub fn title_of(file: &str) -> String {
-    let page = page_of(file);
-    let name = page.rsplit('/').next().unwrap_or(page);
-    let words = name.replace(['-', '_'], " ");
-    let mut chars = words.chars();
-    match chars.next() {
-        Some(first) => first.to_uppercase().chain(chars).collect(),
-        None => "Home".to_owned(),
     }
 }
 
