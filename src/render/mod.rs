@@ -21,6 +21,7 @@ pub mod component;
 pub mod escape;
 mod highlight;
 pub mod html;
+pub mod layout;
 pub mod link;
 pub mod markdown;
 pub mod mdx;

@@ -1,0 +1,238 @@
+//! What the shells of all pages of a site share, worked out once.
+
+use std::collections::{HashMap, HashSet};
+
+use super::path_of;
+use crate::docs::Docs;
+use crate::docs::config::{Banner, Config, Eyebrows, Footer, Navbar};
+use crate::docs::navigation::Navigation;
+use crate::docs::navigation::tree::{
+    Anchor, Content, Division, DivisionKind, Divisions, Entry, Group, LanguageParts, PageId,
+};
+use crate::docs::openapi::Endpoint;
+use crate::render::link::Map;
+
+use super::assets::Assets;
+
+/// What the shells of all pages share.
+#[derive(Debug)]
+pub struct Shell<'d> {
+    docs: &'d Docs,
+    map: &'d Map,
+    assets: &'d Assets,
+    leaves: Vec<Leaf<'d>>,
+    /// In which leaf each page is listed first.
+    leaf_of: HashMap<PageId, usize>,
+    /// The groups that each page is the root of.
+    roots: HashMap<PageId, Vec<&'d Group>>,
+    /// The paths of each version and language, by its address in the navigation.
+    members: HashMap<*const Division, HashSet<&'d str>>,
+}
+
+/// A sidebar: the end of a way through the divisions.
+#[derive(Debug, Default)]
+pub(super) struct Leaf<'d> {
+    /// The divisions on the way, and which of each was taken.
+    pub trail: Vec<(&'d Divisions, usize)>,
+    /// What it lists; nothing on a site without navigation.
+    pub content: Option<&'d Content>,
+}
+
+// === impl Shell ===
+
+impl<'d> Shell<'d> {
+    /// Works out what the shells of a documentation share.
+    #[must_use]
+    pub fn new(docs: &'d Docs, map: &'d Map, assets: &'d Assets) -> Self {
+        let mut shell = Self {
+            docs,
+            map,
+            assets,
+            leaves: Vec::new(),
+            leaf_of: HashMap::new(),
+            roots: HashMap::new(),
+            members: HashMap::new(),
+        };
+        if let Some(content) = &docs.navigation.content {
+            shell.walk(content, &mut Vec::new());
+        }
+        if shell.leaves.is_empty() {
+            shell.leaves.push(Leaf::default());
+        }
+        shell
+    }
+
+    fn walk(&mut self, content: &'d Content, trail: &mut Vec<(&'d Divisions, usize)>) {
+        let mut pages = Vec::new();
+        match content {
+            Content::Link(_) => return,
+            Content::Divisions(divisions) => {
+                for (at, division) in divisions.list.iter().enumerate() {
+                    trail.push((divisions, at));
+                    self.walk(&division.content, trail);
+                    trail.pop();
+                }
+                return;
+            }
+            Content::Entries(entries) => self.gather(entries, &mut pages),
+            Content::Groups(groups) => {
+                for group in groups {
+                    self.gather_group(group, &mut pages);
+                }
+            }
+        }
+        let leaf = self.leaves.len();
+        for id in pages {
+            self.leaf_of.entry(id).or_insert(leaf);
+            let path = path_of(self.docs.navigation.page(id));
+            for (divisions, at) in trail.iter() {
+                if matches!(
+                    divisions.kind,
+                    DivisionKind::Versions | DivisionKind::Languages
+                ) {
+                    let division: *const Division = &divisions.list[*at];
+                    self.members.entry(division).or_default().insert(path);
+                }
+            }
+        }
+        self.leaves.push(Leaf {
+            trail: trail.clone(),
+            content: Some(content),
+        });
+    }
+
+    fn gather(&mut self, entries: &'d [Entry], pages: &mut Vec<PageId>) {
+        for entry in entries {
+            match entry {
+                Entry::Page(id) => pages.push(*id),
+                Entry::Group(group) => self.gather_group(group, pages),
+            }
+        }
+    }
+
+    fn gather_group(&mut self, group: &'d Group, pages: &mut Vec<PageId>) {
+        if let Some(root) = group.root {
+            pages.push(root);
+            self.roots.entry(root).or_default().push(group);
+        }
+        self.gather(&group.entries, pages);
+    }
+
+    pub(super) fn navigation(&self) -> &'d Navigation {
+        &self.docs.navigation
+    }
+
+    pub(super) fn config(&self) -> &'d Config {
+        &self.docs.config
+    }
+
+    pub(super) fn map(&self) -> &'d Map {
+        self.map
+    }
+
+    pub(super) fn assets(&self) -> &'d Assets {
+        self.assets
+    }
+
+    /// Returns the path of the page that the site opens with.
+    #[must_use]
+    pub fn home(&self) -> &'d str {
+        if self.map.pages.contains("") {
+            return "";
+        }
+        let first = self.navigation().first();
+        first.map_or("", |id| path_of(self.navigation().page(id)))
+    }
+
+    /// Unset, a page names only its section.
+    pub(super) fn eyebrows(&self) -> Eyebrows {
+        self.docs.config.eyebrows.unwrap_or(Eyebrows::Section)
+    }
+
+    /// Returns the sidebar of a page; one that is not listed has the default's.
+    pub(super) fn leaf(&self, id: Option<PageId>) -> &Leaf<'d> {
+        let listed = id.and_then(|id| self.leaf_of.get(&id));
+        let first = || self.leaf_of.get(&self.navigation().first()?);
+        let at = listed.or_else(first).copied().unwrap_or(0);
+        &self.leaves[at]
+    }
+
+    pub(super) fn endpoint(&self, id: PageId) -> Option<&'d Endpoint> {
+        let id = self.navigation().page(id).endpoint?;
+        let specification = self.docs.specifications.get(id.specification)?;
+        specification.endpoints.get(id.endpoint)
+    }
+
+    pub(super) fn rooted_at(&self, id: PageId) -> &[&'d Group] {
+        self.roots.get(&id).map_or(&[], Vec::as_slice)
+    }
+
+    pub(super) fn language(&self, id: Option<PageId>) -> Option<&'d LanguageParts> {
+        let trail = self.leaf(id).trail.iter();
+        let mut languages =
+            trail.filter_map(|(divisions, at)| divisions.list[*at].language.as_deref());
+        languages.next()
+    }
+
+    /// N8: a language's own banner takes the place of the site's.
+    pub(super) fn banner(&self, id: Option<PageId>) -> Option<&'d Banner> {
+        let own = self.language(id).and_then(|parts| parts.banner.as_ref());
+        own.or(self.docs.config.banner.as_ref())
+    }
+
+    /// N8, as the banner.
+    pub(super) fn footer(&self, id: Option<PageId>) -> Option<&'d Footer> {
+        let own = self.language(id).and_then(|parts| parts.footer.as_ref());
+        own.or(self.docs.config.footer.as_ref())
+    }
+
+    /// N8, as the banner.
+    pub(super) fn navbar(&self, id: Option<PageId>) -> Option<&'d Navbar> {
+        let own = self.language(id).and_then(|parts| parts.navbar.as_ref());
+        own.or(self.docs.config.navbar.as_ref())
+    }
+
+    /// Returns the links that stand on every page here: the site's and those of the
+    /// divisions around.
+    pub(super) fn global(&self, id: Option<PageId>) -> impl Iterator<Item = &'d Anchor> {
+        let trail = self.leaf(id).trail.iter();
+        let own = trail.flat_map(|(divisions, at)| &divisions.list[*at].global);
+        self.navigation().global.iter().chain(own)
+    }
+
+    /// Finds the page that corresponds to one in another version or language: the segment
+    /// that names the version or language replaced, added or left out; else the first page
+    /// there.
+    pub(super) fn counterpart(&self, path: &str, division: &'d Division) -> Option<&'d str> {
+        let first = division.first.map(|id| path_of(self.navigation().page(id)));
+        let key: *const Division = division;
+        let Some(members) = self.members.get(&key) else {
+            return first;
+        };
+        if let Some(same) = members.get(path) {
+            return Some(same);
+        }
+        let segments: Vec<&str> = path.split('/').collect();
+        let label = division.label.to_lowercase();
+        let names = match &division.language {
+            Some(parts) => [label, parts.language.code.to_string()],
+            None => [label.replace(' ', "-"), label],
+        };
+        for at in 0..segments.len().min(4) {
+            let (before, rest) = segments.split_at(at);
+            let without = [before, &rest[1..]].concat().join("/");
+            if let Some(found) = members.get(without.as_str()) {
+                return Some(found);
+            }
+            for name in &names {
+                let replaced = [before, &[name.as_str()], &rest[1..]].concat().join("/");
+                let added = [before, &[name.as_str()], rest].concat().join("/");
+                let found = members.get(replaced.as_str());
+                if let Some(found) = found.or_else(|| members.get(added.as_str())) {
+                    return Some(found);
+                }
+            }
+        }
+        first
+    }
+}

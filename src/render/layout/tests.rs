@@ -1,0 +1,229 @@
+//! What a reader sees of the rules of the navigation.
+
+use super::*;
+use crate::docs::{self, Docs};
+use crate::render::article::{self, Source};
+use crate::render::link::Map;
+use crate::source::{Tree, TreePath};
+
+/// The documentation of a configuration; its pages exist, each with its path as text.
+fn docs(navigation: &str, pages: &[(&str, &str)]) -> (Docs, Map) {
+    let path = |path: &str| TreePath::parse(path).unwrap();
+    let config = format!("{{\"name\": \"Acme\", {navigation}}}");
+    let files = pages
+        .iter()
+        .map(|(slug, text)| (path(&format!("{slug}.mdx")), (*text).to_owned().into()))
+        .chain([(path("docs.json"), config.into())]);
+    let tree = Tree::from_files(files, []);
+    let (docs, found) = docs::read(&tree, &docs::Options::default());
+    assert!(!found.iter().any(|found| found.is_error()), "{found:#?}");
+    let pages = docs
+        .navigation
+        .pages
+        .iter()
+        .map(|page| path_of(page).into());
+    let map = Map {
+        pages: pages.collect(),
+        ..Map::default()
+    };
+    (docs, map)
+}
+
+fn page(docs: &Docs, map: &Map, path: &str) -> String {
+    let assets = Assets::new(docs);
+    let shell = Shell::new(docs, map, &assets);
+    let (id, page) = docs
+        .navigation
+        .pages()
+        .find(|(_, page)| path_of(page) == path)
+        .unwrap();
+    let source = Source {
+        file: &format!("{}.mdx", page.slug),
+        title: &page.title,
+        description: None,
+        text: "Text.",
+    };
+    let article = article::render(&source, map, &|_| None);
+    shell.page(id, &article, Mode::Default)
+}
+
+#[track_caller]
+fn shows(html: &str, pieces: &[&str]) {
+    for piece in pieces {
+        assert!(html.contains(piece), "{piece} is not in {html}");
+    }
+}
+
+#[test]
+fn n3_the_title_of_a_group_opens_its_root() {
+    let (docs, map) = docs(
+        r#""navigation": {"groups": [{"group": "Start", "root": "a", "pages": ["b"]}, {"group": "More", "pages": ["c"]}]}"#,
+        &[("a", ""), ("b", ""), ("c", "")],
+    );
+    let html = page(&docs, &map, "b");
+    shows(
+        &html,
+        &[
+            "<p class=group-title><a href=\"a\">Start</a></p>",
+            "<p class=group-title>More</p>",
+            "<a href=\"b\" aria-current=page>B</a>",
+        ],
+    );
+}
+
+#[test]
+fn n4_a_root_page_lists_the_children_of_its_group() {
+    let navigation = r#""navigation": {"directory": "card", "groups": [{"group": "Start", "root": "a", "pages": ["b", {"group": "In", "pages": ["c"]}]}]}"#;
+    let pages = [
+        ("a", ""),
+        ("b", "---\ndescription: About b.\n---\n"),
+        ("c", ""),
+    ];
+    let (card, map) = docs(navigation, &pages);
+    shows(
+        &page(&card, &map, "a"),
+        &[
+            "<ul class=\"cards cols-2 listing\">",
+            "<a href=\"b\">B</a></p><p>About b.</p>",
+            "<a href=\"c\">In</a></p><p>1 page</p>",
+        ],
+    );
+    assert!(!page(&card, &map, "b").contains("listing"));
+    let (rows, map) = docs(&navigation.replace("card", "accordion"), &pages);
+    shows(&page(&rows, &map, "a"), &["<ul class=\"listing rows\">"]);
+    let (none, map) = docs(&navigation.replace("card", "none"), &pages);
+    assert!(!page(&none, &map, "a").contains("listing"));
+}
+
+#[test]
+fn n5_nested_groups_are_closed_unless_expanded_or_read() {
+    let (docs, map) = docs(
+        r#""navigation": {"groups": [{"group": "Top", "pages": ["a", {"group": "Shut", "pages": ["b"]}, {"group": "Wide", "expanded": true, "pages": ["c"]}]}]}"#,
+        &[("a", ""), ("b", ""), ("c", "")],
+    );
+    let html = page(&docs, &map, "a");
+    shows(
+        &html,
+        &[
+            "<details><summary>Shut</summary>",
+            "<details open><summary>Wide</summary>",
+        ],
+    );
+    shows(
+        &page(&docs, &map, "b"),
+        &["<details open><summary>Shut</summary>"],
+    );
+}
+
+#[test]
+fn drilldown_makes_the_title_of_a_group_a_link_to_its_first_page() {
+    let navigation = r#""interaction": {"drilldown": true}, "navigation": {"groups": [{"group": "Top", "pages": ["a", {"group": "In", "pages": ["b"]}]}]}"#;
+    let pages = [("a", ""), ("b", "")];
+    let (docs_true, map) = docs(navigation, &pages);
+    shows(
+        &page(&docs_true, &map, "a"),
+        &["<li class=nested><a href=\"b\">In</a><details><summary aria-label=\"Pages of In\">"],
+    );
+    let (docs_false, map) = docs(&navigation.replace("true", "false"), &pages);
+    shows(&page(&docs_false, &map, "a"), &["<summary>In</summary>"]);
+}
+
+#[test]
+fn n7_versions_are_chosen_from_a_list_that_leads_to_the_same_page() {
+    let (docs, map) = docs(
+        r#""navigation": {"versions": [{"version": "v2", "tag": "Latest", "pages": ["v2/a", "v2/b"]}, {"version": "v1", "default": true, "pages": ["v1/a", "v1/c"]}]}"#,
+        &[("v2/a", ""), ("v2/b", ""), ("v1/a", ""), ("v1/c", "")],
+    );
+    shows(
+        &page(&docs, &map, "v2/a"),
+        &[
+            "<summary aria-label=\"Version: v2\">v2</summary>",
+            "<a href=\"a\" aria-current=true>v2 <span class=badge>Latest</span></a>",
+            "<a href=\"../v1/a\">v1 <span class=badge>default</span></a>",
+        ],
+    );
+    shows(&page(&docs, &map, "v2/b"), &["<a href=\"../v1/a\">v1"]);
+}
+
+#[test]
+fn n8_a_language_has_its_own_banner_footer_and_navbar() {
+    let (docs, map) = docs(
+        r#""banner": {"content": "Site"}, "navigation": {"languages": [{"language": "en", "pages": ["a"]}, {"language": "ar", "banner": {"content": "**Hers** [x](javascript:alert(1))", "dismissible": true}, "footer": {"socials": {"github": "https://github.com/acme"}}, "navbar": {"links": [{"label": "Nav", "href": "https://a.test"}]}, "pages": ["ar/a"]}]}"#,
+        &[("a", ""), ("ar/a", "")],
+    );
+    let html = page(&docs, &map, "ar/a");
+    shows(
+        &html,
+        &[
+            "<html lang=\"ar\" dir=rtl>",
+            "data-banner=",
+            "<strong>Hers</strong> <a>x</a>",
+            "<a href=\"https://github.com/acme\" rel=noopener>github</a>",
+            "<a href=\"https://a.test\" rel=noopener>Nav</a>",
+            "<a href=\"../a\" lang=\"en\">English</a>",
+        ],
+    );
+    let html = page(&docs, &map, "a");
+    shows(&html, &["<html lang=\"en\">", "<p>Site</p>"]);
+    assert!(!html.contains("data-banner"));
+}
+
+#[test]
+fn tabs_anchors_and_menus_lead_to_their_first_pages() {
+    let (docs, map) = docs(
+        r#""navigation": {"global": {"anchors": [{"anchor": "Blog", "href": "https://blog.test"}]}, "tabs": [{"tab": "Guides", "anchors": [{"anchor": "Use", "pages": ["a"]}, {"anchor": "Grow", "pages": ["b"]}]}, {"tab": "API", "menu": [{"item": "REST", "description": "Over HTTP.", "pages": ["c"]}]}, {"tab": "Out", "href": "https://out.test"}]}"#,
+        &[("a", ""), ("b", ""), ("c", "")],
+    );
+    shows(
+        &page(&docs, &map, "a"),
+        &[
+            "<li class=current><a href=\"a\" aria-current=true>Guides</a></li>",
+            "<summary>API</summary><ul><li><a href=\"c\">REST<small>Over HTTP.</small></a>",
+            "<a href=\"https://out.test\" rel=noopener>Out</a>",
+            "<a href=\"a\" aria-current=true>Use</a>",
+            "<a href=\"b\">Grow</a>",
+            "<a href=\"https://blog.test\" rel=noopener>Blog</a>",
+        ],
+    );
+}
+
+#[test]
+fn eyebrows_name_the_section_or_the_whole_way() {
+    let navigation = r#""styling": {"eyebrows": "breadcrumbs"}, "navigation": {"tabs": [{"tab": "T", "groups": [{"group": "G", "pages": ["a", "b"]}]}]}"#;
+    let pages = [("a", ""), ("b", "")];
+    let (whole, map) = docs(navigation, &pages);
+    shows(
+        &page(&whole, &map, "a"),
+        &["<ol><li>T</li><li>G</li></ol>", "<small>Next</small>B</a>"],
+    );
+    let (section, map) = docs(&navigation.replace("breadcrumbs", "section"), &pages);
+    shows(&page(&section, &map, "a"), &["<p class=eyebrow>G</p>"]);
+}
+
+#[test]
+fn labels_of_authors_are_text() {
+    let (docs, map) = docs(
+        r#""navigation": {"groups": [{"group": "<script>1</script>", "tag": "\"><img>", "pages": ["a"]}]}"#,
+        &[(
+            "a",
+            "---\ntitle: \"<b>\"\ndescription: \"\\\"><script>\"\n---\n",
+        )],
+    );
+    let html = page(&docs, &map, "a");
+    assert_eq!(html.matches("<script").count(), 1, "{html}");
+    assert!(!html.contains("<b>") && !html.contains("<img"));
+}
+
+#[test]
+fn the_page_for_missing_ones_links_from_anywhere() {
+    let (docs, map) = docs(r#""navigation": {"pages": ["a"]}"#, &[("a", "")]);
+    let assets = Assets::new(&docs);
+    let html = Shell::new(&docs, &map, &assets).not_found();
+    let placeholder = crate::discovery::BASE_URL_PLACEHOLDER;
+    for piece in html.split("href=\"").skip(1) {
+        assert!(
+            piece.starts_with(placeholder) || piece.starts_with("#content"),
+            "{piece}"
+        );
+    }
+}
