@@ -141,7 +141,7 @@ fn filled(sites: usize, domains: usize) -> (Index, usize) {
                             (site, State::Public(Arc::new(documents)))
                         })
                         .collect();
-                    index.put_sites(compiled);
+                    index.drop_hosts(index.put_sites(compiled));
                 }
                 bytes
             })

@@ -87,7 +87,7 @@ fn gateway() -> Arc<Gateway> {
     };
     let documents = Documents::compile(&site, &service, &material).unwrap();
     let index = Index::new(service);
-    index.put_sites([(site, State::Public(Arc::new(documents)))]);
+    index.drop_hosts(index.put_sites([(site, State::Public(Arc::new(documents)))]));
     let metrics = Arc::new(Metrics::new());
     Arc::new(Gateway {
         index: Arc::new(index),
