@@ -6,6 +6,7 @@
 //! (N1, N2), and what it means returned; an element that means nothing is left out, which
 //! is always told.
 
+mod binding;
 mod endpoints;
 mod groups;
 mod table;
@@ -20,7 +21,8 @@ use crate::docs::schema::{self, Element, NO_EFFECT};
 use crate::docs::value::{Finding, Findings, Span, Value};
 use crate::source::Tree;
 
-use self::endpoints::{Applied, Bound};
+use self::binding::Bound;
+use self::endpoints::Applied;
 use self::table::Table;
 use super::language::{self, Code, Language};
 use super::schema::{ChildKind, Children, Written};
@@ -87,7 +89,7 @@ pub fn compile(
         bound: HashSet::new(),
         discovered: false,
     };
-    compiler.bound = endpoints::bound(input.pages);
+    compiler.bound = binding::bound(input.pages);
     let root = Written {
         element: None,
         value: input.navigation,
