@@ -12,6 +12,7 @@ use crate::deploy::queue::{Backend, Queue, Sqlite};
 use crate::deploy::run::{Announce, Stages};
 use crate::deploy::update::WorkerId;
 use crate::deploy::{StatusId, Timestamp};
+use crate::site::ProjectId;
 use crate::store::Store;
 
 /// The directory of admin keys below the store's.
@@ -26,6 +27,19 @@ pub(super) fn open_queue(config: &Config) -> anyhow::Result<Queue> {
     let config::Queue::Sqlite { path } = &config.queue;
     let sqlite = Sqlite::open(path).with_context(|| format!("open {}", path.display()))?;
     Ok(Queue::new(Backend::Sqlite(sqlite), config.updates.clone()))
+}
+
+/// Returns the generation of a project's newest update; 0 while there is no queue.
+///
+/// # Errors
+///
+/// As [`open_queue`].
+pub(super) fn last_generation(config: &Config, project: &ProjectId) -> anyhow::Result<u64> {
+    let config::Queue::Sqlite { path } = &config.queue;
+    if !path.exists() {
+        return Ok(0);
+    }
+    Ok(open_queue(config)?.generation(project)?)
 }
 
 /// Opens the directory of admin keys. The store must have been opened before: it does not

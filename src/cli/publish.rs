@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 
+use super::deploying;
 use super::settings::{self, Settings};
 use super::{Documentation, project};
 use crate::release::Release;
@@ -46,7 +47,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::FAILURE);
     }
     let store = settings::open_store(&config)?;
-    let pointer = publish(&store, &args.project, &built.release)?;
+    // Newer than any build that is running.
+    let at_least = deploying::last_generation(&config, &args.project)?;
+    let pointer = publish(&store, &args.project, &built.release, at_least)?;
     let (release, fence) = (pointer.current.release, pointer.current.fence());
     let project = &args.project;
     writeln!(out, "promoted {release} of {project} as {fence}").context("print the outcome")?;
@@ -54,11 +57,16 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Puts and promotes a release as the newest of its project.
-fn publish(store: &Store, project: &ProjectId, release: &Release) -> anyhow::Result<Pointer> {
+fn publish(
+    store: &Store,
+    project: &ProjectId,
+    release: &Release,
+    at_least: u64,
+) -> anyhow::Result<Pointer> {
     let id = store.put(release)?;
     let mut attempts = 0;
     loop {
-        let fence = store.next_fence(project, 0)?;
+        let fence = store.next_fence(project, at_least)?;
         match store.promote(project, id, fence) {
             Err(PromoteError::Stale { .. }) if attempts < ATTEMPTS_MAX => attempts += 1,
             outcome => return Ok(outcome?),

@@ -6,6 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::{Context as _, bail};
 
+use super::deploying;
 use super::project;
 use super::settings::{self, Settings};
 use crate::release::ReleaseId;
@@ -63,10 +64,12 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 ///
 /// When the release is not kept, or the store cannot be used.
 pub fn promote(args: &PromoteArgs) -> anyhow::Result<ExitCode> {
-    let store = settings::open_store(&args.settings.load()?)?;
+    let config = args.settings.load()?;
+    let store = settings::open_store(&config)?;
     let project = &args.project;
     let release = find(&store, project, &args.release)?;
-    let fence = store.next_fence(project, 0)?;
+    // Newer than any build that is running.
+    let fence = store.next_fence(project, deploying::last_generation(&config, project)?)?;
     let pointer = store.promote(project, release, fence)?;
     let fence = pointer.current.fence();
     writeln!(io::stdout(), "promoted {release} of {project} as {fence}")

@@ -58,6 +58,12 @@ enum Action {
         #[arg(value_parser = project)]
         project: ProjectId,
     },
+    /// End what waits for a project, without building it
+    Cancel {
+        /// Whose update
+        #[arg(value_parser = project)]
+        project: ProjectId,
+    },
     /// List updates that ran out of attempts
     Dead,
     /// Queue a project's dead update again
@@ -107,6 +113,11 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             io::stdout().write_all(&json).context("print the record")?;
         }
         Action::List { project } => print_all(&queue.recent(project, 20)?)?,
+        Action::Cancel { project } => {
+            if !queue.cancel(project, "cancelled by the operator", now)? {
+                bail!("nothing waits for {project}");
+            }
+        }
         Action::Dead => print_all(&queue.dead(1000)?)?,
         Action::Revive { project } => {
             let Some(revived) = queue.revive(project, now)? else {

@@ -10,6 +10,7 @@
 //! | `deploy` | from a push to what agents fetch |
 //! | `durability` | what is acknowledged is kept, whatever happens to the process |
 //! | `generated` | the skill of a documentation whose authors wrote none |
+//! | `git` | repositories over every transport, and what is refused |
 //! | `publishing` | a kill or a full disk at any step leaves the old or the new release |
 //! | `reload` | under load, every answer is whole and of one release |
 //! | `sites` | records and releases change under a running gateway; broken ones change nothing |
@@ -42,6 +43,7 @@ mod deploy;
 mod discovery;
 mod durability;
 mod generated;
+mod git;
 mod heads;
 mod lanes;
 mod navigation;

@@ -44,6 +44,18 @@ impl Repository {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
+    /// Runs git with a file as its input.
+    #[track_caller]
+    pub fn git_reading(&self, arguments: &[&str], input: &std::path::Path) {
+        let status = Command::new("git")
+            .current_dir(&self.root)
+            .args(arguments)
+            .stdin(fs::File::open(input).unwrap())
+            .status()
+            .unwrap();
+        assert!(status.success(), "git {arguments:?}");
+    }
+
     /// Writes files, commits them, and returns the commit's id.
     #[track_caller]
     pub fn push(&self, message: &str, files: &[(&str, &str)]) -> String {

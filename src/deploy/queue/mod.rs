@@ -396,6 +396,17 @@ impl Queue {
         backend!(self, sweep(&self.policy, now))
     }
 
+    /// Returns the generation of a project's newest update; 0 when it never had one. What
+    /// is published by hand takes a higher one, so that a build which is running then
+    /// does not replace it.
+    ///
+    /// # Errors
+    ///
+    /// The backend's trouble.
+    pub fn generation(&self, project: &ProjectId) -> Result<u64, QueueError> {
+        backend!(self, generation(project))
+    }
+
     /// Counts the updates by what they wait for.
     ///
     /// # Errors

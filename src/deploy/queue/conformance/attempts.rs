@@ -242,6 +242,8 @@ fn a_lifted_generation_is_what_the_next_one_counts_from() {
         assert_eq!(queue.lift(&mut claimed, 3).unwrap(), Held::Yes);
         assert_eq!(claimed.update.generation, 41);
         let _ = queue.finish(&claimed, &published(), "done", at(1)).unwrap();
+        assert_eq!(queue.generation(&project("docs")).unwrap(), 41);
+        assert_eq!(queue.generation(&project("blog")).unwrap(), 0);
         enqueue(queue, "docs", 2);
         assert_eq!(claim(queue, 2).update.generation, 42);
     });

@@ -227,6 +227,14 @@ impl Memory {
         })
     }
 
+    pub(super) fn generation(&self, project: &ProjectId) -> Result<u64, QueueError> {
+        let shelves = self.shelves();
+        Ok(shelves
+            .projects
+            .get(project)
+            .map_or(0, |project| project.generation))
+    }
+
     pub(super) fn depth(&self) -> Result<Depth, QueueError> {
         let mut depth = Depth::default();
         for entry in self.shelves().updates.values() {

@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 
 use super::super::record::Record;
 use super::super::update::{State, Update, WorkerId};
@@ -205,6 +205,18 @@ impl Sqlite {
         const TAIL: &str = "WHERE project = ?1 ORDER BY id DESC LIMIT ?2";
         let values = rusqlite::params![project.as_str(), limit];
         self.read(|connection| row::list(connection, TAIL, values))
+    }
+
+    pub(super) fn generation(&self, project: &ProjectId) -> Result<u64, QueueError> {
+        const SQL: &str = "SELECT generation FROM projects WHERE project = ?1";
+        self.read(|connection| {
+            let found = connection.prepare_cached(SQL).and_then(|mut statement| {
+                statement
+                    .query_row([project.as_str()], |row| row.get(0))
+                    .optional()
+            });
+            Ok(found.map_err(QueueError::unavailable)?.unwrap_or(0))
+        })
     }
 
     pub(super) fn depth(&self) -> Result<Depth, QueueError> {

@@ -1,0 +1,334 @@
+//! Repositories over every transport: what is fetched, what is refused, and what is told.
+//!
+//! Over http, `git http-backend` behind a small server of the test's own; over ssh, a real
+//! `sshd` where there is one.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use crate::edge::{Edge, SKILL, Setup};
+use crate::repository::{Repository, record, setup};
+
+/// The token that the http server asks for.
+const TOKEN: &str = "s3cr3t-t0k3n";
+
+/// Triggers the project `acme` on the command line and follows it; returns its record.
+#[track_caller]
+fn deploy(setup: &Setup) -> serde_json::Value {
+    let output = setup.run(&["update", "trigger", "acme", "--follow"]);
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let id = printed.lines().next();
+    record(
+        setup,
+        id.unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&output.stderr))),
+    )
+}
+
+/// A setup that tries once, with these settings of git.
+fn once(git: &str) -> Setup {
+    let setup = setup();
+    let root = setup.path("").display().to_string();
+    setup
+        .conf("git", &format!("{{ mirrors: {root}/mirrors, {git} }}"))
+        .conf(
+            "queue",
+            &format!("{{ sqlite: {{ path: {root}/q.sqlite }}, attempts_max: 1 }}"),
+        )
+}
+
+fn serve(setup: Setup, url: &str) -> Edge {
+    let record = format!("repository: {{ url: \"{url}\", branch: main }}");
+    setup.site("acme", &record).start()
+}
+
+/// Serves the repositories below `root` over smart http to whoever knows the token.
+fn http_server(root: PathBuf) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let root = root.clone();
+            std::thread::spawn(move || answer(stream, &root));
+        }
+    });
+    address
+}
+
+/// One request through `git http-backend` (RFC 3875, as far as it needs it).
+fn answer(stream: TcpStream, root: &Path) {
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut head = Vec::new();
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).unwrap_or(0) == 0 || line == "\r\n" {
+            break;
+        }
+        head.push(line.trim_end().to_owned());
+    }
+    let Some(request) = head.first() else { return };
+    let field = |name: &str| {
+        let mut fields = head.iter().filter_map(|line| line.split_once(": "));
+        fields
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.to_owned())
+    };
+    let mut stream = stream;
+    // `bot:` and the token in base 64.
+    if field("authorization").as_deref() != Some("Basic Ym90OnMzY3IzdC10MGszbg==") {
+        let refusal = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"git\"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+        let _gone = stream.write_all(refusal.as_bytes());
+        return;
+    }
+    let mut words = request.split(' ');
+    let (method, target) = (words.next().unwrap(), words.next().unwrap());
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let length: usize = field("content-length").map_or(0, |length| length.parse().unwrap());
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    let mut backend = Command::new("git")
+        .arg("http-backend")
+        .env("GIT_PROJECT_ROOT", root)
+        .env("GIT_HTTP_EXPORT_ALL", "1")
+        .env("REQUEST_METHOD", method)
+        .env("PATH_INFO", path)
+        .env("QUERY_STRING", query)
+        .env("CONTENT_TYPE", field("content-type").unwrap_or_default())
+        .env("CONTENT_LENGTH", length.to_string())
+        .env(
+            "HTTP_CONTENT_ENCODING",
+            field("content-encoding").unwrap_or_default(),
+        )
+        .env("GIT_PROTOCOL", field("git-protocol").unwrap_or_default())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    backend.stdin.take().unwrap().write_all(&body).unwrap();
+    let output = backend.wait_with_output().unwrap().stdout;
+    let end = output
+        .windows(4)
+        .position(|bytes| bytes == b"\r\n\r\n")
+        .unwrap();
+    let fields = String::from_utf8_lossy(&output[..end]).into_owned();
+    let status = fields
+        .lines()
+        .find_map(|line| line.strip_prefix("Status: "))
+        .unwrap_or("200 OK");
+    let head = format!("HTTP/1.1 {status}\r\n{fields}\r\nConnection: close\r\n\r\n");
+    let _gone = stream
+        .write_all(head.as_bytes())
+        .and_then(|()| stream.write_all(&output[end + 4..]));
+}
+
+#[test]
+fn over_http_credentials_come_from_a_file_and_stand_in_no_record_or_log() {
+    let setup = setup();
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &[("skill.md", SKILL)]);
+    let address = http_server(setup.path(""));
+    let root = setup.path("").display().to_string();
+    fs::write(
+        setup.path("credentials"),
+        format!("http://bot:{TOKEN}@127.0.0.1%3a{}\n", address.port()),
+    )
+    .unwrap();
+    let git = format!(
+        "{{ mirrors: {root}/mirrors, allow_http: true, credentials: [{{ host: 127.0.0.1, https: {root}/credentials }}] }}"
+    );
+    let edge = serve(
+        setup.conf("git", &git),
+        &format!("http://{address}/docs/.git"),
+    );
+    let told = deploy(&edge.setup);
+    assert_eq!(told["status"], "success", "{told:#}");
+    assert_eq!(
+        edge.get("acme.waypost.localhost", "/skill.md").text(),
+        SKILL
+    );
+    assert!(!told.to_string().contains(TOKEN));
+    assert_eq!(edge.count_log(|line| line.to_string().contains(TOKEN)), 0);
+
+    docs.push("Go on", &[("skill.md", &SKILL.replace("# SDK", "# More"))]);
+    assert_eq!(deploy(&edge.setup)["commit"]["message"], "Go on");
+}
+
+#[test]
+fn refused_credentials_and_a_missing_repository_are_final_and_named() {
+    let address = http_server(PathBuf::from("/nonexistent"));
+    let edge = serve(
+        once("allow_http: true"),
+        &format!("http://{address}/docs.git"),
+    );
+    let told = deploy(&edge.setup);
+    assert_eq!(
+        (&told["status"], &told["attempts"]),
+        (&"failure".into(), &1.into())
+    );
+    let summary = told["summary"].as_str().unwrap();
+    assert!(
+        summary.starts_with("the repository's host refuses the credentials"),
+        "{summary}"
+    );
+}
+
+#[test]
+fn what_the_configuration_does_not_allow_is_refused_before_anything_is_run() {
+    for (url, why) in [
+        ("ext::true", "repositories are not fetched over ext here"),
+        (
+            "/etc",
+            "repositories of this machine are fetched only from the configured directories",
+        ),
+        (
+            "http://127.0.0.1:1/docs.git",
+            "repositories are not fetched over http here",
+        ),
+        (
+            "https://u:p4ssw0rd@127.0.0.1/docs.git",
+            "the repository's URL carries a password",
+        ),
+    ] {
+        let edge = serve(once("local: []"), url);
+        let told = deploy(&edge.setup);
+        assert_eq!(told["status"], "failure", "{url}");
+        assert!(
+            told["summary"].as_str().unwrap().starts_with(why),
+            "{url}: {told:#}"
+        );
+        assert!(!told.to_string().contains("p4ssw0rd"));
+    }
+}
+
+#[test]
+fn a_repository_of_fifty_thousand_files_is_built() {
+    let setup = setup();
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &[("skill.md", SKILL)]);
+    // A tree made by git itself: writing the files would take longer than the test.
+    let blob = docs.git(&["hash-object", "-w", "skill.md"]);
+    let lines: String = (0..50_000)
+        .map(|n| format!("100644 blob {blob}\tdata/{}/{n}.txt\n", n % 500))
+        .collect();
+    fs::write(setup.path("index"), lines).unwrap();
+    docs.git_reading(&["update-index", "--index-info"], &setup.path("index"));
+    docs.git(&["commit", "--quiet", "--message", "Grow"]);
+    let edge = setup.site("acme", &docs.record()).start();
+    let told = deploy(&edge.setup);
+    assert_eq!(told["status"], "success", "{told:#}");
+    assert!(
+        told["logs"].to_string().contains("read: 50001 files"),
+        "{told:#}"
+    );
+}
+
+/// An `sshd` with a key of its own, which lets one other key in.
+struct Sshd(Child);
+
+impl Drop for Sshd {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ended = self.0.kill();
+        let _reaped = self.0.wait();
+    }
+}
+
+#[test]
+#[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
+fn over_ssh_the_key_of_the_host_is_checked_and_ours_comes_from_a_file() {
+    if !Path::new("/usr/sbin/sshd").exists() {
+        println!("skipped: there is no sshd");
+        return;
+    }
+    let setup = setup();
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &[("skill.md", SKILL)]);
+    let path = |name: &str| setup.path(name).display().to_string();
+    for name in ["host", "ours", "other"] {
+        let made = Command::new("ssh-keygen")
+            .args(["-q", "-t", "ed25519", "-N", "", "-f", &path(name)])
+            .status();
+        assert!(made.unwrap().success());
+    }
+    fs::copy(path("ours.pub"), path("authorized")).unwrap();
+    fs::set_permissions(path("authorized"), fs::Permissions::from_mode(0o600)).unwrap();
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let conf = format!(
+        "ListenAddress 127.0.0.1:{port}\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\nStrictModes no\n\
+         PasswordAuthentication no\nPermitRootLogin prohibit-password\nUsePAM no\n",
+        path("host"),
+        path("authorized")
+    );
+    fs::write(path("sshd_config"), conf).unwrap();
+    // sshd wants the directory it gives up its rights in.
+    let _there = fs::create_dir_all("/run/sshd");
+    let sshd = Command::new("/usr/sbin/sshd")
+        .args(["-D", "-e", "-f", &path("sshd_config")])
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut sshd = Sshd(sshd.unwrap());
+    let said = BufReader::new(sshd.0.stderr.take().unwrap());
+    let mut lines = said.lines().map_while(Result::ok);
+    if !lines.any(|line| line.contains("Server listening")) {
+        println!("skipped: sshd does not start here");
+        return;
+    }
+    std::thread::spawn(move || lines.count());
+    let known = |key: &str| {
+        let key = fs::read_to_string(path(key)).unwrap();
+        fs::write(path("known"), format!("[127.0.0.1]:{port} {key}")).unwrap();
+    };
+    known("host.pub");
+    let user = String::from_utf8(Command::new("id").arg("-un").output().unwrap().stdout).unwrap();
+    let url = format!("ssh://{}@127.0.0.1:{port}{}", user.trim(), path("docs"));
+    let git = |key: &str| {
+        format!(
+            "{{ mirrors: {}, credentials: [{{ host: 127.0.0.1, ssh_key: {}, ssh_known_hosts: {} }}] }}",
+            path("mirrors"),
+            path(key),
+            path("known")
+        )
+    };
+    let (ours, other) = (git("ours"), git("other"));
+    let (pubkey, queue) = (
+        "other.pub".to_owned(),
+        format!("{{ sqlite: {{ path: {} }}, attempts_max: 1 }}", path("q")),
+    );
+    let wrong_host = fs::read_to_string(path(&pubkey)).unwrap();
+    let known_file = path("known");
+
+    let edge = serve(setup.conf("git", &ours).conf("queue", &queue), &url);
+    let told = deploy(&edge.setup);
+    assert_eq!(told["status"], "success", "{told:#}");
+
+    fs::write(&known_file, format!("[127.0.0.1]:{port} {wrong_host}")).unwrap();
+    let told = deploy(&edge.setup);
+    assert!(
+        told["summary"].as_str().unwrap().contains("unknown key"),
+        "{told:#}"
+    );
+
+    edge.signal("TERM");
+    let edge = edge.ended().conf("git", &other).start();
+    fs::write(
+        &known_file,
+        format!(
+            "[127.0.0.1]:{port} {}",
+            fs::read_to_string(edge.setup.path("host.pub")).unwrap()
+        ),
+    )
+    .unwrap();
+    let told = deploy(&edge.setup);
+    assert!(
+        told["summary"]
+            .as_str()
+            .unwrap()
+            .contains("refuses the credentials"),
+        "{told:#}"
+    );
+}
