@@ -282,7 +282,7 @@ impl Http1 {
         loop {
             let length = match self.wait_for_head().await {
                 Waited::Head(length) => length,
-                Waited::Over => return,
+                Waited::Over => return self.wire.close().await,
                 Waited::Refused(refusal) => return self.refuse(refusal, Instant::now()).await,
             };
             let since = Instant::now();
@@ -377,13 +377,15 @@ impl Http1 {
         }
         let mut has_waited = false;
         std::future::poll_fn(|cx| {
-            if inbox.is_empty() && front.gateway.drain.is_draining() {
-                return Poll::Ready(Filled::Over);
-            }
             match relay::poll_read_into(wire, inbox, READ_BYTES, cx) {
                 Poll::Ready(Ok(1..)) => return Poll::Ready(Filled::Some),
                 Poll::Ready(_) => return Poll::Ready(Filled::Over),
                 Poll::Pending => {}
+            }
+            // Only now: a request that was sent before the drain began is answered, also when
+            // its connection was accepted last.
+            if inbox.is_empty() && front.gateway.drain.is_draining() {
+                return Poll::Ready(Filled::Over);
             }
             if !has_waited {
                 has_waited = true;

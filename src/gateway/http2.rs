@@ -20,7 +20,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use h2::server::Connection as H2Connection;
@@ -30,6 +30,7 @@ use pingora::apps::HttpServerApp as _;
 use pingora::protocols::http::ServerSession;
 use pingora::protocols::http::v2::server::{H2Accept, H2Options, HttpSession, handshake};
 use pingora::protocols::{Digest, Stream};
+use tokio::time::Instant;
 
 use super::access::Line;
 use super::express::content_of;
@@ -61,7 +62,11 @@ const BARRED: [header::HeaderName; 10] = [
 /// How many streams are taken together at most.
 const BATCH_MAX: usize = 64;
 
-/// Counts the streams that are open in the proxy lane.
+/// How often a connection whose streams take long is looked at.
+const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Counts the streams that are open: those in the proxy lane, and answers of the express lane
+/// that wait for the client's window.
 #[derive(Clone, Debug, Default)]
 struct Live(Arc<AtomicUsize>);
 
@@ -79,6 +84,8 @@ struct Http2 {
     /// Streams that were never requests.
     faults: u32,
     last_stream: Instant,
+    /// Whether the client has been told that no more streams are taken.
+    is_leaving: bool,
 }
 
 /// Serves an HTTP/2 connection to its end.
@@ -103,6 +110,7 @@ pub(super) async fn serve(front: Arc<Front>, mut wire: Wire) {
         live: Live::default(),
         faults: 0,
         last_stream,
+        is_leaving: false,
     }
     .run()
     .await;
@@ -111,7 +119,6 @@ pub(super) async fn serve(front: Arc<Front>, mut wire: Wire) {
 impl Http2 {
     async fn run(mut self) {
         let gateway = Arc::clone(&self.front.gateway);
-        let mut is_draining = false;
         let mut idle = Box::pin(tokio::time::sleep(gateway.limits.idle));
         let mut draining = Box::pin(gateway.drain.draining());
         let mut arrived = Vec::with_capacity(BATCH_MAX);
@@ -119,11 +126,11 @@ impl Http2 {
             tokio::select! {
                 biased;
                 goes_on = self.arrive(&mut arrived) => if !goes_on { return },
-                () = &mut draining, if !is_draining => {
-                    is_draining = true;
-                    self.connection.graceful_shutdown();
-                }
-                () = &mut idle => idle.as_mut().reset(self.look_idle()),
+                () = &mut draining, if !self.is_leaving => idle.as_mut().reset(self.leave()),
+                () = &mut idle => match self.look_idle() {
+                    Some(next) => idle.as_mut().reset(next),
+                    None => return,
+                },
             }
             for session in arrived.drain(..) {
                 self.last_stream = Instant::now();
@@ -170,7 +177,15 @@ impl Http2 {
                         connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
                     }
                 }
-                Poll::Ready(Ok(None) | Err(_)) => return false,
+                Poll::Ready(Ok(None)) => return false,
+                Poll::Ready(Err(error)) => {
+                    // What h2 itself had enough of, or could not read; not a client that has gone.
+                    let fault = error.root_cause().downcast_ref::<h2::Error>();
+                    if fault.is_some_and(|fault| !fault.is_io()) {
+                        front.gateway.metrics.stream_faults.inc();
+                    }
+                    return false;
+                }
                 Poll::Pending => return true,
             }
             if arrived.len() == BATCH_MAX {
@@ -179,16 +194,28 @@ impl Http2 {
         }
     }
 
-    /// Called when the connection may have been idle for long enough: closes it, and returns
-    /// when to look again.
-    fn look_idle(&mut self) -> tokio::time::Instant {
-        let limits = &self.front.gateway.limits;
-        let rest = limits.idle.saturating_sub(self.last_stream.elapsed());
-        if self.live.count() == 0 && rest.is_zero() {
-            self.front.gateway.metrics.timeouts.inc();
-            self.connection.graceful_shutdown();
+    /// Tells the client that no more streams are taken, and returns when to look whether it
+    /// has understood: it has as long as for a request head.
+    fn leave(&mut self) -> Instant {
+        self.is_leaving = true;
+        self.connection.graceful_shutdown();
+        Instant::now() + self.front.gateway.limits.head
+    }
+
+    /// Called when the connection may have been idle for long enough: begins to close it, and
+    /// returns when to look again; `None` when it is to be dropped.
+    fn look_idle(&mut self) -> Option<Instant> {
+        let idle = self.front.gateway.limits.idle;
+        let quiet = self.last_stream.elapsed();
+        match (self.live.count() == 0, self.is_leaving) {
+            // The client has not said that it knows, in all the time it had.
+            (true, true) => None,
+            (true, false) if quiet >= idle => {
+                self.front.gateway.metrics.timeouts.inc();
+                Some(self.leave())
+            }
+            _ => Some(Instant::now() + idle.saturating_sub(quiet).max(IDLE_CHECK_INTERVAL)),
         }
-        tokio::time::Instant::now() + rest.max(Duration::from_secs(1))
     }
 
     /// Chooses the lane of a stream.
@@ -200,7 +227,7 @@ impl Http2 {
             return;
         }
         match answer(gateway, &session) {
-            Some(answer) => respond(gateway, &self.facts, session, &answer, self.last_stream),
+            Some(answer) => respond(gateway, &self.facts, session, &answer, &self.live),
             None => relay(&self.front, session, LiveStream::of(&self.live)),
         }
     }
@@ -281,8 +308,9 @@ fn respond(
     facts: &Facts,
     mut session: HttpSession,
     answer: &Answer,
-    since: Instant,
+    live: &Live,
 ) {
+    let since = Instant::now();
     let content = content_of(session.req_header().method.as_str());
     let length = answer.body_bytes(content);
     if session
@@ -304,7 +332,11 @@ fn respond(
             let _reset = stream.send_data(body, true);
         } else {
             let patience = gateway.limits.write;
-            tokio::spawn(async move { send(stream, body, patience).await });
+            let live = LiveStream::of(live);
+            tokio::spawn(async move {
+                send(stream, body, patience).await;
+                drop(live);
+            });
         }
     }
     let took = since.elapsed();

@@ -193,15 +193,25 @@ impl Wire {
         }
     }
 
+    /// Closes a connection on which nothing is under way. Over TLS that is said first, so that
+    /// the client can tell it from an attacker's doing (RFC 8446 §6.1).
+    pub(super) async fn close(mut self) {
+        if self.facts.is_tls() {
+            // A client that takes nothing is left without.
+            let _elapsed =
+                tokio::time::timeout(LINGER_TIME_MAX, AsyncWriteExt::shutdown(&mut self)).await;
+        }
+    }
+
     /// Closes the connection so that the last answer arrives: a reset, which the kernel
     /// sends when unread bytes are left, would destroy it (RFC 9112 §9.6).
     pub(super) async fn close_lingering(mut self) {
-        if AsyncWriteExt::shutdown(&mut self).await.is_err() {
-            return;
-        }
         let mut discarded = 0;
         let mut sink = [0; 4096];
         let drain = async {
+            if AsyncWriteExt::shutdown(&mut self).await.is_err() {
+                return;
+            }
             while discarded < LINGER_BYTES_MAX {
                 match self.read(&mut sink).await {
                     Ok(0) | Err(_) => break,
