@@ -5,7 +5,8 @@
 //! them (`X_Forwarded_For`), and ours are set. Only from a peer that the operator trusts,
 //! a load balancer in front of us, they are kept and continued.
 //!
-//! Sources: RFC 7239 (`Forwarded`), RFC 9110 §7.6.3 (`Via`); for `X-Forwarded-*` and
+//! Sources: RFC 7239 (`Forwarded`), RFC 9110 §7.6.1 (fields of one connection) and §7.6.3
+//! (`Via`), RFC 9113 §8.2.3 (cookies); for `X-Forwarded-*` and
 //! `X-Real-IP`, which no standard defines, the custom of nginx and haproxy.
 
 use std::net::IpAddr;
@@ -140,6 +141,7 @@ pub fn forward(
     for name in &dropped {
         request.remove_header(name);
     }
+    join_cookies(request);
     let peer = client.peer.to_canonical();
     let proto = if client.tls { "https" } else { "http" };
     // RFC 7239 §6: an IPv6 address is quoted and in brackets.
@@ -168,6 +170,24 @@ pub fn forward(
         if !request.headers.contains_key(name) {
             append(request, name, value);
         }
+    }
+}
+
+/// Makes one field of cookies that HTTP/2 may have split (RFC 9113 §8.2.3): HTTP/1.1 servers
+/// read the first alone.
+fn join_cookies(request: &mut RequestHeader) {
+    let crumbs: Vec<&[u8]> = request
+        .headers
+        .get_all(header::COOKIE)
+        .iter()
+        .map(HeaderValue::as_bytes)
+        .collect();
+    if crumbs.len() > 1
+        && let Ok(cookies) = HeaderValue::from_bytes(&crumbs.join(&b"; "[..]))
+    {
+        request
+            .insert_header(header::COOKIE, cookies)
+            .expect("a name and a value that are valid");
     }
 }
 
