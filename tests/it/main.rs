@@ -17,6 +17,7 @@
 //! | `start` | what cannot be served is refused at the start, all of it at once |
 //! | `lanes` | whatever the express lane answers, the proxy lane answers the same |
 //! | `heads` | a request has one meaning, or is refused, on both lanes |
+//! | `tls` | certificates by name, HTTP/1.1 and HTTP/2 by ALPN, limits of both |
 //! | `upstream` | what a site's own server is sent, and what of it comes back |
 //! | `tidy` | the layers of the source tree |
 //!
@@ -52,4 +53,5 @@ mod reload;
 mod sites;
 mod start;
 mod tidy;
+mod tls;
 mod upstream;

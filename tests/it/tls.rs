@@ -1,0 +1,695 @@
+//! HTTPS: certificates by name, HTTP/1.1 and HTTP/2 by ALPN, both lanes on both.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, HandshakeKind, StreamOwned};
+
+use crate::certificates::{Authority, Pair};
+use crate::edge::{Edge, SKILL, Setup};
+use crate::http::{Connection, PATIENCE};
+use crate::http2::{self, Client};
+use crate::origin::{After, Origin, write_page};
+
+const HOST: &str = "docs.acme.test";
+type Tls = StreamOwned<ClientConnection, TcpStream>;
+
+/// A gateway with TLS and the authority of its certificates.
+pub struct Encrypted {
+    pub authority: Authority,
+    pub edge: Edge,
+}
+
+impl Encrypted {
+    /// Before a site without pages of its own.
+    fn start(front: &str) -> Self {
+        Self::before("", front)
+    }
+
+    /// Before a site with more lines in its record.
+    pub fn before(record: &str, front: &str) -> Self {
+        let authority = Authority::new();
+        let setup = encrypted(&authority, Setup::new())
+            .conf("front", front)
+            .site("acme", &format!("domains: [{HOST}]\n{record}"));
+        setup.publish("acme", &[("skill.md", SKILL)]);
+        Self {
+            authority,
+            edge: setup.start(),
+        }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.edge.https.unwrap()
+    }
+
+    fn directory(&self) -> std::path::PathBuf {
+        self.edge.setup.path("certificates")
+    }
+
+    pub async fn http2(&self) -> Client {
+        Client::open(self.address(), HOST, self.authority.client(&["h2"])).await
+    }
+
+    fn http1(&self) -> Connection<Tls> {
+        let stream = connect(self.address(), HOST, &self.authority.client(&["http/1.1"])).unwrap();
+        Connection::over(stream)
+    }
+
+    /// Returns the certificate that a client asking for `name` is shown.
+    fn shown(&self, name: &str) -> Option<Vec<u8>> {
+        let stream = connect(self.address(), name, &self.authority.client(&[])).ok()?;
+        Some(stream.conn.peer_certificates()?[0].to_vec())
+    }
+}
+
+/// Adds an HTTPS listener and a certificate for the site's domain to a setup.
+pub fn encrypted(authority: &Authority, setup: Setup) -> Setup {
+    let directory = setup.path("certificates");
+    authority.issue(&[HOST]).write(&directory, HOST);
+    setup
+        .conf(
+            "listen",
+            "{ http: [\"127.0.0.1:0\"], https: [\"127.0.0.1:0\"], operator: \"127.0.0.1:0\" }",
+        )
+        .conf(
+            "tls",
+            &format!("{{ directory: \"{}\" }}", directory.display()),
+        )
+}
+
+/// Makes a TLS connection, its handshake done.
+fn connect(address: SocketAddr, name: &str, config: &Arc<ClientConfig>) -> std::io::Result<Tls> {
+    let mut socket = TcpStream::connect(address)?;
+    socket.set_read_timeout(Some(PATIENCE))?;
+    let name = ServerName::try_from(name.to_owned()).unwrap();
+    let mut session = ClientConnection::new(Arc::clone(config), name).unwrap();
+    while session.is_handshaking() {
+        session.complete_io(&mut socket)?;
+    }
+    Ok(StreamOwned::new(session, socket))
+}
+
+#[test]
+fn the_certificate_is_chosen_by_exact_name_then_wildcard_then_default() {
+    let authority = Authority::new();
+    let setup = encrypted(&authority, Setup::new());
+    let directory = setup.path("certificates");
+    let issue = |name: &str, names: &[&str]| {
+        let pair = authority.issue(names);
+        pair.write(&directory, name);
+        pair.der().to_vec()
+    };
+    let exact = issue("docs.acme.test", &["docs.acme.test"]);
+    let wildcard = issue("_.acme.test", &["*.acme.test"]);
+    let default = issue(
+        "default.test",
+        &["default.test", "else.test", "a.b.acme.test", "127.0.0.1"],
+    );
+    let tls = format!(
+        "{{ directory: \"{}\", default: default.test }}",
+        directory.display()
+    );
+    let gateway = Encrypted {
+        edge: setup.conf("tls", &tls).start(),
+        authority,
+    };
+    for (name, expected) in [
+        ("docs.acme.test", &exact),
+        ("DOCS.ACME.test", &exact),
+        ("other.acme.test", &wildcard),
+        // RFC 6125 §6.4.3: a wildcard is one label.
+        ("a.b.acme.test", &default),
+        ("else.test", &default),
+        // No server name is sent for an address (RFC 6066 §3).
+        ("127.0.0.1", &default),
+    ] {
+        assert_eq!(gateway.shown(name).as_ref(), Some(expected), "{name}");
+    }
+}
+
+#[test]
+fn without_a_default_a_name_that_no_certificate_has_is_refused() {
+    let gateway = Encrypted::start("{}");
+    for name in ["else.test", "127.0.0.1"] {
+        let refused = connect(gateway.address(), name, &gateway.authority.client(&[]));
+        assert!(refused.is_err(), "{name}");
+    }
+    assert!(gateway.shown(HOST).is_some());
+    let failures = gateway.edge.metric("gateway_tls_failures_total");
+    assert!(failures >= 2.0, "{failures}");
+}
+
+#[test]
+fn certificates_are_replaced_added_and_kept_while_connections_go_on() {
+    let gateway = Encrypted::start("{}");
+    let mut before = gateway.http1();
+    let wait_for = |name: &str, pair: &Pair| {
+        let since = Instant::now();
+        while gateway.shown(name).as_deref() != Some(&*pair.der()) {
+            assert!(since.elapsed() < PATIENCE, "{name} is not served");
+            std::thread::yield_now();
+        }
+    };
+    let second = gateway.authority.issue(&[HOST]);
+    second.write(&gateway.directory(), HOST);
+    wait_for(HOST, &second);
+    let added = gateway.authority.issue(&["new.acme.test"]);
+    added.write(&gateway.directory(), "new.acme.test");
+    wait_for("new.acme.test", &added);
+    // Neither a file that is none nor a certificate for another name takes its place.
+    for (n, text) in ["no certificate".to_owned(), added.certificate.pem()]
+        .iter()
+        .enumerate()
+    {
+        let chain = gateway.directory().join(HOST).join("fullchain.pem");
+        std::fs::write(chain, text).unwrap();
+        let is_kept = |line: &serde_json::Value| {
+            line["message"]
+                .as_str()
+                .is_some_and(|text| text.contains("keep the certificate there was"))
+        };
+        gateway.edge.wait_for_nth_log(n + 1, is_kept);
+        assert_eq!(gateway.shown(HOST).as_deref(), Some(&*second.der()));
+    }
+    before.send(format!("GET /skill.md HTTP/1.1\r\nHost: {HOST}\r\n\r\n").as_bytes());
+    assert_eq!(before.receive("GET").unwrap().text(), SKILL);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_lanes_answer_over_both_protocols() {
+    let origin = Origin::start();
+    let gateway = Encrypted::before(&origin.record(), "{}");
+    let mut http1 = gateway.http1();
+    let mut http2 = gateway.http2().await;
+    for (path, body) in [
+        ("/skill.md", SKILL),
+        ("/guide", "GET /guide"),
+        ("/x/../skill.md", SKILL),
+    ] {
+        http1.send(format!("GET {path} HTTP/1.1\r\nHost: {HOST}\r\n\r\n").as_bytes());
+        let first = http1.receive("GET").unwrap();
+        let second = http2.get(HOST, path).await.unwrap();
+        assert_eq!((first.status, first.text()), (200, body), "{path}");
+        assert_eq!((second.status, second.text()), (200, body), "{path}");
+    }
+    let express = gateway
+        .edge
+        .metric("gateway_requests_total{route=\"express\",status=\"200\"}");
+    assert!(
+        (express - 2.0).abs() < 0.5,
+        "the express lane answered {express}"
+    );
+    for received in origin.received() {
+        assert_eq!(received.field("x-forwarded-proto"), Some("https"));
+        assert_eq!(received.field("host"), Some(HOST));
+    }
+}
+
+#[test]
+fn curl_is_content_over_both_protocols() {
+    let gateway = Encrypted::start("{}");
+    let authority = gateway.edge.setup.path("authority.pem");
+    gateway.authority.write(&authority);
+    for (option, version) in [("--http1.1", "1.1"), ("--http2", "2")] {
+        let port = gateway.address().port();
+        let output = Command::new("curl")
+            .args([
+                "--silent",
+                "--show-error",
+                option,
+                "--write-out",
+                "%{http_version} %{http_code}",
+            ])
+            .args(["--resolve", &format!("{HOST}:{port}:127.0.0.1")])
+            .arg("--cacert")
+            .arg(&authority)
+            .arg(format!("https://{HOST}:{port}/skill.md"))
+            .output()
+            .expect("curl is installed");
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(
+            text,
+            format!("{SKILL}{version} 200"),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+}
+
+#[test]
+fn tls_1_2_and_1_3_are_spoken_and_sessions_resume() {
+    let gateway = Encrypted::start("{}");
+    for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
+        let config = gateway.authority.client_of(&["http/1.1"], &[version]);
+        for kind in [HandshakeKind::Full, HandshakeKind::Resumed] {
+            let stream = connect(gateway.address(), HOST, &config).unwrap();
+            assert_eq!(stream.conn.protocol_version(), Some(version.version));
+            assert_eq!(stream.conn.alpn_protocol(), Some(&b"http/1.1"[..]));
+            let seen = stream.conn.handshake_kind();
+            // Tickets come with the first answer.
+            let mut connection = Connection::over(stream);
+            connection.send(format!("GET /skill.md HTTP/1.1\r\nHost: {HOST}\r\n\r\n").as_bytes());
+            assert_eq!(connection.receive("GET").unwrap().status, 200);
+            assert_eq!(seen, Some(kind), "{version:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_without_a_site_is_misdirected_over_http_2_only() {
+    let gateway = Encrypted::start("{}");
+    let mut http1 = gateway.http1();
+    http1.send(b"GET /skill.md HTTP/1.1\r\nHost: unknown.test\r\n\r\n");
+    assert_eq!(http1.receive("GET").unwrap().status, 404);
+    // RFC 9110 §15.5.20: the client may try another connection.
+    let mut http2 = gateway.http2().await;
+    let response = http2.get("unknown.test", "/skill.md").await.unwrap();
+    assert_eq!(response.status, 421);
+    response.check("GET");
+    // The connection is as good as before.
+    assert_eq!(http2.get(HOST, "/skill.md").await.unwrap().status, 200);
+}
+
+#[test]
+fn every_connection_ends_with_close_notify() {
+    let origin = Origin::start();
+    let gateway = Encrypted::before(&origin.record(), "{ idle_seconds: 1 }");
+    for (request, what) in [
+        (
+            format!("GET /skill.md HTTP/1.1\r\nHost: {HOST}\r\n\r\n"),
+            "idle after the express lane",
+        ),
+        (
+            format!("GET /guide HTTP/1.1\r\nHost: {HOST}\r\n\r\n"),
+            "idle after the proxy lane",
+        ),
+        (
+            format!("GET /skill.md HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\n\r\n"),
+            "told to close",
+        ),
+        ("GET /skill.md HTTP/1.1\r\n\r\n".to_owned(), "refused"),
+    ] {
+        let mut stream = connect(gateway.address(), HOST, &gateway.authority.client(&[])).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        // RFC 8446 §6.1: rustls fails the read when the alert is missing.
+        stream
+            .read_to_end(&mut answer)
+            .unwrap_or_else(|error| panic!("{what}: {error}"));
+        assert!(answer.starts_with(b"HTTP/1.1 "), "{what}");
+    }
+}
+
+#[test]
+fn a_handshake_has_a_deadline() {
+    let gateway = Encrypted::start("{ head_seconds: 1 }");
+    for hello in [
+        &b""[..],
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"GET / HTTP/1.1\r\n\r\n",
+    ] {
+        let since = Instant::now();
+        let mut connection = Connection::open(gateway.address());
+        connection.send(hello);
+        connection.receive_rest();
+        assert!(since.elapsed() < PATIENCE / 2, "{hello:?}");
+    }
+    // A handshake that was made and nothing after it.
+    let mut silent = gateway.http1();
+    assert_eq!(silent.receive_rest(), b"");
+    assert!(gateway.edge.metric("gateway_tls_failures_total") >= 3.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_http_2_request_reaches_an_http_1_1_origin_in_its_form() {
+    let origin = Origin::start();
+    let gateway = Encrypted::before(&origin.record(), "{}");
+    let mut client = gateway.http2().await;
+    let request = http::Request::post(format!("https://{HOST}/a//b?c=%2F"))
+        .header("cookie", "a=b")
+        .header("cookie", "c=d")
+        .header("te", "trailers")
+        .header("x-forwarded-for", "9.9.9.9")
+        .header("x-own", "kept")
+        .body(())
+        .unwrap();
+    let mut exchange = client.begin(request, false).await.unwrap();
+    exchange
+        .body
+        .send_data(Bytes::from_static(b"hel"), false)
+        .unwrap();
+    exchange
+        .body
+        .send_data(Bytes::from_static(b"lo"), true)
+        .unwrap();
+    let response = http2::receive(exchange.response).await.unwrap();
+    assert_eq!(
+        (response.status, response.text()),
+        (200, "POST /a//b?c=%2F")
+    );
+    let received = origin.wait_for(1);
+    assert_eq!(received.body, b"hello");
+    for (name, value) in [
+        ("host", Some(HOST)),
+        // RFC 9113 §8.2.3: crumbs are one field again.
+        ("cookie", Some("a=b; c=d")),
+        ("te", None),
+        ("x-forwarded-for", Some("127.0.0.1")),
+        ("x-forwarded-proto", Some("https")),
+        ("via", Some("2.0 waypost.localhost")),
+        ("x-own", Some("kept")),
+    ] {
+        assert_eq!(received.field(name), value, "{name}");
+    }
+}
+
+/// A skill that no initial window of HTTP/2 (65,535 bytes) takes.
+fn long_skill() -> String {
+    format!("{SKILL}\n{}", "Nothing new in this line.\n".repeat(12_000))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_larger_than_the_window_arrives_whole() {
+    let gateway = Encrypted::start("{}");
+    let long = long_skill();
+    gateway.edge.publish("acme", &[("skill.md", &long)]);
+    let mut client = gateway.http2().await;
+    for path in ["/skill.md", "/x/../skill.md"] {
+        let response = client.get(HOST, path).await.unwrap();
+        assert!(
+            response.body == long.as_bytes(),
+            "{path}: {} bytes",
+            response.body.len()
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_reads_slowly_does_not_stall_others_on_the_connection() {
+    let gateway = Encrypted::start("{ write_seconds: 1 }");
+    gateway.edge.publish("acme", &[("skill.md", &long_skill())]);
+    let mut settings = h2::client::Builder::new();
+    settings.initial_connection_window_size(1 << 20);
+    let config = gateway.authority.client(&["h2"]);
+    let mut client = Client::open_with(gateway.address(), HOST, config, settings).await;
+    // Their windows stay shut.
+    let mut slow = Vec::new();
+    for path in ["/skill.md", "/x/../skill.md"] {
+        slow.push(
+            client
+                .begin(http2::get(HOST, path), true)
+                .await
+                .unwrap()
+                .response
+                .await
+                .unwrap(),
+        );
+    }
+    for _ in 0..50 {
+        let response = client
+            .get(HOST, "/.well-known/agent-card.json")
+            .await
+            .unwrap();
+        assert_eq!(response.status, 200);
+    }
+    // And not for ever: RFC 9113 §5.4.2.
+    for response in slow {
+        let mut body = response.into_body();
+        let broken_off = loop {
+            match body.data().await {
+                Some(Ok(_)) => {}
+                Some(Err(error)) => break error,
+                None => panic!("the whole body came through a shut window"),
+            }
+        };
+        assert!(broken_off.is_reset(), "{broken_off}");
+    }
+    assert_eq!(
+        client
+            .get(HOST, "/.well-known/agent-card.json")
+            .await
+            .unwrap()
+            .status,
+        200
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_idle_http_2_connection_is_closed_and_a_busy_one_is_not() {
+    let (proceed, wait) = std::sync::mpsc::channel::<()>();
+    let wait = std::sync::Mutex::new(wait);
+    let origin = Origin::answering(move |request, stream| {
+        wait.lock().unwrap().recv().unwrap();
+        write_page(stream, &request.method, "late");
+        After::Keep
+    });
+    let gateway = Encrypted::before(&origin.record(), "{ idle_seconds: 1 }");
+    let mut idle = gateway.http2().await;
+    let mut busy = gateway.http2().await;
+    let exchange = busy.begin(http2::get(HOST, "/guide"), true).await.unwrap();
+    assert_eq!(idle.get(HOST, "/skill.md").await.unwrap().status, 200);
+    tokio::time::timeout(PATIENCE, idle.end)
+        .await
+        .expect("closed in time")
+        .unwrap()
+        .unwrap();
+    proceed.send(()).unwrap();
+    assert_eq!(
+        http2::receive(exchange.response).await.unwrap().text(),
+        "late"
+    );
+}
+
+/// HTTP/2 frames by hand, for what no library sends.
+mod raw {
+    use super::{Connection, Tls};
+
+    pub const HEADERS: u8 = 1;
+    pub const RST_STREAM: u8 = 3;
+    pub const GOAWAY: u8 = 7;
+
+    /// A frame as it came.
+    #[derive(Debug)]
+    pub struct Frame {
+        pub kind: u8,
+        pub stream: u32,
+        pub payload: Vec<u8>,
+    }
+
+    pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+        [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+    }
+
+    /// The preface and empty settings.
+    pub fn preface() -> Vec<u8> {
+        [
+            &b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..],
+            &frame(4, 0, 0, &[]),
+        ]
+        .concat()
+    }
+
+    /// HEADERS of a whole request, in HPACK's plainest form (RFC 7541 §6).
+    pub fn get(stream: u32, authority: &str, path: &str) -> Vec<u8> {
+        get_with(stream, authority, path, &[])
+    }
+
+    pub fn get_with(stream: u32, authority: &str, path: &str, fields: &[(&str, &str)]) -> Vec<u8> {
+        let text = |text: &str| [&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
+        let indexed = |name: u8, value: &str| [vec![name], text(value)].concat();
+        let mut block = [
+            vec![0x82, 0x87],
+            indexed(0x01, authority),
+            indexed(0x04, path),
+        ]
+        .concat();
+        for (name, value) in fields {
+            block.extend([vec![0], text(name), text(value)].concat());
+        }
+        frame(HEADERS, 0x05, stream, &block)
+    }
+
+    pub fn receive(connection: &mut Connection<Tls>) -> Frame {
+        let head = connection.receive_bytes(9);
+        let length = usize::from(head[0]) << 16 | usize::from(head[1]) << 8 | usize::from(head[2]);
+        Frame {
+            kind: head[3],
+            stream: u32::from_be_bytes(head[5..9].try_into().unwrap()),
+            payload: connection.receive_bytes(length),
+        }
+    }
+
+    /// Reads until a frame that is asked for.
+    pub fn wait_for(connection: &mut Connection<Tls>, is_it: impl Fn(&Frame) -> bool) -> Frame {
+        loop {
+            let frame = receive(connection);
+            if is_it(&frame) {
+                return frame;
+            }
+        }
+    }
+
+    /// Returns the error code of RST_STREAM, or of GOAWAY.
+    pub fn code(frame: &Frame) -> u32 {
+        let at = if frame.kind == GOAWAY { 4 } else { 0 };
+        u32::from_be_bytes(frame.payload[at..at + 4].try_into().unwrap())
+    }
+}
+
+impl Encrypted {
+    fn raw(&self) -> Connection<Tls> {
+        let stream = connect(self.address(), HOST, &self.authority.client(&["h2"])).unwrap();
+        let mut connection = Connection::over(stream);
+        connection.send(&raw::preface());
+        connection
+    }
+}
+
+#[test]
+fn streams_beyond_the_limit_are_refused_and_the_others_answered() {
+    let (proceed, wait) = std::sync::mpsc::channel::<()>();
+    let wait = std::sync::Mutex::new(wait);
+    let origin = Origin::answering(move |request, stream| {
+        wait.lock().unwrap().recv().unwrap();
+        write_page(stream, &request.method, "late");
+        After::Keep
+    });
+    let gateway = Encrypted::before(&origin.record(), "{ streams_max: 3 }");
+    let mut connection = gateway.raw();
+    for stream in [1, 3, 5, 7] {
+        connection.send(&raw::get(stream, HOST, "/guide"));
+    }
+    // RFC 9113 §5.1.2: REFUSED_STREAM may be tried again.
+    let refused = raw::wait_for(&mut connection, |frame| frame.kind == raw::RST_STREAM);
+    assert_eq!((refused.stream, raw::code(&refused)), (7, 7));
+    origin.wait_for(3);
+    for _ in 0..3 {
+        proceed.send(()).unwrap();
+        raw::wait_for(&mut connection, |frame| {
+            frame.kind == raw::HEADERS && frame.stream < 7
+        });
+    }
+    assert_eq!(origin.received().len(), 3);
+}
+
+#[test]
+fn malformed_streams_are_refused_one_by_one_until_there_are_too_many() {
+    let origin = Origin::start();
+    let gateway = Encrypted::before(&origin.record(), "{ stream_faults_max: 5 }");
+    let mut connection = gateway.raw();
+    let good = raw::get(1, HOST, "/skill.md");
+    connection.send(&good);
+    raw::wait_for(&mut connection, |frame| {
+        frame.kind == raw::HEADERS && frame.stream == 1
+    });
+    for n in 1..=6 {
+        // RFC 9113 §8.3.1: Host and :authority name one host.
+        connection.send(&raw::get_with(
+            1 + 2 * n,
+            HOST,
+            "/guide",
+            &[("host", "evil.test")],
+        ));
+    }
+    let goaway = raw::wait_for(&mut connection, |frame| frame.kind == raw::GOAWAY);
+    // RFC 9113 §7: ENHANCE_YOUR_CALM.
+    assert_eq!(raw::code(&goaway), 11);
+    connection.receive_rest();
+    assert!(gateway.edge.metric("gateway_stream_faults_total") >= 6.0);
+    assert_eq!(origin.received().len(), 0);
+}
+
+#[test]
+fn what_is_no_request_over_http_2_is_refused() {
+    let origin = Origin::start();
+    let gateway = Encrypted::before(&origin.record(), "{}");
+    for (path, fields) in [
+        // RFC 9113 §8.3.1: a path, not a URL.
+        ("http://evil.test/", &[][..]),
+        ("", &[]),
+        // §8.2.1 and §8.2.2: names in lower case, no fields of HTTP/1.1 connections.
+        ("/guide", &[("X-Upper", "a")]),
+        ("/guide", &[("connection", "close")]),
+        ("/guide", &[("transfer-encoding", "chunked")]),
+        ("/guide", &[("x", "a\r\nb: c")]),
+        ("/guide", &[("host", "evil.test")]),
+        ("/guide", &[("content-length", "5, 5")]),
+        ("/guide", &[("content-length", "5")]),
+        ("/a b", &[]),
+        ("/a\r\nb: c", &[]),
+    ] {
+        let mut connection = gateway.raw();
+        connection.send(&raw::get_with(1, HOST, path, fields));
+        let ends = [raw::HEADERS, raw::RST_STREAM, raw::GOAWAY];
+        let end = raw::wait_for(&mut connection, |frame| ends.contains(&frame.kind));
+        // HPACK's static table: 400 is entry 12.
+        let is_refused = end.kind != raw::HEADERS || end.payload[0] == 0x80 | 12;
+        assert!(is_refused, "{path:?} {fields:?}: {end:?}");
+    }
+    assert_eq!(origin.received().len(), 0);
+}
+
+#[test]
+fn a_flood_of_resets_ends_the_connection() {
+    let origin = Origin::start();
+    let gateway = Encrypted::before(&origin.record(), "{}");
+    let mut connection = gateway.raw();
+    let mut flood = Vec::new();
+    for n in 0..2000 {
+        let stream = 1 + 2 * n;
+        flood.extend(raw::get(stream, HOST, "/guide"));
+        flood.extend(raw::frame(raw::RST_STREAM, 0, stream, &8_u32.to_be_bytes()));
+    }
+    // The gateway may close before it has read everything (CVE-2023-44487).
+    let sent = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| connection.send(&flood)));
+    if sent.is_ok() {
+        let goaway = raw::wait_for(&mut connection, |frame| frame.kind == raw::GOAWAY);
+        assert_eq!(raw::code(&goaway), 11);
+    }
+    let reached = origin.received().len();
+    assert!(
+        reached < 1000,
+        "{reached} of 2000 requests that were taken back reached the origin"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_drain_says_goaway_and_finishes_the_streams_there_are() {
+    let (proceed, wait) = std::sync::mpsc::channel::<()>();
+    let wait = std::sync::Mutex::new(wait);
+    let origin = Origin::answering(move |request, stream| {
+        wait.lock().unwrap().recv().unwrap();
+        write_page(stream, &request.method, "late");
+        After::Keep
+    });
+    let gateway = Encrypted::before(&origin.record(), "{ drain_seconds: 60 }");
+    let mut busy = gateway.http2().await;
+    let idle = gateway.http2().await;
+    let exchange = busy.begin(http2::get(HOST, "/guide"), true).await.unwrap();
+    origin.wait_for(1);
+    gateway.edge.signal("TERM");
+    // RFC 9113 §6.8: the idle connection is closed at once.
+    tokio::time::timeout(PATIENCE, idle.end)
+        .await
+        .expect("closed in time")
+        .unwrap()
+        .unwrap();
+    proceed.send(()).unwrap();
+    assert_eq!(
+        http2::receive(exchange.response).await.unwrap().text(),
+        "late"
+    );
+    tokio::time::timeout(PATIENCE, busy.end)
+        .await
+        .expect("closed in time")
+        .unwrap()
+        .unwrap();
+    assert!(gateway.edge.wait().success());
+}
