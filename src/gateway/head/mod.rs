@@ -259,7 +259,8 @@ pub fn refuse_early(bytes: &[u8], limits: &Limits) -> Option<Refusal> {
     check_line_ends(bytes).err()
 }
 
-/// Returns method and path of a request line as far as they can be told, for the log.
+/// Returns method and path of a request line as far as they can be told, for the log:
+/// without query and fragment, and without an authority, which may carry a password.
 #[must_use]
 pub fn request_line(bytes: &[u8]) -> (&str, &str) {
     let line = bytes
@@ -271,9 +272,14 @@ pub fn request_line(bytes: &[u8]) -> (&str, &str) {
         .next()
         .filter(|word| word.bytes().all(|b| b.is_ascii_alphabetic()))
         .unwrap_or_default();
-    let path = words
-        .next()
-        .map_or("", |target| target.split('?').next().unwrap_or_default());
+    let target = words.next().unwrap_or_default();
+    let target = target.split(['?', '#']).next().unwrap_or_default();
+    let path = match target.split_once("://") {
+        Some((_scheme, rest)) => rest.find('/').map_or("", |at| &rest[at..]),
+        // RFC 9112 §3.2.3: the target of CONNECT is an authority.
+        None if target.contains('@') && !target.starts_with('/') => "",
+        None => target,
+    };
     (method, path)
 }
 

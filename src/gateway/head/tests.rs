@@ -261,6 +261,12 @@ fn a_hopeless_beginning_is_refused_before_the_head_is_whole() {
 #[test]
 fn a_refused_request_line_is_logged_as_far_as_it_can_be_told() {
     assert_eq!(request_line(b"GET /a?secret HTTP/9"), ("GET", "/a"));
+    assert_eq!(request_line(b"GET /a#secret HTTP/1.1"), ("GET", "/a"));
+    assert_eq!(
+        request_line(b"GET http://user:secret@a/b HTTP/1.1"),
+        ("GET", "/b")
+    );
+    assert_eq!(request_line(b"CONNECT user:secret@a:80"), ("CONNECT", ""));
     assert_eq!(request_line(b"\x16\x03\x01"), ("", ""));
     assert_eq!(request_line(b""), ("", ""));
 }
