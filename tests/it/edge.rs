@@ -418,10 +418,15 @@ impl Edge {
     /// Asks the process to stop, waits, and returns the access log's lines.
     #[track_caller]
     pub fn stop(self) -> Vec<serde_json::Value> {
-        let path = self.setup.path("access.log");
         self.signal("TERM");
-        let mut edge = self;
-        assert!(edge.process.wait().unwrap().success());
+        self.stopped()
+    }
+
+    /// Waits for a process that was asked to stop, and returns the access log's lines.
+    #[track_caller]
+    pub fn stopped(mut self) -> Vec<serde_json::Value> {
+        let path = self.setup.path("access.log");
+        assert!(self.process.wait().unwrap().success());
         let text = fs::read_to_string(path).unwrap_or_default();
         text.lines()
             .map(|line| serde_json::from_str(line).unwrap())

@@ -9,9 +9,12 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
 
+use crate::certificates::Authority;
 use crate::edge::{Edge, SKILL, Setup};
 use crate::http::{Connection, Response};
+use crate::http2::Client;
 use crate::origin::Origin;
+use crate::tls::encrypted;
 
 /// How many connections a run makes, each with some requests.
 fn cases() -> u32 {
@@ -213,7 +216,7 @@ fn any_ask(
 }
 
 /// Sites of every kind, and two gateways that differ in the express lane alone.
-fn gateways(origin: &Origin, listen: Option<&Setup>) -> [Edge; 2] {
+fn gateways(origin: &Origin, setup: Setup) -> [Edge; 2] {
     let many = [
         ("skill.md", SKILL),
         (
@@ -222,7 +225,6 @@ fn gateways(origin: &Origin, listen: Option<&Setup>) -> [Edge; 2] {
         ),
     ];
     let long = format!("{SKILL}\n{}", "Nothing new here. ".repeat(1500));
-    let setup = listen.map_or_else(Setup::new, Setup::beside);
     let setup = setup
         .site("one", "domains: [docs.acme.test]")
         .site("based", "domains: [based.acme.test]\nbase_path: /docs")
@@ -310,7 +312,7 @@ fn run<T: std::fmt::Debug>(
 #[test]
 fn both_lanes_answer_every_http_1_1_request_alike() {
     let origin = Origin::start();
-    let [express, proxy] = gateways(&origin, None);
+    let [express, proxy] = gateways(&origin, Setup::new());
     let fields = [FIELDS, FIELDS_OF_HTTP1].concat();
     let asks = prop::collection::vec(any_ask(etags(&express), fields), 1..6);
     run(cases(), &asks, |asks| {
@@ -321,6 +323,70 @@ fn both_lanes_answer_every_http_1_1_request_alike() {
     let taken = express.metric("gateway_request_duration_seconds_count{route=\"express\"}");
     assert!(
         taken > f64::from(cases()) / 10.0,
+        "the express lane answered {taken} requests"
+    );
+    assert!(proxy.metric("gateway_request_duration_seconds_count{route=\"express\"}") < 0.5);
+}
+
+/// Makes the request that HTTP/2 can carry; `None` when the library refuses to.
+fn to_http2(ask: &Ask) -> Option<http::Request<()>> {
+    let uri = http::Uri::builder()
+        .scheme("https")
+        .authority(ask.host)
+        .path_and_query(&*ask.target)
+        .build()
+        .ok()?;
+    let mut request = http::Request::builder().method(ask.method).uri(uri);
+    for (name, value) in &ask.fields {
+        request = request.header(*name, value.trim());
+    }
+    request.body(()).ok()
+}
+
+/// What a client sees of some requests that are under way at the same time.
+async fn seen_over_http2(client: &mut Client, asks: &[Ask]) -> Vec<Result<Response, String>> {
+    let mut exchanges = Vec::new();
+    for request in asks.iter().filter_map(to_http2) {
+        exchanges.push(client.begin(request, true).await);
+    }
+    let mut answers = Vec::new();
+    for exchange in exchanges {
+        let answer = match exchange {
+            Ok(exchange) => crate::http2::receive(exchange.response).await,
+            Err(error) => Err(error),
+        };
+        // A reset says what it is; the numbers of streams are not compared.
+        let answer = answer.map(Response::normalised);
+        answers.push(answer.map_err(|error| format!("{:?}", error.reason())));
+    }
+    answers
+}
+
+#[test]
+fn both_lanes_answer_every_http_2_request_alike() {
+    let origin = Origin::start();
+    let authority = Authority::new();
+    let [express, proxy] = gateways(&origin, encrypted(&authority, Setup::new()));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let asks = prop::collection::vec(any_ask(etags(&express), FIELDS.to_vec()), 1..16);
+    run(cases() / 10, &asks, |asks| {
+        let [first, second] = [&express, &proxy].map(|edge| {
+            runtime.block_on(async {
+                // Connections of their own: faults of one request must not end another's.
+                let config = authority.client(&["h2"]);
+                let mut client = Client::open(edge.https.unwrap(), "docs.acme.test", config).await;
+                seen_over_http2(&mut client, &asks).await
+            })
+        });
+        prop_assert_eq!(first, second);
+        Ok(())
+    });
+    let taken = express.metric("gateway_request_duration_seconds_count{route=\"express\"}");
+    assert!(
+        taken > f64::from(cases()) / 50.0,
         "the express lane answered {taken} requests"
     );
     assert!(proxy.metric("gateway_request_duration_seconds_count{route=\"express\"}") < 0.5);

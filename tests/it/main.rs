@@ -16,9 +16,11 @@
 //! | `sites` | records and releases change under a running gateway; broken ones change nothing |
 //! | `start` | what cannot be served is refused at the start, all of it at once |
 //! | `lanes` | whatever the express lane answers, the proxy lane answers the same |
+//! | `drain` | who leaves, leaves nobody behind |
 //! | `heads` | a request has one meaning, or is refused, on both lanes |
 //! | `tls` | certificates by name, HTTP/1.1 and HTTP/2 by ALPN, limits of both |
 //! | `upstream` | what a site's own server is sent, and what of it comes back |
+//! | `operator` | health, numbers, a line for every request |
 //! | `tidy` | the layers of the source tree |
 //!
 //! [`edge`] starts a gateway of its own for each test, on ports that the system chooses, in
@@ -52,6 +54,10 @@ mod publishing;
 mod reload;
 mod sites;
 mod start;
+mod drain;
+mod heads;
+mod lanes;
+mod operator;
 mod tidy;
 mod tls;
 mod upstream;

@@ -1,0 +1,255 @@
+//! Leaving without losing anybody.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::mpsc::{Sender, channel};
+use std::time::{Duration, Instant};
+
+use crate::edge::{Edge, SKILL, Setup};
+use crate::http::{self, Connection, PATIENCE};
+use crate::origin::{After, Origin, write_page};
+
+const HOST: &str = "docs.acme.test";
+
+/// A gateway before an origin that answers when it is told to.
+struct Slow {
+    edge: Edge,
+    origin: Origin,
+    proceed: Sender<()>,
+}
+
+impl Slow {
+    fn start(front: &str) -> Self {
+        let (proceed, wait) = channel::<()>();
+        let wait = std::sync::Mutex::new(wait);
+        let origin = Origin::answering(move |request, stream| {
+            // The test may be over.
+            let _over = wait.lock().unwrap().recv();
+            write_page(stream, &request.method, "late");
+            After::Keep
+        });
+        let setup = Setup::new()
+            .conf("front", front)
+            .site("acme", &format!("domains: [{HOST}]\n{}", origin.record()));
+        setup.publish("acme", &[("skill.md", SKILL)]);
+        Self {
+            edge: setup.start(),
+            origin,
+            proceed,
+        }
+    }
+
+    /// Sends a request that is in flight when this returns.
+    fn begin(&self) -> Connection {
+        let already = self.origin.received().len();
+        let mut connection = Connection::open(self.edge.http);
+        connection.send(format!("GET /guide HTTP/1.1\r\nHost: {HOST}\r\n\r\n").as_bytes());
+        self.origin.wait_for(already + 1);
+        connection
+    }
+}
+
+fn is_leaving(line: &serde_json::Value) -> bool {
+    line["message"]
+        .as_str()
+        .is_some_and(|text| text.starts_with("leaving:"))
+}
+
+/// Waits until an address takes no connections any more.
+#[track_caller]
+fn wait_until_closed(address: SocketAddr) {
+    let since = Instant::now();
+    while let Ok(mut stream) = TcpStream::connect(address) {
+        assert!(
+            since.elapsed() < PATIENCE,
+            "{address} still takes connections"
+        );
+        // Accepted last, perhaps: it is closed, and then so is the listener.
+        let _reset = stream.read(&mut [0]);
+    }
+}
+
+#[test]
+fn what_is_in_flight_is_finished_and_then_the_process_leaves_at_once() {
+    let slow = Slow::start("{ drain_seconds: 60, idle_seconds: 60 }");
+    let mut idle = Connection::open(slow.edge.http);
+    idle.send(format!("GET /skill.md HTTP/1.1\r\nHost: {HOST}\r\n\r\n").as_bytes());
+    assert_eq!(idle.receive("GET").unwrap().status, 200);
+    let mut fresh = Connection::open(slow.edge.http);
+    let mut busy = slow.begin();
+    // Behind it in the same connection, and read only after the answer.
+    busy.send(format!("GET /skill.md HTTP/1.1\r\nHost: {HOST}\r\n\r\n").as_bytes());
+    let since = Instant::now();
+    slow.edge.signal("TERM");
+    assert_eq!(
+        idle.receive_rest(),
+        b"",
+        "idle connections are closed at once"
+    );
+    assert_eq!(
+        fresh.receive_rest(),
+        b"",
+        "and those that never sent anything"
+    );
+    wait_until_closed(slow.edge.http);
+    let ready = http::request(slow.edge.operator, "GET", "operator", "/readyz", &[]);
+    assert_eq!((ready.status, ready.text()), (503, "leaving\n"));
+    assert_eq!(
+        http::request(slow.edge.operator, "GET", "operator", "/healthz", &[]).status,
+        200
+    );
+    slow.proceed.send(()).unwrap();
+    assert_eq!(busy.receive("GET").unwrap().text(), "late");
+    // RFC 9112 §9.6: the request behind it is answered with the word that it is the last, or
+    // not at all.
+    if let Some(last) = busy.receive("GET") {
+        assert_eq!(last.field("connection"), Some("close"));
+    }
+    assert_eq!(busy.receive_rest(), b"");
+    assert!(slow.edge.wait().success());
+    assert!(
+        since.elapsed() < PATIENCE,
+        "it took {:?} of the 60 s there were",
+        since.elapsed()
+    );
+}
+
+#[test]
+fn an_answer_that_begins_in_the_drain_says_that_it_is_the_last() {
+    let slow = Slow::start("{ drain_seconds: 60 }");
+    slow.proceed.send(()).unwrap();
+    // Half a head holds its connection through the beginning of the drain.
+    let mut begun: Vec<_> = ["/skill.md", "/guide"]
+        .map(|path| {
+            let mut connection = Connection::open(slow.edge.http);
+            connection.send(format!("GET {path} HTTP/1.1\r\nHost:").as_bytes());
+            connection
+        })
+        .into();
+    // Both were accepted, and read, once the gateway has answered on a third.
+    slow.edge.get(HOST, "/skill.md");
+    slow.edge.signal("TERM");
+    wait_until_closed(slow.edge.http);
+    for connection in &mut begun {
+        connection.send(format!(" {HOST}\r\n\r\n").as_bytes());
+        let response = connection
+            .receive("GET")
+            .expect("a begun request is answered");
+        assert_eq!(response.status, 200);
+        assert_eq!(response.field("connection"), Some("close"));
+        assert_eq!(connection.receive_rest(), b"");
+    }
+    assert!(slow.edge.wait().success());
+}
+
+#[test]
+fn readiness_says_so_before_the_listeners_close() {
+    let slow = Slow::start("{ drain_delay_seconds: 2 }");
+    slow.edge.signal("TERM");
+    slow.edge.wait_for_log(is_leaving);
+    let since = Instant::now();
+    let ready = loop {
+        let ready = http::request(slow.edge.operator, "GET", "operator", "/readyz", &[]);
+        if ready.status == 503 {
+            break ready;
+        }
+        assert!(since.elapsed() < Duration::from_secs(1), "still ready");
+    };
+    assert_eq!(ready.text(), "leaving\n");
+    // New connections are still taken, and stay open.
+    let mut connection = Connection::open(slow.edge.http);
+    for _ in 0..2 {
+        connection.send(format!("GET /skill.md HTTP/1.1\r\nHost: {HOST}\r\n\r\n").as_bytes());
+        let response = connection.receive("GET").unwrap();
+        assert_eq!((response.status, response.field("connection")), (200, None));
+    }
+    assert_eq!(
+        connection.receive_rest(),
+        b"",
+        "closed when the delay is over"
+    );
+    assert!(slow.edge.wait().success());
+}
+
+#[test]
+fn the_second_signal_is_not_argued_with() {
+    for (first, second) in [("TERM", "TERM"), ("INT", "TERM")] {
+        let slow = Slow::start("{ drain_seconds: 60 }");
+        let mut busy = slow.begin();
+        let since = Instant::now();
+        slow.edge.signal(first);
+        slow.edge.wait_for_log(is_leaving);
+        slow.edge.signal(second);
+        assert_eq!(busy.receive_rest(), b"");
+        slow.edge.wait();
+        assert!(
+            since.elapsed() < PATIENCE,
+            "{first}, {second}: {:?}",
+            since.elapsed()
+        );
+    }
+}
+
+#[test]
+fn the_deadline_of_the_drain_is_kept() {
+    let slow = Slow::start("{ drain_seconds: 1 }");
+    let mut busy = slow.begin();
+    let since = Instant::now();
+    slow.edge.signal("TERM");
+    assert_eq!(busy.receive_rest(), b"");
+    let is_late = |line: &serde_json::Value| line["left"] == "1";
+    slow.edge.wait_for_log(is_late);
+    slow.edge.wait();
+    let took = since.elapsed();
+    assert!((900..10_000).contains(&took.as_millis()), "{took:?}");
+}
+
+#[test]
+fn an_open_websocket_does_not_outlast_the_drain() {
+    let (closed, end) = channel();
+    let origin = Origin::answering(move |_, stream| {
+        http::silence(Duration::from_millis(50));
+        let head =
+            "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+        stream.write_all(head.as_bytes()).unwrap();
+        let _end = stream.read_to_end(&mut Vec::new());
+        closed.send(()).unwrap();
+        After::Close
+    });
+    let edge = Setup::new()
+        .conf("front", "{ drain_seconds: 1 }")
+        .site("acme", &format!("domains: [{HOST}]\n{}", origin.record()))
+        .start();
+    let mut socket = Connection::open(edge.http);
+    socket.send(
+        format!(
+            "GET / HTTP/1.1\r\nHost: {HOST}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+        )
+        .as_bytes(),
+    );
+    assert_eq!(socket.receive("GET").unwrap().status, 101);
+    edge.signal("TERM");
+    assert_eq!(socket.receive_rest(), b"");
+    end.recv_timeout(PATIENCE).unwrap();
+    edge.wait();
+}
+
+#[test]
+fn every_answer_is_in_the_access_log_when_the_process_is_gone() {
+    let slow = Slow::start("{}");
+    let mut connection = Connection::open(slow.edge.http);
+    let text = format!("GET /skill.md HTTP/1.1\r\nHost: {HOST}\r\n\r\n").repeat(500);
+    connection.send(text.as_bytes());
+    for _ in 0..500 {
+        assert_eq!(connection.receive("GET").unwrap().status, 200);
+    }
+    let mut busy = slow.begin();
+    slow.edge.signal("TERM");
+    slow.edge.wait_for_log(is_leaving);
+    slow.proceed.send(()).unwrap();
+    assert_eq!(busy.receive("GET").unwrap().status, 200);
+    connection.stream().shutdown(Shutdown::Both).unwrap();
+    let lines = slow.edge.stopped();
+    let count = |route| lines.iter().filter(|line| line["route"] == route).count();
+    assert_eq!((count("express"), count("origin")), (500, 1));
+}

@@ -1,0 +1,296 @@
+//! The gateway seen from outside: health, numbers, and a line for every request.
+
+use std::time::Instant;
+
+use serde_json::Value;
+
+use crate::edge::{Edge, SKILL, Setup};
+use crate::http::{self, Connection, PATIENCE, Response};
+use crate::origin::Origin;
+
+const HOST: &str = "docs.acme.test";
+
+fn ask(edge: &Edge, method: &str, path: &str) -> Response {
+    http::request(edge.operator, method, "operator", path, &[])
+}
+
+/// A gateway before a site with pages of its own.
+fn start(origin: &Origin, setup: Setup) -> Edge {
+    let setup = setup.site("acme", &format!("domains: [{HOST}]\n{}", origin.record()));
+    setup.publish("acme", &[("skill.md", SKILL)]);
+    setup.start()
+}
+
+#[test]
+fn health_and_readiness_are_plain_words() {
+    let edge = start(&Origin::start(), Setup::new());
+    for (method, path, status, text) in [
+        ("GET", "/healthz", 200, "ok\n"),
+        ("GET", "/readyz", 200, "ready\n"),
+        ("GET", "/readyz?verbose", 200, "ready\n"),
+        ("HEAD", "/readyz", 200, ""),
+        ("GET", "/", 404, "/healthz, /readyz, /metrics or /reload\n"),
+        (
+            "GET",
+            "/skill.md",
+            404,
+            "/healthz, /readyz, /metrics or /reload\n",
+        ),
+        ("POST", "/healthz", 405, ""),
+        ("DELETE", "/metrics", 405, ""),
+    ] {
+        let response = ask(&edge, method, path);
+        assert_eq!(
+            (response.status, response.text()),
+            (status, text),
+            "{method} {path}"
+        );
+        assert_eq!(
+            response.field("cache-control"),
+            Some("no-store"),
+            "{method} {path}"
+        );
+    }
+    // None of it is public.
+    for path in ["/healthz", "/readyz", "/metrics", "/reload"] {
+        let response = http::request(edge.http, "GET", HOST, path, &[]);
+        assert_eq!(response.text(), format!("GET {path}"), "the site's own");
+    }
+}
+
+#[test]
+fn a_reload_compares_everything_with_the_disk() {
+    let edge = start(&Origin::start(), Setup::new());
+    for path in ["/reload", "/reload?accept-removals"] {
+        let before = edge.metric("index_fresh_timestamp_seconds");
+        let since = Instant::now();
+        assert_eq!(ask(&edge, "POST", path).status, 202, "{path}");
+        while edge.metric("index_fresh_timestamp_seconds") <= before {
+            assert!(since.elapsed() < PATIENCE, "{path} compared nothing");
+        }
+    }
+    assert_eq!(ask(&edge, "GET", "/reload").status, 404);
+}
+
+#[test]
+fn numbers_move_with_what_happens() {
+    let edge = start(&Origin::start(), Setup::new());
+    let requests = |route: &str, status: u16| {
+        edge.metric(&format!(
+            "gateway_requests_total{{route=\"{route}\",status=\"{status}\"}}"
+        ))
+    };
+    let mut connection = Connection::open(edge.http);
+    connection.send(
+        format!("GET /skill.md HTTP/1.1\r\nHost: {HOST}\r\n\r\n")
+            .repeat(3)
+            .as_bytes(),
+    );
+    for _ in 0..3 {
+        assert_eq!(connection.receive("GET").unwrap().status, 200);
+    }
+    edge.request("POST", HOST, "/skill.md", &[]);
+    edge.get("unknown.test", "/");
+    http::request(edge.http, "GET", HOST, "/guide", &[]);
+    http::request(edge.http, "TRACE", HOST, "/guide", &[]);
+    for (route, status, expected) in [
+        ("express", 200, 3.0),
+        ("discovery", 405, 1.0),
+        ("refused", 404, 1.0),
+        ("refused", 405, 1.0),
+        ("origin", 200, 1.0),
+    ] {
+        // Counted before the answer is written, or a moment after its last byte has left.
+        let since = Instant::now();
+        while requests(route, status) < expected && since.elapsed() < PATIENCE {}
+        let seen = requests(route, status);
+        assert!((seen - expected).abs() < 0.5, "{route} {status}: {seen}");
+    }
+    assert!(edge.metric("gateway_connections_total") >= 5.0);
+    assert!(edge.metric("gateway_connections_open") >= 1.0);
+    assert!((edge.metric("index_sites") - 1.0).abs() < 0.5);
+    assert!((edge.metric("index_hosts") - 2.0).abs() < 0.5);
+    assert!(edge.metric("index_fresh_timestamp_seconds") > 1.7e9);
+    assert!(edge.metric("gateway_request_duration_seconds_count{route=\"express\"}") > 2.5);
+}
+
+#[test]
+fn metrics_are_what_prometheus_reads_and_name_no_customer() {
+    let edge = start(&Origin::start(), Setup::new());
+    edge.get(HOST, "/skill.md");
+    // Counted a moment after its last byte has left.
+    let since = Instant::now();
+    while edge.metric("gateway_request_duration_seconds_count{route=\"express\"}") < 0.5 {
+        assert!(since.elapsed() < PATIENCE, "nothing is counted");
+    }
+    let response = ask(&edge, "GET", "/metrics");
+    assert_eq!(
+        response.field("content-type"),
+        Some("text/plain; version=0.0.4; charset=utf-8")
+    );
+    let mut families = std::collections::HashSet::new();
+    for line in response.text().lines() {
+        if let Some(kind) = line.strip_prefix("# TYPE ") {
+            families.insert(kind.split(' ').next().unwrap());
+            continue;
+        }
+        if line.starts_with("# HELP ") {
+            assert!(line.split(' ').count() > 4, "no help: {line}");
+            continue;
+        }
+        let (name, value) = line.rsplit_once(' ').unwrap();
+        let name = name.split('{').next().unwrap();
+        let family = ["_bucket", "_sum", "_count"]
+            .iter()
+            .find_map(|end| name.strip_suffix(end))
+            .unwrap_or(name);
+        assert!(
+            families.contains(family) || families.contains(name),
+            "no type: {line}"
+        );
+        assert!(value.parse::<f64>().is_ok(), "{line}");
+    }
+    assert!(!response.text().contains("acme"), "a customer is named");
+    for family in [
+        "gateway_requests_total",
+        "gateway_request_duration_seconds",
+        "gateway_connections_open",
+        "gateway_tls_failures_total",
+        "gateway_access_lines_dropped_total",
+        "index_hosts",
+        "tls_certificate_expires_timestamp_seconds",
+    ] {
+        assert!(families.contains(family), "{family} is missing");
+    }
+}
+
+/// Sends the same requests to a gateway with the express lane or without, and returns the
+/// access lines by path.
+fn lines_of(express: bool) -> Vec<Value> {
+    let origin = Origin::start();
+    let edge = start(
+        &origin,
+        Setup::new().conf("front", &format!("{{ express: {express} }}")),
+    );
+    let agent = "User-Agent: node \"18\"\r\nCookie: secret=1\r\nAuthorization: Bearer secret\r\n";
+    for (method, target) in [
+        ("GET", "/skill.md"),
+        ("HEAD", "/skill.md"),
+        ("GET", "/skill.md?token=secret"),
+        ("GET", "/.well-known/skills/none/SKILL.md"),
+        ("GET", "/guide?token=secret"),
+        ("POST", "/guide"),
+        ("GET", "http://docs.acme.test/absolute?token=secret"),
+        // Refused: no line is left out because its request was bad.
+        ("TRACE", "/trace?token=secret"),
+        ("GET", "/bad#secret"),
+        ("GET", "/bad\u{e9}"),
+        ("GET", "http://user:secret@docs.acme.test/credentials"),
+    ] {
+        let mut connection = Connection::open(edge.http);
+        connection
+            .send(format!("{method} {target} HTTP/1.1\r\nHost: {HOST}\r\n{agent}\r\n").as_bytes());
+        connection.receive(method).unwrap();
+    }
+    for bytes in [
+        &b"GET /nohost HTTP/1.1\r\n\r\n"[..],
+        b"\x16\x03\x01\x02\x00",
+        b"GET /line\n\n",
+    ] {
+        let mut connection = Connection::open(edge.http);
+        connection.send(bytes);
+        assert!(connection.receive("GET").unwrap().status >= 400);
+    }
+    edge.stop()
+}
+
+#[test]
+fn every_request_has_one_access_line_in_either_lane() {
+    for express in [true, false] {
+        let lines = lines_of(express);
+        let text: Vec<_> = lines.iter().map(ToString::to_string).collect();
+        assert_eq!(lines.len(), 14, "{text:#?}");
+        for line in &lines {
+            let object = line.as_object().unwrap();
+            let keys: Vec<_> = object.keys().map(String::as_str).collect();
+            assert_eq!(
+                keys,
+                [
+                    "time", "peer", "protocol", "tls", "method", "host", "path", "agent", "status",
+                    "bytes", "route", "took_us",
+                ]
+            );
+            assert_eq!(line["peer"], "127.0.0.1");
+            assert!(!line.to_string().contains("secret"), "{line}");
+        }
+        let lane = if express { "express" } else { "discovery" };
+        for (method, bytes, route) in [
+            ("GET", SKILL.len(), lane),
+            ("HEAD", 0, lane),
+            ("GET", SKILL.len(), "discovery"),
+        ] {
+            let expected = serde_json::json!({
+                "method": method, "path": "/skill.md", "host": HOST, "status": 200,
+                "bytes": bytes, "route": route, "agent": "node \"18\"",
+            });
+            let expected = expected.as_object().unwrap();
+            // Lines of different connections may overtake each other.
+            let is_it = |line: &&Value| expected.iter().all(|(key, value)| line[key] == *value);
+            assert!(
+                lines.iter().any(|line| is_it(&line)),
+                "{expected:?}: {text:#?}"
+            );
+        }
+        let refused: Vec<_> = lines
+            .iter()
+            .filter(|line| line["route"] == "refused")
+            .collect();
+        assert_eq!(refused.len(), 7, "{text:#?}");
+        let paths: Vec<_> = refused
+            .iter()
+            .map(|line| line["path"].as_str().unwrap())
+            .collect();
+        assert!(
+            paths.contains(&"/trace") && paths.contains(&"/nohost"),
+            "{paths:?}"
+        );
+        let absolute = lines
+            .iter()
+            .find(|line| line["path"] == "/absolute")
+            .expect("the path of a URL");
+        assert_eq!(absolute["route"], "origin");
+    }
+}
+
+#[test]
+fn an_access_log_that_is_moved_away_is_begun_anew() {
+    let edge = start(&Origin::start(), Setup::new());
+    let (log, moved) = (edge.setup.path("access.log"), edge.setup.path("access.1"));
+    edge.get(HOST, "/skill.md");
+    let since = Instant::now();
+    while std::fs::read_to_string(&log).unwrap_or_default().is_empty() {
+        assert!(since.elapsed() < PATIENCE, "nothing is logged");
+    }
+    std::fs::rename(&log, &moved).unwrap();
+    edge.get(HOST, "/skill.md");
+    let before = std::fs::read_to_string(moved).unwrap();
+    assert_eq!((before.lines().count(), edge.stop().len()), (1, 1));
+}
+
+#[test]
+fn the_process_log_is_text_for_people_or_json_for_machines() {
+    for (format, opening) in [("text", ""), ("json", "{")] {
+        let setup = Setup::new().conf("log", &format!("{{ format: {format}, filter: info }}"));
+        // A site that cannot be: it is told of while everything starts, and so is the end.
+        let setup = setup.conf("listen", "{ http: [\"192.0.2.1:80\"] }");
+        let (status, words) = setup.start_in_vain();
+        assert!(!status.success());
+        assert!(words.contains("listen on 192.0.2.1:80"), "{words}");
+        for line in words
+            .lines()
+            .filter(|line| line.contains(" INFO ") || line.starts_with('{'))
+        {
+            assert!(line.starts_with(opening), "{format}: {line}");
+        }
+    }
+}
