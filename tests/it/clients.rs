@@ -102,7 +102,11 @@ fn serving(record: &str) -> Edge {
     edge.publish(
         "acme",
         &[
-            ("docs.json", "{\"name\": \"Acme Docs\"}"),
+            (
+                "docs.json",
+                r#"{ "name": "Acme Docs", "navigation": { "pages": ["index"] } }"#,
+            ),
+            ("index.mdx", "# Acme\n"),
             ("skill.md", SKILL),
             (".waypost/skills/pay/SKILL.md", PAY),
         ],

@@ -191,3 +191,25 @@ fn documentation_with_errors_is_not_published_and_the_release_before_stays() {
         SKILL
     );
 }
+
+#[test]
+fn a_full_disk_costs_lines_of_the_access_log_and_no_answer() {
+    let edge = Setup::new()
+        .conf("access_log", "{ file: /dev/full }")
+        .site("acme", "")
+        .start();
+    edge.publish("acme", &[("skill.md", SKILL)]);
+    for _ in 0..10 {
+        assert_eq!(
+            edge.get("acme.waypost.localhost", "/skill.md").text(),
+            SKILL
+        );
+    }
+    let warning = edge.wait_for_log(|line| line["level"] == "warn");
+    let message = warning["message"].as_str().unwrap();
+    assert!(
+        message.contains("access log") && message.contains("No space left"),
+        "{message}"
+    );
+    assert!(edge.metric("gateway_access_lines_dropped_total") >= 1.0);
+}

@@ -229,24 +229,44 @@ fn a_site_without_a_release_answers_404_that_nobody_keeps() {
 }
 
 #[test]
-fn a_site_whose_repository_has_no_skill_file_still_leads_somewhere_or_says_404() {
+fn a_site_whose_only_skill_is_for_groups_has_empty_lists_and_no_entry_point() {
     let edge = Setup::new().site("acme", "").start();
-    edge.publish("acme", &[("docs.json", "{\"name\": \"Acme\"}")]);
+    let skill = "---\nname: secret\ndescription: For admins.\ngroups: [admin]\n---\n";
+    edge.publish("acme", &[("skill.md", skill)]);
     let host = "acme.waypost.localhost";
-    let manifest = edge.get(host, MANIFEST);
-    assert_eq!(manifest.status, 200);
-    let skills = manifest.json()["skills"].as_array().unwrap().len();
-    // Specification 4.2: the entry point is there exactly when a skill is.
-    let entry = if skills == 0 { 404 } else { 200 };
-    assert_eq!(edge.get(host, "/skill.md").status, entry);
-    assert_eq!(edge.get(host, CARD).status, 200);
-    assert_eq!(
-        edge.get(host, LEGACY).json()["skills"]
-            .as_array()
-            .unwrap()
-            .len(),
-        skills
-    );
+    for list in [MANIFEST, LEGACY, CARD] {
+        let response = edge.get(host, list);
+        assert_eq!(response.status, 200, "{list}");
+        assert_eq!(response.json()["skills"], json!([]), "{list}");
+    }
+    assert_eq!(edge.get(host, "/skill.md").status, 404);
+}
+
+#[test]
+fn a_generated_skill_moves_with_the_canonical_domain_and_so_does_its_digest() {
+    let edge = Setup::new().site("acme", "base_path: /start").start();
+    let docs = std::fs::canonicalize("tests/repositories/payments").unwrap();
+    let published = edge.setup.publish_directory("acme", &docs);
+    edge.wait_until_served("acme", published.generation);
+    let host = "acme.waypost.localhost";
+    let mut before = edge.get(host, "/skill.md");
+    for (record, address) in [
+        ("", "https://acme.waypost.localhost/"),
+        ("domains: [docs.acme.test]", "https://docs.acme.test/"),
+        (
+            "domains: [help.acme.test]\nbase_path: /docs",
+            "https://help.acme.test/docs/",
+        ),
+    ] {
+        edge.write_site("acme", record);
+        let skill = edge.get(host, "/skill.md");
+        assert!(skill.text().contains(address), "{}", skill.text());
+        assert_ne!(skill.field("etag"), before.field("etag"));
+        let files = files_of_manifest(&edge, host, MANIFEST);
+        assert_eq!(files.len(), 1);
+        assert_eq!(files[0].1, skill.text());
+        before = skill;
+    }
 }
 
 #[test]

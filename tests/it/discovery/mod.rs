@@ -20,6 +20,12 @@ use crate::edge::{Edge, SKILL, Setup};
 
 const PAY: &str = "---\nname: Pay & Refund\ndescription: Take payments.\n---\n\n# Pay\n";
 
+const DOCS_JSON: &str = r#"{
+  "name": "Acme Docs",
+  "description": "All about Acme.",
+  "navigation": { "pages": ["index"] }
+}"#;
+
 /// Where every site has its two lists and its card.
 const MANIFEST: &str = "/.well-known/agent-skills/index.json";
 const LEGACY: &str = "/.well-known/skills/index.json";
@@ -49,12 +55,11 @@ fn publish(edge: &Edge, skills: &[&str]) {
             _ => format!(".waypost/skills/skill-{nth}/SKILL.md"),
         })
         .collect();
-    let title = "{\"name\": \"Acme Docs\", \"description\": \"All about Acme.\"}";
     let files: Vec<(&str, &str)> = paths
         .iter()
         .map(String::as_str)
         .zip(skills.iter().copied())
-        .chain([("docs.json", title), ("index.mdx", "# Acme\n")])
+        .chain([("docs.json", DOCS_JSON), ("index.mdx", "# Acme\n")])
         .collect();
     edge.publish("acme", &files);
 }
