@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | `skills` 1.7.4 | npm | finds and installs every skill of a site |
 //! | `@a2a-js/sdk` 0.3.14, 1.3.0 | npm | resolves the card and chooses a transport by it |
-//! | `a2a-sdk` 0.3.26, 1.3.0 | PyPI | the same |
+//! | `a2a-sdk` 0.3.26, 1.3.0 | `PyPI` | the same |
 //!
 //! Neither Node nor Python knows `*.test` and `*.localhost`; a hook in each of their
 //! resolvers leads these names to loopback, where the gateway is.

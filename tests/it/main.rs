@@ -35,6 +35,7 @@
 // What tests stand on.
 mod certificates;
 mod edge;
+mod faults;
 mod http;
 mod http2;
 mod origin;

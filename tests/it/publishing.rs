@@ -9,169 +9,26 @@
 //!
 //! `WAYPOST_LONG_TESTS=1` runs every case; without it, cases are picked evenly.
 //!
-//! Source: `src/store/mod.rs`, S1 to S7; strace(1), "Tampering".
+//! Source: `src/store/mod.rs`, S1 to S7.
 
-use std::collections::HashMap;
 use std::fs;
-use std::os::unix::process::ExitStatusExt as _;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::edge::{Edge, Setup};
+use crate::faults::{Fault, Point, binary, cases, has_struck, points, sample, strace};
 
-/// Every call that can change a store, or find out about it. Some machines have no `open`.
-const CALLS: &str = "?open,?openat,?write,?pwrite64,?fsync,?fdatasync,?rename,?renameat,?renameat2,\
-                     ?link,?linkat,?unlink,?unlinkat,?mkdir,?mkdirat,?flock,?utimensat,?ftruncate";
-/// Calls that need room on a disk.
-const NEEDS_ROOM: [&str; 8] = [
-    "open", "openat", "write", "fsync", "rename", "renameat", "mkdir", "mkdirat",
-];
 const HOST: &str = "acme.waypost.localhost";
-
-/// One call that a command makes: the how manieth of its name.
-#[derive(Clone, Debug)]
-struct Point {
-    call: String,
-    nth: usize,
-}
-
-/// What happens instead of a call.
-#[derive(Clone, Copy, Debug)]
-enum Fault {
-    Kill,
-    Error(&'static str),
-}
 
 /// A command that would change what is served.
 struct Attempt {
     arguments: Vec<String>,
     /// What is served when it succeeds.
     text: String,
-}
-
-// === impl Point ===
-
-impl Point {
-    fn inject(&self, fault: Fault) -> String {
-        let Self { call, nth } = self;
-        match fault {
-            Fault::Kill => format!("inject={call}:signal=SIGKILL:when={nth}"),
-            Fault::Error(error) => format!("inject={call}:error={error}:when={nth}"),
-        }
-    }
-
-    fn faults(&self) -> Vec<Fault> {
-        let mut faults = vec![Fault::Kill, Fault::Error("EIO")];
-        if NEEDS_ROOM.contains(&&*self.call) {
-            faults.push(Fault::Error("ENOSPC"));
-        }
-        faults
-    }
-}
-
-/// The release build, when it is of these sources; else the one the tests were built with.
-pub fn binary() -> PathBuf {
-    fn newest(path: &Path) -> SystemTime {
-        if !path.is_dir() {
-            return fs::metadata(path).unwrap().modified().unwrap();
-        }
-        let entries = fs::read_dir(path).unwrap();
-        entries
-            .map(|entry| newest(&entry.unwrap().path()))
-            .max()
-            .unwrap()
-    }
-    let built = PathBuf::from(env!("CARGO_BIN_EXE_waypost"));
-    let release = built
-        .parent()
-        .unwrap()
-        .with_file_name("release")
-        .join("waypost");
-    let is_current = fs::metadata(&release)
-        .and_then(|found| found.modified())
-        .is_ok_and(|time| {
-            time > newest(Path::new("src")) && time > newest(Path::new("Cargo.lock"))
-        });
-    if is_current { release } else { built }
-}
-
-/// Runs a command of the program under `strace`.
-pub fn strace(
-    setup: &Setup,
-    options: &[&str],
-    arguments: &[impl AsRef<std::ffi::OsStr>],
-) -> Output {
-    Command::new("strace")
-        .args(["-f", "--seccomp-bpf", "-qqq"])
-        .args(options)
-        // A fault that never comes must not be waited for.
-        .args(["timeout", "20"])
-        .arg(binary())
-        .args(arguments)
-        .arg("--conf")
-        .arg(setup.path("waypost.yaml"))
-        .output()
-        .expect("strace is not installed; `make test` installs it")
-}
-
-/// Runs a command and lists the calls in which it touched the store.
-#[track_caller]
-fn points(setup: &Setup, arguments: &[String]) -> Vec<Point> {
-    let trace = setup.path("trace");
-    let options = [
-        "-y",
-        "-e",
-        &format!("trace={CALLS}"),
-        "-o",
-        trace.to_str().unwrap(),
-    ];
-    let output = strace(setup, &options, arguments);
-    assert!(output.status.success(), "{output:?}");
-    let store = setup.path("store");
-    let mut counts: HashMap<(&str, &str), usize> = HashMap::new();
-    let mut points = Vec::new();
-    let text = fs::read_to_string(&trace).unwrap();
-    for line in text.lines() {
-        let (process, rest) = line.split_once(' ').unwrap();
-        let Some((call, _)) = rest.trim_start().split_once('(') else {
-            continue;
-        };
-        // strace counts for each process.
-        let nth = counts.entry((process, call)).or_default();
-        *nth += 1;
-        if line.contains(store.to_str().unwrap()) {
-            let call = call.to_owned();
-            points.push(Point { call, nth: *nth });
-        }
-    }
-    points
-}
-
-/// Picks so many evenly, or all in a long run.
-fn sample<T>(all: Vec<T>, count: usize) -> Vec<T> {
-    if std::env::var_os("WAYPOST_LONG_TESTS").is_some() || all.len() <= count {
-        return all;
-    }
-    let length = all.len();
-    let is_picked = |nth: usize| nth * count / length != (nth + 1) * count / length;
-    let numbered = all.into_iter().enumerate();
-    numbered
-        .filter(|(nth, _)| is_picked(*nth))
-        .map(|(_, one)| one)
-        .collect()
-}
-
-fn cases(points: &[Point]) -> Vec<(Point, Fault)> {
-    let faults = |point: &Point| {
-        let point = point.clone();
-        let faults = point.faults().into_iter();
-        faults.map(move |fault| (point.clone(), fault))
-    };
-    points.iter().flat_map(faults).collect()
 }
 
 /// Returns the generation that is current.
@@ -183,24 +40,6 @@ fn current(setup: &Setup) -> u64 {
     let line = text.lines().next().unwrap().strip_prefix("* ").unwrap();
     let fence = line.split_whitespace().nth(1).unwrap();
     fence.split_once('.').unwrap().0.parse().unwrap()
-}
-
-/// Returns whether the fault came, and fails on any other end than it explains.
-#[track_caller]
-fn has_struck(output: &Output, fault: Fault, store: &Path) -> bool {
-    let words = str::from_utf8(&output.stderr).unwrap();
-    let is_killed = output.status.signal() == Some(9) || output.status.code() == Some(128 + 9);
-    match (fault, output.status.code()) {
-        (_, Some(0)) => false,
-        (Fault::Kill, _) if is_killed => true,
-        (Fault::Error(_), Some(2)) => {
-            // A sentence that says which file, and no panic.
-            assert!(words.contains(store.to_str().unwrap()), "{words}");
-            assert!(!words.contains("panicked"), "{words}");
-            true
-        }
-        _ => panic!("{output:?}"),
-    }
 }
 
 /// Makes each attempt fail in its own way, and looks at what is left.
@@ -473,9 +312,9 @@ fn a_sweep_that_is_killed_at_any_removal_never_touches_what_is_served() {
     }
 }
 
-/// Makes everything in a store look two days old.
+/// Makes everything in a store look years old.
 fn age(store: &Path) {
-    let then = SystemTime::now() - Duration::from_secs(2 * 24 * 60 * 60);
+    let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
     for directory in ["content", "inventories"] {
         for shard in fs::read_dir(store.join(directory)).unwrap() {
             for file in fs::read_dir(shard.unwrap().path()).unwrap() {

@@ -14,8 +14,8 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::edge::{Edge, Setup};
+use crate::faults::{binary, strace};
 use crate::http::{Connection, Response};
-use crate::publishing::{binary, strace};
 
 const NAMES: [&str; 3] = ["charge", "long", "refund"];
 const VERSIONS: usize = 40;
