@@ -5,23 +5,23 @@
 //! | module | promise |
 //! |---|---|
 //! | `clients` | the `skills` tool installs, the A2A SDKs resolve the card |
-//! | `discovery` | documents, headers, methods, conditionals, codings, on every host |
-//! | `navigation` | what `docs.json` means, and what is wrong with it, case by case |
 //! | `deploy` | from a push to what agents fetch |
+//! | `discovery` | documents, headers, methods, conditionals, codings, on every host |
+//! | `drain` | who leaves, leaves nobody behind |
 //! | `durability` | what is acknowledged is kept, whatever happens to the process |
 //! | `generated` | the skill of a documentation whose authors wrote none |
 //! | `git` | repositories over every transport, and what is refused |
+//! | `heads` | a request has one meaning, or is refused, on both lanes |
+//! | `lanes` | whatever the express lane answers, the proxy lane answers the same |
+//! | `navigation` | what `docs.json` means, and what is wrong with it, case by case |
+//! | `operator` | health, numbers, a line for every request |
 //! | `publishing` | a kill or a full disk at any step leaves the old or the new release |
 //! | `reload` | under load, every answer is whole and of one release |
 //! | `sites` | records and releases change under a running gateway; broken ones change nothing |
 //! | `start` | what cannot be served is refused at the start, all of it at once |
-//! | `lanes` | whatever the express lane answers, the proxy lane answers the same |
-//! | `drain` | who leaves, leaves nobody behind |
-//! | `heads` | a request has one meaning, or is refused, on both lanes |
+//! | `tidy` | the layers of the source tree |
 //! | `tls` | certificates by name, HTTP/1.1 and HTTP/2 by ALPN, limits of both |
 //! | `upstream` | what a site's own server is sent, and what of it comes back |
-//! | `operator` | health, numbers, a line for every request |
-//! | `tidy` | the layers of the source tree |
 //!
 //! [`edge`] starts a gateway of its own for each test, on ports that the system chooses, in
 //! a directory that goes with it.
@@ -45,20 +45,18 @@ mod repository;
 mod clients;
 mod deploy;
 mod discovery;
+mod drain;
 mod durability;
 mod generated;
 mod git;
 mod heads;
 mod lanes;
 mod navigation;
+mod operator;
 mod publishing;
 mod reload;
 mod sites;
 mod start;
-mod drain;
-mod heads;
-mod lanes;
-mod operator;
 mod tidy;
 mod tls;
 mod upstream;
