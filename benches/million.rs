@@ -99,7 +99,11 @@ fn material(number: usize) -> Material {
         format!("---\nname: site-{number}\ndescription: Use the API of site {number}.\n---\n\n");
     while body.len() < SKILL_BYTES {
         body += WORDS[numbers.next() % WORDS.len()];
-        body += if numbers.next() % 12 == 0 { ".\n" } else { " " };
+        body += if numbers.next().is_multiple_of(12) {
+            ".\n"
+        } else {
+            " "
+        };
     }
     let listed = Listed {
         slug: format!("site-{number}").into(),

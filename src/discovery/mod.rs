@@ -5,9 +5,9 @@
 //!
 //! | document | specification | depends on |
 //! |---|---|---|
-//! | [`manifest`] | Agent Skills Discovery 0.2.0 | base path |
-//! | [`legacy`] | its predecessor 0.1 | nothing |
-//! | [`card`] | A2A 0.3, readable by 1.0 clients | the site's address on the host |
+//! | [`manifest()`] | Agent Skills Discovery 0.2.0 | base path |
+//! | [`legacy()`] | its predecessor 0.1 | nothing |
+//! | [`card()`] | A2A 0.3, readable by 1.0 clients | the site's address on the host |
 //!
 //! and [`paths`] is the one list of where they are found. Rules, each named by a test:
 //!
@@ -37,8 +37,9 @@ pub const JSON: &str = "application/json";
 /// The media type of a skill file (RFC 7763).
 pub const MARKDOWN: &str = "text/markdown; charset=utf-8";
 
-/// Where generated text must carry the site's own address, it carries this instead; the
-/// index puts the canonical base URL in its place, once per site, before it takes digests.
+/// Where generated text must carry the site's own address, it carries this instead.
+///
+/// The index puts the canonical base URL in its place, once per site, before it takes digests.
 /// `.invalid` (RFC 2606 §2) makes sure that no author means it.
 pub const BASE_URL_PLACEHOLDER: &str = "https://base-url.invalid";
 

@@ -311,8 +311,9 @@ impl Http1 {
 
     /// Waits until the inbox begins with a whole head.
     ///
-    /// The first head has [`Limits::head`] from the beginning of the connection, later ones
-    /// from their first byte; between two requests a connection has [`Limits::idle`].
+    /// The first head has [`Limits::head`](super::Limits::head) from the beginning of the connection, later ones
+    /// from their first byte; between two requests a connection has
+    /// [`Limits::idle`](super::Limits::idle).
     async fn wait_for_head(&mut self) -> Waited {
         let limits = Arc::clone(&self.front.gateway.limits);
         let mut has_begun = !self.inbox.is_empty();

@@ -1,6 +1,6 @@
 //! Navigation: from what authors wrote to what a site shows.
 //!
-//! [`schema`] looks at `docs.json` as it is written, [`compile`] checks it and decides,
+//! [`schema`] looks at `docs.json` as it is written, [`compile()`] checks it and decides,
 //! [`tree`] is the result, in which broken rules cannot be expressed. Everything that shows
 //! a navigation (pages, `llms.txt`, generated skills) reads the tree; `navigation.json`
 //! ([`to_json`]) is the tree for programs.

@@ -359,12 +359,7 @@ impl<'b> Fields<'b> {
         // Length first: most fields are neither.
         match name.len() {
             2 if name.eq_ignore_ascii_case("te") => self.express.is_barred = true,
-            4 if name.eq_ignore_ascii_case("host") => {
-                // RFC 9112 §3.2: a second Host must be answered 400.
-                if self.host.replace(value.trim_ascii()).is_some() {
-                    return Err(refuse(400, "the request has more than one Host field"));
-                }
-            }
+            4 if name.eq_ignore_ascii_case("host") => self.host(value)?,
             5 if name.eq_ignore_ascii_case("range") => self.express.is_barred = true,
             6 if name.eq_ignore_ascii_case("expect") => {
                 self.express.is_barred = true;
@@ -400,6 +395,14 @@ impl<'b> Fields<'b> {
             _ => {}
         }
         Ok(())
+    }
+
+    fn host(&mut self, value: &'b [u8]) -> Result<(), Refusal> {
+        // RFC 9112 §3.2: a second Host must be answered 400.
+        match self.host.replace(value.trim_ascii()) {
+            None => Ok(()),
+            Some(_) => Err(refuse(400, "the request has more than one Host field")),
+        }
     }
 
     fn connection(&mut self, value: &[u8]) -> Result<(), Refusal> {

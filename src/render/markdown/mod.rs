@@ -4,10 +4,10 @@
 //! |---|---|
 //! | callouts | a quotation that starts with the word in bold |
 //! | Card | `- [title](link): text` |
-//! | Tabs, CodeGroup | each title in bold above what it holds |
+//! | Tabs, `CodeGroup` | each title in bold above what it holds |
 //! | Steps | an ordered list |
 //! | Accordion, Expandable, Update | its title in bold, then what it holds |
-//! | ParamField, ResponseField | `- name (type, required): text` |
+//! | `ParamField`, `ResponseField` | `- name (type, required): text` |
 //! | Tooltip | its text, the tip in parentheses |
 //! | Frame, Columns, Panel, layout | what they hold |
 //! | Visibility for humans | nothing |
