@@ -5,7 +5,8 @@
 //! ```
 //!
 //! The release binary serves the projects; clients trigger over kept connections, each its
-//! own projects in turn, as fast as they are answered. Every 202 is durable. Meanwhile one
+//! own projects in turn, first two thousand a second together, then as fast as they are
+//! answered. Every 202 is durable. Meanwhile one
 //! reader asks for a discovery document two hundred times a second, at fixed times, so that
 //! a late answer delays no question; its latencies are also taken before, without triggers.
 //!
@@ -29,6 +30,8 @@ use std::time::{Duration, Instant};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_waypost");
 const API: &str = "api.waypost.localhost";
+/// What must be possible; a caller that is answered late does not ask more often.
+const TRIGGERS_A_SECOND: u32 = 2000;
 const READS_A_SECOND: u32 = 200;
 const PAGES: usize = 100;
 const PUSHES: usize = 20;
@@ -182,42 +185,50 @@ fn read(address: SocketAddr, stop: &AtomicBool) -> Latencies {
     Latencies(latencies)
 }
 
-/// Triggers as fast as it is answered; returns ids and latencies.
+/// Triggers at fixed times, or as fast as it is answered; returns ids and latencies.
 fn trigger(
     edge: &Edge,
     projects: std::ops::Range<usize>,
+    every: Option<Duration>,
     until: Instant,
 ) -> (Vec<String>, Vec<Duration>) {
     let mut client = Client::open(edge.address);
     let (mut ids, mut latencies) = (Vec::new(), Vec::new());
-    for project in projects.cycle() {
-        let asked = Instant::now();
-        if asked > until {
+    let began = Instant::now();
+    for (nth, project) in (0..).zip(projects.cycle()) {
+        let due = every.map_or_else(Instant::now, |every| began + every * nth);
+        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        if due > until {
             break;
         }
         let (status, body) = client.trigger(&edge.key, &format!("p{project}"));
         assert_eq!(status, 202, "{body}");
-        latencies.push(asked.elapsed());
+        latencies.push(due.elapsed());
         ids.push(body);
     }
     (ids, latencies)
 }
 
-fn triggers(edge: &Edge, seconds: u64, clients: usize, projects: usize) {
-    let quiet = AtomicBool::new(false);
+fn quiet(edge: &Edge, seconds: u64) {
+    let stop = AtomicBool::new(false);
     let mut before = std::thread::scope(|scope| {
-        let reader = scope.spawn(|| read(edge.address, &quiet));
+        let reader = scope.spawn(|| read(edge.address, &stop));
         std::thread::sleep(Duration::from_secs(seconds.min(5)));
-        quiet.store(true, Ordering::Relaxed);
+        stop.store(true, Ordering::Relaxed);
         reader.join().unwrap()
     });
+    before.tell("discovery without triggers");
+}
+
+fn triggers(edge: &Edge, every: Option<Duration>, seconds: u64, clients: usize, projects: usize) {
     let (stop, began) = (AtomicBool::new(false), Instant::now());
     let until = began + Duration::from_secs(seconds);
     let share = projects / clients;
     let (answers, mut during) = std::thread::scope(|scope| {
         let reader = scope.spawn(|| read(edge.address, &stop));
+        let own = |nth: usize| nth * share..(nth + 1) * share;
         let triggering: Vec<_> = (0..clients)
-            .map(|nth| scope.spawn(move || trigger(edge, nth * share..(nth + 1) * share, until)))
+            .map(|nth| scope.spawn(move || trigger(edge, own(nth), every, until)))
             .collect();
         let answers: Vec<_> = triggering
             .into_iter()
@@ -240,8 +251,7 @@ fn triggers(edge: &Edge, seconds: u64, clients: usize, projects: usize) {
         (total - new) as f64 / took
     );
     Latencies(latencies.into_iter().flatten().collect()).tell("  answered");
-    before.tell("discovery before");
-    during.tell("discovery during");
+    during.tell("  discovery meanwhile");
 }
 
 fn git(docs: &Path, arguments: &[&str]) {
@@ -324,5 +334,9 @@ fn main() {
     fs::create_dir(&docs).unwrap();
     git(&docs, &["init", "--quiet", "--initial-branch=main"]);
     pushes(&edge);
-    triggers(&edge, seconds, clients, projects);
+    quiet(&edge, seconds);
+    let share = u32::try_from(clients).unwrap();
+    let paced = Duration::from_secs(1) * share / TRIGGERS_A_SECOND;
+    triggers(&edge, Some(paced), seconds, clients, projects);
+    triggers(&edge, None, seconds, clients, projects);
 }
