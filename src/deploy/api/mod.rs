@@ -255,14 +255,15 @@ impl Api {
             source: Source::Api,
             idempotency,
         };
-        let (queue, now) = (Arc::clone(&self.queue), Timestamp::of(self.clock.now()));
-        self.ask_queue(move || queue.enqueue(&trigger, now)).await
+        let now = Timestamp::of(self.clock.now());
+        self.wait_for(self.queue.enqueue_soon(trigger, now)).await
     }
 
     async fn status(&self, key: &Key, id: &str) -> Result<Answer, Refusal> {
         let id = StatusId::parse(id).map_err(|_invalid| no_update())?;
         let queue = Arc::clone(&self.queue);
-        let record = self.ask_queue(move || queue.record(&id)).await?;
+        let read = blocking(move || queue.record(&id));
+        let record = self.wait_for(read).await?;
         let record = record
             .filter(|record| record.update.owner == key.owner)
             .ok_or_else(no_update)?;
@@ -286,15 +287,15 @@ impl Api {
         ))
     }
 
-    /// Asks the queue, for as long as a caller can be expected to wait (rule A3).
-    async fn ask_queue<T: Send + 'static>(
+    /// Waits for the queue as long as a caller can be expected to (rule A3).
+    async fn wait_for<T>(
         &self,
-        ask: impl FnOnce() -> Result<T, QueueError> + Send + 'static,
+        asked: impl Future<Output = Result<T, QueueError>>,
     ) -> Result<T, Refusal> {
         let Ok(_place) = self.waiting.try_acquire() else {
             return Err(unavailable(Duration::from_secs(1)));
         };
-        match tokio::time::timeout(QUEUE_PATIENCE, blocking(ask)).await {
+        match tokio::time::timeout(QUEUE_PATIENCE, asked).await {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(QueueError::KeyReused)) => {
                 let detail = "the Idempotency-Key was used for another project";

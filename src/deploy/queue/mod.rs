@@ -273,6 +273,28 @@ impl Queue {
         Ok(enqueued)
     }
 
+    /// Does what [`Queue::enqueue`] does without holding a thread while it waits: triggers
+    /// come by the hundred, and share one flush of the disk.
+    ///
+    /// # Errors
+    ///
+    /// As [`Queue::enqueue`].
+    pub async fn enqueue_soon(
+        &self,
+        trigger: Trigger,
+        now: Timestamp,
+    ) -> Result<Enqueued, QueueError> {
+        let enqueued = match &self.backend {
+            Backend::Memory(memory) => memory.enqueue(&trigger, &self.policy, now),
+            Backend::Sqlite(sqlite) => {
+                let policy = self.policy.clone();
+                sqlite.enqueue_soon(trigger, policy, now).await
+            }
+        }?;
+        self.bell.notify_one();
+        Ok(enqueued)
+    }
+
     /// Returns once something was queued through this value. Other processes ring no bell.
     pub async fn rang(&self) {
         self.bell.notified().await;

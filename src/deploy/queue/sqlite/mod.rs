@@ -76,6 +76,17 @@ impl Sqlite {
             .call(move |connection| operation::enqueue(connection, &trigger, &policy, now))
     }
 
+    pub(super) async fn enqueue_soon(
+        &self,
+        trigger: Trigger,
+        policy: Policy,
+        now: Timestamp,
+    ) -> Result<Enqueued, QueueError> {
+        self.writer
+            .call_soon(move |connection| operation::enqueue(connection, &trigger, &policy, now))
+            .await
+    }
+
     pub(super) fn claim(
         &self,
         worker: &WorkerId,

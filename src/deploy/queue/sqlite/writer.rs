@@ -10,13 +10,15 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use rusqlite::Connection;
+use tokio::sync::oneshot;
 
 use super::super::QueueError;
 
 /// The most operations of one commit: what waits longer than that is not kept waiting by
 /// one more `fsync`.
 const BATCH_MAX: usize = 512;
-/// How many operations may wait before callers do.
+/// How many operations may wait before callers do: more than the API lets wait, so that
+/// submitting never holds up an async thread.
 const WAITING_MAX: usize = 4096;
 
 /// The thread that owns the writing connection.
@@ -35,10 +37,10 @@ trait Operation: Send {
     fn answer(self: Box<Self>, committed: Result<(), QueueError>);
 }
 
-struct Call<F, T> {
+struct Call<F, R, T> {
     act: Option<F>,
     result: Option<Result<T, QueueError>>,
-    caller: SyncSender<Result<T, QueueError>>,
+    reply: R,
 }
 
 /// The writer has ended: its process is going away.
@@ -71,18 +73,39 @@ impl Writer {
         act: impl FnOnce(&Connection) -> Result<T, QueueError> + Send + 'static,
     ) -> Result<T, QueueError> {
         let (caller, answer) = sync_channel(1);
+        // A caller that went away has nobody to tell.
+        self.submit(act, move |result| drop(caller.send(result)))?;
+        answer
+            .recv()
+            .unwrap_or_else(|_| Err(QueueError::unavailable(Ended)))
+    }
+
+    /// The same without a thread that waits: hundreds of callers cost none.
+    pub(super) async fn call_soon<T: Send + 'static>(
+        &self,
+        act: impl FnOnce(&Connection) -> Result<T, QueueError> + Send + 'static,
+    ) -> Result<T, QueueError> {
+        let (caller, answer) = oneshot::channel();
+        self.submit(act, move |result| drop(caller.send(result)))?;
+        answer
+            .await
+            .unwrap_or_else(|_| Err(QueueError::unavailable(Ended)))
+    }
+
+    fn submit<T: Send + 'static>(
+        &self,
+        act: impl FnOnce(&Connection) -> Result<T, QueueError> + Send + 'static,
+        reply: impl FnOnce(Result<T, QueueError>) + Send + 'static,
+    ) -> Result<(), QueueError> {
         let call = Call {
             act: Some(act),
             result: None,
-            caller,
+            reply,
         };
         self.operations
             .as_ref()
             .and_then(|operations| operations.send(Box::new(call)).ok())
-            .ok_or_else(|| QueueError::unavailable(Ended))?;
-        answer
-            .recv()
-            .unwrap_or_else(|_| Err(QueueError::unavailable(Ended)))
+            .ok_or_else(|| QueueError::unavailable(Ended))
     }
 }
 
@@ -100,9 +123,10 @@ impl Drop for Writer {
 
 // === impl Call ===
 
-impl<F, T> Operation for Call<F, T>
+impl<F, R, T> Operation for Call<F, R, T>
 where
     F: FnOnce(&Connection) -> Result<T, QueueError> + Send,
+    R: FnOnce(Result<T, QueueError>) + Send,
     T: Send,
 {
     fn run(&mut self, connection: &Connection) -> bool {
@@ -119,8 +143,7 @@ where
             (Some(result), Ok(())) => result,
             (None, Ok(())) => Err(QueueError::unavailable(RolledBack)),
         };
-        // A caller that went away has nobody to tell.
-        let _ = self.caller.send(result);
+        (self.reply)(result);
     }
 }
 
