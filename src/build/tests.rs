@@ -1,3 +1,5 @@
+//! Releases of small trees, and their reports.
+
 use bytes::Bytes;
 
 use super::*;

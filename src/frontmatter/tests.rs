@@ -1,3 +1,5 @@
+//! What is taken for frontmatter, and what is read from it.
+
 use super::*;
 
 #[track_caller]

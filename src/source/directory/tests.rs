@@ -1,3 +1,5 @@
+//! Directories as commits: links, what git ignores, limits.
+
 use std::fs;
 use std::os::unix::fs::symlink;
 

@@ -1,3 +1,5 @@
+//! Link resolution, against a model and by hand.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! What git's index says is tracked, and damaged indexes.
+
 use std::fs;
 
 use tempfile::TempDir;
