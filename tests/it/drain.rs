@@ -197,7 +197,7 @@ fn the_deadline_of_the_drain_is_kept() {
     let since = Instant::now();
     slow.edge.signal("TERM");
     assert_eq!(busy.receive_rest(), b"");
-    let is_late = |line: &serde_json::Value| line["left"] == "1";
+    let is_late = |line: &serde_json::Value| line["left"] == 1;
     slow.edge.wait_for_log(is_late);
     slow.edge.wait();
     let took = since.elapsed();
