@@ -377,7 +377,13 @@ fn both_lanes_answer_every_http_2_request_alike() {
             runtime.block_on(async {
                 // Connections of their own: faults of one request must not end another's.
                 let config = authority.client(&["h2"]);
-                let mut client = Client::open(edge.https.unwrap(), "docs.acme.test", config).await;
+                let mut settings = h2::client::Builder::new();
+                // Answers are read in the order of their requests, and come in any: those that
+                // are read late must not shut the window for the one that is waited for.
+                settings.initial_connection_window_size(1 << 24);
+                let address = edge.https.unwrap();
+                let mut client =
+                    Client::open_with(address, "docs.acme.test", config, settings).await;
                 seen_over_http2(&mut client, &asks).await
             })
         });
