@@ -536,7 +536,7 @@ mod raw {
         }
     }
 
-    /// Returns the error code of `RST_STREAM`, or of GOAWAY.
+    /// Returns the error code of `RST_STREAM`, or of `GOAWAY`.
     pub fn code(frame: &Frame) -> u32 {
         let at = if frame.kind == GOAWAY { 4 } else { 0 };
         u32::from_be_bytes(frame.payload[at..at + 4].try_into().unwrap())
