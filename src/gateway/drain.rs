@@ -87,7 +87,9 @@ impl Drain {
         self.shared.phase.send_if_modified(|current| {
             let later = phase > *current;
             *current = phase.max(*current);
-            later
+            // Who waits, waits for this one, and a connection leaves its waker only once: woken
+            // for less, it would sleep through the drain.
+            later && phase == Phase::Draining
         });
     }
 
@@ -148,6 +150,8 @@ impl Drop for ConnectionGuard {
 
 #[cfg(test)]
 mod tests {
+    use std::task::{Context, Wake};
+
     use super::*;
 
     #[tokio::test]
@@ -168,6 +172,29 @@ mod tests {
         let drain = Drain::new();
         let _guard = drain.guard();
         assert_eq!(drain.finished(Duration::from_secs(5)).await, 1);
+    }
+
+    #[test]
+    fn waiting_for_the_drain_is_woken_by_nothing_less() {
+        #[derive(Default)]
+        struct Woken(AtomicBool);
+        impl Wake for Woken {
+            fn wake(self: Arc<Self>) {
+                self.0.store(true, Ordering::Relaxed);
+            }
+        }
+        let drain = Drain::new();
+        let mut waiting = std::pin::pin!(drain.draining());
+        let woken = Arc::new(Woken::default());
+        let waker = Arc::clone(&woken).into();
+        let mut cx = Context::from_waker(&waker);
+        assert!(waiting.as_mut().poll(&mut cx).is_pending());
+        drain.enter(Phase::Unready);
+        assert_eq!(drain.phase(), Phase::Unready);
+        assert!(!woken.0.load(Ordering::Relaxed));
+        drain.enter(Phase::Draining);
+        assert!(woken.0.load(Ordering::Relaxed));
+        assert!(waiting.as_mut().poll(&mut cx).is_ready());
     }
 
     #[tokio::test]

@@ -144,7 +144,10 @@ fn an_answer_that_begins_in_the_drain_says_that_it_is_the_last() {
 
 #[test]
 fn readiness_says_so_before_the_listeners_close() {
-    let slow = Slow::start("{ drain_delay_seconds: 2 }");
+    let slow = Slow::start("{ drain_delay_seconds: 2, drain_seconds: 60 }");
+    let mut idle = Connection::open(slow.edge.http);
+    idle.send(format!("GET /skill.md HTTP/1.1\r\nHost: {HOST}\r\n\r\n").as_bytes());
+    assert_eq!(idle.receive("GET").unwrap().status, 200);
     slow.edge.signal("TERM");
     slow.edge.wait_for_log(is_leaving);
     let since = Instant::now();
@@ -168,7 +171,13 @@ fn readiness_says_so_before_the_listeners_close() {
         b"",
         "closed when the delay is over"
     );
+    assert_eq!(idle.receive_rest(), b"", "and so is one from before");
     assert!(slow.edge.wait().success());
+    assert!(
+        since.elapsed() < PATIENCE / 2,
+        "idle connections outlasted the delay: {:?}",
+        since.elapsed()
+    );
 }
 
 #[test]
