@@ -27,7 +27,7 @@ use waypost::clock::Clock;
 use waypost::release::Release;
 use waypost::site::ProjectId;
 use waypost::source::{Tree, TreePath};
-use waypost::store::{Fence, Local, Retention, local};
+use waypost::store::{Fence, Local, Retention, Store, local};
 
 /// Connections of the load.
 const CONNECTIONS: usize = 16;
@@ -46,19 +46,16 @@ fn project(number: usize) -> ProjectId {
     ProjectId::parse(&format!("site-{number}")).unwrap()
 }
 
-fn open(root: &Path) -> Local {
+fn open(root: &Path) -> Store {
     let retention = Retention {
         releases: 1,
         unnamed_seconds: 86_400,
     };
-    Local::open(
-        &local::Config {
-            path: root.join("store"),
-            retention,
-        },
-        Clock::System,
-    )
-    .unwrap()
+    let config = local::Config {
+        path: root.join("store"),
+        retention,
+    };
+    Store::Local(Local::open(&config, Clock::System).unwrap())
 }
 
 fn fill(root: &Path, sites: usize) {
