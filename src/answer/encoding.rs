@@ -31,6 +31,8 @@ pub enum Encoding {
 pub enum Effort {
     /// Once, when a release is built: a few milliseconds for every document.
     Release,
+    /// When a site is built: its pages are many, and each is asked for seldom.
+    Page,
     /// Whenever a site is loaded into the index: tens of microseconds.
     Load,
 }
@@ -89,6 +91,7 @@ impl Encoding {
 fn brotli(bytes: &[u8], effort: Effort) -> Vec<u8> {
     let quality = match effort {
         Effort::Release => 11,
+        Effort::Page => 5,
         Effort::Load => 4,
     };
     let parameters = brotli::enc::BrotliEncoderParams {
@@ -105,6 +108,7 @@ fn brotli(bytes: &[u8], effort: Effort) -> Vec<u8> {
 fn zstd(bytes: &[u8], effort: Effort) -> Vec<u8> {
     let level = match effort {
         Effort::Release => 19,
+        Effort::Page => 6,
         Effort::Load => 3,
     };
     zstd::bulk::compress(bytes, level).expect("compressing from memory to memory cannot fail")
@@ -113,6 +117,7 @@ fn zstd(bytes: &[u8], effort: Effort) -> Vec<u8> {
 fn gzip(bytes: &[u8], effort: Effort) -> Vec<u8> {
     let level = match effort {
         Effort::Release => flate2::Compression::best(),
+        Effort::Page => flate2::Compression::default(),
         Effort::Load => flate2::Compression::fast(),
     };
     // No name and no time in the header: the same bytes give the same file.

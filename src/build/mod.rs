@@ -13,6 +13,7 @@
 //! | `navigation.json` | the resolved navigation ([`navigation::to_json`]), when there is one |
 //! | `skills/{slug}/SKILL.md` | a public skill, the author's bytes; or the one generated where authors wrote none |
 //! | `skills/{slug}/SKILL.md.br`, `.zst`, `.gz` | the same, encoded, where that saves a fifth |
+//! | `site.json`, `pages/`, `assets/`, `static/`, `texts/`, `404.html` | the site, as [`manifest`](crate::render::manifest) lays it out |
 //!
 //! **Invariant:** what is not public has no bytes in a release.
 //!
@@ -22,6 +23,7 @@
 //! Design sections 2, 3 and 6.
 
 mod report;
+mod site;
 mod title;
 
 use crate::answer::Encoding;
@@ -80,6 +82,7 @@ pub fn build(tree: &Tree, options: &Options) -> Built {
     if docs.navigation.content.is_some() {
         let navigation = ReleaseFile::new(navigation::to_json(&docs.navigation), JSON);
         insert(&mut release, NAVIGATION_PATH, navigation);
+        diagnostics.extend(site::insert(&mut release, tree, &docs));
     }
     let title = Title::of(&docs.config);
 

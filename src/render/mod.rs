@@ -18,10 +18,12 @@
 
 pub mod article;
 pub mod component;
+pub mod endpoint;
 pub mod escape;
 mod highlight;
 pub mod html;
 pub mod layout;
 pub mod link;
+pub mod manifest;
 pub mod markdown;
 pub mod mdx;

@@ -59,8 +59,15 @@ pub struct Source<'p> {
 /// Renders a page.
 #[must_use]
 pub fn render(source: &Source<'_>, map: &Map, load: &Load<'_>) -> Article {
+    render_with(source, Vec::new(), map, load)
+}
+
+/// Renders a page with `more` below what its author wrote.
+#[must_use]
+pub fn render_with(source: &Source<'_>, more: Vec<Node>, map: &Map, load: &Load<'_>) -> Article {
     let read = catch_unwind(AssertUnwindSafe(|| {
-        let (nodes, diagnostics) = read(source, load)?;
+        let (mut nodes, diagnostics) = read(source, load)?;
+        nodes.extend(more);
         Ok(write(source, nodes, diagnostics, map))
     }));
     match read {
@@ -90,8 +97,7 @@ fn read(
 }
 
 /// Writes the nodes of a page, read or generated.
-#[must_use]
-pub fn write(
+fn write(
     source: &Source<'_>,
     nodes: Vec<Node>,
     mut diagnostics: Vec<Diagnostic>,

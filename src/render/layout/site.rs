@@ -25,8 +25,8 @@ pub struct Shell<'d> {
     leaf_of: HashMap<PageId, usize>,
     /// The groups that each page is the root of.
     roots: HashMap<PageId, Vec<&'d Group>>,
-    /// The paths of each version and language, by its address in the navigation.
-    members: HashMap<*const Division, HashSet<&'d str>>,
+    /// The paths of each version and language, by where it lies in memory.
+    members: HashMap<usize, HashSet<&'d str>>,
 }
 
 /// A sidebar: the end of a way through the divisions.
@@ -90,7 +90,7 @@ impl<'d> Shell<'d> {
                     divisions.kind,
                     DivisionKind::Versions | DivisionKind::Languages
                 ) {
-                    let division: *const Division = &divisions.list[*at];
+                    let division = address(&divisions.list[*at]);
                     self.members.entry(division).or_default().insert(path);
                 }
             }
@@ -205,8 +205,7 @@ impl<'d> Shell<'d> {
     /// there.
     pub(super) fn counterpart(&self, path: &str, division: &'d Division) -> Option<&'d str> {
         let first = division.first.map(|id| path_of(self.navigation().page(id)));
-        let key: *const Division = division;
-        let Some(members) = self.members.get(&key) else {
+        let Some(members) = self.members.get(&address(division)) else {
             return first;
         };
         if let Some(same) = members.get(path) {
@@ -235,4 +234,9 @@ impl<'d> Shell<'d> {
         }
         first
     }
+}
+
+/// Tells divisions apart, also those that say the same.
+fn address(division: &Division) -> usize {
+    std::ptr::from_ref(division).addr()
 }

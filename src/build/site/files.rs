@@ -1,0 +1,109 @@
+//! Files of the repository that pages show: which may be public, and as what.
+//!
+//! Only kinds of a list are served, none of which a browser runs on its own; the origin
+//! adds a policy that forbids what SVG and PDF could do. What is ignored, hidden by a dot
+//! or nowhere shown is in no release.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+
+use crate::docs::Docs;
+use crate::docs::config::Image;
+use crate::docs::page::ignored::Ignored;
+use crate::render::link::{Asset, Map, Target};
+use crate::source::{Tree, TreePath};
+
+/// How long a file may be.
+const BYTES_MAX: u64 = 64 << 20;
+/// How long a snippet may be.
+const TEXT_BYTES_MAX: u64 = 4 << 20;
+
+/// What may be served, by extension.
+const KINDS: [(&str, &str); 24] = [
+    ("png", "image/png"),
+    ("jpg", "image/jpeg"),
+    ("jpeg", "image/jpeg"),
+    ("gif", "image/gif"),
+    ("webp", "image/webp"),
+    ("avif", "image/avif"),
+    ("svg", "image/svg+xml"),
+    ("ico", "image/x-icon"),
+    ("mp4", "video/mp4"),
+    ("webm", "video/webm"),
+    ("mov", "video/quicktime"),
+    ("mp3", "audio/mpeg"),
+    ("wav", "audio/wav"),
+    ("woff", "font/woff"),
+    ("woff2", "font/woff2"),
+    ("pdf", "application/pdf"),
+    ("zip", "application/zip"),
+    ("csv", "text/csv; charset=utf-8"),
+    ("txt", "text/plain; charset=utf-8"),
+    ("json", "application/json"),
+    ("yaml", "application/yaml"),
+    ("yml", "application/yaml"),
+    ("xlsx", "application/octet-stream"),
+    ("docx", "application/octet-stream"),
+];
+
+/// Finds the files that pages may show, with the sizes of images.
+pub(super) fn find(tree: &Tree) -> BTreeMap<Box<str>, Asset> {
+    let ignored = Ignored::read(tree);
+    let files: Vec<&TreePath> = tree
+        .files()
+        .filter(|path| kind(path.as_str()).is_some() && !ignored.is_path_ignored(tree, path))
+        .collect();
+    let sizes = super::in_parallel(&files, |path| size(tree, path));
+    let below = |path: &TreePath| path.strip_prefix(tree.docs_root()).map(Box::from);
+    let named = files.iter().zip(sizes).filter_map(|(path, size)| {
+        let below: Box<str> = below(path)?;
+        (&*below != crate::docs::CONFIG).then_some((below, Asset { size }))
+    });
+    named.collect()
+}
+
+fn kind(path: &str) -> Option<&'static str> {
+    let (_, extension) = path.rsplit_once('.')?;
+    let known = KINDS
+        .iter()
+        .find(|(known, _)| known.eq_ignore_ascii_case(extension));
+    known.map(|(_, media_type)| *media_type)
+}
+
+fn size(tree: &Tree, path: &TreePath) -> Option<(usize, usize)> {
+    let media_type = kind(path.as_str())?;
+    let measurable = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+    if !measurable.contains(&media_type) {
+        return None;
+    }
+    let bytes = tree.read_at_most(path, BYTES_MAX).ok()?;
+    let size = imagesize::blob_size(&bytes).ok()?;
+    Some((size.width, size.height))
+}
+
+/// Reads a file that pages show.
+pub(super) fn read(tree: &Tree, path: &str) -> Option<(Bytes, &'static str)> {
+    let media_type = kind(path)?;
+    let path = tree.docs_root().join(path).ok()?;
+    Some((tree.read_at_most(&path, BYTES_MAX).ok()?, media_type))
+}
+
+/// Reads a file that pages import. Only what pages are made of can be imported.
+pub(super) fn text(tree: &Tree, path: &str) -> Option<String> {
+    let path = tree.docs_root().join(path).ok()?;
+    let bytes = tree.read_at_most(&path, TEXT_BYTES_MAX).ok()?;
+    String::from_utf8(bytes.into()).ok()
+}
+
+/// Returns the files that the configuration shows.
+pub(super) fn of_config(docs: &Docs, map: &Map) -> BTreeSet<Box<str>> {
+    let images = [&docs.config.logo, &docs.config.favicon];
+    let images = images.into_iter().flatten();
+    let sources = images.flat_map(|Image { light, dark, .. }| [light, dark]);
+    let found = sources.filter_map(|source| match map.resolve(crate::docs::CONFIG, source) {
+        Target::Asset(path) => Some(path),
+        _ => None,
+    });
+    found.collect()
+}

@@ -1,0 +1,206 @@
+//! What a release says about its site to whoever serves it: the file `site.json`.
+//!
+//! Pages and files of a site lie in the release under names made from their URLs, so only
+//! what no name says stands here.
+//!
+//! | in the release | is served at |
+//! |---|---|
+//! | `pages/{path}.html`, `pages/index.html` | `/{path}`, `/` |
+//! | `pages/{path}.md` | `/{path}.md`, or `/{path}` to who prefers Markdown |
+//! | `assets/{path}` | `/{path}`: files of the repository |
+//! | `static/{path}` | `/{path}`: styles, script, list of pages |
+//! | `texts/{path}` | `/{path}`: `llms.txt`, `llms-full.txt`, `sitemap.xml`, `robots.txt` |
+//! | `404.html` | wherever nothing is |
+
+use serde::{Deserialize, Serialize};
+
+/// Where in a release the manifest lies.
+pub const PATH: &str = "site.json";
+/// The page for paths at which there is nothing.
+pub const NOT_FOUND: &str = "404.html";
+/// The version of the file that this program writes, and the newest it reads.
+const VERSION: u32 = 1;
+
+/// What no file name of a site says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    version: u32,
+    /// The path of the page that the site opens with; empty when there is one at its root.
+    pub home: Box<str>,
+    /// Where old paths lead.
+    pub redirects: Vec<Redirect>,
+}
+
+/// Where an old path leads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Redirect {
+    /// The old path, maybe with `:name`, `:name*` and `*`.
+    pub source: Box<str>,
+    /// Where it leads.
+    pub destination: Box<str>,
+    /// Whether for good.
+    pub permanent: bool,
+}
+
+/// Why the manifest of a release cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum UnreadableManifest {
+    /// Not the JSON we write.
+    #[error("read {PATH}")]
+    Syntax(#[from] serde_json::Error),
+    /// Written by a newer program.
+    #[error("{PATH} has version {0}, this program reads up to {VERSION}")]
+    Newer(u32),
+}
+
+// === impl Manifest ===
+
+impl Manifest {
+    /// Makes a manifest.
+    #[must_use]
+    pub fn new(home: &str, redirects: Vec<Redirect>) -> Self {
+        Self {
+            version: VERSION,
+            home: home.into(),
+            redirects,
+        }
+    }
+
+    /// Reads the file.
+    ///
+    /// # Errors
+    ///
+    /// When it is not a manifest, or one of a version yet to come.
+    pub fn parse(bytes: &[u8]) -> Result<Self, UnreadableManifest> {
+        #[derive(Deserialize)]
+        struct Version {
+            version: u32,
+        }
+        let Version { version } = serde_json::from_slice(bytes)?;
+        if version > VERSION {
+            return Err(UnreadableManifest::Newer(version));
+        }
+        Ok(serde_json::from_slice(bytes)?)
+    }
+
+    /// Returns the file's bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("texts and numbers are JSON")
+    }
+
+    /// Returns where a path, without leading slash, leads by a redirect, and whether for
+    /// good. An exact source wins over a pattern, the first of several patterns over the
+    /// others.
+    ///
+    /// ```
+    /// use waypost::render::manifest::{Manifest, Redirect};
+    ///
+    /// let redirect = |source: &str, destination: &str| Redirect {
+    ///     source: source.into(), destination: destination.into(), permanent: true,
+    /// };
+    /// let manifest = Manifest::new("", vec![redirect("/old/:page*", "/new/:page*"), redirect("/old/a", "/b")]);
+    /// assert_eq!(manifest.redirect("old/x/y"), Some(("/new/x/y".to_owned(), true)));
+    /// assert_eq!(manifest.redirect("old/a"), Some(("/b".to_owned(), true)));
+    /// assert_eq!(manifest.redirect("older"), None);
+    /// ```
+    #[must_use]
+    pub fn redirect(&self, path: &str) -> Option<(String, bool)> {
+        let path = path.trim_end_matches('/');
+        let is_exact = |r: &&Redirect| r.source.trim_matches('/') == path;
+        if let Some(exact) = self.redirects.iter().find(is_exact) {
+            return Some((exact.destination.to_string(), exact.permanent));
+        }
+        self.redirects.iter().find_map(|redirect| {
+            let bound = bind(redirect.source.trim_matches('/'), path)?;
+            Some((fill(&redirect.destination, &bound), redirect.permanent))
+        })
+    }
+}
+
+/// Matches a path with a pattern: the values of its names, `*` for the rest.
+fn bind<'p>(pattern: &'p str, path: &'p str) -> Option<Vec<(&'p str, &'p str)>> {
+    let mut bound = Vec::new();
+    let mut rest = Some(path);
+    for segment in pattern.split('/') {
+        if segment.ends_with('*') && (segment.len() == 1 || segment.starts_with(':')) {
+            bound.push((segment, rest.unwrap_or_default()));
+            return Some(bound);
+        }
+        let (part, after) = match rest?.split_once('/') {
+            Some((part, after)) => (part, Some(after)),
+            None => (rest?, None),
+        };
+        rest = after;
+        match segment.split_once('*') {
+            Some((before, after)) => {
+                let inside = part.strip_prefix(before)?.strip_suffix(after)?;
+                bound.push(("*", inside));
+            }
+            None if segment.starts_with(':') && !part.is_empty() => bound.push((segment, part)),
+            None if segment == part => {}
+            None => return None,
+        }
+    }
+    rest.is_none().then_some(bound)
+}
+
+/// Puts values in the places of their names.
+fn fill(destination: &str, bound: &[(&str, &str)]) -> String {
+    let segment = |segment: &str| {
+        let found = bound.iter().find(|(name, _)| *name == segment);
+        found.map_or_else(|| segment.to_owned(), |(_, value)| (*value).to_owned())
+    };
+    let filled: Vec<String> = destination.split('/').map(segment).collect();
+    filled.join("/")
+}
+
+/// Returns where in a release the page at a path lies, as HTML (`html`) or Markdown (`md`).
+#[must_use]
+pub fn page_file(path: &str, extension: &str) -> String {
+    let path = if path.is_empty() { "index" } else { path };
+    format!("pages/{path}.{extension}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn redirected(source: &str, destination: &str, path: &str) -> Option<String> {
+        let redirect = Redirect {
+            source: source.into(),
+            destination: destination.into(),
+            permanent: false,
+        };
+        let manifest = Manifest::new("", vec![redirect]);
+        manifest.redirect(path).map(|(to, _)| to)
+    }
+
+    #[test]
+    fn patterns_bind_segments_and_rests() {
+        let to = |path| redirected("/a/:x/c/*", "/z/*/:x", path);
+        assert_eq!(to("a/1/c/2/3").as_deref(), Some("/z/2/3/1"));
+        assert_eq!(to("a/1/d/2"), None);
+        assert_eq!(to("a"), None);
+        assert_eq!(redirected("/a", "/b", "a/").as_deref(), Some("/b"));
+        assert_eq!(redirected("/a/:x", "/b", "a/"), None);
+        assert_eq!(
+            redirected("/beta-*", "/v2-*", "beta-x"),
+            Some("/v2-*".into())
+        );
+    }
+
+    #[test]
+    fn a_manifest_reads_back_and_a_later_one_is_refused() {
+        let manifest = Manifest::new("a", Vec::new());
+        assert_eq!(Manifest::parse(&manifest.to_bytes()).unwrap(), manifest);
+        let later = br#"{"version":2,"more":1}"#;
+        assert!(matches!(
+            Manifest::parse(later),
+            Err(UnreadableManifest::Newer(2))
+        ));
+    }
+}
