@@ -121,6 +121,7 @@ fn material(number: usize) -> Material {
         ),
         skills: vec![SkillFile::encoded(body.into(), Effort::Load)],
         promoted_at: 1_700_000_000,
+        files: None,
     }
 }
 

@@ -84,6 +84,7 @@ fn gateway() -> Arc<Gateway> {
         summary: Summary::new("Acme", "Documentation.", "1.0", vec![listed]),
         skills: vec![SkillFile::encoded(body.into(), Effort::Load)],
         promoted_at: 1_700_000_000,
+        files: None,
     };
     let documents = Documents::compile(&site, &service, &material).unwrap();
     let index = Index::new(service);

@@ -41,7 +41,7 @@ use super::{Gateway, admin};
 use crate::answer::encoding::Accepted;
 use crate::answer::{Conditions, Problem};
 use crate::index::{Ask, Method, Served};
-use crate::origin;
+use crate::origin::Asked;
 use crate::site::{HostHeader, Scheme, Upstream, UpstreamHttp};
 use crate::telemetry::Route;
 
@@ -84,6 +84,7 @@ impl Proxy {
             field(header::IF_UNMODIFIED_SINCE),
         );
         let accept_encoding = field(header::ACCEPT_ENCODING);
+        let accept = field(header::ACCEPT);
         let ask = Ask {
             method: match request.method {
                 HttpMethod::GET | HttpMethod::HEAD => Method::GetOrHead,
@@ -106,6 +107,10 @@ impl Proxy {
             request.uri.path(),
             is_http2(request),
             &ask,
+            &Asked {
+                query: request.uri.query(),
+                accept: accept.as_deref(),
+            },
         )
     }
 
@@ -174,10 +179,6 @@ impl ProxyHttp for Proxy {
                     Some(api) => admin::answer(session, api, &self.gateway.trusted).await?,
                     None => Problem::new(404, "this node has no admin API").answer(),
                 }
-            }
-            Target::Embedded(served, path) => {
-                ctx.route = Route::Origin;
-                origin::answer(&served, &path)
             }
             Target::Upstream(served) => {
                 ctx.route = Route::Origin;

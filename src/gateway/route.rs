@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::answer::{Answer, Problem};
 use crate::discovery::paths;
 use crate::index::{Ask, Index, Served};
+use crate::origin::{self, Asked};
 use crate::site::{self, Origin, Upstream};
 use crate::telemetry::Route;
 
@@ -20,8 +21,6 @@ pub enum Target {
     Answer(Route, Box<Answer>),
     /// The admin API.
     Admin,
-    /// The embedded origin, for this site, with the path as normalised.
-    Embedded(Arc<Served>, Box<str>),
     /// A customer's own server.
     Upstream(Arc<Served>),
 }
@@ -30,7 +29,14 @@ pub enum Target {
 ///
 /// `host` and `path` are as the client sent them, `path` without its query.
 #[must_use]
-pub fn route(index: &Index, host: &str, path: &str, is_http2: bool, ask: &Ask<'_>) -> Target {
+pub fn route(
+    index: &Index,
+    host: &str,
+    path: &str,
+    is_http2: bool,
+    ask: &Ask<'_>,
+    asked: &Asked<'_>,
+) -> Target {
     let refuse = |answer| Target::Answer(Route::Refused, Box::new(answer));
     let host = match site::normalise(host) {
         Ok(host) => host,
@@ -50,7 +56,10 @@ pub fn route(index: &Index, host: &str, path: &str, is_http2: bool, ask: &Ask<'_
         );
     }
     match served.site.origin {
-        Origin::Embedded => Target::Embedded(served, path.into()),
+        Origin::Embedded => Target::Answer(
+            Route::Origin,
+            Box::new(origin::answer(&served, &path, ask, asked)),
+        ),
         Origin::Upstream(_) => Target::Upstream(served),
     }
 }

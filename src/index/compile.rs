@@ -5,9 +5,11 @@
 //! are a million such blocks and not ten million small ones, and a body on its way to a
 //! socket is a shared slice of its block.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
-use super::VARY;
+use super::{Files, VARY};
 use crate::answer::encoding::{Accepted, Effort};
 use crate::answer::{Answer, Cors, ETag, Encoding, caching};
 use crate::digest::Digest;
@@ -24,6 +26,8 @@ pub struct Material {
     pub skills: Vec<SkillFile>,
     /// When the release was promoted, in seconds after the Unix epoch.
     pub promoted_at: u64,
+    /// The files of its site, when it has one and we serve it.
+    pub files: Option<Arc<Files>>,
 }
 
 /// A skill file in the codings that the release has.
@@ -50,6 +54,7 @@ pub struct Documents {
     /// Where `/skill.md` leads when there are several skills.
     redirect: Span,
     last_modified: u64,
+    files: Option<Arc<Files>>,
 }
 
 /// One document: its codings lie one after the other, the identity first.
@@ -152,7 +157,14 @@ impl Documents {
             skills: skills.into(),
             redirect,
             last_modified: material.promoted_at,
+            files: material.files.clone(),
         })
+    }
+
+    /// Returns the files of the site, when the release has one and we serve it.
+    #[must_use]
+    pub fn files(&self) -> Option<&Files> {
+        self.files.as_deref()
     }
 
     /// Counts the bytes of all bodies, codings included.

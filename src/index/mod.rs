@@ -20,10 +20,12 @@
 //! change are in, so that a host can move from one to another and is never nobody's.
 
 mod compile;
+mod files;
 pub mod reload;
 mod shard;
 
 pub use compile::{CompileError, Documents, Material, SkillFile};
+pub use files::{Cache, File, Files};
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -18,12 +18,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
 
-use super::{CompileError, Documents, Index, LostHosts, Material, SkillFile, State};
+use super::{Cache, CompileError, Documents, Files, Index, LostHosts, Material, SkillFile, State};
 use crate::answer::Encoding;
 use crate::clock::Clock;
 use crate::discovery::{SUMMARY_PATH, Summary, UnreadableSummary, skill_path};
 use crate::release::Inventory;
-use crate::site::{ProjectId, Site, Visibility};
+use crate::render::manifest::{self, Manifest, UnreadableManifest};
+use crate::site::{Origin, ProjectId, Site, Visibility};
 use crate::store::sites::{Changes, Removals, ScanError, Sites};
 use crate::store::{Fence, Pointer, ReadError, Store};
 use crate::telemetry::Metrics;
@@ -40,6 +41,7 @@ pub struct Reloader {
     metrics: Arc<Metrics>,
     clock: Clock,
     known: Mutex<HashMap<ProjectId, Known>>,
+    cache: Arc<Cache>,
 }
 
 /// What was last seen of a project.
@@ -64,6 +66,9 @@ pub enum LoadError {
     /// Its summary cannot be read.
     #[error("read the release")]
     Summary(#[from] UnreadableSummary),
+    /// What it says of its site cannot be read.
+    #[error("read the release")]
+    Manifest(#[from] UnreadableManifest),
     /// Its parts do not fit each other.
     #[error("compile the release")]
     Compile(#[from] CompileError),
@@ -88,6 +93,7 @@ impl Reloader {
             metrics,
             clock,
             known: Mutex::default(),
+            cache: Arc::default(),
         }
     }
 
@@ -260,9 +266,36 @@ impl Reloader {
             summary,
             skills,
             promoted_at: pointer.current.promoted_at,
+            files: self.files(site, pointer, inventory)?,
         };
         let documents = Documents::compile(site, self.index.service(), &material)?;
         Ok(State::Public(Arc::new(documents)))
+    }
+
+    /// Takes the files of a release whose site is ours to serve.
+    fn files(
+        &self,
+        site: &Site,
+        pointer: &Pointer,
+        inventory: Inventory,
+    ) -> Result<Option<Arc<Files>>, LoadError> {
+        if site.origin != Origin::Embedded || inventory.get(manifest::PATH).is_none() {
+            return Ok(None);
+        }
+        let manifest = Manifest::parse(&self.read(&inventory, manifest::PATH)?)?;
+        let service = self.index.service();
+        let default_host = site
+            .default_host(service)
+            .expect("the reader of site records checked the subdomain");
+        let canonical = site.advertised_host(&default_host);
+        Ok(Some(Arc::new(Files::new(
+            Arc::clone(&self.store),
+            Arc::clone(&self.cache),
+            inventory,
+            manifest,
+            &service.site_url(canonical, &site.base_path),
+            pointer.current.promoted_at,
+        ))))
     }
 
     fn read(&self, inventory: &Inventory, path: &str) -> Result<bytes::Bytes, LoadError> {

@@ -46,6 +46,7 @@ fn material(skills: &[(&str, &str)]) -> Material {
             })
             .collect(),
         promoted_at: PROMOTED_AT,
+        files: None,
     }
 }
 

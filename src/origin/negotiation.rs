@@ -1,0 +1,94 @@
+//! Whether a client would rather read Markdown than HTML.
+//!
+//! Browsers list `text/html` and end in `*/*`; agents list `text/markdown` (or
+//! `text/plain`) first or alone. A client that lists neither gets HTML.
+//!
+//! Sources: RFC 9110 §12.5.1.
+
+/// Reads `Accept`.
+///
+/// ```
+/// use waypost::origin::prefers_markdown;
+///
+/// assert!(prefers_markdown(b"text/markdown, text/html;q=0.9, */*;q=0.1"));
+/// assert!(!prefers_markdown(b"text/html,application/xhtml+xml,*/*;q=0.8"));
+/// assert!(!prefers_markdown(b"*/*"));
+/// ```
+#[must_use]
+pub fn prefers_markdown(accept: &[u8]) -> bool {
+    let Ok(accept) = std::str::from_utf8(accept) else {
+        return false;
+    };
+    let mut markdown = Wish::default();
+    let mut html = Wish::default();
+    for (place, item) in accept.split(',').enumerate() {
+        let mut parts = item.split(';').map(str::trim);
+        let kind = parts.next().unwrap_or_default().to_ascii_lowercase();
+        let weight = parts
+            .find_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")))
+            .map_or(1.0, |weight| weight.parse().unwrap_or(0.0));
+        match &*kind {
+            "text/markdown" | "text/plain" => markdown.add(weight, place),
+            "text/html" | "application/xhtml+xml" => html.add(weight, place),
+            _ => {}
+        }
+    }
+    // Of two that are wished for alike, the one that is named first.
+    markdown.weight > 0.0
+        && (markdown.weight > html.weight
+            || markdown.weight >= html.weight && markdown.place < html.place)
+}
+
+/// How much a client wishes for something, and where it says so.
+#[derive(Clone, Copy, Debug)]
+struct Wish {
+    weight: f32,
+    place: usize,
+}
+
+// === impl Wish ===
+
+impl Default for Wish {
+    fn default() -> Self {
+        Self {
+            weight: 0.0,
+            place: usize::MAX,
+        }
+    }
+}
+
+impl Wish {
+    fn add(&mut self, weight: f32, place: usize) {
+        if weight > self.weight {
+            *self = Self { weight, place };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_get_what_they_list() {
+        for (accept, markdown) in [
+            ("text/markdown", true),
+            ("text/plain", true),
+            ("text/markdown, text/html, */*", true),
+            ("text/html, text/markdown", false),
+            ("text/html;q=0.8, text/markdown;q=0.9", true),
+            ("text/markdown;q=0", false),
+            (
+                "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8",
+                false,
+            ),
+            ("text/html, text/plain;q=0.5", false),
+            ("application/json", false),
+            ("", false),
+            ("text/markdown;q=x", false),
+        ] {
+            assert_eq!(prefers_markdown(accept.as_bytes()), markdown, "{accept}");
+        }
+        assert!(!prefers_markdown(b"\xff"));
+    }
+}

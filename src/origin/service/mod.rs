@@ -1,0 +1,414 @@
+//! The embedded origin: a site's own pages, from its current release.
+//!
+//! A path is looked up in this order, below the site's base path:
+//!
+//! 1. `llms.txt`, `llms-full.txt` (also below `/.well-known`), `sitemap.xml`, `robots.txt`;
+//! 2. what pages load, below `/_waypost`;
+//! 3. another spelling of a page's path (`/x/`, `/x.mdx`, `/x/index`): 308 to the page;
+//! 4. a page: HTML, or Markdown to a client that prefers it; its Markdown at `{page}.md`;
+//! 5. another file of the site;
+//! 6. a redirect of the site;
+//! 7. the site's page for paths at which there is nothing, 404.
+//!
+//! **Invariant:** a file that is not in the inventory of the current release cannot be
+//! sent: paths are only ever looked up in it. **Invariant:** a private site shows nothing:
+//! nothing authenticates here.
+//!
+//! Sources: RFC 9110 §12.5.1 (`Accept`), §15.4.9 (308); RFC 8288 (`Link`); CSP Level 3.
+
+use http::header::{self, HeaderName, HeaderValue};
+
+use super::negotiation::prefers_markdown;
+use crate::answer::{Answer, ETag, Outcome, Problem, caching};
+use crate::index::{Ask, File, Files, Method, Served, State};
+use crate::render::html::frame_sources;
+use crate::render::layout::STATIC;
+use crate::render::link::{decode, encode, page_of};
+use crate::render::manifest::{NOT_FOUND, page_file};
+
+/// The lists of a site, which also stand below `/.well-known`.
+const WELL_KNOWN: [&str; 2] = ["llms.txt", "llms-full.txt"];
+/// The other lists.
+const TEXTS: [&str; 2] = ["sitemap.xml", "robots.txt"];
+/// Files of the repository are active content in a browser (SVG, PDF): nothing of them runs.
+const ASSET_POLICY: HeaderValue =
+    HeaderValue::from_static("sandbox; default-src 'none'; style-src 'unsafe-inline'");
+/// What a page at one path is chosen by.
+const VARY_PAGE: &str = "Accept, Accept-Encoding";
+const VARY_FILE: &str = "Accept-Encoding";
+const HTML: &str = "text/html; charset=utf-8";
+const MARKDOWN: &str = "text/markdown; charset=utf-8";
+const PLAIN: &str = "text/plain; charset=utf-8";
+
+/// The media types that files of a release have; an answer carries a constant.
+const MEDIA_TYPES: [&str; 25] = [
+    HTML,
+    MARKDOWN,
+    PLAIN,
+    "application/json",
+    "application/pdf",
+    "application/xml; charset=utf-8",
+    "application/yaml",
+    "application/zip",
+    "audio/mpeg",
+    "audio/wav",
+    "font/woff",
+    "font/woff2",
+    "image/avif",
+    "image/gif",
+    "image/jpeg",
+    "image/png",
+    "image/svg+xml",
+    "image/webp",
+    "image/x-icon",
+    "text/css; charset=utf-8",
+    "text/csv; charset=utf-8",
+    "text/javascript; charset=utf-8",
+    "video/mp4",
+    "video/quicktime",
+    "video/webm",
+];
+
+/// What the origin looks at of a request, beside what every answer depends on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Asked<'r> {
+    /// Its query, without the question mark.
+    pub query: Option<&'r str>,
+    /// Its `Accept`.
+    pub accept: Option<&'r [u8]>,
+}
+
+/// Answers a request for `path`, normalised and without query, on one of a site's hosts.
+#[must_use]
+pub fn answer(served: &Served, path: &str, ask: &Ask<'_>, asked: &Asked<'_>) -> Answer {
+    let documents = match &served.state {
+        State::Private => return absent(),
+        State::Unreleased => {
+            return Problem::new(404, "this site has not been published yet").answer();
+        }
+        State::Public(documents) => documents,
+    };
+    match ask.method {
+        Method::GetOrHead => {}
+        Method::Options => return Answer::preflight(),
+        Method::Other => {
+            return Answer {
+                allow: Some(crate::answer::ALLOW_STATIC),
+                ..Problem::new(405, "pages can only be read").answer()
+            };
+        }
+    }
+    let base = served.site.base_path.as_str();
+    let Some(below) = served.site.base_path.strip(path) else {
+        return if path == "/" {
+            to(307, &format!("{base}/"))
+        } else {
+            absent()
+        };
+    };
+    let Some(files) = documents.files() else {
+        return absent();
+    };
+    let Some(below) = below.strip_prefix('/') else {
+        return to(308, &format!("{base}/"));
+    };
+    let request = Request {
+        files,
+        base,
+        path: &decode(below),
+        ask,
+        asked,
+    };
+    request.answer().unwrap_or_else(|error| {
+        log::error!(target: "origin", project:% = served.site.project; "read a file of the release: {error}");
+        Problem::new(503, "this page cannot be read at the moment").answer()
+    })
+}
+
+fn absent() -> Answer {
+    Problem::new(404, "there is no such page on this site")
+        .cached(caching::ABSENT)
+        .answer()
+}
+
+/// A redirect. Paths are encoded when they are written, so the field cannot be broken.
+fn to(status: u16, location: &str) -> Answer {
+    Answer {
+        caching: caching::DISCOVERY,
+        location: Some(location.to_owned().into()),
+        ..Answer::empty(status)
+    }
+}
+
+/// A request for something of a site.
+struct Request<'r> {
+    files: &'r Files,
+    base: &'r str,
+    /// The path below the base path, decoded, without leading slash.
+    path: &'r str,
+    ask: &'r Ask<'r>,
+    asked: &'r Asked<'r>,
+}
+
+type Found = Result<Option<Answer>, crate::store::ReadError>;
+
+// === impl Request ===
+
+impl Request<'_> {
+    fn answer(&self) -> Result<Answer, crate::store::ReadError> {
+        if let Some(found) = self.text()? {
+            return Ok(found);
+        }
+        if let Some(found) = self.of_pages()? {
+            return Ok(found);
+        }
+        if let Some(found) = self.spelling() {
+            return Ok(found);
+        }
+        if let Some(found) = self.page()? {
+            return Ok(found);
+        }
+        if let Some(found) = self.asset()? {
+            return Ok(found);
+        }
+        if let Some((destination, permanent)) = self.files.manifest.redirect(self.path) {
+            return Ok(self.redirect(&destination, permanent));
+        }
+        self.not_found()
+    }
+
+    /// The lists of the site.
+    fn text(&self) -> Found {
+        let name = self.path.strip_prefix(".well-known/").unwrap_or(self.path);
+        let is_list = WELL_KNOWN.contains(&name) || TEXTS.contains(&self.path);
+        if !is_list {
+            return Ok(None);
+        }
+        self.addressed(&format!("texts/{name}"), &self.files.address)
+    }
+
+    /// What pages load. Names with a digest never change.
+    fn of_pages(&self) -> Found {
+        let Some(name) = self
+            .path
+            .strip_prefix(STATIC)
+            .and_then(|rest| rest.strip_prefix('/'))
+        else {
+            return Ok(None);
+        };
+        // Its encodings lie beside a file, and are no files of their own.
+        if [".br", ".zst", ".gz"].iter().any(|end| name.ends_with(end)) {
+            return Ok(None);
+        }
+        let path = format!("static/{STATIC}/{name}");
+        let policy = if name == "pages.json" {
+            caching::DISCOVERY
+        } else {
+            caching::IMMUTABLE
+        };
+        let answer = self.file(&path)?;
+        Ok(answer.map(|answer| {
+            self.conditional(Answer {
+                caching: policy,
+                ..answer
+            })
+        }))
+    }
+
+    fn page(&self) -> Found {
+        if let Some(page) = self.path.strip_suffix(".md") {
+            let page = if page == "index" { "" } else { page };
+            return self.markdown(page, None);
+        }
+        let html = page_file(self.path, "html");
+        if self.files.item(&html).is_none() {
+            // The root without a page of its own leads to the first.
+            let home = &self.files.manifest.home;
+            let leads_home = self.path.is_empty() && !home.is_empty();
+            return Ok(leads_home.then(|| to(307, &self.location(home))));
+        }
+        if self.asked.accept.is_some_and(prefers_markdown) {
+            return self.markdown(self.path, Some(VARY_PAGE));
+        }
+        let Some(answer) = self.file(&html)? else {
+            return Ok(None);
+        };
+        let answer = Answer {
+            caching: caching::DISCOVERY,
+            vary: Some(VARY_PAGE),
+            ..answer
+        };
+        let answer = answer.with(header::CONTENT_SECURITY_POLICY, page_policy());
+        Ok(Some(self.conditional(self.with_links(answer))))
+    }
+
+    fn markdown(&self, page: &str, vary: Option<&'static str>) -> Found {
+        let file = page_file(page, "md");
+        let answer = self.addressed(&file, &self.files.address)?;
+        Ok(answer.map(|answer| {
+            let vary = vary.unwrap_or(VARY_FILE);
+            let answer = Answer {
+                vary: Some(vary),
+                ..answer
+            };
+            self.with_links(answer)
+        }))
+    }
+
+    fn asset(&self) -> Found {
+        let answer = self.file(&format!("assets/{}", self.path))?;
+        Ok(answer.map(|answer| {
+            let answer = Answer {
+                caching: caching::DISCOVERY,
+                ..answer
+            };
+            self.conditional(answer.with(header::CONTENT_SECURITY_POLICY, ASSET_POLICY))
+        }))
+    }
+
+    /// Another spelling of the path of a page leads to the page.
+    fn spelling(&self) -> Option<Answer> {
+        let is_other = self.path.ends_with('/')
+            || self.path.ends_with(".mdx")
+            || self.path == "index"
+            || self.path.ends_with("/index");
+        let page = page_of(self.path);
+        let exists = || self.files.item(&page_file(page, "html")).is_some();
+        (is_other && page != self.path && exists())
+            .then(|| to(308, &self.with_query(&self.location(page))))
+    }
+
+    fn location(&self, path: &str) -> String {
+        format!("{}/{}", self.base, encode(path))
+    }
+
+    /// The query goes along (site decision 9).
+    fn with_query(&self, location: &str) -> String {
+        match self.asked.query {
+            Some(query) if !location.contains('?') => {
+                let (path, fragment) = location.split_once('#').unwrap_or((location, ""));
+                let hash = if fragment.is_empty() { "" } else { "#" };
+                format!("{path}?{query}{hash}{fragment}")
+            }
+            _ => location.to_owned(),
+        }
+    }
+
+    fn redirect(&self, destination: &str, permanent: bool) -> Answer {
+        let status = if permanent { 308 } else { 307 };
+        let is_elsewhere =
+            destination.starts_with("https://") || destination.starts_with("http://");
+        let (path, rest) =
+            destination.split_at(destination.find(['?', '#']).unwrap_or(destination.len()));
+        let rest: String = rest.chars().filter(char::is_ascii_graphic).collect();
+        let location = if is_elsewhere {
+            destination.chars().filter(char::is_ascii_graphic).collect()
+        } else {
+            self.location(&decode(path.trim_start_matches('/'))) + &rest
+        };
+        to(status, &self.with_query(&location))
+    }
+
+    fn not_found(&self) -> Result<Answer, crate::store::ReadError> {
+        let accepted = self.ask.accepted;
+        let Some(file) = self.files.read_addressed(NOT_FOUND, self.base, accepted)? else {
+            return Ok(absent());
+        };
+        let answer = Answer {
+            encoding: file.encoding,
+            caching: caching::ABSENT,
+            vary: Some(VARY_FILE),
+            ..Answer::new(404, HTML, file.bytes)
+        };
+        Ok(answer.with(header::CONTENT_SECURITY_POLICY, page_policy()))
+    }
+
+    /// A file as it lies in the release.
+    fn file(&self, path: &str) -> Found {
+        let file = self.files.read(path, self.ask.accepted)?;
+        Ok(file.map(|file| self.sent(path, file)))
+    }
+
+    /// A file with an address in it, cached and with conditions.
+    fn addressed(&self, path: &str, address: &str) -> Found {
+        let file = self
+            .files
+            .read_addressed(path, address, self.ask.accepted)?;
+        Ok(file.map(|file| {
+            let answer = self.sent(path, file);
+            self.conditional(Answer {
+                caching: caching::DISCOVERY,
+                ..answer
+            })
+        }))
+    }
+
+    fn sent(&self, path: &str, file: File) -> Answer {
+        let stored = self.files.item(path).map(|item| &*item.media_type);
+        let known = MEDIA_TYPES.into_iter().find(|known| Some(*known) == stored);
+        Answer {
+            encoding: file.encoding,
+            etag: Some(ETag::new(&file.digest, file.encoding)),
+            last_modified: Some(self.files.promoted_at),
+            vary: Some(VARY_FILE),
+            ..Answer::new(200, known.unwrap_or("application/octet-stream"), file.bytes)
+        }
+    }
+
+    /// RFC 9110 §13: the client's copy may still be good.
+    fn conditional(&self, answer: Answer) -> Answer {
+        let Some(etag) = &answer.etag else {
+            return answer;
+        };
+        match self.ask.conditions.evaluate(etag, answer.last_modified) {
+            Outcome::Send => answer,
+            Outcome::NotModified => answer.not_modified(),
+            Outcome::Failed => {
+                Problem::new(412, "the page is not the one the condition names").answer()
+            }
+        }
+    }
+
+    /// Says where agents find more, and which address of the page counts. Only what this
+    /// node answers is named.
+    fn with_links(&self, answer: Answer) -> Answer {
+        let base = self.base;
+        let page = self.path.strip_suffix(".md").unwrap_or(self.path);
+        let page = if page == "index" { "" } else { page };
+        let markdown = if page.is_empty() { "index" } else { page };
+        let links = format!(
+            "<{base}/llms.txt>; rel=\"llms-txt\", <{base}/llms-full.txt>; rel=\"llms-full-txt\", \
+             <{base}/.well-known/agent-card.json>; rel=\"agent-card\", \
+             <{base}/.well-known/agent-skills/index.json>; rel=\"agent-skills\", \
+             <{base}/{}.md>; rel=\"alternate\"; type=\"text/markdown\", <{}/{}>; rel=\"canonical\"",
+            encode(markdown),
+            self.files.address,
+            encode(page),
+        );
+        let list = format!("{base}/llms.txt");
+        match (HeaderValue::from_str(&links), HeaderValue::from_str(&list)) {
+            (Ok(links), Ok(list)) => answer
+                .with(header::LINK, links)
+                .with(HeaderName::from_static("x-llms-txt"), list),
+            _ => answer,
+        }
+    }
+}
+
+/// What a page may load: its own files, pictures from anywhere, frames of a list of hosts.
+fn page_policy() -> HeaderValue {
+    static POLICY: std::sync::OnceLock<HeaderValue> = std::sync::OnceLock::new();
+    let policy = POLICY.get_or_init(|| {
+        let policy = format!(
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' https: data:; \
+             media-src 'self' https:; font-src 'self'; connect-src 'self'; frame-src {}; \
+             base-uri 'none'; form-action 'none'; frame-ancestors 'self'",
+            frame_sources()
+        );
+        HeaderValue::from_str(&policy).expect("the hosts are constants")
+    });
+    policy.clone()
+}
+
+#[cfg(test)]
+mod tests;

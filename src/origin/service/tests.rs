@@ -1,0 +1,339 @@
+//! What a site answers.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::answer::Conditions;
+use crate::answer::encoding::Accepted;
+use crate::build::{Options, build};
+use crate::clock::Clock;
+use crate::discovery::{SUMMARY_PATH, Summary};
+use crate::index::{Cache, Documents, Material};
+use crate::render::manifest::{self, Manifest};
+use crate::site::{BasePath, Host, Origin, ProjectId, Service, Site, Visibility};
+use crate::source::{Tree, TreePath};
+use crate::store::{Memory, Retention, Store};
+
+const CONFIG: &str = r#"{"name": "Acme", "navigation": {"pages": ["start", "guides/a", "guides/index"]}, "redirects": [{"source": "/old/:page*", "destination": "/guides/:page*"}, {"source": "/gone", "destination": "/guides/a#x", "permanent": false}, {"source": "/out", "destination": "https://out.test/"}]}"#;
+
+fn site(base_path: &str) -> Site {
+    Site {
+        project: ProjectId::parse("acme").unwrap(),
+        owner: "acme".into(),
+        subdomain: "acme".into(),
+        domains: vec![Host::parse("docs.acme.test").unwrap()],
+        base_path: BasePath::parse(base_path).unwrap(),
+        visibility: Visibility::Public,
+        repository: None,
+        origin: Origin::Embedded,
+    }
+}
+
+fn served(base_path: &str) -> Served {
+    let long = format!(
+        "---\ntitle: A\n---\n\n## X\n\n{}",
+        "Words to read. ".repeat(200)
+    );
+    let files = [
+        ("docs.json", CONFIG),
+        ("start.mdx", "Begin. ![](/images/a.svg) [a](/guides/a)"),
+        ("guides/a.mdx", &long),
+        ("guides/index.mdx", "All guides."),
+        (
+            "images/a.svg",
+            "<svg xmlns=\"http://www.w3.org/2000/svg\"><script>1</script></svg>",
+        ),
+        ("images/b.svg", "<svg/>"),
+    ];
+    let files = files.map(|(path, text)| (TreePath::parse(path).unwrap(), text.to_owned().into()));
+    let release = build(&Tree::from_files(files, []), &Options::default()).release;
+    let store = Store::Memory(Memory::new(Retention::default(), Clock::System));
+    store.put(&release).unwrap();
+    let bytes = |path: &str| release.file(path).unwrap().bytes.clone();
+    let site = site(base_path);
+    let files = Files::new(
+        Arc::new(store),
+        Arc::new(Cache::default()),
+        release.inventory().clone(),
+        Manifest::parse(&bytes(manifest::PATH)).unwrap(),
+        &format!("https://docs.acme.test{base_path}"),
+        1_700_000_000,
+    );
+    let material = Material {
+        summary: Summary::parse(&bytes(SUMMARY_PATH)).unwrap(),
+        skills: Vec::new(),
+        promoted_at: 1_700_000_000,
+        files: Some(Arc::new(files)),
+    };
+    let documents = Documents::compile(&site, &Service::default(), &material).unwrap();
+    Served {
+        site: Arc::new(site),
+        state: State::Public(Arc::new(documents)),
+    }
+}
+
+fn get(served: &Served, path: &str) -> Answer {
+    answer(served, path, &Ask::PLAIN, &Asked::default())
+}
+
+fn text(answer: &Answer) -> &str {
+    std::str::from_utf8(&answer.body).unwrap()
+}
+
+fn field(answer: &Answer, name: &str) -> String {
+    let found = answer.more.iter().find(|(known, _)| known.as_str() == name);
+    found.map_or(String::new(), |(_, value)| {
+        value.to_str().unwrap().to_owned()
+    })
+}
+
+#[track_caller]
+fn leads(served: &Served, path: &str, status: u16, location: &str) {
+    let asked = Asked {
+        query: Some("q=1"),
+        accept: None,
+    };
+    let answer = answer(served, path, &Ask::PLAIN, &asked);
+    assert_eq!(answer.status, status, "{path}");
+    assert_eq!(
+        answer.location.as_deref(),
+        Some(location.as_bytes()),
+        "{path}"
+    );
+}
+
+#[test]
+fn a_page_is_html_for_people_and_markdown_for_agents() {
+    let served = served("");
+    let page = get(&served, "/guides/a");
+    assert_eq!((page.status, page.media_type), (200, Some(HTML)));
+    assert_eq!(page.vary, Some("Accept, Accept-Encoding"));
+    assert!(
+        field(&page, "content-security-policy")
+            .starts_with("default-src 'none'; script-src 'self';")
+    );
+    assert!(field(&page, "link").contains("</guides/a.md>; rel=\"alternate\""));
+    assert!(field(&page, "link").contains("<https://docs.acme.test/guides/a>; rel=\"canonical\""));
+
+    let asked = Asked {
+        query: None,
+        accept: Some(b"text/markdown, */*"),
+    };
+    let markdown = answer(&served, "/guides/a", &Ask::PLAIN, &asked);
+    assert_eq!(markdown.media_type, Some(MARKDOWN));
+    assert_eq!(markdown.vary, Some("Accept, Accept-Encoding"));
+    assert_eq!(text(&markdown), text(&get(&served, "/guides/a.md")));
+    let start = get(&served, "/start.md");
+    assert!(
+        text(&start).contains("(https://docs.acme.test/guides/a.md)"),
+        "{start:?}"
+    );
+}
+
+#[test]
+fn an_encoded_page_has_its_own_tag_and_a_known_one_is_not_sent_again() {
+    let served = served("");
+    let ask = Ask {
+        accepted: Accepted::parse(b"br"),
+        ..Ask::PLAIN
+    };
+    let page = answer(&served, "/guides/a", &ask, &Asked::default());
+    assert_eq!(page.encoding, crate::answer::Encoding::Brotli);
+    let mut tag = Vec::new();
+    page.etag.unwrap().write(&mut tag);
+    let ask = Ask {
+        conditions: Conditions {
+            if_none_match: Some(&tag),
+            ..Conditions::default()
+        },
+        ..ask
+    };
+    let again = answer(&served, "/guides/a", &ask, &Asked::default());
+    assert_eq!((again.status, again.body.len()), (304, 0));
+    let plain = Ask {
+        accepted: Accepted::IDENTITY_ONLY,
+        ..ask
+    };
+    assert_eq!(
+        answer(&served, "/guides/a", &plain, &Asked::default()).status,
+        200
+    );
+}
+
+#[test]
+fn other_spellings_and_old_paths_lead_to_the_page() {
+    let served = served("");
+    leads(&served, "/guides/a/", 308, "/guides/a?q=1");
+    leads(&served, "/guides/a.mdx", 308, "/guides/a?q=1");
+    leads(&served, "/guides/index", 308, "/guides?q=1");
+    leads(&served, "/old/a", 308, "/guides/a?q=1");
+    leads(&served, "/gone", 307, "/guides/a?q=1#x");
+    leads(&served, "/out", 308, "https://out.test/?q=1");
+    assert_eq!(get(&served, "/guides").status, 200);
+    // Without a page at the root the first page is the way in.
+    assert_eq!(
+        get(&served, "/").location.as_deref(),
+        Some(b"/start".as_slice())
+    );
+}
+
+#[test]
+fn a_site_lives_below_its_base_path() {
+    let served = served("/docs");
+    assert_eq!(get(&served, "/docs/guides/a").status, 200);
+    assert_eq!(get(&served, "/guides/a").status, 404);
+    leads(&served, "/", 307, "/docs/");
+    leads(&served, "/docs", 308, "/docs/");
+    leads(&served, "/docs/guides/", 308, "/docs/guides?q=1");
+    assert!(
+        text(&get(&served, "/docs/llms.txt")).contains("(https://docs.acme.test/docs/start.md)")
+    );
+    let missing = get(&served, "/docs/nothing/here");
+    assert!(
+        text(&missing).contains("href=\"/docs/start\""),
+        "{}",
+        text(&missing)
+    );
+}
+
+#[test]
+fn lists_are_addressed_to_the_site() {
+    let served = served("");
+    for path in [
+        "/llms.txt",
+        "/.well-known/llms.txt",
+        "/llms-full.txt",
+        "/sitemap.xml",
+        "/robots.txt",
+    ] {
+        let list = get(&served, path);
+        assert_eq!(list.status, 200, "{path}");
+        assert!(text(&list).contains("https://docs.acme.test/"), "{path}");
+        assert!(!text(&list).contains(".invalid"), "{path}");
+    }
+}
+
+#[test]
+fn every_path_that_is_advertised_is_answered() {
+    let served = served("");
+    let page = get(&served, "/guides/a");
+    for link in field(&page, "link").split(", ") {
+        let path = link.trim_start_matches('<').split('>').next().unwrap();
+        let path = path.strip_prefix("https://docs.acme.test").unwrap_or(path);
+        let is_discovery = crate::discovery::paths::find(path, &served.site.base_path).is_some();
+        assert!(is_discovery || get(&served, path).status == 200, "{link}");
+    }
+    for list in ["/llms.txt", "/sitemap.xml"] {
+        let list = get(&served, list);
+        let urls = text(&list).split("https://docs.acme.test").skip(1);
+        for url in urls {
+            let path = url.split([')', '<', '\n']).next().unwrap();
+            assert_eq!(get(&served, path).status, 200, "{path}");
+        }
+    }
+}
+
+#[test]
+fn files_of_the_repository_are_served_without_any_rights() {
+    let served = served("");
+    let image = get(&served, "/images/a.svg");
+    assert_eq!(
+        (image.status, image.media_type),
+        (200, Some("image/svg+xml"))
+    );
+    assert!(field(&image, "content-security-policy").starts_with("sandbox;"));
+    // Nobody shows it, so it is not there.
+    assert_eq!(get(&served, "/images/b.svg").status, 404);
+}
+
+#[test]
+fn what_pages_load_is_kept_for_ever_when_its_name_says_what_it_is() {
+    let served = served("");
+    let page = get(&served, "/guides/a");
+    let style = text(&page)
+        .split("href=\"../")
+        .find_map(|piece| piece.split_once(".css"))
+        .unwrap()
+        .0;
+    let style = get(&served, &format!("/{style}.css"));
+    assert_eq!((style.status, style.caching), (200, caching::IMMUTABLE));
+    assert_eq!(
+        get(&served, "/_waypost/pages.json").caching,
+        caching::DISCOVERY
+    );
+}
+
+#[test]
+fn only_files_of_the_site_can_be_sent() {
+    let served = served("");
+    for path in [
+        "/site.json",
+        "/discovery.json",
+        "/404.html",
+        "/pages/start.html",
+        "/start.html",
+        "/guides/a.html.br",
+        "/docs.json",
+        "/start.mdx.md",
+        "/../../etc/passwd",
+        "/%2e%2e/%2e%2e/etc/passwd",
+        "/_waypost/../site.json",
+        "/_waypost/%2e%2e/%2e%2e/site.json",
+        "/.md",
+        "//",
+        "/%00",
+    ] {
+        let answer = get(&served, path);
+        assert!(
+            answer.status == 404 || answer.location.is_some(),
+            "{path} {answer:?}"
+        );
+    }
+}
+
+#[test]
+fn a_private_or_unpublished_site_shows_nothing() {
+    let public = served("");
+    for state in [State::Private, State::Unreleased] {
+        let served = Served {
+            site: Arc::clone(&public.site),
+            state,
+        };
+        for path in [
+            "/",
+            "/start",
+            "/llms.txt",
+            "/robots.txt",
+            "/_waypost/pages.json",
+        ] {
+            assert_eq!(get(&served, path).status, 404, "{path}");
+        }
+    }
+}
+
+#[test]
+fn pages_can_only_be_read() {
+    let served = served("");
+    let asked = |method| {
+        answer(
+            &served,
+            "/start",
+            &Ask {
+                method,
+                ..Ask::PLAIN
+            },
+            &Asked::default(),
+        )
+    };
+    assert_eq!(asked(Method::Other).status, 405);
+    assert_eq!(asked(Method::Options).status, 204);
+}
+
+#[test]
+fn a_location_cannot_carry_a_second_header() {
+    let served = served("");
+    let location = get(&served, "/old/a%0d%0aSet-Cookie:%20x=1")
+        .location
+        .unwrap();
+    assert_eq!(location, "/guides/a%0D%0ASet-Cookie:%20x=1");
+}
