@@ -259,7 +259,12 @@ fn curl(endpoint: &Endpoint, operation: &Operation<'_>) -> String {
     let server = servers.first().map_or("https://api.example.com", |s| s.url);
     let url = format!("{}{}", server.trim_end_matches('/'), endpoint.path);
     let mut parts = vec![format!("curl -X {} {}", endpoint.method, quoted(&url))];
-    for (name, scheme) in operation.security().iter().flat_map(|set| &set.schemes) {
+    if let Some((name, scheme)) = operation
+        .security()
+        .iter()
+        .flat_map(|set| &set.schemes)
+        .next()
+    {
         let field = |key| scheme.get(key).and_then(Json::text);
         match (field("type"), field("in"), field("name")) {
             (Some("http" | "oauth2" | "openIdConnect"), ..) => {
@@ -271,7 +276,6 @@ fn curl(endpoint: &Endpoint, operation: &Operation<'_>) -> String {
             }
             _ => {}
         }
-        break;
     }
     if let Some(media) = operation
         .body()

@@ -23,7 +23,7 @@ use crate::docs::Docs;
 use crate::docs::navigation::tree::{Page, PageId};
 use crate::release::{ReleaseFile, ReleasePath};
 use crate::render::article::{self, Article, Source};
-use crate::render::layout::{Assets, Mode, Shell, path_of, search_titles};
+use crate::render::layout::{Assets, Mode, Shell, path_of, search_path, search_titles};
 use crate::render::link::Map;
 use crate::render::manifest::{self, Manifest, Redirect, page_file};
 use crate::render::{endpoint, mdx};
@@ -68,12 +68,11 @@ pub(super) fn insert(release: &mut Builder, tree: &Tree, docs: &Docs) -> Vec<Dia
     let at: HashMap<PageId, usize> = pages.iter().map(|(id, _)| *id).zip(0..).collect();
     let by_id = |(id, _)| at.get(&id).map(|at| &articles[*at]);
     let of_all: Vec<_> = docs.navigation.pages().map(by_id).collect();
-    let list = search_titles(docs, of_all.iter().copied());
-    site.put_all(coded(
-        &format!("static/{}", assets.search),
-        JSON,
-        list.into(),
-    ));
+    for language in languages(docs) {
+        let list = search_titles(docs, language, of_all.iter().copied());
+        let path = format!("static/{}", search_path(language));
+        site.put_all(coded(&path, JSON, list.into()));
+    }
     for (name, media_type, text) in texts::all(docs, &of_all) {
         site.put(&format!("texts/{name}"), media_type, text.into());
     }
@@ -97,6 +96,20 @@ pub(super) fn insert(release: &mut Builder, tree: &Tree, docs: &Docs) -> Vec<Dia
         .into_iter()
         .map(|found| in_repository(tree, found))
         .collect()
+}
+
+/// Returns the languages of a documentation; `None` alone when it has no such divisions.
+fn languages(docs: &Docs) -> BTreeSet<Option<&str>> {
+    let places = docs
+        .navigation
+        .pages
+        .iter()
+        .filter_map(|page| page.place.as_ref());
+    let mut found: BTreeSet<_> = places.map(|place| place.language.as_deref()).collect();
+    if found.is_empty() {
+        found.insert(None);
+    }
+    found
 }
 
 /// Returns the pages that everybody may read.

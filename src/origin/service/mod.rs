@@ -201,10 +201,11 @@ impl Request<'_> {
             return Ok(None);
         }
         let path = format!("static/{STATIC}/{name}");
-        let policy = if name == "pages.json" {
-            caching::DISCOVERY
-        } else {
+        // `site.{digest}.css` and `.js`; the lists of pages have plain names.
+        let policy = if name.starts_with("site.") {
             caching::IMMUTABLE
+        } else {
+            caching::DISCOVERY
         };
         let answer = self.file(&path)?;
         Ok(answer.map(|answer| {

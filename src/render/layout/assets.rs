@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::{STATIC, path_of};
 use crate::digest::Digest;
 use crate::docs::Docs;
+use crate::docs::navigation::tree::Page;
 use crate::render::article::Article;
 
 /// The script of every page.
@@ -34,9 +35,6 @@ pub struct Assets {
     pub stylesheet: File,
     /// The script.
     pub script: File,
-    /// The path of the list of pages. It is the only one without a digest in its name: it
-    /// changes with every title, and the pages around it should not.
-    pub search: String,
 }
 
 // === impl Assets ===
@@ -61,7 +59,6 @@ impl Assets {
                 SCRIPT.into(),
                 "text/javascript; charset=utf-8",
             ),
-            search: format!("{STATIC}/pages.json"),
         }
     }
 }
@@ -85,16 +82,37 @@ fn is_hex(colour: &str) -> bool {
     matches!(digits.len(), 3 | 6) && digits.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// Writes the list of pages that search and the page for missing ones look into, as
-/// `[path, title, where, description, [[anchor, heading]…]]`. What is hidden is not in it.
+/// Returns the path of the list of the pages of a language. It has no digest in its name:
+/// it changes with every title, and the pages around it should not.
+#[must_use]
+pub fn search_path(language: Option<&str>) -> String {
+    match language {
+        Some(language) => format!("{STATIC}/pages.{language}.json"),
+        None => format!("{STATIC}/pages.json"),
+    }
+}
+
+/// Writes the list of the pages of a language that search and the page for missing ones look
+/// into, as `[path, title, where, description, [[anchor, heading]…]]`. What is hidden is not
+/// in it.
 #[must_use]
 pub fn search_titles<'a>(
     docs: &Docs,
+    language: Option<&str>,
     articles: impl Iterator<Item = Option<&'a Article>>,
 ) -> Vec<u8> {
+    let speaks = |page: &Page| {
+        let place = page.place.as_ref();
+        place.and_then(|place| place.language.as_deref()) == language
+    };
     let pages = docs.navigation.pages.iter().zip(articles);
     let listed = pages.filter(|(page, _)| {
-        page.public && !page.hidden && !page.noindex && page.place.is_some() && page.link.is_none()
+        speaks(page)
+            && page.public
+            && !page.hidden
+            && !page.noindex
+            && page.place.is_some()
+            && page.link.is_none()
     });
     let rows = listed.filter_map(|(page, article)| {
         let article = article?;

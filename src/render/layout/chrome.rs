@@ -1,6 +1,6 @@
 //! What stands around the columns of a page: head, banner, header, tabs, footer.
 
-use super::Sheet;
+use super::{Sheet, search_path};
 use crate::digest::Digest;
 use crate::docs::config::Link;
 use crate::docs::navigation::tree::{Content, Division, DivisionKind, Divisions};
@@ -13,11 +13,9 @@ const RIGHT_TO_LEFT: [&str; 2] = ["ar", "he"];
 
 impl Sheet<'_> {
     pub(super) fn head(&mut self, title: &str, description: Option<&str>, indexed: bool) {
-        let language = self
-            .shell
-            .language(self.id)
-            .map(|parts| &*parts.language.tag);
-        let language = language.unwrap_or("en");
+        let own = self.shell.language(self.id);
+        let language = own.map_or("en", |parts| &*parts.language.tag);
+        let own = own.map(|parts| &*parts.language.code);
         self.out
             .markup("<!doctype html>\n<html")
             .attribute("lang", language);
@@ -61,7 +59,7 @@ impl Sheet<'_> {
         self.out.markup("</head>\n<body");
         let root = self.address("");
         self.out.attribute("data-root", &root);
-        let search = self.address(&self.shell.assets().search);
+        let search = self.address(&search_path(own));
         self.out.attribute("data-search", &search);
         self.out
             .markup(">\n<a class=skip href=\"#content\">Skip to content</a>\n");

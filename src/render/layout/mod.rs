@@ -22,7 +22,7 @@ mod chrome;
 mod sidebar;
 mod site;
 
-pub use assets::{Assets, SCRIPT, search_titles};
+pub use assets::{Assets, SCRIPT, search_path, search_titles};
 pub use site::Shell;
 
 use super::article::Article;

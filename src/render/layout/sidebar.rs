@@ -9,7 +9,7 @@ impl Sheet<'_> {
     pub(super) fn sidebar(&mut self) {
         let leaf = self.shell.leaf(self.id);
         self.out.markup(
-            "<nav class=sidebar aria-label=Pages><details class=pages><summary>Menu</summary><div>",
+            "<nav class=sidebar aria-label=Pages><details class=pages open><summary>Menu</summary><div>",
         );
         self.out.markup("<ul class=anchors>");
         for (divisions, at) in &leaf.trail {
