@@ -309,6 +309,8 @@ impl Writer<'_> {
         }
         match known::html(&element.name) {
             Some(name) => self.html_element(name, element),
+            // Drawings are not passed on, and their parts say nothing without them.
+            None if *element.name == *"svg" => {}
             // R4.
             None => self.nodes(&element.children),
         }

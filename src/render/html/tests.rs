@@ -181,6 +181,14 @@ fn frames_of_known_hosts_are_shown_in_a_sandbox() {
 }
 
 #[test]
+fn a_drawing_leaves_nothing_behind() {
+    check(
+        "a <svg viewBox=\"0 0 1 1\"><title>Plan</title></svg> b",
+        "<p>a  b</p>",
+    );
+}
+
+#[test]
 fn every_tag_that_is_opened_is_closed() {
     let page = "<Tabs><Tab title=\"a\">\n\n- x\n  - y **z\n\n</Tab></Tabs>\n\n<AccordionGroup>\n<Accordion title=\"q\">\n| a |\n|-|\n| `b` |\n</Accordion>\n</AccordionGroup>\n\n<ParamField path=\"id\" type=\"string\" required>The *id*.</ParamField>\n\ntext <b>bold *it</b> end*\n\n<div>\n\n<span>a\n\nb</span>\n\n</div>";
     let html = written(page).html.into_string();

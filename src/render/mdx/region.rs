@@ -115,6 +115,10 @@ impl Reader<'_> {
                         open.push((at, std::mem::take(&mut pieces)));
                     }
                 }
+                // `<br></br>`: what cannot hold anything is closed already.
+                TokenKind::Close { name } if VOID.contains(&&text[name.clone()]) => {
+                    pieces.push(Piece::Comment { range });
+                }
                 TokenKind::Close { name } => {
                     let is_partner =
                         |(opened, _): &(usize, _)| match &region.scanned.tokens[*opened].kind {

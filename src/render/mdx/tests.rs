@@ -149,6 +149,15 @@ fn code_and_formulas_are_left_alone() {
 }
 
 #[test]
+fn what_cannot_hold_anything_may_be_closed_twice() {
+    let Node::Paragraph(line) = only(nodes("a<br></br>b</br>c")) else {
+        panic!("no paragraph");
+    };
+    assert_eq!(plain(&line), "abc");
+    assert_eq!(&*element(&line[1]).name, "br");
+}
+
+#[test]
 fn an_unknown_component_keeps_what_it_holds() {
     let shown = warned(
         "<Fancy a={1}>\n\nInside\n\n</Fancy>",
@@ -218,6 +227,5 @@ fn no_page_takes_long() {
         let took = since.elapsed();
         // Unoptimised and beside other tests; optimised each takes some milliseconds.
         assert!(took.as_secs() < 10, "{what} took {took:?}");
-        eprintln!("{what}: {took:?}");
     }
 }
