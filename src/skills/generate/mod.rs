@@ -314,7 +314,8 @@ impl Page {
 
     fn frontmatter(&mut self, slug: &Slug, description: &str, title: &str, version: &str) {
         self.line("---");
-        self.line(&format!("name: {}", slug.as_str()));
+        // A slug may be `0`, `1e3` or `null`, which YAML would not read as text.
+        self.line(&format!("name: {}", quoted(slug.as_str())));
         self.line(&format!("description: {}", quoted(description)));
         self.line("metadata:");
         self.line(&format!("  project: {}", quoted(title)));
