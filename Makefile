@@ -31,3 +31,7 @@ bench:
 	@.ci/install bench
 	cargo build --release --locked
 	benches/peers/run
+	cargo bench --locked --bench million
+	cargo bench --locked --bench platform
+	cargo bench --locked --bench triggers
+	cargo bench --locked --bench check
