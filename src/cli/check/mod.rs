@@ -1,8 +1,10 @@
 //! `waypost check`: what is wrong with a documentation, all of it at once.
 
+mod conf;
 mod fix;
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -48,6 +50,9 @@ pub struct Args {
     /// Mend what has one right answer, showing what changes
     #[arg(long)]
     pub fix: bool,
+    /// Check this configuration and its site records instead of a documentation
+    #[arg(long, value_name = "FILE")]
+    pub conf: Option<PathBuf>,
     /// Explain a rule, like N2, instead of checking
     #[arg(long, value_name = "RULE")]
     pub explain: Option<String>,
@@ -82,6 +87,11 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(id) = &args.explain {
         return explain(id);
     }
+    if let Some(file) = &args.conf {
+        let found = conf::find(file)?;
+        print_lines(args, &found).context("print the findings")?;
+        return Ok(outcome(args, &found));
+    }
     let mut checked = check(args)?;
     if args.fix {
         let mended = fix::mend(&args.documentation, &checked.tree, &checked.found)?;
@@ -90,11 +100,33 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
     }
     print(args, &checked).context("print the findings")?;
+    Ok(outcome(args, &checked.found))
+}
+
+fn outcome(args: &Args, found: &[Diagnostic]) -> ExitCode {
     let fails = |found: &Diagnostic| args.strict || found.is_error();
-    Ok(match checked.found.iter().any(fails) {
+    match found.iter().any(fails) {
         true => ExitCode::FAILURE,
         false => ExitCode::SUCCESS,
-    })
+    }
+}
+
+/// Prints findings about files that are in no tree, a line for each.
+fn print_lines(args: &Args, found: &[Diagnostic]) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    if args.format == Format::Json {
+        serde_json::to_writer(&mut out, found)?;
+        return Ok(writeln!(out)?);
+    }
+    for finding in found {
+        writeln!(out, "{finding}")?;
+    }
+    let errors = found.iter().filter(|found| found.is_error()).count();
+    Ok(writeln!(
+        out,
+        "{errors} errors, {} warnings",
+        found.len() - errors
+    )?)
 }
 
 fn check(args: &Args) -> anyhow::Result<Checked> {
@@ -228,6 +260,7 @@ mod tests {
             lenient: false,
             since: None,
             fix: false,
+            conf: None,
             explain: None,
         }
     }
