@@ -62,22 +62,36 @@ pub(super) fn answer(gateway: &Gateway, head: &Head<'_>) -> Option<Answer> {
     if !is_short(fields.accept_encoding) || !is_short(fields.if_none_match) {
         return None;
     }
-    let accepted = fields
-        .accept_encoding
-        .map_or(Accepted::IDENTITY_ONLY, Accepted::parse);
-    let conditions = Conditions {
-        if_none_match: fields.if_none_match,
-        ..Conditions::default()
-    };
+    look_up(
+        gateway,
+        host,
+        head.target,
+        fields.accept_encoding,
+        fields.if_none_match,
+    )
+}
+
+/// Finds what a document answers to a plain `GET` or `HEAD`, in either version of HTTP: `None`
+/// when that is for the proxy lane to say.
+pub(super) fn look_up(
+    gateway: &Gateway,
+    host: &str,
+    path: &str,
+    accept_encoding: Option<&[u8]>,
+    if_none_match: Option<&[u8]>,
+) -> Option<Answer> {
     let ask = Ask {
-        accepted,
-        conditions,
+        accepted: accept_encoding.map_or(Accepted::IDENTITY_ONLY, Accepted::parse),
+        conditions: Conditions {
+            if_none_match,
+            ..Conditions::default()
+        },
         ..Ask::PLAIN
     };
     gateway
         .index
         .with(host, |served| {
-            let document = paths::find(head.target, &served.site.base_path)?;
+            let document = paths::find(path, &served.site.base_path)?;
             let answer = gateway.index.answer(served, host, document, &ask);
             // A refusal may be another document's answer once the target is normalised.
             (answer.status < 400).then_some(answer)

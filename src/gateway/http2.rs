@@ -33,15 +33,12 @@ use pingora::protocols::{Digest, Stream};
 use tokio::time::Instant;
 
 use super::access::Line;
-use super::express::content_of;
+use super::express::{self, content_of};
 use super::front::Front;
 use super::head::log_text;
 use super::wire::{Cork, Facts, Wire};
 use super::{Gateway, Limits};
-use crate::answer::encoding::Accepted;
-use crate::answer::{Answer, Conditions};
-use crate::discovery::paths;
-use crate::index::Ask;
+use crate::answer::Answer;
 use crate::site;
 use crate::telemetry::Route;
 
@@ -275,24 +272,13 @@ fn answer(gateway: &Gateway, session: &HttpSession) -> Option<Answer> {
     if if_none_match.is_none() && request.headers.contains_key(header::IF_MODIFIED_SINCE) {
         return None;
     }
-    let ask = Ask {
-        accepted: accept_encoding.map_or(Accepted::IDENTITY_ONLY, |field| {
-            Accepted::parse(field.as_bytes())
-        }),
-        conditions: Conditions {
-            if_none_match: if_none_match.map(HeaderValue::as_bytes),
-            ..Conditions::default()
-        },
-        ..Ask::PLAIN
-    };
-    gateway
-        .index
-        .with(host, |served| {
-            let document = paths::find(request.uri.path(), &served.site.base_path)?;
-            let answer = gateway.index.answer(served, host, document, &ask);
-            (answer.status < 400).then_some(answer)
-        })
-        .flatten()
+    express::look_up(
+        gateway,
+        host,
+        request.uri.path(),
+        accept_encoding.map(HeaderValue::as_bytes),
+        if_none_match.map(HeaderValue::as_bytes),
+    )
 }
 
 /// Returns the only line of a field, `Some(None)` without one, and `None` when there are more.

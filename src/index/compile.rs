@@ -9,12 +9,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::files::addressed;
 use super::{Files, VARY};
 use crate::answer::encoding::{Accepted, Effort};
 use crate::answer::{Answer, Cors, ETag, Encoding, caching};
 use crate::digest::Digest;
 use crate::discovery::paths::{self, Document};
-use crate::discovery::{self, BASE_URL_PLACEHOLDER, Summary};
+use crate::discovery::{self, Summary};
 use crate::site::{Host, Service, Site};
 
 /// What of a release discovery is made from.
@@ -244,16 +245,7 @@ impl Documents {
 impl SkillFile {
     /// Puts a site's address in the place of the placeholder and encodes anew.
     fn addressed_to(&self, url: &str) -> Self {
-        let placeholder = memchr::memmem::Finder::new(BASE_URL_PLACEHOLDER);
-        let mut identity = Vec::with_capacity(self.identity.len());
-        let mut rest: &[u8] = &self.identity;
-        while let Some(at) = placeholder.find(rest) {
-            identity.extend_from_slice(&rest[..at]);
-            identity.extend_from_slice(url.as_bytes());
-            rest = &rest[at + BASE_URL_PLACEHOLDER.len()..];
-        }
-        identity.extend_from_slice(rest);
-        Self::encoded(identity.into(), Effort::Load)
+        Self::encoded(addressed(&self.identity, url), Effort::Load)
     }
 
     /// Encodes a file in every coding that pays.

@@ -164,7 +164,7 @@ impl Files {
 }
 
 /// Puts an address in the place of the placeholder.
-fn addressed(bytes: &Bytes, address: &str) -> Bytes {
+pub(super) fn addressed(bytes: &Bytes, address: &str) -> Bytes {
     let finder = memchr::memmem::Finder::new(BASE_URL_PLACEHOLDER);
     let mut out = Vec::with_capacity(bytes.len());
     let mut rest: &[u8] = bytes;
