@@ -21,6 +21,7 @@ use anyhow::{Context as _, bail};
 use super::Documentation;
 use crate::build::Options;
 use crate::release::Release;
+use crate::source::remote;
 
 /// The release's inventory in its directory, and the mark by which one is recognised.
 const INVENTORY: &str = "inventory.json";
@@ -44,7 +45,10 @@ pub struct Args {
 ///
 /// When the documentation cannot be read or the release not written.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let built = args.documentation.build(&Options::default().service_name)?;
+    let service_name = Options::default().service_name;
+    let built = args
+        .documentation
+        .build(&service_name, &remote::Config::default())?;
     writeln!(io::stdout(), "{}", built.report).context("print the report")?;
     if built.report.errors() > 0 {
         return Ok(ExitCode::FAILURE);
@@ -126,6 +130,7 @@ mod tests {
                 root: Some(docs.clone()),
                 path: docs,
                 service_name: None,
+                fetch_from: Vec::new(),
             },
             out: directory.path().join("out"),
         };
@@ -149,7 +154,11 @@ mod tests {
         let inventory = Inventory::parse(&inventory).unwrap();
         assert_eq!(
             inventory.id(),
-            args.documentation.build("waypost").unwrap().release.id()
+            args.documentation
+                .build("waypost", &remote::Config::default())
+                .unwrap()
+                .release
+                .id()
         );
         let served = fs::read_to_string(args.out.join("files/skills/pay/SKILL.md")).unwrap();
         assert_eq!(served, SKILL);

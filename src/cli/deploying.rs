@@ -79,6 +79,7 @@ pub(super) fn stages(
         store_path: store_path(config),
         service: config.service.clone(),
         git: config.git.clone(),
+        specifications: config.specifications.clone(),
         limits: config.builds.clone(),
         program: program()?,
         clock: Clock::System,

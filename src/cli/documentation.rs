@@ -7,6 +7,8 @@ use clap::Args;
 
 use crate::build::{Built, Options, build};
 use crate::diagnostic::Diagnostic;
+use crate::docs;
+use crate::source::remote::{self, Pattern};
 use crate::source::{Tree, directory};
 
 /// Documentation in a directory.
@@ -23,6 +25,10 @@ pub struct Documentation {
     /// configured one, or waypost]
     #[arg(long, value_name = "NAME")]
     pub service_name: Option<String>,
+    /// Fetch specifications that are named by URL from this host, like api.acme.com,
+    /// *.acme.com or *
+    #[arg(long, value_name = "HOST")]
+    pub fetch_from: Vec<Pattern>,
 }
 
 // === impl Documentation ===
@@ -39,13 +45,35 @@ impl Documentation {
         opened.with_context(|| format!("open documentation in {}", self.path.display()))
     }
 
+    /// Adds the specifications that are named by URL, from hosts that the configuration or
+    /// the command line names.
+    pub fn fetch(&self, tree: Tree, specifications: &remote::Config) -> Tree {
+        let mut config = specifications.clone();
+        config.hosts.extend(self.fetch_from.iter().cloned());
+        // Who types a host means it, wherever it is.
+        config.private_hosts.extend(self.fetch_from.iter().cloned());
+        if !config.is_allowed() {
+            return tree;
+        }
+        let urls = docs::urls(&tree);
+        if urls.is_empty() {
+            return tree;
+        }
+        tree.with_remote(remote::fetch(&config, &urls))
+    }
+
     /// Builds a release of it, for a service that has this name unless another is given.
     ///
     /// # Errors
     ///
     /// As [`Documentation::open`]; what authors did wrong is in the report.
-    pub fn build(&self, service_name: &str) -> anyhow::Result<Built> {
+    pub fn build(
+        &self,
+        service_name: &str,
+        specifications: &remote::Config,
+    ) -> anyhow::Result<Built> {
         let (tree, found) = self.open()?;
+        let tree = self.fetch(tree, specifications);
         let options = Options {
             service_name: self.service_name.as_deref().unwrap_or(service_name).into(),
         };

@@ -40,7 +40,9 @@ pub struct Args {
 /// When the configuration, the documentation or the store cannot be used.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let config = args.settings.load()?;
-    let built = args.documentation.build(&config.service.name)?;
+    let built = args
+        .documentation
+        .build(&config.service.name, &config.specifications)?;
     let mut out = io::stdout();
     writeln!(out, "{}", built.report).context("print the report")?;
     if built.report.errors() > 0 {
@@ -88,6 +90,7 @@ mod tests {
                 path: docs.to_owned(),
                 root: Some(docs.to_owned()),
                 service_name: None,
+                fetch_from: Vec::new(),
             },
             project: ProjectId::parse("acme").unwrap(),
             settings: installation.settings(),
@@ -106,7 +109,11 @@ mod tests {
         let current = store.current(&args.project).unwrap().unwrap().current;
         assert_eq!(
             current.release,
-            args.documentation.build("waypost").unwrap().release.id()
+            args.documentation
+                .build("waypost", &Default::default())
+                .unwrap()
+                .release
+                .id()
         );
         assert_eq!(current.generation, 1);
         run(&args).unwrap();

@@ -6,7 +6,8 @@ use crate::deploy::api::{self, Rate};
 use crate::deploy::queue::Policy;
 use crate::deploy::{run, worker};
 use crate::source::git::{self, Credential};
-use crate::yaml::{self, Expected, Node, boolean, number, seconds};
+use crate::source::remote;
+use crate::yaml::{self, Expected, Node, boolean, number, parsed, seconds};
 
 const GIB: u64 = 1 << 30;
 
@@ -60,6 +61,26 @@ pub(super) fn read_git(section: Section<'_, '_, '_, '_>, git: &mut git::Config) 
     }
     section.set("files_max", entries_max, number(1..=10_000_000));
     section.set("file_bytes_max", file_bytes_max, number(1024..=4 * GIB));
+}
+
+pub(super) fn read_specifications(
+    section: Section<'_, '_, '_, '_>,
+    specifications: &mut remote::Config,
+) {
+    let remote::Config {
+        hosts,
+        private_hosts,
+        bytes_max,
+        time,
+    } = specifications;
+    if let Some(patterns) = section.list("hosts", parsed(str::parse)) {
+        *hosts = patterns;
+    }
+    if let Some(patterns) = section.list("private_hosts", parsed(str::parse)) {
+        *private_hosts = patterns;
+    }
+    section.set("bytes_max", bytes_max, number(1024..=32 << 20));
+    section.set("fetch_seconds", time, seconds(1..=3600));
 }
 
 pub(super) fn read_worker(

@@ -26,7 +26,7 @@ use crate::gateway::access;
 use crate::gateway::forward::Network;
 use crate::gateway::{Limits, UpstreamLimits, tls};
 use crate::site::Service;
-use crate::source::git;
+use crate::source::{git, remote};
 use crate::store::local;
 use crate::telemetry::logging;
 
@@ -45,6 +45,8 @@ pub struct Config {
     pub updates: queue::Policy,
     /// How repositories are fetched.
     pub git: git::Config,
+    /// Which specifications are fetched that documentation names by URL.
+    pub specifications: remote::Config,
     /// How many updates are built at once.
     pub worker: worker::Config,
     /// What one build may use.

@@ -52,6 +52,7 @@ fn read_top(top: Section<'_, '_, '_, '_>, config: &mut Config, findings: &Findin
         queue,
         updates,
         git,
+        specifications,
         worker,
         builds,
         sites,
@@ -70,6 +71,9 @@ fn read_top(top: Section<'_, '_, '_, '_>, config: &mut Config, findings: &Findin
         deploying::read_queue(section, queue, updates);
     });
     within(top, "git", |section| deploying::read_git(section, git));
+    within(top, "specifications", |section| {
+        deploying::read_specifications(section, specifications);
+    });
     within(top, "worker", |section| {
         deploying::read_worker(section, worker, builds);
     });

@@ -33,7 +33,7 @@ fn known_keys(section: &[&str]) -> Vec<String> {
 
 #[test]
 fn the_shipped_file_lists_every_key() {
-    let sections: [&[&str]; 14] = [
+    let sections: [&[&str]; 15] = [
         &[],
         &["service"],
         &["listen"],
@@ -42,6 +42,7 @@ fn the_shipped_file_lists_every_key() {
         &["queue"],
         &["queue", "sqlite"],
         &["git"],
+        &["specifications"],
         &["worker"],
         &["tls"],
         &["front"],

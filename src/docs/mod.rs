@@ -52,6 +52,8 @@ pub struct Docs {
     pub navigation: Navigation,
     /// The specifications that the navigation and the pages name.
     pub specifications: Vec<Specification>,
+    /// The URLs that specifications are named by, whether they are at hand or not.
+    pub urls: Vec<Box<str>>,
 }
 
 /// How a documentation is read.
@@ -133,13 +135,25 @@ pub fn read(tree: &Tree, options: &Options) -> (Docs, Vec<Diagnostic>) {
         options.extent,
         &mut findings,
     );
+    let (specifications, urls) = specifications.into_all();
     let docs = Docs {
         config,
         pages: pages.unwrap_or_default(),
         navigation,
-        specifications: specifications.into_all(),
+        specifications,
+        urls,
     };
     (docs, findings.finish())
+}
+
+/// Returns the URLs that a documentation names specifications by: what has to be fetched
+/// before it is read for good.
+#[must_use]
+pub fn urls(tree: &Tree) -> Vec<Box<str>> {
+    match is_there(tree) {
+        true => read(tree, &Options::default()).0.urls,
+        false => Vec::new(),
+    }
 }
 
 /// Returns whether a tree has a documentation: a `docs.json`, readable or not.

@@ -60,7 +60,8 @@ pub const RULES: &[Rule] = &[
             among its own pages, in another element as groups by tag. With one such entry, only listed \
             endpoints have pages.\n\n\
             A specification that is not there, an endpoint it does not have, or an endpoint where no \
-            specification applies is an error. A remote specification is a warning; nothing is \
+            specification applies is an error. A remote specification is fetched where the \
+            configuration names its host; elsewhere it is a warning and nothing is \
             generated from it.",
     },
     Rule {

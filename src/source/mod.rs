@@ -18,6 +18,9 @@
 //! * `..` in a target means the directory that holds the place reached so far, after
 //!   links, as POSIX has it.
 //!
+//! **What is elsewhere.** A documentation may name files by URL. Where the configuration
+//! allows it they are fetched ([`remote`]) and part of the tree: [`Tree::remote`].
+//!
 //! **The same commit gives the same tree.** What git does not record is not here: empty
 //! directories, sockets and devices, modes. What is not committed because git ignores it
 //! is left out by [`directory`]; what is no valid path (names that are not UTF-8) is left
@@ -30,6 +33,7 @@ mod path;
 mod listing;
 pub mod directory;
 pub mod git;
+pub mod remote;
 
 use std::collections::HashMap;
 use std::io;
@@ -38,6 +42,7 @@ use bytes::Bytes;
 
 pub use listing::{Conflict, EntryKind, Found, Kind, LINK_HOPS_MAX, Listing, LookupError, Node};
 pub use path::{InvalidTreePath, TreePath};
+use remote::Remote;
 
 /// One commit of a repository, read-only.
 #[derive(Debug)]
@@ -45,6 +50,7 @@ pub struct Tree {
     listing: Listing,
     contents: Contents,
     docs_root: TreePath,
+    remote: Remote,
 }
 
 /// Where the bytes of a tree's files are.
@@ -138,6 +144,7 @@ impl Tree {
             listing,
             contents,
             docs_root: TreePath::root(),
+            remote: Remote::default(),
         }
     }
 
@@ -145,6 +152,18 @@ impl Tree {
     #[must_use]
     pub fn with_docs_root(self, docs_root: TreePath) -> Self {
         Self { docs_root, ..self }
+    }
+
+    /// Adds what came of the URLs that the documentation names.
+    #[must_use]
+    pub fn with_remote(self, remote: Remote) -> Self {
+        Self { remote, ..self }
+    }
+
+    /// Returns what came of the URLs that the documentation names.
+    #[must_use]
+    pub fn remote(&self) -> &Remote {
+        &self.remote
     }
 
     /// Returns the directory of the repository that holds the documentation.

@@ -18,6 +18,7 @@
 //! | `publishing` | a kill or a full disk at any step leaves the old or the new release |
 //! | `reload` | under load, every answer is whole and of one release |
 //! | `sites` | records and releases change under a running gateway; broken ones change nothing |
+//! | `specifications` | those behind a URL: who is asked, and what stays when nothing comes |
 //! | `start` | what cannot be served is refused at the start, all of it at once |
 //! | `tidy` | the layers of the source tree |
 //! | `tls` | certificates by name, HTTP/1.1 and HTTP/2 by ALPN, limits of both |
@@ -56,6 +57,7 @@ mod operator;
 mod publishing;
 mod reload;
 mod sites;
+mod specifications;
 mod start;
 mod tidy;
 mod tls;

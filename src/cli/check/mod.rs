@@ -17,7 +17,7 @@ use crate::diagnostic::{Diagnostic, github, json, sarif, text};
 use crate::docs::{self, Docs, Extent, rules};
 use crate::skills;
 use crate::source::git::local;
-use crate::source::{Tree, TreePath, directory};
+use crate::source::{Tree, TreePath, directory, remote};
 
 /// Check a documentation repository
 ///
@@ -139,6 +139,10 @@ fn check(args: &Args) -> anyhow::Result<Checked> {
         lenient: args.lenient,
         extent,
     };
+    let tree = match extent {
+        Extent::Config => tree,
+        Extent::Everything => args.documentation.fetch(tree, &remote::Config::default()),
+    };
     let (docs, of_docs) = docs::read(&tree, &options);
     found.extend(of_docs);
     if extent == Extent::Everything {
@@ -207,8 +211,12 @@ fn print(args: &Args, checked: &Checked) -> io::Result<()> {
 }
 
 fn source(tree: &Tree, file: &str) -> Option<Arc<str>> {
-    let path = TreePath::parse(file).ok()?;
-    let bytes = tree.read_at_most(&path, docs::value::FILE_BYTES_MAX).ok()?;
+    let bytes = match (tree.remote().get(file), TreePath::parse(file)) {
+        (Some(fetched), _) => fetched.ok()?.clone(),
+        (None, path) => tree
+            .read_at_most(&path.ok()?, docs::value::FILE_BYTES_MAX)
+            .ok()?,
+    };
     Some(String::from_utf8_lossy(&bytes).into())
 }
 
@@ -252,6 +260,7 @@ mod tests {
                 root: Some(directory.path().to_owned()),
                 path: directory.path().to_owned(),
                 service_name: None,
+                fetch_from: Vec::new(),
             },
             format: Format::Json,
             strict: false,

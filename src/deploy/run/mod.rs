@@ -35,7 +35,7 @@ use super::record::Commit;
 use crate::clock::Clock;
 use crate::release::ReleaseId;
 use crate::site::{ProjectId, Service, Site};
-use crate::source::git;
+use crate::source::{git, remote};
 use crate::store::{Fence, PromoteError, Store};
 use child::Running;
 
@@ -57,6 +57,8 @@ pub struct Stages {
     pub service: Service,
     /// How repositories are fetched.
     pub git: git::Config,
+    /// Which specifications are fetched that documentation names by URL.
+    pub specifications: remote::Config,
     /// What a build may use.
     pub limits: Limits,
     /// The program that a child is: this one.
@@ -174,6 +176,7 @@ impl Stages {
             commit_before: claim.commit_before.clone(),
             service_name: self.service.name.clone(),
             git: self.git.clone(),
+            specifications: self.specifications.clone(),
             store: self.store_path.clone(),
         })
     }

@@ -14,8 +14,9 @@ use crate::clock::Clock;
 use crate::deploy::record::{Commit, FilesChanged};
 use crate::diagnostic::Diagnostic;
 use crate::release::ReleaseId;
+use crate::docs;
 use crate::source::git::{self, Address, FetchError, Head};
-use crate::source::{Tree, TreePath};
+use crate::source::{Tree, TreePath, remote};
 use crate::store::{Local, Retention, Store, local};
 
 /// What to prepare. It crosses a process boundary, so it is all values.
@@ -33,6 +34,8 @@ pub struct Job {
     pub service_name: Box<str>,
     /// How repositories are fetched.
     pub git: git::Config,
+    /// Which specifications are fetched.
+    pub specifications: remote::Config,
     /// The directory of the store.
     pub store: PathBuf,
 }
@@ -156,6 +159,7 @@ fn attempt(job: &Job, tell: &mut dyn FnMut(Event)) -> Result<(ReleaseId, String)
     let head = fetch(job, tell)?;
     tell(Event::Step(Step::Read));
     let (tree, found) = read(job, &head, tell)?;
+    let tree = specifications(job, tree, tell)?;
     tell(Event::Step(Step::Build));
     let built = make(job, &tree, found, tell)?;
     tell(Event::Step(Step::Put));
@@ -241,6 +245,43 @@ fn read(
         since.elapsed().as_millis(),
     )));
     Ok((tree, found))
+}
+
+/// Brings the specifications that are named by URL. The world's fault ends this attempt;
+/// what the author has to change is for the build to tell.
+fn specifications(
+    job: &Job,
+    tree: Tree,
+    tell: &mut dyn FnMut(Event),
+) -> Result<Tree, Stopped> {
+    if !job.specifications.is_allowed() {
+        return Ok(tree);
+    }
+    let urls = docs::urls(&tree);
+    if urls.is_empty() {
+        return Ok(tree);
+    }
+    let since = Instant::now();
+    let fetched = remote::fetch(&job.specifications, &urls);
+    for (url, file) in fetched.iter() {
+        match file {
+            Ok(bytes) => tell(Event::Line(format!("read: {url}: {} bytes", bytes.len()))),
+            Err(error) if error.is_transient() => {
+                let summary = format!("the specification {url} did not come: {}", chain(error));
+                return Err(Stopped {
+                    summary,
+                    transient: true,
+                });
+            }
+            Err(_) => {}
+        }
+    }
+    tell(Event::Line(format!(
+        "read: asked for {} specifications ({} ms)",
+        urls.len(),
+        since.elapsed().as_millis()
+    )));
+    Ok(tree.with_remote(fetched))
 }
 
 fn make(

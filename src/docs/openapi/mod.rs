@@ -11,6 +11,11 @@
 //! [`REFERENCE_HOPS_MAX`] in a row. A schema may contain itself; whoever walks schemas
 //! bounds the walk by [`Schema::name`].
 //!
+//! One that is named by URL is read when it is part of the tree ([`Tree::remote`]); nothing
+//! is fetched here.
+//!
+//! [`Tree::remote`]: crate::source::Tree::remote
+//!
 //! **Limits.** Versions 3.0 and 3.1. References into other files are not followed and are
 //! told as a warning.
 //!
@@ -24,7 +29,7 @@ use crate::docs::percent::decode;
 use crate::docs::value::{Span, Value};
 
 pub use operation::{Body, Media, Operation, Parameter, Response, Schema, Security, Server};
-pub use read::{SPECIFICATION, Specifications, discover, find, read};
+pub use read::{NotFetched, SPECIFICATION, Specifications, discover, find, is_url, read};
 pub use slug::slug;
 
 /// How many references may lead to each other.
@@ -33,7 +38,7 @@ pub const REFERENCE_HOPS_MAX: usize = 32;
 /// A specification.
 #[derive(Debug)]
 pub struct Specification {
-    /// Its file, from the root of the repository.
+    /// Its file, from the root of the repository, or its URL.
     pub path: Box<str>,
     /// The title it gives itself.
     pub title: Box<str>,

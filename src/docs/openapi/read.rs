@@ -27,6 +27,27 @@ const SPECIFICATIONS_MAX: usize = 2000;
 pub struct Specifications {
     read: Vec<Specification>,
     by_path: HashMap<TreePath, Option<usize>>,
+    by_url: HashMap<Box<str>, Option<usize>>,
+    urls: Vec<Box<str>>,
+}
+
+/// Why a specification that is named by URL is not at hand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotFetched {
+    /// Nobody was asked: the configuration does not allow it.
+    NotAllowed {
+        /// What is so.
+        message: String,
+        /// What to do about it.
+        help: &'static str,
+    },
+    /// What came is none, or nothing came.
+    Failed {
+        /// Which rule that breaks.
+        rule: &'static str,
+        /// What is so.
+        message: String,
+    },
 }
 
 // === impl Specifications ===
@@ -38,10 +59,10 @@ impl Specifications {
         &self.read
     }
 
-    /// Returns those that could be read, as its own.
+    /// Returns those that could be read, and the URLs that were named, as its own.
     #[must_use]
-    pub fn into_all(self) -> Vec<Specification> {
-        self.read
+    pub fn into_all(self) -> (Vec<Specification>, Vec<Box<str>>) {
+        (self.read, self.urls)
     }
 
     /// Returns the specification that a text names, reading it when it is named first.
@@ -55,11 +76,18 @@ impl Specifications {
         (text, span): (&str, Span),
         findings: &mut Findings,
     ) -> Option<usize> {
-        if text.contains("://") {
-            let message = format!("`{text}` is remote; nothing is generated from it");
-            let help = "keep a copy of the specification in the repository";
-            findings.push(Finding::warning("N6", span, message).help(help));
-            return None;
+        if is_url(text) {
+            return match self.fetched(tree, text, findings) {
+                Ok(index) => index,
+                Err(NotFetched::NotAllowed { message, help }) => {
+                    findings.push(Finding::warning("N6", span, message).help(help));
+                    None
+                }
+                Err(NotFetched::Failed { rule, message }) => {
+                    findings.push(Finding::error(rule, span, message));
+                    None
+                }
+            };
         }
         let Some(path) = find(tree, directory, text) else {
             let message = format!("there is no specification `{text}`");
@@ -74,6 +102,58 @@ impl Specifications {
                 None
             }
         }
+    }
+
+    /// Returns the specification behind a URL, as far as the tree has it; `None` when what
+    /// came is none, which is told there.
+    ///
+    /// # Errors
+    ///
+    /// [`NotFetched`], at every place that names it.
+    pub fn fetched(
+        &mut self,
+        tree: &Tree,
+        url: &str,
+        findings: &mut Findings,
+    ) -> Result<Option<usize>, NotFetched> {
+        if let Some(&known) = self.by_url.get(url) {
+            return Ok(known);
+        }
+        if !self.urls.iter().any(|known| **known == *url) {
+            self.urls.push(url.into());
+        }
+        let failed = |rule, message: String| NotFetched::Failed {
+            rule,
+            message: format!("the specification `{url}` cannot be read: {message}"),
+        };
+        let bytes = match tree.remote().get(url) {
+            Some(Ok(bytes)) => bytes,
+            Some(Err(error)) if error.is_not_allowed() => {
+                return Err(NotFetched::NotAllowed {
+                    message: format!("`{url}` is not fetched: {error}"),
+                    help: "nothing is generated from it; keep a copy in the repository",
+                });
+            }
+            Some(Err(error)) => return Err(failed("N6", chain(error))),
+            None => {
+                return Err(NotFetched::NotAllowed {
+                    message: format!("`{url}` is remote; nothing is generated from it"),
+                    help: "keep a copy of the specification in the repository",
+                });
+            }
+        };
+        if self.by_path.len() + self.by_url.len() >= SPECIFICATIONS_MAX {
+            let message = format!("there are more than {SPECIFICATIONS_MAX} specifications");
+            return Err(failed(json::LIMIT, message));
+        }
+        let file = reference::text(url, bytes, findings)
+            .map_err(|error| failed(reference::ENCODING, error.to_string()))?;
+        let index = read(file, findings).map(|specification| {
+            self.read.push(specification);
+            self.read.len() - 1
+        });
+        self.by_url.insert(url.into(), index);
+        Ok(index)
     }
 
     /// Returns the specification in a file, reading it when it is asked for first; `None`
@@ -91,7 +171,7 @@ impl Specifications {
         if let Some(&known) = self.by_path.get(path) {
             return Ok(known);
         }
-        if self.by_path.len() >= SPECIFICATIONS_MAX {
+        if self.by_path.len() + self.by_url.len() >= SPECIFICATIONS_MAX {
             let message = format!("there are more than {SPECIFICATIONS_MAX} specifications");
             return Err((json::LIMIT, message));
         }
@@ -112,6 +192,20 @@ impl Specifications {
             Err(error) => Err(("N6", error.to_string())),
         }
     }
+}
+
+/// Returns whether a text names a specification by URL.
+#[must_use]
+pub fn is_url(text: &str) -> bool {
+    text.contains("://")
+}
+
+/// Joins an error and its sources.
+fn chain(error: &dyn std::error::Error) -> String {
+    let sources = std::iter::successors(error.source(), |error| error.source());
+    sources.fold(error.to_string(), |text, source| {
+        format!("{text}: {source}")
+    })
 }
 
 /// Finds the file that a text names, from the documentation's root or a directory, its
@@ -171,10 +265,14 @@ fn suggestion(tree: &Tree, text: &str) -> Option<String> {
 #[must_use]
 pub fn read(file: FileId, findings: &mut Findings) -> Option<Specification> {
     let path: Box<str> = findings.files.path(file).into();
-    let root = if is_yaml(&path) {
-        yaml::read(file, findings)?
-    } else {
-        json::read(file, findings)?
+    // The path of a URL often says nothing of what it leads to.
+    let is_json = match is_url(&path) {
+        true => findings.files.text(file).trim_start().starts_with('{'),
+        false => !is_yaml(&path),
+    };
+    let root = match is_json {
+        true => json::read(file, findings)?,
+        false => yaml::read(file, findings)?,
     };
     version(&root, findings)?;
     let title = root

@@ -45,8 +45,17 @@ pub fn open(tree: &Tree, path: &TreePath, findings: &mut Findings) -> Result<Fil
     let bytes = tree
         .read_at_most(path, FILE_BYTES_MAX)
         .map_err(OpenError::Read)?;
-    match std::str::from_utf8(&bytes) {
-        Ok(text) => Ok(findings.files.add(path.as_str(), Arc::from(text))),
+    text(path.as_str(), &bytes, findings)
+}
+
+/// Takes in the bytes of a file as text.
+///
+/// # Errors
+///
+/// [`OpenError::Encoding`] when they are none.
+pub fn text(name: &str, bytes: &[u8], findings: &mut Findings) -> Result<FileId, OpenError> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(findings.files.add(name, Arc::from(text))),
         Err(error) => {
             let before = &bytes[..error.valid_up_to()];
             let line = memchr::memchr_iter(b'\n', before).count() + 1;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::diagnostic::Diagnostic;
-use crate::docs::openapi::{Endpoint, Method, Specifications, discover, find};
+use crate::docs::openapi::{Endpoint, Method, NotFetched, Specifications, discover, find, is_url};
 use crate::docs::page::Pages;
 use crate::docs::page::ignored::Ignored;
 use crate::source::TreePath;
@@ -17,6 +17,14 @@ use super::endpoints::{Absent, Named, absent, named};
 pub(super) struct Bound {
     method: Method,
     path: Box<str>,
+}
+
+/// Why a page has no endpoint.
+enum Unbound {
+    /// What it names is not there.
+    Absent(Absent),
+    /// What it names by URL is not at hand.
+    NotFetched(NotFetched),
 }
 
 /// Returns the endpoints that pages bind.
@@ -43,6 +51,38 @@ impl Bound {
             method,
             path: path.into(),
         }
+    }
+}
+
+// === impl Unbound ===
+
+impl Unbound {
+    fn diagnostic(self, page: &TreePath) -> Diagnostic {
+        let page = page.as_str();
+        match self {
+            Self::Absent((message, None)) => Diagnostic::error("N6", page, message),
+            Self::Absent((message, Some(help))) => {
+                Diagnostic::error("N6", page, message).help(help)
+            }
+            Self::NotFetched(NotFetched::NotAllowed { message, help }) => {
+                Diagnostic::warning("N6", page, message).help(help)
+            }
+            Self::NotFetched(NotFetched::Failed { rule, message }) => {
+                Diagnostic::error(rule, page, message)
+            }
+        }
+    }
+}
+
+impl From<Absent> for Unbound {
+    fn from(absent: Absent) -> Self {
+        Self::Absent(absent)
+    }
+}
+
+impl From<NotFetched> for Unbound {
+    fn from(not_fetched: NotFetched) -> Self {
+        Self::NotFetched(not_fetched)
     }
 }
 
@@ -76,13 +116,10 @@ impl Compiler<'_> {
                     }
                 }
                 Ok(None) => {}
-                Err((message, help)) => {
-                    let finding = Diagnostic::error("N6", file.path.as_str(), message);
+                Err(unbound) => {
+                    let finding = unbound.diagnostic(&file.path);
                     let finding = finding.at(location.line, location.column, location.length);
-                    self.findings.add(match help {
-                        Some(help) => finding.help(help),
-                        None => finding,
-                    });
+                    self.findings.add(finding);
                 }
             }
         }
@@ -108,7 +145,7 @@ impl Compiler<'_> {
         text: &str,
         path: &TreePath,
         page: PageId,
-    ) -> Result<Option<EndpointId>, Absent> {
+    ) -> Result<Option<EndpointId>, Unbound> {
         let Some(Named {
             file,
             method,
@@ -117,23 +154,28 @@ impl Compiler<'_> {
         else {
             let help =
                 "write `METHOD /path`, with the specification before it where several have it";
-            return Err((
-                format!("`openapi: {text}` names no endpoint"),
-                Some(help.to_owned()),
-            ));
+            let message = format!("`openapi: {text}` names no endpoint");
+            return Err((message, Some(help.to_owned())).into());
         };
         let tree = self.input.tree;
         if let Some(file) = file {
-            if file.contains("://") {
-                return Ok(None);
+            if is_url(file) {
+                return match self.specifications.fetched(tree, file, self.findings)? {
+                    Some(index) => {
+                        Ok(in_specification(self.specifications, index, method, of).map(Some)?)
+                    }
+                    None => Ok(None),
+                };
             }
             let directory = path.parent().unwrap_or_default();
             let Some(found) = find(tree, &directory, file) else {
-                return Err((format!("there is no specification `{file}`"), None));
+                return Err((format!("there is no specification `{file}`"), None).into());
             };
             let loaded = self.specifications.load(tree, &found, self.findings);
             return match loaded.map_err(|(_, message)| (message, None))? {
-                Some(index) => in_specification(self.specifications, index, method, of).map(Some),
+                Some(index) => {
+                    Ok(in_specification(self.specifications, index, method, of).map(Some)?)
+                }
                 None => Ok(None),
             };
         }
@@ -141,7 +183,7 @@ impl Compiler<'_> {
         let mut candidates: Vec<usize> = applied.into_iter().collect();
         let mut remote = false;
         for (source, span) in self.input.api {
-            remote |= source.contains("://");
+            remote |= is_url(source);
             candidates.extend(self.specifications.open(
                 tree,
                 tree.docs_root(),
@@ -152,7 +194,7 @@ impl Compiler<'_> {
         let all = self.specifications.all();
         let has = |&index: &usize| all[index].find(method, of).is_some();
         if let Some(index) = candidates.iter().copied().find(|index| has(index)) {
-            return in_specification(self.specifications, index, method, of).map(Some);
+            return Ok(in_specification(self.specifications, index, method, of).map(Some)?);
         }
         let mut others: Vec<usize> = (0..all.len()).filter(has).collect();
         if others.is_empty() && candidates.is_empty() {
@@ -163,15 +205,16 @@ impl Compiler<'_> {
         }
         let all = self.specifications.all();
         match (&others[..], candidates.first()) {
-            ([only], _) => in_specification(self.specifications, *only, method, of).map(Some),
+            ([only], _) => Ok(in_specification(self.specifications, *only, method, of).map(Some)?),
             ([], Some(&index)) => {
-                in_specification(self.specifications, index, method, of).map(Some)
+                Ok(in_specification(self.specifications, index, method, of).map(Some)?)
             }
             ([], None) if remote => Ok(None),
-            ([], None) => Err((
-                format!("no specification has the endpoint `{method} {of}`"),
-                Some("name the specification before the method, or set `api.openapi`".to_owned()),
-            )),
+            ([], None) => {
+                let help = "name the specification before the method, or set `api.openapi`";
+                let message = format!("no specification has the endpoint `{method} {of}`");
+                Err((message, Some(help.to_owned())).into())
+            }
             (several, _) => {
                 let names: Vec<_> = several
                     .iter()
@@ -181,10 +224,8 @@ impl Compiler<'_> {
                     "several specifications have `{method} {of}`: {}",
                     names.join(", ")
                 );
-                Err((
-                    message,
-                    Some("name one of them before the method".to_owned()),
-                ))
+                let help = "name one of them before the method";
+                Err((message, Some(help.to_owned())).into())
             }
         }
     }

@@ -1,0 +1,55 @@
+//! Which addresses are of the public Internet.
+//!
+//! The standard library's own answer is not stable yet. Ours is the strict side of it:
+//! whatever a registry calls special is not public, and an IPv6 address that carries an
+//! IPv4 address is judged by that.
+//!
+//! Sources: the IANA special-purpose address registries (RFC 6890), RFC 4291 §2.5.5.2
+//! (mapped), RFC 6052 §2.1 (translated), RFC 3056 §2 (6to4), RFC 4380 §4 (Teredo).
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Returns whether an address can only be somebody else's on the public Internet.
+pub(super) fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => is_public_v4(address),
+        IpAddr::V6(address) => is_public_v6(address),
+    }
+}
+
+fn is_public_v4(address: Ipv4Addr) -> bool {
+    let [a, b, c, _] = address.octets();
+    let special = match (a, b, c) {
+        // This network, private use, loopback.
+        (0 | 10 | 127, ..) => true,
+        // RFC 6598: between a provider and its customers.
+        (100, 64..=127, _) => true,
+        // Link-local: where clouds keep the metadata of a machine.
+        (169, 254, _) => true,
+        (172, 16..=31, _) | (192, 168, _) => true,
+        // Protocol assignments, documentation, the former 6to4 relays, AMT and AS112.
+        (192, 0, 0 | 2) | (192, 88, 99) | (192, 31, 196) | (192, 52, 193) | (192, 175, 48) => true,
+        (198, 51, 100) | (203, 0, 113) => true,
+        // RFC 2544: benchmarks.
+        (198, 18 | 19, _) => true,
+        // Multicast, reserved, broadcast.
+        (224.., ..) => true,
+        _ => false,
+    };
+    !special
+}
+
+fn is_public_v6(address: Ipv6Addr) -> bool {
+    let segments = address.segments();
+    let v4 = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
+    match segments {
+        [0, 0, 0, 0, 0, 0xffff, high, low] => is_public_v4(v4(high, low)),
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => is_public_v4(v4(high, low)),
+        [0x2002, high, low, ..] => is_public_v4(v4(high, low)),
+        // Protocol assignments, Teredo among them; documentation, twice.
+        [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => false,
+        // RFC 4291 §2.4: all that is global unicast so far.
+        [0x2000..=0x3fff, ..] => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,149 @@
+//! What may be asked. Fetching itself is tested against a real server, in `tests/it`.
+
+use std::net::IpAddr;
+
+use super::*;
+
+fn config(hosts: &[&str]) -> Config {
+    Config {
+        hosts: hosts.iter().map(|host| host.parse().unwrap()).collect(),
+        ..Config::default()
+    }
+}
+
+fn asked(config: &Config, url: &str) -> Result<Uri, FetchError> {
+    let fetching = Fetching {
+        config,
+        agent: agent(config),
+        deadline: Instant::now(),
+    };
+    fetching.allowed(url)
+}
+
+#[test]
+fn only_https_urls_of_allowed_names_may_be_asked() {
+    let config = config(&["api.acme.com", "*.acme.dev"]);
+    for url in [
+        "https://api.acme.com/openapi.json",
+        "https://API.acme.com:8443/openapi.json?v=2",
+        "https://docs.acme.dev",
+    ] {
+        asked(&config, url).unwrap();
+    }
+    for (url, reason) in [
+        ("http://api.acme.com/openapi.json", "only https is fetched"),
+        ("file:///etc/passwd", "it is no URL like https://host/path"),
+        (
+            "https://acme.dev/",
+            "acme.dev is not among the hosts that are asked",
+        ),
+        (
+            "https://api.acme.com.evil.test/",
+            "api.acme.com.evil.test is not among the hosts that are asked",
+        ),
+        (
+            "https://api.acme.com@evil.test/",
+            "it is no URL like https://host/path",
+        ),
+        ("https://127.0.0.1/", "it is no URL like https://host/path"),
+        ("https://[::1]/", "it is no URL like https://host/path"),
+    ] {
+        assert_eq!(
+            asked(&config, url).unwrap_err().to_string(),
+            reason,
+            "{url}"
+        );
+    }
+}
+
+#[test]
+fn any_host_means_any_name_and_no_address() {
+    let config = config(&["*"]);
+    asked(&config, "https://acme.com/a.yaml").unwrap();
+    asked(&config, "https://169.254.169.254/latest").unwrap_err();
+}
+
+#[test]
+fn special_addresses_are_not_public_in_any_form() {
+    for address in [
+        "127.0.0.1",
+        "10.1.2.3",
+        "172.31.0.1",
+        "192.168.1.1",
+        "169.254.169.254",
+        "100.64.0.1",
+        "0.0.0.0",
+        "224.0.0.1",
+        "255.255.255.255",
+        "198.18.0.1",
+        "192.0.2.1",
+        "::",
+        "::1",
+        "fe80::1",
+        "fc00::1",
+        "fd12::1",
+        "ff02::1",
+        "::ffff:127.0.0.1",
+        "64:ff9b::a00:1",
+        "2002:7f00:1::",
+        "2001:db8::1",
+        "2001::1",
+        "fec0::1",
+        "::127.0.0.1",
+    ] {
+        assert!(
+            !address::is_public(address.parse::<IpAddr>().unwrap()),
+            "{address}"
+        );
+    }
+    for address in [
+        "1.1.1.1",
+        "172.32.0.1",
+        "100.128.0.1",
+        "2606:4700::1111",
+        "::ffff:8.8.8.8",
+    ] {
+        assert!(
+            address::is_public(address.parse::<IpAddr>().unwrap()),
+            "{address}"
+        );
+    }
+}
+
+#[test]
+fn a_redirect_is_read_where_it_was_found() {
+    let base: Uri = "https://a.test:8443/v1/api.json?x".parse().unwrap();
+    for (reference, url) in [
+        ("https://b.test/x", "https://b.test/x"),
+        ("//b.test/x", "https://b.test/x"),
+        ("/x", "https://a.test:8443/x"),
+        ("x.json", "https://a.test:8443/v1/x.json"),
+        ("?v=2", "https://a.test:8443/v1/api.json?v=2"),
+        ("http://b.test/", "http://b.test/"),
+    ] {
+        assert_eq!(absolute(&base, reference), url, "{reference}");
+    }
+}
+
+#[test]
+fn patterns_are_written_as_they_are_read() {
+    for text in ["*", "*.acme.com", "api.acme.com"] {
+        let pattern: Pattern = text.parse().unwrap();
+        let json = serde_json::to_string(&pattern).unwrap();
+        assert_eq!(json, format!("{text:?}"));
+        assert_eq!(serde_json::from_str::<Pattern>(&json).unwrap(), pattern);
+    }
+    for text in ["", "*.", "a*.com", "https://a.com", "10.0.0.1"] {
+        text.parse::<Pattern>().unwrap_err();
+    }
+}
+
+#[test]
+fn what_the_world_did_may_be_tried_again_and_what_was_written_may_not() {
+    let status = |status| FetchError::Status {
+        host: "a.test".into(),
+        status,
+    };
+    assert!(status(503).is_transient() && status(429).is_transient());
+    assert!(!status(404).is_transient() && !FetchError::Redirects.is_transient());
+}

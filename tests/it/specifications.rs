@@ -1,0 +1,359 @@
+//! Specifications that a documentation names by URL: who is asked, what becomes of the
+//! answer, and what stays when there is none. The server is real, and speaks TLS.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+use crate::certificates::Authority;
+use crate::edge::Setup;
+use crate::repository::{self, Repository, follow, key, trigger};
+
+const PETS: &str = r#"{
+  "openapi": "3.1.0", "info": {"title": "Pets", "version": "1"},
+  "paths": {"/pets": {"get": {"summary": "List pets", "responses": {}}}}
+}"#;
+const HOST: &str = "acme.waypost.localhost";
+/// What the generated skill says of the endpoint.
+const ENDPOINT: &str = "/pets";
+
+/// A server of specifications that only one test believes.
+struct Server {
+    address: SocketAddr,
+    authority: Authority,
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    /// Status, `Location` and body by target; 404 for all others.
+    answers: Mutex<HashMap<String, (u16, String, String)>>,
+    asked: Mutex<Vec<String>>,
+}
+
+impl Server {
+    fn start() -> Self {
+        let authority = Authority::new();
+        let config = authority.server(&["localhost"], &[]);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let shared = Arc::new(Shared::default());
+        let serving = Arc::clone(&shared);
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                // Who does not believe the certificate hangs up in the middle.
+                let _hung_up = serving.answer(stream, Arc::clone(&config));
+            }
+        });
+        Self {
+            address,
+            authority,
+            shared,
+        }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("https://localhost:{}{path}", self.address.port())
+    }
+
+    fn answers(&self, path: &str, status: u16, body: &str) {
+        let answer = (status, String::new(), body.to_owned());
+        let mut answers = self.shared.answers.lock().unwrap();
+        answers.insert(path.to_owned(), answer);
+    }
+
+    fn redirects(&self, path: &str, location: &str) {
+        let answer = (302, location.to_owned(), String::new());
+        let mut answers = self.shared.answers.lock().unwrap();
+        answers.insert(path.to_owned(), answer);
+    }
+
+    fn asked(&self) -> Vec<String> {
+        std::mem::take(&mut *self.shared.asked.lock().unwrap())
+    }
+
+    /// Writes the authority's certificate where the system's are looked for.
+    fn trusted_in(&self, setup: &Setup) -> String {
+        let file = setup.path("authority.pem");
+        self.authority.write(&file);
+        format!("SSL_CERT_FILE={}", file.display())
+    }
+}
+
+impl Shared {
+    fn answer(&self, stream: TcpStream, config: Arc<ServerConfig>) -> std::io::Result<()> {
+        let tls = ServerConnection::new(config).map_err(std::io::Error::other)?;
+        let mut stream = BufReader::new(StreamOwned::new(tls, stream));
+        let mut line = String::new();
+        stream.read_line(&mut line)?;
+        let target = line.split(' ').nth(1).unwrap_or_default().to_owned();
+        while stream.read_line(&mut line)? > 2 {}
+        let answer = self.answers.lock().unwrap().get(&target).cloned();
+        self.asked.lock().unwrap().push(target);
+        let (status, location, body) = answer.unwrap_or((404, String::new(), String::new()));
+        let location = match location.is_empty() {
+            true => location,
+            false => format!("Location: {location}\r\n"),
+        };
+        let length = body.len();
+        write!(
+            stream.get_mut(),
+            "HTTP/1.1 {status} Is\r\n{location}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        )?;
+        stream.get_mut().conn.send_close_notify();
+        stream.get_mut().flush()
+    }
+}
+
+/// The files of a documentation whose specification is behind a URL.
+fn documentation(url: &str) -> Vec<(&'static str, String)> {
+    let config = format!(
+        r#"{{"name": "Acme", "navigation": {{"groups": [{{"group": "API", "openapi": "{url}", "pages": ["index"]}}]}}}}"#
+    );
+    vec![("docs.json", config), ("index.mdx", "# Welcome".to_owned())]
+}
+
+fn files<'f>(files: &'f [(&'static str, String)]) -> Vec<(&'static str, &'f str)> {
+    files.iter().map(|(path, text)| (*path, &**text)).collect()
+}
+
+/// Runs `check` on a documentation with a specification behind a URL.
+fn check(setup: &Setup, server: &Server, path: &str, arguments: &[&str]) -> (Option<i32>, String) {
+    let files_of = documentation(&server.url(path));
+    let docs = setup.documentation(&files(&files_of));
+    let output = run(setup, server, &docs, "check", arguments);
+    let text = String::from_utf8(output.stdout).unwrap();
+    (output.status.code(), text)
+}
+
+fn run(
+    setup: &Setup,
+    server: &Server,
+    docs: &Path,
+    subcommand: &str,
+    arguments: &[&str],
+) -> Output {
+    Command::new("env")
+        .arg(server.trusted_in(setup))
+        .arg(env!("CARGO_BIN_EXE_waypost"))
+        .args([subcommand, docs.to_str().unwrap(), "--root"])
+        .arg(docs)
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn nobody_is_asked_who_is_not_allowed() {
+    let (setup, server) = (Setup::new(), Server::start());
+    server.answers("/pets.json", 200, PETS);
+
+    let (code, text) = check(&setup, &server, "/pets.json", &[]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(
+        text.contains("is remote; nothing is generated from it"),
+        "{text}"
+    );
+    let (code, text) = check(
+        &setup,
+        &server,
+        "/pets.json",
+        &["--fetch-from", "api.acme.com"],
+    );
+    assert_eq!(code, Some(0), "{text}");
+    let reason = "is not fetched: localhost is not among the hosts that are asked";
+    assert!(text.contains(reason), "{text}");
+    assert_eq!(server.asked(), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_fetched_is_read_like_a_file_of_the_repository() {
+    let (setup, server) = (Setup::new(), Server::start());
+    let allowed = ["--fetch-from", "localhost"];
+    server.redirects("/latest", "v1/pets");
+    server.answers("/v1/pets", 200, PETS);
+
+    let (code, text) = check(&setup, &server, "/latest", &allowed);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(
+        text.contains("2 pages (0 not in the navigation), 1 specification: 0 errors, 0 warnings"),
+        "{text}"
+    );
+    assert_eq!(server.asked(), ["/latest", "/v1/pets"]);
+
+    server.answers("/v1/pets", 200, "swagger: '2.0'\n");
+    let (code, text) = check(&setup, &server, "/latest", &allowed);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(
+        text.contains("this is Swagger 2.0") && text.contains(&server.url("/latest")),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_page_binds_an_endpoint_of_a_specification_behind_a_url() {
+    let (setup, server) = (Setup::new(), Server::start());
+    server.answers("/pets.json", 200, PETS);
+    let config = r#"{"name": "Acme", "navigation": {"pages": ["pets"]}}"#;
+    let page = format!(
+        "---\nopenapi: \"{} GET /dogs\"\n---\n",
+        server.url("/pets.json")
+    );
+    let docs = setup.documentation(&[("docs.json", config), ("pets.mdx", &page)]);
+
+    let output = run(
+        &setup,
+        &server,
+        &docs,
+        "check",
+        &["--fetch-from", "localhost"],
+    );
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("has no endpoint `GET /dogs`"), "{text}");
+    let output = run(&setup, &server, &docs, "check", &[]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(
+        text.contains("is remote; nothing is generated from it"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_does_not_come_is_an_error_with_its_url_and_the_reason() {
+    let (setup, server) = (Setup::new(), Server::start());
+    let allowed = ["--fetch-from", "localhost"];
+    server.answers("/broken", 503, "");
+    server.redirects("/around", "/around");
+    server.redirects("/elsewhere", "https://metadata.internal/");
+    server.redirects("/plain", "http://localhost/pets.json");
+    server.answers("/long", 200, &" ".repeat((16 << 20) + 1));
+    for (path, reason) in [
+        ("/absent", "localhost answered 404"),
+        ("/broken", "localhost answered 503"),
+        ("/around", "it is redirected more than 5 times"),
+        (
+            "/elsewhere",
+            "it is redirected: metadata.internal is not among",
+        ),
+        ("/plain", "it is redirected: only https is fetched"),
+        ("/long", "it is longer than 16777216 bytes"),
+    ] {
+        let (code, text) = check(&setup, &server, path, &allowed);
+        assert_eq!(code, Some(1), "{path}: {text}");
+        assert!(
+            text.contains(&server.url(path)) && text.contains(reason),
+            "{path}: {text}"
+        );
+    }
+    // Another authority than the one that is trusted.
+    let stranger = Server::start();
+    let files_of = documentation(&stranger.url("/pets.json"));
+    let docs = setup.documentation(&files(&files_of));
+    let output = run(&setup, &server, &docs, "check", &allowed);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.contains("ask localhost") && text.contains("certificate"),
+        "{text}"
+    );
+    assert_eq!(stranger.asked(), Vec::<String>::new());
+}
+
+#[test]
+fn an_update_fetches_and_keeps_the_last_good_release_when_nothing_comes() {
+    let (setup, server) = (repository::setup(), Server::start());
+    server.answers("/pets.json", 200, PETS);
+    let root = setup.path("").display().to_string();
+    let queue = format!(
+        "{{ sqlite: {{ path: {root}/updates.sqlite }}, attempts_max: 2, retry_seconds: 1, retry_seconds_max: 1 }}"
+    );
+    let trusted = server.trusted_in(&setup);
+    let setup = setup
+        .conf("queue", &queue)
+        .conf(
+            "specifications",
+            "{ hosts: [localhost], private_hosts: [localhost] }",
+        )
+        .under(&["env", &trusted]);
+    let docs = Repository::new(&setup, "docs");
+    let files_of = documentation(&server.url("/pets.json"));
+    docs.push("Begin", &files(&files_of));
+    let key = key(&setup, "acme");
+    let edge = setup
+        .site("acme", &format!("owner: acme\n{}", docs.record()))
+        .start();
+
+    let told = follow(&edge.setup, &trigger(&edge, &key, "acme"));
+    assert_eq!(told["status"], "success", "{told:#}");
+    let skill = edge.get(HOST, "/skill.md").text().to_owned();
+    assert!(skill.contains(ENDPOINT), "{skill}");
+
+    // The author's to mend: told at once.
+    server.answers("/pets.json", 404, "");
+    let told = follow(&edge.setup, &trigger(&edge, &key, "acme"));
+    assert_eq!(
+        (&told["status"], &told["attempts"]),
+        (&"failure".into(), &1.into()),
+        "{told:#}"
+    );
+    let logs = told["logs"].to_string();
+    assert!(
+        logs.contains(&server.url("/pets.json")) && logs.contains("answered 404"),
+        "{logs}"
+    );
+    // The world's: tried again.
+    server.answers("/pets.json", 503, "");
+    let told = follow(&edge.setup, &trigger(&edge, &key, "acme"));
+    assert_eq!(
+        (&told["status"], &told["attempts"]),
+        (&"failure".into(), &2.into()),
+        "{told:#}"
+    );
+    assert!(
+        told["summary"].as_str().unwrap().contains("answered 503"),
+        "{told:#}"
+    );
+    assert_eq!(edge.get(HOST, "/skill.md").text(), skill);
+}
+
+#[test]
+fn a_private_address_is_not_asked_unless_the_operator_says_so() {
+    let (setup, server) = (Setup::new(), Server::start());
+    server.answers("/pets.json", 200, PETS);
+    let setup = setup
+        .conf("specifications", "{ hosts: [\"*\"] }")
+        .site("acme", "");
+    let files_of = documentation(&server.url("/pets.json"));
+    let docs = setup.documentation(&files(&files_of));
+    let publish = |setup: &Setup| {
+        setup.write_conf();
+        let conf = setup.path("waypost.yaml").display().to_string();
+        run(
+            setup,
+            &server,
+            &docs,
+            "publish",
+            &["--project", "acme", "--conf", &conf],
+        )
+    };
+
+    let output = publish(&setup);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("localhost has no public address"), "{text}");
+    assert_eq!(server.asked(), Vec::<String>::new());
+    let setup = setup.conf(
+        "specifications",
+        "{ hosts: [\"*\"], private_hosts: [localhost] }",
+    );
+    let output = publish(&setup);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(server.asked(), ["/pets.json"]);
+}
