@@ -118,6 +118,7 @@ impl Reader<'_> {
         }
     }
 
+    /// Goes to the end. Whoever reports something has gone past it before.
     fn stop(&mut self) {
         self.stopped = true;
         self.at = self.text.len();
@@ -219,6 +220,7 @@ impl Reader<'_> {
                     return;
                 }
                 Some(byte) if byte == close => {
+                    self.at += 1;
                     if let Some(comma) = comma {
                         let span = self.span(comma, comma + 1);
                         let message = format!("a comma before `{}`", char::from(close));
@@ -228,19 +230,18 @@ impl Reader<'_> {
                                 .edit(span, ""),
                         );
                     }
-                    self.at += 1;
                     return;
                 }
                 Some(b',') => {
+                    self.at += 1;
                     if comma.is_some() || first {
-                        let span = self.span(self.at, self.at + 1);
+                        let span = self.span(self.at - 1, self.at);
                         let finding =
                             Finding::error(SYNTAX, span, "a comma with nothing before it");
                         self.report(finding.help("remove it").edit(span, ""));
                     } else {
-                        comma = Some(self.at);
+                        comma = Some(self.at - 1);
                     }
-                    self.at += 1;
                     continue;
                 }
                 Some(b'}' | b']') => {
@@ -356,47 +357,6 @@ impl Reader<'_> {
                 let end = self.at + self.char_len();
                 self.conflict_or(start, end, "expected a key in double quotes");
                 None
-            }
-        }
-    }
-
-    fn take_word(&mut self) -> Box<str> {
-        let rest = &self.text[self.at..];
-        let inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '-' | '.');
-        let length = rest.find(|c| !inside(c)).unwrap_or(rest.len());
-        self.at += length;
-        rest[..length].into()
-    }
-
-    fn word(&mut self) -> Option<Data> {
-        let start = self.at;
-        let word = self.take_word();
-        match &*word {
-            "true" => Some(Data::Flag(true)),
-            "false" => Some(Data::Flag(false)),
-            "null" => Some(Data::Null),
-            "" => {
-                let end = start + self.char_len();
-                self.conflict_or(start, end, "expected a value");
-                None
-            }
-            "True" | "TRUE" | "False" | "FALSE" | "None" | "NULL" | "undefined" => {
-                let right = match &*word {
-                    "True" | "TRUE" => "true",
-                    "False" | "FALSE" => "false",
-                    _ => "null",
-                };
-                let span = self.span(start, self.at);
-                let finding = Finding::error(SYNTAX, span, format!("`{word}` is no value of JSON"));
-                self.report(finding.help(format!("write `{right}`")).edit(span, right));
-                Some(match right {
-                    "null" => Data::Null,
-                    right => Data::Flag(right == "true"),
-                })
-            }
-            _ => {
-                self.error(start, self.at, "strings are written in double quotes");
-                Some(Data::Text(word))
             }
         }
     }

@@ -1,8 +1,8 @@
-//! Strings and numbers.
+//! Strings, numbers and words.
 //!
-//! Sources: RFC 8259 §6 (numbers), §7 (strings).
+//! Sources: RFC 8259 §3 (words), §6 (numbers), §7 (strings).
 
-use super::{Data, Reader};
+use super::{Data, Finding, Reader, SYNTAX};
 
 // === impl Reader ===
 
@@ -21,6 +21,47 @@ impl Reader<'_> {
             self.error(start, self.at, format!("`{number}` is no number of JSON"));
         }
         Data::Number(number.into())
+    }
+
+    pub(super) fn take_word(&mut self) -> Box<str> {
+        let rest = &self.text[self.at..];
+        let inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '-' | '.');
+        let length = rest.find(|c| !inside(c)).unwrap_or(rest.len());
+        self.at += length;
+        rest[..length].into()
+    }
+
+    pub(super) fn word(&mut self) -> Option<Data> {
+        let start = self.at;
+        let word = self.take_word();
+        match &*word {
+            "true" => Some(Data::Flag(true)),
+            "false" => Some(Data::Flag(false)),
+            "null" => Some(Data::Null),
+            "" => {
+                let end = start + self.char_len();
+                self.conflict_or(start, end, "expected a value");
+                None
+            }
+            "True" | "TRUE" | "False" | "FALSE" | "None" | "NULL" | "undefined" => {
+                let right = match &*word {
+                    "True" | "TRUE" => "true",
+                    "False" | "FALSE" => "false",
+                    _ => "null",
+                };
+                let span = self.span(start, self.at);
+                let finding = Finding::error(SYNTAX, span, format!("`{word}` is no value of JSON"));
+                self.report(finding.help(format!("write `{right}`")).edit(span, right));
+                Some(match right {
+                    "null" => Data::Null,
+                    right => Data::Flag(right == "true"),
+                })
+            }
+            _ => {
+                self.error(start, self.at, "strings are written in double quotes");
+                Some(Data::Text(word))
+            }
+        }
     }
 
     /// Reads a quoted text; without its closing quote it ends with its line.
@@ -51,9 +92,9 @@ impl Reader<'_> {
                 }
                 control => {
                     let message = format!("the control character U+{control:04X} must be escaped");
-                    self.error(self.at, self.at + 1, message);
-                    out.push(char::from(control));
                     self.at += 1;
+                    out.push(char::from(control));
+                    self.error(self.at - 1, self.at, message);
                 }
             }
         }

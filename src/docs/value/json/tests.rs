@@ -162,6 +162,14 @@ fn ten_thousand_levels_are_one_finding() {
     assert_eq!(found[0].rule, LIMIT);
 }
 
+/// The error after which the rest is not read may be inside a string.
+#[test]
+fn a_string_full_of_control_characters_ends_after_some_errors() {
+    let text = format!("[\"{}\", {{]", "\u{1f}".repeat(100));
+    let (_, found) = read_all(&text);
+    assert_eq!(found.len(), ERRORS_MAX + 1);
+}
+
 #[test]
 fn what_is_not_json_at_all_ends_after_some_errors() {
     let (_, found) = read_all(&"[?".repeat(1000));
@@ -182,7 +190,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read_to_an_end(text in "[\\[\\]{},:\"'/* a1tn\\\\u\n-]{0,60}") {
+    fn any_text_is_read_to_an_end(text in "[\\[\\]{},:\"'/* a1tn\\\\u\n\u{1}ü-]{0,200}") {
         let (_, found) = read_all(&text);
         let is_json = serde_json::from_str::<serde_json::Value>(&text).is_ok();
         prop_assert!(is_json || !found.is_empty(), "{:?} is no JSON", text);
