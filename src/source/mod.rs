@@ -228,6 +228,11 @@ impl Tree {
         self.listing.list(directory)
     }
 
+    /// Returns every regular file and every link in path order, links not followed.
+    pub fn files_and_links(&self) -> impl Iterator<Item = &TreePath> {
+        self.listing.files_and_links()
+    }
+
     /// Returns every regular file in path order, links not followed.
     pub fn files(&self) -> impl Iterator<Item = &TreePath> {
         self.listing.files()

@@ -8,6 +8,8 @@
 //!
 //! [`Pages`] are the files of the documentation's root that are pages: `.mdx` and `.md`,
 //! not ignored ([`ignored`]), not snippets, not the repository's own README and the like.
+//! A symbolic link of such a name is a page like the file it leads to; one that leads out
+//! of the repository is an error.
 //!
 //! A page's *slug* is its path without extension; its URL is `/` and the slug, `x/index`
 //! being `/x` (`index` is `/`).
@@ -149,7 +151,7 @@ impl Pages {
     pub fn read(tree: &Tree, ignored: &Ignored) -> (Self, Vec<Diagnostic>) {
         let mut found = Vec::new();
         let mut sources = Vec::new();
-        for path in tree.files() {
+        for path in tree.files_and_links() {
             let Some(below) = path.strip_prefix(tree.docs_root()) else {
                 continue;
             };
@@ -332,6 +334,38 @@ mod tests {
         let slugs: Vec<_> = pages.iter().map(|page| &*page.slug).collect();
         assert_eq!(slugs, ["guides/start", "index"]);
         assert_eq!(found, []);
+    }
+
+    #[test]
+    fn a_link_is_the_page_it_leads_to_unless_that_is_outside() {
+        let path = |text: &str| TreePath::parse(text).unwrap();
+        let links = [
+            ("docs/api/start.mdx", "../../shared/start.mdx"),
+            ("docs/secret.md", "../../../etc/passwd"),
+            ("docs/old.md", "gone.md"),
+            ("docs/README.md", "../../outside.md"),
+        ];
+        let tree = Tree::from_files(
+            [(path("shared/start.mdx"), "---\ntitle: Begin\n---\n".into())],
+            links.map(|(link, target)| (path(link), target.into())),
+        );
+        let tree = tree.with_docs_root(path("docs"));
+        let (pages, found) = Pages::read(&tree, &Ignored::read(&tree));
+        let page = pages.get("api/start").unwrap();
+        assert_eq!(
+            (&*page.title(), page.path.as_str()),
+            ("Begin", "docs/api/start.mdx")
+        );
+        assert_eq!(pages.iter().len(), 1);
+        let found: Vec<_> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            found,
+            [
+                "docs/old.md: error[page]: link docs/old.md leads to gone.md, which is not there",
+                "docs/secret.md: error[page]: link docs/secret.md leads out of the repository, \
+                 to ../../../etc/passwd",
+            ]
+        );
     }
 
     #[test]

@@ -245,6 +245,15 @@ impl Listing {
         Ok(entries.collect())
     }
 
+    /// See [`super::Tree::files_and_links`].
+    pub(super) fn files_and_links(&self) -> impl Iterator<Item = &TreePath> {
+        let is_one = |place: &Place| matches!(place, Place::Entry(Node::File | Node::Link(_)));
+        self.nodes
+            .iter()
+            .filter(move |(_, place)| is_one(place))
+            .map(|(path, _)| path)
+    }
+
     /// See [`super::Tree::files`].
     pub(super) fn files(&self) -> impl Iterator<Item = &TreePath> {
         self.nodes
