@@ -50,6 +50,8 @@ pub struct Docs {
     pub pages: Pages,
     /// How they belong together.
     pub navigation: Navigation,
+    /// Where old paths lead in the end.
+    pub redirects: Vec<config::Redirect>,
     /// The specifications that the navigation and the pages name.
     pub specifications: Vec<Specification>,
     /// The URLs that specifications are named by, whether they are at hand or not.
@@ -137,6 +139,7 @@ pub fn read(tree: &Tree, options: &Options) -> (Docs, Vec<Diagnostic>) {
     );
     let (specifications, urls) = specifications.into_all();
     let docs = Docs {
+        redirects: redirect::resolve(&config.redirects, &navigation),
         config,
         pages: pages.unwrap_or_default(),
         navigation,

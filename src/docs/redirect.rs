@@ -1,9 +1,11 @@
 //! Redirects: the old paths of pages.
 //!
 //! A source is a path whose segments may be `:name` (one segment), `:name*` or `*` (the
-//! rest). A page wins over a redirect from its path. A chain of redirects is followed when
-//! the site is built, so only its end is told to a client; one that leads in a circle is
-//! an error.
+//! rest). A page wins over a redirect from its path. A chain of redirects is followed here
+//! ([`resolve`]), so only its end is told to a client; one that leads in a circle is an error.
+//!
+//! **Limits.** What a chain reaches is followed when it is one path: a destination with
+//! parts of its source in it, and a source that is a pattern, are left to the client.
 //!
 //! Sources: RFC 9110 §15.4.8 (307), §15.4.9 (308).
 
@@ -18,6 +20,70 @@ use crate::docs::value::{Finding, Findings};
 pub const REDIRECT: &str = "redirect";
 /// How many redirects there may be; more are left out.
 pub const COUNT_MAX: usize = 20_000;
+
+/// How many redirects of a chain are followed; a client follows the rest.
+const CHAIN_MAX: usize = 32;
+
+/// Returns redirects as they are answered: each leads to the end of its chain. The whole is
+/// for good if every part is. A fragment or query that the rest of a chain does not set
+/// stays.
+#[must_use]
+pub(super) fn resolve(redirects: &[Redirect], navigation: &Navigation) -> Vec<Redirect> {
+    let pages = navigation.pages.iter().map(|page| plain(&page.url));
+    let pages: HashSet<&str> = pages.collect();
+    let mut exact: HashMap<&str, &Redirect> = HashMap::new();
+    for redirect in redirects.iter().take(COUNT_MAX) {
+        if !is_pattern(&redirect.source) {
+            exact.entry(plain(&redirect.source)).or_insert(redirect);
+        }
+    }
+    let end = |redirect: &Redirect| {
+        let mut resolved = redirect.clone();
+        let mut seen = HashSet::from([plain(&redirect.source)]);
+        for _ in 0..CHAIN_MAX {
+            let path = plain(&resolved.destination);
+            if has_scheme(&resolved.destination) || pages.contains(path) {
+                break;
+            }
+            let Some(&next) = exact.get(path) else {
+                break;
+            };
+            if !seen.insert(plain(&next.source)) {
+                return redirect.clone();
+            }
+            resolved.destination = onward(&resolved.destination, &next.destination);
+            resolved.permanent &= next.permanent;
+        }
+        resolved
+    };
+    redirects.iter().take(COUNT_MAX).map(end).collect()
+}
+
+/// RFC 9110 §10.2.2: a fragment is kept by what a redirect leads to, unless that has one.
+fn onward(from: &str, to: &str) -> Box<str> {
+    let parts = |url| {
+        let (rest, fragment) = split(url, '#');
+        let (path, query) = split(rest, '?');
+        (path, query, fragment)
+    };
+    let (_, query, fragment) = parts(from);
+    let (path, own_query, own_fragment) = parts(to);
+    let mut url = path.to_owned();
+    for (mark, part) in [('?', own_query.or(query)), ('#', own_fragment.or(fragment))] {
+        if let Some(part) = part {
+            url.push(mark);
+            url.push_str(part);
+        }
+    }
+    url.into()
+}
+
+fn split(text: &str, mark: char) -> (&str, Option<&str>) {
+    match text.split_once(mark) {
+        Some((before, after)) => (before, Some(after)),
+        None => (text, None),
+    }
+}
 
 /// Checks redirects: circles, paths that a page has, parts that no path has.
 pub(super) fn check(
@@ -214,6 +280,19 @@ mod tests {
             ["the redirect leads in a circle: /a → /b → /c → /a"]
         );
         assert_eq!(found(&[("/a", "/b"), ("/b", "/c")]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_a_chain_sets_last_counts_and_what_it_does_not_set_stays() {
+        for (from, to, onward) in [
+            ("/b", "/c", "/c"),
+            ("/b#x", "/c", "/c#x"),
+            ("/b#x", "/c#y", "/c#y"),
+            ("/b?q#x", "/c", "/c?q#x"),
+            ("/b?q", "/c?r", "/c?r"),
+        ] {
+            assert_eq!(&*super::onward(from, to), onward);
+        }
     }
 
     #[test]

@@ -123,10 +123,7 @@ fn manifest(docs: &Docs, shell: &Shell<'_>) -> Manifest {
         destination: redirect.destination.clone(),
         permanent: redirect.permanent,
     };
-    Manifest::new(
-        shell.home(),
-        docs.config.redirects.iter().map(redirect).collect(),
-    )
+    Manifest::new(shell.home(), docs.redirects.iter().map(redirect).collect())
 }
 
 /// Renders a page: its author's text, its endpoint, or both.

@@ -91,6 +91,11 @@ impl Outline<'_> {
         if let Some(content) = &docs.navigation.content {
             outline.content(content, 0);
         }
+        for redirect in &docs.redirects {
+            let until = if redirect.permanent { "" } else { " for now" };
+            let (source, destination) = (&redirect.source, &redirect.destination);
+            writeln!(outline.out, "redirect{until}: {source} → {destination}").unwrap();
+        }
         for page in docs
             .navigation
             .pages
