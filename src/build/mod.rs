@@ -35,6 +35,7 @@ use crate::discovery::{
 };
 use crate::docs::{self, Docs, navigation};
 use crate::release::{Builder, Release, ReleaseFile, ReleasePath};
+use crate::render::manifest::{self, Manifest};
 use crate::skills::{self, Generated, Meta, Skill};
 use crate::source::{Tree, TreePath};
 
@@ -119,6 +120,34 @@ pub fn build(tree: &Tree, options: &Options) -> Built {
     let release = release.finish();
     let report = Report::new(&release, &skills, diagnostics);
     Built { release, report }
+}
+
+/// Finds the pages that an earlier release had, by its `navigation.json`, and that lead
+/// nowhere in what was built of `tree`.
+#[must_use]
+pub fn gone(navigation_before: &[u8], built: &Built, tree: &Tree) -> Vec<Diagnostic> {
+    let file = |name: &str| {
+        let mut files = built.release.files();
+        let found = files.find(|(path, _)| path.as_str() == name);
+        found.map(|(_, file)| &file.bytes)
+    };
+    // Without a documentation there is no configuration that could redirect.
+    let (Some(now), Some(manifest), Ok(config)) = (
+        file(NAVIGATION_PATH),
+        file(manifest::PATH),
+        tree.docs_root().join(docs::CONFIG),
+    ) else {
+        return Vec::new();
+    };
+    let manifest = Manifest::parse(manifest).expect("a build writes its own manifest");
+    let (before, now) = (navigation::urls(navigation_before), navigation::urls(now));
+    let now: Vec<&str> = now.iter().map(|url| &**url).collect();
+    docs::gone::find(
+        before.iter().map(|url| &**url),
+        &now,
+        |path| manifest.redirect(path).is_some(),
+        &config,
+    )
 }
 
 /// Reads the documentation of a tree; one that has none may still have skills.

@@ -1,5 +1,7 @@
 //! Pages that were there and now lead nowhere.
 
+use std::collections::HashSet;
+
 use crate::diagnostic::{Diagnostic, closest};
 use crate::docs::page::ignored::Ignored;
 use crate::docs::page::{slug_of, url};
@@ -18,40 +20,57 @@ pub fn check(before: &[TreePath], docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
     let Ok(config) = root.join(CONFIG) else {
         return Vec::new();
     };
-    let mut found = Vec::new();
-    for below in before.iter().filter_map(|path| path.strip_prefix(root)) {
-        let Some(slug) = slug_of(below) else {
-            continue;
-        };
-        let url = url(&slug);
-        let path = url.trim_start_matches('/');
-        let is_page = docs.navigation.pages.iter().any(|page| *page.url == *url);
-        if is_page || ignored.is_ignored(below) || redirect::matches(&docs.config.redirects, path) {
-            continue;
-        }
+    let before = before.iter().filter_map(|path| path.strip_prefix(root));
+    let before = before.filter(|below| !ignored.is_ignored(below));
+    let before: Vec<_> = before.filter_map(slug_of).map(|slug| url(&slug)).collect();
+    let now: Vec<_> = docs
+        .navigation
+        .pages
+        .iter()
+        .map(|page| &*page.url)
+        .collect();
+    let is_redirected = |path: &str| redirect::matches(&docs.config.redirects, path);
+    find(
+        before.iter().map(String::as_str),
+        &now,
+        is_redirected,
+        &config,
+    )
+}
+
+/// Finds the URLs of earlier pages that now are neither pages nor redirected; `config` is
+/// the file that would say where they lead.
+pub fn find<'u>(
+    before: impl Iterator<Item = &'u str>,
+    now: &[&str],
+    is_redirected: impl Fn(&str) -> bool,
+    config: &TreePath,
+) -> Vec<Diagnostic> {
+    let pages: HashSet<&str> = now.iter().copied().collect();
+    let gone =
+        before.filter(|url| !pages.contains(url) && !is_redirected(url.trim_start_matches('/')));
+    let told = gone.map(|url| {
         let message = format!("the page `{url}` is gone, and nothing is redirected from it");
         let finding = Diagnostic::warning(GONE, config.as_str(), message);
-        found.push(match successor(&slug, docs) {
+        match successor(url, now) {
             Some(to) => finding.help(format!(
                 "add a redirect: {{\"source\": \"{url}\", \"destination\": \"{to}\"}}"
             )),
             None => finding.help("add a redirect to what takes its place"),
-        });
-    }
-    found
+        }
+    });
+    told.collect()
 }
 
 /// A page of the same name elsewhere, or of nearly the same path.
-fn successor<'d>(slug: &str, docs: &'d Docs) -> Option<&'d str> {
-    let pages = &docs.navigation.pages;
-    let name = |slug: &str| slug.rsplit('/').next().map(str::to_owned);
-    let mut same = pages.iter().filter(|page| name(&page.slug) == name(slug));
+fn successor<'u>(url: &str, pages: &[&'u str]) -> Option<&'u str> {
+    let name = |url: &str| url.rsplit('/').next().map(str::to_owned);
+    let mut same = pages.iter().filter(|page| name(page) == name(url));
     match (same.next(), same.next()) {
-        (Some(only), None) => Some(&only.url),
+        (Some(only), None) => Some(only),
         _ => {
-            let near = closest(slug, pages.iter().map(|page| &*page.slug))?;
-            let page = pages.iter().find(|page| *page.slug == *near)?;
-            Some(&page.url)
+            let near = closest(url, pages.iter().copied())?;
+            pages.iter().copied().find(|page| *page == near)
         }
     }
 }

@@ -167,7 +167,8 @@ pub const RULES: &[Rule] = &[
         id: "page-gone",
         title: "a page that moves leaves a redirect",
         text: "Links and search results still lead to where a page was. `check --since REF` finds the \
-            pages that a commit had and that now are neither pages nor redirected.",
+            pages that a commit had and that now are neither pages nor redirected; an update finds \
+            those of the release before it.",
     },
     Rule {
         id: "page-languages",

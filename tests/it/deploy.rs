@@ -235,3 +235,46 @@ fn a_stopping_gateway_gives_back_what_it_cannot_finish() {
         "{told:#}"
     );
 }
+
+#[test]
+fn a_page_that_is_gone_since_the_last_release_is_a_warning_in_the_record() {
+    let setup = setup();
+    let docs = Repository::new(&setup, "docs");
+    let config = |pages: &str, redirects: &str| {
+        format!(
+            r#"{{"name": "Acme", "redirects": [{redirects}], "navigation": {{"pages": [{pages}]}}}}"#
+        )
+    };
+    let before = config(r#""index", "old/pay", "moved""#, "");
+    let files = [
+        ("docs.json", &*before),
+        ("index.mdx", "# Acme"),
+        ("old/pay.mdx", "# Pay"),
+        ("moved.mdx", "# Moved"),
+    ];
+    docs.push("Begin", &files);
+    let key = key(&setup, "acme");
+    let edge = setup
+        .site("acme", &format!("owner: acme\n{}", docs.record()))
+        .start();
+    let told = follow(&edge.setup, &trigger(&edge, &key, "acme"));
+    assert!(!told["logs"].to_string().contains("page-gone"), "{told:#}");
+
+    docs.git(&["rm", "--quiet", "old/pay.mdx", "moved.mdx"]);
+    let redirect = r#"{"source": "/moved", "destination": "/"}"#;
+    let after = config(r#""index", "new/pay""#, redirect);
+    docs.push("Move", &[("docs.json", &after), ("new/pay.mdx", "# Pay")]);
+    let told = follow(&edge.setup, &trigger(&edge, &key, "acme"));
+
+    assert_eq!(told["status"], "success", "{told:#}");
+    let logs = told["logs"].to_string();
+    assert!(logs.contains("the page `/old/pay` is gone"), "{logs}");
+    assert!(
+        logs.contains("/new/pay") && !logs.contains("`/moved`"),
+        "{logs}"
+    );
+    assert!(
+        told["summary"].as_str().unwrap().contains("1 warning"),
+        "{told:#}"
+    );
+}

@@ -170,6 +170,7 @@ impl Stages {
             });
         };
         Ok(Job {
+            project: claim.project().as_str().into(),
             url: repository.url.clone(),
             branch: repository.branch.clone(),
             directory: repository.directory.clone(),

@@ -7,14 +7,16 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::build::{Built, Options, build};
+use crate::build::{Built, NAVIGATION_PATH, Options, build, gone};
 use crate::clock::Clock;
 use crate::deploy::record::{Commit, FilesChanged};
 use crate::diagnostic::Diagnostic;
-use crate::release::ReleaseId;
 use crate::docs;
+use crate::release::ReleaseId;
+use crate::site::ProjectId;
 use crate::source::git::{self, Address, FetchError, Head};
 use crate::source::{Tree, TreePath, remote};
 use crate::store::{Local, Retention, Store, local};
@@ -22,6 +24,8 @@ use crate::store::{Local, Retention, Store, local};
 /// What to prepare. It crosses a process boundary, so it is all values.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Job {
+    /// The project.
+    pub project: Box<str>,
     /// The repository's URL.
     pub url: Box<str>,
     /// The branch.
@@ -249,11 +253,7 @@ fn read(
 
 /// Brings the specifications that are named by URL. The world's fault ends this attempt;
 /// what the author has to change is for the build to tell.
-fn specifications(
-    job: &Job,
-    tree: Tree,
-    tell: &mut dyn FnMut(Event),
-) -> Result<Tree, Stopped> {
+fn specifications(job: &Job, tree: Tree, tell: &mut dyn FnMut(Event)) -> Result<Tree, Stopped> {
     if !job.specifications.is_allowed() {
         return Ok(tree);
     }
@@ -296,6 +296,10 @@ fn make(
     };
     let mut built = build(tree, &options);
     built.report.add(found);
+    if let Some(before) = navigation_before(job) {
+        let gone = gone(&before, &built, tree);
+        built.report.add(gone);
+    }
     for line in built.report.to_string().lines() {
         tell(Event::Line(format!("build: {line}")));
     }
@@ -310,19 +314,32 @@ fn make(
     Ok(built)
 }
 
+/// Returns what the current release says of its pages; nothing depends on it but warnings.
+fn navigation_before(job: &Job) -> Option<Bytes> {
+    let store = open(job).ok()?;
+    let project = ProjectId::parse(&job.project).ok()?;
+    let current = store.current(&project).ok()??.current.release;
+    let inventory = store.inventory(current).ok()?;
+    store.read(inventory.get(NAVIGATION_PATH)?).ok()
+}
+
+fn open(job: &Job) -> Result<Store, local::OpenError> {
+    let config = local::Config {
+        path: job.store.clone(),
+        // Only a promotion trims what is kept.
+        retention: Retention::default(),
+    };
+    Ok(Store::Local(Local::open(&config, Clock::System)?))
+}
+
 fn put(
     job: &Job,
     built: &Built,
     tell: &mut dyn FnMut(Event),
 ) -> Result<(ReleaseId, String), Stopped> {
     let since = Instant::now();
-    let config = local::Config {
-        path: job.store.clone(),
-        // Only a promotion trims what is kept.
-        retention: Retention::default(),
-    };
-    let store = Local::open(&config, Clock::System).map_err(|error| Stopped::transient(&error))?;
-    let release = Store::Local(store)
+    let store = open(job).map_err(|error| Stopped::transient(&error))?;
+    let release = store
         .put(&built.release)
         .map_err(|error| Stopped::transient(&error))?;
     tell(Event::Line(format!(

@@ -67,6 +67,15 @@ pub fn to_json(navigation: &Navigation) -> Vec<u8> {
     serde_json::to_vec(&root).expect("texts and numbers are always JSON")
 }
 
+/// Returns the URLs of the pages that a `navigation.json` lists; none when it is not one.
+#[must_use]
+pub fn urls(bytes: &[u8]) -> Vec<Box<str>> {
+    let root: Value = serde_json::from_slice(bytes).unwrap_or_default();
+    let pages = root["pages"].as_array().map_or(&[][..], Vec::as_slice);
+    let urls = pages.iter().filter_map(|page| page["url"].as_str());
+    urls.map(Box::from).collect()
+}
+
 struct Writer<'n> {
     navigation: &'n Navigation,
 }

@@ -30,7 +30,7 @@ pub mod schema;
 pub mod tree;
 
 pub use compile::{Input, compile, has_scheme};
-pub use json::to_json;
+pub use json::{to_json, urls};
 pub use tree::Navigation;
 
 pub use compile::{DUPLICATE_LABEL, EMPTY, LANGUAGE};
