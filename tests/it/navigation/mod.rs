@@ -4,6 +4,8 @@
 //! `----`. A text without a `== path ==` line before it is `docs.json`; with nothing else
 //! given, the pages it lists exist. `UPDATE_GOLDEN=1` writes the last two parts anew.
 
+mod fields;
+
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;

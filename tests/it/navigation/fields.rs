@@ -1,0 +1,139 @@
+//! Every field of the schema's table has its cases: one where its value is accepted, and
+//! one where something is told about it.
+//!
+//! A field counts as told about when a finding stands at its key or at its value. Fields
+//! that the specification does not list where they stand need only that; values that other
+//! tools make sense of need only be there.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use waypost::diagnostic::Diagnostic;
+use waypost::docs::CONFIG;
+use waypost::docs::schema::{Element, Field, Object, Shape, table};
+use waypost::docs::value::{Findings, Span, Value, json};
+
+use super::{case, cases, input_of, path, read};
+
+/// What the cases have of a field.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    accepted: bool,
+    told: bool,
+}
+
+type Fields = BTreeMap<(&'static str, &'static str), Seen>;
+
+/// A `docs.json` and what is told of it.
+struct Told<'c> {
+    findings: &'c Findings,
+    found: &'c [Diagnostic],
+}
+
+impl Told<'_> {
+    fn is_at(&self, span: Span) -> bool {
+        let place = self.findings.files.locate(span);
+        self.found.iter().any(|found| {
+            let at = found.location.filter(|_| &*found.file == CONFIG);
+            at.is_some_and(|at| (at.line, at.column) == (place.line, place.column))
+        })
+    }
+
+    fn object(&self, value: &Value, object: &'static Object, fields: &mut Fields) {
+        for member in value.members() {
+            let Some(field) = object.field(&member.key) else {
+                continue;
+            };
+            let seen = fields.entry((object.name, field.key)).or_default();
+            match self.is_at(member.span) || self.is_at(member.value.span) {
+                true => seen.told = true,
+                false => seen.accepted = true,
+            }
+            self.inside(&member.value, field.shape, fields);
+        }
+    }
+
+    fn inside(&self, value: &Value, shape: Shape, fields: &mut Fields) {
+        match shape {
+            Shape::Elements(element) | Shape::Unlisted(element) => {
+                for item in value.items() {
+                    self.object(item, element.object(), fields);
+                }
+            }
+            Shape::Pages => {
+                for item in value.items() {
+                    self.object(item, Element::Group.object(), fields);
+                }
+            }
+            Shape::Object(object) | Shape::TextOr(object) => self.object(value, object, fields),
+            Shape::Objects(object) => {
+                for item in value.items() {
+                    self.object(item, object, fields);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Adds every field that an object of `docs.json` may hold.
+fn all(
+    object: &'static Object,
+    fields: &mut BTreeMap<(&'static str, &'static str), &'static Field>,
+) {
+    for field in object.fields {
+        if fields.insert((object.name, field.key), field).is_some() {
+            continue;
+        }
+        match field.shape {
+            Shape::Elements(element) | Shape::Unlisted(element) => all(element.object(), fields),
+            Shape::Object(object) | Shape::TextOr(object) | Shape::Objects(object) => {
+                all(object, fields);
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn every_field_has_a_case_that_is_accepted_and_one_that_is_told_about() {
+    let mut seen = Fields::new();
+    for file in cases() {
+        let case = case(input_of(&fs::read_to_string(file).unwrap()));
+        let Ok(bytes) = case.tree.read(&path(CONFIG)) else {
+            continue;
+        };
+        let mut findings = Findings::default();
+        let text = String::from_utf8(bytes.to_vec()).unwrap();
+        let config = findings.files.add(CONFIG, text.into());
+        let Some(root) = json::read(config, &mut findings) else {
+            continue;
+        };
+        let (_, found) = read(&case);
+        let told = Told {
+            findings: &findings,
+            found: &found,
+        };
+        told.object(&root, &table::DOCS, &mut seen);
+    }
+    let mut fields = BTreeMap::new();
+    all(&table::DOCS, &mut fields);
+    let mut missing = Vec::new();
+    for ((object, key), field) in fields {
+        let Seen { accepted, told } = seen.get(&(object, key)).copied().unwrap_or_default();
+        let (accepted, told) = match field.shape {
+            Shape::Unlisted(_) | Shape::Ignored => (true, told),
+            Shape::Any => (accepted, true),
+            _ => (accepted, told),
+        };
+        if !accepted {
+            missing.push(format!("`{key}` of {object} is nowhere accepted"));
+        }
+        if !told {
+            missing.push(format!(
+                "nothing is told anywhere about `{key}` of {object}"
+            ));
+        }
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
