@@ -10,10 +10,12 @@
 //!
 //! Specification 2.5, 4.2 to 4.5; design sections 3 and 4.
 
+mod edit;
 mod host;
 mod project;
 mod url;
 
+pub use edit::EditLink;
 pub use host::{Host, InvalidHost, LENGTH_MAX, normalise};
 pub use project::{BasePath, InvalidBasePath, InvalidProjectId, ProjectId};
 pub use url::{Scheme, Service};

@@ -5,15 +5,33 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
+use super::colour::Rgb;
 use super::{STATIC, path_of};
 use crate::digest::Digest;
 use crate::docs::Docs;
 use crate::docs::navigation::tree::Page;
 use crate::render::article::Article;
 
-/// The script of every page.
-pub const SCRIPT: &str = include_str!("site.js");
-const STYLES: &str = include_str!("site.css");
+/// The script of every page, its parts in order: the first runs before anything is painted,
+/// the others when the page is there.
+pub const SCRIPT: &str = concat!(
+    include_str!("scripts/first.js"),
+    include_str!("scripts/shell.js"),
+    include_str!("scripts/tabs.js"),
+    include_str!("scripts/copy.js"),
+    include_str!("scripts/search.js"),
+    include_str!("scripts/missing.js"),
+);
+
+/// The stylesheet of every page; what comes later wins.
+const STYLES: &str = concat!(
+    include_str!("styles/base.css"),
+    include_str!("styles/chrome.css"),
+    include_str!("styles/columns.css"),
+    include_str!("styles/article.css"),
+    include_str!("styles/code.css"),
+    include_str!("styles/components.css"),
+);
 /// How many headings of a page can be found.
 const HEADINGS_MAX: usize = 60;
 
@@ -43,14 +61,7 @@ impl Assets {
     /// Makes the files of a site.
     #[must_use]
     pub fn new(docs: &Docs) -> Self {
-        let mut styles = STYLES.to_owned();
-        let colors = &docs.config.colors;
-        let primary = colors.primary.as_deref().filter(|c| is_hex(c));
-        let light = colors.light.as_deref().filter(|c| is_hex(c));
-        if let Some(primary) = primary {
-            let light = light.unwrap_or(primary);
-            styles += &format!(":root {{ --accent: light-dark({primary}, {light}); }}\n");
-        }
+        let styles = STYLES.to_owned() + &accents(docs);
         Self {
             stylesheet: File::new("site", "css", styles.into(), "text/css; charset=utf-8"),
             script: File::new(
@@ -76,10 +87,22 @@ impl File {
     }
 }
 
-/// Returns whether a colour can stand in a stylesheet without ending what it stands in.
-fn is_hex(colour: &str) -> bool {
-    let digits = colour.strip_prefix('#').unwrap_or_default();
-    matches!(digits.len(), 3 | 6) && digits.bytes().all(|b| b.is_ascii_hexdigit())
+/// The site's own colours: `primary`, and `light` in its place on dark ground.
+fn accents(docs: &Docs) -> String {
+    let colors = &docs.config.colors;
+    let read = |colour: &Option<Box<str>>| Rgb::parse(colour.as_deref()?);
+    let Some(primary) = read(&colors.primary) else {
+        return String::new();
+    };
+    let (light, dark) = (
+        primary.on_light(),
+        read(&colors.light).unwrap_or(primary).on_dark(),
+    );
+    format!(
+        ":root {{ --accent: light-dark({light}, {dark}); --on-accent: light-dark({}, {}); }}\n",
+        light.ink(),
+        dark.ink(),
+    )
 }
 
 /// Returns the path of the list of the pages of a language. It has no digest in its name:
@@ -136,13 +159,5 @@ mod tests {
     #[test]
     fn the_script_keeps_its_budget() {
         assert!(SCRIPT.len() <= 15 << 10, "{} bytes", SCRIPT.len());
-    }
-
-    #[test]
-    fn only_a_colour_can_be_a_colour() {
-        assert!(is_hex("#0b6e4f") && is_hex("#FFF"));
-        for colour in ["red", "#ff", "#fff;}*{display:none", "", "fff"] {
-            assert!(!is_hex(colour), "{colour}");
-        }
     }
 }

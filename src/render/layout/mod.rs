@@ -1,50 +1,65 @@
 //! The shell around an article: everything of a page that depends on the whole site.
 //!
 //! ```text
-//!  banner
-//!  header   logo · products, dropdowns, versions, languages · search · links · colours
-//!  tabs
-//!  ┌ sidebar ┐┌ article ────────────────────┐┌ on this page ┐
-//!  │ anchors ││ where it stands · title     ││ headings     │
-//!  │ groups  ││ body · listing of a root    ││              │
+//!  banner                                                              header.rs
+//!  header   logo · products, dropdowns, versions · search · links      header.rs
+//!           languages · colours                                        selector.rs
+//!  tabs     with their menus                                           selector.rs
+//!  ┌ sidebar ┐┌ article ────────────────────┐┌ on this page ┐          sidebar.rs
+//!  │ anchors ││ where it stands · title     ││ headings     │          article.rs
+//!  │ groups  ││ body · listing of a root    ││              │          listing.rs
 //!  └─────────┘│ previous · next             │└──────────────┘
-//!  footer     └─────────────────────────────┘
+//!  footer     └─────────────────────────────┘                          footer.rs
 //! ```
 //!
-//! All of it is readable and can be operated without scripts: what opens is `<details>`,
-//! what is chosen is a link. The resolved navigation has decided what is shown; here it is
-//! only written.
+//! All of it is readable and can be operated without scripts: what opens is `<details>` or
+//! a popover, what is chosen is a link. The resolved navigation has decided what is shown;
+//! here it is only written. Classes are those of `styles/`; what only a script can do has
+//! the class `scripted` and is not seen without one.
 //!
 //! Sources: specification 2.2 (rules N2 to N8); WCAG 2.2; WHATWG HTML.
 
+mod article;
 mod assets;
-mod chrome;
+mod colour;
+mod counterpart;
+mod footer;
+mod head;
+mod header;
+mod listing;
+mod selector;
 mod sidebar;
 mod site;
+mod theme;
+mod words;
 
 pub use assets::{Assets, SCRIPT, search_path, search_titles};
 pub use site::Shell;
 
+use words::Words;
+
 use super::article::Article;
 use super::escape::Html;
-use super::html::Heading;
 use super::link;
-use crate::docs::config::Eyebrows;
-use crate::docs::navigation::tree::{Directory, Entry, Group, Page, PageId};
+use crate::docs::navigation::tree::{Page, PageId};
 
 /// Where styles, scripts and the search index of a site lie. No page can be there.
 pub const STATIC: &str = "_waypost";
 
-/// How wide a page is, by the `mode` of its frontmatter.
+/// What stands around an article, by the `mode` of its frontmatter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Sidebar, article, list of headings.
+    /// Sidebar, title, article, list of headings.
     #[default]
     Default,
     /// Without the list of headings.
     Wide,
     /// Without sidebar and list.
     Center,
+    /// The article alone, below the header.
+    Custom,
+    /// The article alone, beside the sidebar.
+    Frame,
 }
 
 // === impl Mode ===
@@ -55,8 +70,32 @@ impl Mode {
     pub fn parse(mode: Option<&str>) -> Self {
         match mode {
             Some("wide") => Self::Wide,
-            Some("center" | "custom" | "frame") => Self::Center,
+            Some("center") => Self::Center,
+            Some("custom") => Self::Custom,
+            Some("frame") => Self::Frame,
             _ => Self::Default,
+        }
+    }
+
+    fn has_sidebar(self) -> bool {
+        matches!(self, Self::Default | Self::Wide | Self::Frame)
+    }
+
+    fn has_title(self) -> bool {
+        matches!(self, Self::Default | Self::Wide | Self::Center)
+    }
+
+    fn has_contents(self) -> bool {
+        self == Self::Default
+    }
+
+    fn columns(self) -> &'static str {
+        match self {
+            Self::Default => "<div class=\"columns default\">\n",
+            Self::Wide => "<div class=\"columns wide\">\n",
+            Self::Center => "<div class=\"columns center\">\n",
+            Self::Custom => "<div class=\"columns custom\">\n",
+            Self::Frame => "<div class=\"columns frame-mode\">\n",
         }
     }
 }
@@ -74,6 +113,7 @@ struct Sheet<'s> {
     path: &'s str,
     /// The page in the navigation; `None` for the page that says that there is none.
     id: Option<PageId>,
+    words: &'static Words,
     out: Html,
 }
 
@@ -88,13 +128,9 @@ impl Shell<'_> {
         let indexed = !page.hidden && !page.noindex;
         let description = page.description.as_deref().or(article.summary.as_deref());
         sheet.head(&page.title, description, indexed);
-        sheet.top();
-        sheet.out.markup(match mode {
-            Mode::Default => "<div class=columns>",
-            Mode::Wide => "<div class=\"columns wide\">",
-            Mode::Center => "<div class=\"columns center\">",
-        });
-        if mode != Mode::Center {
+        sheet.top(mode.has_sidebar());
+        sheet.out.markup(mode.columns());
+        if mode.has_sidebar() {
             sheet.sidebar();
         }
         sheet.main(page, article, mode);
@@ -108,20 +144,20 @@ impl Shell<'_> {
     #[must_use]
     pub fn not_found(&self) -> String {
         let mut sheet = Sheet::new(self, "", None);
-        sheet.head("Page not found", None, false);
-        sheet.top();
-        sheet.out.markup("<div class=columns>");
+        let words = sheet.words;
+        sheet.head(words.missing, None, false);
+        sheet.top(true);
+        sheet.out.markup(Mode::Wide.columns());
         sheet.sidebar();
-        sheet.out.markup(
-            "<main id=content><article><h1>Page not found</h1>\
-             <p>There is no page at this address. It may have moved.</p>\
-             <div id=suggestions></div>",
-        );
-        sheet.out.markup("<p><a");
-        sheet.href(self.home());
         sheet
             .out
-            .markup(">Go to the first page</a></p></article></main></div>\n");
+            .markup("<main id=content><article class=missing><h1>");
+        sheet.out.text(words.missing).markup("</h1><p class=lead>");
+        sheet.out.text(words.missing_text);
+        sheet.out.markup("</p><div id=suggestions></div><p><a");
+        sheet.href(self.home());
+        sheet.out.markup(">").text(words.home);
+        sheet.out.markup("</a></p></article></main></div>\n");
         sheet.bottom();
         sheet.out.into_string()
     }
@@ -131,10 +167,12 @@ impl Shell<'_> {
 
 impl<'s> Sheet<'s> {
     fn new(shell: &'s Shell<'s>, path: &'s str, id: Option<PageId>) -> Self {
+        let language = shell.language(id);
         Self {
             shell,
             path,
             id,
+            words: Words::of(language.map_or("en", |parts| &parts.language.tag)),
             out: Html::default(),
         }
     }
@@ -187,150 +225,16 @@ impl<'s> Sheet<'s> {
         self.out.markup(">");
     }
 
-    fn main(&mut self, page: &Page, article: &Article, mode: Mode) {
-        self.out.markup("<main id=content><article>");
-        self.eyebrow(page);
-        self.out.markup("<h1>").text(&page.title).markup("</h1>\n");
-        if let Some(description) = &page.description {
-            self.out.markup("<p class=lead>").text(description);
-            self.out.markup("</p>\n");
-        }
-        self.page_actions();
-        self.out.append(&article.html);
-        self.listings();
-        self.out.markup("</article>\n");
-        self.neighbours(page);
-        self.out.markup("</main>\n");
-        if mode == Mode::Default {
-            self.on_this_page(&article.headings);
-        }
-    }
-
-    /// Where the page stands, as `styling.eyebrows` wants it.
-    fn eyebrow(&mut self, page: &Page) {
-        let Some(place) = &page.place else {
+    /// Draws an icon beside a label. One that is a file of the site is shown.
+    fn icon(&mut self, icon: Option<&str>) {
+        let Some(path) = icon.map(|icon| icon.trim_start_matches('/')) else {
             return;
         };
-        let labels = &place.breadcrumb;
-        if labels.is_empty() {
-            return;
+        if self.shell.map().assets.contains_key(path) {
+            let address = self.address(path);
+            self.out.markup("<img class=icon alt=\"\"");
+            self.out.attribute("src", &address).markup(">");
         }
-        if self.shell.eyebrows() == Eyebrows::Breadcrumbs {
-            self.out
-                .markup("<nav class=eyebrow aria-label=Breadcrumb><ol>");
-            for label in labels {
-                self.out.markup("<li>").text(label).markup("</li>");
-            }
-            self.out.markup("</ol></nav>\n");
-        } else if let Some(section) = labels.last() {
-            self.out
-                .markup("<p class=eyebrow>")
-                .text(section)
-                .markup("</p>\n");
-        }
-    }
-
-    fn page_actions(&mut self) {
-        let markdown = if self.path.is_empty() {
-            "index"
-        } else {
-            self.path
-        };
-        self.out
-            .markup("<p class=actions><a rel=alternate type=\"text/markdown\"");
-        self.href(&format!("{markdown}.md"));
-        self.out.markup(">View as Markdown</a></p>\n");
-    }
-
-    /// N4: the listings of the groups whose root this page is.
-    fn listings(&mut self) {
-        let shell = self.shell;
-        for group in self.id.into_iter().flat_map(|id| shell.rooted_at(id)) {
-            match group.listing() {
-                Directory::None => {}
-                Directory::Card => self.listing(group, "<ul class=\"cards cols-2 listing\">"),
-                Directory::Accordion => self.listing(group, "<ul class=\"listing rows\">"),
-            }
-        }
-    }
-
-    fn listing(&mut self, group: &Group, open: &'static str) {
-        self.out.markup(open);
-        for entry in &group.entries {
-            let (id, label) = match entry {
-                Entry::Page(id) if Some(*id) == group.root => continue,
-                Entry::Page(id) => (*id, None),
-                Entry::Group(group) => match group.first(&self.shell.navigation().pages) {
-                    Some(first) => (first, Some(&group.label)),
-                    None => continue,
-                },
-            };
-            let page = self.shell.navigation().page(id);
-            if page.hidden {
-                continue;
-            }
-            self.out.markup("<li class=card><p class=card-title>");
-            self.open_link(id);
-            self.out
-                .text(label.unwrap_or(&page.title))
-                .markup("</a></p>");
-            if let (None, Some(description)) = (label, &page.description) {
-                self.out.markup("<p>").text(description).markup("</p>");
-            }
-            if let Entry::Group(group) = entry {
-                let pages = group.entries.len();
-                self.out.markup("<p>").number(pages);
-                self.out.markup(if pages == 1 {
-                    " page</p>"
-                } else {
-                    " pages</p>"
-                });
-            }
-            self.out.markup("</li>");
-        }
-        self.out.markup("</ul>\n");
-    }
-
-    fn neighbours(&mut self, page: &Page) {
-        let Some(place) = &page.place else {
-            return;
-        };
-        self.out
-            .markup("<nav class=neighbours aria-label=\"Previous and next\">");
-        for (id, open, word) in [
-            (place.previous, "<div class=previous>", "Previous"),
-            (place.next, "<div class=next>", "Next"),
-        ] {
-            self.out.markup(open);
-            if let Some(id) = id {
-                self.open_link(id);
-                let title = &self.shell.navigation().page(id).title;
-                self.out.markup("<small>").text(word).markup("</small>");
-                self.out.text(title).markup("</a>");
-            }
-            self.out.markup("</div>");
-        }
-        self.out.markup("</nav>\n");
-    }
-
-    fn on_this_page(&mut self, headings: &[Heading]) {
-        self.out
-            .markup("<nav class=contents aria-label=\"On this page\">");
-        let listed = headings.iter().filter(|heading| heading.level <= 3);
-        if listed.clone().next().is_some() {
-            self.out.markup("<p>On this page</p><ul>");
-            for heading in listed {
-                self.out.markup(if heading.level == 3 {
-                    "<li class=deeper><a"
-                } else {
-                    "<li><a"
-                });
-                self.out.attribute("href", &format!("#{}", heading.id));
-                self.out.markup(">").text(&heading.text).markup("</a></li>");
-            }
-            self.out.markup("</ul>");
-        }
-        self.out.markup("</nav>\n");
     }
 }
 

@@ -1,6 +1,11 @@
 //! The sidebar: anchors, then the groups and pages of where the reader is.
+//!
+//! A group's title is a link when it has a root (N3), or when `drilldown` makes its first
+//! page one; a chevron of its own then opens the group. Else the title itself opens it. A
+//! link never stands in a `<summary>`: what a press does must be one thing.
 
 use super::Sheet;
+use super::site::Leaf;
 use crate::docs::navigation::tree::{Content, DivisionKind, Divisions, Entry, Group, Open, PageId};
 
 // === impl Sheet ===
@@ -8,31 +13,72 @@ use crate::docs::navigation::tree::{Content, DivisionKind, Divisions, Entry, Gro
 impl Sheet<'_> {
     pub(super) fn sidebar(&mut self) {
         let leaf = self.shell.leaf(self.id);
-        self.out.markup(
-            "<nav class=sidebar aria-label=Pages><details class=pages open><summary>Menu</summary><div>",
-        );
-        self.out.markup("<ul class=anchors>");
-        for (divisions, at) in &leaf.trail {
-            if matches!(divisions.kind, DivisionKind::Anchors | DivisionKind::Menu) {
-                self.anchors(divisions, *at);
-            }
-        }
-        for anchor in self.shell.global(self.id) {
-            self.out.markup("<li><a");
-            self.href_written(&anchor.href);
-            self.out.markup(">").text(&anchor.label).markup("</a></li>");
-        }
-        self.out.markup("</ul>");
+        // A column where there is room for it, else a drawer: see `styles/columns.css`.
+        self.out
+            .markup("<nav class=sidebar id=pages popover")
+            .attribute("aria-label", self.words.pages)
+            .markup("><div class=drawer-head><span>")
+            .text(self.words.menu)
+            .markup(
+                "</span><button class=\"plain-button sign sign-close\" type=button \
+                 popovertarget=pages popovertargetaction=hide",
+            )
+            .attribute("aria-label", self.words.close)
+            .markup("></button></div>\n");
+        self.standing(leaf);
         match leaf.content {
             Some(Content::Groups(groups)) => {
                 for group in groups.iter().filter(|group| !group.hidden) {
                     self.top_group(group);
                 }
             }
-            Some(Content::Entries(entries)) => self.entries(entries, None),
+            Some(Content::Entries(entries)) => self.top_entries(entries),
             _ => {}
         }
-        self.out.markup("</div></details></nav>\n");
+        self.out.markup("</nav>\n");
+    }
+
+    /// Anchors, items of a menu, and the links that stand on every page.
+    fn standing(&mut self, leaf: &Leaf<'_>) {
+        let is_standing =
+            |list: &Divisions| matches!(list.kind, DivisionKind::Anchors | DivisionKind::Menu);
+        let has_links = self.shell.global(self.id).next().is_some();
+        if !has_links && !leaf.trail.iter().any(|(list, _)| is_standing(list)) {
+            return;
+        }
+        self.out.markup("<ul class=anchors>");
+        for (divisions, at) in leaf.trail.iter().filter(|(list, _)| is_standing(list)) {
+            self.anchors(divisions, *at);
+        }
+        for anchor in self.shell.global(self.id) {
+            self.out.markup("<li><a");
+            self.href_written(&anchor.href);
+            self.out.markup(">");
+            self.icon(anchor.icon.as_deref());
+            self.out.text(&anchor.label).markup("</a></li>");
+        }
+        self.out.markup("</ul>\n");
+    }
+
+    /// Pages without a group and groups between them, at the top of a sidebar. N5: a group
+    /// here is a top-level one.
+    fn top_entries(&mut self, entries: &[Entry]) {
+        let mut rest = entries;
+        while let Some(first) = rest.first() {
+            if let Entry::Group(group) = first {
+                if !group.hidden {
+                    self.top_group(group);
+                }
+                rest = &rest[1..];
+                continue;
+            }
+            let is_page = |entry: &Entry| matches!(entry, Entry::Page(_));
+            let pages = rest.iter().take_while(|entry| is_page(entry)).count();
+            self.out.markup("<section class=group>");
+            self.entries(&rest[..pages], None);
+            self.out.markup("</section>\n");
+            rest = &rest[pages..];
+        }
     }
 
     fn anchors(&mut self, divisions: &Divisions, at: usize) {
@@ -45,18 +91,20 @@ impl Sheet<'_> {
             if n == at {
                 self.out.markup(" aria-current=true");
             }
-            self.out.markup(">").text(&division.label);
-            self.badge(division.tag.as_deref());
+            self.out.markup(">");
+            self.named(division);
             self.out.markup("</a></li>");
         }
     }
 
     /// N5: a group at the top is always open.
     fn top_group(&mut self, group: &Group) {
-        self.out
-            .markup("<section class=group><p class=group-title>");
-        self.group_title(group);
-        self.out.markup("</p>");
+        self.out.markup("<section class=group>");
+        if !group.label.is_empty() {
+            self.out.markup("<p class=group-title>");
+            self.group_title(group);
+            self.out.markup("</p>");
+        }
         self.entries(&group.entries, group.root);
         self.out.markup("</section>");
     }
@@ -66,22 +114,24 @@ impl Sheet<'_> {
         match self.opened_by(group) {
             Some(page) => {
                 self.open_link(page);
-                self.out.text(&group.label);
-                self.badge(group.tag.as_deref());
+                self.group_name(group);
                 self.out.markup("</a>");
             }
-            None => {
-                self.out.text(&group.label);
-                self.badge(group.tag.as_deref());
-            }
+            None => self.group_name(group),
         }
+    }
+
+    fn group_name(&mut self, group: &Group) {
+        self.icon(group.icon.as_deref());
+        self.out.text(&group.label);
+        self.badge(group.tag.as_deref());
     }
 
     /// Returns the page that a group's title opens: its root, or with `drilldown` its first.
     fn opened_by(&self, group: &Group) -> Option<PageId> {
-        let drills = self.shell.config().drilldown == Some(true);
         let first = || group.first(&self.shell.navigation().pages);
-        group.root.or_else(|| drills.then(first).flatten())
+        let drilled = || self.shell.drilldown().then(first).flatten();
+        group.root.or_else(drilled)
     }
 
     fn entries(&mut self, entries: &[Entry], root: Option<PageId>) {
@@ -108,7 +158,10 @@ impl Sheet<'_> {
             self.out
                 .markup("<span class=method")
                 .attribute("data-method", &method);
-            self.out.markup(">").text(&method).markup("</span> ");
+            let word = if method == "DELETE" { "DEL" } else { &method };
+            self.out.markup(">").text(word).markup("</span> ");
+        } else {
+            self.icon(page.icon.as_deref());
         }
         let title = page.sidebar_title.as_ref().unwrap_or(&page.title);
         if page.deprecated {
@@ -132,7 +185,7 @@ impl Sheet<'_> {
                 self.out.markup("<li class=nested>");
                 self.group_title(group);
                 self.out.markup("<details").markup(open).markup("><summary");
-                let label = format!("Pages of {}", group.label);
+                let label = format!("{} {}", self.words.pages_of, group.label);
                 self.out
                     .attribute("aria-label", &label)
                     .markup("></summary>");

@@ -1,18 +1,21 @@
 //! What the shells of all pages of a site share, worked out once.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::path_of;
 use crate::docs::Docs;
 use crate::docs::config::{Banner, Config, Eyebrows, Footer, Navbar};
 use crate::docs::navigation::Navigation;
 use crate::docs::navigation::tree::{
-    Anchor, Content, Division, DivisionKind, Divisions, Entry, Group, LanguageParts, PageId,
+    Anchor, Content, DivisionKind, Divisions, Entry, Group, LanguageParts, PageId,
 };
 use crate::docs::openapi::Endpoint;
 use crate::render::link::Map;
+use crate::site::EditLink;
 
 use super::assets::Assets;
+use super::counterpart::Counterparts;
+use super::theme;
 
 /// What the shells of all pages share.
 #[derive(Debug)]
@@ -25,8 +28,9 @@ pub struct Shell<'d> {
     leaf_of: HashMap<PageId, usize>,
     /// The groups that each page is the root of.
     roots: HashMap<PageId, Vec<&'d Group>>,
-    /// The paths of each version and language, by where it lies in memory.
-    members: HashMap<usize, HashSet<&'d str>>,
+    counterparts: Counterparts<'d>,
+    /// How the source of a page is edited, when that is known.
+    edit: Option<&'d EditLink>,
 }
 
 /// A sidebar: the end of a way through the divisions.
@@ -51,7 +55,8 @@ impl<'d> Shell<'d> {
             leaves: Vec::new(),
             leaf_of: HashMap::new(),
             roots: HashMap::new(),
-            members: HashMap::new(),
+            counterparts: Counterparts::default(),
+            edit: None,
         };
         if let Some(content) = &docs.navigation.content {
             shell.walk(content, &mut Vec::new());
@@ -60,6 +65,13 @@ impl<'d> Shell<'d> {
             shell.leaves.push(Leaf::default());
         }
         shell
+    }
+
+    /// Says where pages are edited.
+    #[must_use]
+    pub fn edited_at(mut self, edit: Option<&'d EditLink>) -> Self {
+        self.edit = edit;
+        self
     }
 
     fn walk(&mut self, content: &'d Content, trail: &mut Vec<(&'d Divisions, usize)>) {
@@ -90,8 +102,7 @@ impl<'d> Shell<'d> {
                     divisions.kind,
                     DivisionKind::Versions | DivisionKind::Languages
                 ) {
-                    let division = address(&divisions.list[*at]);
-                    self.members.entry(division).or_default().insert(path);
+                    self.counterparts.insert(&divisions.list[*at], path);
                 }
             }
         }
@@ -144,9 +155,27 @@ impl<'d> Shell<'d> {
         first.map_or("", |id| path_of(self.navigation().page(id)))
     }
 
-    /// Unset, a page names only its section.
+    pub(super) fn counterparts(&self) -> &Counterparts<'d> {
+        &self.counterparts
+    }
+
+    pub(super) fn path(&self, id: PageId) -> &'d str {
+        path_of(self.docs.navigation.page(id))
+    }
+
     pub(super) fn eyebrows(&self) -> Eyebrows {
-        self.docs.config.eyebrows.unwrap_or(Eyebrows::Section)
+        theme::eyebrows(&self.docs.config)
+    }
+
+    pub(super) fn drilldown(&self) -> bool {
+        theme::drilldown(&self.docs.config)
+    }
+
+    /// Returns where the source of a page is edited: only what an author wrote has one.
+    pub(super) fn edit(&self, id: PageId) -> Option<String> {
+        let page = self.docs.navigation.page(id);
+        let written = self.docs.pages.get(&page.slug)?;
+        Some(self.edit?.of(written.path.as_str()))
     }
 
     /// Returns the sidebar of a page; one that is not listed has the default's.
@@ -199,44 +228,4 @@ impl<'d> Shell<'d> {
         let own = trail.flat_map(|(divisions, at)| &divisions.list[*at].global);
         self.navigation().global.iter().chain(own)
     }
-
-    /// Finds the page that corresponds to one in another version or language: the segment
-    /// that names the version or language replaced, added or left out; else the first page
-    /// there.
-    pub(super) fn counterpart(&self, path: &str, division: &'d Division) -> Option<&'d str> {
-        let first = division.first.map(|id| path_of(self.navigation().page(id)));
-        let Some(members) = self.members.get(&address(division)) else {
-            return first;
-        };
-        if let Some(same) = members.get(path) {
-            return Some(same);
-        }
-        let segments: Vec<&str> = path.split('/').collect();
-        let label = division.label.to_lowercase();
-        let names = match &division.language {
-            Some(parts) => [label, parts.language.code.to_string()],
-            None => [label.replace(' ', "-"), label],
-        };
-        for at in 0..segments.len().min(4) {
-            let (before, rest) = segments.split_at(at);
-            let without = [before, &rest[1..]].concat().join("/");
-            if let Some(found) = members.get(without.as_str()) {
-                return Some(found);
-            }
-            for name in &names {
-                let replaced = [before, &[name.as_str()], &rest[1..]].concat().join("/");
-                let added = [before, &[name.as_str()], rest].concat().join("/");
-                let found = members.get(replaced.as_str());
-                if let Some(found) = found.or_else(|| members.get(added.as_str())) {
-                    return Some(found);
-                }
-            }
-        }
-        first
-    }
-}
-
-/// Tells divisions apart, also those that say the same.
-fn address(division: &Division) -> usize {
-    std::ptr::from_ref(division).addr()
 }

@@ -1,0 +1,158 @@
+//! The column of the article: where it stands, its title, its text, what comes next.
+
+use super::{Mode, Sheet, path_of};
+use crate::docs::config::Eyebrows;
+use crate::docs::navigation::tree::Page;
+use crate::render::article::Article;
+use crate::render::html::Heading;
+
+/// How deep the headings beside an article go.
+const LEVEL_MAX: u8 = 3;
+
+// === impl Sheet ===
+
+impl Sheet<'_> {
+    pub(super) fn main(&mut self, page: &Page, article: &Article, mode: Mode) {
+        self.out.markup("<main id=content>\n");
+        if mode.has_title() {
+            self.title(page);
+        }
+        if mode.has_contents() {
+            self.contents(&article.headings);
+        }
+        self.out.markup("<article>");
+        self.out.append(&article.html);
+        self.listings();
+        self.out.markup("</article>\n");
+        if mode.has_title() {
+            self.neighbours(page);
+        }
+        self.out.markup("</main>\n");
+    }
+
+    fn title(&mut self, page: &Page) {
+        self.out.markup("<div class=title>");
+        self.outdated();
+        self.eyebrow(page);
+        self.out.markup("<h1>").text(&page.title);
+        if page.deprecated {
+            self.out
+                .markup(" <span class=\"badge deprecated\">")
+                .text(self.words.deprecated)
+                .markup("</span>");
+        }
+        self.out.markup("</h1>\n");
+        if let Some(description) = &page.description {
+            self.out.markup("<p class=lead>").text(description);
+            self.out.markup("</p>\n");
+        }
+        self.actions();
+        self.out.markup("</div>\n");
+    }
+
+    /// Where the page stands, as `styling.eyebrows` wants it.
+    fn eyebrow(&mut self, page: &Page) {
+        let Some(place) = &page.place else {
+            return;
+        };
+        let labels = &place.breadcrumb;
+        if labels.is_empty() {
+            return;
+        }
+        if self.shell.eyebrows() == Eyebrows::Breadcrumbs {
+            self.out
+                .markup("<nav class=eyebrow")
+                .attribute("aria-label", self.words.breadcrumb)
+                .markup("><ol>");
+            for label in labels {
+                self.out.markup("<li>").text(label).markup("</li>");
+            }
+            self.out.markup("</ol></nav>\n");
+        } else if let Some(section) = labels.last() {
+            self.out
+                .markup("<p class=eyebrow>")
+                .text(section)
+                .markup("</p>\n");
+        }
+    }
+
+    /// What a reader can do with the page: take it along as Markdown, look at that, mend it.
+    fn actions(&mut self) {
+        let markdown = if self.path.is_empty() {
+            "index"
+        } else {
+            self.path
+        };
+        self.out
+            .markup("<div class=actions><button class=\"copy-page scripted sign sign-copy\" type=button>")
+            .text(self.words.copy_page)
+            .markup("</button><a class=\"sign sign-text\" rel=alternate type=\"text/markdown\"");
+        self.href(&format!("{markdown}.md"));
+        self.out
+            .markup(">")
+            .text(self.words.markdown)
+            .markup("</a>");
+        let edit = self.id.and_then(|id| self.shell.edit(id));
+        if let Some(edit) = edit {
+            self.out
+                .markup("<a class=\"edit sign sign-edit\" rel=noopener")
+                .attribute("href", &edit)
+                .markup(">")
+                .text(self.words.edit)
+                .markup("</a>");
+        }
+        self.out.markup("</div>\n");
+    }
+
+    fn neighbours(&mut self, page: &Page) {
+        let Some(place) = &page.place else {
+            return;
+        };
+        if place.previous.or(place.next).is_none() {
+            return;
+        }
+        self.out
+            .markup("<nav class=neighbours")
+            .attribute("aria-label", self.words.neighbours)
+            .markup(">");
+        for (id, open, word) in [
+            (place.previous, "<div class=previous>", self.words.previous),
+            (place.next, "<div class=next>", self.words.next),
+        ] {
+            self.out.markup(open);
+            if let Some(id) = id {
+                let page = self.shell.navigation().page(id);
+                self.out.markup("<a");
+                self.href(path_of(page));
+                self.out.markup("><small>").text(word).markup("</small>");
+                self.out.text(&page.title).markup("</a>");
+            }
+            self.out.markup("</div>");
+        }
+        self.out.markup("</nav>\n");
+    }
+
+    /// The headings of the page: beside the article where there is room, else above it.
+    fn contents(&mut self, headings: &[Heading]) {
+        let listed = headings.iter().filter(|h| h.level <= LEVEL_MAX);
+        if listed.clone().nth(1).is_none() {
+            return;
+        }
+        self.out
+            .markup("<nav class=contents")
+            .attribute("aria-label", self.words.contents)
+            .markup("><details><summary>")
+            .text(self.words.contents)
+            .markup("</summary><ul>");
+        for heading in listed {
+            self.out.markup(if heading.level == LEVEL_MAX {
+                "<li class=deeper><a"
+            } else {
+                "<li><a"
+            });
+            self.out.attribute("href", &format!("#{}", heading.id));
+            self.out.markup(">").text(&heading.text).markup("</a></li>");
+        }
+        self.out.markup("</ul></details></nav>\n");
+    }
+}

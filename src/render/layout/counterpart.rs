@@ -1,0 +1,136 @@
+//! Which page of another version or language corresponds to the one that is read.
+//!
+//! 1. the same page, when it is listed there too;
+//! 2. the page whose path has the segment of that version or language in place of this
+//!    one's, or added, or left out;
+//! 3. the first page of the nearest directory that both have;
+//! 4. the first page there.
+//!
+//! Sources: site decision 11.
+
+use std::collections::{HashMap, HashSet};
+
+use super::Shell;
+use crate::docs::navigation::tree::{Division, PageId};
+
+/// How deep in a path the segment of a version or language stands at most.
+const DEPTH_MAX: usize = 4;
+
+/// The paths of a version or a language, in the order of the navigation.
+#[derive(Debug, Default)]
+pub(super) struct Members<'d> {
+    ordered: Vec<&'d str>,
+    known: HashSet<&'d str>,
+}
+
+/// The members of each version and language, by where it lies in memory: two may say the
+/// same.
+#[derive(Debug, Default)]
+pub(super) struct Counterparts<'d>(HashMap<usize, Members<'d>>);
+
+// === impl Counterparts ===
+
+impl<'d> Counterparts<'d> {
+    pub(super) fn insert(&mut self, division: &Division, path: &'d str) {
+        let members = self.0.entry(address(division)).or_default();
+        if members.known.insert(path) {
+            members.ordered.push(path);
+        }
+    }
+
+    fn of(&self, division: &Division) -> Option<&Members<'d>> {
+        self.0.get(&address(division))
+    }
+}
+
+fn address(division: &Division) -> usize {
+    std::ptr::from_ref(division).addr()
+}
+
+// === impl Shell ===
+
+impl<'d> Shell<'d> {
+    /// Finds the page that corresponds to one in another version or language; when there is
+    /// none, the nearest thing to it.
+    pub(super) fn counterpart(&self, path: &str, division: &'d Division) -> Option<&'d str> {
+        let nearest = || self.counterparts().of(division)?.nearest(path, division);
+        let first = || division.first.map(|id: PageId| self.path(id));
+        self.same(path, division).or_else(nearest).or_else(first)
+    }
+
+    /// Finds the page that says the same in another version or language.
+    pub(super) fn same(&self, path: &str, division: &Division) -> Option<&'d str> {
+        let members = self.counterparts().of(division)?;
+        spellings(path, division)
+            .iter()
+            .find_map(|spelling| members.known.get(spelling.as_str()).copied())
+    }
+}
+
+// === impl Members ===
+
+impl<'d> Members<'d> {
+    /// Finds the first page of the deepest directory that a spelling of the path is in.
+    fn nearest(&self, path: &str, division: &Division) -> Option<&'d str> {
+        let mut best: Option<(usize, &'d str)> = None;
+        for spelling in spellings(path, division) {
+            let mut directory = spelling.as_str();
+            while let Some((parent, _)) = directory.rsplit_once('/') {
+                directory = parent;
+                let depth = directory.split('/').count();
+                if best.is_some_and(|(deepest, _)| deepest >= depth) {
+                    break;
+                }
+                let inside = |member: &&&str| {
+                    let rest = member.strip_prefix(directory);
+                    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+                };
+                if let Some(found) = self.ordered.iter().find(inside) {
+                    best = Some((depth, found));
+                    break;
+                }
+            }
+        }
+        best.map(|(_, path)| path)
+    }
+}
+
+/// The paths that a page may have in a version or language, the likeliest first.
+fn spellings(path: &str, division: &Division) -> Vec<String> {
+    let mut spellings = vec![path.to_owned()];
+    let segments: Vec<&str> = path.split('/').filter(|s| !s.is_empty()).collect();
+    let names = names(division);
+    for at in 0..=segments.len().min(DEPTH_MAX) {
+        let (before, rest) = segments.split_at(at);
+        let after = rest.get(1..);
+        for name in &names {
+            if let Some(after) = after {
+                spellings.push([before, &[name.as_str()], after].concat().join("/"));
+            }
+            spellings.push([before, &[name.as_str()], rest].concat().join("/"));
+        }
+        if let Some(after) = after {
+            spellings.push([before, after].concat().join("/"));
+        }
+    }
+    spellings
+}
+
+/// What a segment that names the version or language may be.
+fn names(division: &Division) -> Vec<String> {
+    let label = division.label.to_lowercase();
+    let mut names = match &division.language {
+        Some(parts) => {
+            let (code, tag) = (&parts.language.code, &parts.language.tag);
+            vec![code.to_string(), tag.to_string(), tag.to_lowercase()]
+        }
+        None => vec![
+            label.replace(' ', "-"),
+            format!("v{}", label.trim_start_matches('v')),
+            label.trim_start_matches('v').to_owned(),
+        ],
+    };
+    names.push(label);
+    names.dedup();
+    names
+}

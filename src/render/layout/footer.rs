@@ -1,0 +1,46 @@
+//! What stands below the columns, and the links of header and footer.
+
+use super::Sheet;
+use crate::docs::config::Link;
+
+// === impl Sheet ===
+
+impl Sheet<'_> {
+    pub(super) fn bottom(&mut self) {
+        self.out.markup("<footer class=bottom><div>");
+        if let Some(footer) = self.shell.footer(self.id) {
+            for column in &footer.columns {
+                self.out.markup("<div>");
+                if let Some(header) = &column.header {
+                    self.out.markup("<p>").text(header).markup("</p>");
+                }
+                self.out.markup("<ul>");
+                for item in &column.items {
+                    self.out.markup("<li>");
+                    self.link(item, "<a");
+                    self.out.markup("</li>");
+                }
+                self.out.markup("</ul></div>");
+            }
+            if !footer.socials.is_empty() {
+                self.out.markup("<ul class=socials>");
+                for (network, href) in &footer.socials {
+                    self.out.markup("<li><a");
+                    self.href_written(href);
+                    self.out.markup(">").text(network).markup("</a></li>");
+                }
+                self.out.markup("</ul>");
+            }
+        }
+        self.out.markup("</div></footer>\n</body></html>\n");
+    }
+
+    pub(super) fn link(&mut self, link: &Link, open: &'static str) {
+        self.out.markup(open);
+        self.href_written(&link.href);
+        self.out.markup(">");
+        self.icon(link.icon.as_deref());
+        let label = link.label.as_deref().or(link.kind.as_deref());
+        self.out.text(label.unwrap_or(&link.href)).markup("</a>");
+    }
+}

@@ -1,0 +1,82 @@
+//! The head of a page: what it is called, what it loads, in which language it is.
+
+use super::{Sheet, search_path};
+use crate::digest::Digest;
+
+/// Languages that are written from right to left.
+const RIGHT_TO_LEFT: [&str; 2] = ["ar", "he"];
+
+// === impl Sheet ===
+
+impl Sheet<'_> {
+    pub(super) fn head(&mut self, title: &str, description: Option<&str>, indexed: bool) {
+        let own = self.shell.language(self.id);
+        let language = own.map_or("en", |parts| &*parts.language.tag);
+        let own = own.map(|parts| &*parts.language.code);
+        self.out
+            .markup("<!doctype html>\n<html")
+            .attribute("lang", language);
+        if RIGHT_TO_LEFT.contains(&language) {
+            self.out.markup(" dir=rtl");
+        }
+        // The root names the banner, so that one that was dismissed is gone before it is read.
+        if let Some(banner) = self.shell.banner(self.id).filter(|b| b.dismissible) {
+            let digest = Digest::of(banner.content.as_bytes()).to_string();
+            self.out.attribute("data-banner", &digest[..12]);
+        }
+        self.out.markup(
+            "><head><meta charset=utf-8>\
+             <meta name=viewport content=\"width=device-width, initial-scale=1\">\n<title>",
+        );
+        let name = &*self.shell.config().name;
+        self.out.text(title);
+        if !name.is_empty() && name != title {
+            self.out.text(" - ").text(name);
+        }
+        self.out.markup("</title>\n");
+        self.described(title, description);
+        if !indexed {
+            self.out.markup("<meta name=robots content=noindex>\n");
+        }
+        self.loaded();
+        self.out.markup("</head>\n<body");
+        let root = self.address("");
+        self.out.attribute("data-root", &root);
+        let search = self.address(&search_path(own));
+        self.out.attribute("data-search", &search);
+        self.out.attribute("data-words", self.words.script);
+        self.out
+            .markup(">\n<a class=skip href=\"#content\">")
+            .text(self.words.skip)
+            .markup("</a>\n");
+    }
+
+    fn described(&mut self, title: &str, description: Option<&str>) {
+        if let Some(description) = description {
+            self.out
+                .markup("<meta name=description")
+                .attribute("content", description);
+            self.out.markup(">\n<meta property=\"og:description\"");
+            self.out.attribute("content", description).markup(">\n");
+        }
+        self.out
+            .markup("<meta property=\"og:title\"")
+            .attribute("content", title);
+        self.out.markup(">\n");
+    }
+
+    fn loaded(&mut self) {
+        self.out.markup("<link rel=stylesheet");
+        self.href(&self.shell.assets().stylesheet.path);
+        // Not deferred: its first part decides on colours and banner before anything is
+        // painted.
+        self.out.markup(">\n<script");
+        let script = self.address(&self.shell.assets().script.path);
+        self.out.attribute("src", &script).markup("></script>\n");
+        if let Some(icon) = &self.shell.config().favicon {
+            self.out.markup("<link rel=icon");
+            self.href_written(&icon.light);
+            self.out.markup(">\n");
+        }
+    }
+}

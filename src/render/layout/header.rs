@@ -1,0 +1,148 @@
+//! What stands above the columns: banner, logo, selectors, search, links, tabs.
+
+use super::Sheet;
+use crate::docs::navigation::tree::DivisionKind;
+use crate::render::{html, mdx};
+
+// === impl Sheet ===
+
+impl Sheet<'_> {
+    pub(super) fn top(&mut self, has_sidebar: bool) {
+        self.banner();
+        self.out.markup("<header class=top><div class=bar>");
+        if has_sidebar {
+            // A popover opens without a script, closes by Escape or a press outside, and
+            // gives the focus back.
+            self.out.markup(
+                "<button class=\"plain-button menu sign sign-menu\" type=button popovertarget=pages",
+            );
+            self.out.attribute("aria-label", self.words.menu);
+            self.out.markup("></button>");
+        }
+        self.logo();
+        let leaf = self.shell.leaf(self.id);
+        let chosen = |kind: DivisionKind| {
+            matches!(
+                kind,
+                DivisionKind::Products | DivisionKind::Dropdowns | DivisionKind::Versions
+            )
+        };
+        if leaf.trail.iter().any(|(list, _)| chosen(list.kind)) {
+            self.out.markup("<div class=choices>");
+            for (divisions, at) in leaf.trail.iter().filter(|(list, _)| chosen(list.kind)) {
+                self.selector(divisions, *at);
+            }
+            self.out.markup("</div>");
+        }
+        self.out
+            .markup("<button class=\"search scripted sign sign-search\" type=button><span>")
+            .text(self.words.search)
+            .markup("</span><kbd>/</kbd></button>");
+        self.links();
+        for (divisions, at) in &leaf.trail {
+            if divisions.kind == DivisionKind::Languages {
+                self.selector(divisions, *at);
+            }
+        }
+        self.out
+            .markup("<button class=\"plain-button theme scripted sign sign-theme\" type=button")
+            .attribute("aria-label", self.words.theme)
+            .markup("></button></div>\n");
+        for (divisions, at) in &leaf.trail {
+            if divisions.kind == DivisionKind::Tabs {
+                self.tabs(divisions, *at);
+            }
+        }
+        self.out.markup("</header>\n");
+    }
+
+    fn banner(&mut self) {
+        let Some(banner) = self.shell.banner(self.id) else {
+            return;
+        };
+        self.out
+            .markup("<div class=banner role=region")
+            .attribute("aria-label", self.words.announcement)
+            .markup(if banner.dismissible {
+                " data-banner>"
+            } else {
+                ">"
+            });
+        // What is no Markdown is text: the banner is never lost.
+        if let Ok(nodes) = mdx::read_markdown(&banner.content) {
+            let written = html::write("docs.json", self.path, &nodes, self.shell.map());
+            self.out.append(&written.html);
+        } else {
+            self.out.text(&banner.content);
+        }
+        if banner.dismissible {
+            self.out
+                .markup("<button class=\"dismiss scripted sign sign-close\" type=button")
+                .attribute("aria-label", self.words.dismiss)
+                .markup("></button>");
+        }
+        self.out.markup("</div>\n");
+    }
+
+    fn logo(&mut self) {
+        let config = self.shell.config();
+        self.out.markup("<a class=logo");
+        match config.logo.as_ref().and_then(|logo| logo.href.as_deref()) {
+            Some(href) => self.href_written(href),
+            None => self.href(self.shell.home()),
+        }
+        self.out.markup(">");
+        match &config.logo {
+            Some(logo) if logo.light == logo.dark => self.picture(&logo.light, ""),
+            Some(logo) => {
+                self.picture(&logo.light, "only-light");
+                self.picture(&logo.dark, "only-dark");
+            }
+            None => self.name(),
+        }
+        self.out.markup("</a>");
+    }
+
+    fn name(&mut self) {
+        let name = &*self.shell.config().name;
+        self.out.text(if name.is_empty() {
+            "Documentation"
+        } else {
+            name
+        });
+    }
+
+    fn picture(&mut self, src: &str, class: &str) {
+        let path = src.trim_start_matches('/');
+        let address = if self.shell.map().assets.contains_key(path) {
+            self.address(path)
+        } else if src.starts_with("https://") {
+            src.to_owned()
+        } else {
+            return self.name();
+        };
+        self.out.markup("<img height=28").attribute("src", &address);
+        self.out.attribute("alt", &self.shell.config().name);
+        if !class.is_empty() {
+            self.out.attribute("class", class);
+        }
+        self.out.markup(">");
+    }
+
+    fn links(&mut self) {
+        let Some(navbar) = self.shell.navbar(self.id) else {
+            return;
+        };
+        self.out
+            .markup("<nav class=links")
+            .attribute("aria-label", self.words.site)
+            .markup(">");
+        for link in &navbar.links {
+            self.link(link, "<a");
+        }
+        if let Some(primary) = &navbar.primary {
+            self.link(primary, "<a class=primary");
+        }
+        self.out.markup("</nav>");
+    }
+}

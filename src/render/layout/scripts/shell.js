@@ -1,0 +1,66 @@
+// The shell: colours, banner, menus, sidebar, the heading that is being read.
+parts.push(() => {
+  document.querySelector(".theme")?.addEventListener("click", () => {
+    const now = root.dataset.theme
+      || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+    root.dataset.theme = now === "dark" ? "light" : "dark";
+    keep.set("theme", root.dataset.theme);
+  });
+  document.querySelector(".dismiss")?.addEventListener("click", () => {
+    keep.set(`banner:${root.dataset.banner}`, "1");
+    root.classList.add("dismissed");
+  });
+});
+
+// A menu closes when something else is chosen, and by Escape, which leaves the focus on it.
+parts.push(() => {
+  const close = (except) => document.querySelectorAll("details.selector[open]").forEach((menu) => {
+    if (menu.contains(except)) return;
+    if (menu.contains(document.activeElement)) menu.querySelector("summary").focus();
+    menu.open = false;
+  });
+  document.addEventListener("click", (event) => close(event.target));
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") close(null); });
+});
+
+// The sidebar stays where it was scrolled to, and shows the page that is read.
+parts.push(() => {
+  const sidebar = document.querySelector(".sidebar");
+  if (!sidebar) return;
+  const key = `scroll:${sidebar.querySelectorAll("a").length}`;
+  try {
+    sidebar.scrollTop = Number(sessionStorage.getItem(key)) || 0;
+    addEventListener("pagehide", () => sessionStorage.setItem(key, sidebar.scrollTop));
+  } catch { /* private mode */ }
+  const current = sidebar.querySelector("[aria-current=page]");
+  if (!current) return;
+  const [outer, inner] = [sidebar.getBoundingClientRect(), current.getBoundingClientRect()];
+  if (inner.top < outer.top || inner.bottom > outer.bottom) {
+    sidebar.scrollTop += inner.top - outer.top - outer.height / 3;
+  }
+});
+
+// The list of headings follows the reader.
+parts.push(() => {
+  const links = [...document.querySelectorAll(".contents a")];
+  const headings = links.map((link) => document.getElementById(decodeURIComponent(link.hash.slice(1))));
+  if (!headings.length || headings.includes(null)) return;
+  const mark = () => {
+    const line = parseFloat(getComputedStyle(root).scrollPaddingTop) + 8;
+    const isBelow = (heading) => heading.getBoundingClientRect().top > line;
+    const after = headings.findIndex(isBelow);
+    const atEnd = innerHeight + scrollY >= root.scrollHeight - 2 && scrollY > 0;
+    const at = atEnd || after < 0 ? headings.length - 1 : Math.max(after - 1, 0);
+    links.forEach((link, n) => {
+      if (n === at) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
+    });
+  };
+  let waits = false;
+  addEventListener("scroll", () => {
+    if (waits) return;
+    waits = true;
+    requestAnimationFrame(() => { waits = false; mark(); });
+  }, { passive: true });
+  mark();
+});

@@ -1,0 +1,185 @@
+//! Choosing a part of the site: lists to open, and the tabs.
+//!
+//! What opens is `<details>`, what is chosen is a link. Choosing a version or a language
+//! leads to the page that corresponds to the one that is read (N7).
+
+use super::Sheet;
+use crate::docs::navigation::tree::{Content, Division, DivisionKind, Divisions};
+
+// === impl Sheet ===
+
+impl Sheet<'_> {
+    /// A list to choose one of several divisions from.
+    pub(super) fn selector(&mut self, divisions: &Divisions, at: usize) {
+        let current = &divisions.list[at];
+        let (open, what) = match divisions.kind {
+            DivisionKind::Versions => ("<details class=selector", self.words.version),
+            DivisionKind::Languages => ("<details class=\"selector at-end\"", self.words.language),
+            _ => ("<details class=selector", self.words.product),
+        };
+        // Of details of one name the browser keeps at most one open.
+        self.out
+            .markup(open)
+            .attribute("data-kind", divisions.kind.key())
+            .markup(" name=choices><summary");
+        if divisions.kind == DivisionKind::Languages {
+            self.out.markup(" class=\"sign sign-globe\"");
+        }
+        self.out
+            .attribute("aria-label", &format!("{what}: {}", label(current)))
+            .markup("><span>")
+            .text(label(current))
+            .markup("</span></summary><ul>");
+        for (n, division) in divisions.list.iter().enumerate() {
+            if division.hidden && n != at {
+                continue;
+            }
+            self.out.markup("<li><a");
+            self.division_href(divisions.kind, division);
+            if n == at {
+                self.out.markup(" aria-current=true");
+            }
+            if let Some(parts) = &division.language {
+                self.out.attribute("lang", &parts.language.tag);
+                self.out.attribute("hreflang", &parts.language.tag);
+            }
+            self.out.markup(">");
+            self.named(division);
+            if n == divisions.default && divisions.kind == DivisionKind::Versions {
+                self.out.markup(" <span class=\"badge faint\">");
+                self.out.text(self.words.default).markup("</span>");
+            }
+            self.about(division);
+            self.out.markup("</a></li>");
+        }
+        self.out.markup("</ul></details>");
+    }
+
+    /// Icon, name and badge of a division.
+    pub(super) fn named(&mut self, division: &Division) {
+        self.icon(division.icon.as_deref());
+        self.out.text(label(division));
+        self.badge(division.tag.as_deref());
+    }
+
+    fn about(&mut self, division: &Division) {
+        if let Some(description) = &division.description {
+            self.out
+                .markup("<small>")
+                .text(description)
+                .markup("</small>");
+        }
+    }
+
+    pub(super) fn badge(&mut self, tag: Option<&str>) {
+        if let Some(tag) = tag {
+            self.out
+                .markup(" <span class=badge>")
+                .text(tag)
+                .markup("</span>");
+        }
+    }
+
+    /// Writes where choosing a division leads.
+    pub(super) fn division_href(&mut self, kind: DivisionKind, division: &Division) {
+        if let Content::Link(href) = &division.content {
+            return self.href_written(href);
+        }
+        let switches = matches!(kind, DivisionKind::Versions | DivisionKind::Languages);
+        let to = if switches {
+            self.shell.counterpart(self.path, division)
+        } else {
+            let first = division.first.map(|id| self.shell.navigation().page(id));
+            first.map(super::path_of)
+        };
+        self.href(to.unwrap_or(self.shell.home()));
+    }
+
+    pub(super) fn tabs(&mut self, tabs: &Divisions, at: usize) {
+        self.out
+            .markup("<nav class=sections")
+            .attribute("aria-label", self.words.sections)
+            .markup("><ul>");
+        for (n, tab) in tabs.list.iter().enumerate() {
+            if tab.hidden && n != at {
+                continue;
+            }
+            self.out.markup(if n == at {
+                "<li class=current>"
+            } else {
+                "<li>"
+            });
+            match &tab.content {
+                Content::Divisions(menu) if menu.kind == DivisionKind::Menu => {
+                    self.menu(tab, menu);
+                }
+                _ => {
+                    self.out.markup("<a");
+                    self.division_href(tabs.kind, tab);
+                    if n == at {
+                        self.out.markup(" aria-current=true");
+                    }
+                    self.out.markup(">");
+                    self.named(tab);
+                    self.out.markup("</a>");
+                }
+            }
+            self.out.markup("</li>");
+        }
+        self.out.markup("</ul></nav>\n");
+    }
+
+    fn menu(&mut self, tab: &Division, menu: &Divisions) {
+        self.out
+            .markup("<details class=selector name=choices><summary>");
+        self.named(tab);
+        self.out.markup("</summary><ul>");
+        let taken = self.shell.leaf(self.id).trail.iter();
+        let taken = taken.filter(|(list, _)| std::ptr::eq(*list, menu));
+        let current = taken.map(|(_, at)| *at).next();
+        for (n, item) in menu.list.iter().enumerate() {
+            if item.hidden {
+                continue;
+            }
+            self.out.markup("<li><a");
+            self.division_href(menu.kind, item);
+            if current == Some(n) {
+                self.out.markup(" aria-current=true");
+            }
+            self.out.markup(">");
+            self.named(item);
+            self.about(item);
+            self.out.markup("</a></li>");
+        }
+        self.out.markup("</ul></details>");
+    }
+
+    /// Above a page of another version than the default: where the default has it.
+    pub(super) fn outdated(&mut self) {
+        let leaf = self.shell.leaf(self.id);
+        let versions = leaf
+            .trail
+            .iter()
+            .find(|(list, _)| list.kind == DivisionKind::Versions);
+        let Some((versions, at)) = versions.filter(|(versions, at)| versions.default != *at) else {
+            return;
+        };
+        let newest = &versions.list[versions.default];
+        self.out.markup("<p class=outdated role=note><span>");
+        self.out.text(self.words.reading).text(" ");
+        self.out.markup("<strong>");
+        self.out.text(&versions.list[*at].label);
+        self.out.markup("</strong>.</span> <a");
+        self.division_href(versions.kind, newest);
+        self.out.markup(">").text(self.words.newest).text(" ");
+        self.out.text(&newest.label).markup("</a></p>\n");
+    }
+}
+
+/// What a division is called; a language in its own words.
+fn label(division: &Division) -> &str {
+    match &division.language {
+        Some(parts) => parts.language.name,
+        None => &division.label,
+    }
+}

@@ -1,0 +1,55 @@
+//! What the name of a theme stands for.
+//!
+//! There is one design, whatever the name. A name only gives the defaults of two settings,
+//! for sites that set neither:
+//!
+//! | `theme` | `styling.eyebrows` | `interaction.drilldown` |
+//! |---|---|---|
+//! | `palm`, `almond`, `aspen`, `sequoia` | `breadcrumbs` | `false` |
+//! | `willow`, `linden` | `section` | `true` |
+//! | any other name, or none | `section` | `false` |
+//!
+//! Sources: specification 2.2 ("some themes enable breadcrumbs by default and some do
+//! not"; "unset: the theme's default behaviour").
+
+use crate::docs::config::{Config, Eyebrows};
+
+/// Returns what stands above a page's title.
+pub(super) fn eyebrows(config: &Config) -> Eyebrows {
+    config.eyebrows.unwrap_or(match config.theme.as_deref() {
+        Some("palm" | "almond" | "aspen" | "sequoia") => Eyebrows::Breadcrumbs,
+        _ => Eyebrows::Section,
+    })
+}
+
+/// Returns whether the title of a group without a root opens the group's first page.
+pub(super) fn drilldown(config: &Config) -> bool {
+    let theme = config.theme.as_deref();
+    let by_theme = || matches!(theme, Some("willow" | "linden"));
+    config.drilldown.unwrap_or_else(by_theme)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_site_sets_counts_more_than_its_theme() {
+        let config = |theme: &str, eyebrows, drilldown| Config {
+            theme: Some(theme.into()),
+            eyebrows,
+            drilldown,
+            ..Config::default()
+        };
+        assert_eq!(
+            eyebrows(&config("aspen", None, None)),
+            Eyebrows::Breadcrumbs
+        );
+        assert_eq!(eyebrows(&config("plain", None, None)), Eyebrows::Section);
+        let own = config("aspen", Some(Eyebrows::Section), None);
+        assert_eq!(eyebrows(&own), Eyebrows::Section);
+        assert!(drilldown(&config("willow", None, None)));
+        assert!(!drilldown(&config("mint", None, None)));
+        assert!(!drilldown(&config("willow", None, Some(false))));
+    }
+}

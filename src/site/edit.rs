@@ -1,0 +1,166 @@
+//! Where the files of a repository are edited in a browser.
+//!
+//! The services that keep repositories have each their own form of address. Which service
+//! it is, is told by its host: the well-known ones by their names, and one's own by the
+//! product that its name says (`gitlab.acme.com`). Of any other host nothing is known, and
+//! no link is better than one that leads nowhere.
+//!
+//! Sources: the addresses behind the "edit" buttons of GitHub, GitLab, Bitbucket Cloud and
+//! Gitea, tried in November 2026.
+
+use super::Repository;
+
+/// The address at which a file is edited, without the file.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct EditLink {
+    before: Box<str>,
+    after: Box<str>,
+}
+
+/// Who keeps a repository.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Service {
+    GitHub,
+    GitLab,
+    Bitbucket,
+    /// Also Forgejo, which Codeberg runs.
+    Gitea,
+}
+
+// === impl EditLink ===
+
+impl EditLink {
+    /// Returns the address at which a file, named from the root of the repository, is edited.
+    #[must_use]
+    pub fn of(&self, file: &str) -> String {
+        let mut out = self.before.to_string();
+        for byte in file.bytes() {
+            // RFC 3986 §3.3: what a segment may have as it is.
+            if byte.is_ascii_alphanumeric() || b"-._~/!$'()*,;=:@".contains(&byte) {
+                out.push(char::from(byte));
+            } else {
+                out.push_str(&format!("%{byte:02X}"));
+            }
+        }
+        out + &self.after
+    }
+}
+
+// === impl Repository ===
+
+impl Repository {
+    /// Returns where the files of the repository are edited, when that is known.
+    ///
+    /// ```
+    /// use waypost::site::Repository;
+    ///
+    /// let repository = Repository {
+    ///     url: "git@github.com:acme/docs.git".into(),
+    ///     branch: "main".into(),
+    ///     directory: "".into(),
+    /// };
+    /// let edit = repository.edit_link().unwrap();
+    /// assert_eq!(edit.of("guides/start.mdx"), "https://github.com/acme/docs/edit/main/guides/start.mdx");
+    /// ```
+    #[must_use]
+    pub fn edit_link(&self) -> Option<EditLink> {
+        let (host, path) = place(&self.url)?;
+        let path = path.trim_matches('/').trim_end_matches(".git");
+        if path.is_empty() {
+            return None;
+        }
+        let branch = &self.branch;
+        let (way, after) = match Service::of(host)? {
+            Service::GitHub => (format!("edit/{branch}"), ""),
+            Service::GitLab => (format!("-/edit/{branch}"), ""),
+            Service::Bitbucket => (format!("src/{branch}"), "?mode=edit"),
+            Service::Gitea => (format!("_edit/{branch}"), ""),
+        };
+        Some(EditLink {
+            before: format!("https://{host}/{path}/{way}/").into(),
+            after: after.into(),
+        })
+    }
+}
+
+// === impl Service ===
+
+impl Service {
+    fn of(host: &str) -> Option<Self> {
+        let names = |product: &str| host.split('.').any(|label| label == product);
+        Some(match host {
+            _ if names("github") => Self::GitHub,
+            _ if names("gitlab") => Self::GitLab,
+            "bitbucket.org" => Self::Bitbucket,
+            _ if names("gitea") || names("forgejo") || names("codeberg") => Self::Gitea,
+            _ => return None,
+        })
+    }
+}
+
+/// Splits the URL of a repository into its host and its path; a name and a port, which are
+/// for git, are left out.
+fn place(url: &str) -> Option<(&str, &str)> {
+    let (host, path) = match url.split_once("://") {
+        Some(("https" | "http" | "ssh", rest)) => rest.split_once('/')?,
+        Some(_) => return None,
+        // git's own short form: `git@host:path`.
+        None => url
+            .split_once(':')
+            .filter(|(host, _)| !host.contains('/'))?,
+    };
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    let host = host.split_once(':').map_or(host, |(host, _)| host);
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '-';
+    (!host.is_empty() && host.chars().all(is_name)).then_some((host, path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(url: &str, expected: Option<&str>) {
+        let repository = Repository {
+            url: url.into(),
+            branch: "main".into(),
+            directory: "".into(),
+        };
+        let link = repository.edit_link().map(|link| link.of("docs/a b.mdx"));
+        assert_eq!(link.as_deref(), expected, "{url}");
+    }
+
+    #[test]
+    fn each_service_has_its_own_form_of_address() {
+        check(
+            "https://github.com/acme/docs.git",
+            Some("https://github.com/acme/docs/edit/main/docs/a%20b.mdx"),
+        );
+        check(
+            "ssh://git@gitlab.acme.com:2222/group/sub/docs.git",
+            Some("https://gitlab.acme.com/group/sub/docs/-/edit/main/docs/a%20b.mdx"),
+        );
+        check(
+            "https://user@bitbucket.org/acme/docs",
+            Some("https://bitbucket.org/acme/docs/src/main/docs/a%20b.mdx?mode=edit"),
+        );
+        check(
+            "git@codeberg.org:acme/docs.git",
+            Some("https://codeberg.org/acme/docs/_edit/main/docs/a%20b.mdx"),
+        );
+    }
+
+    #[test]
+    fn of_a_host_that_nobody_knows_there_is_no_link() {
+        for url in [
+            "https://git.example/acme/docs.git",
+            "https://notgithub.example/acme/docs.git",
+            "file:///srv/git/github/docs.git",
+            "/srv/git/docs.git",
+            "https://github.com/",
+            "https://git hub.com/acme/docs",
+        ] {
+            check(url, None);
+        }
+    }
+}
