@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::program::{Git, GitError};
+use super::failure::GitError;
+use super::program::Git;
 use crate::source::TreePath;
 
 /// Lists the files of a commit that `reference` names (a branch, a tag, `HEAD~1`), in the

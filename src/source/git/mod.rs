@@ -27,6 +27,7 @@
 //! `GIT_ALLOW_PROTOCOL`, `git-credential-store(1)`.
 
 mod address;
+mod failure;
 pub mod local;
 mod program;
 mod reader;
@@ -44,8 +45,8 @@ use crate::diagnostic::Diagnostic;
 use crate::digest::Digest;
 
 pub use address::{Address, InvalidAddress};
+pub use failure::{FetchError, GitError};
 use program::Git;
-pub use program::{FetchError, GitError};
 pub(super) use reader::Reader;
 
 /// The most paths reported of one kind of change.

@@ -11,7 +11,8 @@ use std::sync::{Mutex, PoisonError};
 use bytes::Bytes;
 
 use super::OpenError;
-use super::program::{Git, GitError};
+use super::failure::GitError;
+use super::program::Git;
 use crate::diagnostic::Diagnostic;
 use crate::source::{Listing, Node, ReadError, TreePath};
 

@@ -7,6 +7,7 @@
 //! is always told.
 
 mod binding;
+mod divisions;
 mod endpoints;
 mod groups;
 mod table;
@@ -14,21 +15,17 @@ mod table;
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use crate::docs::config::{Banner, Footer, Navbar};
 use crate::docs::openapi::Specifications;
 use crate::docs::page::Pages;
-use crate::docs::schema::{self, Element, NO_EFFECT};
+use crate::docs::schema::{Element, NO_EFFECT};
 use crate::docs::value::{Finding, Findings, Span, Value};
 use crate::source::Tree;
 
 use self::binding::Bound;
 use self::endpoints::Applied;
 use self::table::Table;
-use super::language::{self, Code, Language};
 use super::schema::{ChildKind, Children, Written};
-use super::tree::{
-    Anchor, Content, Directory, Division, DivisionKind, Divisions, LanguageParts, Navigation,
-};
+use super::tree::{Anchor, Content, Directory, Navigation};
 
 /// The rule that a text which is no language code breaks.
 pub const LANGUAGE: &str = "language";
@@ -220,142 +217,6 @@ impl Compiler<'_> {
             .map_or(scope.hidden, |(hidden, _)| hidden);
         if let Some(value) = written.value.get("openapi") {
             scope.applied = self.apply(value, written.value);
-        }
-    }
-
-    fn divisions(
-        &mut self,
-        kind: DivisionKind,
-        element: Element,
-        items: &[Value],
-        scope: &Scope,
-    ) -> Option<Content> {
-        let mut list = Vec::new();
-        let mut default: Option<usize> = None;
-        let mut labels = HashSet::new();
-        for item in items {
-            let Some(written) = self.element(item, element) else {
-                continue;
-            };
-            if let Some(label) = written.label()
-                && !labels.insert(label)
-            {
-                let message = format!("there are two entries `{label}` in `{}`", kind.key());
-                self.warn(DUPLICATE_LABEL, written.place(), message);
-            }
-            let is_default = self.default_of(&written, default.is_some());
-            let Some(division) = self.division(kind, &written, scope) else {
-                continue;
-            };
-            if is_default {
-                default = Some(list.len());
-            }
-            list.push(division);
-        }
-        // Rule N7: the first is the default unless an entry says otherwise.
-        let visible = list
-            .iter()
-            .position(|division| !division.hidden && division.first.is_some());
-        (!list.is_empty()).then_some(Content::Divisions(Divisions {
-            kind,
-            default: default.or(visible).unwrap_or(0),
-            list,
-        }))
-    }
-
-    /// Checks an element's object; `None` when it is no object or has no label.
-    fn element<'v>(&mut self, item: &'v Value, element: Element) -> Option<Written<'v>> {
-        let written = Written {
-            element: Some(element),
-            value: item,
-        };
-        let is_object = schema::check(item, element.object(), self.findings);
-        (is_object && written.label().is_some()).then_some(written)
-    }
-
-    /// Rule N7: whether an entry is the default; a second one is not.
-    fn default_of(&mut self, written: &Written<'_>, decided: bool) -> bool {
-        let Some((true, span)) = written.flag("default") else {
-            return false;
-        };
-        if decided {
-            let message = format!(
-                "{} is a second default; the first one counts",
-                written.name()
-            );
-            self.warn("N7", span, message);
-        }
-        !decided
-    }
-
-    fn division(
-        &mut self,
-        kind: DivisionKind,
-        written: &Written<'_>,
-        scope: &Scope,
-    ) -> Option<Division> {
-        let label = written.label()?;
-        let mut scope = scope.clone();
-        let mut parts = None;
-        match kind {
-            DivisionKind::Languages => {
-                let language = self.language(written)?;
-                scope.language = Some(language.code.clone());
-                parts = Some(Box::new(LanguageParts {
-                    language,
-                    banner: written.value.get("banner").and_then(Banner::read),
-                    footer: written.value.get("footer").map(Footer::read),
-                    navbar: written.value.get("navbar").map(Navbar::read),
-                }));
-            }
-            DivisionKind::Versions => scope.version = Some(label.into()),
-            _ => scope
-                .breadcrumb
-                .push(written.text("name").map_or(label, |(name, _)| name).into()),
-        }
-        let outer = self.table.enter_sidebar();
-        let content = self.content(written, &mut scope);
-        self.table.leave_sidebar(outer);
-        let content = content?;
-        let shown = match (&parts, kind) {
-            (Some(parts), DivisionKind::Languages) => parts.language.name,
-            _ => label,
-        };
-        Some(Division {
-            label: shown.into(),
-            description: written.owned("description"),
-            icon: written.icon(),
-            tag: written.owned("tag"),
-            hidden: scope.hidden,
-            language: parts,
-            global: self.global(written.value),
-            first: content.first(self.table.pages()),
-            content,
-        })
-    }
-
-    fn language(&mut self, written: &Written<'_>) -> Option<Language> {
-        let (text, span) = written.text("language")?;
-        match language::parse(text) {
-            Code::Listed(language) => Some(language),
-            Code::Alias(language, listed) => {
-                let message = format!("`{text}` is read, but the listed code is `{listed}`");
-                let finding = Finding::warning(LANGUAGE, span, message);
-                self.findings.push(
-                    finding
-                        .help(format!("write `{listed}`"))
-                        .edit(span, format!("\"{listed}\"")),
-                );
-                Some(language)
-            }
-            Code::Unknown => {
-                let codes: Vec<_> = language::codes().collect();
-                let message = format!("`{text}` is no supported language");
-                let help = format!("the codes are {}", codes.join(", "));
-                self.findings
-                    .push(Finding::error(LANGUAGE, span, message).help(help));
-                None
-            }
         }
     }
 
