@@ -69,8 +69,12 @@ fn successor<'u>(url: &str, pages: &[&'u str]) -> Option<&'u str> {
     match (same.next(), same.next()) {
         (Some(only), None) => Some(only),
         _ => {
-            let near = closest(url, pages.iter().copied())?;
-            pages.iter().copied().find(|page| *page == near)
+            // The slash that all have in common makes short paths look alike.
+            let path = |url: &'u str| url.strip_prefix('/').unwrap_or(url);
+            let paths = pages.iter().map(|page| path(page));
+            let paths = paths.filter(|path| !path.is_empty());
+            let near = closest(url.trim_start_matches('/'), paths)?;
+            pages.iter().copied().find(|page| path(page) == near)
         }
     }
 }
@@ -85,7 +89,12 @@ mod tests {
         let path = |text: &str| TreePath::parse(text).unwrap();
         let config = r#"{"name": "A", "navigation": {"pages": ["new/pay", "kept"]},
             "redirects": [{"source": "/redirected", "destination": "/kept"}]}"#;
-        let files = [("docs.json", config), ("new/pay.mdx", ""), ("kept.mdx", "")];
+        let files = [
+            ("docs.json", config),
+            ("new/pay.mdx", ""),
+            ("kept.mdx", ""),
+            ("index.mdx", ""),
+        ];
         let tree = Tree::from_files(files.map(|(name, text)| (path(name), text.into())), []);
         let (docs, errors) = read(&tree, &Options::default());
         assert_eq!(errors, []);
@@ -96,6 +105,7 @@ mod tests {
             "README.md",
             "a.png",
             "skill.md",
+            "b.mdx",
         ];
         let found = check(&before.map(path), &docs, &tree);
         let found: Vec<_> = found.iter().map(ToString::to_string).collect();
@@ -103,7 +113,9 @@ mod tests {
             found,
             [
                 "docs.json: warning[page-gone]: the page `/old/pay` is gone, and nothing is redirected from it \
-              (add a redirect: {\"source\": \"/old/pay\", \"destination\": \"/new/pay\"})"
+              (add a redirect: {\"source\": \"/old/pay\", \"destination\": \"/new/pay\"})",
+                "docs.json: warning[page-gone]: the page `/b` is gone, and nothing is redirected from it \
+              (add a redirect to what takes its place)",
             ]
         );
     }
