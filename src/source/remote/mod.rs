@@ -26,7 +26,6 @@ mod address;
 mod pattern;
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -260,7 +259,9 @@ impl Fetching<'_> {
             if status.is_redirection()
                 && let Some(location) = response.headers().get(LOCATION)
             {
-                let location = location.to_str().map_err(|_| FetchError::Url)?;
+                let Ok(location) = location.to_str() else {
+                    return Err(FetchError::Url);
+                };
                 let target = self.allowed(&absolute(&url, location));
                 url = target.map_err(|error| FetchError::Redirected(Box::new(error)))?;
                 continue;
@@ -286,9 +287,9 @@ impl Fetching<'_> {
         if url.len() > URL_BYTES_MAX {
             return Err(FetchError::Url);
         }
-        let url: Uri = url
-            .parse()
-            .map_err(|_: http::uri::InvalidUri| FetchError::Url)?;
+        let Ok(url) = url.parse::<Uri>() else {
+            return Err(FetchError::Url);
+        };
         if url.scheme_str() != Some("https") {
             return Err(FetchError::Scheme);
         }
@@ -298,7 +299,9 @@ impl Fetching<'_> {
             return Err(FetchError::Url);
         }
         // An address has no name that could be allowed.
-        let host = Host::parse(authority.host()).map_err(|_| FetchError::Url)?;
+        let Ok(host) = Host::parse(authority.host()) else {
+            return Err(FetchError::Url);
+        };
         if !self.config.hosts.iter().any(|pattern| pattern.is_of(&host)) {
             let host = host.as_str().into();
             return Err(FetchError::Host { host });
@@ -330,12 +333,6 @@ impl Fetching<'_> {
         FetchError::TooLarge {
             limit: self.config.bytes_max,
         }
-    }
-}
-
-impl fmt::Debug for Fetching<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Fetching").finish_non_exhaustive()
     }
 }
 
