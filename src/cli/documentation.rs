@@ -50,8 +50,9 @@ impl Documentation {
     pub fn fetch(&self, tree: Tree, specifications: &remote::Config) -> Tree {
         let mut config = specifications.clone();
         config.hosts.extend(self.fetch_from.iter().cloned());
-        // Who types a host means it, wherever it is.
-        config.private_hosts.extend(self.fetch_from.iter().cloned());
+        // Who types the name of a host means it, wherever it is; who types `*` does not.
+        let named = self.fetch_from.iter().filter(|pattern| pattern.is_one());
+        config.private_hosts.extend(named.cloned());
         if !config.is_allowed() {
             return tree;
         }

@@ -253,6 +253,10 @@ fn what_does_not_come_is_an_error_with_its_url_and_the_reason() {
             "{path}: {text}"
         );
     }
+    // Any host means any that is not private; nobody has named this one.
+    let (code, text) = check(&setup, &server, "/pets.json", &["--fetch-from", "*"]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("localhost has no public address"), "{text}");
     // Another authority than the one that is trusted.
     let stranger = Server::start();
     let files_of = documentation(&stranger.url("/pets.json"));

@@ -41,6 +41,12 @@ pub struct InvalidPattern {
 // === impl Pattern ===
 
 impl Pattern {
+    /// Returns whether this is one host, by its name.
+    #[must_use]
+    pub fn is_one(&self) -> bool {
+        matches!(self.0, Names::Only(_))
+    }
+
     /// Returns whether a host is one of these.
     #[must_use]
     pub fn is_of(&self, host: &Host) -> bool {
