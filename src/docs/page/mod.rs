@@ -9,7 +9,7 @@
 //! [`Pages`] are the files of the documentation's root that are pages: `.mdx` and `.md`,
 //! not ignored ([`ignored`]), not snippets, not the repository's own README and the like.
 //! A symbolic link of such a name is a page like the file it leads to; one that leads out
-//! of the repository is an error.
+//! of the repository is an error, and one to a directory is not entered.
 //!
 //! A page's *slug* is its path without extension; its URL is `/` and the slug, `x/index`
 //! being `/x` (`index` is `/`).
