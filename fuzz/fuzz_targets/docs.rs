@@ -2,6 +2,19 @@
 //!
 //! The input is split at zero bytes. Whatever it is, reading ends, nothing panics, and the
 //! navigation can be written down.
+//!
+//! With a stable compiler, from the root of the repository:
+//!
+//! ```sh
+//! cp Cargo.lock fuzz/Cargo.lock      # the versions that are built already
+//! fuzz/seeds fuzz/corpus/docs        # the golden cases
+//! RUSTC_WRAPPER=$PWD/fuzz/instrument cargo run --manifest-path fuzz/Cargo.toml \
+//!     --target-dir target --bin docs -- \
+//!     -max_total_time=300 -timeout=20 -max_len=16384 -artifact_prefix=fuzz/ fuzz/corpus/docs
+//! ```
+//!
+//! `cargo +nightly fuzz run docs` adds the address sanitizer. An input that was found is run
+//! again by giving its file in place of the corpus.
 
 #![no_main]
 
