@@ -82,7 +82,7 @@ asyncio.run(main())
 
 /// Returns where a client is installed, in this version.
 #[track_caller]
-fn client(name: &str, version: &str) -> PathBuf {
+pub fn client(name: &str, version: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("target/clients")
         .join(name);

@@ -4,6 +4,7 @@
 //!
 //! | module | promise |
 //! |---|---|
+//! | `browser` | what readers see of the bundled example, in a browser |
 //! | `clients` | the `skills` tool installs, the A2A SDKs resolve the card |
 //! | `deploy` | from a push to what agents fetch |
 //! | `discovery` | documents, headers, methods, conditionals, codings, on every host |
@@ -43,6 +44,7 @@ mod origin;
 mod repository;
 
 // What is promised.
+mod browser;
 mod clients;
 mod deploy;
 mod discovery;

@@ -11,7 +11,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Shell;
-use crate::docs::navigation::tree::{Division, PageId};
+use crate::docs::navigation::tree::{Division, Divisions, PageId};
 
 /// How deep in a path the segment of a version or language stands at most.
 const DEPTH_MAX: usize = 4;
@@ -52,18 +52,26 @@ fn address(division: &Division) -> usize {
 impl<'d> Shell<'d> {
     /// Finds the page that corresponds to one in another version or language; when there is
     /// none, the nearest thing to it.
-    pub(super) fn counterpart(&self, path: &str, division: &'d Division) -> Option<&'d str> {
-        let nearest = || self.counterparts().of(division)?.nearest(path, division);
+    pub(super) fn counterpart(
+        &self,
+        path: &str,
+        list: &'d Divisions,
+        at: usize,
+    ) -> Option<&'d str> {
+        let division = &list.list[at];
+        let nearest = || {
+            let spellings = spellings(path, list, at);
+            self.counterparts().of(division)?.nearest(&spellings)
+        };
         let first = || division.first.map(|id: PageId| self.path(id));
-        self.same(path, division).or_else(nearest).or_else(first)
+        self.same(path, list, at).or_else(nearest).or_else(first)
     }
 
     /// Finds the page that says the same in another version or language.
-    pub(super) fn same(&self, path: &str, division: &Division) -> Option<&'d str> {
-        let members = self.counterparts().of(division)?;
-        spellings(path, division)
-            .iter()
-            .find_map(|spelling| members.known.get(spelling.as_str()).copied())
+    pub(super) fn same(&self, path: &str, list: &Divisions, at: usize) -> Option<&'d str> {
+        let members = self.counterparts().of(&list.list[at])?;
+        let mut spellings = spellings(path, list, at).into_iter();
+        spellings.find_map(|spelling| members.known.get(spelling.as_str()).copied())
     }
 }
 
@@ -71,9 +79,9 @@ impl<'d> Shell<'d> {
 
 impl<'d> Members<'d> {
     /// Finds the first page of the deepest directory that a spelling of the path is in.
-    fn nearest(&self, path: &str, division: &Division) -> Option<&'d str> {
+    fn nearest(&self, spellings: &[String]) -> Option<&'d str> {
         let mut best: Option<(usize, &'d str)> = None;
-        for spelling in spellings(path, division) {
+        for spelling in spellings {
             let mut directory = spelling.as_str();
             while let Some((parent, _)) = directory.rsplit_once('/') {
                 directory = parent;
@@ -95,21 +103,25 @@ impl<'d> Members<'d> {
     }
 }
 
-/// The paths that a page may have in a version or language, the likeliest first.
-fn spellings(path: &str, division: &Division) -> Vec<String> {
+/// The paths that a page may have in a version or language, the likeliest first. Only a
+/// segment that names another of the list is replaced or left out.
+fn spellings(path: &str, list: &Divisions, at: usize) -> Vec<String> {
     let mut spellings = vec![path.to_owned()];
     let segments: Vec<&str> = path.split('/').filter(|s| !s.is_empty()).collect();
-    let names = names(division);
-    for at in 0..=segments.len().min(DEPTH_MAX) {
-        let (before, rest) = segments.split_at(at);
-        let after = rest.get(1..);
-        for name in &names {
-            if let Some(after) = after {
+    let own = names(&list.list[at]);
+    let others = list.list.iter().enumerate().filter(|(n, _)| *n != at);
+    let others: Vec<String> = others.flat_map(|(_, other)| names(other)).collect();
+    let is_other = |segment: &str| others.iter().any(|name| name.eq_ignore_ascii_case(segment));
+    for depth in 0..=segments.len().min(DEPTH_MAX) {
+        let (before, rest) = segments.split_at(depth);
+        let after = rest.split_first().filter(|(first, _)| is_other(first));
+        for name in &own {
+            if let Some((_, after)) = after {
                 spellings.push([before, &[name.as_str()], after].concat().join("/"));
             }
             spellings.push([before, &[name.as_str()], rest].concat().join("/"));
         }
-        if let Some(after) = after {
+        if let Some((_, after)) = after {
             spellings.push([before, after].concat().join("/"));
         }
     }

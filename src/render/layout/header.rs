@@ -9,7 +9,8 @@ use crate::render::{html, mdx};
 impl Sheet<'_> {
     pub(super) fn top(&mut self, has_sidebar: bool) {
         self.banner();
-        self.out.markup("<header class=top><div class=bar>");
+        self.out
+            .markup("<header class=top><div class=head><div class=bar>");
         if has_sidebar {
             // A popover opens without a script, closes by Escape or a press outside, and
             // gives the focus back.
@@ -20,25 +21,14 @@ impl Sheet<'_> {
             self.out.markup("></button>");
         }
         self.logo();
-        let leaf = self.shell.leaf(self.id);
-        let chosen = |kind: DivisionKind| {
-            matches!(
-                kind,
-                DivisionKind::Products | DivisionKind::Dropdowns | DivisionKind::Versions
-            )
-        };
-        if leaf.trail.iter().any(|(list, _)| chosen(list.kind)) {
-            self.out.markup("<div class=choices>");
-            for (divisions, at) in leaf.trail.iter().filter(|(list, _)| chosen(list.kind)) {
-                self.selector(divisions, *at);
-            }
-            self.out.markup("</div>");
+        if !has_sidebar {
+            self.choices();
         }
         self.out
             .markup("<button class=\"search scripted sign sign-search\" type=button><span>")
             .text(self.words.search)
             .markup("</span><kbd>/</kbd></button>");
-        self.links();
+        let leaf = self.shell.leaf(self.id);
         for (divisions, at) in &leaf.trail {
             if divisions.kind == DivisionKind::Languages {
                 self.selector(divisions, *at);
@@ -48,6 +38,8 @@ impl Sheet<'_> {
             .markup("<button class=\"plain-button theme scripted sign sign-theme\" type=button")
             .attribute("aria-label", self.words.theme)
             .markup("></button></div>\n");
+        self.links();
+        self.out.markup("</div>\n");
         for (divisions, at) in &leaf.trail {
             if divisions.kind == DivisionKind::Tabs {
                 self.tabs(divisions, *at);
@@ -143,6 +135,6 @@ impl Sheet<'_> {
         if let Some(primary) = &navbar.primary {
             self.link(primary, "<a class=primary");
         }
-        self.out.markup("</nav>");
+        self.out.markup("</nav>\n");
     }
 }

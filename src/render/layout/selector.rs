@@ -9,6 +9,26 @@ use crate::docs::navigation::tree::{Content, Division, DivisionKind, Divisions};
 // === impl Sheet ===
 
 impl Sheet<'_> {
+    /// What is read: of which product and version. It stands at the head of the sidebar, and
+    /// in the header of pages that have none.
+    pub(super) fn choices(&mut self) {
+        let is_choice = |list: &Divisions| {
+            matches!(
+                list.kind,
+                DivisionKind::Products | DivisionKind::Dropdowns | DivisionKind::Versions
+            )
+        };
+        let trail = &self.shell.leaf(self.id).trail;
+        if !trail.iter().any(|(list, _)| is_choice(list)) {
+            return;
+        }
+        self.out.markup("<div class=choices>");
+        for (divisions, at) in trail.iter().filter(|(list, _)| is_choice(list)) {
+            self.selector(divisions, *at);
+        }
+        self.out.markup("</div>\n");
+    }
+
     /// A list to choose one of several divisions from.
     pub(super) fn selector(&mut self, divisions: &Divisions, at: usize) {
         let current = &divisions.list[at];
@@ -27,15 +47,20 @@ impl Sheet<'_> {
         }
         self.out
             .attribute("aria-label", &format!("{what}: {}", label(current)))
-            .markup("><span>")
-            .text(label(current))
-            .markup("</span></summary><ul>");
+            .markup("><span>");
+        if divisions.kind == DivisionKind::Versions {
+            self.out.markup("<small>").text(what).markup("</small> ");
+        }
+        self.icon(current.icon.as_deref());
+        self.out.text(label(current));
+        self.badge(current.tag.as_deref());
+        self.out.markup("</span></summary><ul>");
         for (n, division) in divisions.list.iter().enumerate() {
             if division.hidden && n != at {
                 continue;
             }
             self.out.markup("<li><a");
-            self.division_href(divisions.kind, division);
+            self.division_href(divisions, n);
             if n == at {
                 self.out.markup(" aria-current=true");
             }
@@ -81,13 +106,14 @@ impl Sheet<'_> {
     }
 
     /// Writes where choosing a division leads.
-    pub(super) fn division_href(&mut self, kind: DivisionKind, division: &Division) {
+    pub(super) fn division_href(&mut self, list: &Divisions, at: usize) {
+        let division = &list.list[at];
         if let Content::Link(href) = &division.content {
             return self.href_written(href);
         }
-        let switches = matches!(kind, DivisionKind::Versions | DivisionKind::Languages);
+        let switches = matches!(list.kind, DivisionKind::Versions | DivisionKind::Languages);
         let to = if switches {
-            self.shell.counterpart(self.path, division)
+            self.shell.counterpart(self.path, list, at)
         } else {
             let first = division.first.map(|id| self.shell.navigation().page(id));
             first.map(super::path_of)
@@ -115,7 +141,7 @@ impl Sheet<'_> {
                 }
                 _ => {
                     self.out.markup("<a");
-                    self.division_href(tabs.kind, tab);
+                    self.division_href(tabs, n);
                     if n == at {
                         self.out.markup(" aria-current=true");
                     }
@@ -142,7 +168,7 @@ impl Sheet<'_> {
                 continue;
             }
             self.out.markup("<li><a");
-            self.division_href(menu.kind, item);
+            self.division_href(menu, n);
             if current == Some(n) {
                 self.out.markup(" aria-current=true");
             }
@@ -170,7 +196,7 @@ impl Sheet<'_> {
         self.out.markup("<strong>");
         self.out.text(&versions.list[*at].label);
         self.out.markup("</strong>.</span> <a");
-        self.division_href(versions.kind, newest);
+        self.division_href(versions, versions.default);
         self.out.markup(">").text(self.words.newest).text(" ");
         self.out.text(&newest.label).markup("</a></p>\n");
     }

@@ -25,6 +25,7 @@ impl Sheet<'_> {
             )
             .attribute("aria-label", self.words.close)
             .markup("></button></div>\n");
+        self.choices();
         self.standing(leaf);
         match leaf.content {
             Some(Content::Groups(groups)) => {
@@ -87,7 +88,7 @@ impl Sheet<'_> {
                 continue;
             }
             self.out.markup("<li><a");
-            self.division_href(divisions.kind, division);
+            self.division_href(divisions, n);
             if n == at {
                 self.out.markup(" aria-current=true");
             }

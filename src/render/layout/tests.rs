@@ -30,6 +30,10 @@ fn docs(navigation: &str, pages: &[(&str, &str)]) -> (Docs, Map) {
 }
 
 fn page(docs: &Docs, map: &Map, path: &str) -> String {
+    written(docs, map, path, Mode::Default)
+}
+
+fn written(docs: &Docs, map: &Map, path: &str, mode: Mode) -> String {
     let assets = Assets::new(docs);
     let shell = Shell::new(docs, map, &assets);
     let (id, page) = docs
@@ -44,7 +48,7 @@ fn page(docs: &Docs, map: &Map, path: &str) -> String {
         text: "Text.",
     };
     let article = article::render(&source, map, &|_| None);
-    shell.page(id, &article, Mode::Default)
+    shell.page(id, &article, mode)
 }
 
 #[track_caller]
@@ -85,12 +89,18 @@ fn n4_a_root_page_lists_the_children_of_its_group() {
         &[
             "<ul class=\"cards cols-2 listing\">",
             "<a href=\"b\">B</a></p><p>About b.</p>",
-            "<a href=\"c\">In</a></p><p>1 page</p>",
+            "<a href=\"c\">In</a></p><p>C</p>",
         ],
     );
     assert!(!page(&card, &map, "b").contains("listing"));
     let (rows, map) = docs(&navigation.replace("card", "accordion"), &pages);
-    shows(&page(&rows, &map, "a"), &["<ul class=\"listing rows\">"]);
+    shows(
+        &page(&rows, &map, "a"),
+        &[
+            "<ul class=\"listing rows\">",
+            "<li><details><summary>In</summary><ul><li><a href=\"c\">C</a></li></ul></details>",
+        ],
+    );
     let (none, map) = docs(&navigation.replace("card", "none"), &pages);
     assert!(!page(&none, &map, "a").contains("listing"));
 }
@@ -137,11 +147,13 @@ fn n7_versions_are_chosen_from_a_list_that_leads_to_the_same_page() {
     shows(
         &page(&docs, &map, "v2/a"),
         &[
-            "<summary aria-label=\"Version: v2\">v2</summary>",
+            "<summary aria-label=\"Version: v2\"><span><small>Version</small> v2 <span class=badge>Latest</span></span></summary>",
             "<a href=\"a\" aria-current=true>v2 <span class=badge>Latest</span></a>",
-            "<a href=\"../v1/a\">v1 <span class=badge>default</span></a>",
+            "<a href=\"../v1/a\">v1 <span class=\"badge faint\">default</span></a>",
+            "You are reading <strong>v2</strong>.</span> <a href=\"../v1/a\">Go to v1</a>",
         ],
     );
+    assert!(!page(&docs, &map, "v1/c").contains("class=outdated"));
     shows(&page(&docs, &map, "v2/b"), &["<a href=\"../v1/a\">v1"]);
 }
 
@@ -155,12 +167,11 @@ fn n8_a_language_has_its_own_banner_footer_and_navbar() {
     shows(
         &html,
         &[
-            "<html lang=\"ar\" dir=rtl>",
-            "data-banner=",
-            "<strong>Hers</strong> <a>x</a>",
+            "<html lang=\"ar\" dir=rtl data-banner=",
+            " data-banner><p><strong>Hers</strong> <a>x</a>",
             "<a href=\"https://github.com/acme\" rel=noopener>github</a>",
             "<a href=\"https://a.test\" rel=noopener>Nav</a>",
-            "<a href=\"../a\" lang=\"en\">English</a>",
+            "<a href=\"../a\" lang=\"en\" hreflang=\"en\">English</a>",
         ],
     );
     let html = page(&docs, &map, "a");
@@ -226,4 +237,126 @@ fn the_page_for_missing_ones_links_from_anywhere() {
             "{piece}"
         );
     }
+}
+
+#[test]
+fn products_and_dropdowns_are_chosen_from_lists() {
+    let (products, map) = docs(
+        r#""navigation": {"products": [{"product": "Pay", "icon": "/p.svg", "description": "Money.", "pages": ["a"]}, {"product": "Ship", "pages": ["b"]}, {"product": "Out", "href": "https://out.test"}]}"#,
+        &[("a", ""), ("b", "")],
+    );
+    shows(
+        &page(&products, &map, "a"),
+        &[
+            "<details class=selector data-kind=\"products\" name=choices><summary aria-label=\"Section: Pay\"><span>Pay</span></summary>",
+            "<a href=\"a\" aria-current=true>Pay<small>Money.</small></a>",
+            "<a href=\"b\">Ship</a>",
+            "<a href=\"https://out.test\" rel=noopener>Out</a>",
+        ],
+    );
+    let (docs, map) = docs(
+        r#""navigation": {"dropdowns": [{"dropdown": "Use", "pages": ["a"]}, {"dropdown": "Away", "hidden": true, "pages": ["b"]}]}"#,
+        &[("a", ""), ("b", "")],
+    );
+    let html = page(&docs, &map, "a");
+    shows(&html, &["data-kind=\"dropdowns\""]);
+    assert!(!html.contains("Away"));
+    shows(&page(&docs, &map, "b"), &["<span>Away</span>"]);
+}
+
+#[test]
+fn a_page_without_a_sidebar_has_the_lists_in_its_header() {
+    let (docs, map) = docs(
+        r#""navigation": {"versions": [{"version": "1", "pages": ["a"]}, {"version": "2", "pages": ["b"]}]}"#,
+        &[("a", ""), ("b", "")],
+    );
+    let with = written(&docs, &map, "a", Mode::Default);
+    let without = written(&docs, &map, "a", Mode::Custom);
+    let header = |html: &str| html.split("</header>").next().unwrap().to_owned();
+    assert!(!header(&with).contains("data-kind=\"versions\""));
+    assert!(header(&without).contains("data-kind=\"versions\""));
+    shows(
+        &with,
+        &["popovertarget=pages", "<nav class=sidebar id=pages popover"],
+    );
+    assert!(!without.contains("id=pages") && !without.contains("popovertarget"));
+    assert!(!without.contains("<h1>"));
+}
+
+#[test]
+fn another_version_or_language_leads_to_the_nearest_page() {
+    let (docs, map) = docs(
+        r#""navigation": {"languages": [{"language": "en", "pages": ["index", "guides/start", "guides/more", "run"]}, {"language": "cn", "pages": ["zh-Hans/index", "zh-Hans/guides/start"]}, {"language": "fr", "pages": ["fr/index", "guides/fr/start"]}]}"#,
+        &[
+            ("index", ""),
+            ("guides/start", ""),
+            ("guides/more", ""),
+            ("run", ""),
+            ("zh-Hans/index", ""),
+            ("zh-Hans/guides/start", ""),
+            ("fr/index", ""),
+            ("guides/fr/start", ""),
+        ],
+    );
+    let links = |path: &str| -> Vec<String> {
+        let html = page(&docs, &map, path);
+        let list = html.split("data-kind=\"languages\"").nth(1).unwrap();
+        let list = list.split("</details>").next().unwrap();
+        let hrefs = list.split("href=\"").skip(1);
+        let hrefs = hrefs.map(|rest| rest.split('"').next().unwrap().to_owned());
+        hrefs.filter(|href| href.contains('/')).collect()
+    };
+    // Added, by the tag of the language; inserted deeper.
+    assert_eq!(
+        links("guides/start"),
+        ["../zh-Hans/guides/start", "fr/start"]
+    );
+    // Left out; replaced, as far as the paths agree.
+    assert_eq!(
+        links("zh-Hans/guides/start"),
+        ["../../guides/start", "../../fr"]
+    );
+    // The nearest directory.
+    assert_eq!(
+        links("guides/more"),
+        ["../zh-Hans/guides/start", "fr/start"]
+    );
+    // The first page: a word that names no language is not taken for one.
+    shows(
+        &page(&docs, &map, "run"),
+        &[
+            "<a href=\"zh-Hans\" lang=\"zh-Hans\"",
+            "<a href=\"fr\" lang=\"fr\"",
+        ],
+    );
+}
+
+#[test]
+fn the_shell_speaks_the_language_of_its_page() {
+    let (docs, map) = docs(
+        r#""navigation": {"languages": [{"language": "he", "pages": ["a"]}, {"language": "uz", "pages": ["b"]}]}"#,
+        &[("a", ""), ("b", "")],
+    );
+    shows(&page(&docs, &map, "a"), &["dir=rtl", ">העתקת הדף</button>"]);
+    shows(
+        &page(&docs, &map, "b"),
+        &["lang=\"uz\"", ">Copy page</button>"],
+    );
+}
+
+#[test]
+fn only_what_an_author_wrote_can_be_edited() {
+    let (docs, map) = docs(r#""navigation": {"pages": ["a"]}"#, &[("a", "")]);
+    let assets = Assets::new(&docs);
+    let repository = crate::site::Repository {
+        url: "https://github.com/acme/docs".into(),
+        branch: "main".into(),
+        directory: "".into(),
+    };
+    let edit = repository.edit_link();
+    let shell = Shell::new(&docs, &map, &assets).edited_at(edit.as_ref());
+    let (id, _) = docs.navigation.pages().next().unwrap();
+    let address = "https://github.com/acme/docs/edit/main/a.mdx";
+    assert_eq!(shell.edit(id).as_deref(), Some(address));
+    assert_eq!(Shell::new(&docs, &map, &assets).edit(id), None);
 }

@@ -1,0 +1,213 @@
+// The rules of the navigation, each looked at as a reader meets it.
+
+import { assert, follow, path, reads, seen, PHONE } from "./reader.mjs";
+
+reads("tabs: the current one is marked, another one opens its first page", async (open) => {
+  const page = await open("/");
+  assert.deepEqual(await seen(page, ".sections > ul > li.current"), ["Guides"]);
+  await follow(page, page.locator(".sections").getByText("Internals"));
+  assert.equal(path(page), "/internals/journeys");
+  assert.deepEqual(await seen(page, ".sections > ul > li.current"), ["Internals"]);
+});
+
+reads("menu: a tab with a menu opens a list of its items, each with its line", async (open) => {
+  const page = await open("/");
+  const menu = page.locator(".sections details", { hasText: "Operate" });
+  await menu.locator("summary").click();
+  assert.match(await menu.locator("li").first().innerText(), /Run\s+Start, watch and stop a node/);
+  await page.keyboard.press("Escape");
+  assert.equal(await menu.getAttribute("open"), null, "Escape closes the menu");
+  await menu.locator("summary").click();
+  await follow(page, menu.getByText("Configure"));
+  assert.equal(path(page), "/operate/configuration");
+});
+
+reads("menu: opening one closes the other, and a press elsewhere closes it", async (open) => {
+  const page = await open("/");
+  await page.locator(".sections summary").click();
+  await page.locator("[data-kind=languages] summary").click();
+  assert.equal(await page.locator("details.selector[open]").count(), 1);
+  await page.locator("h1").click();
+  assert.equal(await page.locator("details.selector[open]").count(), 0);
+});
+
+reads("anchors: they stand in the sidebar and lead to their first pages", async (open) => {
+  const page = await open("/internals/journeys");
+  await follow(page, page.locator(".anchors").getByText("Speed"));
+  assert.equal(path(page), "/internals/speed");
+  assert.deepEqual(await seen(page, ".anchors [aria-current]"), ["Speed"]);
+});
+
+reads("global anchors: they stand on every page, in every language", async (open) => {
+  for (const at of ["/", "/api", "/next", "/ar", "/fr"]) {
+    const page = await open(at);
+    assert.ok((await seen(page, ".anchors a")).includes("Agent Skills"), `global anchor on ${at}`);
+  }
+});
+
+reads("N3: the title of a group with a root is a link to it, a chevron beside it opens the group", async (open) => {
+  const page = await open("/");
+  const group = page.locator(".nested", { hasText: "Components" }).first();
+  assert.equal(await group.locator("summary a").count(), 0, "no link in a summary");
+  assert.equal(await group.locator("> details").getAttribute("open"), "", "expanded at first");
+  await group.locator("> details > summary").click();
+  assert.equal(await group.locator("> details").getAttribute("open"), null);
+  assert.equal(path(page), "/", "the chevron leads nowhere");
+  await follow(page, group.locator("> a"));
+  assert.equal(path(page), "/write/components");
+  const top = page.locator(".group-title a", { hasText: "Skills" });
+  await follow(page, top);
+  assert.equal(path(page), "/skills");
+  assert.equal(await page.locator(".group-title [aria-current=page]").innerText(), "Skills");
+});
+
+reads("N4: `card` and `accordion` list the children on root pages, `none` does not", async (open) => {
+  let page = await open("/write");
+  assert.deepEqual(await seen(page, ".cards.listing .card-title > a"), ["Pages", "Navigation", "Components", "The fine print"]);
+  await follow(page, page.locator(".listing").getByText("The fine print"));
+  assert.equal(path(page), "/write/themes");
+  assert.equal(await page.locator(".listing").count(), 0, "no listing on a page that is no root");
+  page = await open("/skills");
+  const nested = page.locator(".rows details");
+  assert.equal(await nested.locator("a").first().isVisible(), false);
+  await nested.locator("summary").click();
+  assert.deepEqual(await seen(page, ".rows details a"), ["The manifest", "The agent card"]);
+  page = await open("/more");
+  assert.equal(await page.locator(".listing").count(), 0, "directory: none");
+});
+
+reads("N5: a nested group is closed unless it is expanded or holds the page", async (open) => {
+  let page = await open("/");
+  const open_ = () => page.locator(".nested", { hasText: "The fine print" }).locator("> details").getAttribute("open");
+  assert.equal(await open_(), null, "closed");
+  await page.locator(".nested summary", { hasText: "The fine print" }).click();
+  assert.equal(await open_(), "", "opened by hand");
+  page = await open("/write/themes");
+  assert.equal(await open_(), "", "open around the page that is read");
+  assert.equal(await page.locator("section.group > details").count(), 0, "groups at the top cannot be closed");
+});
+
+reads("N6: endpoint pages are generated, and what a page binds is not generated again", async (open) => {
+  const page = await open("/api");
+  assert.deepEqual(await seen(page, ".sidebar .group a"), [
+    "Introduction", "Errors", "GET Follow an update", "GET This document", "POST Queue a deployment of the project's branch",
+  ]);
+  await follow(page, page.locator(".sidebar").getByText("Queue a deployment"));
+  assert.match(await page.locator("article").innerText(), /\/v1\/project\/update\/\{projectId\}/);
+  assert.match(await page.locator("article").innerText(), /Idempotency-Key/);
+});
+
+reads("N7: versions carry badges and the mark of the default; choosing one leads to the counterpart", async (open) => {
+  const page = await open("/operate/certificates");
+  const versions = page.locator("[data-kind=versions]");
+  await versions.locator("summary").click();
+  assert.deepEqual(await seen(page, "[data-kind=versions] li a"), ["Next Preview", "0.1 Current default"]);
+  await follow(page, versions.getByText("Next"));
+  assert.equal(path(page), "/next/operate/certificates");
+  assert.match(await page.locator(".outdated").innerText(), /You are reading Next\.\s+Go to 0\.1/);
+  await follow(page, page.locator(".outdated a"));
+  assert.equal(path(page), "/operate/certificates");
+  assert.equal(await page.locator(".outdated").count(), 0);
+});
+
+reads("versions: a page that the other version lacks leads to the nearest thing to it", async (open) => {
+  const page = await open("/operate/drain");
+  const href = await page.locator("[data-kind=versions] li a").first().evaluate((a) => new URL(a.href).pathname);
+  assert.equal(href, "/next/operate/certificates");
+});
+
+reads("dropdowns: the entries lead to their pages, one of them elsewhere", async (open) => {
+  const page = await open("/next");
+  const dropdown = page.locator("[data-kind=dropdowns]");
+  await dropdown.locator("summary").click();
+  assert.equal(await dropdown.getByText("Agent Skills").getAttribute("href"), "https://agentskills.io");
+  await follow(page, dropdown.getByText("For authors"));
+  assert.equal(path(page), "/next/preview");
+});
+
+reads("products: they carry a line about themselves and lead to their pages", async (open) => {
+  const page = await open("/ar");
+  const products = page.locator("[data-kind=products]");
+  await products.locator("summary").click();
+  assert.equal(await products.locator("small").first().innerText(), "كتابة الوثائق ونشرها");
+  await follow(page, products.getByText("للمشغّلين"));
+  assert.equal(path(page), "/ar/operate/run");
+});
+
+reads("N8: a language has its own banner, navbar and footer, and is read from its side", async (open) => {
+  const page = await open("/quickstart");
+  const languages = page.locator("[data-kind=languages]");
+  await languages.locator("summary").click();
+  await follow(page, languages.getByText("العربية"));
+  assert.equal(path(page), "/ar/quickstart", "the counterpart");
+  assert.equal(await page.locator("html").getAttribute("dir"), "rtl");
+  assert.match(await page.locator(".banner").innerText(), /تبني Waypost/);
+  assert.deepEqual((await seen(page, ".links a")), ["البدء السريع", "pingora"]);
+  assert.match(await page.locator(".bottom").innerText(), /تعلّم/);
+  const [sidebar, main] = await Promise.all([page.locator(".sidebar").boundingBox(), page.locator("main").boundingBox()]);
+  assert.ok(sidebar.x > main.x, "the sidebar is on the right");
+  const french = await open("/fr");
+  assert.equal(await french.locator(".dismiss").count(), 0, "this banner cannot be dismissed");
+});
+
+reads("redirects: exact, with a rest, and for now", async (open) => {
+  for (const [from, to] of [["/start", "/quickstart"], ["/reference/errors", "/api/errors"], ["/news", "/changelog"]]) {
+    const page = await open(from);
+    assert.equal(path(page), to, `redirect of ${from}`);
+  }
+});
+
+reads("eyebrows: the whole way to the page stands above its title", async (open) => {
+  const page = await open("/write/components/code");
+  assert.deepEqual(await seen(page, ".eyebrow li"), ["Guides", "Write", "Components"]);
+});
+
+reads("previous and next lead through the sidebar in its order", async (open) => {
+  const page = await open("/");
+  assert.equal(await page.locator(".previous a").count(), 0);
+  await follow(page, page.locator(".next a"));
+  assert.equal(path(page), "/quickstart");
+  await follow(page, page.locator(".previous a"));
+  assert.equal(path(page), "/");
+});
+
+reads("modes: what stands around an article is what its frontmatter says", async (open) => {
+  const parts = async (at) => {
+    const page = await open(at);
+    const has = async (selector) => await page.locator(selector).count() > 0;
+    return { sidebar: await has(".sidebar"), title: await has("h1"), contents: await has(".contents") };
+  };
+  assert.deepEqual(await parts("/write/pages"), { sidebar: true, title: true, contents: true });
+  assert.deepEqual(await parts("/more"), { sidebar: true, title: true, contents: false }, "wide");
+  assert.deepEqual(await parts("/retired"), { sidebar: false, title: true, contents: false }, "center");
+  assert.deepEqual(await parts("/poster"), { sidebar: false, title: false, contents: false }, "custom");
+  assert.deepEqual(await parts("/hidden"), { sidebar: true, title: false, contents: false }, "frame");
+});
+
+reads("pages: tags, deprecated ones, links elsewhere, hidden ones", async (open) => {
+  const page = await open("/more");
+  assert.equal(await page.locator(".sidebar").getByText("The A2A protocol").getAttribute("href"), "https://a2a-protocol.org");
+  assert.equal(await page.locator(".sidebar del").innerText(), "Plain theme file");
+  assert.equal(await page.locator(".sidebar", { hasText: "The hidden page" }).count(), 0);
+  assert.equal(await page.locator(".sidebar a", { hasText: "Navigation" }).locator(".badge").innerText(), "N1–N8");
+  const hidden = await open("/hidden");
+  assert.equal(await hidden.locator("meta[name=robots]").getAttribute("content"), "noindex");
+});
+
+reads("narrow: the pages wait in a drawer, which Escape and a press beside it close", async (open) => {
+  const page = await open("/write/components/code", { width: PHONE });
+  const sidebar = page.locator(".sidebar");
+  assert.equal(await sidebar.isVisible(), false);
+  await page.locator(".menu").click();
+  await sidebar.waitFor({ state: "visible" });
+  assert.ok(await sidebar.locator("[aria-current=page]").isVisible());
+  await page.keyboard.press("Escape");
+  await sidebar.waitFor({ state: "hidden" });
+  await page.locator(".menu").click();
+  await page.mouse.click(380, 500);
+  await sidebar.waitFor({ state: "hidden" });
+  await page.locator(".menu").click();
+  await follow(page, sidebar.getByText("Callouts"));
+  assert.equal(path(page), "/write/components/callouts");
+  assert.equal(await page.locator(".sidebar").isVisible(), false);
+});

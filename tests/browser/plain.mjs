@@ -1,0 +1,56 @@
+// Without scripts: everything can be read, opened and chosen.
+
+import { assert, follow, path, reads, seen, PHONE } from "./reader.mjs";
+
+const plain = { scripts: false };
+
+reads("nothing is offered that only a script can do", async (open) => {
+  const page = await open("/quickstart", plain);
+  for (const control of [".search", ".theme", ".dismiss", ".copy-page", ".copy"]) {
+    const controls = page.locator(control);
+    for (let n = 0; n < await controls.count(); n += 1) {
+      assert.equal(await controls.nth(n).isVisible(), false, control);
+    }
+  }
+  assert.ok(await page.getByText("View as Markdown").isVisible());
+});
+
+reads("groups, menus and selectors open, and lead on", async (open) => {
+  const page = await open("/", plain);
+  await page.locator(".nested summary", { hasText: "The fine print" }).click();
+  assert.ok(await page.locator(".sidebar").getByText("What is public").isVisible());
+  await page.locator("[data-kind=versions] summary").click();
+  await page.locator(".sections summary").click();
+  assert.equal(await page.locator("details.selector[open]").count(), 1, "one at a time");
+  await page.locator(".sections summary").click();
+  await page.locator("[data-kind=versions] summary").click();
+  await follow(page, page.locator("[data-kind=versions]").getByText("Next"));
+  assert.equal(path(page), "/next");
+});
+
+reads("the drawer opens and closes on a phone", async (open) => {
+  const page = await open("/", { ...plain, width: PHONE });
+  await page.locator(".menu").click();
+  await page.locator(".sidebar").waitFor({ state: "visible" });
+  await page.locator(".drawer-head button").click();
+  await page.locator(".sidebar").waitFor({ state: "hidden" });
+  await page.locator(".menu").click();
+  await follow(page, page.locator(".sidebar").getByText("Quickstart"));
+  assert.equal(path(page), "/quickstart");
+});
+
+reads("all tabs are shown, with their titles", async (open) => {
+  const page = await open("/write/components/layout", plain);
+  assert.deepEqual((await seen(page, ".tab-title")).slice(0, 4), ["Debian", "macOS", "Debian", "macOS"]);
+});
+
+reads("accordions open, headings are linked, the page for missing ones leads home", async (open) => {
+  const page = await open("/write/navigation", plain);
+  await page.locator("#n3 > summary").click();
+  assert.ok(await page.locator("#n3 > div").isVisible());
+  await page.locator(".contents").getByText("Drilldown").click();
+  assert.equal(new URL(page.url()).hash, "#drilldown");
+  const missing = await open("/no/such/page", plain);
+  await follow(missing, missing.getByText("Go to the first page"));
+  assert.equal(path(missing), "/");
+}, { faults: true });

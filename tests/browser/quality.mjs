@@ -1,0 +1,86 @@
+// Each sort of page: no serious finding of axe, nothing that moves, and not too heavy.
+
+import { assert, axe, reads, PHONE, TABLET, WIDE } from "./reader.mjs";
+
+/** A page of each sort. */
+const SORTS = {
+  "first page": "/",
+  "callouts": "/write/components/callouts",
+  "layout": "/write/components/layout",
+  "code": "/write/components/code",
+  "fields": "/write/components/reference",
+  "endpoint": "/api/queue-a-deployment-of-the-projects-branch",
+  "cards": "/write",
+  "rows": "/skills",
+  "accordions and tables": "/write/navigation",
+  "colours": "/write/themes",
+  "changelog": "/changelog",
+  "another version": "/next",
+  "products, from right to left": "/ar/components",
+  "custom": "/poster",
+  "center": "/retired",
+  "frame": "/hidden",
+  "missing": "/no-such-page",
+};
+/** What axe calls findings that keep readers out. */
+const GRAVE = ["serious", "critical"];
+/** Compressed, without pictures (issue 5, item 2). */
+const PAGE_BYTES_MAX = 60 << 10;
+const SCRIPT_BYTES_MAX = 15 << 10;
+
+for (const [sort, at] of Object.entries(SORTS)) {
+  reads(`axe: ${sort} has no serious finding, in light and dark, wide and narrow`, async (open) => {
+    for (const [scheme, width] of [["light", WIDE], ["dark", WIDE], ["light", PHONE], ["dark", PHONE]]) {
+      const page = await open(at, { scheme, width });
+      await page.evaluate(axe());
+      const { violations } = await page.evaluate(() => axe.run({ resultTypes: ["violations"] }));
+      const grave = violations.filter(({ impact }) => GRAVE.includes(impact)).map(({ id, help, nodes }) => ({
+        rule: id, help, where: nodes.slice(0, 3).map(({ target, failureSummary }) => `${target}: ${failureSummary}`),
+      }));
+      assert.deepEqual(grave, [], `${at} ${scheme} ${width}`);
+    }
+  }, { faults: sort === "missing" });
+}
+
+/** Adds up what moves without a reader's doing. */
+const shifts = (page) => page.addInitScript(() => {
+  window.moved = 0;
+  new PerformanceObserver((list) => list.getEntries().forEach((entry) => {
+    if (!entry.hadRecentInput) window.moved += entry.value;
+  })).observe({ type: "layout-shift", buffered: true });
+});
+
+reads("nothing moves while a page loads", async (open) => {
+  for (const width of [WIDE, TABLET, PHONE]) {
+    for (const [sort, at] of Object.entries(SORTS)) {
+      if (sort === "missing") continue;
+      const page = await open(at, { width, prepare: shifts });
+      // Two frames after everything is there, the last shift has been told.
+      await page.waitForLoadState("networkidle");
+      await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+      assert.equal(await page.evaluate(() => window.moved), 0, `${sort} (${at}) at ${width} px`);
+    }
+  }
+});
+
+reads("a first visit is light", async (open) => {
+  const sizes = new Map();
+  await open("/", {
+    prepare: async (page) => {
+      const network = await page.context().newCDPSession(page);
+      await network.send("Network.enable");
+      const urls = new Map();
+      network.on("Network.responseReceived", ({ requestId, response, type }) => urls.set(requestId, [response.url, type]));
+      network.on("Network.loadingFinished", ({ requestId, encodedDataLength }) => {
+        const [url, type] = urls.get(requestId) ?? [];
+        if (url && type !== "Image") sizes.set(url, [type, encodedDataLength]);
+      });
+    },
+  });
+  const all = [...sizes.values()];
+  const sum = (list) => list.reduce((total, [, bytes]) => total + bytes, 0);
+  const told = JSON.stringify([...sizes]);
+  assert.ok(all.length >= 3, `a page, a stylesheet and a script: ${told}`);
+  assert.ok(sum(all) <= PAGE_BYTES_MAX, `${sum(all)} bytes: ${told}`);
+  assert.ok(sum(all.filter(([type]) => type === "Script")) <= SCRIPT_BYTES_MAX, told);
+});

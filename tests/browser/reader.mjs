@@ -1,0 +1,95 @@
+// A reader with a browser: what every test in this folder stands on.
+//
+// `tests/it/browser.rs` starts a gateway with the bundled example and runs one file after the
+// other; WAYPOST_SITE is where the example is, WAYPOST_CLIENT where the packages lie. Nothing
+// here sleeps: what takes time is waited for by what it changes.
+
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { after, before, test } from "node:test";
+
+const client = createRequire(`${process.env.WAYPOST_CLIENT}/`);
+const { chromium } = client("playwright-core");
+export const axe = () => client("axe-core").source;
+export const site = process.env.WAYPOST_SITE;
+
+let browser;
+before(async () => {
+  browser = await chromium.launch({ executablePath: process.env.WAYPOST_CHROMIUM, args: ["--no-sandbox"] });
+});
+after(() => browser?.close());
+
+/** Widths that readers have. */
+export const WIDE = 1440;
+export const TABLET = 820;
+export const PHONE = 390;
+
+/** Pages that are not in use, by how they were made: making one takes longer than using it. */
+const idle = new Map();
+
+async function make({ width, scheme, scripts }) {
+  const context = await browser.newContext({
+    viewport: { width, height: 850 },
+    colorScheme: scheme,
+    reducedMotion: "reduce",
+    javaScriptEnabled: scripts,
+    permissions: ["clipboard-read", "clipboard-write"],
+  });
+  const page = await context.newPage();
+  page.on("pageerror", (error) => page.faults.push(String(error)));
+  page.on("console", (message) => { if (message.type() === "error") page.faults.push(message.text()); });
+  return page;
+}
+
+/** Opens a page as a reader who has never been here; `prepare` is done with it before. */
+async function open(at, { width = WIDE, scheme = "light", scripts = true, prepare } = {}) {
+  const key = prepare ? undefined : JSON.stringify([width, scheme, scripts]);
+  const page = idle.get(key)?.pop() ?? await make({ width, scheme, scripts });
+  Object.assign(page, { key, scripts, faults: [] });
+  await prepare?.(page);
+  await page.goto(site + at, { waitUntil: "load" });
+  return page;
+}
+
+/** Makes a page forget its reader. */
+async function close(page) {
+  if (!page.key) return page.context().close();
+  await page.emulateMedia({ media: null });
+  if (page.scripts) await page.evaluate(() => { localStorage.clear(); sessionStorage.clear(); });
+  // Leaving a page may still write where it was scrolled to; a blank one has nothing to keep.
+  await page.goto("about:blank");
+  if (!idle.has(page.key)) idle.set(page.key, []);
+  idle.get(page.key).push(page);
+}
+
+/** A test in which pages are opened; none of them may have had a fault. */
+export function reads(name, body, { faults = false } = {}) {
+  test(name, async () => {
+    const opened = [];
+    try {
+      await body(async (...how) => {
+        const page = await open(...how);
+        opened.push(page);
+        return page;
+      });
+      for (const page of opened) {
+        if (!faults) assert.deepEqual(page.faults, [], `faults on ${page.url()}`);
+      }
+    } finally {
+      for (const page of opened) await close(page);
+    }
+  });
+}
+
+/** The path that a page is at. */
+export const path = (page) => new URL(page.url()).pathname;
+/** What is pressed leads to another page. */
+export const follow = async (page, locator) => {
+  await Promise.all([page.waitForNavigation({ waitUntil: "load" }), locator.click()]);
+};
+/** The texts of all elements of a kind that are seen. */
+export const seen = (page, selector) => page.locator(selector).evaluateAll((all) => all
+  .filter((element) => element.checkVisibility({ visibilityProperty: true, contentVisibilityAuto: true }))
+  .map((element) => element.innerText.replace(/\s+/g, " ").trim()));
+
+export { assert };

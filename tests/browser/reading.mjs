@@ -1,0 +1,169 @@
+// What a reader does with a page: dismiss, switch, search, copy, link, press keys.
+
+import { assert, follow, path, reads, seen, site, PHONE } from "./reader.mjs";
+
+reads("banner: dismissed, it stays away, and is gone before the first paint", async (open) => {
+  const page = await open("/");
+  await page.locator(".banner .dismiss").click();
+  assert.equal(await page.locator(".banner").isVisible(), false);
+  await page.addInitScript(() => {
+    // The style of the banner at the moment in which the parser has just made it.
+    new MutationObserver(() => {
+      const banner = document.querySelector(".banner");
+      if (banner && !window.first) window.first = getComputedStyle(banner).display;
+    }).observe(document, { childList: true, subtree: true });
+  });
+  await page.reload();
+  assert.equal(await page.evaluate(() => window.first), "none");
+  await page.goto(`${site}/ar`);
+  assert.ok(await page.locator(".banner").isVisible(), "another text is another banner");
+});
+
+reads("colours: the switch works, and is remembered on the next page", async (open) => {
+  const page = await open("/");
+  const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const light = await ground();
+  await page.locator(".theme").click();
+  const dark = await ground();
+  assert.notEqual(dark, light);
+  await page.goto(`${site}/quickstart`);
+  assert.equal(await ground(), dark);
+  assert.deepEqual(await seen(page, ".logo img"), [""], "one of the two logos");
+  assert.match(await page.locator(".logo img:visible").getAttribute("src"), /dark/);
+});
+
+reads("search: opened by a key, titles first, chosen with arrows, closed by Escape", async (open) => {
+  const page = await open("/");
+  await page.keyboard.press("/");
+  const input = page.locator("dialog input");
+  await input.fill("quick");
+  const first = page.locator("#found li").first();
+  await first.waitFor();
+  assert.equal(await first.locator("span").innerText(), "Quickstart");
+  assert.equal(await first.locator("mark").innerText(), "Quick");
+  await input.fill("the agent card");
+  await page.locator("#found li span", { hasText: "The agent card" }).waitFor();
+  await Promise.all([page.waitForNavigation(), input.press("Enter")]);
+  assert.equal(path(page), "/skills/card");
+  await page.keyboard.press("Control+k");
+  await page.locator("dialog[open]").waitFor();
+  await page.keyboard.press("Escape");
+  assert.equal(await page.locator("dialog[open]").count(), 0);
+});
+
+reads("copy: code, and the page as Markdown", async (open) => {
+  const page = await open("/quickstart");
+  const clipboard = () => page.evaluate(() => navigator.clipboard.readText());
+  const code = page.locator("figure.code").first();
+  await code.hover();
+  await code.locator(".copy").click();
+  await page.locator(".copy.done").waitFor();
+  assert.equal((await clipboard()).trim(), "make run");
+  await page.locator(".copy-page").click();
+  await page.locator(".copy-page.done").waitFor();
+  assert.match(await clipboard(), /^# Quickstart\n/);
+  await follow(page, page.getByText("View as Markdown"));
+  assert.equal(path(page), "/quickstart.md");
+});
+
+reads("tabs: those of one title change together, are remembered, and move by arrows", async (open) => {
+  const page = await open("/write/components/layout");
+  const chosen = () => seen(page, "main [role=tab][aria-selected=true]");
+  assert.deepEqual(await chosen(), ["Debian", "Debian"]);
+  await page.getByRole("tab", { name: "macOS" }).first().click();
+  assert.deepEqual(await chosen(), ["macOS", "macOS"]);
+  await page.keyboard.press("ArrowLeft");
+  assert.deepEqual(await chosen(), ["Debian", "Debian"]);
+  await page.keyboard.press("End");
+  await page.goto(`${site}/write/components/layout`);
+  assert.deepEqual(await chosen(), ["macOS", "macOS"]);
+});
+
+reads("tabs and accordions can be linked to", async (open) => {
+  const tab = await open("/write/components/layout#macos");
+  assert.deepEqual((await seen(tab, "main [role=tab][aria-selected=true]"))[0], "macOS");
+  const closed = await open("/write/navigation");
+  assert.equal(await closed.locator("#n3").getAttribute("open"), null);
+  await closed.locator("#n3 > summary").click();
+  assert.equal(new URL(closed.url()).hash, "#n3");
+  const opened = await open("/write/navigation#n3");
+  assert.equal(await opened.locator("#n3").getAttribute("open"), "");
+});
+
+reads("on this page: the heading that is read is marked", async (open) => {
+  const page = await open("/write/pages");
+  const current = () => seen(page, ".contents [aria-current]");
+  assert.deepEqual(await current(), ["Addresses"]);
+  await page.locator(".contents").getByText("Snippets").click();
+  await page.waitForFunction(() => document.querySelector(".contents [aria-current]")?.textContent === "Snippets");
+  const box = await page.locator("#snippets").boundingBox();
+  assert.ok(box.y > 90 && box.y < 850, `the heading is not below the header: ${box.y}`);
+});
+
+reads("404: near pages are suggested, at any depth", async (open) => {
+  const page = await open("/write/componets/");
+  assert.equal(await page.locator("h1").innerText(), "Page not found");
+  const first = page.locator("#suggestions a").first();
+  await first.waitFor();
+  await follow(page, first);
+  assert.equal(path(page), "/write/components");
+}, { faults: true });
+
+reads("keyboard: the first stop skips to the content, and every control can be reached", async (open) => {
+  const page = await open("/");
+  await page.keyboard.press("Tab");
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Skip to content");
+  const box = await page.locator(".skip:focus").boundingBox();
+  assert.ok(box.x >= 0, "the link is seen while it has the focus");
+  const stops = [];
+  for (let n = 0; n < 200; n += 1) {
+    await page.keyboard.press("Tab");
+    // Behind the last stop the browser's own begin.
+    if (await page.evaluate(() => document.activeElement === document.body)) break;
+    const stop = await page.evaluate(() => {
+      const at = document.activeElement;
+      const style = getComputedStyle(at);
+      return {
+        what: at.matches(".search, .theme, .dismiss, summary, .copy-page") ? at.className || at.localName : at.localName,
+        ring: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2,
+        seen: at.checkVisibility({ visibilityProperty: true }),
+      };
+    });
+    assert.ok(stop.ring && stop.seen, `stop ${n} has no focus ring or is not seen: ${JSON.stringify(stop)}`);
+    stops.push(stop.what);
+  }
+  assert.ok(stops.length > 40, `only ${stops.length} stops`);
+  for (const wanted of ["search", "theme", "dismiss", "copy-page", "summary"]) {
+    assert.ok(stops.some((stop) => stop.includes(wanted)), `${wanted} cannot be reached`);
+  }
+});
+
+reads("keyboard: a group of the sidebar opens by Enter", async (open) => {
+  const page = await open("/");
+  const summary = page.locator(".nested summary", { hasText: "The fine print" });
+  await summary.focus();
+  await page.keyboard.press("Enter");
+  assert.ok(await page.locator(".sidebar").getByText("What is public").isVisible());
+});
+
+reads("phone: nothing is wider than the screen, and the bar stays", async (open) => {
+  for (const at of ["/", "/write/components/code", "/write/components/reference", "/internals/speed", "/ar", "/ar/components", "/next", "/poster", "/retired"]) {
+    const page = await open(at, { width: PHONE });
+    const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    assert.ok(over <= 0, `${at} is ${over} px too wide`);
+    await page.evaluate(() => scrollTo(0, 500));
+    if (await page.evaluate(() => scrollY > 300)) {
+      const bar = await page.locator(".logo").boundingBox();
+      assert.ok(bar.y >= 0 && bar.y < 60, `the bar of ${at} has scrolled away`);
+    }
+  }
+});
+
+reads("print: only the article is on paper", async (open) => {
+  const page = await open("/quickstart");
+  await page.emulateMedia({ media: "print" });
+  for (const part of [".top", ".sidebar", ".bottom", ".actions", ".neighbours"]) {
+    assert.equal(await page.locator(part).first().isVisible(), false, part);
+  }
+  assert.ok(await page.locator("article").isVisible());
+});
