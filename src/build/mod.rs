@@ -36,6 +36,7 @@ use crate::discovery::{
 use crate::docs::{self, Docs, navigation};
 use crate::release::{Builder, Release, ReleaseFile, ReleasePath};
 use crate::render::manifest::{self, Manifest};
+use crate::site::EditLink;
 use crate::skills::{self, Generated, Meta, Skill};
 use crate::source::{Tree, TreePath};
 
@@ -54,6 +55,8 @@ const GENERATED: &str = "(generated)";
 pub struct Options {
     /// The short name of the service: skills lie in `.{service_name}/skills`.
     pub service_name: Box<str>,
+    /// Where the files of the repository are edited, when that is known.
+    pub edit: Option<EditLink>,
 }
 
 /// What a build made.
@@ -69,6 +72,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             service_name: crate::site::Service::default().name,
+            edit: None,
         }
     }
 }
@@ -83,7 +87,7 @@ pub fn build(tree: &Tree, options: &Options) -> Built {
     if docs.navigation.content.is_some() {
         let navigation = ReleaseFile::new(navigation::to_json(&docs.navigation), JSON);
         insert(&mut release, NAVIGATION_PATH, navigation);
-        diagnostics.extend(site::insert(&mut release, tree, &docs));
+        diagnostics.extend(site::insert(&mut release, tree, &docs, options));
     }
     let title = Title::of(&docs.config);
 

@@ -48,7 +48,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let service_name = Options::default().service_name;
     let built = args
         .documentation
-        .build(&service_name, &remote::Config::default())?;
+        .build(&service_name, &remote::Config::default(), None)?;
     writeln!(io::stdout(), "{}", built.report).context("print the report")?;
     if built.report.errors() > 0 {
         return Ok(ExitCode::FAILURE);
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(
             inventory.id(),
             args.documentation
-                .build("waypost", &remote::Config::default())
+                .build("waypost", &remote::Config::default(), None)
                 .unwrap()
                 .release
                 .id()

@@ -8,6 +8,7 @@ use clap::Args;
 use crate::build::{Built, Options, build};
 use crate::diagnostic::Diagnostic;
 use crate::docs;
+use crate::site::Repository;
 use crate::source::remote::{self, Pattern};
 use crate::source::{Tree, directory};
 
@@ -63,7 +64,8 @@ impl Documentation {
         tree.with_remote(remote::fetch(&config, &urls))
     }
 
-    /// Builds a release of it, for a service that has this name unless another is given.
+    /// Builds a release of it, for a service that has this name unless another is given;
+    /// pages link to their source in the repository when that is known.
     ///
     /// # Errors
     ///
@@ -72,11 +74,19 @@ impl Documentation {
         &self,
         service_name: &str,
         specifications: &remote::Config,
+        repository: Option<&Repository>,
     ) -> anyhow::Result<Built> {
         let (tree, found) = self.open()?;
         let tree = self.fetch(tree, specifications);
+        let edit = repository.and_then(|repository| {
+            // Published from the directory itself, files are named from there.
+            let is_whole = tree.docs_root().is_root();
+            let below = if is_whole { &*repository.directory } else { "" };
+            Some(repository.edit_link()?.below(below))
+        });
         let options = Options {
             service_name: self.service_name.as_deref().unwrap_or(service_name).into(),
+            edit,
         };
         let mut built = build(&tree, &options);
         built.report.add(found);

@@ -5,14 +5,16 @@
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 
 use super::deploying;
 use super::settings::{self, Settings};
 use super::{Documentation, project};
+use crate::config::Config;
 use crate::release::Release;
-use crate::site::ProjectId;
+use crate::site::{ProjectId, Site};
 use crate::store::{Pointer, PromoteError, Store};
 
 /// How often somebody else's promotion may come between; each time a newer fence is taken.
@@ -40,9 +42,12 @@ pub struct Args {
 /// When the configuration, the documentation or the store cannot be used.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let config = args.settings.load()?;
+    let site = site(&config, &args.project);
+    let repository = site.as_ref().and_then(|site| site.repository.as_ref());
+    let service = &config.service.name;
     let built = args
         .documentation
-        .build(&config.service.name, &config.specifications)?;
+        .build(service, &config.specifications, repository)?;
     let mut out = io::stdout();
     writeln!(out, "{}", built.report).context("print the report")?;
     if built.report.errors() > 0 {
@@ -56,6 +61,13 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let project = &args.project;
     writeln!(out, "promoted {release} of {project} as {fence}").context("print the outcome")?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the record of a project's site. It only adds links to a release: without one, or
+/// beside broken ones, a release can still be published.
+fn site(config: &Config, project: &ProjectId) -> Option<Arc<Site>> {
+    let (sites, _changes) = settings::read_sites(config).ok()?;
+    sites.get(project).map(Arc::clone)
 }
 
 /// Puts and promotes a release as the newest of its project.
@@ -110,7 +122,7 @@ mod tests {
         assert_eq!(
             current.release,
             args.documentation
-                .build("waypost", &Default::default())
+                .build("waypost", &Default::default(), None)
                 .unwrap()
                 .release
                 .id()

@@ -18,6 +18,8 @@ pub struct Config {
     pub logo: Option<Image>,
     /// Its icon.
     pub favicon: Option<Image>,
+    /// Its fonts.
+    pub fonts: Fonts,
     /// What stands above a page's title; unset is the theme's default.
     pub eyebrows: Option<Eyebrows>,
     /// Whether selecting a group opens its first page; unset is the theme's default.
@@ -45,6 +47,26 @@ pub struct Colors {
     pub light: Option<Box<str>>,
     /// The one of buttons.
     pub dark: Option<Box<str>>,
+}
+
+/// The fonts of a site.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fonts {
+    /// Of everything.
+    pub body: Option<Font>,
+    /// Of titles, where it is another.
+    pub heading: Option<Font>,
+}
+
+/// A font.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Font {
+    /// The name of its family.
+    pub family: Box<str>,
+    /// Its weight, or the two ends of a variable one's.
+    pub weight: Option<Box<str>>,
+    /// Its file.
+    pub source: Option<Box<str>>,
 }
 
 /// An image on light and on dark ground.
@@ -154,6 +176,7 @@ impl Config {
             colors: root.get("colors").map(colors).unwrap_or_default(),
             logo: root.get("logo").and_then(image),
             favicon: root.get("favicon").and_then(image),
+            fonts: root.get("fonts").map(Fonts::read).unwrap_or_default(),
             eyebrows: styling.and_then(|name| match &*name {
                 "section" => Some(Eyebrows::Section),
                 "breadcrumbs" => Some(Eyebrows::Breadcrumbs),
@@ -235,6 +258,42 @@ pub fn icon(value: &Value) -> Option<Box<str>> {
     let icon = value.get("icon")?;
     let name = icon.text().or_else(|| icon.get("name")?.text())?.trim();
     (!name.is_empty()).then(|| name.into())
+}
+
+// === impl Fonts ===
+
+impl Fonts {
+    /// Reads one font for everything, or one each for `body` and `heading`.
+    fn read(value: &Value) -> Self {
+        let body = Font::read(value).or_else(|| Font::read(value.get("body")?));
+        let heading = value.get("heading").and_then(Font::read);
+        Self {
+            heading: heading.or_else(|| body.clone()),
+            body,
+        }
+    }
+}
+
+// === impl Font ===
+
+impl Font {
+    fn read(value: &Value) -> Option<Self> {
+        let weight = value.get("weight").and_then(Value::scalar);
+        Some(Self {
+            family: text(value, "family")?,
+            weight: weight.map(Box::from),
+            source: text(value, "source"),
+        })
+    }
+
+    /// Returns the path of its file from the root of the documentation; pages load none from
+    /// elsewhere.
+    #[must_use]
+    pub fn file(&self) -> Option<&str> {
+        let source = self.source.as_deref()?;
+        let is_elsewhere = source.contains("://") || source.starts_with("//");
+        (!is_elsewhere).then(|| source.trim_start_matches(['.', '/']))
+    }
 }
 
 // === impl Banner ===

@@ -30,6 +30,16 @@ enum Service {
 // === impl EditLink ===
 
 impl EditLink {
+    /// Returns the address of a directory of the repository, from which files are named then.
+    #[must_use]
+    pub fn below(mut self, directory: &str) -> Self {
+        let directory = directory.trim_matches('/');
+        if !directory.is_empty() {
+            self.before = format!("{}{directory}/", self.before).into();
+        }
+        self
+    }
+
     /// Returns the address at which a file, named from the root of the repository, is edited.
     #[must_use]
     pub fn of(&self, file: &str) -> String {

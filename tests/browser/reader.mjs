@@ -27,7 +27,15 @@ export const PHONE = 390;
 /** Pages that are not in use, by how they were made: making one takes longer than using it. */
 const idle = new Map();
 
-async function make({ width, scheme, scripts }) {
+/** Adds up what moves without a reader's doing. */
+const watch = () => {
+  window.moved = 0;
+  new PerformanceObserver((list) => list.getEntries().forEach((entry) => {
+    if (!entry.hadRecentInput) window.moved += entry.value;
+  })).observe({ type: "layout-shift", buffered: true });
+};
+
+async function make({ width, scheme, scripts, watched }) {
   const context = await browser.newContext({
     viewport: { width, height: 850 },
     colorScheme: scheme,
@@ -36,15 +44,16 @@ async function make({ width, scheme, scripts }) {
     permissions: ["clipboard-read", "clipboard-write"],
   });
   const page = await context.newPage();
+  if (watched) await page.addInitScript(watch);
   page.on("pageerror", (error) => page.faults.push(String(error)));
   page.on("console", (message) => { if (message.type() === "error") page.faults.push(message.text()); });
   return page;
 }
 
 /** Opens a page as a reader who has never been here; `prepare` is done with it before. */
-async function open(at, { width = WIDE, scheme = "light", scripts = true, prepare } = {}) {
-  const key = prepare ? undefined : JSON.stringify([width, scheme, scripts]);
-  const page = idle.get(key)?.pop() ?? await make({ width, scheme, scripts });
+async function open(at, { width = WIDE, scheme = "light", scripts = true, watched = false, prepare } = {}) {
+  const key = prepare ? undefined : JSON.stringify([width, scheme, scripts, watched]);
+  const page = idle.get(key)?.pop() ?? await make({ width, scheme, scripts, watched });
   Object.assign(page, { key, scripts, faults: [] });
   await prepare?.(page);
   await page.goto(site + at, { waitUntil: "load" });

@@ -17,6 +17,7 @@
 //! | `navigation` | what `docs.json` means, and what is wrong with it, case by case |
 //! | `operator` | health, numbers, a line for every request |
 //! | `publishing` | a kill or a full disk at any step leaves the old or the new release |
+//! | `recipe` | the proxy that the documentation shows, run by nginx |
 //! | `reload` | under load, every answer is whole and of one release |
 //! | `sites` | records and releases change under a running gateway; broken ones change nothing |
 //! | `specifications` | those behind a URL: who is asked, and what stays when nothing comes |
@@ -57,6 +58,7 @@ mod lanes;
 mod navigation;
 mod operator;
 mod publishing;
+mod recipe;
 mod reload;
 mod sites;
 mod specifications;

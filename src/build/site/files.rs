@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 
 use crate::docs::Docs;
-use crate::docs::config::Image;
+use crate::docs::config::{Font, Image};
 use crate::docs::page::ignored::Ignored;
 use crate::render::link::{Asset, Map, Target};
 use crate::source::{Tree, TreePath};
@@ -105,5 +105,9 @@ pub(super) fn of_config(docs: &Docs, map: &Map) -> BTreeSet<Box<str>> {
         Target::Asset(path) => Some(path),
         _ => None,
     });
-    found.collect()
+    let fonts = &docs.config.fonts;
+    let fonts = [&fonts.body, &fonts.heading].into_iter().flatten();
+    let fonts = fonts.filter_map(Font::file);
+    let fonts = fonts.filter(|path| map.assets.contains_key(*path));
+    found.chain(fonts.map(Box::from)).collect()
 }

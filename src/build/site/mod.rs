@@ -14,7 +14,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use bytes::Bytes;
 
-use super::Builder;
+use super::{Builder, Options};
 use crate::answer::Encoding;
 use crate::answer::encoding::Effort;
 use crate::diagnostic::Diagnostic;
@@ -32,7 +32,12 @@ use crate::source::Tree;
 const HTML: &str = "text/html; charset=utf-8";
 
 /// Adds the site of a documentation to a release; says what is wrong with its pages.
-pub(super) fn insert(release: &mut Builder, tree: &Tree, docs: &Docs) -> Vec<Diagnostic> {
+pub(super) fn insert(
+    release: &mut Builder,
+    tree: &Tree,
+    docs: &Docs,
+    options: &Options,
+) -> Vec<Diagnostic> {
     let map = Map {
         pages: public(docs).map(|(_, page)| path_of(page).into()).collect(),
         assets: files::find(tree),
@@ -42,7 +47,7 @@ pub(super) fn insert(release: &mut Builder, tree: &Tree, docs: &Docs) -> Vec<Dia
     let articles = in_parallel(&pages, |(_, page)| article(docs, page, &map, &load));
 
     let assets = Assets::new(docs);
-    let shell = Shell::new(docs, &map, &assets);
+    let shell = Shell::new(docs, &map, &assets).edited_at(options.edit.as_ref());
     let with_articles: Vec<_> = pages.iter().zip(&articles).collect();
     let written = in_parallel(&with_articles, |((id, page), article)| {
         let mode = docs.pages.get(&page.slug);
@@ -61,7 +66,7 @@ pub(super) fn insert(release: &mut Builder, tree: &Tree, docs: &Docs) -> Vec<Dia
         site.put(&path, MARKDOWN, article.markdown.clone().into());
     }
     site.put(manifest::NOT_FOUND, HTML, shell.not_found().into());
-    for file in [&assets.stylesheet, &assets.script] {
+    for file in [&assets.stylesheet, &assets.script, &assets.speculation] {
         let path = format!("static/{}", file.path);
         site.put_all(coded(&path, file.media_type, file.bytes.clone()));
     }

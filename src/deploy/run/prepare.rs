@@ -16,7 +16,7 @@ use crate::deploy::record::{Commit, FilesChanged};
 use crate::diagnostic::Diagnostic;
 use crate::docs;
 use crate::release::ReleaseId;
-use crate::site::ProjectId;
+use crate::site::{ProjectId, Repository};
 use crate::source::git::{self, Address, FetchError, Head};
 use crate::source::{Tree, TreePath, remote};
 use crate::store::{Local, Retention, Store, local};
@@ -42,6 +42,18 @@ pub struct Job {
     pub specifications: remote::Config,
     /// The directory of the store.
     pub store: PathBuf,
+}
+
+// === impl Job ===
+
+impl Job {
+    fn repository(&self) -> Repository {
+        Repository {
+            url: self.url.clone(),
+            branch: self.branch.clone(),
+            directory: self.directory.clone(),
+        }
+    }
 }
 
 /// What a preparation says about itself.
@@ -293,6 +305,7 @@ fn make(
     let since = Instant::now();
     let options = Options {
         service_name: job.service_name.clone(),
+        edit: job.repository().edit_link(),
     };
     let mut built = build(tree, &options);
     built.report.add(found);

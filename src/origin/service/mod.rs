@@ -22,7 +22,7 @@ use super::negotiation::prefers_markdown;
 use crate::answer::{Answer, ETag, Outcome, Problem, caching};
 use crate::index::{Ask, File, Files, Method, Served, State};
 use crate::render::html::frame_sources;
-use crate::render::layout::STATIC;
+use crate::render::layout::{SPECULATION, SPECULATION_TYPE, STATIC};
 use crate::render::link::{decode, encode, page_of};
 use crate::render::manifest::{NOT_FOUND, page_file};
 
@@ -41,12 +41,13 @@ const MARKDOWN: &str = "text/markdown; charset=utf-8";
 const PLAIN: &str = "text/plain; charset=utf-8";
 
 /// The media types that files of a release have; an answer carries a constant.
-const MEDIA_TYPES: [&str; 25] = [
+const MEDIA_TYPES: [&str; 26] = [
     HTML,
     MARKDOWN,
     PLAIN,
     "application/json",
     "application/pdf",
+    SPECULATION_TYPE,
     "application/xml; charset=utf-8",
     "application/yaml",
     "application/zip",
@@ -240,6 +241,13 @@ impl Request<'_> {
             ..answer
         };
         let answer = answer.with(header::CONTENT_SECURITY_POLICY, page_policy());
+        // HTML, "Speculation-Rules": a list of URLs as strings. A policy without inline
+        // scripts allows rules from here only.
+        let rules = format!("\"{}/{SPECULATION}\"", self.base);
+        let answer = match HeaderValue::from_str(&rules) {
+            Ok(rules) => answer.with(HeaderName::from_static("speculation-rules"), rules),
+            Err(_) => answer,
+        };
         Ok(Some(self.conditional(self.with_links(answer))))
     }
 

@@ -256,8 +256,11 @@ impl Writer<'_> {
         for item in items {
             self.out.markup("<li>");
             if let Some(checked) = item.checked {
-                self.out.markup("<input type=checkbox disabled");
-                self.out.markup(if checked { " checked> " } else { "> " });
+                self.out.markup(if checked {
+                    "<input type=checkbox disabled checked aria-label=\"Done\"> "
+                } else {
+                    "<input type=checkbox disabled aria-label=\"To do\"> "
+                });
             }
             self.nodes(&item.children);
             self.out.markup("</li>\n");

@@ -2,6 +2,8 @@
 //!
 //! The names of styles and script hold their digest, so that they can be kept for ever.
 
+use std::fmt::Write as _;
+
 use bytes::Bytes;
 use serde_json::{Value, json};
 
@@ -11,6 +13,7 @@ use crate::digest::Digest;
 use crate::docs::Docs;
 use crate::docs::navigation::tree::Page;
 use crate::render::article::Article;
+use crate::render::link;
 
 /// The script of every page, its parts in order: the first runs before anything is painted,
 /// the others when the page is there.
@@ -35,6 +38,15 @@ const STYLES: &str = concat!(
 /// How many headings of a page can be found.
 const HEADINGS_MAX: usize = 60;
 
+/// Where the rules for fetching pages early lie. Answers with pages name it, and pages are
+/// kept longer than a digest in a header would be true.
+pub const SPECULATION: &str = "_waypost/speculation.json";
+/// The media type of such rules.
+pub const SPECULATION_TYPE: &str = "application/speculationrules+json";
+/// Links inside the site are relative. They are fetched when a reader points at them; nothing
+/// of another host is, or it would be told what is read here.
+const SPECULATION_RULES: &str = r#"{"prefetch":[{"source":"document","where":{"selector_matches":"a:not([href^='http'], [href^='mailto:'], [href^='#'], [type])"},"eagerness":"moderate"}]}"#;
+
 /// A file whose name is its digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
@@ -53,6 +65,8 @@ pub struct Assets {
     pub stylesheet: File,
     /// The script.
     pub script: File,
+    /// Which links a browser may fetch before they are followed.
+    pub speculation: File,
 }
 
 // === impl Assets ===
@@ -61,7 +75,7 @@ impl Assets {
     /// Makes the files of a site.
     #[must_use]
     pub fn new(docs: &Docs) -> Self {
-        let styles = STYLES.to_owned() + &accents(docs);
+        let styles = STYLES.to_owned() + &accents(docs) + &fonts(docs);
         Self {
             stylesheet: File::new("site", "css", styles.into(), "text/css; charset=utf-8"),
             script: File::new(
@@ -70,6 +84,11 @@ impl Assets {
                 SCRIPT.into(),
                 "text/javascript; charset=utf-8",
             ),
+            speculation: File {
+                path: SPECULATION.to_owned(),
+                bytes: SPECULATION_RULES.into(),
+                media_type: SPECULATION_TYPE,
+            },
         }
     }
 }
@@ -103,6 +122,40 @@ fn accents(docs: &Docs) -> String {
         light.ink(),
         dark.ink(),
     )
+}
+
+/// The site's own fonts. A file of the repository is loaded, from beside the stylesheet; a name
+/// alone is a font that the reader has.
+fn fonts(docs: &Docs) -> String {
+    let fonts = &docs.config.fonts;
+    let mut styles = String::new();
+    for (font, property) in [(&fonts.body, "--sans"), (&fonts.heading, "--heading")] {
+        let Some(font) = font else { continue };
+        // A family is written between quotes: what could end them is not in it.
+        let is_plain = |c: char| c.is_alphanumeric() || " -_".contains(c);
+        let family: String = font.family.chars().filter(|c| is_plain(*c)).collect();
+        if let Some(path) = font.file() {
+            let weight = font.weight.as_deref().unwrap_or("100 900");
+            let weight: String = weight
+                .chars()
+                .filter(|c| c.is_ascii_digit() || *c == ' ')
+                .collect();
+            let path = link::encode(path).replace(['(', ')', '\''], "_");
+            // `optional`: a font that comes late is used on the next page, and nothing moves.
+            writeln!(
+                styles,
+                "@font-face {{ font-family: \"{family}\"; src: url(\"../{path}\"); \
+                 font-weight: {weight}; font-display: optional; }}"
+            )
+            .expect("a String takes every character");
+        }
+        writeln!(
+            styles,
+            ":root {{ {property}: \"{family}\", system-ui, sans-serif; }}"
+        )
+        .expect("a String takes every character");
+    }
+    styles
 }
 
 /// Returns the path of the list of the pages of a language. It has no digest in its name:
@@ -159,5 +212,49 @@ mod tests {
     #[test]
     fn the_script_keeps_its_budget() {
         assert!(SCRIPT.len() <= 15 << 10, "{} bytes", SCRIPT.len());
+    }
+
+    fn styles(config: &str) -> String {
+        let path = |path: &str| crate::source::TreePath::parse(path).unwrap();
+        let config =
+            format!("{{\"name\": \"Acme\", \"navigation\": {{\"pages\": [\"a\"]}}, {config}}}");
+        let files = [
+            (path("docs.json"), config.into()),
+            (path("a.mdx"), "Text.".to_owned().into()),
+        ];
+        let tree = crate::source::Tree::from_files(files, []);
+        let (docs, _found) = crate::docs::read(&tree, &crate::docs::Options::default());
+        let bytes = Assets::new(&docs).stylesheet.bytes;
+        let text = str::from_utf8(&bytes).unwrap();
+        text.strip_prefix(STYLES).unwrap().to_owned()
+    }
+
+    #[test]
+    fn colours_and_fonts_are_the_sites_own() {
+        assert_eq!(styles("\"theme\": \"plain\""), "");
+        let own = styles("\"colors\": {\"primary\": \"#0b6e4f\"}");
+        assert!(own.contains("--accent: light-dark(#0b6e4f, "), "{own}");
+        let own = styles(
+            "\"fonts\": {\"family\": \"Inter\", \"weight\": 400, \"source\": \"/fonts/inter.woff2\"}",
+        );
+        assert!(
+            own.contains("url(\"../fonts/inter.woff2\"); font-weight: 400;"),
+            "{own}"
+        );
+        assert!(own.contains("--heading: \"Inter\""), "{own}");
+    }
+
+    #[test]
+    fn nothing_written_ends_the_declaration_it_stands_in() {
+        let own = styles(
+            "\"fonts\": {\"body\": {\"family\": \"x\\\"; } * { display: none\", \"source\": \"a\\\")}b{c\", \"weight\": \"4;}\"}, \"heading\": {\"family\": \"Y\", \"source\": \"https://fonts.test/y.woff2\"}}",
+        );
+        let outside: String = own.split('"').step_by(2).collect();
+        assert_eq!(outside.matches('{').count(), 3, "{own}");
+        assert_eq!(outside.matches('}').count(), 3, "{own}");
+        assert!(
+            !own.contains("fonts.test") && !outside.contains("display: none"),
+            "{own}"
+        );
     }
 }

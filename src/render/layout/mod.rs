@@ -33,7 +33,7 @@ mod site;
 mod theme;
 mod words;
 
-pub use assets::{Assets, SCRIPT, search_path, search_titles};
+pub use assets::{Assets, SCRIPT, SPECULATION, SPECULATION_TYPE, search_path, search_titles};
 pub use site::Shell;
 
 use words::Words;

@@ -45,12 +45,15 @@ impl Sheet<'_> {
         if divisions.kind == DivisionKind::Languages {
             self.out.markup(" class=\"sign sign-globe\"");
         }
+        self.out.markup("><span>");
+        // What is chosen here: seen where the choice alone would not say it.
         self.out
-            .attribute("aria-label", &format!("{what}: {}", label(current)))
-            .markup("><span>");
-        if divisions.kind == DivisionKind::Versions {
-            self.out.markup("<small>").text(what).markup("</small> ");
-        }
+            .markup(if divisions.kind == DivisionKind::Versions {
+                "<small>"
+            } else {
+                "<small class=unseen>"
+            });
+        self.out.text(what).markup("</small> ");
         self.icon(current.icon.as_deref());
         self.out.text(label(current));
         self.badge(current.tag.as_deref());

@@ -1,0 +1,114 @@
+//! The recipe for a customer's own proxy, word by word as the documentation has it, run by a
+//! real nginx in front of a real gateway.
+
+use std::fs;
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::Command;
+
+use crate::edge::{Edge, SKILL, Setup};
+use crate::http::{self, Response};
+
+/// The host that readers see.
+const HOST: &str = "www.acme.test";
+/// How often another port is tried when somebody takes the one that was free.
+const PORTS_MAX: usize = 5;
+
+/// A running nginx.
+struct Nginx<'e> {
+    edge: &'e Edge,
+    address: SocketAddr,
+}
+
+impl<'e> Nginx<'e> {
+    /// Starts nginx with the server that the documentation shows.
+    fn before(edge: &'e Edge) -> Self {
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("conf/demo/docs/operate/proxy.mdx");
+        let page = fs::read_to_string(page).unwrap();
+        let recipe = page.split("```nginx").nth(1).unwrap();
+        let recipe = recipe.split_once('\n').unwrap().1;
+        let recipe = recipe.split("```").next().unwrap();
+        for _ in 0..PORTS_MAX {
+            let free = TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = free.local_addr().unwrap();
+            drop(free);
+            let conf = format!(
+                "pid nginx.pid; error_log stderr; events {{}}\n\
+                 http {{ access_log off; upstream waypost {{ server {}; }}\n\
+                 server {{ listen {address}; server_name {HOST};\n{recipe}\n}} }}\n",
+                edge.http
+            );
+            fs::write(edge.setup.path("nginx.conf"), conf).unwrap();
+            // It goes into the background once it listens.
+            if nginx(edge, &[]) {
+                return Self { edge, address };
+            }
+        }
+        panic!("nginx does not start");
+    }
+
+    fn get(&self, path: &str) -> Response {
+        http::request(self.address, "GET", HOST, path, &[])
+    }
+}
+
+impl Drop for Nginx<'_> {
+    fn drop(&mut self) {
+        nginx(self.edge, &["-s", "stop"]);
+    }
+}
+
+fn nginx(edge: &Edge, arguments: &[&str]) -> bool {
+    let prefix = edge.setup.path("");
+    let mut command = Command::new("/usr/sbin/nginx");
+    command
+        .arg("-p")
+        .arg(prefix)
+        .args(["-e", "stderr", "-c", "nginx.conf"]);
+    command.args(arguments).status().unwrap().success()
+}
+
+#[test]
+fn a_site_below_a_path_of_the_customers_domain_is_whole() {
+    let edge = Setup::new()
+        .site("acme", &format!("domains: [{HOST}]\nbase_path: /docs"))
+        .start();
+    edge.publish(
+        "acme",
+        &[
+            (
+                "docs.json",
+                r#"{ "name": "Acme", "navigation": { "pages": ["index", "a/b"] } }"#,
+            ),
+            ("index.mdx", "[On](/a/b)\n"),
+            ("a/b.mdx", "Text.\n"),
+            ("skill.md", SKILL),
+        ],
+    );
+    let nginx = Nginx::before(&edge);
+
+    let page = nginx.get("/docs/");
+    assert_eq!(page.status, 200);
+    assert!(page.text().contains("href=\"a/b\""), "{}", page.text());
+    assert_eq!(nginx.get("/docs/a/b").status, 200);
+    assert_eq!(nginx.get("/docs/a/b.md").status, 200);
+    assert_eq!(nginx.get("/docs").status, 308);
+    for path in [
+        "/skill.md",
+        "/docs/skill.md",
+        "/.well-known/skills/sdk/skill.md",
+        "/.well-known/agent-skills/sdk/SKILL.md",
+        "/docs/.well-known/agent-skills/sdk/SKILL.md",
+    ] {
+        let skill = nginx.get(path);
+        assert_eq!((skill.status, skill.text()), (200, SKILL), "{path}");
+    }
+    let card = nginx.get("/.well-known/agent-card.json");
+    assert!(
+        card.text().contains(&format!("://{HOST}/docs")),
+        "{}",
+        card.text()
+    );
+    // What is not the documentation's is the customer's.
+    assert_eq!(nginx.get("/pricing").status, 404);
+}
