@@ -57,6 +57,9 @@ pub struct Options {
     pub service_name: Box<str>,
     /// Where the files of the repository are edited, when that is known.
     pub edit: Option<EditLink>,
+    /// What stands in the place of the skill that we would generate; it has passed
+    /// [`skills::accept`] for the same documentation.
+    pub generated: Option<Generated>,
 }
 
 /// What a build made.
@@ -73,6 +76,7 @@ impl Default for Options {
         Self {
             service_name: crate::site::Service::default().name,
             edit: None,
+            generated: None,
         }
     }
 }
@@ -98,12 +102,7 @@ pub fn build(tree: &Tree, options: &Options) -> Built {
     // Specification 4.6, rules 1, 2 and 6. Files that are there and unusable are no reason
     // to write another.
     if !skills::has_authored(tree, &options.service_name)
-        && let Some(generated) = skills::generate(
-            &docs,
-            &title.title,
-            &title.description,
-            BASE_URL_PLACEHOLDER,
-        )
+        && let Some(generated) = generate(&docs, &title, options)
     {
         let skill = as_skill(generated);
         let file = ReleaseFile::new(skill.bytes.clone(), MARKDOWN);
@@ -152,6 +151,12 @@ pub fn gone(navigation_before: &[u8], built: &Built, tree: &Tree) -> Vec<Diagnos
         |path| manifest.redirect(path).is_some(),
         &config,
     )
+}
+
+/// Returns the skill for a documentation whose authors wrote none.
+fn generate(docs: &Docs, title: &Title, options: &Options) -> Option<Generated> {
+    let ours = || skills::generate(docs, &title.title, &title.description, BASE_URL_PLACEHOLDER);
+    options.generated.clone().or_else(ours)
 }
 
 /// Reads the documentation of a tree; one that has none may still have skills.

@@ -81,6 +81,7 @@ pub(super) fn stages(
         git: config.git.clone(),
         specifications: config.specifications.clone(),
         limits: config.builds.clone(),
+        generate: config.generate.clone(),
         program: program()?,
         clock: Clock::System,
         announce,

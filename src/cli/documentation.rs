@@ -87,6 +87,7 @@ impl Documentation {
         let options = Options {
             service_name: self.service_name.as_deref().unwrap_or(service_name).into(),
             edit,
+            ..Options::default()
         };
         let mut built = build(&tree, &options);
         built.report.add(found);

@@ -109,6 +109,24 @@ pub(super) fn read_worker(
     section.set("build_seconds", total, seconds(1..=DAY_SECONDS));
 }
 
+pub(super) fn read_generate(
+    section: Section<'_, '_, '_, '_>,
+    generate: &mut run::generate::Config,
+) {
+    let run::generate::Config {
+        command,
+        time,
+        input_bytes_max,
+        output_bytes_max,
+    } = generate;
+    if let Some(words) = section.list("command", yaml::text) {
+        *command = words;
+    }
+    section.set("seconds", time, seconds(1..=DAY_SECONDS));
+    section.set("input_bytes_max", input_bytes_max, number(0..=1 << 30));
+    section.set("output_bytes_max", output_bytes_max, number(1024..=1 << 24));
+}
+
 pub(super) fn read_admin(section: Section<'_, '_, '_, '_>, admin: &mut api::Config) {
     let api::Config {
         rate: Rate { calls, window },

@@ -51,6 +51,8 @@ pub struct Config {
     pub worker: worker::Config,
     /// What one build may use.
     pub builds: run::Limits,
+    /// Which command may write the `skill.md` that no author wrote.
+    pub generate: run::generate::Config,
     /// Where site records are, and how they are watched.
     pub sites: Sites,
     /// Where certificates are.

@@ -55,6 +55,7 @@ fn read_top(top: Section<'_, '_, '_, '_>, config: &mut Config, findings: &Findin
         specifications,
         worker,
         builds,
+        generate,
         sites,
         tls,
         front,
@@ -76,6 +77,9 @@ fn read_top(top: Section<'_, '_, '_, '_>, config: &mut Config, findings: &Findin
     });
     within(top, "worker", |section| {
         deploying::read_worker(section, worker, builds);
+    });
+    within(top, "generate", |section| {
+        deploying::read_generate(section, generate);
     });
     read_sites(top, sites);
     within(top, "tls", |section| read_tls(section, tls));

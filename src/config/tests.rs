@@ -44,6 +44,7 @@ fn the_shipped_file_lists_every_key() {
         &["git"],
         &["specifications"],
         &["worker"],
+        &["generate"],
         &["tls"],
         &["front"],
         &["upstream"],

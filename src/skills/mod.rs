@@ -57,7 +57,10 @@ use crate::source::TreePath;
 
 pub use collect::{collect, has_authored};
 pub use description::cut;
-pub use generate::{Generated, documentation_version, generate};
+pub use generate::{
+    CHARACTERS_MAX, Generated, LINES_MAX, Material, Refused, accept, documentation_version,
+    generate, material,
+};
 pub use meta::Meta;
 pub use slug::{InvalidSlug, Slug};
 

@@ -1,10 +1,12 @@
-//! The generated skill of the example: a golden file, and what the public validator says.
+//! The generated skill of the example: a golden file, and what the public validator says;
+//! and a command that writes another.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::edge::Setup;
+use crate::edge::{Edge, Setup};
+use crate::repository::{Repository, follow, key, setup, trigger};
 
 const EXAMPLE: &str = "tests/repositories/payments";
 const GOLDEN: &str = "tests/repositories/payments.skill.md";
@@ -51,4 +53,178 @@ fn the_public_validator_accepts_it() {
         Ok(validated) => assert!(validated.status.success(), "{validated:?}"),
         Err(error) => println!("skipped: agentskills (PyPI skills-ref) cannot be run: {error}"),
     }
+}
+
+const HOST: &str = "docs.acme.test";
+const PAGES: [(&str, &str); 3] = [
+    (
+        "docs.json",
+        r#"{ "name": "Acme", "navigation": { "pages": ["index", "pay"] } }"#,
+    ),
+    ("index.mdx", "# Acme\n"),
+    ("pay.mdx", "# Pay\n"),
+];
+/// Everything but what a script writes under it.
+const HEAD: &str =
+    "cat >/dev/null; printf -- '---\\nname: written\\ndescription: Use it.\\n---\\n\\n'";
+
+/// A gateway whose command is a shell script, and a key.
+fn generating(script: &str, conf: &str, record: &str) -> (Edge, String) {
+    let setup = setup();
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &PAGES);
+    fs::write(setup.path("write"), script).unwrap();
+    assert!(
+        Command::new("mkfifo")
+            .arg(setup.path("go"))
+            .status()
+            .unwrap()
+            .success()
+    );
+    let root = setup.path("").display().to_string();
+    let command = format!("{{ command: [sh, \"{root}/write\", \"{root}\"], {conf} }}");
+    let record = format!("domains: [{HOST}]\n{}\n{record}", docs.record());
+    let key = key(&setup, "acme");
+    let edge = setup
+        .conf("generate", &command)
+        .site("acme", &record)
+        .start();
+    (edge, key)
+}
+
+fn wait_until_served(edge: &Edge) {
+    edge.wait_for_log(|line| {
+        let message = line["message"].as_str().unwrap_or_default();
+        line["project"] == "acme" && message.starts_with("serving") && !line["generation"].is_null()
+    });
+}
+
+#[test]
+fn a_command_writes_the_skill_and_the_deterministic_one_stands_until_it_has() {
+    let script = r#"
+        set -eu
+        ls -A >"$1/found" && env >"$1/environment" && tee "$1/told" >/dev/null
+        base=$(sed 's/.*"base_url":"\([^"]*\)".*/\1/' "$1/told")
+        read _ <"$1/go"
+        printf -- '---\nname: written\ndescription: Use it.\n---\n\nSee [Pay](%s/pay).\n' "$base"
+    "#;
+    let (edge, key) = generating(script, "seconds: 60", "");
+    let id = trigger(&edge, &key, "acme");
+    wait_until_served(&edge);
+    let before = edge.get(HOST, "/skill.md").text().to_owned();
+    assert!(before.contains("name: \"acme\""), "{before}");
+
+    fs::write(edge.setup.path("go"), "go\n").unwrap();
+    let record = follow(&edge.setup, &id);
+    assert_eq!(record["status"], "success", "{record:#}");
+    assert_eq!(
+        edge.get(HOST, "/skill.md").text(),
+        "---\nname: written\ndescription: Use it.\n---\n\nSee [Pay](https://docs.acme.test/pay).\n"
+    );
+    let logs = record["logs"].to_string();
+    assert!(
+        logs.contains("generate: the skill.md of the command is published"),
+        "{logs}"
+    );
+    let list = edge
+        .get(HOST, "/.well-known/agent-skills/index.json")
+        .json();
+    assert_eq!(list["skills"][0]["name"], "written");
+
+    let seen = |name: &str| fs::read_to_string(edge.setup.path(name)).unwrap();
+    assert_eq!(seen("found"), "", "it starts in an empty directory");
+    let environment = seen("environment");
+    let mut names: Vec<_> = environment
+        .lines()
+        .filter_map(|line| Some(line.split_once('=')?.0))
+        .filter(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(name))
+        .collect();
+    names.sort_unstable();
+    assert_eq!(names, ["HOME", "LANG", "PATH", "TMPDIR"]);
+    let told: serde_json::Value = serde_json::from_str(&seen("told")).unwrap();
+    assert_eq!(told["pages"][1]["title"], "Pay");
+    assert_eq!(told["pages"][1]["text"], "# Pay\n");
+    assert!(
+        told["skill"]
+            .as_str()
+            .unwrap()
+            .starts_with("---\nname: \"acme\"")
+    );
+}
+
+#[test]
+fn what_a_command_does_wrong_is_told_and_the_deterministic_skill_stays() {
+    let (edge, key) = generating("exit 0", "seconds: 2, output_bytes_max: 100000", "");
+    for (script, reason) in [
+        ("exit 3", "the command ended with exit status: 3"),
+        ("kill -9 $$", "the command ended with signal: 9"),
+        (
+            "echo $$ >\"$1/process\"; sleep 600",
+            "did not finish within 2 s",
+        ),
+        ("yes", "the command wrote more than 100000 bytes"),
+        ("echo '# Acme'", "its frontmatter: there is none"),
+        (
+            &format!("{HEAD}; seq 500"),
+            "it has 505 lines; 500 are allowed",
+        ),
+        (
+            &format!("{HEAD}; echo '[x](https://evil.test/)'"),
+            "it links to \"https://evil.test/\"",
+        ),
+        (
+            &format!("{HEAD}; echo ghp_16C7e42F292c6912E7710c838347Ae178B4a"),
+            "line 6 holds what looks like a GitHub token",
+        ),
+    ] {
+        fs::write(edge.setup.path("write"), script).unwrap();
+        let record = follow(&edge.setup, &trigger(&edge, &key, "acme"));
+        assert_eq!(record["status"], "success", "{script}: {record:#}");
+        let logs = record["logs"].as_array().unwrap();
+        let last = logs[logs.len() - 2].as_str().unwrap();
+        assert!(
+            last.contains("generate: the deterministic skill.md stays: ") && last.contains(reason),
+            "{script}: {last}"
+        );
+        let served = edge.get(HOST, "/skill.md").text().to_owned();
+        assert!(served.contains("name: \"acme\""), "{script}: {served}");
+    }
+    let process = fs::read_to_string(edge.setup.path("process")).unwrap();
+    assert!(
+        !Path::new("/proc").join(process.trim()).exists(),
+        "a command that was too slow is gone"
+    );
+    let left: Vec<_> = fs::read_dir(std::env::temp_dir())
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .filter(|entry| {
+            let name = entry.file_name().into_string().unwrap_or_default();
+            let process = name.strip_prefix("waypost-generate-");
+            process.is_some_and(|process| !Path::new("/proc").join(process).exists())
+        })
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_newer_update_does_not_wait_for_a_command() {
+    let (edge, key) = generating("read _ <\"$1/go\"", "seconds: 600", "");
+    let first = trigger(&edge, &key, "acme");
+    wait_until_served(&edge);
+    let second = trigger(&edge, &key, "acme");
+    assert_ne!(first, second);
+    let record = follow(&edge.setup, &first);
+    assert_eq!(record["status"], "success", "{record:#}");
+    assert!(
+        record["logs"].to_string().contains("a newer update waits"),
+        "{record:#}"
+    );
+}
+
+#[test]
+fn no_command_runs_for_a_private_site() {
+    let (edge, key) = generating("touch \"$1/ran\"", "seconds: 9", "visibility: private");
+    let record = follow(&edge.setup, &trigger(&edge, &key, "acme"));
+    assert_eq!(record["status"], "success", "{record:#}");
+    assert!(!edge.setup.path("ran").exists());
 }

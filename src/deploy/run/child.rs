@@ -145,6 +145,11 @@ impl Running {
         Ok(Some(event))
     }
 
+    /// Returns the process's id, as long as it has not been waited for.
+    pub(super) fn id(&self) -> Option<u32> {
+        self.process.id()
+    }
+
     /// Waits for the process to end and says how, in words.
     pub(super) async fn ended(&mut self) -> String {
         use std::os::unix::process::ExitStatusExt as _;

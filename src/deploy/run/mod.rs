@@ -16,34 +16,40 @@
 //!   holds something as new before the build begins, the generation is lifted above it;
 //!   when something newer appears meanwhile, it stays and the update has succeeded.
 //!
+//! * R4: when a command is to write the `skill.md` ([`generate`]), its release follows as a
+//!   second promotion of the same update, one generation higher, which is taken before the
+//!   first. Until then, and when it fails, the first one stands. A newer update does not wait
+//!   for the command: it ends it.
+//!
+//! **Limits:** an update that is taken over or given back while the command runs does
+//! everything again, so the deterministic file is served once more until it has run.
+//!
 //! Design sections 1, 3 and 6.
 
 pub mod child;
+pub mod generate;
+mod hearing;
 mod prepare;
+mod promote;
 
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinError;
 
 use super::Timestamp;
 use super::queue::{Claim, Held, Outcome, Progress, Queue, QueueError};
-use super::record::Commit;
 use crate::clock::Clock;
-use crate::release::ReleaseId;
-use crate::site::{ProjectId, Service, Site};
+use crate::site::{ProjectId, Service, Site, Visibility};
 use crate::source::{git, remote};
-use crate::store::{Fence, PromoteError, Store};
-use child::Running;
+use crate::store::{Fence, Store};
+use hearing::Hearing;
 
 pub use child::Limits;
-pub use prepare::{Event, Job, Step, Stopped};
-
-/// How often new lines of the log are written down: a follower's patience.
-const NOTE_EVERY: Duration = Duration::from_millis(250);
+pub use prepare::{Event, Job, Prepared, Step, Stopped};
 
 /// Everything an update passes through.
 pub struct Stages {
@@ -61,6 +67,8 @@ pub struct Stages {
     pub specifications: remote::Config,
     /// What a build may use.
     pub limits: Limits,
+    /// Which command may write the `skill.md` that no author wrote.
+    pub generate: generate::Config,
     /// The program that a child is: this one.
     pub program: PathBuf,
     /// The time of day.
@@ -79,27 +87,6 @@ pub enum Ended {
     With(Outcome),
     /// Somebody else holds the update.
     Lost,
-}
-
-/// What was heard of a child and is not written down yet.
-struct Hearing<'s> {
-    stages: &'s Stages,
-    claim: &'s Claim,
-    lines: Vec<String>,
-    commit: Option<Commit>,
-    /// The start of the child counts as part of the first.
-    step: Step,
-    step_since: Instant,
-    steps: Vec<(Step, Duration)>,
-    noted_at: Instant,
-}
-
-/// How the listening to a child ended.
-enum Heard {
-    Prepared(ReleaseId, String),
-    Stopped(Stopped),
-    Lost,
-    GiveBack,
 }
 
 impl fmt::Debug for Stages {
@@ -142,24 +129,14 @@ impl Stages {
             Ok(Held::Lost) => return Ok(Ended::Lost),
             Err(stopped) => return self.stopped(claim, stopped).await,
         }
-        let heard = match self.job(&site, &claim) {
-            Ok(job) => self.prepare(&claim, job, stop, steps).await?,
-            Err(stopped) => Heard::Stopped(stopped),
+        let job = match self.job(&site, &claim) {
+            Ok(job) => job,
+            Err(stopped) => return self.stopped(claim, stopped).await,
         };
-        match heard {
-            Heard::Prepared(release, summary) => {
-                let since = Instant::now();
-                let ended = self.promote(claim, &site, release, summary).await;
-                steps.push((Step::Promote, since.elapsed()));
-                ended
-            }
-            Heard::Stopped(stopped) => self.stopped(claim, stopped).await,
-            Heard::Lost => Ok(Ended::Lost),
-            Heard::GiveBack => {
-                let summary = "given back: the worker is shutting down".to_owned();
-                self.finish(claim, Outcome::GiveBack, summary).await
-            }
-        }
+        let mut hearing = Hearing::new(self, claim.clone(), stop);
+        let ended = self.publish(claim, &site, job, &mut hearing).await;
+        steps.append(&mut hearing.end().await);
+        ended
     }
 
     fn job(&self, site: &Site, claim: &Claim) -> Result<Job, Stopped> {
@@ -169,12 +146,16 @@ impl Stages {
                 transient: false,
             });
         };
+        // A private site shows no skill, so nobody needs to write one.
+        let is_public = site.visibility == Visibility::Public;
+        let writes = is_public && !self.generate.command.is_empty();
         Ok(Job {
             project: claim.project().as_str().into(),
             url: repository.url.clone(),
             branch: repository.branch.clone(),
             directory: repository.directory.clone(),
             commit_before: claim.commit_before.clone(),
+            generate: writes.then(|| self.generate.clone()),
             service_name: self.service.name.clone(),
             git: self.git.clone(),
             specifications: self.specifications.clone(),
@@ -194,146 +175,20 @@ impl Stages {
         if current < fence(claim) {
             return Ok(Held::Yes);
         }
-        let (queue, mut lifted) = (Arc::clone(&self.queue), claim.clone());
-        let (held, lifted) = blocking(move || {
-            let held = queue.lift(&mut lifted, current.generation + 1)?;
-            Ok((held, lifted))
-        })
-        .await
-        .map_err(|error: QueueError| Stopped::transient(&error))?;
+        let lifted = self.lifted(claim, current.generation + 1).await;
+        let (held, lifted) = lifted.map_err(|error| Stopped::transient(&error))?;
         *claim = lifted;
         Ok(held)
     }
 
-    /// Listens to a child until it has ended, one way or another.
-    async fn prepare(
-        &self,
-        claim: &Claim,
-        job: Job,
-        mut stop: watch::Receiver<bool>,
-        steps: &mut Vec<(Step, Duration)>,
-    ) -> Result<Heard, QueueError> {
-        let began = Instant::now();
-        let mut hearing = Hearing::new(self, claim);
-        let first = format!(
-            "attempt {} of {}",
-            claim.update.attempts,
-            self.queue.policy().attempts_max
-        );
-        hearing.lines.push(first);
-        if hearing.note().await? == Held::Lost {
-            return Ok(Heard::Lost);
-        }
-        let mut running = match Running::start(&self.program, job, &self.limits).await {
-            Ok(running) => running,
-            Err(error) => return Ok(Heard::Stopped(Stopped::transient(&error))),
-        };
-        let mut ticks = tokio::time::interval(NOTE_EVERY);
-        let heard = loop {
-            tokio::select! {
-                event = running.event() => match event {
-                    Ok(Some(event)) => {
-                        if let Some(heard) = hearing.hear(event) {
-                            break heard;
-                        }
-                    }
-                    Ok(None) => break hearing.silence(running.ended().await),
-                    Err(error) => break Heard::Stopped(Stopped::transient(&error)),
-                },
-                _ = ticks.tick() => {
-                    if let Some(stopped) = hearing.overdue(began.elapsed()) {
-                        break Heard::Stopped(stopped);
-                    }
-                    if hearing.is_due() && hearing.note().await? == Held::Lost {
-                        break Heard::Lost;
-                    }
-                },
-                () = raised(&mut stop) => break Heard::GiveBack,
-            }
-        };
-        running.kill().await;
-        steps.append(&mut hearing.steps);
-        if matches!(heard, Heard::Prepared(..) | Heard::Stopped(_))
-            && hearing.note().await? == Held::Lost
-        {
-            return Ok(Heard::Lost);
-        }
-        Ok(heard)
-    }
-
-    /// The only step that anybody sees.
-    async fn promote(
-        &self,
-        claim: Claim,
-        site: &Site,
-        release: ReleaseId,
-        summary: String,
-    ) -> Result<Ended, QueueError> {
-        let (store, project) = (Arc::clone(&self.store), claim.project().clone());
-        let offered = fence(&claim);
-        let promoted = blocking(move || store.promote(&project, release, offered)).await;
-        let (release, summary) = match promoted {
-            Ok(_pointer) => {
-                let short = &release.to_string()[..12];
-                (release, format!("published release {short}: {summary}"))
-            }
-            Err(PromoteError::Stale { .. }) => match self.newer(claim.project()).await {
-                Ok(Some(newer)) => (newer, "a newer release was published meanwhile".to_owned()),
-                Ok(None) => {
-                    let summary = "the pointer of the project is gone".to_owned();
-                    return self.finish(claim, Outcome::Retry, summary).await;
-                }
-                Err(stopped) => return self.stopped(claim, stopped).await,
-            },
-            Err(error) => return self.stopped(claim, Stopped::transient(&error)).await,
-        };
-        let visible_at = self.announce(claim.project()).await;
-        let held = self.note_published(&claim, site, visible_at).await?;
-        if held == Held::Lost {
-            return Ok(Ended::Lost);
-        }
-        let outcome = Outcome::Success {
-            release,
-            visible_at,
-        };
-        self.finish(claim, outcome, summary).await
-    }
-
-    /// Returns what was promoted instead of ours.
-    async fn newer(&self, project: &ProjectId) -> Result<Option<ReleaseId>, Stopped> {
-        let (store, project) = (Arc::clone(&self.store), project.clone());
-        let current = blocking(move || store.current(&project))
-            .await
-            .map_err(|error| Stopped::transient(&error))?;
-        Ok(current.map(|pointer| pointer.current.release))
-    }
-
-    /// Makes this node serve what was promoted; `None` where nothing is served.
-    async fn announce(&self, project: &ProjectId) -> Option<Timestamp> {
-        let (announce, project) = (self.announce.clone()?, project.clone());
-        blocking(move || announce(&project)).await;
-        Some(self.now())
-    }
-
-    async fn note_published(
-        &self,
-        claim: &Claim,
-        site: &Site,
-        visible_at: Option<Timestamp>,
-    ) -> Result<Held, QueueError> {
-        let hosts = site
-            .default_host(&self.service)
-            .into_iter()
-            .chain(site.domains.iter().cloned());
-        let urls = hosts.map(|host| self.service.site_url(&host, &site.base_path));
-        let mut lines: Vec<_> = urls
-            .map(|url| format!("promote: published on {url}"))
-            .collect();
-        if let Some(at) = visible_at {
-            lines.push(format!("promote: served by this node since {at}"));
-        }
-        let commit = None;
-        self.heartbeat(claim, Progress { lines, commit }).await
+    /// Returns a claim with at least this generation, which is then nobody else's.
+    async fn lifted(&self, claim: &Claim, at_least: u64) -> Result<(Held, Claim), QueueError> {
+        let (queue, mut lifted) = (Arc::clone(&self.queue), claim.clone());
+        blocking(move || {
+            let held = queue.lift(&mut lifted, at_least)?;
+            Ok((held, lifted))
+        })
+        .await
     }
 
     async fn stopped(&self, claim: Claim, stopped: Stopped) -> Result<Ended, QueueError> {
@@ -363,104 +218,6 @@ impl Stages {
             Held::Yes => Ended::With(outcome),
             Held::Lost => Ended::Lost,
         })
-    }
-}
-
-// === impl Hearing ===
-
-impl<'s> Hearing<'s> {
-    fn new(stages: &'s Stages, claim: &'s Claim) -> Self {
-        Self {
-            stages,
-            claim,
-            lines: Vec::new(),
-            commit: None,
-            step: Step::Fetch,
-            step_since: Instant::now(),
-            steps: Vec::new(),
-            noted_at: Instant::now(),
-        }
-    }
-
-    /// Takes in an event; the last one ends the listening.
-    fn hear(&mut self, event: Event) -> Option<Heard> {
-        match event {
-            Event::Step(step) => {
-                if step != self.step {
-                    self.step_ends();
-                    self.step = step;
-                }
-            }
-            Event::Line(line) => self.lines.push(line),
-            Event::Commit(commit) => self.commit = Some(commit),
-            Event::Prepared { release, summary } => {
-                self.step_ends();
-                return Some(Heard::Prepared(release, summary));
-            }
-            Event::Stopped(stopped) => return Some(Heard::Stopped(stopped)),
-        }
-        None
-    }
-
-    fn step_ends(&mut self) {
-        self.steps.push((self.step, self.step_since.elapsed()));
-        self.step_since = Instant::now();
-    }
-
-    /// A child that said nothing last has died.
-    fn silence(&self, how: String) -> Heard {
-        Heard::Stopped(Stopped {
-            summary: format!("{}: {how}", self.step.as_str()),
-            transient: true,
-        })
-    }
-
-    /// Says which limit has passed, if one has.
-    fn overdue(&self, total: Duration) -> Option<Stopped> {
-        let limits = &self.stages.limits;
-        let summary = if self.step == Step::Fetch && self.step_since.elapsed() > limits.fetch {
-            format!(
-                "fetch: the host did not finish within {} s",
-                limits.fetch.as_secs()
-            )
-        } else if total > limits.total {
-            let step = self.step.as_str();
-            format!(
-                "{step}: the update took longer than {} s",
-                limits.total.as_secs()
-            )
-        } else {
-            return None;
-        };
-        Some(Stopped {
-            summary,
-            transient: true,
-        })
-    }
-
-    /// Returns whether there is something to write down, or the lease wants renewing.
-    fn is_due(&self) -> bool {
-        !self.lines.is_empty()
-            || self.commit.is_some()
-            || self.noted_at.elapsed() > self.stages.queue.policy().lease / 3
-    }
-
-    /// Writes down what was heard, and keeps the lease.
-    async fn note(&mut self) -> Result<Held, QueueError> {
-        let silent = self.noted_at.elapsed();
-        self.noted_at = Instant::now();
-        if self.lines.is_empty() && silent > Duration::from_secs(5) {
-            let took = self.step_since.elapsed().as_secs();
-            self.lines.push(format!(
-                "{}: still at it after {took} s",
-                self.step.as_str()
-            ));
-        }
-        let progress = Progress {
-            lines: std::mem::take(&mut self.lines),
-            commit: self.commit.take(),
-        };
-        self.stages.heartbeat(self.claim, progress).await
     }
 }
 

@@ -1,4 +1,5 @@
-//! The part of an update that handles what strangers wrote: fetch, read, build, put.
+//! The part of an update that handles what strangers wrote: fetch, read, build, put, and
+//! where an operator wants it, a command that writes the skill nobody wrote.
 //!
 //! Nobody sees anything of it: it ends with a release in the store that no pointer names.
 //! It runs in a process of its own ([`super::child`]), says what it does in [`Event`]s, and
@@ -10,10 +11,13 @@ use std::time::Instant;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use super::generate;
+use crate::answer::Encoding;
 use crate::build::{Built, NAVIGATION_PATH, Options, build, gone};
 use crate::clock::Clock;
 use crate::deploy::record::{Commit, FilesChanged};
 use crate::diagnostic::Diagnostic;
+use crate::discovery::skill_path;
 use crate::docs;
 use crate::release::ReleaseId;
 use crate::site::{ProjectId, Repository};
@@ -42,6 +46,8 @@ pub struct Job {
     pub specifications: remote::Config,
     /// The directory of the store.
     pub store: PathBuf,
+    /// The command that writes the `skill.md` of this site, if one does.
+    pub generate: Option<generate::Config>,
 }
 
 // === impl Job ===
@@ -66,15 +72,23 @@ pub enum Event {
     Line(String),
     /// The commit is known.
     Commit(Commit),
-    /// The last event of one that succeeded.
-    Prepared {
-        /// The release, which is in the store.
-        release: ReleaseId,
-        /// What is in it, in a sentence.
-        summary: String,
-    },
-    /// The last event of one that did not.
+    /// A release is in the store; the last event, unless another one follows.
+    Prepared(Prepared),
+    /// The last event of one that made no other release, and why.
+    Kept(String),
+    /// The last event of one that made none.
     Stopped(Stopped),
+}
+
+/// A release in the store that no pointer names yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prepared {
+    /// The release.
+    pub release: ReleaseId,
+    /// What is in it, in a sentence.
+    pub summary: String,
+    /// Whether a command is now run to write a better `skill.md`.
+    pub follows: bool,
 }
 
 /// A step of an update.
@@ -91,6 +105,8 @@ pub enum Step {
     Put,
     /// The release becomes the current one.
     Promote,
+    /// A command writes the `skill.md` that no author wrote.
+    Generate,
 }
 
 /// Why there is no release.
@@ -106,12 +122,13 @@ pub struct Stopped {
 
 impl Step {
     /// All steps, in their order.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Fetch,
         Self::Read,
         Self::Build,
         Self::Put,
         Self::Promote,
+        Self::Generate,
     ];
 
     /// Returns the word that logs and numbers use.
@@ -123,6 +140,7 @@ impl Step {
             Self::Build => "build",
             Self::Put => "put",
             Self::Promote => "promote",
+            Self::Generate => "generate",
         }
     }
 }
@@ -161,16 +179,32 @@ fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-/// Prepares a release and tells how it goes; the last event says how it ended.
-pub(super) fn prepare(job: &Job, tell: &mut dyn FnMut(Event)) {
-    let last = match attempt(job, tell) {
-        Ok((release, summary)) => Event::Prepared { release, summary },
-        Err(stopped) => Event::Stopped(stopped),
-    };
-    tell(last);
+/// What a preparation has made.
+struct Made {
+    tree: Tree,
+    built: Built,
+    prepared: Prepared,
 }
 
-fn attempt(job: &Job, tell: &mut dyn FnMut(Event)) -> Result<(ReleaseId, String), Stopped> {
+/// Prepares a release and tells how it goes; the last event says how it ended.
+pub(super) fn prepare(job: &Job, tell: &mut dyn FnMut(Event)) {
+    let made = match attempt(job, tell) {
+        Ok(made) => made,
+        Err(stopped) => return tell(Event::Stopped(stopped)),
+    };
+    tell(Event::Prepared(made.prepared.clone()));
+    if let Some(generate) = job.generate.as_ref().filter(|_| made.prepared.follows) {
+        tell(Event::Step(Step::Generate));
+        let last = match rewrite(job, generate, &made, tell) {
+            Ok(Some(prepared)) => Event::Prepared(prepared),
+            Ok(None) => Event::Kept("the command wrote the same".to_owned()),
+            Err(why) => Event::Kept(why),
+        };
+        tell(last);
+    }
+}
+
+fn attempt(job: &Job, tell: &mut dyn FnMut(Event)) -> Result<Made, Stopped> {
     tell(Event::Step(Step::Fetch));
     let head = fetch(job, tell)?;
     tell(Event::Step(Step::Read));
@@ -179,7 +213,53 @@ fn attempt(job: &Job, tell: &mut dyn FnMut(Event)) -> Result<(ReleaseId, String)
     tell(Event::Step(Step::Build));
     let built = make(job, &tree, found, tell)?;
     tell(Event::Step(Step::Put));
-    put(job, &built, tell)
+    let mut prepared = put(job, &built, tell)?;
+    prepared.follows = job.generate.is_some() && built.report.has_generated();
+    Ok(Made {
+        tree,
+        built,
+        prepared,
+    })
+}
+
+/// Has the command write, and prepares the release with what it wrote; `None` when that is
+/// the one there is.
+fn rewrite(
+    job: &Job,
+    generate: &generate::Config,
+    made: &Made,
+    tell: &mut dyn FnMut(Event),
+) -> Result<Option<Prepared>, String> {
+    let since = Instant::now();
+    let skill = generated_text(&made.built).ok_or("there is no skill to replace")?;
+    let (docs, _told_before) = docs::read(&made.tree, &docs::Options::default());
+    let written = generate
+        .write(&docs, skill)
+        .map_err(|error| error.to_string())?;
+    tell(Event::Line(format!(
+        "generate: the command wrote skill {} of {} characters ({} ms)",
+        written.slug.as_str(),
+        written.text.chars().count(),
+        since.elapsed().as_millis(),
+    )));
+    let options = Options {
+        service_name: job.service_name.clone(),
+        generated: Some(written),
+    };
+    let built = build(&made.tree, &options);
+    let mut prepared = put(job, &built, tell).map_err(|stopped| stopped.summary)?;
+    // Nothing but the text of one file is another.
+    prepared.summary.clone_from(&made.prepared.summary);
+    Ok((prepared.release != made.prepared.release).then_some(prepared))
+}
+
+/// Finds the text of the skill that nobody wrote.
+fn generated_text(built: &Built) -> Option<&str> {
+    let slug = &built.report.skills.first()?.slug;
+    let path = skill_path(slug, Encoding::Identity);
+    let mut files = built.release.files();
+    let (_, file) = files.find(|(found, _)| found.as_str() == path)?;
+    str::from_utf8(&file.bytes).ok()
 }
 
 fn fetch(job: &Job, tell: &mut dyn FnMut(Event)) -> Result<Head, Stopped> {
@@ -306,6 +386,7 @@ fn make(
     let options = Options {
         service_name: job.service_name.clone(),
         edit: job.repository().edit_link(),
+        generated: None,
     };
     let mut built = build(tree, &options);
     built.report.add(found);
@@ -345,11 +426,7 @@ fn open(job: &Job) -> Result<Store, local::OpenError> {
     Ok(Store::Local(Local::open(&config, Clock::System)?))
 }
 
-fn put(
-    job: &Job,
-    built: &Built,
-    tell: &mut dyn FnMut(Event),
-) -> Result<(ReleaseId, String), Stopped> {
+fn put(job: &Job, built: &Built, tell: &mut dyn FnMut(Event)) -> Result<Prepared, Stopped> {
     let since = Instant::now();
     let store = open(job).map_err(|error| Stopped::transient(&error))?;
     let release = store
@@ -372,5 +449,9 @@ fn put(
             "s"
         },
     );
-    Ok((release, summary))
+    Ok(Prepared {
+        release,
+        summary,
+        follows: false,
+    })
 }

@@ -26,10 +26,15 @@
 //! Links begin with the base URL that the caller gives; a build gives a placeholder, since
 //! a release knows no domain.
 //!
+//! An operator may have another program write the file ([`material`] is what it is told).
+//! [`accept()`] decides whether its text may stand in the place of this one.
+//!
 //! Sources: specification 2.3 (the sections), 4.6; Agent Skills specification.
 
+mod accept;
 mod integration;
 mod outline;
+mod secret;
 mod text;
 mod workflow;
 #[cfg(test)]
@@ -38,15 +43,16 @@ mod tests;
 use crate::docs::Docs;
 
 use super::{Slug, cut};
+pub use accept::{Refused, accept};
 use integration::integration;
 use outline::{Category, Outline};
 use text::{plain, quoted};
 use workflow::workflows;
 
 /// The most lines of a generated skill: what the specification advises for any.
-const LINES_MAX: usize = 500;
+pub const LINES_MAX: usize = 500;
 /// The most characters of a generated skill: a few thousand tokens of an agent's context.
-const CHARACTERS_MAX: usize = 20_000;
+pub const CHARACTERS_MAX: usize = 20_000;
 /// The version in the metadata when the documentation names none.
 const VERSION_DEFAULT: &str = "1.0";
 /// The longest description, in UTF-16 code units; real clients take 1024.
@@ -75,6 +81,47 @@ pub struct Generated {
     pub description: String,
     /// The file.
     pub text: String,
+}
+
+/// A page that a skill may be made of (rule G3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Material<'d> {
+    /// The group it stands in.
+    pub group: String,
+    /// Its title, as one plain line.
+    pub title: String,
+    /// Its path below the site's base URL.
+    pub url: &'d str,
+    /// What it says about itself, in a sentence.
+    pub about: String,
+    /// Method and path of the endpoint it describes, if it describes one.
+    pub endpoint: Option<String>,
+    /// What its author wrote under the frontmatter; empty for a page made of a
+    /// specification.
+    pub text: &'d str,
+}
+
+/// Lists the pages that a skill may be made of, in the order of the navigation.
+#[must_use]
+pub fn material(docs: &Docs) -> Vec<Material<'_>> {
+    let outline = Outline::of(docs);
+    let mut material = Vec::new();
+    for category in &outline.categories {
+        for entry in &category.entries {
+            let page = docs.navigation.page(entry.page);
+            let endpoint = outline::endpoint(docs, page);
+            let written = docs.pages.get(&page.slug);
+            material.push(Material {
+                group: category.label.clone(),
+                title: entry.title.clone(),
+                url: &page.url,
+                about: outline::words(docs, page),
+                endpoint: endpoint.map(|(_, is)| format!("{} {}", is.method, is.path)),
+                text: written.map_or("", |page| text::body(&page.text)),
+            });
+        }
+    }
+    material
 }
 
 /// Generates the skill of a documentation; `None` when it has no page to speak of.

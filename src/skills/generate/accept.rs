@@ -1,0 +1,332 @@
+//! The gate for a skill that a program wrote instead of us.
+//!
+//! What a model writes is served under the customer's name, so it has to keep the rules of
+//! what we write ourselves, and some that we cannot break:
+//!
+//! * its frontmatter has a `name` that is a slug and a `description` that lists can show;
+//! * it keeps the bounds of rule G2;
+//! * every link leads to a page that the site serves and everybody may read;
+//! * nothing in it looks like a secret.
+//!
+//! It is taken as it stands or not at all: what was mended here would be nobody's text.
+//!
+//! Sources: specification 4.6; Agent Skills specification (frontmatter).
+
+use std::collections::HashSet;
+
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, TextMergeStream};
+
+use super::secret;
+use super::{CHARACTERS_MAX, Generated, LINES_MAX};
+use crate::docs::Docs;
+use crate::frontmatter::{self, Mapping};
+use crate::skills::{DESCRIPTION_UNITS_MAX, Slug};
+
+/// Texts that a site makes of all its pages.
+const OVERVIEWS: [&str; 3] = ["/", "/llms.txt", "/llms-full.txt"];
+
+/// Why a text is not taken as a site's skill.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refused {
+    /// Not a text.
+    #[error("it is not UTF-8")]
+    Encoding,
+    /// Longer than agents want it.
+    #[error("it has {lines} lines; {LINES_MAX} are allowed")]
+    Lines {
+        /// How many there are.
+        lines: usize,
+    },
+    /// Longer than agents want it.
+    #[error("it has {characters} characters; {CHARACTERS_MAX} are allowed")]
+    Characters {
+        /// How many there are.
+        characters: usize,
+    },
+    /// Clients would drop it.
+    #[error("its frontmatter: {0}")]
+    Frontmatter(String),
+    /// There is nothing under the frontmatter.
+    #[error("it says nothing")]
+    Empty,
+    /// A link to something that is no public page of the site.
+    #[error("it links to {0:?}, which is no page of the site")]
+    Link(String),
+    /// Something that opens a door. What it is, is not repeated here.
+    #[error("line {line} holds what looks like {kind}")]
+    Secret {
+        /// What it looks like.
+        kind: &'static str,
+        /// Where it stands.
+        line: usize,
+    },
+}
+
+/// Takes what a program wrote as the skill of a documentation, or says why not.
+///
+/// # Errors
+///
+/// The first rule that it breaks.
+pub fn accept(docs: &Docs, bytes: &[u8], base_url: &str) -> Result<Generated, Refused> {
+    let text = str::from_utf8(bytes).map_err(|_position| Refused::Encoding)?;
+    let lines = text.lines().count();
+    if lines > LINES_MAX {
+        return Err(Refused::Lines { lines });
+    }
+    let characters = text.chars().count();
+    if characters > CHARACTERS_MAX {
+        return Err(Refused::Characters { characters });
+    }
+    let wrong = |what: String| Refused::Frontmatter(what);
+    let found = frontmatter::read(text)
+        .map_err(|invalid| wrong(invalid.to_string()))?
+        .ok_or_else(|| wrong("there is none".to_owned()))?;
+    if let Some(repeated) = found.repeated.first() {
+        return Err(wrong(format!("`{}` stands there twice", repeated.key)));
+    }
+    let (slug, description) = named(&found.mapping).map_err(wrong)?;
+    let body = &text[found.body_offset..];
+    if body.trim().is_empty() {
+        return Err(Refused::Empty);
+    }
+    if let Some((kind, line)) = secret::find(text) {
+        return Err(Refused::Secret { kind, line });
+    }
+    let site = Site::of(docs, base_url);
+    for target in targets(body) {
+        if !site.serves(&target) {
+            return Err(Refused::Link(target));
+        }
+    }
+    Ok(Generated {
+        slug,
+        description,
+        text: text.to_owned(),
+    })
+}
+
+/// Returns what lists say of the skill.
+fn named(mapping: &Mapping) -> Result<(Slug, String), String> {
+    let is_groups = |key: &str| key.trim().eq_ignore_ascii_case("groups");
+    if mapping.iter().any(|entry| is_groups(&entry.key)) {
+        return Err("`groups` would keep it from the public".to_owned());
+    }
+    let text = |key: &str| {
+        let value = mapping.get(key).and_then(|value| value.as_str());
+        let text = value.map(str::trim).filter(|text| !text.is_empty());
+        text.ok_or_else(|| format!("`{key}` is missing or not a text"))
+    };
+    let name = text("name")?;
+    let slug = Slug::parse(name).map_err(|invalid| format!("`name`: {invalid}"))?;
+    let description = text("description")?;
+    let units = description.encode_utf16().count();
+    if units > DESCRIPTION_UNITS_MAX {
+        return Err(format!(
+            "`description` is {units} UTF-16 code units long; {DESCRIPTION_UNITS_MAX} are allowed"
+        ));
+    }
+    Ok((slug, description.to_owned()))
+}
+
+/// What a site serves to everybody.
+struct Site<'d> {
+    base_url: &'d str,
+    paths: HashSet<&'d str>,
+}
+
+impl<'d> Site<'d> {
+    fn of(docs: &'d Docs, base_url: &'d str) -> Self {
+        let pages = docs.navigation.pages.iter();
+        let public = pages.filter(|page| page.public && !page.hidden && page.link.is_none());
+        Self {
+            base_url,
+            paths: public.map(|page| &*page.url).collect(),
+        }
+    }
+
+    /// Returns whether a link leads to a place in the text itself or to a page.
+    fn serves(&self, target: &str) -> bool {
+        if target.starts_with('#') {
+            return true;
+        }
+        let Some(path) = target.strip_prefix(self.base_url) else {
+            return false;
+        };
+        let path = path.split_once('#').map_or(path, |(path, _place)| path);
+        let page = match path.strip_suffix(".md") {
+            Some("/index") => "/",
+            Some(page) => page,
+            None => path,
+        };
+        path.is_empty() || OVERVIEWS.contains(&path) || self.paths.contains(page)
+    }
+}
+
+/// Returns where everything in a text leads that an agent may follow: links, images,
+/// attributes of tags, and addresses in the running text. What stands in code is shown, not
+/// followed: the servers of an interface are named there.
+fn targets(body: &str) -> Vec<String> {
+    let mut targets = Vec::new();
+    let mut is_code = false;
+    for event in TextMergeStream::new(Parser::new_ext(body, Options::ENABLE_TABLES)) {
+        match event {
+            Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+                targets.push(dest_url.into_string());
+            }
+            Event::Start(Tag::CodeBlock(_)) => is_code = true,
+            Event::End(TagEnd::CodeBlock) => is_code = false,
+            Event::Text(text) if !is_code => targets.extend(addresses(&text)),
+            Event::Html(tag) | Event::InlineHtml(tag) => targets.extend(attributes(&tag)),
+            _ => {}
+        }
+    }
+    targets
+}
+
+/// Finds addresses in running text, which many readers make links of.
+fn addresses(text: &str) -> impl Iterator<Item = String> {
+    let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '<' | '>' | '`' | '|');
+    let words = text.split(ends).filter_map(|word| {
+        let at = word.find("http://").or_else(|| word.find("https://"))?;
+        let closing = ['.', ',', ';', ':', ')', '!', '?', '\''];
+        Some(word[at..].trim_end_matches(closing).to_owned())
+    });
+    words
+}
+
+/// Finds what `href` and `src` name in a piece of HTML.
+fn attributes(tag: &str) -> Vec<String> {
+    let lower = tag.to_ascii_lowercase();
+    let mut found = Vec::new();
+    for name in ["href", "src"] {
+        for (at, _) in lower.match_indices(name) {
+            let rest = tag[at + name.len()..].trim_start();
+            let Some(value) = rest.strip_prefix('=') else {
+                continue;
+            };
+            let value = value.trim_start().trim_start_matches(['"', '\'']);
+            let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '>');
+            found.push(value.split(ends).next().unwrap_or_default().to_owned());
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::docs;
+    use crate::source::{Tree, TreePath};
+
+    const BASE: &str = "https://base.test";
+
+    fn documentation() -> Docs {
+        let config = r#"{"name":"Acme","navigation":{"pages":["index","guides/pay"]}}"#;
+        let files = [
+            ("docs.json", config),
+            ("index.mdx", "# Acme\n"),
+            ("guides/pay.mdx", "# Pay\n"),
+            ("secret.mdx", "---\nhidden: true\n---\n# Secret\n"),
+        ];
+        let files = files.map(|(path, text)| (TreePath::parse(path).unwrap(), text.into()));
+        docs::read(&Tree::from_files(files, []), &docs::Options::default()).0
+    }
+
+    fn judged(body: &str) -> Result<Generated, Refused> {
+        let text = format!("---\nname: acme\ndescription: Pays.\n---\n\n{body}\n");
+        accept(&documentation(), text.as_bytes(), BASE)
+    }
+
+    #[test]
+    fn a_text_that_keeps_the_rules_is_taken_as_it_stands() {
+        let body = format!(
+            "# Acme\n\n[Pay]({BASE}/guides/pay), [the text]({BASE}/guides/pay.md#now), [home]({BASE}), \
+             [above](#acme), {BASE}/llms.txt.\n\nServer: `https://api.acme.test`\n\n```\ncurl https://api.acme.test\n```"
+        );
+        let taken = judged(&body).unwrap();
+        assert_eq!(
+            (taken.slug.as_str(), &*taken.description),
+            ("acme", "Pays.")
+        );
+        assert!(taken.text.contains(&body));
+    }
+
+    #[test]
+    fn a_link_to_anything_but_a_public_page_is_refused() {
+        for target in [
+            "https://evil.test/x",
+            "/guides/pay",
+            "guides/pay",
+            "javascript:alert(1)",
+            "https://base.test.evil.test/guides/pay",
+            "https://base.test/guides/other",
+            "https://base.test/secret",
+            "https://base.test/guides/pay?x=1",
+        ] {
+            let refused = Err(Refused::Link(target.to_owned()));
+            for body in [
+                format!("[x]({target})"),
+                format!("![x]({target})"),
+                format!("[x][1]\n\n[1]: {target}"),
+                format!("<a HREF = '{target}'>x</a>"),
+                format!("<div>\n<img src={target}>\n</div>"),
+            ] {
+                assert_eq!(judged(&body), refused, "{body}");
+            }
+        }
+        let spelled = "see https://evil.test/a_b_c, now";
+        let refused = Refused::Link("https://evil.test/a_b_c".to_owned());
+        assert_eq!(judged(spelled), Err(refused));
+    }
+
+    #[test]
+    fn what_clients_would_drop_is_refused() {
+        for (text, reason) in [
+            ("# No head", "its frontmatter: there is none"),
+            ("---\nname: acme\n", "its frontmatter: frontmatter is not"),
+            ("---\nname: acme\n---\nx", "its frontmatter: `description`"),
+            (
+                "---\nname: Acme Pay\ndescription: x\n---\nx",
+                "its frontmatter: `name`",
+            ),
+            (
+                "---\nname: a\nname: b\ndescription: x\n---\nx",
+                "its frontmatter: `name` stands",
+            ),
+            (
+                "---\nname: a\ndescription: x\ngroups: [a]\n---\nx",
+                "its frontmatter: `groups`",
+            ),
+            ("---\nname: a\ndescription: x\n---\n \n", "it says nothing"),
+        ] {
+            let refused = accept(&documentation(), text.as_bytes(), BASE).unwrap_err();
+            assert!(refused.to_string().starts_with(reason), "{refused}");
+        }
+        assert_eq!(
+            accept(&documentation(), b"\xff", BASE),
+            Err(Refused::Encoding)
+        );
+    }
+
+    #[test]
+    fn g2_holds_for_what_others_write() {
+        assert!(matches!(
+            judged(&"x\n".repeat(LINES_MAX)),
+            Err(Refused::Lines { .. })
+        ));
+        assert!(matches!(
+            judged(&"x".repeat(CHARACTERS_MAX)),
+            Err(Refused::Characters { .. })
+        ));
+    }
+
+    #[test]
+    fn a_secret_is_refused_and_not_repeated() {
+        let refused = judged("Use `sk_live_4eC39HqLyjWDarjtT1zdp7dc`.").unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "line 6 holds what looks like an API key"
+        );
+    }
+}

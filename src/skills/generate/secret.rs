@@ -1,0 +1,131 @@
+//! What looks like a secret.
+//!
+//! Documentation shows keys all the time, and means examples. So a word is suspected only
+//! when it begins as the keys of a well-known service do, is as long as they are, and looks
+//! random: it has digits and letters, and not the same few again and again.
+//!
+//! Sources: the prefixes that the services publish for secret scanning.
+
+/// What the keys of well-known services begin with, and how long the rest is at least.
+const PREFIXES: [(&str, usize, &str); 20] = [
+    ("AKIA", 16, "an AWS access key"),
+    ("ASIA", 16, "an AWS access key"),
+    ("AIza", 35, "a Google API key"),
+    ("ghp_", 36, "a GitHub token"),
+    ("gho_", 36, "a GitHub token"),
+    ("ghu_", 36, "a GitHub token"),
+    ("ghs_", 36, "a GitHub token"),
+    ("github_pat_", 22, "a GitHub token"),
+    ("glpat-", 20, "a GitLab token"),
+    ("npm_", 36, "an npm token"),
+    ("pypi-", 60, "a PyPI token"),
+    ("xoxb-", 20, "a Slack token"),
+    ("xoxp-", 20, "a Slack token"),
+    ("sk_live_", 16, "an API key"),
+    ("rk_live_", 16, "an API key"),
+    ("sk-ant-", 24, "an API key"),
+    ("sk-proj-", 24, "an API key"),
+    ("SG.", 40, "an API key"),
+    ("hf_", 30, "an API key"),
+    ("dop_v1_", 40, "an API key"),
+];
+/// How many different characters a random word of such a length has at least.
+const DIFFERENT_MIN: usize = 8;
+/// The hexadecimal digits of 32 random bytes: our own admin keys have as many.
+const HEXADECIMAL_MIN: usize = 64;
+
+/// Finds the first line that holds what looks like a secret, and says what it looks like.
+pub(super) fn find(text: &str) -> Option<(&'static str, usize)> {
+    text.lines()
+        .zip(1..)
+        .find_map(|(line, number)| Some((in_line(line)?, number)))
+}
+
+fn in_line(line: &str) -> Option<&'static str> {
+    // RFC 7468 §2 and what OpenSSH writes.
+    if line.contains("-----BEGIN ") && line.contains("PRIVATE KEY") {
+        return Some("a private key");
+    }
+    if has_password(line) {
+        return Some("a password in a URL");
+    }
+    let inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    line.split(|c| !inside(c)).find_map(of_word)
+}
+
+fn of_word(word: &str) -> Option<&'static str> {
+    let known = PREFIXES.iter().find(|(prefix, length_min, _)| {
+        let rest = word.strip_prefix(prefix);
+        rest.is_some_and(|rest| rest.len() >= *length_min && looks_random(rest))
+    });
+    if let Some((_, _, kind)) = known {
+        return Some(kind);
+    }
+    // RFC 7519 §3: a JSON object in base64url, twice, and a signature.
+    if word.starts_with("eyJ") && word.contains(".eyJ") && word.matches('.').count() == 2 {
+        return Some("a JSON Web Token");
+    }
+    let (_, digits) = word.rsplit_once('_')?;
+    let is_hexadecimal = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    (is_hexadecimal && digits.len() >= HEXADECIMAL_MIN && looks_random(digits))
+        .then_some("an admin key")
+}
+
+fn looks_random(word: &str) -> bool {
+    let mut seen = [false; 128];
+    for byte in word.bytes().filter(u8::is_ascii) {
+        seen[usize::from(byte)] = true;
+    }
+    let different = seen.iter().filter(|seen| **seen).count();
+    word.bytes().any(|byte| byte.is_ascii_digit())
+        && word.bytes().any(|byte| byte.is_ascii_alphabetic())
+        && different >= DIFFERENT_MIN
+        && !word.contains("EXAMPLE")
+}
+
+/// RFC 3986 §3.2.1: `user:password@` before the host.
+fn has_password(line: &str) -> bool {
+    line.match_indices("://").any(|(at, found)| {
+        let rest = &line[at + found.len()..];
+        let ends = |c: char| c.is_whitespace() || matches!(c, '/' | '?' | '#' | '`' | '"' | ')');
+        let authority = rest.split(ends).next().unwrap_or_default();
+        let user = authority.rsplit_once('@').map(|(user, _host)| user);
+        let password = user.and_then(|user| user.split_once(':'));
+        // `https://USER:PASSWORD@host` and `{user}:{password}` are for people to fill in.
+        password.is_some_and(|(_, password)| password.bytes().any(|byte| byte.is_ascii_digit()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_suspected_and_what_documentation_shows_instead_is_not() {
+        for (line, kind) in [
+            ("ghp_16C7e42F292c6912E7710c838347Ae178B4a", "a GitHub token"),
+            ("key=AKIA2E0A8F3B244C9986,", "an AWS access key"),
+            ("-----BEGIN OPENSSH PRIVATE KEY-----", "a private key"),
+            ("https://bot:hunter2@git.test/x", "a password in a URL"),
+            ("Bearer eyJhbGciOi.eyJzdWIi.c2ln", "a JSON Web Token"),
+            (
+                "waypost_0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0",
+                "an admin key",
+            ),
+        ] {
+            assert_eq!(find(&format!("\n{line}")), Some((kind, 2)), "{line}");
+        }
+        for line in [
+            "ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+            "AKIAIOSFODNN7EXAMPLE",
+            "sk_live_...",
+            "npm_config_registry",
+            "https://USER:PASSWORD@git.test/x",
+            "https://docs.acme.test:8080/a@b",
+            "Authorization: Bearer <token>",
+            "-----BEGIN CERTIFICATE-----",
+        ] {
+            assert_eq!(find(line), None, "{line}");
+        }
+    }
+}
