@@ -4,6 +4,8 @@
 //!
 //! Sources: navigation and components that 28,919 public pages share; WHATWG HTML.
 
+use super::html::drawing::is_part;
+
 /// Components that stand in a line of text.
 const INLINE: [&str; 4] = ["Badge", "Icon", "Tooltip", "Latex"];
 
@@ -54,14 +56,14 @@ const BLOCK: [&str; 42] = [
 ];
 
 /// HTML elements of a line of text.
-const HTML_INLINE: [&str; 31] = [
-    "a", "abbr", "b", "bdi", "bdo", "br", "cite", "code", "del", "dfn", "em", "i", "img", "ins",
-    "kbd", "mark", "q", "rp", "rt", "ruby", "s", "samp", "small", "span", "strong", "sub", "sup",
-    "time", "u", "var", "wbr",
+const HTML_INLINE: [&str; 33] = [
+    "a", "abbr", "audio", "b", "bdi", "bdo", "br", "cite", "code", "del", "dfn", "em", "i", "img",
+    "ins", "kbd", "mark", "picture", "q", "rp", "rt", "ruby", "s", "samp", "small", "span",
+    "strong", "sub", "sup", "time", "u", "var", "wbr",
 ];
 
 /// HTML elements that are blocks.
-const HTML_BLOCK: [&str; 40] = [
+const HTML_BLOCK: [&str; 41] = [
     "article",
     "aside",
     "blockquote",
@@ -97,6 +99,7 @@ const HTML_BLOCK: [&str; 40] = [
     "table",
     "tbody",
     "td",
+    "tfoot",
     "th",
     "thead",
     "tr",
@@ -107,7 +110,12 @@ const HTML_BLOCK: [&str; 40] = [
 /// Returns whether pages may use an element of this name; a fragment has none.
 #[must_use]
 pub fn is_known(name: &str) -> bool {
-    name.is_empty() || INLINE.contains(&name) || BLOCK.contains(&name) || html(name).is_some()
+    name.is_empty()
+        || INLINE.contains(&name)
+        || BLOCK.contains(&name)
+        || name == "source"
+        || html(name).is_some()
+        || is_part(name)
 }
 
 /// Returns whether an element cannot stand in a paragraph. One that nobody knows shows

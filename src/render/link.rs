@@ -10,6 +10,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use super::frame::Frames;
+
 /// Schemes that a link may have. `javascript:` and `data:` run what the author wrote.
 const SCHEMES: [&str; 4] = ["http", "https", "mailto", "tel"];
 
@@ -20,6 +22,8 @@ pub struct Map {
     pub pages: BTreeSet<Box<str>>,
     /// Other files that may be referenced, by path from the root of the docs.
     pub assets: BTreeMap<Box<str>, Asset>,
+    /// The sites that pages may frame.
+    pub frames: Frames,
 }
 
 /// A file that pages may show.
@@ -190,10 +194,19 @@ pub fn relative(page: &str, to: &str) -> String {
 /// Writes a path as it stands in a URL (RFC 3986 §3.3).
 #[must_use]
 pub fn encode(path: &str) -> String {
-    let mut out = String::with_capacity(path.len());
-    for byte in path.bytes() {
-        let plain = byte.is_ascii_alphanumeric() || b"-._~/!$&'()*+,;=:@".contains(&byte);
-        if plain {
+    percent(path, b"-._~/!$&'()*+,;=:@")
+}
+
+/// Writes a text of any characters as it stands in one part of a URL (RFC 3986 §2.3).
+#[must_use]
+pub fn encode_all(text: &str) -> String {
+    percent(text, b"-._~")
+}
+
+fn percent(text: &str, plain: &[u8]) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || plain.contains(&byte) {
             out.push(char::from(byte));
         } else {
             write!(out, "%{byte:02X}").expect("a String takes every character");
@@ -237,6 +250,7 @@ mod tests {
                 .map(Into::into)
                 .into(),
             assets: [("images/a b.png".into(), Asset::default())].into(),
+            ..Map::default()
         }
     }
 

@@ -12,7 +12,8 @@
 //! | **R3** | Of elements and attributes that authors write, those of a list pass; an address has a scheme of a list. |
 //! | **R4** | An element nobody knows shows what it holds. |
 //! | **R5** | Links inside the site are relative: an article knows no domain and no base path. |
-//! | **R6** | One page never takes down or stalls a build: limits by name, and what panics is caught. |
+//! | **R6** | One page never takes down or stalls a build: limits by name, and what panics is caught. Such a page is shown as its source, with a warning. |
+//! | **R7** | What is written as HTML reads back as it was written: nothing stands where a parser would move it. |
 //!
 //! Sources: `docs.json` navigation rules N1 to N8; WHATWG HTML; MathML Core.
 
@@ -20,8 +21,11 @@ pub mod article;
 pub mod component;
 pub mod endpoint;
 pub mod escape;
+pub mod file;
+pub mod frame;
 mod highlight;
 pub mod html;
+pub mod icon;
 pub mod layout;
 pub mod link;
 pub mod manifest;

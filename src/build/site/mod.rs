@@ -10,7 +10,7 @@
 mod files;
 mod texts;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use bytes::Bytes;
 
@@ -26,7 +26,7 @@ use crate::render::article::{self, Article, Source};
 use crate::render::layout::{Assets, Mode, Shell, path_of, search_path, search_titles};
 use crate::render::link::Map;
 use crate::render::manifest::{self, Manifest, Redirect, page_file};
-use crate::render::{endpoint, mdx};
+use crate::render::mdx;
 use crate::source::Tree;
 
 const HTML: &str = "text/html; charset=utf-8";
@@ -41,6 +41,7 @@ pub(super) fn insert(
     let map = Map {
         pages: public(docs).map(|(_, page)| path_of(page).into()).collect(),
         assets: files::find(tree),
+        ..Map::default()
     };
     let pages: Vec<_> = public(docs).collect();
     let load = |path: &str| files::text(tree, path);
@@ -66,7 +67,16 @@ pub(super) fn insert(
         site.put(&path, MARKDOWN, article.markdown.clone().into());
     }
     site.put(manifest::NOT_FOUND, HTML, shell.not_found().into());
-    for file in [&assets.stylesheet, &assets.script, &assets.speculation] {
+    // Pages of the same style share a stylesheet: its name is its digest.
+    let made: BTreeMap<_, _> = articles
+        .iter()
+        .flat_map(|article| &article.files)
+        .map(|file| (&file.path, file))
+        .collect();
+    for file in [&assets.stylesheet, &assets.script, &assets.speculation]
+        .into_iter()
+        .chain(made.into_values())
+    {
         let path = format!("static/{}", file.path);
         site.put_all(coded(&path, file.media_type, file.bytes.clone()));
     }
@@ -135,10 +145,7 @@ fn manifest(docs: &Docs, shell: &Shell<'_>) -> Manifest {
 fn article(docs: &Docs, page: &Page, map: &Map, load: &mdx::Load<'_>) -> Article {
     let endpoint = page.endpoint.and_then(|id| {
         let specification = docs.specifications.get(id.specification)?;
-        Some(endpoint::nodes(
-            specification,
-            specification.endpoints.get(id.endpoint)?,
-        ))
+        Some((specification, specification.endpoints.get(id.endpoint)?))
     });
     let written = docs.pages.get(&page.slug);
     let file = match written {
@@ -156,7 +163,9 @@ fn article(docs: &Docs, page: &Page, map: &Map, load: &mdx::Load<'_>) -> Article
     };
     match endpoint {
         None => article::render(&source, map, load),
-        Some(endpoint) => article::render_with(&source, endpoint, map, load),
+        Some((specification, endpoint)) => {
+            article::render_endpoint(&source, specification, endpoint, map, load)
+        }
     }
 }
 

@@ -244,6 +244,7 @@ fn rewrite(
     )));
     let options = Options {
         service_name: job.service_name.clone(),
+        edit: job.repository().edit_link(),
         generated: Some(written),
     };
     let built = build(&made.tree, &options);

@@ -21,10 +21,14 @@ use http::header::{self, HeaderName, HeaderValue};
 use super::negotiation::prefers_markdown;
 use crate::answer::{Answer, ETag, Outcome, Problem, caching};
 use crate::index::{Ask, File, Files, Method, Served, State};
-use crate::render::html::frame_sources;
+use crate::render::frame::Frames;
+use crate::render::html::diagram;
 use crate::render::layout::{SPECULATION, SPECULATION_TYPE, STATIC};
 use crate::render::link::{decode, encode, page_of};
 use crate::render::manifest::{NOT_FOUND, page_file};
+
+/// How the names start that hold a digest.
+const HASHED: [&str; 4] = ["site.", "page.", "diagram.", "mermaid."];
 
 /// The lists of a site, which also stand below `/.well-known`.
 const WELL_KNOWN: [&str; 2] = ["llms.txt", "llms-full.txt"];
@@ -202,18 +206,26 @@ impl Request<'_> {
             return Ok(None);
         }
         let path = format!("static/{STATIC}/{name}");
-        // `site.{digest}.css` and `.js`; the lists of pages have plain names.
-        let policy = if name.starts_with("site.") {
+        // `site.{digest}.css` and its like; the lists of pages have plain names.
+        let policy = if HASHED.iter().any(|start| name.starts_with(start)) {
             caching::IMMUTABLE
         } else {
             caching::DISCOVERY
         };
         let answer = self.file(&path)?;
         Ok(answer.map(|answer| {
-            self.conditional(Answer {
+            let answer = self.conditional(Answer {
                 caching: policy,
                 ..answer
-            })
+            });
+            // What draws diagrams has a policy of its own.
+            match self.path.starts_with(diagram::FRAME) {
+                true => answer.with(
+                    header::CONTENT_SECURITY_POLICY,
+                    HeaderValue::from_static(diagram::POLICY),
+                ),
+                false => answer,
+            }
         }))
     }
 
@@ -410,9 +422,9 @@ fn page_policy() -> HeaderValue {
     let policy = POLICY.get_or_init(|| {
         let policy = format!(
             "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' https: data:; \
-             media-src 'self' https:; font-src 'self'; connect-src 'self'; frame-src {}; \
+             media-src 'self' https:; font-src 'self'; connect-src 'self'; frame-src 'self' {}; \
              base-uri 'none'; form-action 'none'; frame-ancestors 'self'",
-            frame_sources()
+            Frames::default().sources()
         );
         HeaderValue::from_str(&policy).expect("the hosts are constants")
     });

@@ -1,7 +1,8 @@
 //! An article: one page, read and written, whatever is in it.
 //!
 //! **Invariant (R6):** [`render`] always returns. A page that cannot be read is an article
-//! that says so and an error in its diagnostics; it keeps no other page from being built.
+//! that shows its source and says why, and a warning in its diagnostics: a mistake on one
+//! page is no reason to hold back what changed on all others.
 //!
 //! Sources: design section 2.
 
@@ -9,9 +10,12 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::diagnostic::Diagnostic;
+use crate::docs::openapi::{Endpoint, Specification};
 use crate::frontmatter;
 
+use super::endpoint;
 use super::escape::Html;
+use super::file::File;
 use super::html::{self, Heading};
 use super::link::{Map, page_of};
 use super::markdown;
@@ -19,6 +23,8 @@ use super::mdx::{self, Load, Node, plain};
 
 /// How many characters of a page's own text describe it when its author did not.
 const DESCRIPTION_CHARS: usize = 160;
+/// How much is shown of the source of a page that cannot be read.
+const SOURCE_BYTES_MAX: usize = 128 << 10;
 
 /// A page as it was written and as it is shown.
 #[derive(Debug)]
@@ -37,6 +43,8 @@ pub struct Article {
     pub markdown: String,
     /// The files of the site that it shows.
     pub assets: BTreeSet<Box<str>>,
+    /// The files that were made for it.
+    pub files: Vec<File>,
     /// Its words, for search.
     pub text: String,
     /// What is wrong with it.
@@ -59,21 +67,41 @@ pub struct Source<'p> {
 /// Renders a page.
 #[must_use]
 pub fn render(source: &Source<'_>, map: &Map, load: &Load<'_>) -> Article {
-    render_with(source, Vec::new(), map, load)
+    caught(source, map, load, Vec::new)
 }
 
-/// Renders a page with `more` below what its author wrote.
+/// Renders a page with what a specification says about its endpoint below what its author
+/// wrote.
 #[must_use]
-pub fn render_with(source: &Source<'_>, more: Vec<Node>, map: &Map, load: &Load<'_>) -> Article {
+pub fn render_endpoint(
+    source: &Source<'_>,
+    specification: &Specification,
+    endpoint: &Endpoint,
+    map: &Map,
+    load: &Load<'_>,
+) -> Article {
+    caught(source, map, load, || {
+        endpoint::nodes(specification, endpoint)
+    })
+}
+
+/// Renders a page; `more` makes what stands below it. Nothing that happens in between
+/// leaves this function.
+fn caught(
+    source: &Source<'_>,
+    map: &Map,
+    load: &Load<'_>,
+    more: impl FnOnce() -> Vec<Node>,
+) -> Article {
     let read = catch_unwind(AssertUnwindSafe(|| {
         let (mut nodes, diagnostics) = read(source, load)?;
-        nodes.extend(more);
+        nodes.extend(more());
         Ok(write(source, nodes, diagnostics, map))
     }));
     match read {
         Ok(Ok(article)) => article,
         Ok(Err::<_, mdx::Refused>(refused)) => unreadable(source, &refused.to_string()),
-        Err(_panic) => unreadable(source, "it cannot be rendered"),
+        Err(_panic) => unreadable(source, "reading it failed in a way nobody thought of"),
     }
 }
 
@@ -121,25 +149,32 @@ fn write(
         headings: written.headings,
         markdown,
         assets: written.assets,
+        files: written.files,
         text: plain(&nodes),
         diagnostics,
     }
 }
 
+/// Shows the source of a page that cannot be read, as far as anybody would read on.
 fn unreadable(source: &Source<'_>, why: &str) -> Article {
+    let shown = &source.text[..source.text.floor_char_boundary(SOURCE_BYTES_MAX)];
     let mut html = Html::default();
-    html.markup("<p>This page cannot be shown: ");
-    html.text(why).markup(".</p>");
+    html.markup("<div class=trouble role=note><p>This page is shown as its author wrote it: ");
+    html.text(why)
+        .markup(".</p></div>\n<figure class=code><pre tabindex=0 class=wrapped><code>");
+    html.text(shown).markup("</code></pre></figure>\n");
+    let message = format!("{why}; the page is shown as its source");
     Article {
         page: page_of(source.file).into(),
         title: source.title.into(),
-        summary: None,
+        summary: source.description.map(ToOwned::to_owned),
         html,
         headings: Vec::new(),
-        markdown: format!("# {}\n\nThis page cannot be shown: {why}.\n", source.title),
+        markdown: format!("# {}\n\n{shown}\n", source.title),
         assets: BTreeSet::new(),
+        files: Vec::new(),
         text: String::new(),
-        diagnostics: vec![Diagnostic::error("page-limit", source.file, why)],
+        diagnostics: vec![Diagnostic::warning("page-limit", source.file, message)],
     }
 }
 

@@ -1,5 +1,7 @@
 //! A page always becomes an article.
 
+use std::time::Instant;
+
 use super::*;
 
 fn article(file: &str, text: &str) -> Article {
@@ -13,10 +15,84 @@ fn article(file: &str, text: &str) -> Article {
 }
 
 #[test]
-fn a_page_over_a_limit_is_an_article_that_says_so() {
+fn a_page_over_a_limit_is_shown_as_its_source_with_a_warning() {
     let article = article("a.mdx", &"<Note>".repeat(1000));
-    assert!(article.html.as_str().contains("cannot be shown"));
-    assert!(article.diagnostics.iter().any(Diagnostic::is_error));
+    assert!(article.html.as_str().contains("&lt;Note&gt;&lt;Note&gt;"));
+    let [found] = &article.diagnostics[..] else {
+        panic!("{:?}", article.diagnostics);
+    };
+    assert!(found.rule == "page-limit" && !found.is_error(), "{found}");
+}
+
+#[test]
+fn no_page_stalls_a_build() {
+    let deep = |open: &str, close: &str, n: usize| open.repeat(n) + "x" + &close.repeat(n);
+    let wide = format!(
+        "|{}\n|{}\n{}",
+        "a|".repeat(9000),
+        "-|".repeat(9000),
+        "|x\n".repeat(9000)
+    );
+    let hostile = [
+        ("quotations", ">".repeat(20_000)),
+        ("quotations with spaces", "> ".repeat(20_000)),
+        (
+            "lists in lists",
+            (0..2000).map(|n| " ".repeat(2 * n) + "- a\n").collect(),
+        ),
+        ("lists in a line", "- ".repeat(20_000)),
+        ("divs", deep("<div>", "</div>", 100_000)),
+        ("divs on lines", deep("<div>\n", "</div>\n", 100_000)),
+        (
+            "rows",
+            format!("|a|b|\n|-|-|\n{}", "|x|y|\n".repeat(16_000)),
+        ),
+        ("rows that lack columns", wide),
+        ("links in a paragraph", "[a](b) ".repeat(20_000)),
+        ("nested links", deep("[", "](b)", 20_000)),
+        ("images", "![a](b)".repeat(20_000)),
+        ("addresses", "https://a.b/".repeat(20_000)),
+        ("bytes", "word ".repeat(2 << 20)),
+        ("zero bytes", "\0".repeat(500_000)),
+        ("entities", "&amp;".repeat(100_000)),
+        ("headings", "# a\n".repeat(20_000)),
+        ("emphasis", deep("*a ", "*", 20_000)),
+        (
+            "footnotes",
+            (0..10_000)
+                .map(|n| format!("[^{n}]: x[^{n}]\n\n"))
+                .collect(),
+        ),
+        ("icons", "<Icon icon=\"none-such\" />\n".repeat(5_000)),
+        ("marks", "\u{e000}0\u{e001}".repeat(50_000)),
+        (
+            "expressions",
+            format!("{{{}1{}}}", "[".repeat(20_000), "]".repeat(20_000)),
+        ),
+        ("formulas", format!("${}$", "{".repeat(8_000))),
+        (
+            "roots",
+            format!("${}x{}$", "\\sqrt{".repeat(900), "}".repeat(900)),
+        ),
+        ("code", format!("```js\n{}\n```", "(".repeat(60_000))),
+        (
+            "code lines",
+            format!("```js\n{}\n```", "`${`\n".repeat(6_000)),
+        ),
+    ];
+    for (what, text) in hostile {
+        let since = Instant::now();
+        let article = article("a.mdx", &text);
+        let took = since.elapsed();
+        println!(
+            "{what}: {took:?}, {} bytes, {:?}",
+            article.html.as_str().len(),
+            article.diagnostics.first().map(ToString::to_string)
+        );
+        // Not optimised, and beside other tests; a release build takes a tenth.
+        assert!(took.as_secs() < 5, "{what} took {took:?}");
+        assert!(article.html.as_str().len() < 64 << 20, "{what}");
+    }
 }
 
 #[test]

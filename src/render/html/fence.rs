@@ -1,7 +1,12 @@
 //! Fenced code: what its info string says, and the code with its colours.
 
+use std::borrow::Cow;
+
 use super::Writer;
-use crate::render::highlight;
+use crate::render::{highlight, icon};
+
+/// How many lines of expandable code need no expanding.
+const SHOWN_LINES: usize = 12;
 
 /// What the info string of a fence says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -10,12 +15,28 @@ pub(crate) struct Info {
     pub language: String,
     /// What stands above the code.
     pub title: String,
+    /// The name of an icon beside the title.
+    pub icon: String,
     /// The lines that are marked, from 1.
     pub marked: Vec<(usize, usize)>,
+    /// The lines that stand out because all others are pale.
+    pub focused: Vec<(usize, usize)>,
     /// Whether lines are numbered.
     pub numbered: bool,
     /// Whether long lines are broken.
     pub wrapped: bool,
+    /// Whether only the start is shown until a reader asks for more.
+    pub expandable: bool,
+}
+
+/// What happens to a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Line {
+    Plain,
+    Marked,
+    Added,
+    Removed,
+    Focused,
 }
 
 // === impl Info ===
@@ -36,15 +57,19 @@ impl Info {
             let (word, after) = word(rest);
             rest = after;
             let (key, value) = word.split_once('=').unwrap_or((word, ""));
-            let value = value.trim_matches(['"', '\'']);
-            match (key, value) {
-                ("lines", _) => read.numbered = true,
-                ("wrap", _) => read.wrapped = true,
-                ("title" | "filename", value) if !value.is_empty() => title = vec![value],
-                ("highlight", value) => read.marked.extend(ranges(value)),
-                (key, "") if key.starts_with('{') => read.marked.extend(ranges(key)),
-                ("expandable" | "twoslash" | "showLineNumbers", _) => {}
-                (_, "") if !word.contains('=') => title.push(word),
+            let value = value.trim_matches(['"', '\'', '{', '}']);
+            let is_on = value != "false";
+            match key {
+                "lines" | "showLineNumbers" | "numbered" => read.numbered = is_on,
+                "wrap" => read.wrapped = is_on,
+                "expandable" => read.expandable = is_on,
+                "title" | "filename" if !value.is_empty() => title = vec![value],
+                "icon" if !value.is_empty() => read.icon = value.to_owned(),
+                "highlight" => read.marked.extend(ranges(value)),
+                "focus" => read.focused.extend(ranges(value)),
+                "twoslash" => {}
+                key if key.starts_with('{') => read.marked.extend(ranges(key)),
+                _ if !word.contains('=') => title.push(word),
                 _ => {}
             }
         }
@@ -52,11 +77,54 @@ impl Info {
         read
     }
 
-    fn marks(&self, line: usize) -> bool {
-        self.marked
-            .iter()
-            .any(|(from, to)| (*from..=*to).contains(&line))
+    /// Says what happens to a line, from 1, and how it reads without saying so itself:
+    /// `// [!code ++]` is a remark for us.
+    fn line<'l>(&self, number: usize, line: &'l str) -> (Line, Cow<'l, str>) {
+        let within = |ranges: &[(usize, usize)]| {
+            ranges
+                .iter()
+                .any(|(from, to)| (*from..=*to).contains(&number))
+        };
+        if let Some((kind, rest)) = remark(line) {
+            return (kind, rest);
+        }
+        let kind = if within(&self.marked) {
+            Line::Marked
+        } else if within(&self.focused) {
+            Line::Focused
+        } else {
+            Line::Plain
+        };
+        (kind, Cow::Borrowed(line))
     }
+}
+
+/// Finds `[!code ++]` in a comment at the end of a line; returns the line without it.
+fn remark(line: &str) -> Option<(Line, Cow<'_, str>)> {
+    let start = line.rfind("[!code ")?;
+    let inside = &line[start + "[!code ".len()..];
+    let end = inside.find(']')?;
+    let kind = match inside[..end].split(':').next()?.trim() {
+        "++" => Line::Added,
+        "--" => Line::Removed,
+        "focus" => Line::Focused,
+        "highlight" | "hl" | "warning" | "error" => Line::Marked,
+        _ => return None,
+    };
+    let after = inside[end + 1..]
+        .trim_end()
+        .trim_end_matches(["*/", "-->"][usize::from(inside.contains("-->"))]);
+    let before = line[..start].trim_end();
+    let comments = ["//", "#", "/*", "<!--", "--", ";", "%"];
+    let before = comments
+        .iter()
+        .find_map(|comment| before.strip_suffix(comment))
+        .unwrap_or(before);
+    let newline = if line.ends_with('\n') { "\n" } else { "" };
+    Some((
+        kind,
+        format!("{}{}{newline}", before.trim_end(), after.trim_end()).into(),
+    ))
 }
 
 /// Splits off a word; quotes and braces keep spaces together.
@@ -88,7 +156,17 @@ fn ranges(text: &str) -> impl Iterator<Item = (usize, usize)> + '_ {
 impl Writer<'_> {
     pub(super) fn fence(&mut self, info: &str, code: &str) {
         let info = Info::parse(info);
+        if info.language == "mermaid" {
+            return self.diagram(code, &info.title);
+        }
         self.code(&info, code, true);
+    }
+
+    /// Draws the icon that a fence asks for.
+    pub(super) fn fence_icon(&mut self, info: &Info) {
+        if let Some(icon) = icon::find(&info.icon, None) {
+            self.out.icon(icon, None);
+        }
     }
 
     /// Writes code; in a group its title stands on the tab.
@@ -99,28 +177,51 @@ impl Writer<'_> {
         }
         self.out.markup(">");
         if titled && !info.title.is_empty() {
-            self.out.markup("<figcaption>").text(&info.title);
-            self.out.markup("</figcaption>");
+            self.out.markup("<figcaption>");
+            self.fence_icon(info);
+            self.out.text(&info.title).markup("</figcaption>");
         }
-        self.out.markup("<pre tabindex=0").markup(match () {
-            () if info.numbered => " class=numbered><code>",
-            () if info.wrapped => " class=wrapped><code>",
-            () => "><code>",
-        });
-        let needs_lines = info.numbered || !info.marked.is_empty();
-        for (n, line) in highlight::lines(&info.language, code).iter().enumerate() {
-            if needs_lines {
-                self.out.markup(if info.marks(n + 1) {
-                    "<span class=\"line marked\">"
-                } else {
-                    "<span class=line>"
-                });
-                self.out.append(line).markup("</span>");
-            } else {
-                self.out.append(line);
-            }
+        let is_long = info.expandable && code.lines().count() > SHOWN_LINES;
+        if is_long {
+            self.out
+                .markup("<label class=more><input type=checkbox> Show all</label>");
         }
+        self.out.markup("<pre tabindex=0");
+        let mut class: Vec<&str> = Vec::new();
+        class.extend(info.numbered.then_some("numbered"));
+        class.extend(info.wrapped.then_some("wrapped"));
+        class.extend((!info.focused.is_empty()).then_some("focusing"));
+        if !class.is_empty() {
+            self.out.attribute("class", &class.join(" "));
+        }
+        self.out.markup("><code>");
+        self.lines(info, code);
         self.out.markup("</code></pre></figure>\n");
+    }
+
+    fn lines(&mut self, info: &Info, code: &str) {
+        let lines: Vec<_> = code
+            .split_inclusive('\n')
+            .enumerate()
+            .map(|(n, line)| info.line(n + 1, line))
+            .collect();
+        let needs_lines = info.numbered || lines.iter().any(|(kind, _)| *kind != Line::Plain);
+        let text: String = lines.iter().map(|(_, line)| &**line).collect();
+        let coloured = highlight::lines(&info.language, &text);
+        for (line, (kind, _)) in coloured.iter().zip(&lines) {
+            if !needs_lines {
+                self.out.append(line);
+                continue;
+            }
+            self.out.markup(match kind {
+                Line::Plain => "<span class=line>",
+                Line::Marked => "<span class=\"line marked\">",
+                Line::Added => "<span class=\"line added\">",
+                Line::Removed => "<span class=\"line removed\">",
+                Line::Focused => "<span class=\"line focused\">",
+            });
+            self.out.append(line).markup("</span>");
+        }
     }
 }
 
@@ -134,10 +235,29 @@ mod tests {
         assert_eq!(info.language, "js");
         assert_eq!(info.title, "My app.js");
         assert_eq!(info.marked, [(1, 1), (3, 4)]);
-        assert!(info.numbered && info.marks(4) && !info.marks(2));
+        assert!(info.numbered);
+        assert_eq!(info.line(4, "x").0, Line::Marked);
+        assert_eq!(info.line(2, "x").0, Line::Plain);
         assert_eq!(Info::parse("bash Install it").title, "Install it");
         assert_eq!(Info::parse("ts{2}").marked, [(2, 2)]);
         assert_eq!(Info::parse("py icon=\"x\" theme={null}").title, "");
+        assert_eq!(Info::parse("py icon=\"x\" theme={null}").icon, "x");
+        assert_eq!(Info::parse("js focus={2} expandable").focused, [(2, 2)]);
+        assert!(!Info::parse("js wrap=false").wrapped);
         assert_eq!(Info::parse(""), Info::default());
+    }
+
+    #[test]
+    fn remarks_on_lines_are_read_and_left_out() {
+        for (line, kind, shown) in [
+            ("let a; // [!code ++]\n", Line::Added, "let a;\n"),
+            ("a = 1 # [!code --]", Line::Removed, "a = 1"),
+            ("<b/> <!-- [!code focus] -->\n", Line::Focused, "<b/>\n"),
+            ("b {} /* [!code highlight:2] */\n", Line::Marked, "b {}\n"),
+        ] {
+            assert_eq!(remark(line), Some((kind, shown.into())), "{line}");
+        }
+        assert_eq!(remark("// [!code x]"), None);
+        assert_eq!(remark("x"), None);
     }
 }

@@ -6,10 +6,12 @@
 //! Sources: WHATWG HTML; WAI-ARIA Authoring Practices 1.2; MathML Core.
 
 mod component;
+pub mod diagram;
+pub(super) mod drawing;
+mod element;
 pub(super) mod fence;
 mod formula;
-
-pub use component::frame_sources;
+mod style;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,6 +19,7 @@ use crate::diagnostic::Diagnostic;
 
 use super::component as known;
 use super::escape::Html;
+use super::file::File;
 use super::link::{self, Map, Target};
 use super::mdx::{Alignment, Element, Item, Node, Table, plain};
 
@@ -40,9 +43,14 @@ pub struct Written {
     pub headings: Vec<Heading>,
     /// The files of the site that it shows or links, by path from the root of the docs.
     pub assets: BTreeSet<Box<str>>,
+    /// The files that it loads and that are made for it.
+    pub files: Vec<File>,
     /// What was left out, and why.
     pub diagnostics: Vec<Diagnostic>,
 }
+
+/// The styles of components, for the stylesheet of a site.
+pub const STYLES: &str = include_str!("components.css");
 
 /// Writes the nodes of the page of `file`, which is served at `page`.
 #[must_use]
@@ -56,11 +64,16 @@ pub fn write(file: &str, page: &str, nodes: &[Node], map: &Map) -> Written {
         assets: BTreeSet::new(),
         anchors: BTreeMap::new(),
         in_link: false,
+        within: Vec::new(),
+        styles: BTreeMap::new(),
+        has_diagrams: false,
         diagnostics: Vec::new(),
     };
     writer.nodes(nodes);
+    let (html, files) = writer.with_files();
     Written {
-        html: writer.out,
+        html,
+        files,
         headings: writer.headings,
         assets: writer.assets,
         diagnostics: writer.diagnostics,
@@ -77,15 +90,54 @@ struct Writer<'p> {
     /// How often each anchor was asked for.
     anchors: BTreeMap<String, usize>,
     in_link: bool,
+    /// The HTML elements of the author around what is written.
+    within: Vec<&'static str>,
+    /// Classes of this page, with their declarations.
+    styles: BTreeMap<String, String>,
+    has_diagrams: bool,
     diagnostics: Vec<Diagnostic>,
 }
 
 // === impl Writer ===
 
 impl Writer<'_> {
+    /// Puts what the page loads before it, and returns the files.
+    fn with_files(&mut self) -> (Html, Vec<File>) {
+        let mut html = Html::default();
+        let mut files = Vec::new();
+        if !self.styles.is_empty() {
+            let styles = style::stylesheet(self.styles.iter());
+            let file = File::new("page", "css", styles.into(), "text/css; charset=utf-8");
+            html.markup("<link rel=stylesheet");
+            html.attribute("href", &link::relative(self.page, &file.path));
+            html.markup(">\n");
+            files.push(file);
+        }
+        if self.has_diagrams {
+            files.extend(diagram::files().iter().cloned());
+        }
+        html.append(&self.out);
+        (html, files)
+    }
+
     fn nodes(&mut self, nodes: &[Node]) {
-        for node in nodes {
-            self.node(node);
+        let mut rest = nodes;
+        while let Some((node, after)) = rest.split_first() {
+            rest = after;
+            let Some(first) = as_view(node) else {
+                self.node(node);
+                continue;
+            };
+            let mut views = vec![first];
+            while let Some((next, after)) = rest.split_first() {
+                match as_view(next) {
+                    Some(view) => views.push(view),
+                    None if is_space(next) => {}
+                    None => break,
+                }
+                rest = after;
+            }
+            self.views(&views);
         }
     }
 
@@ -107,6 +159,10 @@ impl Writer<'_> {
             Node::Emphasis(children) => self.wrap("<em>", children, "</em>"),
             Node::Strong(children) => self.wrap("<strong>", children, "</strong>"),
             Node::Struck(children) => self.wrap("<del>", children, "</del>"),
+            // A block would end a paragraph.
+            Node::Paragraph(children) if children.iter().any(Node::is_or_holds_block) => {
+                self.wrap("<div class=paragraph>", children, "</div>\n");
+            }
             Node::Paragraph(children) => self.wrap("<p>", children, "</p>\n"),
             Node::Quote(children) => self.wrap("<blockquote>", children, "</blockquote>\n"),
             Node::Link { href, children } => self.link(href, children),
@@ -168,7 +224,12 @@ impl Writer<'_> {
             _ => ("<h6", "</a></h6>\n"),
         };
         self.out.markup(open).attribute("id", &id).markup(">");
-        self.nodes(children);
+        if children.iter().any(Node::is_or_holds_block) {
+            self.out.text(&text);
+        } else {
+            // The anchor beside it is a link, and so is what a heading links itself.
+            self.nodes(children);
+        }
         let label = format!("Link to {text}");
         self.out
             .markup("<a class=anchor")
@@ -176,8 +237,13 @@ impl Writer<'_> {
             .attribute("aria-label", &label)
             .markup(">#")
             .markup(close);
+        self.listed(level.max(2), &id, &text);
+    }
+
+    /// Lists a heading beside the page.
+    fn listed(&mut self, level: u8, id: &str, text: &str) {
         self.headings.push(Heading {
-            level: level.max(2),
+            level,
             id: id.into(),
             text: text.into(),
         });
@@ -312,12 +378,24 @@ impl Writer<'_> {
         }
         match known::html(&element.name) {
             Some(name) => self.html_element(name, element),
-            // Drawings are not passed on, and their parts say nothing without them.
-            None if *element.name == *"svg" => {}
+            None if *element.name == *"svg" => self.drawing(element),
+            // Parts of a drawing say nothing without it.
+            None if drawing::is_part(&element.name) => {}
             // R4.
             None => self.nodes(&element.children),
         }
     }
+}
+
+fn as_view(node: &Node) -> Option<&Element> {
+    match node {
+        Node::Element(element) if *element.name == *"View" => Some(element),
+        _ => None,
+    }
+}
+
+fn is_space(node: &Node) -> bool {
+    matches!(node, Node::Text(text) if text.trim().is_empty())
 }
 
 /// Makes an anchor of the words of a heading, as GitHub does.

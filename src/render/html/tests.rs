@@ -14,6 +14,7 @@ fn map() -> Map {
             },
         )]
         .into(),
+        ..Map::default()
     }
 }
 
@@ -62,7 +63,7 @@ fn callouts_cards_and_steps_look_like_themselves() {
     );
     check(
         "<Card title=\"B & C\" href=\"/guides/b\">Text</Card>",
-        "<div class=card><p class=card-title><a href=\"b\">B &amp; C</a></p>\n<div><p>Text</p>\n</div></div>",
+        "<div class=\"card\"><p class=card-title><a href=\"b\">B &amp; C</a></p>\n<div><p>Text</p>\n</div></div>",
     );
     check(
         "<Steps>\n  <Step title=\"One\">Do.</Step>\n</Steps>",
@@ -124,7 +125,10 @@ fn nothing_of_a_page_runs_in_a_browser() {
         "<iframe src=\"https://evil.test/\"></iframe>",
         "<iframe srcdoc=\"<script>alert(1)</script>\"></iframe>",
         "<svg><script>alert(1)</script></svg>",
-        "<svg onload=\"alert(1)\"><animate/></svg>",
+        "<svg onload=\"alert(1)\"><animate/><use href=\"#x\"/><set attributeName=\"href\"/></svg>",
+        "<svg><foreignObject><div>x</div></foreignObject><image href=\"https://x.test\"/></svg>",
+        "<svg><title><script>alert(1)</script></title></svg>",
+        "<svg><path fill=\"url(javascript:alert(1))\" style=\"background:url(x)\"/></svg>",
         "<object data=\"x\"></object><embed src=\"x\"/>",
         "<form action=\"/login\"><input name=\"p\"/></form>",
         "<base href=\"https://evil.test/\"/>",
@@ -152,7 +156,11 @@ fn nothing_of_a_page_runs_in_a_browser() {
             "<meta",
             "<link",
             "<style",
-            "<svg",
+            "<animate",
+            "<use",
+            "<set",
+            "<foreignobject",
+            "<image",
             "srcdoc=",
             "style=",
             "<iframe",
@@ -181,10 +189,10 @@ fn frames_of_known_hosts_are_shown_in_a_sandbox() {
 }
 
 #[test]
-fn a_drawing_leaves_nothing_behind() {
+fn a_drawing_is_drawn_and_nothing_else() {
     check(
-        "a <svg viewBox=\"0 0 1 1\"><title>Plan</title></svg> b",
-        "<p>a  b</p>",
+        "a <svg viewBox=\"0 0 1 1\" onload=\"x\"><title>Plan</title><path d=\"M0 0\" strokeWidth={2} /><image href=\"x\"/><a href=\"/b\">t</a></svg> b",
+        "<p>a <svg viewBox=\"0 0 1 1\"><title>Plan</title><path d=\"M0 0\" stroke-width=\"2\"></path></svg> b</p>",
     );
 }
 

@@ -4,16 +4,15 @@
 
 use std::fmt::Write as _;
 
-use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::colour::Rgb;
 use super::{STATIC, path_of};
-use crate::digest::Digest;
 use crate::docs::Docs;
 use crate::docs::navigation::tree::Page;
 use crate::render::article::Article;
-use crate::render::link;
+use crate::render::file::File;
+use crate::render::{html, link};
 
 /// The script of every page, its parts in order: the first runs before anything is painted,
 /// the others when the page is there.
@@ -47,17 +46,6 @@ pub const SPECULATION_TYPE: &str = "application/speculationrules+json";
 /// of another host is, or it would be told what is read here.
 const SPECULATION_RULES: &str = r#"{"prefetch":[{"source":"document","where":{"selector_matches":"a:not([href^='http'], [href^='mailto:'], [href^='#'], [type])"},"eagerness":"moderate"}]}"#;
 
-/// A file whose name is its digest.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct File {
-    /// Its path in URLs.
-    pub path: String,
-    /// Its bytes.
-    pub bytes: Bytes,
-    /// Its media type.
-    pub media_type: &'static str,
-}
-
 /// What all pages of a site load.
 #[derive(Clone, Debug)]
 pub struct Assets {
@@ -75,7 +63,7 @@ impl Assets {
     /// Makes the files of a site.
     #[must_use]
     pub fn new(docs: &Docs) -> Self {
-        let styles = STYLES.to_owned() + &accents(docs) + &fonts(docs);
+        let styles = STYLES.to_owned() + html::STYLES + &accents(docs) + &fonts(docs);
         Self {
             stylesheet: File::new("site", "css", styles.into(), "text/css; charset=utf-8"),
             script: File::new(
@@ -89,19 +77,6 @@ impl Assets {
                 bytes: SPECULATION_RULES.into(),
                 media_type: SPECULATION_TYPE,
             },
-        }
-    }
-}
-
-// === impl File ===
-
-impl File {
-    fn new(name: &str, extension: &str, bytes: Bytes, media_type: &'static str) -> Self {
-        let digest = Digest::of(&bytes).to_string();
-        Self {
-            path: format!("{STATIC}/{name}.{}.{extension}", &digest[..16]),
-            bytes,
-            media_type,
         }
     }
 }

@@ -36,15 +36,14 @@ mod words;
 pub use assets::{Assets, SCRIPT, SPECULATION, SPECULATION_TYPE, search_path, search_titles};
 pub use site::Shell;
 
+pub use super::file::STATIC;
+
 use words::Words;
 
 use super::article::Article;
 use super::escape::Html;
 use super::link;
 use crate::docs::navigation::tree::{Page, PageId};
-
-/// Where styles, scripts and the search index of a site lie. No page can be there.
-pub const STATIC: &str = "_waypost";
 
 /// What stands around an article, by the `mode` of its frontmatter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

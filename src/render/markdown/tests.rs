@@ -7,6 +7,7 @@ fn written(text: &str) -> String {
     let map = Map {
         pages: ["", "guides/a", "guides/b"].map(Into::into).into(),
         assets: [("a.png".into(), crate::render::link::Asset::default())].into(),
+        ..Map::default()
     };
     let read = mdx::read("guides/a.mdx", text, 1, &|_| None).unwrap();
     write("guides/a.mdx", &read.nodes, &map)

@@ -12,7 +12,6 @@ use pulldown_cmark::{
 
 use super::DEPTH_MAX;
 use super::node::{Alignment, Element, Item, Node, Table};
-use super::value::Value;
 
 /// Starts a mark.
 pub(super) const MARK: char = '\u{e000}';
@@ -55,6 +54,7 @@ fn read_again(text: &str, marks: &mut [Mark], depth: usize, again: usize) -> Vec
     let mut builder = Builder {
         marks,
         frames: vec![Frame::new(None)],
+        flat: 0,
         depth,
         again,
     };
@@ -97,6 +97,8 @@ pub(super) fn unescape(text: &str) -> String {
 struct Builder<'m> {
     marks: &'m mut [Mark],
     frames: Vec<Frame>,
+    /// How many containers are open that are deeper than [`DEPTH_MAX`].
+    flat: usize,
     depth: usize,
     again: usize,
 }
@@ -144,7 +146,10 @@ impl Builder<'_> {
 
     fn event(&mut self, event: Event<'_>) {
         match event {
+            // What lies deeper than anybody reads is shown flat.
+            Event::Start(_) if self.frames.len() + self.depth > DEPTH_MAX => self.flat += 1,
             Event::Start(tag) => self.frames.push(Frame::new(Some(tag.into_static()))),
+            Event::End(_) if self.flat > 0 => self.flat -= 1,
             Event::End(_) => self.close(),
             Event::Text(text) => self.text(&text),
             Event::Code(code) => self.push(Node::Code(code.into_string())),
@@ -190,7 +195,7 @@ impl Builder<'_> {
                     self.top().children.extend(nodes);
                 }
                 Some(Mark::Open(element)) => {
-                    let element = mem::replace(element, Element::none());
+                    let element = mem::replace(element, Element::new(""));
                     self.push(Node::Element(Element {
                         name: format!("{MARK}{}", element.name).into(),
                         ..element
@@ -238,12 +243,6 @@ impl Builder<'_> {
             return;
         };
         frame.children = nest(frame.children);
-        // What lies deeper than anybody reads is shown flat.
-        if depth > DEPTH_MAX && !matches!(tag, Tag::TableHead | Tag::TableRow | Tag::TableCell) {
-            let items = frame.items.into_iter().flat_map(|item| item.children);
-            self.top().children.extend(items.chain(frame.children));
-            return;
-        }
         match tag {
             Tag::Paragraph => self.paragraph(frame.children),
             Tag::Item => {
@@ -279,7 +278,7 @@ impl Builder<'_> {
         if children.iter().all(is_space) {
             return;
         }
-        let is_block = |node: &Node| is_block(node) || is_space(node);
+        let is_block = |node: &Node| node.is_block() || is_space(node);
         if children.iter().all(is_block) {
             let blocks = children.into_iter().filter(|node| !is_space(node));
             self.top().children.extend(blocks);
@@ -294,23 +293,6 @@ impl Builder<'_> {
         }
         let nodes = self.frames.pop().map(|frame| frame.children);
         nest(nodes.unwrap_or_default())
-    }
-}
-
-/// Returns whether a node cannot stand in a paragraph.
-fn is_block(node: &Node) -> bool {
-    match node {
-        Node::Element(element) => crate::render::component::is_block(&element.name),
-        Node::Formula { display, .. } => *display,
-        Node::Heading { .. }
-        | Node::Paragraph(_)
-        | Node::Fence { .. }
-        | Node::Quote(_)
-        | Node::List { .. }
-        | Node::Table(_)
-        | Node::Rule
-        | Node::Footnote { .. } => true,
-        _ => false,
     }
 }
 
@@ -341,7 +323,7 @@ fn node(tag: Tag<'_>, frame: Frame) -> Option<Node> {
             }
             .into(),
             children,
-            ..Element::none()
+            ..Element::new("")
         }),
         Tag::CodeBlock(CodeBlockKind::Fenced(info)) => Node::Fence {
             info: info.into_string(),
@@ -476,18 +458,4 @@ fn nest(nodes: Vec<Node>) -> Vec<Node> {
         add(&mut open, &mut out, Node::Element(element));
     }
     out
-}
-
-// === impl Element ===
-
-impl Element {
-    /// An element without name, which shows what it holds.
-    pub(super) fn none() -> Self {
-        Self {
-            name: "".into(),
-            attributes: Vec::<(Box<str>, Value)>::new(),
-            children: Vec::new(),
-            line: 0,
-        }
-    }
 }

@@ -1,6 +1,7 @@
 //! What a page says, as a tree: Markdown and elements alike.
 
 use super::Value;
+use crate::render::component;
 
 /// A piece of a page.
 #[derive(Clone, Debug, PartialEq)]
@@ -128,9 +129,59 @@ pub struct Element {
     pub line: u32,
 }
 
+// === impl Node ===
+
+impl Node {
+    /// Returns whether the node cannot stand in a paragraph.
+    #[must_use]
+    pub fn is_block(&self) -> bool {
+        match self {
+            Self::Element(element) => component::is_block(&element.name),
+            Self::Formula { display, .. } => *display,
+            Self::Heading { .. }
+            | Self::Paragraph(_)
+            | Self::Fence { .. }
+            | Self::Quote(_)
+            | Self::List { .. }
+            | Self::Table(_)
+            | Self::Rule
+            | Self::Footnote { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Returns whether the node, or something in it, cannot stand in a paragraph.
+    #[must_use]
+    pub fn is_or_holds_block(&self) -> bool {
+        self.is_block()
+            || match self {
+                Self::Element(Element { name, children, .. }) => {
+                    // What lies in a drawing is part of it.
+                    **name != *"svg" && children.iter().any(Self::is_or_holds_block)
+                }
+                Self::Emphasis(children)
+                | Self::Strong(children)
+                | Self::Struck(children)
+                | Self::Link { children, .. } => children.iter().any(Self::is_or_holds_block),
+                _ => false,
+            }
+    }
+}
+
 // === impl Element ===
 
 impl Element {
+    /// Makes an element without attributes that holds nothing yet.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            attributes: Vec::new(),
+            children: Vec::new(),
+            line: 0,
+        }
+    }
+
     /// Returns an attribute.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {

@@ -1,0 +1,39 @@
+//! Files that a build makes for pages: stylesheets, scripts, frames.
+//!
+//! Their names hold their digest, so that browsers may keep them for ever and a cached
+//! page finds the files it was written with.
+
+use bytes::Bytes;
+
+use crate::digest::Digest;
+
+/// Where the files lie in URLs, below the base path.
+pub const STATIC: &str = "_waypost";
+/// How many digits of the digest stand in a name.
+const DIGITS: usize = 16;
+
+/// A file whose name is its digest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// Its path in URLs.
+    pub path: String,
+    /// Its bytes.
+    pub bytes: Bytes,
+    /// Its media type.
+    pub media_type: &'static str,
+}
+
+// === impl File ===
+
+impl File {
+    /// Names a file by what it holds.
+    #[must_use]
+    pub fn new(name: &str, extension: &str, bytes: Bytes, media_type: &'static str) -> Self {
+        let digest = Digest::of(&bytes).to_string();
+        Self {
+            path: format!("{STATIC}/{name}.{}.{extension}", &digest[..DIGITS]),
+            bytes,
+            media_type,
+        }
+    }
+}

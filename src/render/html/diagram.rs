@@ -1,0 +1,167 @@
+//! Diagrams: Mermaid, drawn by its own library in a frame that can reach nothing.
+//!
+//! The library builds styles from what an author wrote, so it never runs in a page. A page
+//! holds a frame without origin (`sandbox="allow-scripts"`) whose document is a constant of
+//! this program; the source of the diagram travels in the fragment of its address, which
+//! reaches no server. The frame has the policy [`POLICY`]: its one script, styles in markup,
+//! nothing else, no requests at all. Readers without scripts open the source below it.
+//!
+//! A renderer in Rust (`mermaid-rs-renderer` 0.3) was tried on 235 diagrams of public
+//! documentation: it refused 16 of them over `A->>+B`, drew labels over boxes in others, and
+//! measures text with the fonts of the machine, which would make a release depend on where
+//! it was built.
+//!
+//! Sources: Mermaid 11.17.2 (MIT), vendored as `mermaid.min.js.br`; CSP Level 3 §6.1, §7.
+
+use std::io::Read as _;
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+
+use super::Writer;
+use super::fence::Info;
+use crate::render::file::File;
+use crate::render::link;
+
+/// What the frame of a diagram may do.
+pub const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; \
+     img-src data:; font-src data:; base-uri 'none'; form-action 'none'; \
+     frame-ancestors 'self'; sandbox allow-scripts";
+/// What the path of the frame starts with.
+pub const FRAME: &str = "_waypost/diagram.";
+/// How long the source of a drawn diagram may be; longer ones are shown as text.
+const SOURCE_BYTES_MAX: usize = 32 << 10;
+
+const LIBRARY: &[u8] = include_bytes!("mermaid.min.js.br");
+const START: &str = include_str!("diagram.js");
+
+/// Returns the files that a page with diagrams loads: the frame, then its scripts.
+#[must_use]
+pub fn files() -> &'static [File; 3] {
+    static FILES: OnceLock<[File; 3]> = OnceLock::new();
+    FILES.get_or_init(|| {
+        const SCRIPT: &str = "text/javascript; charset=utf-8";
+        let mut library = Vec::new();
+        brotli::Decompressor::new(LIBRARY, 64 << 10)
+            .read_to_end(&mut library)
+            .expect("the library is part of this program");
+        let library = File::new("mermaid", "js", library.into(), SCRIPT);
+        let start = File::new("diagram", "js", Bytes::from_static(START.as_bytes()), SCRIPT);
+        // All three lie in one directory.
+        let name = |file: &File| file.path.rsplit('/').next().unwrap_or_default().to_owned();
+        let document = format!(
+            "<!doctype html>\n<html lang=en>\n<meta charset=utf-8>\n<title>Diagram</title>\n\
+             <meta name=color-scheme content=\"light dark\">\n\
+             <style>html,body{{margin:0;height:100%}}body{{display:grid;place-items:center;\
+             font:14px system-ui,sans-serif}}svg{{max-width:100%!important;max-height:100vh}}</style>\n\
+             <noscript>Scripts are off: open the source below.</noscript>\n\
+             <script src=\"{}\"></script>\n<script src=\"{}\"></script>\n",
+            name(&library),
+            name(&start),
+        );
+        let frame = File::new("diagram", "html", document.into(), "text/html; charset=utf-8");
+        [frame, library, start]
+    })
+}
+
+// === impl Writer ===
+
+impl Writer<'_> {
+    /// Writes a diagram: its drawing, and its source to open.
+    pub(super) fn diagram(&mut self, source: &str, title: &str) {
+        let source = source.trim();
+        let info = Info {
+            language: "mermaid".to_owned(),
+            title: title.to_owned(),
+            ..Info::default()
+        };
+        if source.is_empty() || source.len() > SOURCE_BYTES_MAX {
+            return self.code(&info, source, true);
+        }
+        self.has_diagrams = true;
+        let frame = link::relative(self.page, &files()[0].path);
+        let address = format!("{frame}#{}", link::encode_all(source));
+        self.out.markup(match height(source) {
+            0..=6 => "<figure class=\"diagram small\">",
+            7..=16 => "<figure class=diagram>",
+            _ => "<figure class=\"diagram large\">",
+        });
+        self.out
+            .markup("<iframe sandbox=allow-scripts loading=lazy");
+        self.out.attribute("src", &address);
+        let name = if title.is_empty() {
+            kind(source)
+        } else {
+            title
+        };
+        self.out.attribute("title", name);
+        self.out
+            .markup("></iframe><details><summary>Source of the diagram</summary>");
+        let info = Info {
+            title: String::new(),
+            ..info
+        };
+        self.code(&info, source, true);
+        self.out.markup("</details></figure>\n");
+    }
+}
+
+/// Guesses how high a diagram is, so that its place is kept before it is drawn.
+fn height(source: &str) -> usize {
+    let lines = source
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .count();
+    match kind(source) {
+        "Sequence diagram" => lines,
+        // Side by side is less high than one below the other.
+        _ if source.contains(" LR") || source.contains(" RL") => lines / 3,
+        _ => lines,
+    }
+}
+
+/// Names a diagram for those who do not see it.
+fn kind(source: &str) -> &'static str {
+    let first = source
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty() && !line.starts_with("%%") && !line.starts_with("---"));
+    match first.and_then(|line| line.split([' ', '-', ';']).next()) {
+        Some("sequenceDiagram") => "Sequence diagram",
+        Some("graph" | "flowchart") => "Flow chart",
+        Some("classDiagram") => "Class diagram",
+        Some("stateDiagram") => "State diagram",
+        Some("erDiagram") => "Entity relationship diagram",
+        Some("gantt") => "Gantt chart",
+        Some("pie") => "Pie chart",
+        Some("mindmap") => "Mind map",
+        Some("timeline") => "Timeline",
+        _ => "Diagram",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_diagram_is_named_for_those_who_do_not_see_it() {
+        assert_eq!(
+            kind("%% x\n\nsequenceDiagram\n A->>B: x"),
+            "Sequence diagram"
+        );
+        assert_eq!(kind("graph TD; A-->B"), "Flow chart");
+        assert_eq!(kind("nonsense"), "Diagram");
+    }
+
+    #[test]
+    fn the_frame_names_its_scripts() {
+        let [frame, library, start] = files();
+        assert!(frame.path.starts_with(FRAME) && frame.path.ends_with(".html"));
+        let document = str::from_utf8(&frame.bytes).unwrap();
+        for script in [library, start] {
+            let name = script.path.rsplit('/').next().unwrap();
+            assert!(document.contains(name), "{document}");
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! HTML elements that pages may use, with the attributes they may have (R3).
+//!
+//! **Invariant:** what is written reads back as it was written. A parser of HTML moves
+//! what may not stand where it stands (a block in a paragraph, text in a row of a table,
+//! an item in an item), so nothing is written there in the first place.
+//!
+//! Sources: WHATWG HTML §3.2.5 (content models), §13.2.6 (tree construction), §4.8.5 (frames).
+
+use super::Writer;
+use crate::render::component as known;
+use crate::render::link::Target;
+use crate::render::mdx::{Element, Node, Value};
+
+/// Attributes that every HTML element may have; they name and describe, and do nothing.
+const GLOBAL: [&str; 7] = [
+    "id",
+    "title",
+    "lang",
+    "dir",
+    "role",
+    "aria-label",
+    "aria-hidden",
+];
+/// Attributes that only some elements have.
+const OWN: [(&str, &[&str]); 9] = [
+    ("td", &["colspan", "rowspan"]),
+    ("th", &["colspan", "rowspan", "scope"]),
+    ("ol", &["start", "reversed", "type"]),
+    ("li", &["value"]),
+    ("details", &["open"]),
+    ("time", &["datetime"]),
+    ("col", &["span"]),
+    ("colgroup", &["span"]),
+    (
+        "video",
+        &[
+            "width",
+            "height",
+            "controls",
+            "loop",
+            "muted",
+            "autoplay",
+            "playsinline",
+        ],
+    ),
+];
+/// Elements that stand only in certain others, and what else is put in them becomes.
+const PARTS: [(&str, &[&str], &str); 8] = [
+    (
+        "table",
+        &["caption", "colgroup", "thead", "tbody", "tfoot", "tr"],
+        "tbody",
+    ),
+    ("thead", &["tr"], "tr"),
+    ("tbody", &["tr"], "tr"),
+    ("tfoot", &["tr"], "tr"),
+    ("tr", &["td", "th"], "td"),
+    ("colgroup", &["col"], ""),
+    ("ruby", &["rt", "rp"], "text"),
+    ("dl", &["dt", "dd", "div"], "dd"),
+];
+
+// === impl Writer ===
+
+impl Writer<'_> {
+    /// Writes an HTML element.
+    pub(super) fn html_element(&mut self, name: &'static str, element: &Element) {
+        let children = &element.children;
+        match name {
+            "a" => return self.html_link(element),
+            "img" => return self.html_image(element),
+            "iframe" => return self.html_frame(element),
+            "video" | "audio" => return self.html_media(name, element),
+            "br" | "wbr" | "hr" => {
+                self.out.markup("<").markup(name).markup(">");
+                return;
+            }
+            "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
+                let level = name.as_bytes()[1] - b'0';
+                return self.heading(level, element.text("id"), children);
+            }
+            _ => {}
+        }
+        if !self.may_stand(name) {
+            return self.nodes(children);
+        }
+        let name = match name {
+            // A paragraph ends where a block starts; a block in a line ends nothing.
+            "p" if children.iter().any(Node::is_or_holds_block) => "div",
+            // The page has these landmarks already.
+            "main" | "header" | "footer" | "article" | "nav" => "div",
+            "summary" if self.within.last() != Some(&"details") => "div",
+            name => name,
+        };
+        self.out.markup("<").markup(name);
+        self.attributes(name, element);
+        self.out.markup(">");
+        if name == "col" {
+            return;
+        }
+        self.within.push(name);
+        match PARTS.iter().find(|(whole, ..)| *whole == name) {
+            Some((_, parts, otherwise)) if name != "ruby" => {
+                self.parts_of(parts, otherwise, children)
+            }
+            _ => self.nodes(children),
+        }
+        self.within.pop();
+        self.out.markup("</").markup(name).markup(">");
+    }
+
+    /// Returns whether an element can stand where the writer is.
+    fn may_stand(&self, name: &str) -> bool {
+        let parent = self.within.last();
+        let mut wholes = PARTS
+            .iter()
+            .filter(|(_, parts, _)| parts.contains(&name))
+            .peekable();
+        match name {
+            "div" => true,
+            "li" => {
+                matches!(parent, None | Some(&"ul" | &"ol" | &"menu"))
+                    || !self.within.contains(&"li")
+            }
+            "dt" | "dd" => parent.is_some_and(|parent| ["dl", "div"].contains(parent)),
+            _ if wholes.peek().is_none() => true,
+            _ => wholes.any(|(whole, ..)| parent == Some(whole)),
+        }
+    }
+
+    /// Writes what stands in an element that may only hold certain others.
+    fn parts_of(&mut self, parts: &[&str], otherwise: &'static str, nodes: &[Node]) {
+        let mut rest: Vec<&Node> = Vec::new();
+        for node in nodes {
+            match node {
+                Node::Element(part) if parts.contains(&&*part.name) => {
+                    self.other_part(otherwise, &mut rest);
+                    self.node(node);
+                }
+                // How it was read, and what a snippet or a fragment shows.
+                Node::Paragraph(children) if !is_text(children) => {
+                    self.other_part(otherwise, &mut rest);
+                    self.parts_of(parts, otherwise, children);
+                }
+                Node::Element(inner) if inner.name.is_empty() => {
+                    self.other_part(otherwise, &mut rest);
+                    self.parts_of(parts, otherwise, &inner.children);
+                }
+                Node::Text(text) if text.trim().is_empty() => {}
+                other => rest.push(other),
+            }
+        }
+        self.other_part(otherwise, &mut rest);
+    }
+
+    /// Puts what may not stand here into an element that may.
+    fn other_part(&mut self, name: &'static str, nodes: &mut Vec<&Node>) {
+        let children: Vec<Node> = std::mem::take(nodes).into_iter().cloned().collect();
+        if children.is_empty() || name.is_empty() {
+            return;
+        }
+        let mut part = Element::new(name);
+        part.children = children;
+        self.html_element(known::html(name).unwrap_or("div"), &part);
+    }
+
+    fn attributes(&mut self, name: &'static str, element: &Element) {
+        let own = OWN.iter().find(|(element, _)| *element == name);
+        let own = own.map_or(&[][..], |(_, attributes)| attributes);
+        if let Some(class) = self.classes(element, None) {
+            self.out.attribute("class", &class);
+        }
+        for allowed in GLOBAL.iter().chain(own) {
+            // JSX spells some of them in its own way: `colSpan`.
+            let mut all = element.attributes.iter();
+            let found = all.find(|(name, _)| name.eq_ignore_ascii_case(allowed));
+            match found.map(|(_, value)| value) {
+                Some(Value::Text(value)) if *allowed == "id" => {
+                    let id = self.anchor(value);
+                    self.out.attribute(allowed, &id);
+                }
+                Some(Value::Text(value)) => {
+                    self.out.attribute(allowed, value);
+                }
+                Some(Value::Boolean(true)) => {
+                    self.out.attribute(allowed, "");
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Returns the classes of an element: what it is shown for, and what its style says.
+    pub(super) fn classes(&mut self, element: &Element, more: Option<&str>) -> Option<String> {
+        let written = element.text("className").or_else(|| element.text("class"));
+        let mut classes: Vec<String> = more.map(ToOwned::to_owned).into_iter().collect();
+        classes.extend(written.and_then(mode).map(ToOwned::to_owned));
+        // Some attributes of HTML were styles before there were any.
+        if let Some(align @ ("left" | "center" | "right")) = element.text("align") {
+            classes.extend(self.class_with("text-align", align));
+        }
+        classes.extend(self.style_of(element));
+        (!classes.is_empty()).then(|| classes.join(" "))
+    }
+
+    fn html_link(&mut self, element: &Element) {
+        match element.text("href") {
+            Some(href) => self.link(href, &element.children),
+            // `<a id="x">` is only a place.
+            None => {
+                self.out.markup("<span");
+                self.attributes("span", element);
+                self.wrap(">", &element.children, "</span>");
+            }
+        }
+    }
+
+    fn html_image(&mut self, element: &Element) {
+        let size = |name| {
+            let size = element.text(name)?.trim_end_matches("px");
+            Some(size).filter(|n| n.parse::<u32>().is_ok())
+        };
+        let mut more: Vec<(&'static str, &str)> = Vec::new();
+        more.extend(size("width").map(|n| ("width", n)));
+        more.extend(size("height").map(|n| ("height", n)));
+        let class = self.classes(element, None);
+        more.extend(class.as_deref().map(|class| ("class", class)));
+        more.extend(element.text("title").map(|title| ("title", title)));
+        let src = element
+            .text("src")
+            .or_else(|| element.text("light"))
+            .unwrap_or_default();
+        let alt = element.text("alt").unwrap_or_default();
+        let Some(dark) = element.text("dark").or_else(|| element.text("srcDark")) else {
+            return self.image(src, alt, &more);
+        };
+        more.retain(|(name, _)| *name != "class");
+        let mut light = more.clone();
+        light.push(("class", "only-light"));
+        more.push(("class", "only-dark"));
+        self.image(src, alt, &light);
+        self.image(dark, alt, &more);
+    }
+
+    fn html_media(&mut self, name: &'static str, element: &Element) {
+        self.out.markup("<").markup(name);
+        self.attributes("video", element);
+        if let Some(src) = element.text("src") {
+            self.href("src", src);
+        }
+        if let Some(poster) = element.text("poster") {
+            self.href("poster", poster);
+        }
+        self.out.markup(" preload=metadata>");
+        self.sources(&element.children);
+        self.out.markup("</").markup(name).markup(">");
+    }
+
+    fn sources(&mut self, nodes: &[Node]) {
+        for node in nodes {
+            match node {
+                Node::Element(source) if *source.name == *"source" => {
+                    self.out.markup("<source");
+                    self.href("src", source.text("src").unwrap_or_default());
+                    if let Some(kind) = source.text("type") {
+                        self.out.attribute("type", kind);
+                    }
+                    self.out.markup(">");
+                }
+                Node::Paragraph(children) => self.sources(children),
+                _ => {}
+            }
+        }
+    }
+
+    /// A frame is shown for hosts of a list, without access to anything; else a link to it is.
+    fn html_frame(&mut self, element: &Element) {
+        let src = element.text("src").unwrap_or_default();
+        let title = element.text("title").unwrap_or("Embedded page");
+        let Target::Elsewhere(url) = self.map.resolve(self.file, src) else {
+            return;
+        };
+        if !self.map.frames.allow(&url) {
+            return self.link(&url, &[Node::Text(title.to_owned())]);
+        }
+        self.out.markup(
+            "<iframe loading=lazy allowfullscreen sandbox=\"allow-scripts allow-same-origin allow-presentation allow-popups\"",
+        );
+        self.out.attribute("src", &url).attribute("title", title);
+        if let Some(class) = self.classes(element, None) {
+            self.out.attribute("class", &class);
+        }
+        self.out.markup("></iframe>");
+    }
+}
+
+/// Returns whether a paragraph is one, and not the parts of what it stands in.
+fn is_text(children: &[Node]) -> bool {
+    !children
+        .iter()
+        .any(|child| matches!(child, Node::Element(_)))
+}
+
+/// Pages show one picture in light and another in dark by these class names.
+fn mode(classes: &str) -> Option<&'static str> {
+    let has = |wanted: &str| classes.split_whitespace().any(|class| class == wanted);
+    let shows = [
+        "dark:block",
+        "dark:inline",
+        "dark:inline-block",
+        "dark:flex",
+        "dark:grid",
+    ];
+    if has("dark:hidden") {
+        Some("only-light")
+    } else if has("hidden") && shows.iter().any(|class| has(class)) {
+        Some("only-dark")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_class_names_those_for_light_and_dark_count() {
+        assert_eq!(mode("block dark:hidden"), Some("only-light"));
+        assert_eq!(mode("hidden dark:block rounded"), Some("only-dark"));
+        assert_eq!(mode("dark:block"), None);
+        assert_eq!(mode("grid md:grid-cols-2"), None);
+    }
+}

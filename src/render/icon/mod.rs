@@ -1,0 +1,196 @@
+//! Icons: the free ones of Font Awesome and those of Lucide, drawn into the page.
+//!
+//! Only the icons that a page uses become part of it, each as one path; no page loads a
+//! font. The table is packed by `pack.mjs` beside it and unpacked when the first icon is
+//! asked for. Attribution of both sets stands in the README.
+//!
+//! A name means an icon of the style that is asked for, else of any style: `regular` and
+//! the styles that are sold fall back to what is free.
+//!
+//! Sources: Font Awesome Free 7.3.1 (CC BY 4.0); Lucide 1.62.0 (ISC).
+
+use std::collections::HashMap;
+use std::io::Read as _;
+use std::sync::OnceLock;
+
+use super::escape::Html;
+use crate::diagnostic::closest;
+
+const PACKED: &[u8] = include_bytes!("icons.br");
+/// The sets, in the order in which a name without a style is looked for.
+const SETS: [&str; 4] = ["solid", "brands", "regular", "lucide"];
+/// How far a suggestion looks: names that begin otherwise are seldom meant.
+const SUGGESTED_BY_CHARS: usize = 1;
+
+/// An icon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Icon {
+    width: &'static str,
+    height: &'static str,
+    path: &'static str,
+    /// Whether lines are drawn, and not areas.
+    is_outline: bool,
+}
+
+#[derive(Debug)]
+struct Table {
+    /// By set and name.
+    icons: HashMap<(&'static str, &'static str), Icon>,
+}
+
+fn table() -> &'static Table {
+    static TEXT: OnceLock<String> = OnceLock::new();
+    static TABLE: OnceLock<Table> = OnceLock::new();
+    let text = TEXT.get_or_init(|| {
+        let mut text = String::new();
+        brotli::Decompressor::new(PACKED, 64 << 10)
+            .read_to_string(&mut text)
+            .expect("the table is part of this program");
+        text
+    });
+    TABLE.get_or_init(|| Table::read(text))
+}
+
+/// Finds an icon by its name. `style` is what a page calls the kind of icon; the name may
+/// itself say it, as in `fa-solid fa-house`, `lucide:house` or `brands/github`.
+#[must_use]
+pub fn find(name: &str, style: Option<&str>) -> Option<Icon> {
+    let (name, written) = spelled(name);
+    let style = written.or(style).map(style_of);
+    let icons = &table().icons;
+    let sets = style.into_iter().chain(SETS);
+    sets.filter_map(|set| icons.get(&(set, &*name)).copied())
+        .next()
+}
+
+/// Returns the name of an icon that may be meant.
+#[must_use]
+pub fn suggestion(name: &str) -> Option<&'static str> {
+    let (name, _) = spelled(name);
+    let start = name.get(..SUGGESTED_BY_CHARS)?.to_owned();
+    let mut names: Vec<_> = table().icons.keys().map(|(_, name)| *name).collect();
+    names.retain(|known| known.starts_with(&start));
+    names.sort_unstable();
+    names.dedup();
+    closest(&name, names)
+}
+
+/// Takes apart how a page spells an icon: its bare name, and its style.
+fn spelled(name: &str) -> (String, Option<&str>) {
+    let mut style = None;
+    let mut bare = name.trim();
+    for word in name.split([' ', ':', '/']) {
+        match word.strip_prefix("fa-").unwrap_or(word) {
+            "" | "fa" | "fontawesome" => {}
+            "solid" | "fas" | "regular" | "far" | "brands" | "brand" | "fab" | "lucide"
+                if word.len() < name.trim().len() =>
+            {
+                style = Some(word);
+            }
+            last => bare = last,
+        }
+    }
+    (bare.to_lowercase().replace('_', "-"), style)
+}
+
+fn style_of(style: &str) -> &'static str {
+    match style.strip_prefix("fa-").unwrap_or(style) {
+        "regular" | "far" | "light" | "thin" | "sharp-regular" => "regular",
+        "brands" | "brand" | "fab" => "brands",
+        "lucide" => "lucide",
+        _ => "solid",
+    }
+}
+
+// === impl Table ===
+
+impl Table {
+    fn read(text: &'static str) -> Self {
+        let mut icons = HashMap::new();
+        let mut others = Vec::new();
+        for line in text.lines() {
+            let mut cells = line.split('\t');
+            let mut cell = || cells.next().unwrap_or_default();
+            let (set, name, also) = (cell(), cell(), cell());
+            let icon = Icon {
+                width: cell(),
+                height: cell(),
+                path: cell(),
+                is_outline: set == "lucide",
+            };
+            icons.insert((set, name), icon);
+            others.extend(also.split_whitespace().map(|other| ((set, other), icon)));
+        }
+        // A former name never hides a present one.
+        for (other, icon) in others {
+            icons.entry(other).or_insert(icon);
+        }
+        Self { icons }
+    }
+}
+
+// === impl Html ===
+
+impl Html {
+    /// Draws an icon; `class` is one of the classes that a stylesheet was given.
+    pub fn icon(&mut self, icon: Icon, class: Option<&str>) -> &mut Self {
+        let view = format!("0 0 {} {}", icon.width, icon.height);
+        let class = class.map_or_else(|| "icon".to_owned(), |class| format!("icon {class}"));
+        self.markup("<svg").attribute("class", &class);
+        self.attribute("viewBox", &view).markup(if icon.is_outline {
+            " fill=none stroke=currentColor stroke-width=2 stroke-linecap=round stroke-linejoin=round"
+        } else {
+            " fill=currentColor"
+        });
+        self.markup(" aria-hidden=true><path");
+        self.attribute("d", icon.path).markup("/></svg>")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_spelling_of_an_icon_finds_it() {
+        let house = find("house", None).unwrap();
+        for spelling in [
+            "house",
+            "fa-house",
+            "fa-solid fa-house",
+            "home",
+            "House",
+            "solid:house",
+        ] {
+            assert_eq!(find(spelling, None), Some(house), "{spelling}");
+        }
+        assert_ne!(find("bell", Some("regular")), find("bell", Some("solid")));
+        assert_eq!(find("bell", Some("duotone")), find("bell", None));
+        assert!(find("github", None).is_some());
+        assert!(find("a-arrow-down", None).is_some_and(|icon| icon.is_outline));
+        assert!(find("lucide:house", None).is_some_and(|icon| icon.is_outline));
+    }
+
+    #[test]
+    fn an_unknown_icon_is_none_and_a_near_one_is_named() {
+        assert_eq!(find("hosue", None), None);
+        assert_eq!(suggestion("rockett"), Some("rocket"));
+        assert_eq!(find("", None), None);
+        assert_eq!(suggestion(""), None);
+    }
+
+    #[test]
+    fn an_icon_is_one_path_and_nothing_else() {
+        for icon in table().icons.values() {
+            let harmless = |c: char| c.is_ascii_alphanumeric() || " .,-+".contains(c);
+            assert!(icon.path.chars().all(harmless), "{icon:?}");
+        }
+        let mut html = Html::default();
+        html.icon(find("check", None).unwrap(), Some("x"));
+        assert!(
+            html.as_str()
+                .starts_with("<svg class=\"icon x\" viewBox=\"0 0 "),
+            "{html:?}"
+        );
+    }
+}
