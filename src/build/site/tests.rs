@@ -101,7 +101,9 @@ fn one_bad_page_leaves_the_others_alone() {
         ("guides/a.mdx", &"<Note>".repeat(10_000)),
         ("hidden.mdx", "x"),
     ]);
-    assert!(report.refuse_if_errors().is_err());
+    let told = report.diagnostics.iter().find(|d| d.rule == "page-limit");
+    assert_eq!(told.map(|d| &*d.file), Some("guides/a.mdx"));
+    report.refuse_if_errors().unwrap();
     assert!(text(&release, "pages/index.html").contains("<p>Fine.</p>"));
     assert!(text(&release, "pages/guides/a.html").contains("cannot be shown"));
 }
