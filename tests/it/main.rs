@@ -10,6 +10,7 @@
 //! | `discovery` | documents, headers, methods, conditionals, codings, on every host |
 //! | `drain` | who leaves, leaves nobody behind |
 //! | `durability` | what is acknowledged is kept, whatever happens to the process |
+//! | `full` | a disk without room keeps what it has acknowledged |
 //! | `generated` | the skill of a documentation whose authors wrote none |
 //! | `git` | repositories over every transport, and what is refused |
 //! | `heads` | a request has one meaning, or is refused, on both lanes |
@@ -51,6 +52,7 @@ mod deploy;
 mod discovery;
 mod drain;
 mod durability;
+mod full;
 mod generated;
 mod git;
 mod heads;

@@ -1,0 +1,169 @@
+//! A disk that is really full: a small file system, filled to its last byte.
+//!
+//! Mounting one needs `CAP_SYS_ADMIN`, which root has outside of most containers; without it
+//! the tests say so and check nothing.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::edge::{SKILL, Setup};
+use crate::repository::{Repository, call, follow, key, record, setup, trigger};
+
+const PROJECTS: usize = 200;
+
+/// A file system of some megabytes, mounted as long as this lives.
+struct Small(PathBuf);
+
+impl Small {
+    fn mount(setup: &Setup) -> Result<Self, String> {
+        let at = setup.path("small");
+        fs::create_dir(&at).unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=16m", "waypost-small"])
+            .arg(&at)
+            .output()
+            .unwrap();
+        if !mounted.status.success() {
+            return Err(format!(
+                "mounting a small file system needs CAP_SYS_ADMIN: {mounted:?}"
+            ));
+        }
+        Ok(Self(at))
+    }
+
+    fn ballast(&self) -> PathBuf {
+        self.0.join("ballast")
+    }
+
+    /// Takes every byte that is left.
+    fn fill(&self) {
+        let mut ballast = File::create(self.ballast()).unwrap();
+        for block in [1 << 16, 1 << 10, 1] {
+            let zeros = vec![0; block];
+            while ballast.write_all(&zeros).is_ok() {}
+        }
+    }
+
+    fn free(&self) {
+        fs::remove_file(self.ballast()).unwrap();
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        // Lazily: the gateway may still have files open there.
+        let _ended = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+fn queue(path: &str) -> String {
+    format!(
+        "{{ sqlite: {{ path: {path} }}, lease_seconds: 5, retry_seconds: 1, retry_seconds_max: 1, attempts_max: 100 }}"
+    )
+}
+
+fn store(path: &str) -> String {
+    format!("{{ local: {{ path: {path} }} }}")
+}
+
+#[test]
+fn a_full_disk_acknowledges_nothing_it_does_not_keep_and_needs_no_restart() {
+    let setup = setup();
+    let small = match Small::mount(&setup) {
+        Ok(small) => small,
+        Err(why) => {
+            println!("skipped: {why}");
+            return;
+        }
+    };
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &[("skill.md", SKILL)]);
+    let record = |n| {
+        let site = format!("project: p{n}\nowner: acme\nsubdomain: p{n}\n");
+        format!("---\n{site}{}\n", docs.record())
+    };
+    setup.write_records("many", &(0..PROJECTS).map(record).collect::<String>());
+    let setup = setup
+        .conf("store", &store(&small.path("store")))
+        .conf("queue", &queue(&small.path("updates.sqlite")));
+    let key = key(&setup, "acme");
+    let edge = setup.start();
+    let small = small;
+    follow(&edge.setup, &trigger(&edge, &key, "p0"));
+
+    small.fill();
+    let mut acknowledged = Vec::new();
+    let refused = (1..PROJECTS).find_map(|n| {
+        let answer = call(&edge, &key, "POST", &format!("/v1/project/update/p{n}"));
+        if answer.status == 202 {
+            let id = answer.json()["statusId"].as_str().unwrap().to_owned();
+            acknowledged.push(id);
+            return None;
+        }
+        Some(answer)
+    });
+    let refused = refused.expect("a full disk keeps no more updates");
+    assert_eq!(refused.status, 503, "{}", refused.text());
+    assert!(refused.field("retry-after").is_some());
+    let served = edge.get("p0.waypost.localhost", "/skill.md");
+    assert_eq!(served.text(), SKILL, "what is served stays");
+
+    small.free();
+    acknowledged.push(trigger(&edge, &key, "p0"));
+    for id in &acknowledged {
+        let record = follow(&edge.setup, id);
+        assert_eq!(record["status"], "success", "{record:#}");
+    }
+}
+
+#[test]
+fn a_full_store_leaves_the_last_release_and_the_update_waits_for_room() {
+    let setup = setup();
+    let small = match Small::mount(&setup) {
+        Ok(small) => small,
+        Err(why) => {
+            println!("skipped: {why}");
+            return;
+        }
+    };
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &[("skill.md", SKILL)]);
+    let updates = setup.path("updates.sqlite").display().to_string();
+    let setup = setup
+        .conf("store", &store(&small.path("store")))
+        .conf("queue", &queue(&updates))
+        .site("acme", &format!("owner: acme\n{}", docs.record()));
+    let key = key(&setup, "acme");
+    let edge = setup.start();
+    let small = small;
+    follow(&edge.setup, &trigger(&edge, &key, "acme"));
+
+    small.fill();
+    let skill = SKILL.replace("# SDK", "# The new SDK");
+    docs.push("Say more", &[("skill.md", &skill)]);
+    let id = trigger(&edge, &key, "acme");
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        let told = record(&edge.setup, &id);
+        if told["logs"].to_string().contains("No space left on device") {
+            assert!(told["endedAt"].is_null(), "{told:#}");
+            break;
+        }
+        assert!(Instant::now() < deadline, "{told:#}");
+    }
+    let host = "acme.waypost.localhost";
+    assert_eq!(edge.get(host, "/skill.md").text(), SKILL);
+
+    small.free();
+    let told = follow(&edge.setup, &id);
+    assert_eq!(told["status"], "success", "{told:#}");
+    assert_eq!(edge.get(host, "/skill.md").text(), skill);
+    assert!(Path::new(&small.path("store")).is_dir());
+}
