@@ -114,10 +114,16 @@ fn serving(record: &str) -> Edge {
     edge
 }
 
-/// Runs Node with names that lead to loopback.
-fn node(edge: &Edge, client: &Path) -> Command {
+/// Writes the hook that Node is started with, and returns where it is.
+pub fn resolver(edge: &Edge) -> PathBuf {
     let hook = edge.setup.path("resolve.cjs");
     fs::write(&hook, NODE_HOOK).unwrap();
+    hook
+}
+
+/// Runs Node with names that lead to loopback.
+fn node(edge: &Edge, client: &Path) -> Command {
+    let hook = resolver(edge);
     let mut node = Command::new(client.join("node_modules/.bin/node"));
     node.arg("--require").arg(hook);
     node

@@ -7,6 +7,7 @@
 //! | `browser` | what readers see of the bundled example, in a browser |
 //! | `clients` | the `skills` tool installs, the A2A SDKs resolve the card |
 //! | `deploy` | from a push to what agents fetch |
+//! | `description` | every answer of the admin API is as its description says |
 //! | `discovery` | documents, headers, methods, conditionals, codings, on every host |
 //! | `drain` | who leaves, leaves nobody behind |
 //! | `durability` | what is acknowledged is kept, whatever happens to the process |
@@ -49,6 +50,7 @@ mod repository;
 mod browser;
 mod clients;
 mod deploy;
+mod description;
 mod discovery;
 mod drain;
 mod durability;

@@ -1,0 +1,73 @@
+//! The OpenAPI description of the admin API, held against the running program by a fuzzer.
+//!
+//! `schemathesis` reads the document that is served, sends requests that fit it and requests
+//! that do not, and compares every answer with it: status, media type, headers, body.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::clients::client;
+use crate::edge::SKILL;
+use crate::repository::{API, Repository, follow, key, setup, trigger};
+
+/// Everything the fuzzer can tell about an API without knowing what it is for.
+const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\
+                      response_headers_conformance,response_schema_conformance,\
+                      negative_data_rejection,unsupported_method,allow_header_conformance";
+
+#[test]
+fn every_answer_of_the_admin_api_is_as_its_description_says() {
+    let setup = setup();
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &[("skill.md", SKILL)]);
+    let acme = key(&setup, "acme");
+    let edge = setup
+        .site("acme", &format!("owner: acme\n{}", docs.record()))
+        .site("other", "owner: other")
+        .start();
+    let id = trigger(&edge, &acme, "acme");
+    follow(&edge.setup, &id);
+    // What is random finds only what is not there.
+    let mut description = edge.get(API, "/openapi.json").json();
+    let parameters = &mut description["components"]["parameters"];
+    parameters["projectId"]["examples"] =
+        json!({ "own": { "value": "acme" }, "foreign": { "value": "other" } });
+    parameters["statusId"]["examples"] = json!({ "own": { "value": id } });
+    let file = edge.setup.path("openapi.json");
+    fs::write(&file, description.to_string()).unwrap();
+
+    let folder = client("schemathesis", "schemathesis==4.32.5");
+    let output = Command::new(folder.join("bin/st"))
+        .arg("run")
+        .arg(&file)
+        .args(["--url", &format!("http://{}", edge.http)])
+        .args(["--header", &format!("Host: {API}")])
+        .args(["--header", &format!("Authorization: Bearer {acme}")])
+        .args(["--checks", CHECKS])
+        .args(["--phases", "examples,coverage,fuzzing"])
+        .args(["--max-examples", "50", "--seed", "1", "--no-color"])
+        .arg("--continue-on-failure")
+        .current_dir(edge.setup.path("."))
+        .output()
+        .unwrap();
+
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
+    let count = |status: u16| {
+        edge.metric(&format!(
+            "gateway_requests_total{{route=\"admin\",status=\"{status}\"}}"
+        ))
+    };
+    // Beside our own two calls.
+    assert!(count(202) > 1.0, "known projects were triggered");
+    assert!(count(200) > 1.0, "known records were read");
+    for status in [404, 405] {
+        assert!(count(status) > 0.0, "{status}");
+    }
+    assert!(count(500) + count(502) + count(503) < 1.0);
+}
