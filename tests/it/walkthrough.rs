@@ -1,0 +1,89 @@
+//! The walkthrough of the README, word for word: from a push to an installed skill.
+//!
+//! Every line of its console block that begins with `$ ` is run by one shell. What the README
+//! says must be there is made here: the addresses of a running gateway, a clone of the
+//! repository it builds, `waypost` on the path. `npx` starts the `skills` tool that
+//! `make test` has installed, with a resolver that leads `*.localhost` to loopback.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use crate::clients::{client, resolver};
+use crate::edge::SKILL;
+use crate::repository::{Repository, setup};
+
+const README: &str = include_str!("../../README.md");
+const HEADING: &str = "## From a push to an agent";
+
+/// Returns the commands of the section's last console block.
+fn commands() -> String {
+    let (_, section) = README.split_once(HEADING).expect("the README has it");
+    let section = section.split("\n## ").next().unwrap_or_default();
+    let (_, block) = section
+        .rsplit_once("```console\n")
+        .expect("a console block");
+    let (block, _) = block.split_once("```").expect("it ends");
+    let lines = block.lines().filter_map(|line| line.strip_prefix("$ "));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn the_readmes_walkthrough_ends_with_an_installed_skill() {
+    let setup = setup();
+    let docs = Repository::new(&setup, "seed");
+    docs.push("Begin", &[("skill.md", SKILL)]);
+    docs.git(&["clone", "--quiet", "--bare", ".", "../docs.git"]);
+    docs.git(&["clone", "--quiet", "../docs.git", "../docs"]);
+    let url = format!("file://{}", setup.path("docs.git").display());
+    let record = format!(
+        "owner: acme\ndomains: [docs.acme.localhost]\nrepository: {{ url: \"{url}\", branch: main }}"
+    );
+    let edge = setup.site("acme", &record).start();
+
+    let tools = edge.setup.path("bin");
+    fs::create_dir(&tools).unwrap();
+    let folder = client("skills", "skills@1.7.4");
+    let (node, hook) = (folder.join("node_modules/.bin/node"), resolver(&edge));
+    let cli = folder.join("node_modules/skills/bin/cli.mjs");
+    let npx = format!(
+        "#!/bin/sh\ntest \"$1\" = skills && shift && exec '{}' --require '{}' '{}' \"$@\"\n",
+        node.display(),
+        hook.display(),
+        cli.display()
+    );
+    fs::write(tools.join("npx"), npx).unwrap();
+    fs::set_permissions(tools.join("npx"), fs::Permissions::from_mode(0o755)).unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_waypost")).parent().unwrap();
+    let system = std::env::var("PATH").unwrap();
+    let path = format!("{}:{}:{system}", tools.display(), program.display());
+    let port = edge.http.port();
+
+    let output = Command::new("bash")
+        .args(["-euo", "pipefail", "-c", &commands()])
+        .current_dir(edge.setup.path("."))
+        .env("PATH", path)
+        .env("HOME", edge.setup.path("."))
+        .env("CONF", edge.setup.path("waypost.yaml"))
+        .env("API", format!("http://api.waypost.localhost:{port}"))
+        .env("SITE", format!("http://docs.acme.localhost:{port}"))
+        .envs([("GIT_AUTHOR_NAME", "Ada"), ("GIT_COMMITTER_NAME", "Ada")])
+        .envs([
+            ("GIT_AUTHOR_EMAIL", "a@b.test"),
+            ("GIT_COMMITTER_EMAIL", "a@b.test"),
+        ])
+        .envs([("CI", "1"), ("NO_COLOR", "1")])
+        // Nothing here leaves this machine.
+        .envs([("DISABLE_TELEMETRY", "1"), ("DO_NOT_TRACK", "1")])
+        .output()
+        .unwrap();
+
+    assert!(output.status.success(), "{output:?}");
+    let installed = edge.setup.path(".claude/skills/sdk/SKILL.md");
+    let installed =
+        fs::read_to_string(installed).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+    let pushed = fs::read_to_string(edge.setup.path("docs/skill.md")).unwrap();
+    assert_ne!(pushed, SKILL, "the walkthrough changes the skill");
+    assert_eq!(installed, pushed);
+}
