@@ -129,7 +129,7 @@ reads("products: they carry a line about themselves and lead to their pages", as
   const page = await open("/ar");
   const products = page.locator("[data-kind=products]");
   await products.locator("summary").click();
-  assert.equal(await products.locator("small").first().innerText(), "كتابة الوثائق ونشرها");
+  assert.equal(await products.locator("li small").first().innerText(), "كتابة الوثائق ونشرها");
   await follow(page, products.getByText("للمشغّلين"));
   assert.equal(path(page), "/ar/operate/run");
 });

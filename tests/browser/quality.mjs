@@ -50,7 +50,7 @@ reads("nothing moves while a page loads", async (open) => {
       // Two frames after everything is there, the last shift has been told.
       await page.waitForLoadState("networkidle");
       await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
-      assert.equal(await page.evaluate(() => window.moved), 0, `${sort} (${at}) at ${width} px`);
+      assert.deepEqual(await page.evaluate(() => window.moved), [], `${sort} (${at}) at ${width} px`);
     }
   }
 });

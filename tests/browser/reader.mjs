@@ -27,11 +27,15 @@ export const PHONE = 390;
 /** Pages that are not in use, by how they were made: making one takes longer than using it. */
 const idle = new Map();
 
-/** Adds up what moves without a reader's doing. */
+/** Notes what moves without a reader's doing. */
 const watch = () => {
-  window.moved = 0;
-  new PerformanceObserver((list) => list.getEntries().forEach((entry) => {
-    if (!entry.hadRecentInput) window.moved += entry.value;
+  window.moved = [];
+  const place = ({ x, y, width, height }) => [x, y, width, height].map(Math.round).join(" ");
+  new PerformanceObserver((list) => list.getEntries().forEach(({ hadRecentInput, value, sources }) => {
+    if (hadRecentInput) return;
+    const what = sources.map(({ node, previousRect, currentRect }) =>
+      `${node?.parentElement?.className} > ${node?.nodeName} ${node?.className}: ${place(previousRect)} to ${place(currentRect)}`);
+    window.moved.push(`${value}: ${what}`);
   })).observe({ type: "layout-shift", buffered: true });
 };
 

@@ -66,6 +66,10 @@ impl Sheet<'_> {
     }
 
     fn loaded(&mut self) {
+        // HTML, "expect" links: nothing is painted before the article begins, so what is
+        // parsed late in the header moves nothing of it that is seen.
+        self.out
+            .markup("<link rel=expect href=\"#content\" blocking=render>\n");
         self.out.markup("<link rel=stylesheet");
         self.href(&self.shell.assets().stylesheet.path);
         // Not deferred: its first part decides on colours and banner before anything is
