@@ -201,8 +201,8 @@ mod tests {
         let (docs, _found) = crate::docs::read(&tree, &crate::docs::Options::default());
         let bytes = Assets::new(&docs).stylesheet.bytes;
         let text = str::from_utf8(&bytes).unwrap();
-        let common = STYLES.to_owned() + html::STYLES;
-        text.strip_prefix(&common).unwrap().to_owned()
+        let all = STYLES.to_owned() + html::STYLES;
+        text.strip_prefix(&*all).unwrap().to_owned()
     }
 
     #[test]

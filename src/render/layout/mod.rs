@@ -42,7 +42,7 @@ use words::Words;
 
 use super::article::Article;
 use super::escape::Html;
-use super::link;
+use super::{icon, link};
 use crate::docs::navigation::tree::{Page, PageId};
 
 /// What stands around an article, by the `mode` of its frontmatter.
@@ -224,15 +224,19 @@ impl<'s> Sheet<'s> {
         self.out.markup(">");
     }
 
-    /// Draws an icon beside a label. One that is a file of the site is shown.
+    /// Draws an icon beside a label: one of the sets by its name, or a file of the site. A name
+    /// that is neither draws nothing; the label says it all.
     fn icon(&mut self, icon: Option<&str>) {
-        let Some(path) = icon.map(|icon| icon.trim_start_matches('/')) else {
+        let Some(name) = icon else {
             return;
         };
+        let path = name.trim_start_matches('/');
         if self.shell.map().assets.contains_key(path) {
             let address = self.address(path);
             self.out.markup("<img class=icon alt=\"\"");
             self.out.attribute("src", &address).markup(">");
+        } else if let Some(icon) = icon::find(name, None) {
+            self.out.icon(icon, None);
         }
     }
 }
