@@ -4,6 +4,7 @@
 //! lease is renewed, so a follower sees the build go on and nobody else takes it over. Here
 //! is the clock as well: what takes too long is ended, with everything it has started.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
@@ -218,7 +219,8 @@ impl<'s> Hearing<'s> {
 
     /// Returns whether the project's next update waits for this one.
     async fn is_superseded(&self) -> Result<bool, QueueError> {
-        let (queue, project) = (self.stages.queue.clone(), self.claim.project().clone());
+        let queue = Arc::clone(&self.stages.queue);
+        let project = self.claim.project().clone();
         let newest = blocking(move || queue.recent(&project, 1)).await?;
         Ok(newest
             .first()

@@ -187,12 +187,11 @@ fn targets(body: &str) -> Vec<String> {
 /// Finds addresses in running text, which many readers make links of.
 fn addresses(text: &str) -> impl Iterator<Item = String> {
     let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '<' | '>' | '`' | '|');
-    let words = text.split(ends).filter_map(|word| {
+    text.split(ends).filter_map(|word| {
         let at = word.find("http://").or_else(|| word.find("https://"))?;
         let closing = ['.', ',', ';', ':', ')', '!', '?', '\''];
         Some(word[at..].trim_end_matches(closing).to_owned())
-    });
-    words
+    })
 }
 
 /// Finds what `href` and `src` name in a piece of HTML.
