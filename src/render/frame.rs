@@ -1,9 +1,10 @@
 //! Which sites may be shown inside of pages.
 //!
 //! A frame shows what its author cannot vouch for, so only hosts of a list are framed, in a
-//! sandbox, over `https`; of all others a page links the address. The list is the operator's
-//! (`service.frame_hosts`); by default it has the players and drawing boards that public
-//! documentation embeds.
+//! sandbox, over `https`; of all others a page links the address. By default the list has
+//! the players and drawing boards that public documentation embeds.
+//!
+//! **Limits.** Renderer and policy take any list; the configuration has no key for it yet.
 //!
 //! Sources: CSP Level 3 §6.2.3 (`frame-src`), §6.7.2.6 (matching hosts).
 

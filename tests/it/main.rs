@@ -20,6 +20,7 @@
 //! | `operator` | health, numbers, a line for every request |
 //! | `publishing` | a kill or a full disk at any step leaves the old or the new release |
 //! | `recipe` | the proxy that the documentation shows, run by nginx |
+//! | `rendering` | what a page becomes, case by case; whatever it says, nothing in it runs |
 //! | `reload` | under load, every answer is whole and of one release |
 //! | `sites` | records and releases change under a running gateway; broken ones change nothing |
 //! | `specifications` | those behind a URL: who is asked, and what stays when nothing comes |
@@ -65,6 +66,7 @@ mod operator;
 mod publishing;
 mod recipe;
 mod reload;
+mod rendering;
 mod sites;
 mod specifications;
 mod start;

@@ -56,8 +56,8 @@ const PARTS: [(&str, &[&str], &str); 8] = [
     ("tfoot", &["tr"], "tr"),
     ("tr", &["td", "th"], "td"),
     ("colgroup", &["col"], ""),
-    ("ruby", &["rt", "rp"], "text"),
-    ("dl", &["dt", "dd", "div"], "dd"),
+    ("ruby", &["rt", "rp"], ""),
+    ("dl", &["dt", "dd"], "dd"),
 ];
 
 // === impl Writer ===
@@ -117,12 +117,7 @@ impl Writer<'_> {
             .filter(|(_, parts, _)| parts.contains(&name))
             .peekable();
         match name {
-            "div" => true,
-            "li" => {
-                matches!(parent, None | Some(&"ul" | &"ol" | &"menu"))
-                    || !self.within.contains(&"li")
-            }
-            "dt" | "dd" => parent.is_some_and(|parent| ["dl", "div"].contains(parent)),
+            "li" => matches!(parent, Some(&("ul" | "ol"))),
             _ if wholes.peek().is_none() => true,
             _ => wholes.any(|(whole, ..)| parent == Some(whole)),
         }

@@ -189,11 +189,23 @@ impl Writer<'_> {
 
     fn wrap(&mut self, open: &'static str, children: &[Node], close: &'static str) {
         self.out.markup(open);
-        self.nodes(children);
+        self.inside(children);
         self.out.markup(close);
     }
 
+    /// Writes nodes in an element that is not their author's, so that what needs a certain
+    /// parent does not take the one outside for its own.
+    fn inside(&mut self, children: &[Node]) {
+        self.within.push("");
+        self.nodes(children);
+        self.within.pop();
+    }
+
     fn footnote_reference(&mut self, label: &str) {
+        if self.in_link {
+            self.out.markup("<sup>").text(label).markup("</sup>");
+            return;
+        }
         let href = format!("#fn-{}", slug(label));
         self.out.markup("<sup><a").attribute("href", &href);
         self.out.markup(">").text(label).markup("</a></sup>");
@@ -217,26 +229,27 @@ impl Writer<'_> {
         let id = self.anchor(&id.map_or_else(|| slug(&text), ToOwned::to_owned));
         // The page's title is its only h1.
         let (open, close) = match level {
-            1 | 2 => ("<h2", "</a></h2>\n"),
-            3 => ("<h3", "</a></h3>\n"),
-            4 => ("<h4", "</a></h4>\n"),
-            5 => ("<h5", "</a></h5>\n"),
-            _ => ("<h6", "</a></h6>\n"),
+            1 | 2 => ("<h2", "</h2>\n"),
+            3 => ("<h3", "</h3>\n"),
+            4 => ("<h4", "</h4>\n"),
+            5 => ("<h5", "</h5>\n"),
+            _ => ("<h6", "</h6>\n"),
         };
         self.out.markup(open).attribute("id", &id).markup(">");
         if children.iter().any(Node::is_or_holds_block) {
             self.out.text(&text);
         } else {
-            // The anchor beside it is a link, and so is what a heading links itself.
-            self.nodes(children);
+            self.inside(children);
         }
-        let label = format!("Link to {text}");
-        self.out
-            .markup("<a class=anchor")
-            .attribute("href", &format!("#{id}"))
-            .attribute("aria-label", &label)
-            .markup(">#")
-            .markup(close);
+        if !self.in_link {
+            let label = format!("Link to {text}");
+            self.out
+                .markup("<a class=anchor")
+                .attribute("href", &format!("#{id}"))
+                .attribute("aria-label", &label)
+                .markup(">#</a>");
+        }
+        self.out.markup(close);
         self.listed(level.max(2), &id, &text);
     }
 
@@ -284,7 +297,7 @@ impl Writer<'_> {
         }
         self.out.markup(">");
         self.in_link = true;
-        self.nodes(children);
+        self.inside(children);
         self.in_link = false;
         self.out.markup("</a>");
     }
@@ -296,7 +309,9 @@ impl Writer<'_> {
             self.out.attribute("src", "");
         }
         self.out.attribute("alt", alt).markup(" loading=lazy");
-        let has_size = more.iter().any(|(name, _)| *name == "width");
+        let has_size = more
+            .iter()
+            .any(|(name, _)| matches!(*name, "width" | "height"));
         if let Target::Asset(path) = self.map.resolve(self.file, src)
             && let Some((width, height)) = self.map.assets.get(&path).and_then(|a| a.size)
             && !has_size
@@ -328,7 +343,7 @@ impl Writer<'_> {
                     "<input type=checkbox disabled aria-label=\"To do\"> "
                 });
             }
-            self.nodes(&item.children);
+            self.inside(&item.children);
             self.out.markup("</li>\n");
         }
         self.out.markup(if start.is_some() {
@@ -368,7 +383,7 @@ impl Writer<'_> {
             Some(Alignment::Right) => " class=end>",
             _ => ">",
         });
-        self.nodes(children);
+        self.inside(children);
         self.out.markup(close);
     }
 

@@ -186,6 +186,8 @@ impl Reader<'_> {
                     };
                     scope.components.insert((*name).into(), Arc::new(template));
                 }
+                // Of an imported file counts what is used of it.
+                Statement::Other { .. } if imports > 0 => {}
                 Statement::Other { name } => self.warn(
                     "mdx-script",
                     line,
@@ -234,7 +236,24 @@ impl Reader<'_> {
         let mut inner = Scope::default();
         self.declare(body, 1 + head, &statements, &mut inner, imports + 1);
         self.file = file;
-        if let Some(name) = default {
+        // The default export of a script is a component of it, and not the file.
+        let is_script = !path.ends_with(".mdx") && !path.ends_with(".md");
+        if let Some(name) = default.filter(|_| is_script) {
+            let first = || {
+                inner
+                    .components
+                    .iter()
+                    .min_by_key(|(name, _)| (*name).clone())
+            };
+            let named = inner.components.get_key_value(name);
+            let exported = named.or_else(first).map(|(_, component)| component);
+            match exported {
+                Some(component) => {
+                    scope.components.insert(name.into(), Arc::clone(component));
+                }
+                None => self.without_value(name, from, line, scope),
+            }
+        } else if let Some(name) = default {
             let template = Template {
                 file: path.into(),
                 body: body.into(),
@@ -252,13 +271,19 @@ impl Reader<'_> {
                     .components
                     .insert((*local).into(), Arc::clone(component));
             } else {
-                self.warn(
-                    "mdx-import",
-                    line,
-                    format!("`{from}` exports no `{name}` that has a value without running it"),
-                );
+                self.without_value(name, from, line, scope);
             }
         }
+    }
+
+    /// Tells that an import means nothing here, once for all its uses.
+    fn without_value(&mut self, name: &str, from: &str, line: u32, scope: &mut Scope) {
+        scope.missing.insert(name.into());
+        self.warn(
+            "mdx-import",
+            line,
+            format!("`{from}` exports no `{name}` that has a value without running it"),
+        );
     }
 
     /// Shows a component with its props.
@@ -310,7 +335,12 @@ impl Reader<'_> {
 
     fn evaluate(&mut self, source: &str, line: u32, scope: &Scope, depth: usize) -> Option<Value> {
         let found = value::evaluate(source, scope, &mut |piece| {
-            self.region(piece, line, scope, depth + 1)
+            let mut nodes = self.region(piece, line, scope, depth + 1);
+            // A value that is a line goes on in the line it stands in.
+            match &mut nodes[..] {
+                [Node::Paragraph(line)] => std::mem::take(line),
+                _ => nodes,
+            }
         });
         if found.is_err() {
             self.warn(

@@ -136,6 +136,9 @@ fn read(source: &str) -> Statement<'_> {
         return read_import(rest.trim()).unwrap_or(other);
     }
     let rest = source.strip_prefix("export").unwrap_or(source).trim_start();
+    if let Some(function) = read_function(rest) {
+        return function;
+    }
     let declared = ["const ", "let ", "var "]
         .iter()
         .find_map(|keyword| rest.strip_prefix(keyword));
@@ -178,7 +181,21 @@ fn read_export<'t>(name: &'t str, value: &'t str) -> Statement<'t> {
             source: value,
         };
     };
-    let body = arrow.trim().trim_end_matches(';').trim();
+    component(name, parameters, arrow)
+}
+
+/// Reads the body of a component: JSX, or a block that does nothing but return it.
+fn component<'t>(name: &'t str, parameters: Parameters, body: &'t str) -> Statement<'t> {
+    let bare = |text: &'t str| text.trim().trim_end_matches(';').trim_end();
+    let returned = |block: &'t str| {
+        let inner = block.strip_prefix('{')?.strip_suffix('}')?;
+        let value = inner.trim().strip_prefix("return")?;
+        value
+            .starts_with(|c: char| !c.is_alphanumeric())
+            .then_some(value)
+    };
+    let body = bare(body);
+    let body = bare(returned(body).unwrap_or(body));
     let inner = body
         .strip_prefix('(')
         .and_then(|rest| rest.strip_suffix(')'))
@@ -195,6 +212,15 @@ fn read_export<'t>(name: &'t str, value: &'t str) -> Statement<'t> {
     }
 }
 
+/// Reads `function Name(…) { … }`, maybe as the default export.
+fn read_function(rest: &str) -> Option<Statement<'_>> {
+    let rest = rest.strip_prefix("default ").unwrap_or(rest).trim_start();
+    let rest = rest.strip_prefix("function ")?.trim_start();
+    let (name, rest) = rest.split_at(rest.find('(')?);
+    let (list, body) = braced(rest)?;
+    Some(component(name.trim(), parameters(list), body.trim()))
+}
+
 /// Reads `(…) =>` or `name =>`; `None` when the value is no function.
 fn read_parameters(value: &str) -> Option<(Parameters, &str)> {
     let (list, rest) = if value.starts_with('(') {
@@ -204,8 +230,12 @@ fn read_parameters(value: &str) -> Option<(Parameters, &str)> {
         (&value[..end], &value[end..])
     };
     let body = rest.trim_start().strip_prefix("=>")?;
+    Some((parameters(list), body))
+}
+
+fn parameters(list: &str) -> Parameters {
     let list = list.trim();
-    let parameters = match list.strip_prefix('{') {
+    match list.strip_prefix('{') {
         None if list.is_empty() => Parameters::Named(Vec::new()),
         None => Parameters::Whole(list.into()),
         Some(inner) => {
@@ -217,6 +247,5 @@ fn read_parameters(value: &str) -> Option<(Parameters, &str)> {
             });
             Parameters::Named(named.collect())
         }
-    };
-    Some((parameters, body))
+    }
 }

@@ -292,7 +292,10 @@ impl Reader<'_> {
             unreachable!("elements are made of opening tags");
         };
         let name = &region.text[name.clone()];
-        if !component::is_known(name) && !region.scope.components.contains_key(name) {
+        if !component::is_known(name)
+            && !region.scope.components.contains_key(name)
+            && !region.scope.missing.contains(name)
+        {
             self.warn(
                 "mdx-component",
                 line,

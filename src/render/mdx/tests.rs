@@ -110,6 +110,14 @@ fn expressions_that_need_no_running_have_values() {
 }
 
 #[test]
+fn a_snippet_chooses_by_its_props() {
+    let page = "export const Box = ({ title, wide = false, kind = \"a\" }) => {\n  return (\n    <div>\n      {title && <b>{title}</b>}{wide ? \"wide\" : \"slim\"} {kind === \"a\" ? \"A\" : \"B\"}{!wide && \"!\"} {\"x\" + kind}\n    </div>\n  );\n};\nexport function Name({ children }) {\n  return <i>{children}</i>\n}\n\n<Box title=\"T\" wide />\n\n<Box kind={[\"b\", \"c\"][1]} />\n\n<Name>Me</Name>\n";
+    let text = plain(&nodes(page));
+    let words: Vec<_> = text.split_whitespace().collect();
+    assert_eq!(words, ["Twide", "A", "xa", "slim", "B!", "xc", "Me"]);
+}
+
+#[test]
 fn what_would_have_to_be_run_is_told_and_left_out() {
     let shown = warned(
         "Total {items.map(i => i.x)}.",
@@ -117,7 +125,7 @@ fn what_would_have_to_be_run_is_told_and_left_out() {
     );
     assert_eq!(plain(&shown), "Total . ");
     warned(
-        "export default function X() { return 1 }\n\ntext",
+        "export default function X() { return y() }\n\ntext",
         "pages run no script",
     );
     warned("import { useState } from 'react'\n\ntext", "is not a file");

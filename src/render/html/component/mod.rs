@@ -54,9 +54,8 @@ impl Writer<'_> {
             "Update" => self.update(element),
             "Panel" => self.wrap("<aside class=panel>", children, "</aside>\n"),
             "Prompt" => self.prompt(element),
-            "Tree" => self.wrap("<ul class=tree>\n", children, "</ul>\n"),
-            "Tree.Folder" => self.folder(element),
-            "Tree.File" => self.file_name(element),
+            "Tree" => self.tree(children),
+            "Tree.Folder" | "Tree.File" => self.tree_item(element),
             "Color" => self.wrap("<div class=colors>", children, "</div>\n"),
             "Color.Row" => self.colour_row(element),
             "Color.Item" => self.colour(element),
@@ -69,7 +68,7 @@ impl Writer<'_> {
             }
             "Visibility" => {
                 if element.text("for") != Some("agents") {
-                    self.nodes(children);
+                    self.inside(children);
                 }
             }
             // What a file that does not exist would have shown.

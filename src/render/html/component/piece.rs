@@ -149,26 +149,41 @@ impl Writer<'_> {
         self.code(&info, text.trim(), true);
     }
 
-    pub(super) fn folder(&mut self, element: &Element) {
+    pub(super) fn tree(&mut self, items: &[Node]) {
+        self.out.markup("<ul class=tree>\n");
+        self.branch(items);
+        self.out.markup("</ul>\n");
+    }
+
+    /// Writes what lies in a folder; items may stand nowhere else.
+    fn branch(&mut self, items: &[Node]) {
+        self.within.push("tree");
+        self.nodes(items);
+        self.within.pop();
+    }
+
+    pub(super) fn tree_item(&mut self, element: &Element) {
+        if self.within.last() != Some(&"tree") {
+            return self.tree(&[Node::Element(element.clone())]);
+        }
         let name = element.text("name").unwrap_or_default();
+        if *element.name == *"Tree.File" {
+            self.out
+                .markup("<li class=file>")
+                .text(name)
+                .markup("</li>\n");
+            return;
+        }
         self.out.markup("<li class=folder><details");
         if element.has("defaultOpen") {
             self.out.markup(" open");
         }
-        self.out.markup("><summary>").text(name);
-        self.wrap(
-            "</summary><ul>",
-            &element.children,
-            "</ul></details></li>\n",
-        );
-    }
-
-    pub(super) fn file_name(&mut self, element: &Element) {
-        let name = element.text("name").unwrap_or_default();
         self.out
-            .markup("<li class=file>")
+            .markup("><summary>")
             .text(name)
-            .markup("</li>\n");
+            .markup("</summary><ul>");
+        self.branch(&element.children);
+        self.out.markup("</ul></details></li>\n");
     }
 
     pub(super) fn colour_row(&mut self, element: &Element) {

@@ -1,10 +1,13 @@
 //! What an expression can be worth, and how it is read.
 //!
 //! JavaScript is never run. What has a value is what can be read off: texts, numbers,
-//! truth values, lists, objects, templates, JSX, and names of exports, imports and props
-//! that stand for one of these. All else is [`Unsupported`] and told to the author.
+//! truth values, lists, objects, templates, JSX, names of exports, imports and props that
+//! stand for one of these, and choices between them ([`operator`]). All else is
+//! [`Unsupported`] and told to the author.
 
-use std::collections::HashMap;
+mod operator;
+
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::node::Node;
@@ -37,6 +40,8 @@ pub(super) struct Scope {
     pub values: HashMap<Box<str>, Value>,
     /// What can be used as a tag.
     pub components: HashMap<Box<str>, Arc<Template>>,
+    /// Imports without a meaning, of which enough was said.
+    pub missing: HashSet<Box<str>>,
 }
 
 /// A file or an export that is used as a component.
@@ -139,10 +144,7 @@ impl Reader<'_> {
         is_next
     }
 
-    fn value(&mut self, depth: usize) -> Result<Value, Unsupported> {
-        if depth > DEPTH_MAX {
-            return Err(Unsupported);
-        }
+    fn primary(&mut self, depth: usize) -> Result<Value, Unsupported> {
         self.space();
         let Some(first) = self.rest().chars().next() else {
             return Err(Unsupported);
@@ -265,22 +267,12 @@ impl Reader<'_> {
 
     fn name(&mut self) -> Result<Value, Unsupported> {
         let name = self.identifier().ok_or(Unsupported)?.to_owned();
-        let mut value = match &*name {
+        Ok(match &*name {
             "true" => Value::Boolean(true),
             "false" => Value::Boolean(false),
             "null" | "undefined" => Value::Null,
             _ => self.scope.values.get(&*name).ok_or(Unsupported)?.clone(),
-        };
-        while self.rest().starts_with('.') {
-            self.at += 1;
-            let member = self.identifier().ok_or(Unsupported)?;
-            let Value::Object(entries) = value else {
-                return Err(Unsupported);
-            };
-            let found = entries.into_iter().find(|(key, _)| **key == *member);
-            value = found.map_or(Value::Null, |(_, value)| value);
-        }
-        Ok(value)
+        })
     }
 
     /// Reads JSX up to where its first tag is closed.

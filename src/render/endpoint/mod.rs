@@ -1,0 +1,348 @@
+//! The pages of endpoints, made from their specification (rule N6).
+//!
+//! An endpoint becomes the same nodes that an author would have written, so HTML and
+//! Markdown of it come from the same writers.
+//!
+//! **Limits.** Schemas are shown at most [`DEPTH_MAX`] deep and [`FIELDS_MAX`] fields a
+//! page; a schema inside of itself is named and not shown again.
+//!
+//! Sources: OpenAPI 3.1.1 §4.8.10 (operations), §4.8.24 (schemas).
+
+mod sample;
+mod schema;
+
+use std::collections::BTreeSet;
+
+use super::mdx::{Element, Node, Value};
+use crate::docs::openapi::{Endpoint, Media, Method, Operation, Specification};
+use crate::docs::value::Value as Json;
+
+use schema::{default, kind, values};
+
+/// How deep fields are shown in each other.
+const DEPTH_MAX: usize = 6;
+/// How many fields a page shows.
+const FIELDS_MAX: usize = 400;
+
+/// Writes the body of the page of an endpoint; nothing when its specification lost it.
+#[must_use]
+pub fn nodes(specification: &Specification, endpoint: &Endpoint) -> Vec<Node> {
+    let Some(operation) = specification.operation(endpoint) else {
+        return Vec::new();
+    };
+    let mut writer = Writer {
+        specification,
+        fields: 0,
+        within: Vec::new(),
+        linked: BTreeSet::new(),
+    };
+    let mut nodes = Vec::new();
+    if endpoint.deprecated {
+        let words = paragraph("This endpoint is deprecated and may go away.");
+        nodes.push(element("Warning", Vec::new(), vec![words]));
+    }
+    if endpoint.method == Method::Webhook {
+        let words = format!(
+            "The service sends {} to you, as a POST request.",
+            endpoint.path
+        );
+        nodes.push(paragraph(&words));
+    } else {
+        nodes.push(Node::Fence {
+            info: "http".to_owned(),
+            code: format!("{} {}", endpoint.method, endpoint.path),
+        });
+    }
+    nodes.extend(prose(operation.description()));
+    servers(&operation, &mut nodes);
+    security(&operation, &mut nodes);
+    writer.parameters(&operation, &mut nodes);
+    writer.body(&operation, &mut nodes);
+    writer.examples(endpoint, &operation, &mut nodes);
+    writer.responses(&operation, &mut nodes);
+    nodes
+}
+
+struct Writer<'s> {
+    specification: &'s Specification,
+    fields: usize,
+    /// The names of the schemas around the one that is written.
+    within: Vec<&'s str>,
+    /// Those of them that are inside of themselves.
+    linked: BTreeSet<&'s str>,
+}
+
+// === impl Writer ===
+
+impl<'s> Writer<'s> {
+    fn parameters(&mut self, operation: &Operation<'s>, nodes: &mut Vec<Node>) {
+        let parameters = operation.parameters();
+        for (place, title) in [
+            ("path", "Path parameters"),
+            ("query", "Query parameters"),
+            ("header", "Headers"),
+            ("cookie", "Cookies"),
+        ] {
+            let mut here = parameters.iter().filter(|p| p.place == place).peekable();
+            if here.peek().is_none() {
+                continue;
+            }
+            nodes.push(heading(title));
+            for parameter in here {
+                let mut attributes = vec![text(place, parameter.name)];
+                if let Some(schema) = parameter.schema {
+                    attributes.push(text("type", &kind(schema.value)));
+                    attributes.extend(default(schema.value));
+                }
+                attributes.extend(parameter.required.then(|| flag("required")));
+                attributes.extend(parameter.deprecated.then(|| flag("deprecated")));
+                let mut children = prose(parameter.description);
+                if let Some(schema) = parameter.schema {
+                    children.extend(values(schema.value));
+                }
+                nodes.push(element("ParamField", attributes, children));
+            }
+        }
+    }
+
+    fn body(&mut self, operation: &Operation<'s>, nodes: &mut Vec<Node>) {
+        let Some(body) = operation.body() else {
+            return;
+        };
+        nodes.push(heading("Body"));
+        nodes.extend(prose(body.description));
+        self.content(&body.content, nodes);
+    }
+
+    fn responses(&mut self, operation: &Operation<'s>, nodes: &mut Vec<Node>) {
+        let responses = operation.responses();
+        if responses.is_empty() {
+            return;
+        }
+        nodes.push(heading("Responses"));
+        for response in responses {
+            nodes.push(Node::Heading {
+                level: 3,
+                id: None,
+                children: vec![Node::Text(response.status.to_owned())],
+            });
+            nodes.extend(prose(response.description));
+            self.headers(operation, response.status, nodes);
+            self.content(&response.content, nodes);
+        }
+    }
+
+    /// Shows the headers of a response (§4.8.21).
+    fn headers(&mut self, operation: &Operation<'s>, status: &str, nodes: &mut Vec<Node>) {
+        let response = || {
+            let responses = operation.value().get("responses")?;
+            self.specification
+                .resolve(responses.get(status)?)?
+                .get("headers")
+        };
+        let mut fields = Vec::new();
+        for member in response().map_or(&[][..], Json::members) {
+            let Some(header) = self.specification.resolve(&member.value) else {
+                continue;
+            };
+            let mut attributes = vec![text("header", &member.key)];
+            let schema = header
+                .get("schema")
+                .and_then(|schema| self.specification.schema(schema));
+            attributes.extend(schema.map(|schema| text("type", &kind(schema.value))));
+            let is = |key| header.get(key).and_then(Json::flag) == Some(true);
+            attributes.extend(is("required").then(|| flag("required")));
+            attributes.extend(is("deprecated").then(|| flag("deprecated")));
+            let description = header.get("description").and_then(Json::text);
+            fields.push(element("ParamField", attributes, prose(description)));
+        }
+        if !fields.is_empty() {
+            let title = vec![text("title", "Headers")];
+            nodes.push(element("Expandable", title, fields));
+        }
+    }
+
+    /// Shows every media type of a body; of several one is chosen.
+    fn content(&mut self, content: &[Media<'s>], nodes: &mut Vec<Node>) {
+        let mut tabs = Vec::new();
+        for media in content {
+            let mut inside = Vec::new();
+            if let Some(schema) = media.schema {
+                let kind = kind(schema.value);
+                let is_plain = schema.value.get("properties").is_none() && !kind.is_empty();
+                if is_plain {
+                    inside.push(Node::Paragraph(vec![Node::Code(kind)]));
+                }
+                self.schema(schema, &mut inside);
+            }
+            let examples = sample::examples(media);
+            let fences = examples
+                .iter()
+                .map(|(name, code)| fence("json", name, code));
+            let mut fences: Vec<Node> = fences.collect();
+            inside.extend(match fences.len() {
+                0 | 1 => fences.pop(),
+                _ => Some(element("CodeGroup", Vec::new(), fences)),
+            });
+            tabs.push((media.kind, inside));
+        }
+        if let [(kind, inside)] = &mut tabs[..] {
+            nodes.push(Node::Paragraph(vec![Node::Code((*kind).to_owned())]));
+            nodes.append(inside);
+            return;
+        }
+        let tabs = tabs
+            .into_iter()
+            .map(|(kind, inside)| element("Tab", vec![text("title", kind)], inside));
+        let tabs: Vec<Node> = tabs.collect();
+        if !tabs.is_empty() {
+            nodes.push(element("Tabs", Vec::new(), tabs));
+        }
+    }
+}
+
+/// Shows the servers, when there is something to choose: several, or variables.
+fn servers(operation: &Operation<'_>, nodes: &mut Vec<Node>) {
+    let servers = operation.servers();
+    let has_variables = servers
+        .iter()
+        .any(|server| server.value.get("variables").is_some());
+    if servers.len() < 2 && !has_variables {
+        return;
+    }
+    let mut inside = Vec::new();
+    for server in servers {
+        let mut line = vec![Node::Code(server.url.to_owned())];
+        line.extend(
+            server
+                .description
+                .map(|words| Node::Text(format!(" {words}"))),
+        );
+        inside.push(Node::Paragraph(line));
+        for member in server.value.get("variables").map_or(&[][..], Json::members) {
+            let mut attributes = vec![text("name", &member.key), text("type", "variable")];
+            attributes.extend(default(&member.value));
+            let mut children = prose(member.value.get("description").and_then(Json::text));
+            children.extend(values(&member.value));
+            inside.push(element("ResponseField", attributes, children));
+        }
+    }
+    nodes.push(element(
+        "Expandable",
+        vec![text("title", "Servers")],
+        inside,
+    ));
+}
+
+/// Shows the ways to be let in, any of which is enough (§4.8.30).
+fn security(operation: &Operation<'_>, nodes: &mut Vec<Node>) {
+    let alternatives = operation.security();
+    if alternatives.iter().all(|set| set.schemes.is_empty()) {
+        return;
+    }
+    nodes.push(heading("Authorization"));
+    let several = alternatives.len() > 1;
+    if several {
+        nodes.push(paragraph("Any one of these is enough:"));
+    }
+    for (n, set) in alternatives.iter().enumerate() {
+        let fields: Vec<Node> = set
+            .schemes
+            .iter()
+            .map(|(name, scheme)| credential(name, scheme))
+            .collect();
+        if !several {
+            nodes.extend(fields);
+            continue;
+        }
+        let names: Vec<&str> = set.schemes.iter().map(|(name, _)| *name).collect();
+        let title = if names.is_empty() {
+            "Nothing".to_owned()
+        } else {
+            names.join(" and ")
+        };
+        let mut attributes = vec![text("title", &title)];
+        attributes.extend((n == 0).then(|| flag("defaultOpen")));
+        nodes.push(element("Expandable", attributes, fields));
+    }
+}
+
+/// Shows where a credential goes and what kind it is (§4.8.27).
+fn credential(name: &str, scheme: &Json) -> Node {
+    let field = |key| scheme.get(key).and_then(Json::text);
+    let (place, key, kind) = match (field("type"), field("in"), field("name")) {
+        (Some("apiKey"), Some(place), Some(key)) => (place, key, "API key".to_owned()),
+        (Some("http"), ..) => {
+            let scheme = field("scheme").unwrap_or("bearer");
+            ("header", "Authorization", format!("HTTP {scheme}"))
+        }
+        (Some("mutualTLS"), ..) => ("name", name, "client certificate".to_owned()),
+        (kind, ..) => (
+            "header",
+            "Authorization",
+            kind.unwrap_or("bearer").to_owned(),
+        ),
+    };
+    let mut children = vec![Node::Paragraph(vec![Node::Code(name.to_owned())])];
+    children.extend(prose(field("description")));
+    let scopes = scheme.get("flows").map_or(&[][..], Json::members).iter();
+    let scopes = scopes.flat_map(|flow| flow.value.get("scopes").map_or(&[][..], Json::members));
+    for scope in scopes.take(FIELDS_MAX) {
+        let words = scope.value.text().unwrap_or_default();
+        let line = vec![
+            Node::Code(scope.key.to_string()),
+            Node::Text(format!(" {words}")),
+        ];
+        children.push(Node::Paragraph(line));
+    }
+    let attributes = vec![text(place, key), text("type", &kind), flag("required")];
+    element("ParamField", attributes, children)
+}
+
+/// Reads a description, which is Markdown (§4.8.1); over a limit it is shown as text.
+fn prose(description: Option<&str>) -> Vec<Node> {
+    let Some(text) = description else {
+        return Vec::new();
+    };
+    super::mdx::read_markdown(text)
+        .unwrap_or_else(|_| vec![Node::Paragraph(vec![Node::Text(text.to_owned())])])
+}
+
+fn paragraph(words: &str) -> Node {
+    Node::Paragraph(vec![Node::Text(words.to_owned())])
+}
+
+fn heading(title: &str) -> Node {
+    Node::Heading {
+        level: 2,
+        id: None,
+        children: vec![Node::Text(title.to_owned())],
+    }
+}
+
+fn fence(language: &str, title: &str, code: &str) -> Node {
+    Node::Fence {
+        info: format!("{language} title=\"{}\"", title.replace('"', "")),
+        code: code.to_owned(),
+    }
+}
+
+fn element(name: &str, attributes: Vec<(Box<str>, Value)>, children: Vec<Node>) -> Node {
+    Node::Element(Element {
+        name: name.into(),
+        attributes,
+        children,
+        line: 0,
+    })
+}
+
+fn text(name: &str, value: &str) -> (Box<str>, Value) {
+    (name.into(), Value::Text(value.to_owned()))
+}
+
+fn flag(name: &str) -> (Box<str>, Value) {
+    (name.into(), Value::Boolean(true))
+}
+
+#[cfg(test)]
+mod tests;

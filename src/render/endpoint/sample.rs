@@ -1,0 +1,203 @@
+//! How an endpoint is asked: the author's samples, and a curl line for each server.
+//!
+//! Sources: OpenAPI 3.1.1 §4.8.5 (servers), §4.8.14 (media types), §4.8.19 (examples).
+
+use super::{Writer, element, fence, heading};
+use crate::docs::openapi::{Endpoint, Media, Method, Operation, Server};
+use crate::docs::value::{Data, Value as Json};
+use crate::render::mdx::Node;
+
+/// How many servers have a line of their own.
+const SERVERS_MAX: usize = 6;
+/// How many examples of one body are shown.
+const EXAMPLES_MAX: usize = 8;
+/// Stands for the server of a specification that names none.
+const NO_SERVER: &str = "https://api.example.com";
+
+// === impl Writer ===
+
+impl Writer<'_> {
+    /// Shows the author's own samples, or else how to ask with curl.
+    pub(super) fn examples(
+        &self,
+        endpoint: &Endpoint,
+        operation: &Operation<'_>,
+        nodes: &mut Vec<Node>,
+    ) {
+        let samples = ["x-codeSamples", "x-code-samples"]
+            .into_iter()
+            .find_map(|key| operation.value().get(key));
+        let mut fences: Vec<Node> = samples
+            .map_or(&[][..], Json::items)
+            .iter()
+            .filter_map(|sample| {
+                let language = sample.get("lang")?.text()?;
+                let label = sample.get("label").and_then(Json::text);
+                let code = sample.get("source")?.text()?;
+                let known = language.to_lowercase();
+                Some(fence(&known, label.unwrap_or(language), code))
+            })
+            .collect();
+        if endpoint.method != Method::Webhook {
+            let servers = operation.servers();
+            let several = servers.len() > 1;
+            for server in servers.iter().take(SERVERS_MAX) {
+                let name = server.description.unwrap_or(server.url);
+                let title = if several {
+                    format!("cURL ({name})")
+                } else {
+                    "cURL".to_owned()
+                };
+                fences.push(fence(
+                    "bash",
+                    &title,
+                    &curl(endpoint, operation, &address(server)),
+                ));
+            }
+            if servers.is_empty() {
+                fences.push(fence("bash", "cURL", &curl(endpoint, operation, NO_SERVER)));
+            }
+        }
+        if !fences.is_empty() {
+            nodes.push(heading("Request"));
+            nodes.push(element("RequestExample", Vec::new(), fences));
+        }
+    }
+}
+
+/// Writes how to ask an endpoint with curl.
+fn curl(endpoint: &Endpoint, operation: &Operation<'_>, server: &str) -> String {
+    let url = format!("{}{}", server.trim_end_matches('/'), endpoint.path);
+    let mut parts = vec![format!("curl -X {} {}", endpoint.method, quoted(&url))];
+    if let Some((name, scheme)) = operation
+        .security()
+        .iter()
+        .flat_map(|set| &set.schemes)
+        .next()
+    {
+        let field = |key| scheme.get(key).and_then(Json::text);
+        match (field("type"), field("in"), field("name")) {
+            (Some("http"), ..)
+                if field("scheme").is_some_and(|s| s.eq_ignore_ascii_case("basic")) =>
+            {
+                parts.push("-u \"$USER:$PASSWORD\"".to_owned());
+            }
+            (Some("http" | "oauth2" | "openIdConnect"), ..) => {
+                parts.push(format!("-H {}", quoted("Authorization: Bearer $TOKEN")));
+            }
+            (Some("apiKey"), Some("header"), Some(header)) => {
+                let key = name.to_uppercase();
+                parts.push(format!("-H {}", quoted(&format!("{header}: ${key}"))));
+            }
+            _ => {}
+        }
+    }
+    if let Some(media) = operation
+        .body()
+        .as_ref()
+        .and_then(|body| body.content.first())
+    {
+        let kind = format!("Content-Type: {}", media.kind);
+        parts.push(format!("-H {}", quoted(&kind)));
+        if let Some(example) = example(media) {
+            parts.push(format!("-d {}", single_quoted(&example)));
+        }
+    }
+    parts.join(" \\\n  ")
+}
+
+/// Quotes a word for a shell; `$TOKEN` in it stays a variable.
+fn quoted(word: &str) -> String {
+    format!(
+        "\"{}\"",
+        word.replace('\\', "\\\\")
+            .replace('"', "\\\"")
+            .replace('`', "\\`")
+    )
+}
+
+fn single_quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// Returns the address of a server, its variables at their defaults (§4.8.6).
+fn address(server: &Server<'_>) -> String {
+    let mut url = server.url.to_owned();
+    for member in server.value.get("variables").map_or(&[][..], Json::members) {
+        if let Some(default) = member.value.get("default").and_then(Json::scalar) {
+            url = url.replace(&format!("{{{}}}", member.key), default);
+        }
+    }
+    url
+}
+
+/// Returns the first example of a body.
+fn example(media: &Media<'_>) -> Option<String> {
+    Some(examples(media).into_iter().next()?.1)
+}
+
+/// Returns the examples of a body, each with its name.
+pub(super) fn examples(media: &Media<'_>) -> Vec<(String, String)> {
+    let text = |value: &Json| {
+        let mut out = String::new();
+        write_json(value, 0, &mut out);
+        out
+    };
+    let named = media.value.get("examples").map_or(&[][..], Json::members);
+    let mut all: Vec<_> = named
+        .iter()
+        .filter_map(|member| {
+            let title = member.value.get("summary").and_then(Json::text);
+            let name = title.unwrap_or(&member.key).to_owned();
+            Some((name, text(member.value.get("value")?)))
+        })
+        .take(EXAMPLES_MAX)
+        .collect();
+    if let Some(only) = media.value.get("example") {
+        all.insert(0, ("Example".to_owned(), text(only)));
+    }
+    // §4.8.24: what the schema itself gives, when the media type gives nothing.
+    if all.is_empty() {
+        let schema = media.schema.map(|schema| schema.value);
+        let only = schema.and_then(|schema| {
+            let first = || schema.get("examples")?.items().first();
+            schema.get("example").or_else(first)
+        });
+        all.extend(only.map(|only| ("Example".to_owned(), text(only))));
+    }
+    all
+}
+
+fn write_json(value: &Json, depth: usize, out: &mut String) {
+    let indent = "  ".repeat(depth + 1);
+    let end = "  ".repeat(depth);
+    match &value.data {
+        Data::Flag(flag) => out.push_str(if *flag { "true" } else { "false" }),
+        Data::Number(number) => out.push_str(number),
+        _ if value.is_map() => {
+            out.push('{');
+            for (n, member) in value.members().iter().enumerate() {
+                out.push_str(if n == 0 { "\n" } else { ",\n" });
+                out.push_str(&indent);
+                out.push_str(&serde_json::Value::from(&*member.key).to_string());
+                out.push_str(": ");
+                write_json(&member.value, depth + 1, out);
+            }
+            out.push_str(&format!("\n{end}}}"));
+        }
+        _ if value.text().is_some() => {
+            let text = value.text().unwrap_or_default();
+            out.push_str(&serde_json::Value::from(text).to_string());
+        }
+        Data::Null => out.push_str("null"),
+        _ => {
+            out.push('[');
+            for (n, item) in value.items().iter().enumerate() {
+                out.push_str(if n == 0 { "\n" } else { ",\n" });
+                out.push_str(&indent);
+                write_json(item, depth + 1, out);
+            }
+            out.push_str(&format!("\n{end}]"));
+        }
+    }
+}

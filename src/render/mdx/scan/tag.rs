@@ -1,0 +1,184 @@
+//! Tags, and brackets that belong together.
+//!
+//! Sources: MDX 3, "Syntax"; JSX (attributes); ECMA-262 §12.9.4 (strings).
+
+use super::{Attribute, AttributeValue, TokenKind};
+
+/// Finds the end of the braces, brackets or parentheses that open at `start`; `Err` says how far
+/// it looked. Strings, templates and comments may hold any of them.
+pub(in crate::render::mdx) fn balanced(bytes: &[u8], start: usize) -> Result<usize, usize> {
+    let mut depth = 0_usize;
+    let mut at = start;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'{' | b'(' | b'[' => depth += 1,
+            b'}' | b')' | b']' => {
+                depth = depth.checked_sub(1).ok_or(at)?;
+                if depth == 0 {
+                    return Ok(at + 1);
+                }
+            }
+            quote @ (b'"' | b'\'') => at = string_end(bytes, at, quote),
+            b'`' => at = template_end(bytes, at),
+            b'/' if bytes.get(at + 1) == Some(&b'*') => {
+                let end = memchr::memmem::find(&bytes[at + 2..], b"*/").ok_or(bytes.len())?;
+                at += 3 + end;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    Err(at)
+}
+
+/// Returns the last byte of a string; `at` itself when the line ends first: then the quote
+/// is an apostrophe of a text.
+fn string_end(bytes: &[u8], at: usize, quote: u8) -> usize {
+    let mut end = at + 1;
+    while end < bytes.len() {
+        match bytes[end] {
+            b'\\' => end += 2,
+            b'\n' => return at,
+            b if b == quote => return end,
+            _ => end += 1,
+        }
+    }
+    at
+}
+
+/// Returns the last byte of a template; templates inside its `${}` are not told apart.
+fn template_end(bytes: &[u8], at: usize) -> usize {
+    let mut end = at + 1;
+    while end < bytes.len() {
+        match bytes[end] {
+            b'\\' => end += 2,
+            b'`' => return end,
+            _ => end += 1,
+        }
+    }
+    bytes.len()
+}
+
+/// Reads the tag that starts at `start`; `Err` says how far it looked.
+pub(super) fn read_tag(bytes: &[u8], start: usize) -> Result<(usize, TokenKind), usize> {
+    let mut at = start + 1;
+    let closes = bytes.get(at) == Some(&b'/');
+    at += usize::from(closes);
+    let name = at..name_end(bytes, at);
+    at = name.end;
+    if closes {
+        at = space_end(bytes, at);
+        return match bytes.get(at) {
+            Some(b'>') => Ok((at + 1, TokenKind::Close { name })),
+            _ => Err(at),
+        };
+    }
+    let mut attributes = Vec::new();
+    loop {
+        let after_space = space_end(bytes, at);
+        let spaced = after_space > at;
+        at = after_space;
+        let closes_itself = match (bytes.get(at), bytes.get(at + 1)) {
+            (Some(b'>'), _) => false,
+            (Some(b'/'), Some(b'>')) => true,
+            // Only a fragment, `<>`, has no name.
+            _ if name.is_empty() || !spaced && attributes.is_empty() => return Err(at),
+            _ => {
+                let (end, attribute) = read_attribute(bytes, at)?;
+                attributes.push(attribute);
+                at = end;
+                continue;
+            }
+        };
+        let kind = TokenKind::Open {
+            name,
+            attributes,
+            closes_itself,
+        };
+        return Ok((at + 1 + usize::from(closes_itself), kind));
+    }
+}
+
+fn read_attribute(bytes: &[u8], at: usize) -> Result<(usize, Attribute), usize> {
+    if bytes.get(at) == Some(&b'{') {
+        let end = balanced(bytes, at)?;
+        let value = AttributeValue::Expression(at + 1..end - 1);
+        return Ok((
+            end,
+            Attribute {
+                name: at..at,
+                value,
+            },
+        ));
+    }
+    let name = at..name_end(bytes, at);
+    if name.is_empty() {
+        return Err(at);
+    }
+    let equals = space_end(bytes, name.end);
+    if bytes.get(equals) != Some(&b'=') {
+        let value = AttributeValue::True;
+        return Ok((name.end, Attribute { name, value }));
+    }
+    let at = space_end(bytes, equals + 1);
+    let (end, value) = match bytes.get(at) {
+        Some(quote @ (b'"' | b'\'')) => {
+            let length = memchr::memchr(*quote, &bytes[at + 1..]).ok_or(bytes.len())?;
+            let text = at + 1..at + 1 + length;
+            (text.end + 1, AttributeValue::Text(text))
+        }
+        Some(b'{') => {
+            let end = balanced(bytes, at)?;
+            (end, AttributeValue::Expression(at + 1..end - 1))
+        }
+        _ => return Err(at),
+    };
+    Ok((end, Attribute { name, value }))
+}
+
+fn name_end(bytes: &[u8], start: usize) -> usize {
+    if !bytes.get(start).is_some_and(u8::is_ascii_alphabetic) {
+        return start;
+    }
+    let rest = &bytes[start..];
+    let is_name = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b':');
+    start + rest.iter().take_while(is_name).count()
+}
+
+fn space_end(bytes: &[u8], start: usize) -> usize {
+    let rest = bytes.get(start..).unwrap_or_default();
+    start + rest.iter().take_while(|b| b.is_ascii_whitespace()).count()
+}
+
+/// Returns where the element that opens at `start` is closed; the end of the text when it
+/// never is.
+pub(in crate::render::mdx) fn element_end(bytes: &[u8], start: usize) -> usize {
+    let mut depth = 0_usize;
+    let mut at = start;
+    while let Some(n) = bytes[at..].iter().position(|b| matches!(b, b'<' | b'{')) {
+        at += n;
+        if bytes[at] == b'{' {
+            at = balanced(bytes, at).unwrap_or(at + 1);
+            continue;
+        }
+        match read_tag(bytes, at) {
+            Ok((end, TokenKind::Close { .. })) => {
+                depth = depth.saturating_sub(1);
+                at = end;
+            }
+            Ok((end, TokenKind::Open { closes_itself, .. })) => {
+                depth += usize::from(!closes_itself);
+                at = end;
+            }
+            Ok((end, _)) => at = end,
+            Err(_) => {
+                at += 1;
+                continue;
+            }
+        }
+        if depth == 0 {
+            return at;
+        }
+    }
+    bytes.len()
+}
