@@ -54,7 +54,7 @@ pub fn files() -> &'static [File; 3] {
              <meta name=color-scheme content=\"light dark\">\n\
              <style>html,body{{margin:0;height:100%}}body{{display:grid;place-items:center;\
              font:14px system-ui,sans-serif}}svg{{max-width:100%!important;max-height:100vh}}</style>\n\
-             <noscript>Scripts are off: open the source below.</noscript>\n\
+             <body>\n<noscript>Scripts are off: open the source below.</noscript>\n\
              <script src=\"{}\"></script>\n<script src=\"{}\"></script>\n",
             name(&library),
             name(&start),
