@@ -22,6 +22,8 @@
 //!
 //! Design sections 2, 3 and 6.
 
+mod before;
+mod draft;
 mod report;
 mod site;
 mod title;
@@ -40,6 +42,8 @@ use crate::site::EditLink;
 use crate::skills::{self, Generated, Meta, Skill};
 use crate::source::{Tree, TreePath};
 
+pub use before::{Articles, Before, Earlier};
+pub use draft::Draft;
 pub use report::{BuildError, Report, Served};
 
 use title::Title;
@@ -84,45 +88,70 @@ impl Default for Options {
 /// Builds a release from the documentation of a tree.
 #[must_use]
 pub fn build(tree: &Tree, options: &Options) -> Built {
+    build_after(tree, options, &Before::default()).0
+}
+
+/// Builds the same release, taking over what did not change; returns what the next build
+/// may take over.
+#[must_use]
+pub fn build_after(tree: &Tree, options: &Options, before: &Before<'_>) -> (Built, Articles) {
     let mut release = Release::builder();
-    let (mut skills, mut diagnostics) = skills::collect(tree, &options.service_name);
-    let (docs, found) = documentation(tree);
-    diagnostics.extend(found);
+    let (docs, mut diagnostics) = documentation(tree);
+    diagnostics.extend(docs::check::check(&docs, tree));
+    let mut articles = Articles::default();
     if docs.navigation.content.is_some() {
         let navigation = ReleaseFile::new(navigation::to_json(&docs.navigation), JSON);
         insert(&mut release, NAVIGATION_PATH, navigation);
-        diagnostics.extend(site::insert(&mut release, tree, &docs, options));
+        let (made, found) = site::insert(&mut release, tree, &docs, options, before);
+        articles = made;
+        diagnostics.extend(found);
     }
-    let title = Title::of(&docs.config);
-
-    for skill in &skills {
-        insert_skill(&mut release, skill);
+    let described = Described::new(tree, &docs, options);
+    diagnostics.extend(described.found);
+    for (skill, listed) in described.skills.iter().zip(&described.summary.skills) {
+        insert_skill(&mut release, skill, listed.generated);
     }
-    let mut list: Vec<Listed> = skills.iter().map(|skill| listed(skill, false)).collect();
-    // Specification 4.6, rules 1, 2 and 6. Files that are there and unusable are no reason
-    // to write another.
-    if !skills::has_authored(tree, &options.service_name)
-        && let Some(generated) = generate(&docs, &title, options)
-    {
-        let skill = as_skill(generated);
-        let file = ReleaseFile::new(skill.bytes.clone(), MARKDOWN);
-        // Only in one coding: the index encodes it anew with each site's own address.
-        let path = skill_path(skill.slug.as_str(), Encoding::Identity);
-        insert(&mut release, &path, file);
-        list.push(listed(&skill, true));
-        skills.push(skill);
-    }
-    let version = skills::documentation_version(&docs);
-    let summary = Summary::new(&title.title, &title.description, &version, list);
     insert(
         &mut release,
         SUMMARY_PATH,
-        ReleaseFile::new(summary.to_bytes(), JSON),
+        ReleaseFile::new(described.summary.to_bytes(), JSON),
     );
 
     let release = release.finish();
-    let report = Report::new(&release, &skills, diagnostics);
-    Built { release, report }
+    let report = Report::new(&release, &described.skills, diagnostics);
+    (Built { release, report }, articles)
+}
+
+/// What discovery says of a documentation.
+struct Described {
+    summary: Summary,
+    /// The public skills, in the order of the summary's list.
+    skills: Vec<Skill>,
+    found: Vec<Diagnostic>,
+}
+
+impl Described {
+    fn new(tree: &Tree, docs: &Docs, options: &Options) -> Self {
+        let (mut skills, found) = skills::collect(tree, &options.service_name);
+        let title = Title::of(&docs.config);
+        let mut list: Vec<Listed> = skills.iter().map(|skill| listed(skill, false)).collect();
+        // Specification 4.6, rules 1, 2 and 6. Files that are there and unusable are no
+        // reason to write another.
+        if !skills::has_authored(tree, &options.service_name)
+            && let Some(generated) = generate(docs, &title, options)
+        {
+            let skill = as_skill(generated);
+            list.push(listed(&skill, true));
+            skills.push(skill);
+        }
+        let version = skills::documentation_version(docs);
+        let summary = Summary::new(&title.title, &title.description, &version, list);
+        Self {
+            summary,
+            skills,
+            found,
+        }
+    }
 }
 
 /// Finds the pages that an earlier release had, by its `navigation.json`, and that lead
@@ -164,9 +193,7 @@ fn documentation(tree: &Tree) -> (Docs, Vec<Diagnostic>) {
     if !docs::is_there(tree) {
         return (Docs::default(), Vec::new());
     }
-    let (docs, mut found) = docs::read(tree, &docs::Options::default());
-    found.extend(docs::check::check(&docs, tree));
-    (docs, found)
+    docs::read(tree, &docs::Options::default())
 }
 
 fn as_skill(generated: Generated) -> Skill {
@@ -190,12 +217,13 @@ fn listed(skill: &Skill, generated: bool) -> Listed {
     }
 }
 
-/// Adds a skill file in every coding that pays.
-fn insert_skill(release: &mut Builder, skill: &Skill) {
+/// Adds a skill file in every coding that pays. A generated one is only there as it is: the
+/// index encodes it anew with each site's own address.
+fn insert_skill(release: &mut Builder, skill: &Skill, is_generated: bool) {
     let slug = skill.slug.as_str();
     let identity = ReleaseFile::new(skill.bytes.clone(), MARKDOWN);
     insert(release, &skill_path(slug, Encoding::Identity), identity);
-    for encoding in Encoding::CODED {
+    for encoding in Encoding::CODED.into_iter().filter(|_| !is_generated) {
         if let Some(coded) = encoding.encode(&skill.bytes, Effort::Release) {
             // RFC 9110 §8.4: a coding leaves the media type as it is.
             let coded = ReleaseFile::new(coded, MARKDOWN);

@@ -44,6 +44,7 @@ pub struct ReleaseFile {
     pub bytes: Bytes,
     /// Its media type, as a `Content-Type` field spells it.
     pub media_type: Box<str>,
+    digest: Digest,
 }
 
 /// The name of a release: the digest of its inventory.
@@ -133,10 +134,25 @@ impl ReleaseFile {
     /// Makes a file.
     #[must_use]
     pub fn new(bytes: impl Into<Bytes>, media_type: &str) -> Self {
+        let bytes = bytes.into();
+        let digest = Digest::of(&bytes);
+        Self::of_digest(bytes, media_type, digest)
+    }
+
+    /// Makes a file of bytes whose digest is known: they come from a store.
+    #[must_use]
+    pub fn of_digest(bytes: Bytes, media_type: &str, digest: Digest) -> Self {
         Self {
-            bytes: bytes.into(),
+            bytes,
             media_type: media_type.into(),
+            digest,
         }
+    }
+
+    /// Returns the digest of its content.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        self.digest
     }
 }
 
@@ -203,11 +219,11 @@ impl Builder {
         Ok(())
     }
 
-    /// Takes the digests and names the release.
+    /// Lists the files and names the release.
     #[must_use]
     pub fn finish(self) -> Release {
         let item = |file: &ReleaseFile| Item {
-            digest: Digest::of(&file.bytes),
+            digest: file.digest,
             length: file.bytes.len() as u64,
             media_type: file.media_type.clone(),
         };

@@ -71,6 +71,12 @@ fn kind(path: &str) -> Option<&'static str> {
     known.map(|(_, media_type)| *media_type)
 }
 
+/// Returns whether compressing a file can pay.
+pub(super) fn is_text(path: &str) -> bool {
+    let texts = ["image/svg+xml", "application/json", "application/yaml"];
+    kind(path).is_some_and(|kind| kind.starts_with("text/") || texts.contains(&kind))
+}
+
 fn size(tree: &Tree, path: &TreePath) -> Option<(usize, usize)> {
     let media_type = kind(path.as_str())?;
     let measurable = ["image/png", "image/jpeg", "image/gif", "image/webp"];

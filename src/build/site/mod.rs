@@ -1,116 +1,357 @@
 //! The site of a release: pages, what they show, and the lists of them.
 //!
-//! Pages are independent, so they are rendered on all cores: first the articles, which
-//! know only their own page, then the shells around them, which know all titles.
+//! A [`Site`] knows which files it has and makes each when it is asked for: a build asks
+//! for all of them, a preview for the one that is looked at. Pages are independent, so a
+//! build renders them on all cores: first the articles, which know only their own page,
+//! then the shells around them, which know all titles.
 //!
-//! **Invariant:** whatever the number of threads, the same docs give the same files.
+//! **Invariant:** whatever the number of threads and whatever was made before, the same docs
+//! give the same files.
 //!
 //! Sources: design section 6; sitemaps.org 0.9; llmstxt.org; RFC 9309 (robots).
 
+mod articles;
 mod files;
 mod texts;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
-use super::{Builder, Options};
+use super::before::Earlier;
+use super::{Before, Builder, Options};
 use crate::answer::Encoding;
 use crate::answer::encoding::Effort;
 use crate::diagnostic::Diagnostic;
+use crate::digest::Digest;
 use crate::discovery::{JSON, MARKDOWN};
 use crate::docs::Docs;
 use crate::docs::navigation::tree::{Page, PageId};
 use crate::release::{ReleaseFile, ReleasePath};
-use crate::render::article::{self, Article, Source};
+use crate::render::article::Article;
+use crate::render::file::File as Made;
 use crate::render::layout::{Assets, Mode, Shell, path_of, search_path, search_titles};
 use crate::render::link::Map;
 use crate::render::manifest::{self, Manifest, Redirect, page_file};
-use crate::render::mdx;
+use crate::site::EditLink;
 use crate::source::Tree;
+
+pub use articles::Articles;
+use articles::{Ground, Kept};
 
 const HTML: &str = "text/html; charset=utf-8";
 
-/// Adds the site of a documentation to a release; says what is wrong with its pages.
+/// What a site is made from beside its docs, and the articles that are there already.
+#[derive(Debug)]
+pub(super) struct Plan {
+    map: Map,
+    assets: Assets,
+    ground: Ground,
+    /// Where the files of the repository are edited.
+    edit: Option<EditLink>,
+    /// The pages that everybody may read.
+    pages: Vec<PageId>,
+    /// What each of them says, once it was rendered.
+    articles: Vec<OnceLock<(Digest, Kept)>>,
+}
+
+/// A site whose files are made when they are asked for.
+pub(super) struct Site<'s> {
+    tree: &'s Tree,
+    docs: &'s Docs,
+    plan: &'s Plan,
+    shell: Shell<'s>,
+}
+
+/// A file of a site.
+#[derive(Clone, Debug)]
+pub(super) enum File {
+    /// A page for people, by its place in the plan.
+    Html(usize),
+    /// The same for agents.
+    Markdown(usize),
+    /// What is shown where nothing is.
+    NotFound,
+    /// What all pages load.
+    Stylesheet,
+    /// What all pages load.
+    Script,
+    /// What browsers may fetch before it is asked for.
+    Speculation,
+    /// A file that was made for pages.
+    Made(Made),
+    /// The list of the pages of a language.
+    Titles(Option<Box<str>>),
+    /// One of the lists for agents and search engines.
+    Text(&'static str),
+    /// What no name of a file says.
+    Manifest,
+    /// A file of the repository.
+    Asset(Box<str>),
+}
+
+/// Adds the site of a documentation to a release. Returns its articles, and what is wrong
+/// with its pages.
 pub(super) fn insert(
     release: &mut Builder,
     tree: &Tree,
     docs: &Docs,
     options: &Options,
-) -> Vec<Diagnostic> {
-    let map = Map {
-        pages: public(docs).map(|(_, page)| path_of(page).into()).collect(),
-        assets: files::find(tree),
-        ..Map::default()
-    };
-    let pages: Vec<_> = public(docs).collect();
-    let load = |path: &str| files::text(tree, path);
-    let articles = in_parallel(&pages, |(_, page)| article(docs, page, &map, &load));
-
-    let assets = Assets::new(docs);
-    let shell = Shell::new(docs, &map, &assets).edited_at(options.edit.as_ref());
-    let with_articles: Vec<_> = pages.iter().zip(&articles).collect();
-    let written = in_parallel(&with_articles, |((id, page), article)| {
-        let mode = docs.pages.get(&page.slug);
-        let mode = Mode::parse(mode.and_then(|page| page.meta.mode.as_deref()));
-        let path = page_file(path_of(page), "html");
-        coded(&path, HTML, shell.page(*id, article, mode).into())
+    before: &Before<'_>,
+) -> (Articles, Vec<Diagnostic>) {
+    let plan = Plan::new(tree, docs, options, before.articles.clone());
+    let site = Site::new(tree, docs, &plan);
+    site.render_all();
+    let mut found: Vec<Diagnostic> = Vec::new();
+    let files = site.files();
+    let made = in_parallel(&files, |(path, file)| {
+        let (bytes, media_type) = site.make(file)?;
+        let identity = ReleaseFile::new(bytes, media_type);
+        Some(match file.is_coded() {
+            true => coded(path, identity, before.release.as_ref()),
+            false => vec![(path.clone(), identity)],
+        })
     });
-
-    let mut site = Site {
-        release,
-        found: Vec::new(),
-    };
-    site.put_all(written.into_iter().flatten());
-    for (page, article) in pages.iter().zip(&articles) {
-        let path = page_file(path_of(page.1), "md");
-        site.put(&path, MARKDOWN, article.markdown.clone().into());
+    for (path, file) in made.into_iter().flatten().flatten() {
+        found.extend(put(release, &path, file));
     }
-    site.put(manifest::NOT_FOUND, HTML, shell.not_found().into());
-    // Pages of the same style share a stylesheet: its name is its digest.
-    let made: BTreeMap<_, _> = articles
-        .iter()
-        .flat_map(|article| &article.files)
-        .map(|file| (&file.path, file))
-        .collect();
-    for file in [&assets.stylesheet, &assets.script, &assets.speculation]
-        .into_iter()
-        .chain(made.into_values())
-    {
-        let path = format!("static/{}", file.path);
-        site.put_all(coded(&path, file.media_type, file.bytes.clone()));
-    }
-    let at: HashMap<PageId, usize> = pages.iter().map(|(id, _)| *id).zip(0..).collect();
-    let by_id = |(id, _)| at.get(&id).map(|at| &articles[*at]);
-    let of_all: Vec<_> = docs.navigation.pages().map(by_id).collect();
-    for language in languages(docs) {
-        let list = search_titles(docs, language, of_all.iter().copied());
-        let path = format!("static/{}", search_path(language));
-        site.put_all(coded(&path, JSON, list.into()));
-    }
-    for (name, media_type, text) in texts::all(docs, &of_all) {
-        site.put(&format!("texts/{name}"), media_type, text.into());
-    }
-    site.put(
-        manifest::PATH,
-        JSON,
-        manifest(docs, &shell).to_bytes().into(),
-    );
-
-    let shown = articles.iter().flat_map(|article| &article.assets);
-    let mut shown: BTreeSet<Box<str>> = shown.cloned().collect();
-    shown.extend(files::of_config(docs, &map));
-    for path in shown {
-        if let Some((bytes, media_type)) = files::read(tree, &path) {
-            site.put(&format!("assets/{path}"), media_type, bytes);
-        }
-    }
-    let mut found = site.found;
-    found.extend(articles.into_iter().flat_map(|article| article.diagnostics));
-    found
+    let mut found: Vec<_> = found
         .into_iter()
         .map(|found| in_repository(tree, found))
-        .collect()
+        .collect();
+    found.extend(self::found(&site));
+    (plan.into_articles(), found)
+}
+
+/// Tells what is wrong with the pages of a site.
+pub(super) fn found(site: &Site<'_>) -> Vec<Diagnostic> {
+    let articles = (0..site.plan.pages.len()).map(|at| site.article(at));
+    let found = articles.flat_map(|article| article.diagnostics.iter().cloned());
+    found.map(|found| in_repository(site.tree, found)).collect()
+}
+
+/// Adds a file. Paths are made of those of authors: one that no release can have is told.
+fn put(release: &mut Builder, path: &str, file: ReleaseFile) -> Option<Diagnostic> {
+    let inserted = ReleasePath::parse(path)
+        .map_err(|error| error.to_string())
+        .and_then(|path| {
+            let inserted = release.insert(path, file);
+            inserted.map_err(|error| error.to_string())
+        });
+    let error = inserted.err()?;
+    let file = path.split_once('/').map_or(path, |(_, file)| file);
+    Some(Diagnostic::error("page-path", file, error))
+}
+
+// === impl Plan ===
+
+impl Plan {
+    /// Finds what a site is made from. Nothing is rendered yet.
+    pub(super) fn new(tree: &Tree, docs: &Docs, options: &Options, before: Articles) -> Self {
+        let map = Map {
+            pages: public(docs).map(|(_, page)| path_of(page).into()).collect(),
+            assets: files::find(tree),
+            ..Map::default()
+        };
+        let pages: Vec<PageId> = public(docs).map(|(id, _)| id).collect();
+        Self {
+            assets: Assets::new(docs),
+            ground: Ground::new(before, tree, docs, &map),
+            edit: options.edit.clone(),
+            articles: pages.iter().map(|_| OnceLock::new()).collect(),
+            pages,
+            map,
+        }
+    }
+
+    /// Returns the articles that were rendered or taken over.
+    pub(super) fn articles(&self) -> Articles {
+        Articles::of(self.articles.iter().filter_map(OnceLock::get).cloned())
+    }
+
+    /// Returns whether a page may show a file.
+    pub(super) fn may_show(&self, path: &str) -> bool {
+        self.map.assets.contains_key(path)
+    }
+
+    fn into_articles(self) -> Articles {
+        let rendered = self.articles.into_iter();
+        Articles::of(rendered.filter_map(OnceLock::into_inner))
+    }
+}
+
+// === impl Site ===
+
+impl<'s> Site<'s> {
+    pub(super) fn new(tree: &'s Tree, docs: &'s Docs, plan: &'s Plan) -> Self {
+        Self {
+            tree,
+            docs,
+            plan,
+            shell: Shell::new(docs, &plan.map, &plan.assets).edited_at(plan.edit.as_ref()),
+        }
+    }
+
+    /// Lists the files of the site: those that depend on what pages show, once they are
+    /// rendered.
+    fn files(&self) -> Vec<(String, File)> {
+        let mut files = self.of_pages();
+        files.extend(self.of_site());
+        let articles = || (0..self.plan.pages.len()).map(|at| self.article(at));
+        // Pages of the same style share a stylesheet: its name is its digest.
+        let made = articles().flat_map(|article| &article.files);
+        let made: BTreeMap<_, _> = made.map(|made| (&made.path, made)).collect();
+        files.extend(made.into_values().map(of_made));
+        let shown = articles().flat_map(|article| article.assets.iter().cloned());
+        let mut shown: BTreeSet<Box<str>> = shown.collect();
+        shown.extend(files::of_config(self.docs, &self.plan.map));
+        let asset = |path: Box<str>| (format!("assets/{path}"), File::Asset(path));
+        files.extend(shown.into_iter().map(asset));
+        files
+    }
+
+    /// Lists the files that pages are.
+    pub(super) fn of_pages(&self) -> Vec<(String, File)> {
+        let mut files = Vec::with_capacity(2 * self.plan.pages.len());
+        for at in 0..self.plan.pages.len() {
+            let path = path_of(self.page(at));
+            files.push((page_file(path, "html"), File::Html(at)));
+            files.push((page_file(path, "md"), File::Markdown(at)));
+        }
+        files
+    }
+
+    /// Lists the files that there is one of.
+    pub(super) fn of_site(&self) -> Vec<(String, File)> {
+        let assets = &self.plan.assets;
+        let mut files = vec![
+            (manifest::NOT_FOUND.to_owned(), File::NotFound),
+            (manifest::PATH.to_owned(), File::Manifest),
+            (
+                format!("static/{}", assets.stylesheet.path),
+                File::Stylesheet,
+            ),
+            (format!("static/{}", assets.script.path), File::Script),
+            (
+                format!("static/{}", assets.speculation.path),
+                File::Speculation,
+            ),
+        ];
+        for language in languages(self.docs) {
+            let path = format!("static/{}", search_path(language));
+            files.push((path, File::Titles(language.map(Into::into))));
+        }
+        for name in texts::NAMES {
+            files.push((format!("texts/{name}"), File::Text(name)));
+        }
+        files
+    }
+
+    /// Makes a file: its bytes and its media type. Nothing for a file of the repository that
+    /// cannot be read.
+    pub(super) fn make(&self, file: &File) -> Option<(Bytes, &'static str)> {
+        let assets = &self.plan.assets;
+        Some(match file {
+            File::Html(at) => {
+                let written = self.docs.pages.get(&self.page(*at).slug);
+                let mode = Mode::parse(written.and_then(|page| page.meta.mode.as_deref()));
+                let html = self
+                    .shell
+                    .page(self.plan.pages[*at], self.article(*at), mode);
+                (html.into(), HTML)
+            }
+            File::Markdown(at) => (self.article(*at).markdown.clone().into(), MARKDOWN),
+            File::NotFound => (self.shell.not_found().into(), HTML),
+            File::Stylesheet => (
+                assets.stylesheet.bytes.clone(),
+                assets.stylesheet.media_type,
+            ),
+            File::Script => (assets.script.bytes.clone(), assets.script.media_type),
+            File::Speculation => (
+                assets.speculation.bytes.clone(),
+                assets.speculation.media_type,
+            ),
+            File::Made(made) => (made.bytes.clone(), made.media_type),
+            File::Titles(language) => {
+                let articles = self.of_all();
+                let titles = search_titles(self.docs, language.as_deref(), articles.into_iter());
+                (titles.into(), JSON)
+            }
+            File::Text(name) => {
+                let (text, media_type) = texts::write(name, self.docs, &self.of_all());
+                (text.into(), media_type)
+            }
+            File::Manifest => (self.manifest().to_bytes().into(), JSON),
+            File::Asset(path) => return files::read(self.tree, path),
+        })
+    }
+
+    /// Returns what no file name says.
+    pub(super) fn manifest(&self) -> Manifest {
+        let redirect = |redirect: &crate::docs::config::Redirect| Redirect {
+            source: redirect.source.clone(),
+            destination: redirect.destination.clone(),
+            permanent: redirect.permanent,
+        };
+        let redirects = self.docs.redirects.iter();
+        Manifest::new(self.shell.home(), redirects.map(redirect).collect())
+    }
+
+    /// Renders all articles, on all cores.
+    pub(super) fn render_all(&self) {
+        let all: Vec<usize> = (0..self.plan.pages.len()).collect();
+        in_parallel(&all, |at| {
+            self.article(*at);
+        });
+    }
+
+    /// Returns an article, which is rendered when it is asked for first.
+    fn article(&self, at: usize) -> &'s Arc<Article> {
+        let plan = self.plan;
+        let render = || {
+            let page = self.page(at);
+            plan.ground.article(self.tree, self.docs, page, &plan.map)
+        };
+        plan.articles[at].get_or_init(render).1.article()
+    }
+
+    /// Returns the articles of all pages of the navigation; those that are not public have
+    /// none.
+    fn of_all(&self) -> Vec<Option<&'s Article>> {
+        let pages = self.plan.pages.iter();
+        let at: HashMap<PageId, usize> = pages.copied().zip(0..).collect();
+        let article = |(id, _)| at.get(&id).map(|at| &**self.article(*at));
+        self.docs.navigation.pages().map(article).collect()
+    }
+
+    fn page(&self, at: usize) -> &'s Page {
+        self.docs.navigation.page(self.plan.pages[at])
+    }
+}
+
+// === impl File ===
+
+impl File {
+    /// Returns whether a release has the file in several codings. What has an address in it
+    /// is encoded when the address is known.
+    fn is_coded(&self) -> bool {
+        match self {
+            Self::Html(_)
+            | Self::Stylesheet
+            | Self::Script
+            | Self::Speculation
+            | Self::Made(_)
+            | Self::Titles(_) => true,
+            Self::Markdown(_) | Self::NotFound | Self::Text(_) | Self::Manifest => false,
+            Self::Asset(path) => files::is_text(path),
+        }
+    }
+}
+
+/// Names a file that was made for pages.
+fn of_made(made: &Made) -> (String, File) {
+    (format!("static/{}", made.path), File::Made(made.clone()))
 }
 
 /// Returns the languages of a documentation; `None` alone when it has no such divisions.
@@ -132,43 +373,6 @@ fn public(docs: &Docs) -> impl Iterator<Item = (PageId, &Page)> {
     docs.navigation.pages().filter(|(_, page)| page.public)
 }
 
-fn manifest(docs: &Docs, shell: &Shell<'_>) -> Manifest {
-    let redirect = |redirect: &crate::docs::config::Redirect| Redirect {
-        source: redirect.source.clone(),
-        destination: redirect.destination.clone(),
-        permanent: redirect.permanent,
-    };
-    Manifest::new(shell.home(), docs.redirects.iter().map(redirect).collect())
-}
-
-/// Renders a page: its author's text, its endpoint, or both.
-fn article(docs: &Docs, page: &Page, map: &Map, load: &mdx::Load<'_>) -> Article {
-    let endpoint = page.endpoint.and_then(|id| {
-        let specification = docs.specifications.get(id.specification)?;
-        Some((specification, specification.endpoints.get(id.endpoint)?))
-    });
-    let written = docs.pages.get(&page.slug);
-    let file = match written {
-        Some(written) => {
-            let extension = written.path.name().rsplit('.').next().unwrap_or("mdx");
-            format!("{}.{extension}", page.slug)
-        }
-        None => format!("{}.mdx", page.slug),
-    };
-    let source = Source {
-        file: &file,
-        title: &page.title,
-        description: page.description.as_deref(),
-        text: written.map_or("", |written| &written.text),
-    };
-    match endpoint {
-        None => article::render(&source, map, load),
-        Some((specification, endpoint)) => {
-            article::render_endpoint(&source, specification, endpoint, map, load)
-        }
-    }
-}
-
 /// A finding names the file from the root of the repository.
 fn in_repository(tree: &Tree, mut found: Diagnostic) -> Diagnostic {
     if let Ok(path) = tree.docs_root().join(&found.file) {
@@ -178,51 +382,27 @@ fn in_repository(tree: &Tree, mut found: Diagnostic) -> Diagnostic {
 }
 
 /// Returns a file in each coding that pays.
-fn coded(path: &str, media_type: &'static str, bytes: Bytes) -> Vec<(String, ReleaseFile)> {
-    let mut files: Vec<_> = Encoding::CODED
-        .into_iter()
-        .filter_map(|encoding| {
-            let coded = encoding.encode(&bytes, Effort::Page)?;
-            let path = format!("{path}{}", encoding.suffix());
-            Some((path, ReleaseFile::new(coded, media_type)))
-        })
-        .collect();
-    files.push((path.to_owned(), ReleaseFile::new(bytes, media_type)));
+fn coded(
+    path: &str,
+    identity: ReleaseFile,
+    before: Option<&Earlier<'_>>,
+) -> Vec<(String, ReleaseFile)> {
+    let before = before.filter(|before| before.has(path, &identity));
+    let mut files = Vec::with_capacity(1 + Encoding::CODED.len());
+    for encoding in Encoding::CODED {
+        let path = format!("{path}{}", encoding.suffix());
+        let taken = before.and_then(|before| before.take(&path));
+        let coded = match taken {
+            Some(taken) => taken,
+            None => {
+                let coded = encoding.encode(&identity.bytes, Effort::Page);
+                coded.map(|coded| ReleaseFile::new(coded, &identity.media_type))
+            }
+        };
+        files.extend(coded.map(|coded| (path, coded)));
+    }
+    files.push((path.to_owned(), identity));
     files
-}
-
-/// A site on its way into a release.
-struct Site<'r> {
-    release: &'r mut Builder,
-    found: Vec<Diagnostic>,
-}
-
-// === impl Site ===
-
-impl Site<'_> {
-    fn put_all(&mut self, files: impl IntoIterator<Item = (String, ReleaseFile)>) {
-        for (path, file) in files {
-            self.insert(&path, file);
-        }
-    }
-
-    fn put(&mut self, path: &str, media_type: &str, bytes: Bytes) {
-        self.insert(path, ReleaseFile::new(bytes, media_type));
-    }
-
-    /// Paths are made of those of authors: one that no release can have is told.
-    fn insert(&mut self, path: &str, file: ReleaseFile) {
-        let inserted = ReleasePath::parse(path)
-            .map_err(|error| error.to_string())
-            .and_then(|path| {
-                let inserted = self.release.insert(path, file);
-                inserted.map_err(|error| error.to_string())
-            });
-        if let Err(error) = inserted {
-            let file = path.split_once('/').map_or(path, |(_, file)| file);
-            self.found.push(Diagnostic::error("page-path", file, error));
-        }
-    }
 }
 
 /// Does the same with each item on all cores; the results are in the order of the items.

@@ -23,23 +23,31 @@ const SITEMAP_MAX: usize = 50_000;
 const PLAIN: &str = "text/plain; charset=utf-8";
 const XML: &str = "application/xml; charset=utf-8";
 
-/// Writes the lists: name, media type, text.
-pub(super) fn all(
+/// The lists, by the name that each is served under.
+pub(super) const NAMES: [&str; 4] = [LLMS, LLMS_FULL, SITEMAP, ROBOTS];
+const LLMS: &str = "llms.txt";
+const LLMS_FULL: &str = "llms-full.txt";
+const SITEMAP: &str = "sitemap.xml";
+const ROBOTS: &str = "robots.txt";
+
+/// Writes the list of a name: its text and its media type.
+pub(super) fn write(
+    name: &str,
     docs: &Docs,
     articles: &[Option<&Article>],
-) -> [(&'static str, &'static str, String); 4] {
+) -> (String, &'static str) {
     let pages = docs.navigation.pages.iter().zip(articles);
     let listed: Vec<(&Page, &Article)> = pages
         .filter(|(page, _)| !page.hidden && !page.noindex && page.link.is_none())
         .filter(|(page, _)| page.place.is_some())
         .filter_map(|(page, article)| Some((page, (*article)?)))
         .collect();
-    [
-        ("llms.txt", PLAIN, llms(docs, &listed)),
-        ("llms-full.txt", PLAIN, llms_full(docs, &listed)),
-        ("sitemap.xml", XML, sitemap(&listed)),
-        ("robots.txt", PLAIN, robots()),
-    ]
+    match name {
+        LLMS => (llms(docs, &listed), PLAIN),
+        LLMS_FULL => (llms_full(docs, &listed), PLAIN),
+        SITEMAP => (sitemap(&listed), XML),
+        _ => (robots(), PLAIN),
+    }
 }
 
 /// Returns whether a page is of the version and language that are shown first.

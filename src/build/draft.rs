@@ -1,0 +1,127 @@
+//! A site that is looked at while it is written.
+//!
+//! A build makes every file of a release before anybody sees one; a draft makes a file when
+//! it is asked for, so that a page of a thousand is there as soon as its own text is read.
+//! The files are those of [`build`](super::build()), to the byte; a draft is never stored.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+
+use super::site::{self, Articles, File, Plan, Site};
+use super::{Described, Options, documentation};
+use crate::diagnostic::Diagnostic;
+use crate::discovery::Summary;
+use crate::docs::{self, Docs};
+use crate::render::manifest::Manifest;
+use crate::source::Tree;
+
+/// The files of a site, each made when it is asked for.
+#[derive(Debug)]
+pub struct Draft {
+    tree: Tree,
+    docs: Docs,
+    plan: Plan,
+    files: HashMap<String, File>,
+    manifest: Manifest,
+    summary: Summary,
+    skills: Vec<Bytes>,
+    /// What reading the documentation found.
+    found: Vec<Diagnostic>,
+}
+
+// === impl Draft ===
+
+impl Draft {
+    /// Reads a documentation. Nothing is rendered yet, and articles of a draft before are
+    /// taken over.
+    #[must_use]
+    pub fn new(tree: Tree, options: &Options, before: Articles) -> Self {
+        let (docs, mut found) = documentation(&tree);
+        let described = Described::new(&tree, &docs, options);
+        found.extend(described.found);
+        let plan = Plan::new(&tree, &docs, options, before);
+        let site = Site::new(&tree, &docs, &plan);
+        let has_site = docs.navigation.content.is_some();
+        let files = site.of_pages().into_iter().chain(site.of_site());
+        let files = files.filter(|_| has_site).collect();
+        let manifest = site.manifest();
+        Self {
+            files,
+            manifest,
+            summary: described.summary,
+            skills: described
+                .skills
+                .into_iter()
+                .map(|skill| skill.bytes)
+                .collect(),
+            found,
+            plan,
+            tree,
+            docs,
+        }
+    }
+
+    /// Returns whether a path of a release leads to a file.
+    #[must_use]
+    pub fn has(&self, path: &str) -> bool {
+        self.files.contains_key(path) || self.asset(path).is_some()
+    }
+
+    /// Makes the file at a path of a release: its bytes and its media type.
+    #[must_use]
+    pub fn file(&self, path: &str) -> Option<(Bytes, &'static str)> {
+        let file = match self.files.get(path) {
+            Some(file) => file.clone(),
+            None => self.asset(path)?,
+        };
+        self.site().make(&file)
+    }
+
+    /// A file of the repository that pages may show, whether one does or not: finding out
+    /// would mean rendering all of them.
+    fn asset(&self, path: &str) -> Option<File> {
+        let path = path.strip_prefix("assets/")?;
+        self.plan.may_show(path).then(|| File::Asset(path.into()))
+    }
+
+    /// Returns what no file name of the site says.
+    #[must_use]
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Returns what discovery says, and the skill files in its order.
+    #[must_use]
+    pub fn skills(&self) -> (&Summary, &[Bytes]) {
+        (&self.summary, &self.skills)
+    }
+
+    /// Returns the articles that were asked for.
+    #[must_use]
+    pub fn articles(&self) -> Articles {
+        self.plan.articles()
+    }
+
+    /// Returns the tree that the draft was read from.
+    #[must_use]
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// Renders all pages and tells everything that is wrong, by file and place.
+    #[must_use]
+    pub fn check(&self) -> Vec<Diagnostic> {
+        let site = self.site();
+        site.render_all();
+        let mut found = self.found.clone();
+        found.extend(docs::check::check(&self.docs, &self.tree));
+        found.extend(site::found(&site));
+        found.sort_by(|one, other| (&one.file, one.location).cmp(&(&other.file, other.location)));
+        found
+    }
+
+    fn site(&self) -> Site<'_> {
+        Site::new(&self.tree, &self.docs, &self.plan)
+    }
+}

@@ -1,0 +1,206 @@
+//! Articles that a build takes over from the one before.
+//!
+//! Most updates change a page or two. An article is a function of what it was rendered
+//! from: the page's file and text, its endpoint, the snippets it loads, and the [`Map`] that
+//! its links and images are resolved in. When all of that is as it was, the article is. The
+//! map counts as a whole: whoever adds a page or changes the size of an image renders every
+//! article anew, and no list of what a link may have meant can be wrong.
+//!
+//! **Invariant:** with whatever articles a build begins, it makes the same release.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::digest::Digest;
+use crate::docs::Docs;
+use crate::docs::openapi::Endpoint;
+use crate::render::article::{self, Article, Source};
+use crate::render::link::Map;
+use crate::source::{Tree, TreePath};
+
+use super::files;
+
+/// The articles of a build, for the next one.
+#[derive(Clone, Debug, Default)]
+pub struct Articles(HashMap<Digest, Kept>);
+
+/// An article, and the snippets that it loaded with the digest of each; without one for a
+/// file that was not there.
+#[derive(Clone, Debug)]
+pub(super) struct Kept {
+    article: Arc<Article>,
+    loaded: Box<[(Box<str>, Option<Digest>)]>,
+}
+
+/// What all articles of a site are rendered from.
+#[derive(Debug)]
+pub(super) struct Ground {
+    before: Articles,
+    map: Digest,
+    /// The digests of the specifications' files.
+    specifications: Vec<Option<Digest>>,
+}
+
+/// A page to be rendered.
+struct Asked<'p> {
+    source: Source<'p>,
+    endpoint: Option<(usize, &'p Endpoint)>,
+}
+
+// === impl Articles ===
+
+impl Articles {
+    pub(super) fn of(kept: impl IntoIterator<Item = (Digest, Kept)>) -> Self {
+        Self(kept.into_iter().collect())
+    }
+
+    /// Counts them.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+// === impl Kept ===
+
+impl Kept {
+    pub(super) fn article(&self) -> &Arc<Article> {
+        &self.article
+    }
+
+    fn is_good(&self, tree: &Tree) -> bool {
+        let mut loaded = self.loaded.iter();
+        loaded.all(|(path, before)| {
+            files::text(tree, path).map(|text| Digest::of(text.as_bytes())) == *before
+        })
+    }
+}
+
+// === impl Ground ===
+
+impl Ground {
+    pub(super) fn new(before: Articles, tree: &Tree, docs: &Docs, map: &Map) -> Self {
+        let file = |path: &str| {
+            let bytes = tree.read(&TreePath::parse(path).ok()?).ok()?;
+            Some(Digest::of(&bytes))
+        };
+        let specifications = docs.specifications.iter();
+        Self {
+            before,
+            map: digest(map),
+            specifications: specifications.map(|of| file(&of.path)).collect(),
+        }
+    }
+
+    /// Returns the article of a page, rendered now or before, and what names it.
+    pub(super) fn article(
+        &self,
+        tree: &Tree,
+        docs: &Docs,
+        page: &crate::docs::navigation::tree::Page,
+        map: &Map,
+    ) -> (Digest, Kept) {
+        let file = file(docs, page);
+        let written = docs.pages.get(&page.slug);
+        let asked = Asked {
+            source: Source {
+                file: &file,
+                title: &page.title,
+                description: page.description.as_deref(),
+                text: written.map_or("", |written| &written.text),
+            },
+            endpoint: page.endpoint.and_then(|id| {
+                let specification = docs.specifications.get(id.specification)?;
+                Some((id.specification, specification.endpoints.get(id.endpoint)?))
+            }),
+        };
+        let name = self.name(&asked);
+        let before = self.before.0.get(&name);
+        let kept = match before.filter(|kept| kept.is_good(tree)) {
+            Some(kept) => kept.clone(),
+            None => render(&asked, tree, docs, map),
+        };
+        (name, kept)
+    }
+
+    /// Names everything that an article depends on, except the snippets, which only
+    /// rendering tells.
+    fn name(&self, asked: &Asked<'_>) -> Digest {
+        let Asked { source, endpoint } = asked;
+        let mut text = Vec::with_capacity(source.text.len() + 512);
+        let mut part = |bytes: &[u8]| {
+            text.extend_from_slice(&bytes.len().to_le_bytes());
+            text.extend_from_slice(bytes);
+        };
+        part(self.map.as_bytes());
+        part(source.file.as_bytes());
+        part(source.title.as_bytes());
+        part(source.text.as_bytes());
+        part(source.description.map_or(b"-", |_some| b"+"));
+        part(source.description.unwrap_or_default().as_bytes());
+        if let Some((specification, endpoint)) = endpoint {
+            let specification = self.specifications[*specification];
+            part(
+                specification
+                    .as_ref()
+                    .map_or(b"", |digest| digest.as_bytes()),
+            );
+            part(endpoint.method.key().as_bytes());
+            part(endpoint.path.as_bytes());
+        }
+        Digest::of(&text)
+    }
+}
+
+/// Returns the file of a page; a generated one has the name that its author might give it.
+fn file(docs: &Docs, page: &crate::docs::navigation::tree::Page) -> String {
+    let written = docs.pages.get(&page.slug);
+    let extension = written.and_then(|written| written.path.name().rsplit('.').next());
+    format!("{}.{}", page.slug, extension.unwrap_or("mdx"))
+}
+
+/// Renders a page: its author's text, its endpoint, or both.
+fn render(asked: &Asked<'_>, tree: &Tree, docs: &Docs, map: &Map) -> Kept {
+    let loaded = Mutex::new(Vec::new());
+    let load = |path: &str| {
+        let text = files::text(tree, path);
+        let digest = text.as_ref().map(|text| Digest::of(text.as_bytes()));
+        let mut loaded = loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        loaded.push((path.into(), digest));
+        text
+    };
+    let article = match asked.endpoint {
+        None => article::render(&asked.source, map, &load),
+        Some((specification, endpoint)) => {
+            let specification = &docs.specifications[specification];
+            article::render_endpoint(&asked.source, specification, endpoint, map, &load)
+        }
+    };
+    Kept {
+        article: Arc::new(article),
+        loaded: loaded
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+            .into(),
+    }
+}
+
+/// Names what links and images can be resolved to.
+fn digest(map: &Map) -> Digest {
+    let mut text = String::new();
+    for page in &map.pages {
+        text.push_str(page);
+        // No path has this character.
+        text.push('\0');
+    }
+    for (path, asset) in &map.assets {
+        text.push_str(&format!("\0{path}\0{:?}", asset.size));
+    }
+    Digest::of(text.as_bytes())
+}
