@@ -35,3 +35,4 @@ bench:
 	cargo bench --locked --bench platform
 	cargo bench --locked --bench triggers
 	cargo bench --locked --bench check
+	cargo bench --locked --bench site

@@ -71,7 +71,7 @@ fn large() -> Tree {
 }
 
 fn benches(criterion: &mut Criterion) {
-    let tree = repository(page, ENDPOINTS);
+    let tree = repository(page, ENDPOINTS, None);
     criterion.bench_function("check/1100_pages_24_specifications", |bencher| {
         bencher.iter(|| {
             let (docs, found) = docs::read(&tree, &Options::default());

@@ -1,17 +1,26 @@
 //! How long does a build take, of everything and of one changed page?
 //!
-//! Over 1,100 generated pages of 6 KB (prose, tables, seven languages of code, components,
+//! Over 1,100 generated pages of 4 KB (prose, tables, seven languages of code, components,
 //! links, images) and 24 specifications of 10 endpoints with a page each. Everything that an
 //! update does from the tree to the release is in it: check, render, compress, digests.
+//! Beside it mdBook, on the same pages.
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 mod repository;
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use repository::{PAGES, page_path, repository};
-use waypost::build::{self, Options};
+use repository::{PAGES, repository};
+use waypost::build::{self, Articles, Before, Built, Draft, Earlier, Options};
+use waypost::digest::Digest;
+use waypost::docs;
+use waypost::release::Item;
 use waypost::source::Tree;
 
 /// Two methods of each of five paths in each of 24 specifications.
@@ -85,35 +94,137 @@ fn page(number: usize) -> String {
     text
 }
 
-fn timed<T>(what: &str, rounds: usize, mut act: impl FnMut() -> T) -> Duration {
+/// Does something some times and prints the median, and what the processors had to do.
+fn timed<T>(what: &str, rounds: usize, mut act: impl FnMut(usize) -> T) -> Duration {
+    let used = processor_time();
     let mut times: Vec<Duration> = (0..rounds)
-        .map(|_| {
+        .map(|round| {
             let since = Instant::now();
-            std::hint::black_box(act());
+            std::hint::black_box(act(round));
             since.elapsed()
         })
         .collect();
+    let used = (processor_time() - used) / u32::try_from(rounds).expect("a few rounds");
     times.sort();
-    let median = times[rounds / 2];
-    println!(
-        "{what:<40} {median:>9.0?}   ({:.0?} to {:.0?})",
-        times[0],
-        times[rounds - 1]
-    );
+    let (least, median, most) = (times[0], times[rounds / 2], times[rounds - 1]);
+    println!("{what:<44} {median:>8.1?}  ({least:.1?} to {most:.1?}; processor time {used:.1?})");
     median
 }
 
+/// Returns what this process has used of all processors.
+fn processor_time() -> Duration {
+    let clock = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(
+        clock.tv_sec.unsigned_abs(),
+        u32::try_from(clock.tv_nsec).expect("less than a second"),
+    )
+}
+
+/// The documentation with another text of one page.
+fn edited(round: usize, title: &str) -> Tree {
+    let changed = page(550).replace("title: Page 550", &format!("title: {title}"));
+    let changed = format!("{changed}\n\nEdited {round} times.\n");
+    repository(page, ENDPOINTS, Some((550, changed)))
+}
+
+/// Builds after a build, as the next process does: articles are read back.
+fn update(round: usize, title: &str, before: &(Built, Vec<u8>)) -> Built {
+    let tree = edited(round, title);
+    let by_digest: HashMap<Digest, &Bytes> = before
+        .0
+        .release
+        .files()
+        .map(|(_, file)| (file.digest(), &file.bytes))
+        .collect();
+    let read = |item: &Item| by_digest.get(&item.digest).map(|bytes| (*bytes).clone());
+    let before = Before {
+        articles: Articles::from_bytes(&before.1).expect("written by this program"),
+        release: Some(Earlier {
+            inventory: before.0.release.inventory(),
+            read: &read,
+        }),
+    };
+    let (built, articles) = build::build_after(&tree, &Options::default(), &before);
+    std::hint::black_box(articles.to_bytes());
+    built
+}
+
+/// Saves a page and looks at it, as in a preview.
+fn preview(round: usize, articles: &mut Articles) {
+    let tree = edited(round, "Page 550");
+    let draft = Draft::new(tree, &Options::default(), std::mem::take(articles));
+    let (page, _) = draft.file("pages/guides/page-550.html").expect("a page");
+    let text = format!("Edited {round} times.");
+    assert!(memchr::memmem::find(&page, text.as_bytes()).is_some());
+    *articles = draft.articles();
+}
+
+/// The same Markdown by mdBook, which renders and highlights less; `None` when it is not
+/// installed.
+fn mdbook(rounds: usize) -> Option<Duration> {
+    let beside =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("target/clients/mdbook/bin/mdbook");
+    let program = if beside.exists() {
+        beside
+    } else {
+        "mdbook".into()
+    };
+    Command::new(&program).arg("--version").output().ok()?;
+    let book = tempfile::TempDir::new().expect("make a directory");
+    let source = book.path().join("src");
+    std::fs::create_dir(&source).expect("make a directory");
+    std::fs::write(book.path().join("book.toml"), "[book]\ntitle = \"Acme\"\n").expect("write");
+    let mut summary = String::from("# Summary\n\n");
+    for number in 0..PAGES {
+        std::fs::write(source.join(format!("page-{number}.md")), page(number)).expect("write");
+        let _ = writeln!(summary, "- [Page {number}](page-{number}.md)");
+    }
+    std::fs::write(source.join("SUMMARY.md"), summary).expect("write");
+    Some(timed("mdbook build, the same pages", rounds, |_| {
+        let built = Command::new(&program)
+            .arg("build")
+            .arg(book.path())
+            .output();
+        assert!(built.expect("run mdbook").status.success());
+    }))
+}
+
 fn main() {
-    let tree = repository(page, ENDPOINTS);
+    let tree = repository(page, ENDPOINTS, None);
     let options = Options::default();
     let bytes: usize = (0..PAGES).map(|n| page(n).len()).sum();
-    println!("{PAGES} pages of {} bytes", bytes / PAGES);
-    let built = build::build(&tree, &options);
+    let (built, articles) = build::build_after(&tree, &options, &Before::default());
     assert!(built.report.diagnostics.is_empty(), "{}", built.report);
     println!(
-        "{} files of {} bytes",
-        built.report.files, built.report.bytes
+        "{PAGES} pages of {} bytes, {} articles; {} files of {} bytes",
+        bytes / PAGES,
+        articles.len(),
+        built.report.files,
+        built.report.bytes
     );
-    timed("build, everything", 5, || build::build(&tree, &options));
-    let _ = (page_path(0), Bytes::new(), Tree::docs_root(&tree));
+    timed("check, of all that is built below", 5, |_| {
+        let (docs, found) = docs::read(&tree, &docs::Options::default());
+        (docs::check::check(&docs, &tree), found)
+    });
+    let ours = timed("build, everything", 5, |_| build::build(&tree, &options));
+    let kept = articles.to_bytes();
+    println!("what is kept for the next build: {} bytes", kept.len());
+    let before = (built, kept);
+    timed("build, one page changed", 5, |round| {
+        update(round, "Page 550", &before)
+    });
+    timed("build, one title changed", 5, |round| {
+        update(round, &format!("Title {round}"), &before)
+    });
+    let mut articles = articles;
+    timed("preview, a page saved and made again", 9, |round| {
+        preview(round, &mut articles);
+    });
+    match mdbook(5) {
+        Some(theirs) => println!(
+            "waypost/mdbook: {:.2} of its time",
+            ours.as_secs_f64() / theirs.as_secs_f64()
+        ),
+        None => println!("mdbook is not installed"),
+    }
 }

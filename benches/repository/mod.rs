@@ -16,13 +16,22 @@ pub(crate) fn path(text: &str) -> TreePath {
 }
 
 /// Where a page lies.
-pub(crate) fn page_path(number: usize) -> TreePath {
+fn page_path(number: usize) -> TreePath {
     path(&format!("guides/page-{number}.mdx"))
 }
 
 /// A documentation with every feature of the navigation: [`PAGES`] pages with these texts,
-/// [`SPECIFICATIONS`] specifications of this many endpoints, each with two methods.
-pub(crate) fn repository(page: fn(usize) -> String, endpoints: usize) -> Tree {
+/// [`SPECIFICATIONS`] specifications of this many endpoints, each with two methods. One page
+/// may have another text.
+pub(crate) fn repository(
+    page: fn(usize) -> String,
+    endpoints: usize,
+    changed: Option<(usize, String)>,
+) -> Tree {
+    let text = |n: usize| match &changed {
+        Some((changed, text)) if *changed == n => text.clone(),
+        _ => page(n),
+    };
     let config = json!({"name": "Acme", "navigation": navigation(),
         "redirects": (0..200).map(|n| json!({"source": format!("/old-{n}"), "destination": format!("/guides/page-{n}")})).collect::<Vec<_>>()});
     let mut files = vec![
@@ -30,7 +39,7 @@ pub(crate) fn repository(page: fn(usize) -> String, endpoints: usize) -> Tree {
         (path("snippets/note.mdx"), Bytes::from_static(b"A note")),
         (path("images/one.png"), Bytes::from_static(b"png")),
     ];
-    files.extend((0..PAGES).map(|n| (page_path(n), Bytes::from(page(n)))));
+    files.extend((0..PAGES).map(|n| (page_path(n), Bytes::from(text(n)))));
     for n in 0..SPECIFICATIONS {
         let value = specification(n, endpoints);
         let (ending, text) = match n % 2 {

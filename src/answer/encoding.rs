@@ -96,13 +96,20 @@ fn brotli(bytes: &[u8], effort: Effort) -> Vec<u8> {
     };
     let parameters = brotli::enc::BrotliEncoderParams {
         quality,
-        lgwin: 22,
+        lgwin: window(bytes.len()),
         size_hint: bytes.len(),
         ..Default::default()
     };
     let mut out = Vec::with_capacity(bytes.len() / 2);
     brotli::BrotliCompress(&mut &*bytes, &mut out, &parameters).expect("a Vec takes every byte");
     out
+}
+
+/// Returns the logarithm of the smallest window that a text fits into: the encoder clears
+/// all of its window, which for a page is most of the work.
+fn window(length: usize) -> i32 {
+    let bits = usize::BITS - length.leading_zeros();
+    i32::try_from(bits.clamp(16, 22)).unwrap_or(22)
 }
 
 fn zstd(bytes: &[u8], effort: Effort) -> Vec<u8> {

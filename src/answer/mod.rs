@@ -16,6 +16,7 @@ pub mod caching;
 mod conditional;
 pub mod encoding;
 mod problem;
+mod range;
 
 pub use conditional::{Conditions, ETag, Outcome};
 pub use encoding::Encoding;
@@ -348,6 +349,7 @@ fn status_line(status: u16) -> &'static str {
         200 => "200 OK",
         202 => "202 Accepted",
         204 => "204 No Content",
+        206 => "206 Partial Content",
         304 => "304 Not Modified",
         307 => "307 Temporary Redirect",
         308 => "308 Permanent Redirect",
@@ -361,6 +363,7 @@ fn status_line(status: u16) -> &'static str {
         412 => "412 Precondition Failed",
         413 => "413 Content Too Large",
         414 => "414 URI Too Long",
+        416 => "416 Range Not Satisfiable",
         417 => "417 Expectation Failed",
         421 => "421 Misdirected Request",
         422 => "422 Unprocessable Content",

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use super::site::{self, Articles, File, Plan, Site};
 use super::{Described, Options, documentation};
 use crate::diagnostic::Diagnostic;
-use crate::discovery::Summary;
+use crate::discovery::{Listed, Summary};
 use crate::docs::{self, Docs};
 use crate::render::manifest::Manifest;
 use crate::source::Tree;
@@ -42,19 +42,20 @@ impl Draft {
         found.extend(described.found);
         let plan = Plan::new(&tree, &docs, options, before);
         let site = Site::new(&tree, &docs, &plan);
-        let has_site = docs.navigation.content.is_some();
+        let is_there = docs.navigation.content.is_some();
         let files = site.of_pages().into_iter().chain(site.of_site());
-        let files = files.filter(|_| has_site).collect();
+        let files = files.filter(|_| is_there).collect();
         let manifest = site.manifest();
+        let of = |listed: &Listed| {
+            let mut skills = described.skills.iter();
+            let skill = skills.find(|skill| skill.slug.as_str() == &*listed.slug);
+            skill.map(|skill| skill.bytes.clone()).unwrap_or_default()
+        };
         Self {
             files,
             manifest,
+            skills: described.summary.skills.iter().map(of).collect(),
             summary: described.summary,
-            skills: described
-                .skills
-                .into_iter()
-                .map(|skill| skill.bytes)
-                .collect(),
             found,
             plan,
             tree,
@@ -62,10 +63,17 @@ impl Draft {
         }
     }
 
+    /// Returns whether there is a site to look at: a documentation whose navigation can be
+    /// read.
+    #[must_use]
+    pub fn is_there(&self) -> bool {
+        self.docs.navigation.content.is_some()
+    }
+
     /// Returns whether a path of a release leads to a file.
     #[must_use]
     pub fn has(&self, path: &str) -> bool {
-        self.files.contains_key(path) || self.asset(path).is_some()
+        self.files.contains_key(path) || self.found_late(path).is_some()
     }
 
     /// Makes the file at a path of a release: its bytes and its media type.
@@ -73,14 +81,17 @@ impl Draft {
     pub fn file(&self, path: &str) -> Option<(Bytes, &'static str)> {
         let file = match self.files.get(path) {
             Some(file) => file.clone(),
-            None => self.asset(path)?,
+            None => self.found_late(path)?,
         };
         self.site().make(&file)
     }
 
-    /// A file of the repository that pages may show, whether one does or not: finding out
-    /// would mean rendering all of them.
-    fn asset(&self, path: &str) -> Option<File> {
+    /// A file that rendered pages load; or one of the repository that pages may show, whether
+    /// one does or not: finding out would mean rendering all of them.
+    fn found_late(&self, path: &str) -> Option<File> {
+        if let Some(made) = path.strip_prefix("static/") {
+            return self.plan.made(made);
+        }
         let path = path.strip_prefix("assets/")?;
         self.plan.may_show(path).then(|| File::Asset(path.into()))
     }

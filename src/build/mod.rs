@@ -108,8 +108,8 @@ pub fn build_after(tree: &Tree, options: &Options, before: &Before<'_>) -> (Buil
     }
     let described = Described::new(tree, &docs, options);
     diagnostics.extend(described.found);
-    for (skill, listed) in described.skills.iter().zip(&described.summary.skills) {
-        insert_skill(&mut release, skill, listed.generated);
+    for skill in &described.skills {
+        insert_skill(&mut release, skill);
     }
     insert(
         &mut release,
@@ -125,7 +125,7 @@ pub fn build_after(tree: &Tree, options: &Options, before: &Before<'_>) -> (Buil
 /// What discovery says of a documentation.
 struct Described {
     summary: Summary,
-    /// The public skills, in the order of the summary's list.
+    /// The public skills.
     skills: Vec<Skill>,
     found: Vec<Diagnostic>,
 }
@@ -219,7 +219,8 @@ fn listed(skill: &Skill, generated: bool) -> Listed {
 
 /// Adds a skill file in every coding that pays. A generated one is only there as it is: the
 /// index encodes it anew with each site's own address.
-fn insert_skill(release: &mut Builder, skill: &Skill, is_generated: bool) {
+fn insert_skill(release: &mut Builder, skill: &Skill) {
+    let is_generated = skill.path.as_str() == GENERATED;
     let slug = skill.slug.as_str();
     let identity = ReleaseFile::new(skill.bytes.clone(), MARKDOWN);
     insert(release, &skill_path(slug, Encoding::Identity), identity);

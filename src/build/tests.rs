@@ -49,7 +49,6 @@ fn a_release_holds_the_authors_bytes_and_a_summary_with_their_digest() {
             "pages/index.html",
             "pages/index.html.br",
             "pages/index.html.gz",
-            "pages/index.html.zst",
             "pages/index.md",
             "site.json",
             "skills/pay/SKILL.md",

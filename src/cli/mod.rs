@@ -11,6 +11,7 @@ pub mod build_child;
 mod deploying;
 mod documentation;
 pub mod key;
+pub mod preview;
 pub mod publish;
 pub mod releases;
 pub mod reload;
@@ -54,6 +55,7 @@ enum Command {
     BuildChild,
     Build(build::Args),
     Check(check::Args),
+    Preview(preview::Args),
     Publish(publish::Args),
     Releases(releases::Args),
     Promote(releases::PromoteArgs),
@@ -78,6 +80,7 @@ impl Cli {
             Command::BuildChild => build_child::run(),
             Command::Build(args) => build::run(args),
             Command::Check(args) => check::run(args),
+            Command::Preview(args) => preview::run(args),
             Command::Publish(args) => publish::run(args),
             Command::Releases(args) => releases::run(args),
             Command::Promote(args) => releases::promote(args),

@@ -49,8 +49,8 @@ use crate::gateway::forward::TrustedPeers;
 use crate::gateway::operator::Operator;
 use crate::gateway::tls::{self, Certificates};
 use crate::gateway::{Front, Gateway, Listeners, server};
-use crate::index::Index;
 use crate::index::reload::Reloader;
+use crate::index::{Cache, Index};
 use crate::origin::Resolver;
 use crate::store::Store;
 use crate::store::sites::{Removals, Sites};
@@ -258,7 +258,8 @@ impl Reload {
             config.sites.rescan,
         ));
         let (index, metrics) = (Arc::clone(index), Arc::clone(metrics));
-        let mut reloader = Reloader::new(index, Arc::clone(&store), sites, metrics, Clock::System);
+        let mut reloader = Reloader::new(index, Arc::clone(&store), sites, metrics, Clock::System)
+            .with_cache(Cache::new(config.front.page_cache_bytes));
         reloader
             .rescan(Removals::Guarded)
             .context("read the site records")?;

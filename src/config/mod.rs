@@ -116,6 +116,8 @@ pub struct Front {
     pub limits: Limits,
     /// Whether discovery is answered without pingora where that is possible.
     pub express: bool,
+    /// How many bytes of pages, of all sites together, are kept in memory.
+    pub page_cache_bytes: usize,
     /// The networks of our own balancers, whose forwarding fields are believed.
     pub trusted_peers: Vec<Network>,
 }
@@ -174,6 +176,7 @@ impl Default for Front {
         Self {
             limits: Limits::default(),
             express: true,
+            page_cache_bytes: crate::index::CACHE_BYTES_MAX,
             trusted_peers: Vec::new(),
         }
     }

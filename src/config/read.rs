@@ -168,6 +168,7 @@ fn read_front(section: Section<'_, '_, '_, '_>, front: &mut Front) {
     let Front {
         limits,
         express,
+        page_cache_bytes,
         trusted_peers,
     } = front;
     let Limits {
@@ -188,6 +189,7 @@ fn read_front(section: Section<'_, '_, '_, '_>, front: &mut Front) {
     } = limits;
     let wait = || seconds(1..=DAY_SECONDS);
     section.set("express", express, boolean);
+    section.set("page_cache_bytes", page_cache_bytes, number(0..=1 << 40));
     if let Some(networks) = section.list("trusted_peers", parsed(str::parse::<Network>)) {
         *trusted_peers = networks;
     }

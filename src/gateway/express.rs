@@ -20,7 +20,9 @@ use crate::answer::encoding::Accepted;
 use crate::answer::{Answer, Conditions, Connection, Content, push_date};
 use crate::clock;
 use crate::discovery::paths;
-use crate::index::Ask;
+use crate::index::{Ask, Served};
+use crate::origin::{self, Asked};
+use crate::site::Origin;
 use crate::telemetry::Route;
 
 /// The express lane reads fields of this length at most.
@@ -57,45 +59,71 @@ pub(super) fn answer(gateway: &Gateway, head: &Head<'_>) -> Option<Answer> {
     if !takes {
         return None;
     }
-    let host = head.host_name?;
-    let is_short = |field: Option<&[u8]>| field.is_none_or(|field| field.len() < FIELD_BYTES_MAX);
-    if !is_short(fields.accept_encoding) || !is_short(fields.if_none_match) {
-        return None;
-    }
-    look_up(
-        gateway,
-        host,
-        head.target,
-        fields.accept_encoding,
-        fields.if_none_match,
-    )
+    let fields = Fields {
+        accept_encoding: fields.accept_encoding,
+        accept: fields.accept,
+        if_none_match: fields.if_none_match,
+    };
+    look_up(gateway, head.host_name?, head.target, fields)
 }
 
-/// Finds what a document answers to a plain `GET` or `HEAD`, in either version of HTTP: `None`
-/// when that is for the proxy lane to say.
+/// The fields that the express lane reads, each the only one of its name.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fields<'r> {
+    pub(super) accept_encoding: Option<&'r [u8]>,
+    pub(super) accept: Option<&'r [u8]>,
+    pub(super) if_none_match: Option<&'r [u8]>,
+}
+
+/// Finds what a document or a page answers to a plain `GET` or `HEAD`, in either version of
+/// HTTP: `None` when that is for the proxy lane to say. A page is answered here when it is at
+/// hand; what has to be read is the proxy lane's, and at hand the next time.
 pub(super) fn look_up(
     gateway: &Gateway,
     host: &str,
     path: &str,
-    accept_encoding: Option<&[u8]>,
-    if_none_match: Option<&[u8]>,
+    fields: Fields<'_>,
 ) -> Option<Answer> {
+    let is_short = |field: Option<&[u8]>| field.is_none_or(|field| field.len() < FIELD_BYTES_MAX);
+    if !is_short(fields.accept_encoding) || !is_short(fields.if_none_match) {
+        return None;
+    }
     let ask = Ask {
-        accepted: accept_encoding.map_or(Accepted::IDENTITY_ONLY, Accepted::parse),
+        accepted: fields
+            .accept_encoding
+            .map_or(Accepted::IDENTITY_ONLY, Accepted::parse),
         conditions: Conditions {
-            if_none_match,
+            if_none_match: fields.if_none_match,
             ..Conditions::default()
         },
         ..Ask::PLAIN
     };
-    gateway
-        .index
-        .with(host, |served| {
-            let document = paths::find(path, &served.site.base_path)?;
-            let answer = gateway.index.answer(served, host, document, &ask);
-            // A refusal may be another document's answer once the target is normalised.
-            (answer.status < 400).then_some(answer)
-        })
+    let found = gateway.index.with(host, |served| {
+        match paths::find(path, &served.site.base_path) {
+            Some(document) => Some(gateway.index.answer(served, host, document, &ask)),
+            None => page(served, path, &ask, fields.accept),
+        }
+    });
+    // A refusal may be another document's answer once the target is normalised.
+    found.flatten().filter(|answer| answer.status < 400)
+}
+
+/// Finds a page of a site that is ours to serve.
+fn page(served: &Served, path: &str, ask: &Ask<'_>, accept: Option<&[u8]>) -> Option<Answer> {
+    let is_ours = served.site.origin == Origin::Embedded;
+    // A target with a query, or with anything that normalising might change, is not one that
+    // needs no thought.
+    let is_plain = !path
+        .bytes()
+        .any(|b| matches!(b, b'?' | b'%' | b';' | b'\\'))
+        && !path.contains("//")
+        && !path.contains("/.");
+    let asked = Asked {
+        accept,
+        ..Asked::default()
+    };
+    (is_ours && is_plain)
+        .then(|| origin::answer_at_hand(served, path, ask, &asked))
         .flatten()
 }
 

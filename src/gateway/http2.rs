@@ -268,6 +268,7 @@ fn answer(gateway: &Gateway, session: &HttpSession) -> Option<Answer> {
         return None;
     };
     let accept_encoding = only(&request.headers, &header::ACCEPT_ENCODING)?;
+    let accept = only(&request.headers, &header::ACCEPT)?;
     let if_none_match = only(&request.headers, &header::IF_NONE_MATCH)?;
     if if_none_match.is_none() && request.headers.contains_key(header::IF_MODIFIED_SINCE) {
         return None;
@@ -276,8 +277,11 @@ fn answer(gateway: &Gateway, session: &HttpSession) -> Option<Answer> {
         gateway,
         host,
         request.uri.path(),
-        accept_encoding.map(HeaderValue::as_bytes),
-        if_none_match.map(HeaderValue::as_bytes),
+        express::Fields {
+            accept_encoding: accept_encoding.map(HeaderValue::as_bytes),
+            accept: accept.map(HeaderValue::as_bytes),
+            if_none_match: if_none_match.map(HeaderValue::as_bytes),
+        },
     )
 }
 

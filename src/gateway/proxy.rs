@@ -39,9 +39,9 @@ use super::respond;
 use super::route::{self, Target};
 use super::{Gateway, admin};
 use crate::answer::encoding::Accepted;
-use crate::answer::{Conditions, Problem};
+use crate::answer::{Answer, Conditions, Problem};
 use crate::index::{Ask, Method, Served};
-use crate::origin::Asked;
+use crate::origin::{self, Asked};
 use crate::site::{HostHeader, Scheme, Upstream, UpstreamHttp};
 use crate::telemetry::Route;
 
@@ -77,41 +77,31 @@ impl Proxy {
             let answer = Problem::new(400, "the request names no host, or two").answer();
             return Target::Answer(Route::Refused, Box::new(answer));
         };
-        let field = |name| joined(request, name);
-        let (if_match, if_none_match) = (field(header::IF_MATCH), field(header::IF_NONE_MATCH));
-        let (modified, unmodified) = (
-            field(header::IF_MODIFIED_SINCE),
-            field(header::IF_UNMODIFIED_SINCE),
-        );
-        let accept_encoding = field(header::ACCEPT_ENCODING);
-        let accept = field(header::ACCEPT);
-        let ask = Ask {
-            method: match request.method {
-                HttpMethod::GET | HttpMethod::HEAD => Method::GetOrHead,
-                HttpMethod::OPTIONS => Method::Options,
-                _ => Method::Other,
-            },
-            accepted: accept_encoding
-                .as_deref()
-                .map_or(Accepted::IDENTITY_ONLY, Accepted::parse),
-            conditions: Conditions {
-                if_match: if_match.as_deref(),
-                if_none_match: if_none_match.as_deref(),
-                if_modified_since: modified.as_deref(),
-                if_unmodified_since: unmodified.as_deref(),
-            },
-        };
-        route::route(
-            &self.gateway.index,
-            host,
-            request.uri.path(),
-            is_http2(request),
-            &ask,
-            &Asked {
-                query: request.uri.query(),
-                accept: accept.as_deref(),
-            },
-        )
+        let path = request.uri.path();
+        with_ask(request, |ask, asked| {
+            route::route(
+                &self.gateway.index,
+                host,
+                path,
+                is_http2(request),
+                ask,
+                asked,
+            )
+        })
+    }
+
+    /// Answers from the store, where reading may block.
+    async fn embedded(&self, session: &Session, served: Arc<Served>, path: Box<str>) -> Answer {
+        let request = session.req_header().clone();
+        let answering = tokio::task::spawn_blocking(move || {
+            with_ask(&request, |ask, asked| {
+                origin::answer(&served, &path, ask, asked)
+            })
+        });
+        answering.await.unwrap_or_else(|error| {
+            log::error!(target: "origin", "answer from the store: {error}");
+            Problem::new(500, "this page cannot be made").answer()
+        })
     }
 
     fn options(&self, peer: &mut HttpPeer, upstream: &Upstream, is_patient: bool) {
@@ -154,6 +144,43 @@ impl Proxy {
     }
 }
 
+/// Reads what the choice of an answer depends on.
+fn with_ask<T>(request: &RequestHeader, act: impl FnOnce(&Ask<'_>, &Asked<'_>) -> T) -> T {
+    let field = |name| joined(request, name);
+    let (if_match, if_none_match) = (field(header::IF_MATCH), field(header::IF_NONE_MATCH));
+    let (modified, unmodified) = (
+        field(header::IF_MODIFIED_SINCE),
+        field(header::IF_UNMODIFIED_SINCE),
+    );
+    let (accept_encoding, accept) = (field(header::ACCEPT_ENCODING), field(header::ACCEPT));
+    // RFC 9110 §14.2: a range means something in a `GET` alone.
+    let is_get = request.method == HttpMethod::GET;
+    let (range, if_range) = (field(header::RANGE), field(header::IF_RANGE));
+    let ask = Ask {
+        method: match request.method {
+            HttpMethod::GET | HttpMethod::HEAD => Method::GetOrHead,
+            HttpMethod::OPTIONS => Method::Options,
+            _ => Method::Other,
+        },
+        accepted: accept_encoding
+            .as_deref()
+            .map_or(Accepted::IDENTITY_ONLY, Accepted::parse),
+        conditions: Conditions {
+            if_match: if_match.as_deref(),
+            if_none_match: if_none_match.as_deref(),
+            if_modified_since: modified.as_deref(),
+            if_unmodified_since: unmodified.as_deref(),
+        },
+    };
+    let asked = Asked {
+        query: request.uri.query(),
+        accept: accept.as_deref(),
+        range: range.as_deref().filter(|_| is_get),
+        if_range: if_range.as_deref(),
+    };
+    act(&ask, &asked)
+}
+
 #[async_trait]
 impl ProxyHttp for Proxy {
     type CTX = Passage;
@@ -179,6 +206,10 @@ impl ProxyHttp for Proxy {
                     Some(api) => admin::answer(session, api, &self.gateway.trusted).await?,
                     None => Problem::new(404, "this node has no admin API").answer(),
                 }
+            }
+            Target::Embedded(served, path) => {
+                ctx.route = Route::Origin;
+                self.embedded(session, served, path).await
             }
             Target::Upstream(served) => {
                 ctx.route = Route::Origin;

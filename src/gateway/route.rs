@@ -21,6 +21,8 @@ pub enum Target {
     Answer(Route, Box<Answer>),
     /// The admin API.
     Admin,
+    /// The embedded origin, which has to read from the store for this path.
+    Embedded(Arc<Served>, Box<str>),
     /// A customer's own server.
     Upstream(Arc<Served>),
 }
@@ -56,10 +58,10 @@ pub fn route(
         );
     }
     match served.site.origin {
-        Origin::Embedded => Target::Answer(
-            Route::Origin,
-            Box::new(origin::answer(&served, &path, ask, asked)),
-        ),
+        Origin::Embedded => match origin::answer_at_hand(&served, &path, ask, asked) {
+            Some(answer) => Target::Answer(Route::Origin, Box::new(answer)),
+            None => Target::Embedded(served, path.into()),
+        },
         Origin::Upstream(_) => Target::Upstream(served),
     }
 }

@@ -25,7 +25,7 @@ pub mod reload;
 mod shard;
 
 pub use compile::{CompileError, Documents, Material, SkillFile};
-pub use files::{Cache, File, Files};
+pub use files::{CACHE_BYTES_MAX, Cache, File, Files, Reading, Stored, Unread};
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -15,10 +15,12 @@
 //! All of it blocks, and runs on threads of its own.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Instant, SystemTime};
 
-use super::{Cache, CompileError, Documents, Files, Index, LostHosts, Material, SkillFile, State};
+use super::{
+    Cache, CompileError, Documents, Files, Index, LostHosts, Material, SkillFile, State, Stored,
+};
 use crate::answer::Encoding;
 use crate::clock::Clock;
 use crate::discovery::{SUMMARY_PATH, Summary, UnreadableSummary, skill_path};
@@ -94,6 +96,15 @@ impl Reloader {
             clock,
             known: Mutex::default(),
             cache: Arc::default(),
+        }
+    }
+
+    /// Keeps pages in this cache.
+    #[must_use]
+    pub fn with_cache(self, cache: Cache) -> Self {
+        Self {
+            cache: Arc::new(cache),
+            ..self
         }
     }
 
@@ -289,9 +300,13 @@ impl Reloader {
             .expect("the reader of site records checked the subdomain");
         let canonical = site.advertised_host(&default_host);
         Ok(Some(Arc::new(Files::new(
-            Arc::clone(&self.store),
-            Arc::clone(&self.cache),
-            inventory,
+            Stored {
+                store: Arc::clone(&self.store),
+                cache: Arc::clone(&self.cache),
+                inventory,
+                project: site.project.clone(),
+                older: OnceLock::new(),
+            },
             manifest,
             &service.site_url(canonical, &site.base_path),
             pointer.current.promoted_at,

@@ -5,8 +5,8 @@
 //!
 //! Sources: WHATWG HTML §13.3 (escaping a string).
 
-/// HTML in the making.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// HTML in the making. It can be kept and read back by this program.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Html(String);
 
 // === impl Html ===

@@ -71,6 +71,20 @@ const PATHS: &[&str] = &[
     "/docs",
     "/",
     "/guide",
+    "/guide",
+    "/guide.md",
+    "/guide/",
+    "/guide.mdx",
+    "/guide.html",
+    "/guide.html.br",
+    "/guides",
+    "/docs/guide",
+    "/llms.txt",
+    "/.well-known/llms.txt",
+    "/sitemap.xml",
+    "/image.svg",
+    "/image.svg.br",
+    "/old",
     "/skill.mdx",
     "/SKILL.md",
 ];
@@ -126,6 +140,8 @@ const FIELDS: &[(&str, &str)] = &[
     ("Origin", "https://agent.test"),
     ("Access-Control-Request-Method", "GET"),
     ("Accept", "application/json"),
+    ("Accept", "text/markdown, */*;q=0.1"),
+    ("Accept", "text/html"),
     ("User-Agent", "node"),
     ("X-Forwarded-Host", "unknown.test"),
     ("Cookie", "a=b"),
@@ -235,9 +251,18 @@ fn gateways(origin: &Origin, setup: Setup) -> [Edge; 2] {
             "pages",
             &format!("domains: [pages.acme.test]\n{}", origin.record()),
         );
+    let guide = format!("![](image.svg)\n\n{}", "Read on. ".repeat(2000));
+    let config = r#"{"name": "A", "navigation": {"pages": ["guide"]},
+        "redirects": [{"source": "/old", "destination": "/guide"}]}"#;
+    let pages = [
+        ("docs.json", config),
+        ("guide.mdx", &guide),
+        ("image.svg", "<svg/>"),
+    ];
+    let with_pages = |skill| [&[("skill.md", skill)][..], &pages].concat();
     for (project, files) in [
-        ("one", &[("skill.md", &*long)][..]),
-        ("based", &[("skill.md", SKILL)]),
+        ("one", &with_pages(&*long)[..]),
+        ("based", &with_pages(SKILL)),
         ("many", &many),
         ("hidden", &many),
         ("pages", &[("skill.md", SKILL)]),

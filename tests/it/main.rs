@@ -18,6 +18,7 @@
 //! | `lanes` | whatever the express lane answers, the proxy lane answers the same |
 //! | `navigation` | what `docs.json` means, and what is wrong with it, case by case |
 //! | `operator` | health, numbers, a line for every request |
+//! | `preview` | what an author saves is shown at once, with what is wrong with it |
 //! | `publishing` | a kill or a full disk at any step leaves the old or the new release |
 //! | `recipe` | the proxy that the documentation shows, run by nginx |
 //! | `rendering` | what a page becomes, case by case; whatever it says, nothing in it runs |
@@ -63,6 +64,7 @@ mod heads;
 mod lanes;
 mod navigation;
 mod operator;
+mod preview;
 mod publishing;
 mod recipe;
 mod reload;

@@ -11,6 +11,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde::{Deserialize, Serialize};
+
 use crate::digest::Digest;
 use crate::docs::Docs;
 use crate::docs::openapi::Endpoint;
@@ -26,7 +28,7 @@ pub struct Articles(HashMap<Digest, Kept>);
 
 /// An article, and the snippets that it loaded with the digest of each; without one for a
 /// file that was not there.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Kept {
     article: Arc<Article>,
     loaded: Box<[(Box<str>, Option<Digest>)]>,
@@ -37,8 +39,8 @@ pub(super) struct Kept {
 pub(super) struct Ground {
     before: Articles,
     map: Digest,
-    /// The digests of the specifications' files.
-    specifications: Vec<Option<Digest>>,
+    /// What endpoints are read from.
+    specifications: Digest,
 }
 
 /// A page to be rendered.
@@ -54,10 +56,46 @@ impl Articles {
         Self(kept.into_iter().collect())
     }
 
+    /// Writes them down, to be read by the same program. Those with findings or with files of
+    /// their own are left out: their pages are rendered anew, and make and tell them again.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let good = |(_, kept): &(&Digest, &Kept)| {
+            kept.article.diagnostics.is_empty() && kept.article.files.is_empty()
+        };
+        let good: Vec<(&[u8; 32], &Kept)> = self
+            .0
+            .iter()
+            .filter(good)
+            .map(|(name, kept)| (name.as_bytes(), kept))
+            .collect();
+        postcard::to_allocvec(&good).expect("texts and numbers in memory")
+    }
+
+    /// Reads what [`Articles::to_bytes`] wrote; `None` when it is anything else.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let read: Vec<([u8; 32], Kept)> = postcard::from_bytes(bytes).ok()?;
+        let named = read.into_iter();
+        Some(Self::of(
+            named.map(|(name, kept)| (Digest::from_bytes(name), kept)),
+        ))
+    }
+
     /// Counts them.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
+    }
+
+    /// Counts those that another build shares.
+    #[cfg(test)]
+    pub(super) fn shared(&self, other: &Self) -> usize {
+        let same = |(name, kept): &(&Digest, &Kept)| {
+            let other = other.0.get(name);
+            other.is_some_and(|other| Arc::ptr_eq(&other.article, &kept.article))
+        };
+        self.0.iter().filter(same).count()
     }
 
     /// Returns whether there are none.
@@ -86,15 +124,13 @@ impl Kept {
 
 impl Ground {
     pub(super) fn new(before: Articles, tree: &Tree, docs: &Docs, map: &Map) -> Self {
-        let file = |path: &str| {
-            let bytes = tree.read(&TreePath::parse(path).ok()?).ok()?;
-            Some(Digest::of(&bytes))
-        };
-        let specifications = docs.specifications.iter();
         Self {
             before,
             map: digest(map),
-            specifications: specifications.map(|of| file(&of.path)).collect(),
+            specifications: match docs.specifications.is_empty() {
+                true => Digest::of(b""),
+                false => specifications(tree),
+            },
         }
     }
 
@@ -145,12 +181,8 @@ impl Ground {
         part(source.description.map_or(b"-", |_some| b"+"));
         part(source.description.unwrap_or_default().as_bytes());
         if let Some((specification, endpoint)) = endpoint {
-            let specification = self.specifications[*specification];
-            part(
-                specification
-                    .as_ref()
-                    .map_or(b"", |digest| digest.as_bytes()),
-            );
+            part(self.specifications.as_bytes());
+            part(&specification.to_le_bytes());
             part(endpoint.method.key().as_bytes());
             part(endpoint.path.as_bytes());
         }
@@ -191,6 +223,29 @@ fn render(asked: &Asked<'_>, tree: &Tree, docs: &Docs, map: &Map) -> Kept {
     }
 }
 
+/// Names what any specification can be read from: one may refer to other files, and to what
+/// was fetched.
+fn specifications(tree: &Tree) -> Digest {
+    let is_one = |path: &&TreePath| {
+        let extension = path
+            .as_str()
+            .rsplit_once('.')
+            .map(|(_, extension)| extension);
+        matches!(extension, Some("json" | "yaml" | "yml"))
+    };
+    let mut text = String::new();
+    let mut add = |name: &str, bytes: &[u8]| {
+        text.push_str(&format!("{name}\0{}\0", Digest::of(bytes)));
+    };
+    for path in tree.files().filter(is_one) {
+        add(path.as_str(), &tree.read(path).unwrap_or_default());
+    }
+    for (url, bytes) in tree.remote().iter() {
+        add(url, bytes.map_or(b"", |bytes| bytes));
+    }
+    Digest::of(text.as_bytes())
+}
+
 /// Names what links and images can be resolved to.
 fn digest(map: &Map) -> Digest {
     let mut text = String::new();
@@ -202,5 +257,6 @@ fn digest(map: &Map) -> Digest {
     for (path, asset) in &map.assets {
         text.push_str(&format!("\0{path}\0{:?}", asset.size));
     }
+    text.push_str(&format!("\0{:?}", map.frames));
     Digest::of(text.as_bytes())
 }

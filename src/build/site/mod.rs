@@ -41,6 +41,8 @@ pub use articles::Articles;
 use articles::{Ground, Kept};
 
 const HTML: &str = "text/html; charset=utf-8";
+/// The codings of pages. Whoever takes zstd takes brotli too, so a third would only cost.
+const CODINGS: [Encoding; 2] = [Encoding::Brotli, Encoding::Gzip];
 
 /// What a site is made from beside its docs, and the articles that are there already.
 #[derive(Debug)]
@@ -84,7 +86,7 @@ pub(super) enum File {
     /// The list of the pages of a language.
     Titles(Option<Box<str>>),
     /// One of the lists for agents and search engines.
-    Text(&'static str),
+    Text(Box<str>),
     /// What no name of a file says.
     Manifest,
     /// A file of the repository.
@@ -170,6 +172,14 @@ impl Plan {
         Articles::of(self.articles.iter().filter_map(OnceLock::get).cloned())
     }
 
+    /// Finds a file that was made for one of the pages that were rendered.
+    pub(super) fn made(&self, path: &str) -> Option<File> {
+        let rendered = self.articles.iter().filter_map(OnceLock::get);
+        let mut files = rendered.flat_map(|(_, kept)| &kept.article().files);
+        let made = files.find(|made| made.path == path)?;
+        Some(File::Made(made.clone()))
+    }
+
     /// Returns whether a page may show a file.
     pub(super) fn may_show(&self, path: &str) -> bool {
         self.map.assets.contains_key(path)
@@ -242,8 +252,8 @@ impl<'s> Site<'s> {
             let path = format!("static/{}", search_path(language));
             files.push((path, File::Titles(language.map(Into::into))));
         }
-        for name in texts::NAMES {
-            files.push((format!("texts/{name}"), File::Text(name)));
+        for name in texts::names(self.docs) {
+            files.push((format!("texts/{name}"), File::Text(name.into())));
         }
         files
     }
@@ -388,8 +398,8 @@ fn coded(
     before: Option<&Earlier<'_>>,
 ) -> Vec<(String, ReleaseFile)> {
     let before = before.filter(|before| before.has(path, &identity));
-    let mut files = Vec::with_capacity(1 + Encoding::CODED.len());
-    for encoding in Encoding::CODED {
+    let mut files = Vec::with_capacity(1 + CODINGS.len());
+    for encoding in CODINGS {
         let path = format!("{path}{}", encoding.suffix());
         let taken = before.and_then(|before| before.take(&path));
         let coded = match taken {

@@ -1,7 +1,9 @@
 //! What a release holds of a site.
 
-use crate::build::{Built, Options, build};
-use crate::release::Release;
+use proptest::prelude::*;
+
+use crate::build::{Articles, Before, Built, Earlier, Options, build, build_after};
+use crate::release::{Item, Release};
 use crate::source::{Tree, TreePath};
 
 const CONFIG: &str = r#"{"name": "Acme", "navigation": {"groups": [{"group": "Start", "pages": ["index", "guides/a", "hidden"]}]}, "redirects": [{"source": "/old", "destination": "/guides/a"}]}"#;
@@ -140,4 +142,111 @@ fn every_link_of_a_page_leads_to_a_file_of_the_release() {
         seen += 1;
     }
     assert!(seen > 4, "{html}");
+}
+
+/// Texts that depend on other pages, on snippets, on images and on nothing.
+const TEXTS: [&str; 7] = [
+    "Plain.",
+    "---\ntitle: Titled\n---\n\nSee [b](/b) and [c](./c#x).",
+    "![](/images/x.svg) ![](/images/y.png)",
+    "import S from \"/snippets/s.mdx\"\n\n<S />\n\nAfter.",
+    "---\nhidden: true\n---\n\n## A\n\n```rust\nfn a() {}\n```\n",
+    "---\ngroups: [staff]\n---\n\nSecret.",
+    "<Unknown>{1 +}</Unknown>",
+];
+
+fn tree(pages: &[Option<usize>], snippet: Option<&str>, image: bool) -> Tree {
+    let path = |text: &str| TreePath::parse(text).unwrap();
+    let config = r#"{"name": "A", "navigation": {"pages": ["a", "b", "c", "d"]}}"#;
+    let mut files = vec![(path("docs.json"), config.into())];
+    for (name, text) in ["a", "b", "c", "d"].iter().zip(pages) {
+        let long = "Words to compress. ".repeat(100);
+        let text = text.map(|text| format!("{}\n\n{long}", TEXTS[text]));
+        files.extend(text.map(|text| (path(&format!("{name}.mdx")), text.into())));
+    }
+    files.extend(snippet.map(|text| (path("snippets/s.mdx"), text.to_owned().into())));
+    files.extend(image.then(|| (path("images/x.svg"), "<svg/>".into())));
+    Tree::from_files(files, [])
+}
+
+fn edits() -> impl Strategy<Value = Tree> {
+    let page = proptest::option::weighted(0.9, 0..TEXTS.len());
+    let pages = proptest::collection::vec(page, 4);
+    let snippet = proptest::option::of(proptest::sample::select(vec!["One.", "Two."]));
+    (pages, snippet, any::<bool>()).prop_map(|(pages, snippet, image)| tree(&pages, snippet, image))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn whatever_was_built_before_the_release_is_the_same(
+        trees in proptest::collection::vec(edits(), 2..4)
+    ) {
+        let options = Options::default();
+        let mut before: Option<(Built, Articles)> = None;
+        for tree in &trees {
+            let alone = build(tree, &options);
+            let read = |item: &Item| {
+                let release = &before.as_ref()?.0.release;
+                let mut files = release.files();
+                let (_, file) = files.find(|(_, file)| file.digest() == item.digest)?;
+                Some(file.bytes.clone())
+            };
+            let earlier = Before {
+                // As the next process reads them.
+                articles: before.as_ref().map_or_else(Articles::default, |(_, articles)| {
+                    Articles::from_bytes(&articles.to_bytes()).unwrap()
+                }),
+                release: before.as_ref().map(|(built, _)| Earlier {
+                    inventory: built.release.inventory(),
+                    read: &read,
+                }),
+            };
+            let (after, articles) = build_after(tree, &options, &earlier);
+            prop_assert_eq!(after.release.id(), alone.release.id());
+            prop_assert_eq!(&after.report.diagnostics, &alone.report.diagnostics);
+            before = Some((
+                Built { release: after.release, report: alone.report },
+                articles,
+            ));
+        }
+    }
+}
+
+#[test]
+fn a_page_that_did_not_change_is_taken_over_and_one_whose_snippet_did_is_not() {
+    let render = |snippet, articles| {
+        let tree = tree(&[Some(0), Some(3), None, None], Some(snippet), false);
+        let before = Before {
+            articles,
+            release: None,
+        };
+        build_after(&tree, &Options::default(), &before).1
+    };
+    let first = render("One.", Articles::default());
+    let again = render("One.", first.clone());
+    let other = render("Two.", first.clone());
+    assert_eq!(first.shared(&again), 2);
+    assert_eq!(first.shared(&other), 1);
+}
+
+#[test]
+fn each_language_has_a_list_of_its_own_pages() {
+    let config = r#"{"name": "A", "navigation": {"languages": [
+        {"language": "en", "pages": ["index"]}, {"language": "fr", "pages": ["fr/index"]}]}}"#;
+    let file = |path: &str, text: &str| (TreePath::parse(path).unwrap(), text.to_owned().into());
+    let files = [
+        file("docs.json", config),
+        file("index.mdx", "English."),
+        file("fr/index.mdx", "---\ntitle: Bienvenue\n---\n"),
+    ];
+    let release = build(&Tree::from_files(files, []), &Options::default()).release;
+    let french = text(&release, "texts/fr/llms.txt");
+    assert!(
+        french.contains("Bienvenue") && !french.contains("index.md)"),
+        "{french}"
+    );
+    assert!(!text(&release, "texts/llms.txt").contains("Bienvenue"));
+    assert!(release.file("texts/en/llms.txt").is_none());
 }

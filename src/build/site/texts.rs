@@ -23,12 +23,21 @@ const SITEMAP_MAX: usize = 50_000;
 const PLAIN: &str = "text/plain; charset=utf-8";
 const XML: &str = "application/xml; charset=utf-8";
 
-/// The lists, by the name that each is served under.
-pub(super) const NAMES: [&str; 4] = [LLMS, LLMS_FULL, SITEMAP, ROBOTS];
 const LLMS: &str = "llms.txt";
 const LLMS_FULL: &str = "llms-full.txt";
 const SITEMAP: &str = "sitemap.xml";
 const ROBOTS: &str = "robots.txt";
+
+/// Returns the names of the lists, which are the paths that they are served at: `llms.txt` of
+/// the language that is shown first, `{language}/llms.txt` of the others.
+pub(super) fn names(docs: &Docs) -> Vec<String> {
+    let lists = [LLMS, LLMS_FULL, SITEMAP, ROBOTS].map(str::to_owned);
+    let shown = first(docs).and_then(|(language, _)| language);
+    let others = super::languages(docs).into_iter().flatten();
+    let others = others.filter(|language| Some(*language) != shown);
+    let others = others.map(|language| format!("{language}/{LLMS}"));
+    lists.into_iter().chain(others).collect()
+}
 
 /// Writes the list of a name: its text and its media type.
 pub(super) fn write(
@@ -42,22 +51,42 @@ pub(super) fn write(
         .filter(|(page, _)| page.place.is_some())
         .filter_map(|(page, article)| Some((page, (*article)?)))
         .collect();
+    let of_first = |(page, _): &(&Page, &Article)| {
+        first(docs).is_none_or(|first| Some(first) == division(page))
+    };
     match name {
-        LLMS => (llms(docs, &listed), PLAIN),
-        LLMS_FULL => (llms_full(docs, &listed), PLAIN),
+        LLMS => {
+            let of_first: Vec<_> = listed.into_iter().filter(of_first).collect();
+            (llms(docs, &of_first), PLAIN)
+        }
+        LLMS_FULL => {
+            let of_first: Vec<_> = listed.into_iter().filter(of_first).collect();
+            (llms_full(&of_first), PLAIN)
+        }
         SITEMAP => (sitemap(&listed), XML),
-        _ => (robots(), PLAIN),
+        ROBOTS => (robots(), PLAIN),
+        of_language => {
+            let language = of_language.split('/').next();
+            // The version that is shown first is the one whose pages come first.
+            let speaks = |page: &Page| division(page).is_some_and(|(spoken, _)| spoken == language);
+            let first = listed.iter().find(|(page, _)| speaks(page));
+            let first = first.and_then(|(page, _)| division(page));
+            let same = |(page, _): &(&Page, &Article)| division(page) == first;
+            let of_language: Vec<_> = listed.into_iter().filter(same).collect();
+            (llms(docs, &of_language), PLAIN)
+        }
     }
 }
 
-/// Returns whether a page is of the version and language that are shown first.
-fn is_default(docs: &Docs, page: &Page) -> bool {
-    let first = docs.navigation.first().map(|id| docs.navigation.page(id));
-    let of = |page: &Page| {
-        let place = page.place.as_ref();
-        place.map(|place| (place.language.clone(), place.version.clone()))
-    };
-    first.is_none_or(|first| of(first) == of(page))
+/// Returns the language and the version of a page that is listed.
+fn division(page: &Page) -> Option<(Option<&str>, Option<&str>)> {
+    let place = page.place.as_ref()?;
+    Some((place.language.as_deref(), place.version.as_deref()))
+}
+
+/// Returns the language and the version that are shown first.
+fn first(docs: &Docs) -> Option<(Option<&str>, Option<&str>)> {
+    division(docs.navigation.page(docs.navigation.first()?))
 }
 
 fn llms(docs: &Docs, listed: &[(&Page, &Article)]) -> String {
@@ -71,7 +100,7 @@ fn llms(docs: &Docs, listed: &[(&Page, &Article)]) -> String {
         out += &format!("> {}\n\n", description.replace('\n', " "));
     }
     let mut section: Option<&str> = None;
-    for (page, article) in listed.iter().filter(|(page, _)| is_default(docs, page)) {
+    for (page, article) in listed {
         let mut line = String::new();
         let place = page.place.as_ref();
         let here = place.and_then(|place| place.breadcrumb.first());
@@ -94,9 +123,9 @@ fn llms(docs: &Docs, listed: &[(&Page, &Article)]) -> String {
     out
 }
 
-fn llms_full(docs: &Docs, listed: &[(&Page, &Article)]) -> String {
+fn llms_full(listed: &[(&Page, &Article)]) -> String {
     let mut out = String::new();
-    for (page, article) in listed.iter().filter(|(page, _)| is_default(docs, page)) {
+    for (page, article) in listed {
         let source = format!("Source: {}\n\n", markdown::address(path_of(page)));
         let (title, rest) = article.markdown.split_once("\n\n").unwrap_or(("", ""));
         if out.len() + source.len() + article.markdown.len() > LLMS_FULL_BYTES_MAX {

@@ -191,23 +191,29 @@ fn print(args: &Args, checked: &Checked) -> io::Result<()> {
         Format::Sarif => writeln!(out, "{}", sarif::render(&checked.found)),
         Format::Github => write!(out, "{}", github::render(&checked.found)),
         Format::Text => {
-            let colour = match io::stdout().is_terminal() {
-                true => Colour::Styled,
-                false => Colour::Plain,
-            };
             let folding = match args.all {
                 true => Folding::Unfolded,
                 false => Folding::Folded,
             };
-            let source = |file: &str| source(&checked.tree, file);
-            write!(
-                out,
-                "{}",
-                text::render(&checked.found, &source, colour, folding)
-            )?;
+            draw(&mut out, &checked.tree, &checked.found, folding)?;
             writeln!(out, "{}", summary(checked))
         }
     }
+}
+
+/// Draws findings for people, in colours when the standard output is a terminal.
+pub(super) fn draw(
+    out: &mut impl io::Write,
+    tree: &Tree,
+    found: &[Diagnostic],
+    folding: Folding,
+) -> io::Result<()> {
+    let colour = match io::stdout().is_terminal() {
+        true => Colour::Styled,
+        false => Colour::Plain,
+    };
+    let source = |file: &str| source(tree, file);
+    write!(out, "{}", text::render(found, &source, colour, folding))
 }
 
 fn source(tree: &Tree, file: &str) -> Option<Arc<str>> {
@@ -239,7 +245,7 @@ fn summary(checked: &Checked) -> String {
     )
 }
 
-fn count(count: usize, what: &str) -> String {
+pub(super) fn count(count: usize, what: &str) -> String {
     match count {
         1 => format!("1 {what}"),
         _ => format!("{count} {what}s"),

@@ -29,6 +29,7 @@
 pub mod child;
 pub mod generate;
 mod hearing;
+mod kept;
 mod prepare;
 mod promote;
 

@@ -12,14 +12,15 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::generate;
+use super::kept::Kept;
 use crate::answer::Encoding;
-use crate::build::{Built, NAVIGATION_PATH, Options, build, gone};
+use crate::build::{Articles, Before, Built, Earlier, NAVIGATION_PATH, Options, build_after, gone};
 use crate::clock::Clock;
 use crate::deploy::record::{Commit, FilesChanged};
 use crate::diagnostic::Diagnostic;
 use crate::discovery::skill_path;
 use crate::docs;
-use crate::release::ReleaseId;
+use crate::release::{Item, ReleaseId};
 use crate::site::{ProjectId, Repository};
 use crate::source::git::{self, Address, FetchError, Head};
 use crate::source::{Tree, TreePath, remote};
@@ -181,6 +182,7 @@ fn chain(error: &(dyn std::error::Error + 'static)) -> String {
 
 /// What a preparation has made.
 struct Made {
+    store: Store,
     tree: Tree,
     built: Built,
     prepared: Prepared,
@@ -211,11 +213,22 @@ fn attempt(job: &Job, tell: &mut dyn FnMut(Event)) -> Result<Made, Stopped> {
     let (tree, found) = read(job, &head, tell)?;
     let tree = specifications(job, tree, tell)?;
     tell(Event::Step(Step::Build));
-    let built = make(job, &tree, found, tell)?;
+    let store = open(job)?;
+    let (built, articles) = make(job, &tree, found, &store, tell)?;
     tell(Event::Step(Step::Put));
-    let mut prepared = put(job, &built, tell)?;
+    let mut prepared = put(&store, &built, tell)?;
     prepared.follows = job.generate.is_some() && built.report.has_generated();
+    let kept = Kept {
+        release: prepared.release,
+        articles,
+    };
+    if let Err(error) = kept.write(job) {
+        tell(Event::Line(format!(
+            "put: the next build starts from nothing: {error}"
+        )));
+    }
     Ok(Made {
+        store,
         tree,
         built,
         prepared,
@@ -247,8 +260,8 @@ fn rewrite(
         edit: job.repository().edit_link(),
         generated: Some(written),
     };
-    let built = build(&made.tree, &options);
-    let mut prepared = put(job, &built, tell).map_err(|stopped| stopped.summary)?;
+    let (built, _articles) = build_on(job, &made.tree, &options, &made.store);
+    let mut prepared = put(&made.store, &built, tell).map_err(|stopped| stopped.summary)?;
     // Nothing but the text of one file is another.
     prepared.summary.clone_from(&made.prepared.summary);
     Ok((prepared.release != made.prepared.release).then_some(prepared))
@@ -381,17 +394,18 @@ fn make(
     job: &Job,
     tree: &Tree,
     found: Vec<Diagnostic>,
+    store: &Store,
     tell: &mut dyn FnMut(Event),
-) -> Result<Built, Stopped> {
+) -> Result<(Built, Articles), Stopped> {
     let since = Instant::now();
     let options = Options {
         service_name: job.service_name.clone(),
         edit: job.repository().edit_link(),
         generated: None,
     };
-    let mut built = build(tree, &options);
+    let (mut built, articles) = build_on(job, tree, &options, store);
     built.report.add(found);
-    if let Some(before) = navigation_before(job) {
+    if let Some(before) = navigation_before(job, store) {
         let gone = gone(&before, &built, tree);
         built.report.add(gone);
     }
@@ -406,30 +420,45 @@ fn make(
         .report
         .refuse_if_errors()
         .map_err(|error| Stopped::lasting(&error))?;
-    Ok(built)
+    Ok((built, articles))
+}
+
+/// Builds on what the last build left.
+fn build_on(job: &Job, tree: &Tree, options: &Options, store: &Store) -> (Built, Articles) {
+    let before = Kept::read(job);
+    let inventory = before.as_ref();
+    let inventory = inventory.and_then(|before| store.inventory(before.release).ok());
+    let read = |item: &Item| store.read(item).ok();
+    let before = Before {
+        articles: before.map(|before| before.articles).unwrap_or_default(),
+        release: inventory.as_ref().map(|inventory| Earlier {
+            inventory,
+            read: &read,
+        }),
+    };
+    build_after(tree, options, &before)
 }
 
 /// Returns what the current release says of its pages; nothing depends on it but warnings.
-fn navigation_before(job: &Job) -> Option<Bytes> {
-    let store = open(job).ok()?;
+fn navigation_before(job: &Job, store: &Store) -> Option<Bytes> {
     let project = ProjectId::parse(&job.project).ok()?;
     let current = store.current(&project).ok()??.current.release;
     let inventory = store.inventory(current).ok()?;
     store.read(inventory.get(NAVIGATION_PATH)?).ok()
 }
 
-fn open(job: &Job) -> Result<Store, local::OpenError> {
+fn open(job: &Job) -> Result<Store, Stopped> {
     let config = local::Config {
         path: job.store.clone(),
         // Only a promotion trims what is kept.
         retention: Retention::default(),
     };
-    Ok(Store::Local(Local::open(&config, Clock::System)?))
+    let store = Local::open(&config, Clock::System).map_err(|error| Stopped::transient(&error))?;
+    Ok(Store::Local(store))
 }
 
-fn put(job: &Job, built: &Built, tell: &mut dyn FnMut(Event)) -> Result<Prepared, Stopped> {
+fn put(store: &Store, built: &Built, tell: &mut dyn FnMut(Event)) -> Result<Prepared, Stopped> {
     let since = Instant::now();
-    let store = open(job).map_err(|error| Stopped::transient(&error))?;
     let release = store
         .put(&built.release)
         .map_err(|error| Stopped::transient(&error))?;

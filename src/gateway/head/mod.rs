@@ -74,6 +74,8 @@ pub enum Framing {
 pub struct Express<'b> {
     /// The only `Accept-Encoding`.
     pub accept_encoding: Option<&'b [u8]>,
+    /// The only `Accept`.
+    pub accept: Option<&'b [u8]>,
     /// The only `If-None-Match`.
     pub if_none_match: Option<&'b [u8]>,
     /// Whether `If-Modified-Since` is there.
@@ -361,6 +363,9 @@ impl<'b> Fields<'b> {
             2 if name.eq_ignore_ascii_case("te") => self.express.is_barred = true,
             4 if name.eq_ignore_ascii_case("host") => self.host(value)?,
             5 if name.eq_ignore_ascii_case("range") => self.express.is_barred = true,
+            6 if name.eq_ignore_ascii_case("accept") => {
+                self.express.is_barred |= self.express.accept.replace(value).is_some();
+            }
             6 if name.eq_ignore_ascii_case("expect") => {
                 self.express.is_barred = true;
                 // RFC 9110 §10.1.1: there is one expectation; any other cannot be met.

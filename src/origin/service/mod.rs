@@ -2,7 +2,8 @@
 //!
 //! A path is looked up in this order, below the site's base path:
 //!
-//! 1. `llms.txt`, `llms-full.txt` (also below `/.well-known`), `sitemap.xml`, `robots.txt`;
+//! 1. `llms.txt`, `llms-full.txt` (also below `/.well-known`), `{language}/llms.txt`,
+//!    `sitemap.xml`, `robots.txt`;
 //! 2. what pages load, below `/_waypost`;
 //! 3. another spelling of a page's path (`/x/`, `/x.mdx`, `/x/index`): 308 to the page;
 //! 4. a page: HTML, or Markdown to a client that prefers it; its Markdown at `{page}.md`;
@@ -19,11 +20,12 @@
 use http::header::{self, HeaderName, HeaderValue};
 
 use super::negotiation::prefers_markdown;
+use crate::answer::encoding::Accepted;
 use crate::answer::{Answer, ETag, Outcome, Problem, caching};
-use crate::index::{Ask, File, Files, Method, Served, State};
+use crate::index::{Ask, File, Files, Method, Reading, Served, State, Unread};
 use crate::render::frame::Frames;
 use crate::render::html::diagram;
-use crate::render::layout::{SPECULATION, SPECULATION_TYPE, STATIC};
+use crate::render::layout::{SPECULATION, STATIC};
 use crate::render::link::{decode, encode, page_of};
 use crate::render::manifest::{NOT_FOUND, page_file};
 
@@ -41,38 +43,6 @@ const ASSET_POLICY: HeaderValue =
 const VARY_PAGE: &str = "Accept, Accept-Encoding";
 const VARY_FILE: &str = "Accept-Encoding";
 const HTML: &str = "text/html; charset=utf-8";
-const MARKDOWN: &str = "text/markdown; charset=utf-8";
-const PLAIN: &str = "text/plain; charset=utf-8";
-
-/// The media types that files of a release have; an answer carries a constant.
-const MEDIA_TYPES: [&str; 26] = [
-    HTML,
-    MARKDOWN,
-    PLAIN,
-    "application/json",
-    "application/pdf",
-    SPECULATION_TYPE,
-    "application/xml; charset=utf-8",
-    "application/yaml",
-    "application/zip",
-    "audio/mpeg",
-    "audio/wav",
-    "font/woff",
-    "font/woff2",
-    "image/avif",
-    "image/gif",
-    "image/jpeg",
-    "image/png",
-    "image/svg+xml",
-    "image/webp",
-    "image/x-icon",
-    "text/css; charset=utf-8",
-    "text/csv; charset=utf-8",
-    "text/javascript; charset=utf-8",
-    "video/mp4",
-    "video/quicktime",
-    "video/webm",
-];
 
 /// What the origin looks at of a request, beside what every answer depends on.
 #[derive(Clone, Copy, Debug, Default)]
@@ -81,53 +51,79 @@ pub struct Asked<'r> {
     pub query: Option<&'r str>,
     /// Its `Accept`.
     pub accept: Option<&'r [u8]>,
+    /// Its `Range`, when it is a `GET` (RFC 9110 §14.2).
+    pub range: Option<&'r [u8]>,
+    /// Its `If-Range`.
+    pub if_range: Option<&'r [u8]>,
 }
 
-/// Answers a request for `path`, normalised and without query, on one of a site's hosts.
+/// Answers a request for `path`, normalised and without query, on one of a site's hosts. It
+/// may read from the store, and so block.
 #[must_use]
 pub fn answer(served: &Served, path: &str, ask: &Ask<'_>, asked: &Asked<'_>) -> Answer {
+    find(served, path, ask, asked, Reading::Blocking).unwrap_or_else(|error| {
+        log::error!(target: "origin", project:% = served.site.project; "read a file of the release: {error}");
+        Problem::new(503, "this page cannot be read at the moment").answer()
+    })
+}
+
+/// Gives the same answer without waiting; `None` when what it takes is not in memory.
+#[must_use]
+pub fn answer_at_hand(
+    served: &Served,
+    path: &str,
+    ask: &Ask<'_>,
+    asked: &Asked<'_>,
+) -> Option<Answer> {
+    find(served, path, ask, asked, Reading::AtHand).ok()
+}
+
+fn find(
+    served: &Served,
+    path: &str,
+    ask: &Ask<'_>,
+    asked: &Asked<'_>,
+    reading: Reading,
+) -> Result<Answer, Unread> {
     let documents = match &served.state {
-        State::Private => return absent(),
+        State::Private => return Ok(absent()),
         State::Unreleased => {
-            return Problem::new(404, "this site has not been published yet").answer();
+            return Ok(Problem::new(404, "this site has not been published yet").answer());
         }
         State::Public(documents) => documents,
     };
     match ask.method {
         Method::GetOrHead => {}
-        Method::Options => return Answer::preflight(),
+        Method::Options => return Ok(Answer::preflight()),
         Method::Other => {
-            return Answer {
+            return Ok(Answer {
                 allow: Some(crate::answer::ALLOW_STATIC),
                 ..Problem::new(405, "pages can only be read").answer()
-            };
+            });
         }
     }
     let base = served.site.base_path.as_str();
     let Some(below) = served.site.base_path.strip(path) else {
-        return if path == "/" {
-            to(307, &format!("{base}/"))
-        } else {
-            absent()
-        };
+        return Ok(match path {
+            "/" => to(307, &format!("{base}/")),
+            _ => absent(),
+        });
     };
     let Some(files) = documents.files() else {
-        return absent();
+        return Ok(absent());
     };
     let Some(below) = below.strip_prefix('/') else {
-        return to(308, &format!("{base}/"));
+        return Ok(to(308, &format!("{base}/")));
     };
-    let request = Request {
+    Request {
         files,
         base,
         path: &decode(below),
         ask,
         asked,
-    };
-    request.answer().unwrap_or_else(|error| {
-        log::error!(target: "origin", project:% = served.site.project; "read a file of the release: {error}");
-        Problem::new(503, "this page cannot be read at the moment").answer()
-    })
+        reading,
+    }
+    .answer()
 }
 
 fn absent() -> Answer {
@@ -153,14 +149,15 @@ struct Request<'r> {
     path: &'r str,
     ask: &'r Ask<'r>,
     asked: &'r Asked<'r>,
+    reading: Reading,
 }
 
-type Found = Result<Option<Answer>, crate::store::ReadError>;
+type Found = Result<Option<Answer>, Unread>;
 
 // === impl Request ===
 
 impl Request<'_> {
-    fn answer(&self) -> Result<Answer, crate::store::ReadError> {
+    fn answer(&self) -> Result<Answer, Unread> {
         if let Some(found) = self.text()? {
             return Ok(found);
         }
@@ -185,7 +182,10 @@ impl Request<'_> {
     /// The lists of the site.
     fn text(&self) -> Found {
         let name = self.path.strip_prefix(".well-known/").unwrap_or(self.path);
-        let is_list = WELL_KNOWN.contains(&name) || TEXTS.contains(&self.path);
+        // `{language}/llms.txt`: only what the release has is found below.
+        let of_language = self.path.strip_suffix("/llms.txt");
+        let of_language = of_language.is_some_and(|language| !language.contains('/'));
+        let is_list = WELL_KNOWN.contains(&name) || TEXTS.contains(&self.path) || of_language;
         if !is_list {
             return Ok(None);
         }
@@ -201,23 +201,27 @@ impl Request<'_> {
         else {
             return Ok(None);
         };
-        // Its encodings lie beside a file, and are no files of their own.
-        if [".br", ".zst", ".gz"].iter().any(|end| name.ends_with(end)) {
+        if is_coding(name) {
             return Ok(None);
         }
         let path = format!("static/{STATIC}/{name}");
         // `site.{digest}.css` and its like; the lists of pages have plain names.
-        let policy = if HASHED.iter().any(|start| name.starts_with(start)) {
-            caching::IMMUTABLE
-        } else {
-            caching::DISCOVERY
+        let is_named_by_digest = HASHED.iter().any(|start| name.starts_with(start));
+        let accepted = self.ask.accepted;
+        let file = match self.files.read(&path, accepted, self.reading)? {
+            None if is_named_by_digest => self.files.read_older(&path, accepted, self.reading)?,
+            found => found,
         };
-        let answer = self.file(&path)?;
+        let caching = match is_named_by_digest {
+            true => caching::IMMUTABLE,
+            false => caching::DISCOVERY,
+        };
+        let answer = file.map(|file| Answer {
+            caching,
+            ..self.sent(file)
+        });
         Ok(answer.map(|answer| {
-            let answer = self.conditional(Answer {
-                caching: policy,
-                ..answer
-            });
+            let answer = self.conditional(answer);
             // What draws diagrams has a policy of its own.
             match self.path.starts_with(diagram::FRAME) {
                 true => answer.with(
@@ -235,7 +239,7 @@ impl Request<'_> {
             return self.markdown(page, None);
         }
         let html = page_file(self.path, "html");
-        if self.files.item(&html).is_none() {
+        if !self.files.has(&html) {
             // The root without a page of its own leads to the first.
             let home = &self.files.manifest.home;
             let leads_home = self.path.is_empty() && !home.is_empty();
@@ -276,15 +280,28 @@ impl Request<'_> {
         }))
     }
 
+    /// A file of the repository, or a part of it.
     fn asset(&self) -> Found {
-        let answer = self.file(&format!("assets/{}", self.path))?;
-        Ok(answer.map(|answer| {
-            let answer = Answer {
-                caching: caching::DISCOVERY,
-                ..answer
-            };
-            self.conditional(answer.with(header::CONTENT_SECURITY_POLICY, ASSET_POLICY))
-        }))
+        if is_coding(self.path) {
+            return Ok(None);
+        }
+        // A part is one of the bytes as they are, whatever the client would decode.
+        let accepted = match self.asked.range {
+            Some(_) => Accepted::IDENTITY_ONLY,
+            None => self.ask.accepted,
+        };
+        let path = format!("assets/{}", self.path);
+        let Some(file) = self.files.read(&path, accepted, self.reading)? else {
+            return Ok(None);
+        };
+        let answer = Answer {
+            caching: caching::DISCOVERY,
+            ..self.sent(file)
+        };
+        let answer = answer.with(header::CONTENT_SECURITY_POLICY, ASSET_POLICY);
+        // RFC 9110 §13.2.2: the conditions come first.
+        let answer = self.conditional(answer);
+        Ok(Some(answer.ranged(self.asked.range, self.asked.if_range)))
     }
 
     /// Another spelling of the path of a page leads to the page.
@@ -294,7 +311,7 @@ impl Request<'_> {
             || self.path == "index"
             || self.path.ends_with("/index");
         let page = page_of(self.path);
-        let exists = || self.files.item(&page_file(page, "html")).is_some();
+        let exists = || self.files.has(&page_file(page, "html"));
         (is_other && page != self.path && exists())
             .then(|| to(308, &self.with_query(&self.location(page))))
     }
@@ -330,9 +347,12 @@ impl Request<'_> {
         to(status, &self.with_query(&location))
     }
 
-    fn not_found(&self) -> Result<Answer, crate::store::ReadError> {
+    fn not_found(&self) -> Result<Answer, Unread> {
         let accepted = self.ask.accepted;
-        let Some(file) = self.files.read_addressed(NOT_FOUND, self.base, accepted)? else {
+        let Some(file) = self
+            .files
+            .read_addressed(NOT_FOUND, self.base, accepted, self.reading)?
+        else {
             return Ok(absent());
         };
         let answer = Answer {
@@ -346,17 +366,17 @@ impl Request<'_> {
 
     /// A file as it lies in the release.
     fn file(&self, path: &str) -> Found {
-        let file = self.files.read(path, self.ask.accepted)?;
-        Ok(file.map(|file| self.sent(path, file)))
+        let file = self.files.read(path, self.ask.accepted, self.reading)?;
+        Ok(file.map(|file| self.sent(file)))
     }
 
     /// A file with an address in it, cached and with conditions.
     fn addressed(&self, path: &str, address: &str) -> Found {
         let file = self
             .files
-            .read_addressed(path, address, self.ask.accepted)?;
+            .read_addressed(path, address, self.ask.accepted, self.reading)?;
         Ok(file.map(|file| {
-            let answer = self.sent(path, file);
+            let answer = self.sent(file);
             self.conditional(Answer {
                 caching: caching::DISCOVERY,
                 ..answer
@@ -364,15 +384,13 @@ impl Request<'_> {
         }))
     }
 
-    fn sent(&self, path: &str, file: File) -> Answer {
-        let stored = self.files.item(path).map(|item| &*item.media_type);
-        let known = MEDIA_TYPES.into_iter().find(|known| Some(*known) == stored);
+    fn sent(&self, file: File) -> Answer {
         Answer {
             encoding: file.encoding,
             etag: Some(ETag::new(&file.digest, file.encoding)),
             last_modified: Some(self.files.promoted_at),
             vary: Some(VARY_FILE),
-            ..Answer::new(200, known.unwrap_or("application/octet-stream"), file.bytes)
+            ..Answer::new(200, file.media_type, file.bytes)
         }
     }
 
@@ -414,6 +432,11 @@ impl Request<'_> {
             _ => answer,
         }
     }
+}
+
+/// The encodings of a file lie beside it, and are no files of their own.
+fn is_coding(path: &str) -> bool {
+    [".br", ".zst", ".gz"].iter().any(|end| path.ends_with(end))
 }
 
 /// What a page may load: its own files, pictures from anywhere, frames of a list of hosts.

@@ -8,12 +8,13 @@ use crate::answer::encoding::Accepted;
 use crate::build::{Options, build};
 use crate::clock::Clock;
 use crate::discovery::{SUMMARY_PATH, Summary};
-use crate::index::{Cache, Documents, Material};
+use crate::index::{Cache, Documents, Material, Stored};
 use crate::render::manifest::{self, Manifest};
 use crate::site::{BasePath, Host, Origin, ProjectId, Service, Site, Visibility};
 use crate::source::{Tree, TreePath};
 use crate::store::{Memory, Retention, Store};
 
+const MARKDOWN: &str = "text/markdown; charset=utf-8";
 const CONFIG: &str = r#"{"name": "Acme", "navigation": {"pages": ["start", "guides/a", "guides/index"]}, "redirects": [{"source": "/old/:page*", "destination": "/guides/:page*"}, {"source": "/gone", "destination": "/guides/a#x", "permanent": false}, {"source": "/out", "destination": "https://out.test/"}]}"#;
 
 fn site(base_path: &str) -> Site {
@@ -52,9 +53,13 @@ fn served(base_path: &str) -> Served {
     let bytes = |path: &str| release.file(path).unwrap().bytes.clone();
     let site = site(base_path);
     let files = Files::new(
-        Arc::new(store),
-        Arc::new(Cache::default()),
-        release.inventory().clone(),
+        Stored {
+            store: Arc::new(store),
+            cache: Arc::new(Cache::default()),
+            inventory: release.inventory().clone(),
+            project: site.project.clone(),
+            older: std::sync::OnceLock::new(),
+        },
         Manifest::parse(&bytes(manifest::PATH)).unwrap(),
         &format!("https://docs.acme.test{base_path}"),
         1_700_000_000,
@@ -91,7 +96,7 @@ fn field(answer: &Answer, name: &str) -> String {
 fn leads(served: &Served, path: &str, status: u16, location: &str) {
     let asked = Asked {
         query: Some("q=1"),
-        accept: None,
+        ..Asked::default()
     };
     let answer = answer(served, path, &Ask::PLAIN, &asked);
     assert_eq!(answer.status, status, "{path}");
@@ -116,8 +121,8 @@ fn a_page_is_html_for_people_and_markdown_for_agents() {
     assert!(field(&page, "link").contains("<https://docs.acme.test/guides/a>; rel=\"canonical\""));
 
     let asked = Asked {
-        query: None,
         accept: Some(b"text/markdown, */*"),
+        ..Asked::default()
     };
     let markdown = answer(&served, "/guides/a", &Ask::PLAIN, &asked);
     assert_eq!(markdown.media_type, Some(MARKDOWN));
@@ -336,4 +341,62 @@ fn a_location_cannot_carry_a_second_header() {
         .location
         .unwrap();
     assert_eq!(location, "/guides/a%0D%0ASet-Cookie:%20x=1");
+}
+
+/// Reads the addresses of the site that a text names, as paths.
+fn advertised(text: &str) -> Vec<String> {
+    let words = text.split(['<', '>', '(', ')', '"', ' ', '\n']);
+    let own = words.filter_map(|word| word.strip_prefix("https://docs.acme.test"));
+    own.map(ToOwned::to_owned).collect()
+}
+
+#[test]
+fn every_address_that_a_list_names_is_answered() {
+    for base in ["", "/docs"] {
+        let served = served(base);
+        let page = get(&served, &format!("{base}/guides/a"));
+        let mut paths = advertised(&field(&page, "link"));
+        for list in ["llms.txt", "llms-full.txt", "sitemap.xml", "robots.txt"] {
+            let list = get(&served, &format!("{base}/{list}"));
+            paths.extend(advertised(text(&list)));
+        }
+        assert!(paths.len() > 10, "{paths:?}");
+        let index = crate::index::Index::new(Service::default());
+        for path in paths {
+            let base = &served.site.base_path;
+            let answer = match crate::discovery::paths::find(&path, base) {
+                Some(document) => index.answer(&served, "docs.acme.test", document, &Ask::PLAIN),
+                None => get(&served, &path),
+            };
+            assert_eq!(answer.status, 200, "{path}");
+        }
+    }
+}
+
+#[test]
+fn a_part_of_an_asset_is_sent_as_it_is_and_pages_are_sent_whole() {
+    let served = served("");
+    let asked = Asked {
+        range: Some(b"bytes=0-3"),
+        ..Asked::default()
+    };
+    let ask = Ask {
+        accepted: Accepted::parse(b"br, gzip"),
+        ..Ask::PLAIN
+    };
+    let part = answer(&served, "/images/a.svg", &ask, &asked);
+    assert_eq!((part.status, text(&part)), (206, "<svg"));
+    let whole = get(&served, "/images/a.svg").body.len();
+    assert_eq!(field(&part, "content-range"), format!("bytes 0-3/{whole}"));
+    assert_eq!(part.encoding, crate::answer::Encoding::Identity);
+    assert_eq!(answer(&served, "/guides/a", &ask, &asked).status, 200);
+}
+
+#[test]
+fn what_is_not_at_hand_is_left_to_who_may_wait_and_then_is() {
+    let served = served("");
+    let at_hand = || answer_at_hand(&served, "/guides/a", &Ask::PLAIN, &Asked::default());
+    assert!(at_hand().is_none());
+    let page = get(&served, "/guides/a");
+    assert_eq!(at_hand().unwrap().body, page.body);
 }

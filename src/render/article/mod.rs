@@ -9,6 +9,8 @@
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use serde::{Deserialize, Serialize};
+
 use crate::diagnostic::Diagnostic;
 use crate::docs::openapi::{Endpoint, Specification};
 use crate::frontmatter;
@@ -26,8 +28,9 @@ const DESCRIPTION_CHARS: usize = 160;
 /// How much is shown of the source of a page that cannot be read.
 const SOURCE_BYTES_MAX: usize = 128 << 10;
 
-/// A page as it was written and as it is shown.
-#[derive(Debug)]
+/// A page as it was written and as it is shown. It can be kept, without the files that were
+/// made for it and what is wrong with it.
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Article {
     /// Its path in URLs, without leading slash.
     pub page: Box<str>,
@@ -44,10 +47,12 @@ pub struct Article {
     /// The files of the site that it shows.
     pub assets: BTreeSet<Box<str>>,
     /// The files that were made for it.
+    #[serde(skip)]
     pub files: Vec<File>,
     /// Its words, for search.
     pub text: String,
     /// What is wrong with it.
+    #[serde(skip)]
     pub diagnostics: Vec<Diagnostic>,
 }
 

@@ -24,7 +24,7 @@ use super::link::{self, Map, Target};
 use super::mdx::{Alignment, Element, Item, Node, Table, plain};
 
 /// A heading of a page, for the list beside it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Heading {
     /// From 1 to 6.
     pub level: u8,

@@ -1,0 +1,166 @@
+//! Parts of a file, for players that jump and downloads that go on.
+//!
+//! One range of bytes is answered with 206; a request for several gets the whole file, which
+//! a server may always send (RFC 9110 §14.2), so that nobody can ask for a thousand small
+//! pieces of one.
+//!
+//! Sources: RFC 9110 §13.1.5 (`If-Range`), §14 (ranges), §15.3.7, §15.5.17.
+
+use std::ops::Range;
+
+use http::header::{self, HeaderValue};
+
+use super::{Answer, ETag, Problem};
+
+/// What a `Range` asks for of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Wanted {
+    /// All of it: no range, several, or one that cannot be read.
+    Whole,
+    /// These bytes.
+    Part(Range<usize>),
+    /// Bytes that it does not have.
+    Nothing,
+}
+
+// === impl Answer ===
+
+impl Answer {
+    /// Answers `Range` and `If-Range` with a part of a whole answer that has no coding.
+    #[must_use]
+    pub fn ranged(self, range: Option<&[u8]>, if_range: Option<&[u8]>) -> Self {
+        if self.status != 200 {
+            return self;
+        }
+        let whole = self.with(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+        let Some(range) = range.filter(|_| whole.is_meant(if_range)) else {
+            return whole;
+        };
+        let length = whole.body.len();
+        match wanted(range, length) {
+            Wanted::Whole => whole,
+            Wanted::Part(part) => {
+                let text = format!("bytes {}-{}/{length}", part.start, part.end - 1);
+                let body = whole.body.slice(part);
+                let part = Self {
+                    status: 206,
+                    body,
+                    ..whole
+                };
+                part.with(header::CONTENT_RANGE, made(&text))
+            }
+            Wanted::Nothing => {
+                let refused = Problem::new(416, "the file has no such bytes").answer();
+                refused.with(header::CONTENT_RANGE, made(&format!("bytes */{length}")))
+            }
+        }
+    }
+
+    /// RFC 9110 §13.1.5: a range is meant for the file that the client has a part of. A date
+    /// is no proof that it is the same, so only a strong entity tag counts.
+    fn is_meant(&self, if_range: Option<&[u8]>) -> bool {
+        let is_this = |tag: &[u8], etag: &ETag| {
+            let mut text = Vec::new();
+            etag.write(&mut text);
+            tag.trim_ascii() == text
+        };
+        match (if_range, &self.etag) {
+            (None, _) => true,
+            (Some(tag), Some(etag)) => is_this(tag, etag),
+            (Some(_), None) => false,
+        }
+    }
+}
+
+fn made(text: &str) -> HeaderValue {
+    HeaderValue::from_str(text).expect("digits and punctuation")
+}
+
+/// Reads `Range` for a file of this length (RFC 9110 §14.1.2).
+fn wanted(range: &[u8], length: usize) -> Wanted {
+    let Ok(text) = std::str::from_utf8(range) else {
+        return Wanted::Whole;
+    };
+    let Some((unit, set)) = text.split_once('=') else {
+        return Wanted::Whole;
+    };
+    let (set, number) = (set.trim(), |digits: &str| {
+        let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+        // More digits than fit is more bytes than there are.
+        is_number.then(|| digits.parse().unwrap_or(usize::MAX))
+    });
+    if !unit.trim().eq_ignore_ascii_case("bytes") || set.contains(',') {
+        return Wanted::Whole;
+    }
+    let Some((first, last)) = set.split_once('-') else {
+        return Wanted::Whole;
+    };
+    let part = match (first, number(first), last, number(last)) {
+        // The last bytes.
+        ("", _, _, Some(count)) => length.saturating_sub(count)..length,
+        (_, Some(first), "", _) => first..length,
+        (_, Some(first), _, Some(last)) if first <= last => {
+            first..last.saturating_add(1).min(length)
+        }
+        _ => return Wanted::Whole,
+    };
+    if part.is_empty() {
+        Wanted::Nothing
+    } else {
+        Wanted::Part(part)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::answer::Encoding;
+    use crate::digest::Digest;
+
+    #[test]
+    fn one_range_is_read_as_the_specification_says() {
+        for (range, expected) in [
+            ("bytes=0-3", Wanted::Part(0..4)),
+            ("bytes=2-", Wanted::Part(2..10)),
+            ("bytes=-3", Wanted::Part(7..10)),
+            ("bytes=-30", Wanted::Part(0..10)),
+            ("bytes=8-99", Wanted::Part(8..10)),
+            ("Bytes = 0-0", Wanted::Part(0..1)),
+            ("bytes=0-99999999999999999999999", Wanted::Part(0..10)),
+            ("bytes=10-", Wanted::Nothing),
+            ("bytes=-0", Wanted::Nothing),
+            ("bytes=5-4", Wanted::Whole),
+            ("bytes=0-1,3-4", Wanted::Whole),
+            ("lines=0-1", Wanted::Whole),
+            ("bytes=a-1", Wanted::Whole),
+            ("bytes=+1-2", Wanted::Whole),
+            ("bytes=-", Wanted::Whole),
+            ("bytes", Wanted::Whole),
+        ] {
+            assert_eq!(wanted(range.as_bytes(), 10), expected, "{range}");
+        }
+        assert_eq!(wanted(b"bytes=0-", 0), Wanted::Nothing);
+    }
+
+    #[test]
+    fn a_part_is_sent_only_of_the_file_that_the_client_knows() {
+        let body = Bytes::from_static(b"0123456789");
+        let etag = ETag::new(&Digest::of(&body), Encoding::Identity);
+        let whole = Answer {
+            etag: Some(etag),
+            ..Answer::new(200, "video/mp4", body)
+        };
+        let mut tag = Vec::new();
+        etag.write(&mut tag);
+        let part = whole.clone().ranged(Some(b"bytes=2-3"), Some(&tag));
+        assert_eq!((part.status, &part.body[..]), (206, &b"23"[..]));
+        for other in [b"\"other\"".as_slice(), b"Sun, 06 Nov 1994 08:49:37 GMT"] {
+            let whole = whole.clone().ranged(Some(b"bytes=2-3"), Some(other));
+            assert_eq!((whole.status, whole.body.len()), (200, 10));
+        }
+        let refused = whole.ranged(Some(b"bytes=10-"), None);
+        assert_eq!(refused.status, 416);
+    }
+}

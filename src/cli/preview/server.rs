@@ -1,0 +1,291 @@
+//! The server of a preview: HTTP/1.1 on one address, for browsers on this machine.
+//!
+//! Heads are read by the strict reader of the gateway, under its limits. `Host` must name
+//! this machine: a page of some other site whose name is made to lead here (DNS rebinding)
+//! would otherwise read what has not been published.
+//!
+//! Sources: WHATWG HTML §9.2 (server-sent events); RFC 9112.
+
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::panel;
+use super::shown::{Shown, Version};
+use crate::answer::{Answer, Connection, Content, Problem, caching, push_date};
+use crate::clock::Clock;
+use crate::discovery::paths;
+use crate::gateway::Limits;
+use crate::gateway::head::{Framing, Head, refuse_early};
+use crate::index::{Ask, Method};
+use crate::origin::{self, Asked};
+
+const HTML: &str = "text/html; charset=utf-8";
+/// How often a silent stream of events shows that it is alive.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// What is sent for a request.
+enum Reply {
+    Answer(Box<Answer>),
+    Events,
+}
+
+/// A request, as far as a preview looks at it.
+struct Request {
+    path: String,
+    query: Option<String>,
+    accept: Option<Vec<u8>>,
+    method: Method,
+    content: Content,
+    is_last: bool,
+    /// Whether `Host` names this machine.
+    is_local: bool,
+}
+
+/// Takes connections for as long as the process lives.
+pub(super) async fn serve(listener: TcpListener, shown: Arc<Shown>, listen: IpAddr) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _peer)) => {
+                let shown = Arc::clone(&shown);
+                // A browser that has gone is no news.
+                tokio::spawn(async move { converse(stream, shown, listen).await.ok() });
+            }
+            Err(error) => {
+                log::warn!(target: "preview", "accept: {error}");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+/// Answers the requests of a connection.
+async fn converse(mut stream: TcpStream, shown: Arc<Shown>, listen: IpAddr) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let limits = Limits::default();
+    let mut inbox = Vec::new();
+    loop {
+        let waiting = tokio::time::timeout(limits.idle, head(&mut stream, &mut inbox, &limits));
+        let Ok(Some(length)) = waiting.await.unwrap_or(Ok(None)) else {
+            return Ok(());
+        };
+        let request = match Head::parse(&inbox[..length], &limits) {
+            Ok(head) => Request::of(&head, listen),
+            Err(refusal) => {
+                let answer = Problem::new(refusal.status, refusal.detail).answer();
+                return write(&mut stream, &answer, Content::Whole, Connection::Close).await;
+            }
+        };
+        inbox.drain(..length);
+        let (content, is_last) = (request.content, request.is_last);
+        let shown_now = Arc::clone(&shown);
+        let replying = tokio::task::spawn_blocking(move || reply(&shown_now, &request));
+        let answer = match replying.await.map_err(io::Error::other)? {
+            Reply::Events => return events(stream, &shown).await,
+            Reply::Answer(answer) => answer,
+        };
+        let connection = match is_last {
+            true => Connection::Close,
+            false => Connection::Keep,
+        };
+        write(&mut stream, &answer, content, connection).await?;
+        if is_last {
+            return stream.shutdown().await;
+        }
+    }
+}
+
+/// Waits for a whole head and returns its length; `None` when there will be none.
+async fn head(
+    stream: &mut TcpStream,
+    inbox: &mut Vec<u8>,
+    limits: &Limits,
+) -> io::Result<Option<usize>> {
+    loop {
+        if let Some(end) = memchr::memmem::find(inbox, b"\r\n\r\n") {
+            return Ok(Some(end + 4));
+        }
+        if refuse_early(inbox, limits).is_some() || stream.read_buf(inbox).await? == 0 {
+            return Ok(None);
+        }
+    }
+}
+
+/// Finds the reply. Rendering a page takes a while, so this is not for the threads that serve
+/// connections.
+fn reply(shown: &Shown, request: &Request) -> Reply {
+    if !request.is_local {
+        let problem = Problem::new(421, "a preview is for the machine that it runs on");
+        return Reply::Answer(Box::new(problem.answer()));
+    }
+    let answer = match request.path.strip_prefix(panel::PATH) {
+        Some("events") => return Reply::Events,
+        Some("findings") => Answer::new(200, HTML, shown.panel().as_str().to_owned().into()),
+        Some("preview.css") => Answer::new(200, "text/css; charset=utf-8", panel::STYLES.into()),
+        Some("preview.js") => {
+            Answer::new(200, "text/javascript; charset=utf-8", panel::SCRIPT.into())
+        }
+        _ => page(shown, request),
+    };
+    Reply::Answer(Box::new(answer))
+}
+
+/// Answers as the edge would, and adds the panel to what is a page. Nothing is kept: it may
+/// be another in a moment.
+fn page(shown: &Shown, request: &Request) -> Answer {
+    // Before the site: what is told as shown must not be newer than what is.
+    let version = *shown.versions().borrow();
+    let ask = Ask {
+        method: request.method,
+        ..Ask::PLAIN
+    };
+    let asked = Asked {
+        query: request.query.as_deref(),
+        accept: request.accept.as_deref(),
+        ..Asked::default()
+    };
+    let answer = match shown.served() {
+        None => Answer::new(503, HTML, Bytes::from_static(panel::nothing())),
+        Some(served) => {
+            let path = paths::normalise(&request.path);
+            match paths::find(&path, &served.site.base_path) {
+                Some(document) => shown.index.answer(&served, "localhost", document, &ask),
+                None => origin::answer(&served, &path, &ask, &asked),
+            }
+        }
+    };
+    let is_page = answer.media_type == Some(HTML);
+    let body = match is_page {
+        true => panel::add(&answer.body, &shown.panel(), version).into(),
+        false => answer.body,
+    };
+    Answer {
+        body,
+        etag: None,
+        last_modified: None,
+        caching: caching::NEVER,
+        ..answer
+    }
+}
+
+async fn write(
+    stream: &mut TcpStream,
+    answer: &Answer,
+    content: Content,
+    connection: Connection,
+) -> io::Result<()> {
+    let mut date = Vec::new();
+    push_date(&mut date, Clock::System.unix_seconds());
+    let mut out = Vec::with_capacity(answer.body.len() + 1024);
+    answer.write_head(&mut out, &mut Vec::new(), &date, connection);
+    out.extend_from_slice(&answer.body[..answer.body_bytes(content)]);
+    stream.write_all(&out).await
+}
+
+/// Tells a browser what is shown, now and whenever that changes, until it goes.
+async fn events(mut stream: TcpStream, shown: &Shown) -> io::Result<()> {
+    const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\
+        Cache-Control: no-store\r\nConnection: close\r\n\r\n";
+    let mut versions = shown.versions();
+    stream.write_all(HEAD).await?;
+    let mut told: Option<Version> = None;
+    loop {
+        let now = *versions.borrow_and_update();
+        if told.is_none_or(|told| told.site != now.site) {
+            let event = format!("event: site\ndata: {}\n\n", now.site);
+            stream.write_all(event.as_bytes()).await?;
+        }
+        if told.is_none_or(|told| told.findings != now.findings) {
+            let event = format!("event: findings\ndata: {}\n\n", now.findings);
+            stream.write_all(event.as_bytes()).await?;
+        }
+        told = Some(now);
+        let mut rest = [0; 64];
+        tokio::select! {
+            changed = versions.changed() => changed.map_err(io::Error::other)?,
+            read = stream.read(&mut rest) => if read? == 0 { return Ok(()) },
+            () = tokio::time::sleep(HEARTBEAT) => stream.write_all(b":\n\n").await?,
+        }
+    }
+}
+
+// === impl Request ===
+
+impl Request {
+    fn of(head: &Head<'_>, listen: IpAddr) -> Self {
+        let (path, query) = match head.target.split_once('?') {
+            Some((path, query)) => (path, Some(query.to_owned())),
+            None => (head.target, None),
+        };
+        Self {
+            path: path.to_owned(),
+            query,
+            accept: head.express.accept.map(<[u8]>::to_vec),
+            method: match head.method {
+                "GET" | "HEAD" => Method::GetOrHead,
+                "OPTIONS" => Method::Options,
+                _ => Method::Other,
+            },
+            content: match head.method {
+                "HEAD" => Content::HeadOnly,
+                _ => Content::Whole,
+            },
+            // A body is not read: nothing here takes one.
+            is_last: !head.keep_alive || head.framing != Framing::None,
+            is_local: is_local(head.host, listen),
+        }
+    }
+}
+
+/// Returns whether a `Host` names this machine: `localhost` and what is below it, a loopback
+/// address, or the address that was asked to be listened on.
+fn is_local(host: &str, listen: IpAddr) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let address = name.trim_start_matches('[').trim_end_matches(']');
+    if let Ok(address) = address.parse::<IpAddr>() {
+        // Whoever listens on all addresses has said that every one of them is meant.
+        return address.is_loopback() || address == listen || listen.is_unspecified();
+    }
+    let name = name.trim_end_matches('.').to_ascii_lowercase();
+    name == "localhost" || name.ends_with(".localhost")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    #[test]
+    fn only_a_host_that_is_this_machine_is_answered() {
+        let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        for host in [
+            "localhost:3000",
+            "localhost",
+            "LocalHost.:3000",
+            "docs.localhost:3000",
+            "127.0.0.1:3000",
+            "[::1]:3000",
+        ] {
+            assert!(is_local(host, loopback), "{host}");
+        }
+        for host in [
+            "evil.test:3000",
+            "localhost.evil.test",
+            "10.0.0.5:3000",
+            "",
+            "notlocalhost",
+        ] {
+            assert!(!is_local(host, loopback), "{host}");
+        }
+        assert!(is_local("10.0.0.5:3000", IpAddr::from([10, 0, 0, 5])));
+    }
+}

@@ -1,0 +1,136 @@
+//! What a preview shows at this moment, and what is wrong with it.
+
+use std::sync::Arc;
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use tokio::sync::watch;
+
+use super::panel;
+use crate::build::Draft;
+use crate::clock::Clock;
+use crate::diagnostic::Diagnostic;
+use crate::index::{Documents, Files, Index, Material, Served, SkillFile, State};
+use crate::render::escape::Html;
+use crate::site::{BasePath, Host, Origin, ProjectId, Scheme, Service, Site, Visibility};
+
+/// What a preview shows.
+#[derive(Debug)]
+pub(super) struct Shown {
+    /// Answers for what is served; it holds no site of its own.
+    pub(super) index: Index,
+    /// The last site that could be shown.
+    served: ArcSwapOption<Served>,
+    panel: ArcSwap<Html>,
+    /// What browsers are told of.
+    state: watch::Sender<Version>,
+}
+
+/// How often something has changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Version {
+    /// What is shown.
+    pub(super) site: u64,
+    /// What is wrong with it.
+    pub(super) findings: u64,
+}
+
+// === impl Shown ===
+
+impl Shown {
+    pub(super) fn new(port: u16) -> Self {
+        let service = Service {
+            domain: host(),
+            scheme: Scheme::Http,
+            port,
+            ..Service::default()
+        };
+        Self {
+            index: Index::new(service),
+            served: ArcSwapOption::empty(),
+            panel: ArcSwap::from_pointee(Html::default()),
+            state: watch::Sender::default(),
+        }
+    }
+
+    /// Shows a draft from now on. One without a site is not shown when there was one before:
+    /// a comma that is missing in `docs.json` must not take the page away.
+    pub(super) fn show(&self, draft: Draft) -> Arc<Served> {
+        let is_there = draft.is_there();
+        let served = Arc::new(self.serve(draft));
+        if is_there || self.served.load().is_none() {
+            self.served.store(Some(Arc::clone(&served)));
+            self.state.send_modify(|version| version.site += 1);
+        }
+        served
+    }
+
+    fn serve(&self, draft: Draft) -> Served {
+        let site = site();
+        let service = self.index.service();
+        let now = Clock::System.unix_seconds();
+        let (summary, skills) = draft.skills();
+        let skill = |identity: &bytes::Bytes| SkillFile {
+            identity: identity.clone(),
+            ..SkillFile::default()
+        };
+        let mut material = Material {
+            summary: summary.clone(),
+            skills: skills.iter().map(skill).collect(),
+            promoted_at: now,
+            files: None,
+        };
+        let address = service.site_url(&host(), &site.base_path);
+        material.files = Some(Arc::new(Files::of_draft(draft, &address, now)));
+        let documents = Documents::compile(&site, service, &material)
+            .expect("a draft lists the digests of its own skills, and is far from 4 GiB");
+        Served {
+            site: Arc::new(site),
+            state: State::Public(Arc::new(documents)),
+        }
+    }
+
+    /// Says what is wrong, in every page that is open; `failure` is why nothing could be read.
+    pub(super) fn tell(&self, found: &[Diagnostic], failure: Option<&str>) {
+        self.panel.store(Arc::new(panel::write(found, failure)));
+        self.state.send_modify(|version| version.findings += 1);
+    }
+
+    /// Returns what is served, once something is.
+    pub(super) fn served(&self) -> Option<Arc<Served>> {
+        self.served.load_full()
+    }
+
+    pub(super) fn panel(&self) -> Arc<Html> {
+        self.panel.load_full()
+    }
+
+    /// Follows the versions.
+    pub(super) fn versions(&self) -> watch::Receiver<Version> {
+        self.state.subscribe()
+    }
+}
+
+/// Returns the draft that is served.
+pub(super) fn draft(served: &Served) -> Option<&Draft> {
+    match &served.state {
+        State::Public(documents) => documents.files()?.draft(),
+        _ => None,
+    }
+}
+
+fn host() -> Host {
+    Host::parse("localhost").expect("a constant host name")
+}
+
+fn site() -> Site {
+    Site {
+        project: ProjectId::parse("preview").expect("a constant id"),
+        owner: "preview".into(),
+        subdomain: "preview".into(),
+        domains: vec![host()],
+        base_path: BasePath::default(),
+        visibility: Visibility::Public,
+        repository: None,
+        origin: Origin::Embedded,
+    }
+}

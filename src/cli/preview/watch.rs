@@ -1,0 +1,116 @@
+//! Noticing that an author has saved something.
+//!
+//! Editors write a file in several steps (a temporary file, a rename, permissions), and a
+//! change of branch writes hundreds. So a change counts once nothing has happened for
+//! [`QUIET`], and at the latest after [`WAIT_MAX`].
+
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use notify::event::{AccessKind, AccessMode};
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+
+/// How long nothing must have happened.
+const QUIET: Duration = Duration::from_millis(10);
+/// How long a restless writer can put that off.
+const WAIT_MAX: Duration = Duration::from_millis(300);
+
+/// A watch over a directory of documentation.
+#[derive(Debug)]
+pub(super) struct Watch {
+    waiting: Arc<Waiting>,
+    /// Watches for as long as it lives.
+    _watcher: RecommendedWatcher,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    seen: Mutex<Option<Seen>>,
+    news: Condvar,
+}
+
+/// When the first and the last change came that nobody has looked at.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    first: Instant,
+    last: Instant,
+}
+
+// === impl Watch ===
+
+impl Watch {
+    pub(super) fn start(directory: &Path) -> anyhow::Result<Self> {
+        let waiting = Arc::new(Waiting::default());
+        let seen = Arc::clone(&waiting);
+        let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+            // An error may stand for events that were lost.
+            if event.map_or(true, |event| matters(&event)) {
+                seen.add();
+            }
+        })
+        .context("start to watch")?;
+        watcher
+            .watch(directory, RecursiveMode::Recursive)
+            .with_context(|| format!("watch {}", directory.display()))?;
+        Ok(Self {
+            waiting,
+            _watcher: watcher,
+        })
+    }
+
+    /// Returns whether something has changed that nobody has looked at.
+    pub(super) fn has_changed(&self) -> bool {
+        self.waiting.lock().is_some()
+    }
+
+    /// Waits for changes and for a moment without any.
+    pub(super) fn wait(&self) {
+        let mut seen = self.waiting.lock();
+        loop {
+            let until = match *seen {
+                None => {
+                    let news = &self.waiting.news;
+                    seen = news.wait(seen).unwrap_or_else(PoisonError::into_inner);
+                    continue;
+                }
+                Some(Seen { first, last }) => (last + QUIET).min(first + WAIT_MAX),
+            };
+            let now = Instant::now();
+            if until <= now {
+                *seen = None;
+                return;
+            }
+            let waited = self.waiting.news.wait_timeout(seen, until - now);
+            seen = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+// === impl Waiting ===
+
+impl Waiting {
+    fn add(&self) {
+        let now = Instant::now();
+        let mut seen = self.lock();
+        let first = seen.map_or(now, |seen| seen.first);
+        *seen = Some(Seen { first, last: now });
+        self.news.notify_one();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Seen>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Our own reading is no change, and what git does to itself none of the documentation.
+fn matters(event: &Event) -> bool {
+    let is_reading = match event.kind {
+        EventKind::Access(access) => access != AccessKind::Close(AccessMode::Write),
+        _ => false,
+    };
+    let is_git =
+        |path: &std::path::PathBuf| path.components().any(|part| part.as_os_str() == ".git");
+    !is_reading && !(event.paths.iter().any(is_git))
+}

@@ -1,0 +1,40 @@
+//! The media types that files of a release have; an answer carries a constant.
+
+/// What a browser saves and does not show.
+const UNKNOWN: &str = "application/octet-stream";
+
+/// The most asked for first.
+const KNOWN: [&str; 26] = [
+    "text/html; charset=utf-8",
+    "text/markdown; charset=utf-8",
+    "text/css; charset=utf-8",
+    "text/javascript; charset=utf-8",
+    "image/png",
+    "image/svg+xml",
+    "application/json",
+    "application/speculationrules+json",
+    "image/webp",
+    "image/jpeg",
+    "image/gif",
+    "image/avif",
+    "image/x-icon",
+    "font/woff2",
+    "font/woff",
+    "text/plain; charset=utf-8",
+    "application/xml; charset=utf-8",
+    "application/pdf",
+    "application/yaml",
+    "application/zip",
+    "audio/mpeg",
+    "audio/wav",
+    "text/csv; charset=utf-8",
+    "video/mp4",
+    "video/quicktime",
+    "video/webm",
+];
+
+/// Returns the constant that says what a release says.
+pub(super) fn known(media_type: &str) -> &'static str {
+    let mut known = KNOWN.into_iter();
+    known.find(|known| *known == media_type).unwrap_or(UNKNOWN)
+}

@@ -1,0 +1,385 @@
+//! The files of a site's release, at hand for whoever serves its pages.
+//!
+//! Pages are not held in memory: a platform has more of them than memory, and most are
+//! asked for seldom. What is held is the inventory of the release, so that a request finds
+//! its file without asking the store, and in the [`Cache`] the files that were sent lately,
+//! by digest, so that pages of several sites and releases with the same bytes are there
+//! once.
+//!
+//! Who must not wait takes only what is [at hand](Reading::AtHand); who may wait reads what
+//! is missing, and the next request finds it.
+//!
+//! In a preview the files are those of a [`Draft`], made when they are asked for.
+
+mod cache;
+mod kind;
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+
+use crate::answer::Encoding;
+use crate::answer::encoding::{Accepted, Effort};
+use crate::build::Draft;
+use crate::digest::Digest;
+use crate::discovery::BASE_URL_PLACEHOLDER;
+use crate::release::{Inventory, Item};
+use crate::render::layout::STATIC;
+use crate::render::manifest::Manifest;
+use crate::site::ProjectId;
+use crate::store::{ReadError, Store};
+
+use cache::Coded;
+pub use cache::{CACHE_BYTES_MAX, Cache};
+
+/// The files of one site.
+#[derive(Debug)]
+pub struct Files {
+    source: Source,
+    /// What no file name says.
+    pub manifest: Manifest,
+    /// The address of the site on its canonical host, without a slash at the end.
+    pub address: Box<str>,
+    /// When the release was promoted, in seconds after the Unix epoch.
+    pub promoted_at: u64,
+}
+
+/// Where files are.
+#[derive(Debug)]
+enum Source {
+    Release(Stored),
+    Draft(Box<Draft>),
+}
+
+/// The files of a release.
+#[derive(Debug)]
+pub struct Stored {
+    /// Where the release lies.
+    pub store: Arc<Store>,
+    /// What is at hand of this and other releases.
+    pub cache: Arc<Cache>,
+    /// The files of the release.
+    pub inventory: Inventory,
+    /// Whose release it is, and was before.
+    pub project: ProjectId,
+    /// What pages of older releases load, found when somebody asks for it.
+    pub older: OnceLock<HashMap<Box<str>, Item>>,
+}
+
+/// How far reading a file may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// Only to memory.
+    AtHand,
+    /// To the store: it may block, and is not for the threads that serve connections.
+    Blocking,
+}
+
+/// Why a file could not be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unread {
+    /// It is not in memory, and nothing else was to be tried.
+    #[error("the file is not at hand")]
+    NotAtHand,
+    /// The store does not give it out.
+    #[error(transparent)]
+    Store(#[from] ReadError),
+}
+
+/// A file as it is sent.
+#[derive(Clone, Debug)]
+pub struct File {
+    /// Its bytes, in its encoding.
+    pub bytes: Bytes,
+    /// Its encoding.
+    pub encoding: Encoding,
+    /// The digest of its bytes before they were encoded.
+    pub digest: Digest,
+    /// Its media type.
+    pub media_type: &'static str,
+}
+
+// === impl Files ===
+
+impl Files {
+    /// Takes a release's files and manifest to serve from.
+    #[must_use]
+    pub fn new(stored: Stored, manifest: Manifest, address: &str, promoted_at: u64) -> Self {
+        Self {
+            source: Source::Release(stored),
+            manifest,
+            address: address.trim_end_matches('/').into(),
+            promoted_at,
+        }
+    }
+
+    /// Takes the files of a draft, for a preview at `address`.
+    #[must_use]
+    pub fn of_draft(draft: Draft, address: &str, now: u64) -> Self {
+        Self {
+            manifest: draft.manifest().clone(),
+            source: Source::Draft(Box::new(draft)),
+            address: address.trim_end_matches('/').into(),
+            promoted_at: now,
+        }
+    }
+
+    /// Returns the draft, when the files are those of one.
+    #[must_use]
+    pub fn draft(&self) -> Option<&Draft> {
+        match &self.source {
+            Source::Draft(draft) => Some(draft),
+            Source::Release(_) => None,
+        }
+    }
+
+    /// Returns whether there is a file.
+    #[must_use]
+    pub fn has(&self, path: &str) -> bool {
+        match &self.source {
+            Source::Release(stored) => stored.inventory.get(path).is_some(),
+            Source::Draft(draft) => draft.has(path),
+        }
+    }
+
+    /// Reads a file in the best coding that the client takes and the release has; `None`
+    /// when there is no such file.
+    ///
+    /// # Errors
+    ///
+    /// [`Unread`] when it is there and cannot be had.
+    pub fn read(
+        &self,
+        path: &str,
+        accepted: Accepted,
+        reading: Reading,
+    ) -> Result<Option<File>, Unread> {
+        match &self.source {
+            Source::Release(stored) => stored.read(path, accepted, reading),
+            Source::Draft(draft) => Ok(draft.file(path).map(|(bytes, media_type)| {
+                let digest = Digest::of(&bytes);
+                File::plain(bytes, digest, media_type)
+            })),
+        }
+    }
+
+    /// Reads a file with `address` in the place of the placeholder of the base URL.
+    ///
+    /// # Errors
+    ///
+    /// [`Unread`] when it is there and cannot be had.
+    pub fn read_addressed(
+        &self,
+        path: &str,
+        address: &str,
+        accepted: Accepted,
+        reading: Reading,
+    ) -> Result<Option<File>, Unread> {
+        match &self.source {
+            Source::Release(stored) => stored.read_addressed(path, address, accepted, reading),
+            Source::Draft(draft) => Ok(draft.file(path).map(|(bytes, media_type)| {
+                let bytes = addressed(&bytes, address);
+                let digest = Digest::of(&bytes);
+                File::plain(bytes, digest, media_type)
+            })),
+        }
+    }
+
+    /// Reads a file that only pages of an older release load, while that release is kept:
+    /// a page that somebody has cached must not lose its style when another is promoted.
+    ///
+    /// # Errors
+    ///
+    /// [`Unread`] when it is there and cannot be had.
+    pub fn read_older(
+        &self,
+        path: &str,
+        accepted: Accepted,
+        reading: Reading,
+    ) -> Result<Option<File>, Unread> {
+        match &self.source {
+            Source::Release(stored) => stored.read_older(path, accepted, reading),
+            Source::Draft(_) => Ok(None),
+        }
+    }
+}
+
+// === impl Stored ===
+
+impl Stored {
+    fn read(
+        &self,
+        path: &str,
+        accepted: Accepted,
+        reading: Reading,
+    ) -> Result<Option<File>, Unread> {
+        self.pick(path, accepted, reading, |path| self.inventory.get(path))
+    }
+
+    fn read_older(
+        &self,
+        path: &str,
+        accepted: Accepted,
+        reading: Reading,
+    ) -> Result<Option<File>, Unread> {
+        let older = match (self.older.get(), reading) {
+            (Some(older), _) => older,
+            (None, Reading::AtHand) => return Err(Unread::NotAtHand),
+            (None, Reading::Blocking) => {
+                let found = self.find_older()?;
+                self.older.get_or_init(|| found)
+            }
+        };
+        self.pick(path, accepted, reading, |path| older.get(path))
+    }
+
+    /// Finds what pages of the kept releases load; the names hold digests, so no two differ.
+    fn find_older(&self) -> Result<HashMap<Box<str>, Item>, Unread> {
+        let mut older = HashMap::new();
+        for promotion in self.store.releases(&self.project)? {
+            // A release may be swept at any moment once it is not kept any longer.
+            let Ok(inventory) = self.store.inventory(promotion.release) else {
+                continue;
+            };
+            let prefix = format!("static/{STATIC}/");
+            let loaded = inventory
+                .iter()
+                .filter(|(path, _)| path.as_str().starts_with(&prefix));
+            older.extend(loaded.map(|(path, item)| (path.as_str().into(), item.clone())));
+        }
+        Ok(older)
+    }
+
+    fn pick<'i>(
+        &self,
+        path: &str,
+        accepted: Accepted,
+        reading: Reading,
+        item: impl Fn(&str) -> Option<&'i Item>,
+    ) -> Result<Option<File>, Unread> {
+        let Some(identity) = item(path) else {
+            return Ok(None);
+        };
+        let coded = Encoding::CODED
+            .into_iter()
+            .filter(|encoding| accepted.takes(*encoding))
+            .find_map(|encoding| {
+                let item = item(&format!("{path}{}", encoding.suffix()))?;
+                Some((encoding, item))
+            });
+        let (encoding, item) = coded.unwrap_or((Encoding::Identity, identity));
+        let coded = self.get(item.digest, reading, || {
+            Ok(Coded {
+                bytes: self.store.read(item)?,
+                encoding,
+                digest: identity.digest,
+            })
+        })?;
+        Ok(Some(File::of(coded, &identity.media_type)))
+    }
+
+    fn read_addressed(
+        &self,
+        path: &str,
+        address: &str,
+        accepted: Accepted,
+        reading: Reading,
+    ) -> Result<Option<File>, Unread> {
+        let Some(item) = self.inventory.get(path) else {
+            return Ok(None);
+        };
+        let mut codings = Encoding::CODED.into_iter();
+        let encoding = codings.find(|encoding| accepted.takes(*encoding));
+        let encoding = encoding.unwrap_or(Encoding::Identity);
+        let name = format!("{} {address} {}", item.digest, encoding.suffix());
+        let coded = self.get(Digest::of(name.as_bytes()), reading, || {
+            let bytes = addressed(&self.store.read(item)?, address);
+            let digest = Digest::of(&bytes);
+            let coded = encoding.encode(&bytes, Effort::Load);
+            Ok(match coded {
+                Some(coded) => Coded {
+                    bytes: coded.into(),
+                    encoding,
+                    digest,
+                },
+                None => Coded {
+                    bytes,
+                    encoding: Encoding::Identity,
+                    digest,
+                },
+            })
+        })?;
+        Ok(Some(File::of(coded, &item.media_type)))
+    }
+
+    /// Returns what has this name, made now when it is not at hand and may be made. Several
+    /// requests may make the same; none waits for another.
+    fn get(
+        &self,
+        name: Digest,
+        reading: Reading,
+        make: impl FnOnce() -> Result<Coded, ReadError>,
+    ) -> Result<Coded, Unread> {
+        if let Some(file) = self.cache.find(&name) {
+            return Ok(file);
+        }
+        if reading == Reading::AtHand {
+            return Err(Unread::NotAtHand);
+        }
+        let file = make()?;
+        self.cache.put(name, file.clone());
+        Ok(file)
+    }
+}
+
+// === impl File ===
+
+impl File {
+    fn of(coded: Coded, media_type: &str) -> Self {
+        Self {
+            bytes: coded.bytes,
+            encoding: coded.encoding,
+            digest: coded.digest,
+            media_type: kind::known(media_type),
+        }
+    }
+
+    fn plain(bytes: Bytes, digest: Digest, media_type: &'static str) -> Self {
+        Self {
+            bytes,
+            encoding: Encoding::Identity,
+            digest,
+            media_type,
+        }
+    }
+}
+
+/// Puts an address in the place of the placeholder.
+pub(super) fn addressed(bytes: &Bytes, address: &str) -> Bytes {
+    let finder = memchr::memmem::Finder::new(BASE_URL_PLACEHOLDER);
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut rest: &[u8] = bytes;
+    while let Some(at) = finder.find(rest) {
+        out.extend_from_slice(&rest[..at]);
+        out.extend_from_slice(address.as_bytes());
+        rest = &rest[at + BASE_URL_PLACEHOLDER.len()..];
+    }
+    out.extend_from_slice(rest);
+    out.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_takes_the_place_of_the_placeholder() {
+        let text = format!("{BASE_URL_PLACEHOLDER}/a {BASE_URL_PLACEHOLDER}");
+        assert_eq!(
+            addressed(&text.into(), "https://x.test/b"),
+            "https://x.test/b/a https://x.test/b"
+        );
+    }
+}

@@ -1,0 +1,209 @@
+//! A documentation as its author sees it: what is saved is shown, at once.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// The longest that a change may take to be seen here, where other tests run too.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A preview that runs until it is dropped.
+struct Preview {
+    directory: TempDir,
+    process: Child,
+    _output: BufReader<ChildStdout>,
+    port: u16,
+}
+
+/// The events that a browser would get.
+struct Events(BufReader<TcpStream>);
+
+impl Preview {
+    fn start() -> Self {
+        let directory = TempDir::new().unwrap();
+        let root = directory.path();
+        write(root, "docs.json", CONFIG);
+        write(root, "index.mdx", "# Welcome\n\nThe first text.");
+        write(root, "guide.mdx", "See [the start](/).");
+        let mut process = Command::new(env!("CARGO_BIN_EXE_waypost"))
+            .args(["preview", "--port", "0", "--root"])
+            .arg(root)
+            .arg(root)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut output = BufReader::new(process.stdout.take().unwrap());
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        let port = line
+            .trim()
+            .trim_end_matches('/')
+            .rsplit(':')
+            .next()
+            .unwrap();
+        Self {
+            port: port.parse().unwrap_or_else(|_| panic!("{line}")),
+            directory,
+            process,
+            _output: output,
+        }
+    }
+
+    fn save(&self, path: &str, text: &str) {
+        write(self.directory.path(), path, text);
+    }
+
+    /// Asks for a path and returns the whole response.
+    fn get_as(&self, path: &str, fields: &str) -> String {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\n{fields}Connection: close\r\n\r\n"
+        )
+        .unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        response
+    }
+
+    fn get(&self, path: &str) -> String {
+        self.get_as(path, "Host: localhost\r\n")
+    }
+
+    fn events(&self) -> Events {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let path = "/_waypost/preview/events";
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        Events(BufReader::new(stream))
+    }
+}
+
+impl Drop for Preview {
+    fn drop(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+}
+
+impl Events {
+    /// Waits for the next event of a name and returns its data.
+    fn next(&mut self, name: &str) -> u64 {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            assert!(self.0.read_line(&mut line).unwrap() > 0, "no event {name}");
+            if line.trim_end() == format!("event: {name}") {
+                line.clear();
+                self.0.read_line(&mut line).unwrap();
+                return line.trim().trim_start_matches("data: ").parse().unwrap();
+            }
+        }
+    }
+
+    /// Waits until the site is a later one than this.
+    fn site_after(&mut self, version: u64) -> u64 {
+        loop {
+            let now = self.next("site");
+            if now > version {
+                return now;
+            }
+        }
+    }
+}
+
+const CONFIG: &str = r#"{"name": "Acme", "navigation": {"pages": ["index", "guide"]}}"#;
+
+fn write(root: &Path, path: &str, text: &str) {
+    fs::write(root.join(path), text).unwrap();
+}
+
+#[test]
+fn a_saved_page_is_seen_as_soon_as_the_browser_is_told() {
+    let preview = Preview::start();
+    let mut events = preview.events();
+    let mut version = events.site_after(0);
+    assert!(preview.get("/").contains("The first text."));
+    for text in ["The second text.", "The third text."] {
+        let since = Instant::now();
+        preview.save("index.mdx", text);
+        version = events.site_after(version);
+        let page = preview.get("/");
+        assert!(page.contains(text), "{page}");
+        assert!(
+            page.contains(&format!("data-version=\"{version}\"")),
+            "{page}"
+        );
+        assert!(since.elapsed() < PATIENCE, "{:?}", since.elapsed());
+    }
+}
+
+#[test]
+fn a_page_that_comes_is_there_and_one_that_goes_is_not() {
+    let preview = Preview::start();
+    let mut events = preview.events();
+    let version = events.site_after(0);
+    preview.save("more.mdx", "More to read.");
+    let version = events.site_after(version);
+    assert!(preview.get("/more").contains("More to read."));
+    fs::remove_file(preview.directory.path().join("more.mdx")).unwrap();
+    events.site_after(version);
+    assert!(preview.get("/more").starts_with("HTTP/1.1 404"));
+}
+
+#[test]
+fn what_is_wrong_stands_in_the_page_and_never_ends_the_preview() {
+    let preview = Preview::start();
+    let mut events = preview.events();
+    let version = events.site_after(0);
+    events.next("findings");
+    preview.save("docs.json", "{\"name\": \"Acme\", ");
+    loop {
+        events.next("findings");
+        let page = preview.get("/guide");
+        assert!(
+            page.contains("the start"),
+            "the last good page stays: {page}"
+        );
+        if page.contains("<strong>error</strong> <code>docs.json:1:") {
+            break;
+        }
+    }
+    preview.save("docs.json", &CONFIG.replace("Acme", "Renamed"));
+    events.site_after(version);
+    assert!(preview.get("/guide").contains("Renamed"));
+}
+
+#[test]
+fn discovery_and_lists_answer_as_they_will_when_published() {
+    let preview = Preview::start();
+    preview.events().site_after(0);
+    let skill = preview.get("/skill.md");
+    assert!(skill.starts_with("HTTP/1.1 200 OK"), "{skill}");
+    assert!(skill.contains("text/markdown"), "{skill}");
+    let list = preview.get("/llms.txt");
+    let address = format!("http://localhost:{}/guide.md", preview.port);
+    assert!(list.contains(&address), "{list}");
+    let card = preview.get("/.well-known/agent-card.json");
+    assert!(card.contains("\"protocolVersion\""), "{card}");
+    let fields = "Host: localhost\r\nAccept: text/markdown\r\n";
+    assert!(preview.get_as("/guide", fields).contains("text/markdown"));
+}
+
+#[test]
+fn a_page_of_another_site_cannot_read_a_preview() {
+    let preview = Preview::start();
+    preview.events().site_after(0);
+    let stranger = preview.get_as("/", "Host: evil.test\r\n");
+    assert!(stranger.starts_with("HTTP/1.1 421"), "{stranger}");
+    assert!(!stranger.contains("The first text."), "{stranger}");
+    let page = preview.get("/");
+    assert!(page.contains("script-src 'self'"), "{page}");
+    assert!(page.contains("Cache-Control: no-store"), "{page}");
+}
