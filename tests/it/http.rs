@@ -9,7 +9,8 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Every header field that a gateway may send of its own. A field that is not here is a
 /// surprise for clients, and so for the test.
-const ALLOWED: [&str; 24] = [
+const ALLOWED: [&str; 27] = [
+    "accept-ranges",
     "access-control-allow-headers",
     "access-control-allow-methods",
     "access-control-allow-origin",
@@ -20,6 +21,8 @@ const ALLOWED: [&str; 24] = [
     "connection",
     "content-encoding",
     "content-length",
+    "content-range",
+    "content-security-policy",
     "content-type",
     "date",
     "etag",
@@ -200,7 +203,14 @@ impl Response {
         if method == "HEAD" {
             assert!(self.body.is_empty());
         }
-        if self.status >= 400 && method != "HEAD" {
+        let is_page = self.field("content-type") == Some("text/html; charset=utf-8");
+        if is_page {
+            // What an author wrote is shown under the policy of pages, whatever the status.
+            assert!(self.field("content-security-policy").is_some());
+        }
+        // The page of a site for paths at which nothing is.
+        let is_not_found = is_page && self.status == 404;
+        if self.status >= 400 && method != "HEAD" && !is_not_found {
             assert_eq!(self.field("content-type"), Some("application/problem+json"));
             let problem = self.json();
             assert_eq!(problem["status"], self.status);
