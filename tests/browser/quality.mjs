@@ -24,7 +24,7 @@ const SORTS = {
 };
 /** What axe calls findings that keep readers out. */
 const GRAVE = ["serious", "critical"];
-/** Compressed, without pictures (issue 5, item 2). */
+/** Compressed, without pictures. */
 const PAGE_BYTES_MAX = 60 << 10;
 const SCRIPT_BYTES_MAX = 15 << 10;
 

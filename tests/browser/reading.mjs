@@ -1,4 +1,4 @@
-// What a reader does with a page: dismiss, switch, search, copy, link, press keys.
+// What a reader does with a page: dismiss, switch, copy, link, press keys.
 
 import { assert, follow, path, reads, seen, site, PHONE } from "./reader.mjs";
 
@@ -30,25 +30,6 @@ reads("colours: the switch works, and is remembered on the next page", async (op
   assert.equal(await ground(), dark);
   assert.deepEqual(await seen(page, ".logo img"), [""], "one of the two logos");
   assert.match(await page.locator(".logo img:visible").getAttribute("src"), /dark/);
-});
-
-reads("search: opened by a key, titles first, chosen with arrows, closed by Escape", async (open) => {
-  const page = await open("/");
-  await page.keyboard.press("/");
-  const input = page.locator("dialog input");
-  await input.fill("quick");
-  const first = page.locator("#found li").first();
-  await first.waitFor();
-  assert.equal(await first.locator("span").innerText(), "Quickstart");
-  assert.equal(await first.locator("mark").innerText(), "Quick");
-  await input.fill("the agent card");
-  await page.locator("#found li span", { hasText: "The agent card" }).waitFor();
-  await Promise.all([page.waitForNavigation(), input.press("Enter")]);
-  assert.equal(path(page), "/skills/card");
-  await page.keyboard.press("Control+k");
-  await page.locator("dialog[open]").waitFor();
-  await page.keyboard.press("Escape");
-  assert.equal(await page.locator("dialog[open]").count(), 0);
 });
 
 reads("copy: code, and the page as Markdown", async (open) => {

@@ -4,7 +4,7 @@
 //! language of the browser; here they are run. Chromium is Debian's, driven by
 //! `playwright-core`; `make test` installs both. A failure names the page and the rule.
 //!
-//! Sources: issue 5, items 2 and 7; WCAG 2.2, as `axe-core` looks for it.
+//! Sources: WCAG 2.2, as `axe-core` looks for it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -56,8 +56,13 @@ fn the_rules_of_the_navigation_are_seen() {
 }
 
 #[test]
-fn a_page_can_be_read_searched_copied_and_linked() {
+fn a_page_can_be_read_copied_and_linked() {
     holds("reading.mjs");
+}
+
+#[test]
+fn a_title_and_a_word_are_found_in_the_readers_own_language_and_version() {
+    holds("search.mjs");
 }
 
 #[test]

@@ -12,6 +12,7 @@
 
 mod articles;
 mod files;
+mod search;
 mod texts;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -31,7 +32,7 @@ use crate::docs::navigation::tree::{Page, PageId};
 use crate::release::{ReleaseFile, ReleasePath};
 use crate::render::article::Article;
 use crate::render::file::File as Made;
-use crate::render::layout::{Assets, Mode, Shell, path_of, search_path, search_titles};
+use crate::render::layout::{Assets, Mode, Part, Shell, path_of};
 use crate::render::link::Map;
 use crate::render::manifest::{self, Manifest, Redirect, page_file};
 use crate::site::EditLink;
@@ -83,8 +84,10 @@ pub(super) enum File {
     Speculation,
     /// A file that was made for pages.
     Made(Made),
-    /// The list of the pages of a language.
-    Titles(Option<Box<str>>),
+    /// What the search is, once it is asked for.
+    Finder,
+    /// The titles of the pages of a part.
+    Titles(Box<str>),
     /// One of the lists for agents and search engines.
     Text(Box<str>),
     /// What no name of a file says.
@@ -117,6 +120,19 @@ pub(super) fn insert(
     });
     for (path, file) in made.into_iter().flatten().flatten() {
         found.extend(put(release, &path, file));
+    }
+    for (part, pages) in site.parts() {
+        match search::index(part, &pages) {
+            Ok(files) => found.extend(files.into_iter().filter_map(|(name, file)| {
+                let path = format!("static/{}/{name}", part.directory());
+                put(release, &path, file)
+            })),
+            Err(error) => found.push(Diagnostic::warning(
+                "search-index",
+                crate::docs::CONFIG,
+                error.to_string(),
+            )),
+        }
     }
     let mut found: Vec<_> = found
         .into_iter()
@@ -243,14 +259,15 @@ impl<'s> Site<'s> {
                 File::Stylesheet,
             ),
             (format!("static/{}", assets.script.path), File::Script),
+            (format!("static/{}", assets.finder.path), File::Finder),
             (
                 format!("static/{}", assets.speculation.path),
                 File::Speculation,
             ),
         ];
-        for language in languages(self.docs) {
-            let path = format!("static/{}", search_path(language));
-            files.push((path, File::Titles(language.map(Into::into))));
+        for directory in self.searched() {
+            let path = format!("static/{directory}/{}", search::TITLES);
+            files.push((path, File::Titles(directory.into())));
         }
         for name in texts::names(self.docs) {
             files.push((format!("texts/{name}"), File::Text(name.into())));
@@ -278,15 +295,17 @@ impl<'s> Site<'s> {
                 assets.stylesheet.media_type,
             ),
             File::Script => (assets.script.bytes.clone(), assets.script.media_type),
+            File::Finder => (assets.finder.bytes.clone(), assets.finder.media_type),
             File::Speculation => (
                 assets.speculation.bytes.clone(),
                 assets.speculation.media_type,
             ),
             File::Made(made) => (made.bytes.clone(), made.media_type),
-            File::Titles(language) => {
-                let articles = self.of_all();
-                let titles = search_titles(self.docs, language.as_deref(), articles.into_iter());
-                (titles.into(), JSON)
+            File::Titles(directory) => {
+                let parts = self.parts();
+                let mut parts = parts.iter();
+                let (_, pages) = parts.find(|(part, _)| part.directory() == **directory)?;
+                (search::titles(pages).into(), JSON)
             }
             File::Text(name) => {
                 let (text, media_type) = texts::write(name, self.docs, &self.of_all());
@@ -295,6 +314,18 @@ impl<'s> Site<'s> {
             File::Manifest => (self.manifest().to_bytes().into(), JSON),
             File::Asset(path) => return files::read(self.tree, path),
         })
+    }
+
+    /// Returns the directories of the parts that are searched on their own.
+    fn searched(&self) -> BTreeSet<String> {
+        let pages = self.docs.navigation.pages().map(|(id, _)| Some(id));
+        // The page for missing ones looks into the default part, also on an empty site.
+        let pages = pages.chain([None]);
+        pages.map(|id| self.shell.part(id).directory()).collect()
+    }
+
+    fn parts(&self) -> BTreeMap<Part<'s>, Vec<search::Found<'s>>> {
+        search::parts(self.docs, &self.shell, &self.of_all())
     }
 
     /// Returns what no file name says.
@@ -350,6 +381,7 @@ impl File {
             Self::Html(_)
             | Self::Stylesheet
             | Self::Script
+            | Self::Finder
             | Self::Speculation
             | Self::Made(_)
             | Self::Titles(_) => true,
@@ -362,20 +394,6 @@ impl File {
 /// Names a file that was made for pages.
 fn of_made(made: &Made) -> (String, File) {
     (format!("static/{}", made.path), File::Made(made.clone()))
-}
-
-/// Returns the languages of a documentation; `None` alone when it has no such divisions.
-fn languages(docs: &Docs) -> BTreeSet<Option<&str>> {
-    let places = docs
-        .navigation
-        .pages
-        .iter()
-        .filter_map(|page| page.place.as_ref());
-    let mut found: BTreeSet<_> = places.map(|place| place.language.as_deref()).collect();
-    if found.is_empty() {
-        found.insert(None);
-    }
-    found
 }
 
 /// Returns the pages that everybody may read.

@@ -69,7 +69,7 @@ fn lists_name_only_what_may_be_found() {
     for list in [
         "texts/llms-full.txt",
         "texts/sitemap.xml",
-        "static/_waypost/pages.json",
+        "static/_waypost/search/en/pages.json",
     ] {
         let list = text(&release, list);
         assert!(list.contains("guides/a"), "{list}");
@@ -107,7 +107,7 @@ fn one_bad_page_leaves_the_others_alone() {
     assert_eq!(told.map(|d| &*d.file), Some("guides/a.mdx"));
     report.refuse_if_errors().unwrap();
     assert!(text(&release, "pages/index.html").contains("<p>Fine.</p>"));
-    assert!(text(&release, "pages/guides/a.html").contains("cannot be shown"));
+    assert!(text(&release, "pages/guides/a.html").contains("as its author wrote it"));
 }
 
 #[test]
@@ -249,4 +249,58 @@ fn each_language_has_a_list_of_its_own_pages() {
     );
     assert!(!text(&release, "texts/llms.txt").contains("Bienvenue"));
     assert!(release.file("texts/en/llms.txt").is_none());
+}
+
+/// A site of two versions in two languages.
+const PARTS: &str = r#"{"name": "Acme", "navigation": {"languages": [
+    {"language": "en", "versions": [{"version": "v2 (beta)", "pages": ["a"]}, {"version": "v1", "pages": ["v1/a"]}]},
+    {"language": "jp", "pages": ["jp/a"]}]}}"#;
+
+#[test]
+fn each_version_of_each_language_is_searched_on_its_own() {
+    let page = |path: &str, text: &str| (TreePath::parse(path).unwrap(), text.to_owned().into());
+    let files = [
+        page("docs.json", PARTS),
+        page("a.mdx", "# Second\n\nWhales sing."),
+        page("v1/a.mdx", "# First\n\nWhales sang."),
+        page("jp/a.mdx", "# 最初\n\n東京に住んでいます。"),
+    ];
+    let Built { release, .. } = build(&Tree::from_files(files, []), &Options::default());
+    let lists: Vec<_> = release
+        .files()
+        .filter(|(path, _)| path.as_str().ends_with("/pages.json"))
+        .collect();
+    assert_eq!(lists.len(), 3);
+    for (list, file) in lists {
+        let rows: serde_json::Value = serde_json::from_slice(&file.bytes).unwrap();
+        assert_eq!(rows.as_array().unwrap().len(), 1, "{list}");
+        let directory = list.as_str().strip_suffix("pages.json").unwrap();
+        let page = rows[0][0].as_str().unwrap();
+        let html = text(&release, &format!("pages/{page}.html"));
+        let named = directory.strip_prefix("static/").unwrap();
+        assert!(
+            html.contains(named.trim_end_matches('/')),
+            "{page}: {named}"
+        );
+        let entry = text(&release, &format!("{directory}pagefind-entry.json"));
+        assert!(entry.contains("\"page_count\":1"), "{entry}");
+    }
+}
+
+#[test]
+fn what_is_loaded_for_search_has_no_interface_of_the_library() {
+    let Built { release, .. } = acme();
+    let paths = release.files().map(|(path, _)| path.as_str());
+    let names: Vec<_> = paths
+        .filter_map(|path| path.strip_prefix("static/_waypost/search/en/"))
+        .collect();
+    for needed in [
+        "pagefind.js",
+        "pagefind-worker.js",
+        "pagefind-entry.json",
+        "wasm.en.pagefind",
+    ] {
+        assert!(names.contains(&needed), "{needed} in {names:?}");
+    }
+    assert!(!names.iter().any(|name| name.contains("ui")), "{names:?}");
 }

@@ -3,6 +3,7 @@
 //! What is hidden, asked not to be indexed, not public or not in the navigation is in none
 //! of them. Addresses are on the placeholder of the base URL.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use crate::discovery::BASE_URL_PLACEHOLDER;
@@ -33,10 +34,19 @@ const ROBOTS: &str = "robots.txt";
 pub(super) fn names(docs: &Docs) -> Vec<String> {
     let lists = [LLMS, LLMS_FULL, SITEMAP, ROBOTS].map(str::to_owned);
     let shown = first(docs).and_then(|(language, _)| language);
-    let others = super::languages(docs).into_iter().flatten();
+    let others = languages(docs).into_iter();
     let others = others.filter(|language| Some(*language) != shown);
     let others = others.map(|language| format!("{language}/{LLMS}"));
     lists.into_iter().chain(others).collect()
+}
+
+/// Returns the codes of the languages that a documentation is in, where it is in several.
+fn languages(docs: &Docs) -> BTreeSet<&str> {
+    let pages = docs.navigation.pages.iter();
+    let places = pages.filter_map(|page| page.place.as_ref());
+    places
+        .filter_map(|place| place.language.as_deref())
+        .collect()
 }
 
 /// Writes the list of a name: its text and its media type.

@@ -30,7 +30,7 @@ use crate::render::link::{decode, encode, page_of};
 use crate::render::manifest::{NOT_FOUND, page_file};
 
 /// How the names start that hold a digest.
-const HASHED: [&str; 4] = ["site.", "page.", "diagram.", "mermaid."];
+const HASHED: [&str; 5] = ["site.", "finder.", "page.", "diagram.", "mermaid."];
 
 /// The lists of a site, which also stand below `/.well-known`.
 const WELL_KNOWN: [&str; 2] = ["llms.txt", "llms-full.txt"];
@@ -444,7 +444,8 @@ fn page_policy() -> HeaderValue {
     static POLICY: std::sync::OnceLock<HeaderValue> = std::sync::OnceLock::new();
     let policy = POLICY.get_or_init(|| {
         let policy = format!(
-            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' https: data:; \
+            "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; \
+             style-src 'self'; img-src 'self' https: data:; \
              media-src 'self' https:; font-src 'self'; connect-src 'self'; frame-src 'self' {}; \
              base-uri 'none'; form-action 'none'; frame-ancestors 'self'",
             Frames::default().sources()

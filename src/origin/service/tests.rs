@@ -115,7 +115,7 @@ fn a_page_is_html_for_people_and_markdown_for_agents() {
     assert_eq!(page.vary, Some("Accept, Accept-Encoding"));
     assert!(
         field(&page, "content-security-policy")
-            .starts_with("default-src 'none'; script-src 'self';")
+            .starts_with("default-src 'none'; script-src 'self' 'wasm-unsafe-eval';")
     );
     assert!(field(&page, "link").contains("</guides/a.md>; rel=\"alternate\""));
     assert!(field(&page, "link").contains("<https://docs.acme.test/guides/a>; rel=\"canonical\""));
@@ -263,7 +263,7 @@ fn what_pages_load_is_kept_for_ever_when_its_name_says_what_it_is() {
     let style = get(&served, &format!("/{style}.css"));
     assert_eq!((style.status, style.caching), (200, caching::IMMUTABLE));
     assert_eq!(
-        get(&served, "/_waypost/pages.json").caching,
+        get(&served, "/_waypost/search/en/pages.json").caching,
         caching::DISCOVERY
     );
 }
@@ -309,7 +309,7 @@ fn a_private_or_unpublished_site_shows_nothing() {
             "/start",
             "/llms.txt",
             "/robots.txt",
-            "/_waypost/pages.json",
+            "/_waypost/search/en/pages.json",
         ] {
             assert_eq!(get(&served, path).status, 404, "{path}");
         }

@@ -1,16 +1,12 @@
-//! What all pages of a site load: one stylesheet, one script, the list of pages for search.
+//! What all pages of a site load: one stylesheet, one script; and the script of the search,
+//! loaded when somebody searches.
 //!
-//! The names of styles and script hold their digest, so that they can be kept for ever.
+//! The names hold their digest, so that they can be kept for ever.
 
 use std::fmt::Write as _;
 
-use serde_json::{Value, json};
-
 use super::colour::Rgb;
-use super::{STATIC, path_of};
 use crate::docs::Docs;
-use crate::docs::navigation::tree::Page;
-use crate::render::article::Article;
 use crate::render::file::File;
 use crate::render::{html, link};
 
@@ -22,8 +18,10 @@ pub const SCRIPT: &str = concat!(
     include_str!("scripts/tabs.js"),
     include_str!("scripts/copy.js"),
     include_str!("scripts/search.js"),
-    include_str!("scripts/missing.js"),
 );
+const FINDER: &str = include_str!("scripts/finder.js");
+/// The media type of a script (RFC 9239 §6).
+pub const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// The stylesheet of every page; what comes later wins.
 const STYLES: &str = concat!(
@@ -34,11 +32,8 @@ const STYLES: &str = concat!(
     include_str!("styles/code.css"),
     include_str!("styles/components.css"),
 );
-/// How many headings of a page can be found.
-const HEADINGS_MAX: usize = 60;
-
-/// Where the rules for fetching pages early lie. Answers with pages name it, and pages are
-/// kept longer than a digest in a header would be true.
+/// Where the rules for fetching pages early lie. The origin names it in a header of every page
+/// and knows no digest of a release, so its name has none.
 pub const SPECULATION: &str = "_waypost/speculation.json";
 /// The media type of such rules.
 pub const SPECULATION_TYPE: &str = "application/speculationrules+json";
@@ -53,6 +48,8 @@ pub struct Assets {
     pub stylesheet: File,
     /// The script.
     pub script: File,
+    /// The search: a module, which the script imports on first use.
+    pub finder: File,
     /// Which links a browser may fetch before they are followed.
     pub speculation: File,
 }
@@ -66,12 +63,8 @@ impl Assets {
         let styles = STYLES.to_owned() + html::STYLES + &accents(docs) + &fonts(docs);
         Self {
             stylesheet: File::new("site", "css", styles.into(), "text/css; charset=utf-8"),
-            script: File::new(
-                "site",
-                "js",
-                SCRIPT.into(),
-                "text/javascript; charset=utf-8",
-            ),
+            script: File::new("site", "js", SCRIPT.into(), JAVASCRIPT),
+            finder: File::new("finder", "js", FINDER.into(), JAVASCRIPT),
             speculation: File {
                 path: SPECULATION.to_owned(),
                 bytes: SPECULATION_RULES.into(),
@@ -131,53 +124,6 @@ fn fonts(docs: &Docs) -> String {
         .expect("a String takes every character");
     }
     styles
-}
-
-/// Returns the path of the list of the pages of a language. It has no digest in its name:
-/// it changes with every title, and the pages around it should not.
-#[must_use]
-pub fn search_path(language: Option<&str>) -> String {
-    match language {
-        Some(language) => format!("{STATIC}/pages.{language}.json"),
-        None => format!("{STATIC}/pages.json"),
-    }
-}
-
-/// Writes the list of the pages of a language that search and the page for missing ones look
-/// into, as `[path, title, where, description, [[anchor, heading]…]]`. What is hidden is not
-/// in it.
-#[must_use]
-pub fn search_titles<'a>(
-    docs: &Docs,
-    language: Option<&str>,
-    articles: impl Iterator<Item = Option<&'a Article>>,
-) -> Vec<u8> {
-    let speaks = |page: &Page| {
-        let place = page.place.as_ref();
-        place.and_then(|place| place.language.as_deref()) == language
-    };
-    let pages = docs.navigation.pages.iter().zip(articles);
-    let listed = pages.filter(|(page, _)| {
-        speaks(page)
-            && page.public
-            && !page.hidden
-            && !page.noindex
-            && page.place.is_some()
-            && page.link.is_none()
-    });
-    let rows = listed.filter_map(|(page, article)| {
-        let article = article?;
-        let headings = article.headings.iter().take(HEADINGS_MAX);
-        let headings: Vec<Value> = headings.map(|h| json!([h.id, h.text])).collect();
-        let place = page
-            .place
-            .as_ref()
-            .map(|place| place.breadcrumb.join(" › "));
-        let summary = article.summary.as_deref().unwrap_or_default();
-        Some(json!([path_of(page), page.title, place, summary, headings]))
-    });
-    let rows: Vec<Value> = rows.collect();
-    serde_json::to_vec(&rows).expect("texts are JSON")
 }
 
 #[cfg(test)]

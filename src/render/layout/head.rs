@@ -1,6 +1,6 @@
 //! The head of a page: what it is called, what it loads, in which language it is.
 
-use super::{Sheet, search_path};
+use super::Sheet;
 use crate::digest::Digest;
 
 /// Languages that are written from right to left.
@@ -10,9 +10,7 @@ const RIGHT_TO_LEFT: [&str; 2] = ["ar", "he"];
 
 impl Sheet<'_> {
     pub(super) fn head(&mut self, title: &str, description: Option<&str>, indexed: bool) {
-        let own = self.shell.language(self.id);
-        let language = own.map_or("en", |parts| &*parts.language.tag);
-        let own = own.map(|parts| &*parts.language.code);
+        let language = self.shell.language_tag(self.id);
         self.out
             .markup("<!doctype html>\n<html")
             .attribute("lang", language);
@@ -42,8 +40,10 @@ impl Sheet<'_> {
         self.out.markup("</head>\n<body");
         let root = self.address("");
         self.out.attribute("data-root", &root);
-        let search = self.address(&search_path(own));
+        let search = self.address(&self.shell.part(self.id).directory());
         self.out.attribute("data-search", &search);
+        let finder = self.address(&self.shell.assets().finder.path);
+        self.out.attribute("data-finder", &finder);
         self.out.attribute("data-words", self.words.script);
         self.out
             .markup(">\n<a class=skip href=\"#content\">")

@@ -27,13 +27,15 @@ mod footer;
 mod head;
 mod header;
 mod listing;
+mod part;
 mod selector;
 mod sidebar;
 mod site;
 mod theme;
 mod words;
 
-pub use assets::{Assets, SCRIPT, SPECULATION, SPECULATION_TYPE, search_path, search_titles};
+pub use assets::{Assets, JAVASCRIPT, SCRIPT, SPECULATION, SPECULATION_TYPE};
+pub use part::Part;
 pub use site::Shell;
 
 pub use super::file::STATIC;

@@ -1,0 +1,64 @@
+//! Parts of a site that are searched on their own: a language, and in it a version.
+//!
+//! A reader of version 2 in French does not look for a page of version 1 in English, and
+//! words are taken apart differently in each language.
+
+use super::{STATIC, Shell};
+use crate::digest::Digest;
+use crate::docs::navigation::tree::{DivisionKind, PageId};
+
+/// A language and version of a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Part<'d> {
+    /// The BCP 47 tag of the language its pages are in.
+    pub language: &'d str,
+    /// The label of the version, on a site that has several.
+    pub version: Option<&'d str>,
+}
+
+// === impl Part ===
+
+impl Part<'_> {
+    /// Returns the path in URLs of the directory of its search index. It has no digest of the
+    /// index in its name: that changes with every word, and the pages around it should not.
+    ///
+    /// ```
+    /// use waypost::render::layout::Part;
+    ///
+    /// let part = Part { language: "fr", version: None };
+    /// assert_eq!(part.directory(), "_waypost/search/fr");
+    /// ```
+    #[must_use]
+    pub fn directory(&self) -> String {
+        let language = self.language;
+        match self.version {
+            None => format!("{STATIC}/search/{language}"),
+            // A label can be any text.
+            Some(version) => {
+                let digest = Digest::of(version.as_bytes()).to_string();
+                format!("{STATIC}/search/{language}-{}", &digest[..8])
+            }
+        }
+    }
+}
+
+// === impl Shell ===
+
+impl<'d> Shell<'d> {
+    /// Returns the part of the site in which a page is found. A page that is not listed is
+    /// in the part of the sidebar it is shown with.
+    #[must_use]
+    pub fn part(&self, id: Option<PageId>) -> Part<'d> {
+        let trail = self.leaf(id).trail.iter();
+        let mut versions = trail.filter(|(of, _)| of.kind == DivisionKind::Versions);
+        Part {
+            language: self.language_tag(id),
+            version: versions.next().map(|(of, at)| &*of.list[*at].label),
+        }
+    }
+
+    /// Returns the BCP 47 tag of the language that a page is in.
+    pub(super) fn language_tag(&self, id: Option<PageId>) -> &'d str {
+        self.language(id).map_or("en", |parts| &*parts.language.tag)
+    }
+}
