@@ -53,7 +53,7 @@
 //!
 //! # Invariants
 //!
-//! 1. `pingora` is named only in [`gateway`], `origin/service.rs`, `cli/serve.rs`, and for the
+//! 1. `pingora` is named only in [`gateway`], `origin/service.rs`, `cli/serve`, and for the
 //!    plain header value in [`answer`].
 //! 2. [`docs`], [`skills`], [`discovery`], [`release`] and [`build`] are functions from values to
 //!    values: no async, no files, no clock. The same tree gives the same release, byte for byte.

@@ -1,0 +1,189 @@
+//! Keeping what is served true to the disk: the reloader and the threads beside the runtimes.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::Context as _;
+
+use crate::cli::settings;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::gateway::operator;
+use crate::gateway::tls::{self, Certificates};
+use crate::index::reload::Reloader;
+use crate::index::{Cache, Index};
+use crate::store::Store;
+use crate::store::sites::{Removals, Sites};
+use crate::store::watch::{Change, Watch};
+use crate::telemetry::Metrics;
+
+/// How often the store is swept, the first time soon after the start.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
+
+/// The reloader, loaded once and not yet on its thread.
+pub(super) struct Reload {
+    pub(super) reloader: Arc<Mutex<Reloader>>,
+    pub(super) store: Arc<Store>,
+    watch: Arc<Watch>,
+    rescan: Duration,
+    accepts_removals: Arc<AtomicBool>,
+}
+
+/// Asks the reloader to compare everything with the disk.
+#[derive(Clone, Debug)]
+pub(super) struct Request {
+    watch: Arc<Watch>,
+    accepts_removals: Arc<AtomicBool>,
+}
+
+/// The threads beside the runtimes.
+pub(super) struct Threads {
+    watch: Arc<Watch>,
+    handles: Vec<JoinHandle<()>>,
+}
+
+impl Reload {
+    pub(super) fn load(
+        config: &Config,
+        index: &Arc<Index>,
+        metrics: &Arc<Metrics>,
+    ) -> anyhow::Result<Self> {
+        let store = Arc::new(settings::open_store(config)?);
+        let sites = Sites::new(
+            config.service.clone(),
+            config.sites.path.clone(),
+            Clock::System,
+        );
+        // Watching begins before loading: a change in between is seen twice, not never.
+        let watch = Arc::new(Watch::start(
+            &store,
+            &config.sites.path,
+            config.sites.rescan,
+        ));
+        let (index, metrics) = (Arc::clone(index), Arc::clone(metrics));
+        let mut reloader = Reloader::new(index, Arc::clone(&store), sites, metrics, Clock::System)
+            .with_cache(Cache::new(config.front.page_cache_bytes));
+        reloader
+            .rescan(Removals::Guarded)
+            .context("read the site records")?;
+        let accepts_removals = Arc::default();
+        Ok(Self {
+            reloader: Arc::new(Mutex::new(reloader)),
+            store,
+            watch,
+            rescan: config.sites.rescan,
+            accepts_removals,
+        })
+    }
+
+    pub(super) fn request(&self) -> Request {
+        Request {
+            watch: Arc::clone(&self.watch),
+            accepts_removals: Arc::clone(&self.accepts_removals),
+        }
+    }
+
+    pub(super) fn start(
+        self,
+        certificates: Option<Arc<Certificates>>,
+        metrics: Arc<Metrics>,
+    ) -> anyhow::Result<Threads> {
+        let Self {
+            reloader,
+            store,
+            watch,
+            rescan,
+            accepts_removals,
+        } = self;
+        let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
+            std::thread::Builder::new()
+                .name(name.to_owned())
+                .spawn(work)
+                .context("start a thread")
+        };
+        let mut handles = Vec::new();
+        handles.push(spawn("reload", {
+            let watch = Arc::clone(&watch);
+            Box::new(move || {
+                while let Some(change) = watch.next() {
+                    take_in(&mut locked(&reloader), &change, &accepts_removals);
+                }
+            })
+        })?);
+        // These two end with the process: neither holds anything half-done.
+        if let Some(certificates) = certificates {
+            spawn(
+                "certificates",
+                Box::new(move || tls::watch(&certificates, &metrics, rescan)),
+            )?;
+        }
+        spawn("sweep", Box::new(move || sweep(&store)))?;
+        Ok(Threads { watch, handles })
+    }
+}
+
+/// Waits for the reloader; whoever panicked with it left what is served as it was.
+pub(super) fn locked(reloader: &Mutex<Reloader>) -> MutexGuard<'_, Reloader> {
+    reloader.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn take_in(reloader: &mut Reloader, change: &Change, accepts_removals: &AtomicBool) {
+    let removals = match accepts_removals.swap(false, Ordering::AcqRel) {
+        true => Removals::Accepted,
+        false => Removals::Guarded,
+    };
+    let outcome = match change {
+        Change::Pointer(project) => {
+            reloader.promoted(project);
+            Ok(())
+        }
+        Change::Sites => reloader.rescan_sites(removals),
+        Change::Rescan => reloader.rescan(removals),
+    };
+    if let Err(error) = outcome {
+        log::error!(target: "sites", "keep serving the sites there were: {error}");
+    }
+}
+
+fn sweep(store: &Store) {
+    loop {
+        match store.sweep(Clock::System.now()) {
+            Ok(swept) if swept.releases + swept.files + swept.leftovers > 0 => {
+                let (releases, files, bytes) = (swept.releases, swept.files, swept.bytes);
+                log::info!(target: "store", releases, files, bytes; "swept {releases} releases and {files} files");
+            }
+            Ok(_) => {}
+            Err(error) => log::warn!(target: "store", "sweep: {:#}", anyhow::Error::from(error)),
+        }
+        std::thread::sleep(SWEEP_INTERVAL);
+    }
+}
+
+impl Request {
+    /// Asks for a comparison of everything; with `accept_removals` also when it would take
+    /// away many sites at once.
+    pub(super) fn rescan(&self, accept_removals: bool) {
+        self.accepts_removals
+            .fetch_or(accept_removals, Ordering::AcqRel);
+        self.watch.rescan();
+    }
+}
+
+impl operator::Reload for Request {
+    fn reload(&self, accept_removals: bool) {
+        self.rescan(accept_removals);
+    }
+}
+
+impl Threads {
+    pub(super) fn end(self) {
+        self.watch.close();
+        for handle in self.handles {
+            if handle.join().is_err() {
+                log::error!(target: "serve", "a thread panicked");
+            }
+        }
+    }
+}
