@@ -110,12 +110,13 @@ impl Reloader {
 
     /// Takes in everything: the site records as they are, and the current release of each
     /// site whose pointer has moved since it was last read. The first call fills the index.
+    /// Returns the projects that are no more.
     ///
     /// # Errors
     ///
     /// When the site records cannot be listed, or would remove too many sites; releases are
     /// compared all the same.
-    pub fn rescan(&mut self, removals: Removals) -> Result<(), ScanError> {
+    pub fn rescan(&mut self, removals: Removals) -> Result<Vec<ProjectId>, ScanError> {
         let scanned = self.rescan_sites(removals);
         let sites: Vec<Arc<Site>> = self.sites.iter().map(Arc::clone).collect();
         self.in_parallel(&sites, |site| {
@@ -135,18 +136,18 @@ impl Reloader {
         scanned
     }
 
-    /// Takes in the site records as they are.
+    /// Takes in the site records as they are, and returns the projects that are no more.
     ///
     /// # Errors
     ///
     /// As [`Reloader::rescan`].
-    pub fn rescan_sites(&mut self, removals: Removals) -> Result<(), ScanError> {
+    pub fn rescan_sites(&mut self, removals: Removals) -> Result<Vec<ProjectId>, ScanError> {
         let changes = self
             .sites
             .scan(removals)
             .inspect_err(|_| self.swapped("refused"))?;
         self.apply(&changes);
-        Ok(())
+        Ok(changes.removed)
     }
 
     /// Takes in the pointer of one project.

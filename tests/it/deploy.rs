@@ -237,6 +237,44 @@ fn a_stopping_gateway_gives_back_what_it_cannot_finish() {
 }
 
 #[test]
+fn a_removed_site_takes_its_waiting_update_with_it() {
+    let host = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/docs.git", host.local_addr().unwrap());
+    let setup = setup();
+    let mirrors = setup.path("mirrors").display().to_string();
+    let edge = setup
+        .conf(
+            "git",
+            &format!("{{ mirrors: {mirrors}, allow_http: true }}"),
+        )
+        .conf("worker", "{ builds_max: 1, grace_seconds: 0 }")
+        .site(
+            "slow",
+            &format!("repository: {{ url: \"{url}\", branch: main }}"),
+        )
+        .site("acme", "")
+        .start();
+    let queue = |project: &str| {
+        let output = edge.setup.run(&["update", "trigger", project]);
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    queue("slow");
+    // The only place is taken, for as long as the host says nothing.
+    let _held = host.accept().unwrap();
+    let id = queue("acme");
+    assert_eq!(record(&edge.setup, &id)["status"], "queued");
+
+    edge.remove_site("acme");
+    let told = follow(&edge.setup, &id);
+    assert_eq!(
+        (&told["status"], &told["summary"]),
+        (&"failure".into(), &"cancelled: the site was removed".into()),
+        "{told:#}"
+    );
+    assert!(told["endedAt"].is_string() && told["attempts"] == 0);
+}
+
+#[test]
 fn a_page_that_is_gone_since_the_last_release_is_a_warning_in_the_record() {
     let setup = setup();
     let docs = Repository::new(&setup, "docs");

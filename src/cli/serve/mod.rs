@@ -132,7 +132,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         reload: reload.request(),
         worker,
     };
-    let threads = reload.start(certificates, metrics)?;
+    let threads = reload.start(certificates, metrics, updates.notes())?;
     let working = updates.start(told)?;
     server.run(RunArgs {
         shutdown_signal: Box::new(stop),

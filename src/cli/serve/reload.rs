@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
+use super::updates::Notes;
 use crate::cli::settings;
 use crate::clock::Clock;
 use crate::config::Config;
@@ -14,6 +15,7 @@ use crate::gateway::operator;
 use crate::gateway::tls::{self, Certificates};
 use crate::index::reload::Reloader;
 use crate::index::{Cache, Index};
+use crate::site::ProjectId;
 use crate::store::Store;
 use crate::store::sites::{Removals, Sites};
 use crate::store::watch::{Change, Watch};
@@ -89,6 +91,7 @@ impl Reload {
         self,
         certificates: Option<Arc<Certificates>>,
         metrics: Arc<Metrics>,
+        notes: Notes,
     ) -> anyhow::Result<Threads> {
         let Self {
             reloader,
@@ -108,7 +111,8 @@ impl Reload {
             let watch = Arc::clone(&watch);
             Box::new(move || {
                 while let Some(change) = watch.next() {
-                    take_in(&mut locked(&reloader), &change, &accepts_removals);
+                    let removed = take_in(&mut locked(&reloader), &change, &accepts_removals);
+                    notes.removed(&removed);
                 }
             })
         })?);
@@ -129,7 +133,12 @@ pub(super) fn locked(reloader: &Mutex<Reloader>) -> MutexGuard<'_, Reloader> {
     reloader.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn take_in(reloader: &mut Reloader, change: &Change, accepts_removals: &AtomicBool) {
+/// Takes in what changed, and returns the projects that are no more.
+fn take_in(
+    reloader: &mut Reloader,
+    change: &Change,
+    accepts_removals: &AtomicBool,
+) -> Vec<ProjectId> {
     let removals = match accepts_removals.swap(false, Ordering::AcqRel) {
         true => Removals::Accepted,
         false => Removals::Guarded,
@@ -137,14 +146,15 @@ fn take_in(reloader: &mut Reloader, change: &Change, accepts_removals: &AtomicBo
     let outcome = match change {
         Change::Pointer(project) => {
             reloader.promoted(project);
-            Ok(())
+            Ok(Vec::new())
         }
         Change::Sites => reloader.rescan_sites(removals),
         Change::Rescan => reloader.rescan(removals),
     };
-    if let Err(error) = outcome {
+    outcome.unwrap_or_else(|error| {
         log::error!(target: "sites", "keep serving the sites there were: {error}");
-    }
+        Vec::new()
+    })
 }
 
 fn sweep(store: &Store) {

@@ -10,12 +10,14 @@ use super::reload::{Reload, locked};
 use crate::cli::deploying;
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::deploy::FindSite;
 use crate::deploy::api::Api;
 use crate::deploy::keys::{self, Ring};
-use crate::deploy::run::Announce;
+use crate::deploy::queue::Queue;
+use crate::deploy::run::{Announce, SITE_REMOVED};
 use crate::deploy::worker::{self, Worker};
+use crate::deploy::{FindSite, Timestamp};
 use crate::index::Index;
+use crate::site::ProjectId;
 use crate::telemetry::Metrics;
 
 /// The deploying side, open and not yet at work.
@@ -23,6 +25,12 @@ pub(super) struct Updates {
     pub(super) api: Arc<Api>,
     worker: Worker,
     ring: Arc<Ring>,
+    queue: Arc<Queue>,
+}
+
+/// What the queue is told of what is served.
+pub(super) struct Notes {
+    queue: Arc<Queue>,
 }
 
 /// The deploying side at work.
@@ -50,7 +58,7 @@ impl Updates {
             config.admin.clone(),
             &config.service,
             Arc::clone(&ring),
-            queue,
+            Arc::clone(&queue),
             Arc::clone(&find_site),
             Clock::System,
         );
@@ -65,7 +73,14 @@ impl Updates {
             api: Arc::new(api),
             worker,
             ring,
+            queue,
         })
+    }
+
+    pub(super) fn notes(&self) -> Notes {
+        Notes {
+            queue: Arc::clone(&self.queue),
+        }
     }
 
     pub(super) fn start(self, told: watch::Receiver<worker::Stop>) -> anyhow::Result<Working> {
@@ -83,6 +98,26 @@ impl Updates {
             thread,
             _keys: keys,
         })
+    }
+}
+
+impl Notes {
+    /// Ends what waits for sites that are no more.
+    pub(super) fn removed(&self, projects: &[ProjectId]) {
+        let now = Timestamp::of(Clock::System.now());
+        for project in projects {
+            match self.queue.cancel(project, SITE_REMOVED, now) {
+                Ok(true) => {
+                    log::info!(target: "deploy", project:%; "the update of {project} is cancelled: its site was removed");
+                }
+                Ok(false) => {}
+                // Whoever claims one of them finds no site, and ends it.
+                Err(error) => {
+                    log::error!(target: "deploy", "cancel the updates of removed sites: {error}");
+                    break;
+                }
+            }
+        }
     }
 }
 

@@ -52,6 +52,9 @@ use hearing::Hearing;
 pub use child::Limits;
 pub use prepare::{Event, Job, Prepared, Step, Stopped};
 
+/// What the record of an update says whose site went before it was built.
+pub const SITE_REMOVED: &str = "cancelled: the site was removed";
+
 /// Everything an update passes through.
 pub struct Stages {
     /// Where the update comes from.
@@ -120,10 +123,8 @@ impl Stages {
         steps: &mut Vec<(Step, Duration)>,
     ) -> Result<Ended, QueueError> {
         let Some(site) = site else {
-            let summary = "the project has no site any more";
-            return self
-                .finish(claim, Outcome::Failure, summary.to_owned())
-                .await;
+            let summary = SITE_REMOVED.to_owned();
+            return self.finish(claim, Outcome::Failure, summary).await;
         };
         match self.lift(&mut claim).await {
             Ok(Held::Yes) => {}

@@ -184,6 +184,8 @@ fn a_removed_project_has_its_waiting_update_cancelled() {
                 .unwrap()
         );
         assert_eq!(status(queue, &id), Status::Failure);
+        let logs = record(queue, &id).logs;
+        assert!(logs[0].ends_with(" the site was removed"), "{logs:?}");
         assert_eq!(queue.claim(&worker(), at(2)).unwrap(), None);
     });
 }

@@ -152,7 +152,9 @@ impl Memory {
             ended_at: now,
             dead: false,
         };
-        shelves.entry(&id)?.update.end(state, summary)?;
+        let entry = shelves.entry(&id)?;
+        entry.update.end(state, summary)?;
+        entry.log(now, summary);
         shelves.end_followers(&id)?;
         Ok(true)
     }

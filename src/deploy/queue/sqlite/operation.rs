@@ -270,6 +270,7 @@ pub(super) fn cancel(
     };
     update.end(state, summary)?;
     save(connection, &update)?;
+    log(connection, &update.id, now, summary)?;
     end_followers(connection, &update)?;
     Ok(true)
 }
