@@ -131,6 +131,15 @@ impl Record {
         }
     }
 
+    /// Returns when this node served it, if that is known.
+    #[must_use]
+    pub fn visible_at(&self) -> Option<Timestamp> {
+        match self.shown().state {
+            State::Success { visible_at, .. } => visible_at,
+            _ => None,
+        }
+    }
+
     /// Returns the sentence that says how it stands.
     #[must_use]
     pub fn summary(&self) -> &str {
@@ -147,17 +156,13 @@ impl Record {
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
         let shown = self.shown();
-        let visible_at = match shown.state {
-            State::Success { visible_at, .. } => visible_at,
-            _ => None,
-        };
         let commit = shown.commit.as_ref();
         let public = Public {
             id: self.update.id.as_str(),
             project_id: &self.update.project,
             created_at: self.update.created_at,
             ended_at: shown.ended_at(),
-            visible_at,
+            visible_at: self.visible_at(),
             status: self.status().as_str(),
             summary: &shown.summary,
             logs: &self.logs,

@@ -150,22 +150,29 @@ impl Reloader {
         Ok(changes.removed)
     }
 
-    /// Takes in the pointer of one project.
-    pub fn promoted(&self, project: &ProjectId) {
-        let Some(site) = self.sites.get(project) else {
-            return;
-        };
+    /// Takes in the pointer of one project. Returns the fence of what is served from now on,
+    /// when something else was served before.
+    pub fn promoted(&self, project: &ProjectId) -> Option<Fence> {
+        let site = self.sites.get(project)?;
         let since = Instant::now();
+        let before = self.served(project);
         if let Some(state) = self.load(site)
             && self.index.promote(project, state)
         {
             self.swapped("swapped");
             let took_us = since.elapsed().as_micros();
             // Nothing for a private site: its pointer is not even read.
-            let generation = self.known(project).fence.map(|fence| fence.generation);
+            let generation = self.served(project).map(|fence| fence.generation);
             log::debug!(target: "index", project:%, generation, took_us; "serving the new release of {project}");
         }
         self.fresh();
+        self.served(project).filter(|now| Some(*now) != before)
+    }
+
+    /// Returns the fence of what is served of a project.
+    #[must_use]
+    pub fn served(&self, project: &ProjectId) -> Option<Fence> {
+        self.known(project).fence
     }
 
     /// Returns where the site records are read from.

@@ -15,7 +15,6 @@ use crate::gateway::operator;
 use crate::gateway::tls::{self, Certificates};
 use crate::index::reload::Reloader;
 use crate::index::{Cache, Index};
-use crate::site::ProjectId;
 use crate::store::Store;
 use crate::store::sites::{Removals, Sites};
 use crate::store::watch::{Change, Watch};
@@ -110,9 +109,10 @@ impl Reload {
         handles.push(spawn("reload", {
             let watch = Arc::clone(&watch);
             Box::new(move || {
+                // A worker may have published while nobody served.
+                notes.compare(&reloader);
                 while let Some(change) = watch.next() {
-                    let removed = take_in(&mut locked(&reloader), &change, &accepts_removals);
-                    notes.removed(&removed);
+                    take_in(&reloader, &change, &accepts_removals, &notes);
                 }
             })
         })?);
@@ -133,28 +133,35 @@ pub(super) fn locked(reloader: &Mutex<Reloader>) -> MutexGuard<'_, Reloader> {
     reloader.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes in what changed, and returns the projects that are no more.
+/// Takes in what changed, and lets the queue know.
 fn take_in(
-    reloader: &mut Reloader,
+    reloader: &Mutex<Reloader>,
     change: &Change,
     accepts_removals: &AtomicBool,
-) -> Vec<ProjectId> {
-    let removals = match accepts_removals.swap(false, Ordering::AcqRel) {
+    notes: &Notes,
+) {
+    // Taken only by what can remove sites: a promotion in between leaves it there.
+    let removals = || match accepts_removals.swap(false, Ordering::AcqRel) {
         true => Removals::Accepted,
         false => Removals::Guarded,
     };
-    let outcome = match change {
+    let removed = match change {
         Change::Pointer(project) => {
-            reloader.promoted(project);
-            Ok(Vec::new())
+            let served = locked(reloader).promoted(project);
+            return served.map_or((), |fence| notes.served(project, fence));
         }
-        Change::Sites => reloader.rescan_sites(removals),
-        Change::Rescan => reloader.rescan(removals),
+        Change::Sites => locked(reloader).rescan_sites(removals()),
+        Change::Rescan => locked(reloader).rescan(removals()),
     };
-    outcome.unwrap_or_else(|error| {
-        log::error!(target: "sites", "keep serving the sites there were: {error}");
-        Vec::new()
-    })
+    match removed {
+        Ok(removed) => notes.removed(&removed),
+        Err(error) => {
+            log::error!(target: "sites", "keep serving the sites there were: {error}");
+        }
+    }
+    if let Change::Rescan = change {
+        notes.compare(reloader);
+    }
 }
 
 fn sweep(store: &Store) {

@@ -1,6 +1,6 @@
 //! Taking and building updates: the admin API, the queue behind it, and a worker.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use anyhow::Context as _;
@@ -17,7 +17,9 @@ use crate::deploy::run::{Announce, SITE_REMOVED};
 use crate::deploy::worker::{self, Worker};
 use crate::deploy::{FindSite, Timestamp};
 use crate::index::Index;
+use crate::index::reload::Reloader;
 use crate::site::ProjectId;
+use crate::store::Fence;
 use crate::telemetry::Metrics;
 
 /// The deploying side, open and not yet at work.
@@ -52,7 +54,10 @@ impl Updates {
         let find_site: FindSite =
             Arc::new(move |project| Some(Arc::clone(&index.served_by(project)?.site)));
         let reloader = Arc::clone(&reload.reloader);
-        let announce: Announce = Arc::new(move |project| locked(&reloader).promoted(project));
+        let announce: Announce = Arc::new(move |project| {
+            // The record says so itself, at its end.
+            let _ = locked(&reloader).promoted(project);
+        });
         let stages = deploying::stages(config, &queue, &reload.store, Some(announce))?;
         let api = Api::new(
             config.admin.clone(),
@@ -116,6 +121,32 @@ impl Notes {
                     log::error!(target: "deploy", "cancel the updates of removed sites: {error}");
                     break;
                 }
+            }
+        }
+    }
+
+    /// Says what is served of a project from now on.
+    pub(super) fn served(&self, project: &ProjectId, fence: Fence) {
+        let now = Timestamp::of(Clock::System.now());
+        if let Err(error) = self.queue.served(project, fence, now) {
+            // The next comparison finds it.
+            log::warn!(target: "deploy", project:%; "note since when {project} is served: {error}");
+        }
+    }
+
+    /// Says what is served of all projects whose successes nobody has seen.
+    pub(super) fn compare(&self, reloader: &Mutex<Reloader>) {
+        match self.queue.unseen() {
+            Ok(unseen) => {
+                for project in unseen {
+                    let fence = locked(reloader).served(&project);
+                    if let Some(fence) = fence {
+                        self.served(&project, fence);
+                    }
+                }
+            }
+            Err(error) => {
+                log::warn!(target: "deploy", "look for what became visible: {error}");
             }
         }
     }

@@ -48,6 +48,7 @@ use tokio::sync::Notify;
 use crate::digest::Digest;
 use crate::release::ReleaseId;
 use crate::site::ProjectId;
+use crate::store::Fence;
 
 use super::record::{Commit, Record};
 use super::update::{InvalidMove, Source, Update, WorkerId};
@@ -55,7 +56,7 @@ use super::{StatusId, Timestamp};
 
 pub use memory::Memory;
 pub use policy::Policy;
-use policy::{after, exhausted, line};
+use policy::{Served, after, exhausted, line};
 pub use sqlite::Sqlite;
 
 /// The most lines kept in one update's log.
@@ -374,6 +375,30 @@ impl Queue {
         now: Timestamp,
     ) -> Result<bool, QueueError> {
         backend!(self, cancel(project, summary, now))
+    }
+
+    /// Notes what a gateway serves of a project now, so that the record of the update which
+    /// published it says since when: those that have ended, and the one that will.
+    ///
+    /// # Errors
+    ///
+    /// The backend's trouble.
+    pub fn served(
+        &self,
+        project: &ProjectId,
+        fence: Fence,
+        now: Timestamp,
+    ) -> Result<(), QueueError> {
+        backend!(self, served(project, fence, now))
+    }
+
+    /// Lists projects with a success of which nobody has said that it is visible.
+    ///
+    /// # Errors
+    ///
+    /// The backend's trouble.
+    pub fn unseen(&self) -> Result<Vec<ProjectId>, QueueError> {
+        backend!(self, unseen())
     }
 
     /// Lists updates that ran out of attempts, the latest first.

@@ -8,6 +8,7 @@ use super::super::update::{InvalidMove, State, Update, cut};
 use super::super::{StatusId, Timestamp};
 use super::{LOG_LINE_BYTES_MAX, Outcome};
 use crate::digest::Digest;
+use crate::store::Fence;
 
 /// How long the queue waits, tries and keeps.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +63,44 @@ impl Policy {
     }
 }
 
+/// What a gateway serves of a project, as far as the queue was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Served {
+    /// The place of its promotion among the project's.
+    pub(super) fence: Fence,
+    /// Since when.
+    pub(super) since: Timestamp,
+}
+
+// === impl Served ===
+
+impl Served {
+    /// What is served once this fence was seen.
+    pub(super) fn then(before: Option<Self>, fence: Fence, now: Timestamp) -> Self {
+        match before {
+            // Late news.
+            Some(before) if before.fence >= fence => before,
+            // The second promotion of one claim: the update has been visible since its first.
+            // What is published by hand has no claim, and epoch 0.
+            Some(before) if fence.epoch > 0 && before.fence.epoch == fence.epoch => Self {
+                fence,
+                since: before.since,
+            },
+            _ => Self { fence, since: now },
+        }
+    }
+
+    /// Tells a success that it is visible, if what is served is its release or a later one.
+    pub(super) fn tell(&self, update: &mut Update) {
+        let State::Success { epoch, .. } = update.state else {
+            return;
+        };
+        if self.fence.generation >= update.generation || self.fence.epoch >= epoch {
+            update.seen(self.since);
+        }
+    }
+}
+
 /// What becomes of an update whose attempt ended; `waiting` is the project's queued one.
 pub(super) fn after(
     update: &mut Update,
@@ -74,6 +113,10 @@ pub(super) fn after(
     if let (Outcome::Retry | Outcome::GiveBack, Some(leader)) = (outcome, waiting) {
         return update.follow(leader);
     }
+    let epoch = match &update.state {
+        State::InProgress(holder) => holder.epoch,
+        _ => 0,
+    };
     match outcome {
         Outcome::Success {
             release,
@@ -82,6 +125,7 @@ pub(super) fn after(
             State::Success {
                 ended_at: now,
                 release: *release,
+                epoch,
                 visible_at: *visible_at,
             },
             summary,

@@ -18,6 +18,8 @@
 //!   update of the project is queued by then, the older one *follows* it, because the
 //!   newer build reads the branch later and so covers both.
 //! * U5: what a caller reads is one of four words. A follower shows its leader's.
+//! * U6: the one thing that is added to a success later is when it became visible: a gateway
+//!   may see the release before its worker has recorded the end, or long after.
 //!
 //! The same value and the same moves are used by every backend of the queue; a backend
 //! only finds and keeps updates.
@@ -95,7 +97,9 @@ pub enum State {
         ended_at: Timestamp,
         /// What was published.
         release: ReleaseId,
-        /// When this node served it; unknown to a worker without listeners.
+        /// The claim that published it.
+        epoch: u64,
+        /// When this node served it; a worker without listeners does not know it.
         visible_at: Option<Timestamp>,
     },
     /// It ended without a release; what was served before still is.
@@ -346,6 +350,13 @@ impl Update {
         }
         self.commit.clone_from(&leader.commit);
         self.end(state, &leader.summary)
+    }
+
+    /// Adds when a success became visible, unless that is known (rule U6).
+    pub fn seen(&mut self, at: Timestamp) {
+        if let State::Success { visible_at, .. } = &mut self.state {
+            visible_at.get_or_insert(at);
+        }
     }
 
     /// Brings a retry forward: who triggers again does not want to wait for it.

@@ -26,6 +26,7 @@ fn success() -> State {
     State::Success {
         ended_at: Timestamp::from_millis(9),
         release: ReleaseId::parse(&Digest::of(b"release").to_string()).unwrap(),
+        epoch: 1,
         visible_at: None,
     }
 }

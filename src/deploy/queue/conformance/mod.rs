@@ -4,6 +4,7 @@ mod attempts;
 mod file;
 mod model;
 mod triggers;
+mod visible;
 
 use super::super::record::{FilesChanged, Record};
 use super::super::update::Status;

@@ -16,6 +16,7 @@ enum Step {
     Wait { seconds: u64 },
     Revive { project: u8 },
     Cancel { project: u8 },
+    Served { claim: usize },
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -28,6 +29,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (1..60u64).prop_map(|seconds| Step::Wait { seconds }),
         1 => (0..3u8).prop_map(|project| Step::Revive { project }),
         1 => (0..3u8).prop_map(|project| Step::Cancel { project }),
+        1 => (0..8usize).prop_map(|claim| Step::Served { claim }),
     ]
 }
 
@@ -107,6 +109,17 @@ impl Run<'_> {
                 }
                 None => String::new(),
             },
+            Step::Served { claim } => {
+                if let Some(claim) = self.claims.get(*claim) {
+                    let fence = Fence {
+                        generation: claim.update.generation,
+                        epoch: claim.epoch,
+                    };
+                    let served = self.queue.served(claim.project(), fence, at(now));
+                    served.unwrap();
+                }
+                format!("{:?}", self.queue.unseen().unwrap())
+            }
             Step::Wait { .. } => String::new(),
         }
     }
@@ -123,14 +136,14 @@ impl Run<'_> {
     }
 
     /// What a caller can read of all updates.
-    fn records(&self) -> Vec<(Status, u32, Option<Timestamp>, usize)> {
+    fn records(&self) -> Vec<(Status, u32, [Option<Timestamp>; 2], usize)> {
         let read = |id| {
             let record = record(self.queue, id);
             let shown = record.leader.as_deref().unwrap_or(&record.update).clone();
             (
                 record.status(),
                 shown.attempts,
-                shown.ended_at(),
+                [shown.ended_at(), record.visible_at()],
                 record.logs.len(),
             )
         };

@@ -4,15 +4,18 @@
 
 mod shelves;
 
+use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::site::ProjectId;
+use crate::store::Fence;
 
 use super::super::record::Record;
 use super::super::update::{Source, State, Update, WorkerId};
 use super::super::{StatusId, Timestamp};
 use super::{
-    Claim, Depth, Enqueued, Held, Outcome, Policy, Progress, QueueError, Swept, Trigger, after,
+    Claim, Depth, Enqueued, Held, Outcome, Policy, Progress, QueueError, Served, Swept, Trigger,
+    after,
 };
 use shelves::Shelves;
 
@@ -118,11 +121,18 @@ impl Memory {
     ) -> Result<Held, QueueError> {
         let mut shelves = self.shelves();
         let waiting = shelves.queued(claim.project());
+        let served = shelves
+            .projects
+            .get(claim.project())
+            .and_then(|project| project.served);
         let Some(entry) = shelves.held(claim) else {
             return Ok(Held::Lost);
         };
         let update = &mut entry.update;
         after(update, outcome, summary, waiting.as_ref(), policy, now)?;
+        if let Some(served) = served {
+            served.tell(update);
+        }
         let (state, commit) = (update.state.clone(), update.commit.clone());
         entry.log(now, summary);
         match state {
@@ -157,6 +167,45 @@ impl Memory {
         entry.log(now, summary);
         shelves.end_followers(&id)?;
         Ok(true)
+    }
+
+    pub(super) fn served(
+        &self,
+        project: &ProjectId,
+        fence: Fence,
+        now: Timestamp,
+    ) -> Result<(), QueueError> {
+        let mut shelves = self.shelves();
+        let Some(shelf) = shelves.projects.get_mut(project) else {
+            return Ok(());
+        };
+        let served = Served::then(shelf.served, fence, now);
+        shelf.served = Some(served);
+        let updates = shelves.updates.values_mut().map(|entry| &mut entry.update);
+        updates
+            .filter(|update| update.project == *project)
+            .for_each(|update| served.tell(update));
+        Ok(())
+    }
+
+    pub(super) fn unseen(&self) -> Result<Vec<ProjectId>, QueueError> {
+        let shelves = self.shelves();
+        let unseen: BTreeSet<_> = shelves
+            .updates
+            .values()
+            .map(|entry| &entry.update)
+            .filter(|update| {
+                matches!(
+                    update.state,
+                    State::Success {
+                        visible_at: None,
+                        ..
+                    }
+                )
+            })
+            .map(|update| update.project.clone())
+            .collect();
+        Ok(unseen.into_iter().collect())
     }
 
     pub(super) fn dead(&self, limit: u32) -> Result<Vec<Update>, QueueError> {

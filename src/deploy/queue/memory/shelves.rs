@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::super::super::update::{Holder, State, Update, WorkerId};
 use super::super::super::{StatusId, Timestamp};
-use super::super::{Claim, Enqueued, LOG_LINES_MAX, Policy, QueueError, Trigger, exhausted, line};
+use super::super::{
+    Claim, Enqueued, LOG_LINES_MAX, Policy, QueueError, Served, Trigger, exhausted, line,
+};
 use crate::digest::Digest;
 use crate::site::ProjectId;
 
@@ -27,6 +29,7 @@ pub(super) struct Project {
     pub(super) generation: u64,
     pub(super) epoch: u64,
     pub(super) commit: Option<Box<str>>,
+    pub(super) served: Option<Served>,
 }
 
 #[derive(Debug)]

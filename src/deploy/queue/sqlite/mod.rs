@@ -6,13 +6,14 @@
 //! acknowledged is on the disk.
 //!
 //! One thread writes (`writer`), readers have connections of their own and never wait for
-//! it. The tables are described in `schema.sql`.
+//! it. The tables are described in the scripts that make them (`schema`).
 //!
 //! Sources: SQLite, "Write-Ahead Logging" and "PRAGMA synchronous".
 
 mod operation;
 mod row;
 mod schema;
+mod visible;
 mod writer;
 
 use std::fmt;
@@ -27,6 +28,7 @@ use super::super::update::{State, Update, WorkerId};
 use super::super::{StatusId, Timestamp};
 use super::{Claim, Depth, Enqueued, Held, Outcome, Policy, Progress, QueueError, Swept, Trigger};
 use crate::site::ProjectId;
+use crate::store::Fence;
 use writer::Writer;
 
 /// How long to wait for another process that writes.
@@ -150,6 +152,21 @@ impl Sqlite {
         let (project, summary) = (project.clone(), summary.to_owned());
         self.writer
             .call(move |connection| operation::cancel(connection, &project, &summary, now))
+    }
+
+    pub(super) fn served(
+        &self,
+        project: &ProjectId,
+        fence: Fence,
+        now: Timestamp,
+    ) -> Result<(), QueueError> {
+        let project = project.clone();
+        self.writer
+            .call(move |connection| visible::note(connection, &project, fence, now))
+    }
+
+    pub(super) fn unseen(&self) -> Result<Vec<ProjectId>, QueueError> {
+        self.read(visible::unseen)
     }
 
     pub(super) fn revive(

@@ -12,6 +12,7 @@ use super::super::{
     after, exhausted, line,
 };
 use super::row::{execute, find, insert, list, save, stored};
+use super::visible;
 use crate::digest::Digest;
 use crate::site::ProjectId;
 
@@ -237,6 +238,9 @@ pub(super) fn finish(
     };
     let waiting = queued(connection, claim.project())?.map(|waiting| waiting.id);
     after(&mut update, outcome, summary, waiting.as_ref(), policy, now)?;
+    if let Some(served) = visible::known(connection, claim.project())? {
+        served.tell(&mut update);
+    }
     save(connection, &update)?;
     log(connection, claim.id(), now, summary)?;
     match &update.state {

@@ -145,9 +145,11 @@ impl<'a> Columns<'a> {
             State::Success {
                 ended_at,
                 release,
+                epoch,
                 visible_at,
             } => Self {
                 ended_at: Some(millis(ended_at)),
+                epoch: Some(stored(*epoch)),
                 release: Some(release.to_string()),
                 visible_at: visible_at.as_ref().map(millis),
                 ..Self::default()
@@ -206,11 +208,14 @@ fn state(row: &Row<'_>, name: &str) -> rusqlite::Result<Option<State>> {
         "success" => {
             let visible_at: Option<u64> = row.get("visible_at")?;
             let ended_at = time("ended_at")?;
+            // Not kept before schema 2.
+            let epoch: Option<u64> = row.get("epoch")?;
             ReleaseId::parse(&row.get::<_, String>("release")?)
                 .ok()
                 .map(|release| State::Success {
                     ended_at,
                     release,
+                    epoch: epoch.unwrap_or(0),
                     visible_at: visible_at.map(Timestamp::from_millis),
                 })
         }

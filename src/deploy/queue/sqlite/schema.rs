@@ -1,14 +1,15 @@
 //! The tables, and how an older file becomes a current one.
 //!
-//! `schema.sql` is the documented schema. A later version adds a script to [`MIGRATIONS`];
-//! a script that was released is never changed. `user_version` says how many have run.
+//! `schema.sql` makes the tables and says what they hold; the scripts after it in
+//! [`MIGRATIONS`] add to them, each saying why. A script that was released is never changed.
+//! `user_version` says how many have run.
 
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::super::QueueError;
 
 /// One script per version.
-const MIGRATIONS: [&str; 1] = [include_str!("schema.sql")];
+const MIGRATIONS: [&str; 2] = [include_str!("schema.sql"), include_str!("served.sql")];
 
 /// Brings the tables up to date.
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), QueueError> {

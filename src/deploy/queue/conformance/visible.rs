@@ -1,0 +1,117 @@
+//! Since when what was published is served, whoever says it and whenever.
+
+use super::*;
+
+fn fence(claim: &Claim) -> Fence {
+    Fence {
+        generation: claim.update.generation,
+        epoch: claim.epoch,
+    }
+}
+
+#[track_caller]
+fn finish(queue: &Queue, claim: &Claim, seconds: u64) {
+    let held = queue.finish(claim, &published(), "done", at(seconds));
+    assert_eq!(held.unwrap(), Held::Yes);
+}
+
+fn visible_at(queue: &Queue, id: &StatusId) -> Option<Timestamp> {
+    record(queue, id).visible_at()
+}
+
+#[test]
+fn u6_what_is_seen_before_the_end_is_recorded_stands_in_the_record() {
+    on_each(|queue| {
+        let id = enqueue(queue, "docs", 0).id;
+        let claimed = claim(queue, 1);
+        queue
+            .served(&project("docs"), fence(&claimed), at(2))
+            .unwrap();
+        assert_eq!(visible_at(queue, &id), None, "not while it may still fail");
+        finish(queue, &claimed, 3);
+        assert_eq!(visible_at(queue, &id), Some(at(2)));
+        assert_eq!(queue.unseen().unwrap(), []);
+    });
+}
+
+#[test]
+fn u6_what_is_seen_after_the_end_is_added_once() {
+    on_each(|queue| {
+        let id = enqueue(queue, "docs", 0).id;
+        let claimed = claim(queue, 1);
+        finish(queue, &claimed, 2);
+        assert_eq!(visible_at(queue, &id), None);
+        assert_eq!(queue.unseen().unwrap(), [project("docs")]);
+        for seconds in [5, 9] {
+            queue
+                .served(&project("docs"), fence(&claimed), at(seconds))
+                .unwrap();
+        }
+        assert_eq!(visible_at(queue, &id), Some(at(5)));
+        assert_eq!(queue.unseen().unwrap(), []);
+        let ended = record(queue, &id).update.ended_at();
+        assert_eq!((status(queue, &id), ended), (Status::Success, Some(at(2))));
+    });
+}
+
+#[test]
+fn u6_what_is_older_makes_nothing_visible_and_what_is_newer_does() {
+    on_each(|queue| {
+        enqueue(queue, "docs", 0);
+        let first = claim(queue, 0);
+        finish(queue, &first, 0);
+        let id = enqueue(queue, "docs", 1).id;
+        let second = claim(queue, 1);
+        finish(queue, &second, 2);
+        queue
+            .served(&project("docs"), fence(&first), at(3))
+            .unwrap();
+        assert_eq!(visible_at(queue, &id), None);
+        // Somebody has published by hand since.
+        let newer = Fence {
+            generation: second.update.generation + 1,
+            epoch: 0,
+        };
+        queue.served(&project("docs"), newer, at(4)).unwrap();
+        assert_eq!(visible_at(queue, &id), Some(at(4)));
+    });
+}
+
+#[test]
+fn u6_an_update_that_promotes_twice_is_visible_since_the_first() {
+    on_each(|queue| {
+        let id = enqueue(queue, "docs", 0).id;
+        let mut claimed = claim(queue, 0);
+        let first = fence(&claimed);
+        let generation = claimed.update.generation + 1;
+        assert_eq!(queue.lift(&mut claimed, generation).unwrap(), Held::Yes);
+        queue.served(&project("docs"), first, at(1)).unwrap();
+        queue
+            .served(&project("docs"), fence(&claimed), at(5))
+            .unwrap();
+        finish(queue, &claimed, 6);
+        assert_eq!(visible_at(queue, &id), Some(at(1)));
+
+        // The second one never came: its place was taken all the same.
+        let id = enqueue(queue, "docs", 10).id;
+        let mut claimed = claim(queue, 10);
+        let first = fence(&claimed);
+        let generation = claimed.update.generation + 1;
+        assert_eq!(queue.lift(&mut claimed, generation).unwrap(), Held::Yes);
+        finish(queue, &claimed, 12);
+        queue.served(&project("docs"), first, at(13)).unwrap();
+        assert_eq!(visible_at(queue, &id), Some(at(13)));
+    });
+}
+
+#[test]
+fn u6_a_project_that_was_never_queued_is_nobodys_news() {
+    on_each(|queue| {
+        let by_hand = Fence {
+            generation: 4,
+            epoch: 0,
+        };
+        queue.served(&project("docs"), by_hand, at(0)).unwrap();
+        assert_eq!(queue.generation(&project("docs")).unwrap(), 0);
+    });
+}

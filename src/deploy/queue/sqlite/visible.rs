@@ -1,0 +1,81 @@
+//! Since when what an update has published is served.
+//!
+//! A worker without listeners does not know it, and a gateway may see the release before
+//! its worker has recorded the end. So what is seen is kept with the project, and told to
+//! its successes whichever comes first.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::super::super::Timestamp;
+use super::super::{QueueError, Served};
+use super::row::{execute, list, save, stored};
+use crate::site::ProjectId;
+use crate::store::Fence;
+
+/// Returns what was seen of a project.
+pub(super) fn known(
+    connection: &Connection,
+    project: &ProjectId,
+) -> Result<Option<Served>, QueueError> {
+    const SQL: &str = "SELECT served_generation, served_epoch, served_at FROM projects \
+         WHERE project = ?1 AND served_at IS NOT NULL";
+    connection
+        .prepare_cached(SQL)
+        .and_then(|mut statement| {
+            let served = |row: &rusqlite::Row<'_>| {
+                Ok(Served {
+                    fence: Fence {
+                        generation: row.get(0)?,
+                        epoch: row.get(1)?,
+                    },
+                    since: Timestamp::from_millis(row.get(2)?),
+                })
+            };
+            statement.query_row([project.as_str()], served).optional()
+        })
+        .map_err(QueueError::unavailable)
+}
+
+/// Keeps what is seen of a project, and tells the successes that wait for it.
+pub(super) fn note(
+    connection: &Connection,
+    project: &ProjectId,
+    fence: Fence,
+    now: Timestamp,
+) -> Result<(), QueueError> {
+    const NOTE: &str = "UPDATE projects SET served_generation = ?2, served_epoch = ?3, \
+         served_at = ?4 WHERE project = ?1";
+    const UNSEEN: &str = "WHERE project = ?1 AND state = 'success' AND visible_at IS NULL \
+         AND epoch IS NOT NULL";
+    let served = Served::then(known(connection, project)?, fence, now);
+    let values = params![
+        project.as_str(),
+        stored(served.fence.generation),
+        stored(served.fence.epoch),
+        stored(served.since.millis()),
+    ];
+    execute(connection, NOTE, values)?;
+    for mut update in list(connection, UNSEEN, [project.as_str()])? {
+        served.tell(&mut update);
+        save(connection, &update)?;
+    }
+    Ok(())
+}
+
+/// Lists projects with a success of which nobody has said that it is visible. Those of a
+/// version that did not keep the claim are left as they are.
+pub(super) fn unseen(connection: &Connection) -> Result<Vec<ProjectId>, QueueError> {
+    const SQL: &str = "SELECT DISTINCT project FROM updates WHERE state = 'success' \
+         AND visible_at IS NULL AND epoch IS NOT NULL ORDER BY project";
+    let read = || -> rusqlite::Result<Vec<String>> {
+        let mut statement = connection.prepare_cached(SQL)?;
+        let projects = statement.query_map([], |row| row.get(0))?;
+        projects.collect()
+    };
+    let parse = |project: String| {
+        ProjectId::parse(&project)
+            .map_err(|_invalid| QueueError::Corrupt(format!("the project {project:?}")))
+    };
+    let projects = read().map_err(QueueError::unavailable)?;
+    projects.into_iter().map(parse).collect()
+}
