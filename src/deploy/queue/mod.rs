@@ -15,6 +15,13 @@
 //! | no | yes | a new update: the running build may have read the branch already |
 //! | yes | either | the queued one's id, coalesced; a retry it waits for is brought forward |
 //!
+//! # Turns
+//!
+//! Owners take turns: whoever has something waiting or running stands in a line, at its end
+//! when the first of it comes and at its end again with every claim. So an owner waits for
+//! at most one claim of each other one, whoever has triggered how much. Among one owner's
+//! updates the one that has been due longest is next.
+//!
 //! # Attempts
 //!
 //! A claim is a lease. Its holder moves the end of the lease with heartbeats and learns
@@ -32,8 +39,8 @@
 //! **Deliberately absent:** a clock. Every call is told what time it is, so tests do not
 //! wait, and a wrong clock can only delay a take-over or hasten it.
 //!
-//! **Limits:** fairness is first come, first served over projects; an owner with very many
-//! projects can fill the queue, not another owner's builds of the same project.
+//! **Limits:** turns are over claims, not over the time that builds take; and an owner with
+//! very many projects can fill the queue (`waiting_max`), though each only once.
 
 #[cfg(test)]
 mod conformance;
@@ -310,7 +317,8 @@ impl Queue {
         backend!(self, record(id))
     }
 
-    /// Takes the update that waits longest, if one is due.
+    /// Takes an update that is due, if one is: of the owner whose turn it is, the one that
+    /// has been due longest.
     ///
     /// # Errors
     ///

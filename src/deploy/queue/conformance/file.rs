@@ -29,7 +29,7 @@ fn a_file_of_a_newer_version_is_refused() {
     let opened = Sqlite::open(&path);
     assert_eq!(
         opened.unwrap_err().to_string(),
-        "the queue has schema 7, this version knows 2"
+        "the queue has schema 7, this version knows 3"
     );
 }
 

@@ -4,6 +4,7 @@ mod attempts;
 mod file;
 mod model;
 mod triggers;
+mod turns;
 mod visible;
 
 use super::super::record::{FilesChanged, Record};
@@ -44,6 +45,14 @@ fn trigger(name: &str) -> Trigger {
         subdomain: name.into(),
         source: Source::Api,
         idempotency: None,
+    }
+}
+
+/// A trigger of another owner.
+fn trigger_of(owner: &str, name: &str) -> Trigger {
+    Trigger {
+        owner: owner.into(),
+        ..trigger(name)
     }
 }
 

@@ -21,14 +21,14 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        4 => (0..3u8, proptest::option::of(0..3u8))
+        4 => (0..4u8, proptest::option::of(0..3u8))
             .prop_map(|(project, key)| Step::Enqueue { project, key }),
         4 => Just(Step::Claim),
         2 => (0..8usize).prop_map(|claim| Step::Heartbeat { claim }),
         4 => (0..8usize, 0..4u8).prop_map(|(claim, outcome)| Step::Finish { claim, outcome }),
         3 => (1..60u64).prop_map(|seconds| Step::Wait { seconds }),
-        1 => (0..3u8).prop_map(|project| Step::Revive { project }),
-        1 => (0..3u8).prop_map(|project| Step::Cancel { project }),
+        1 => (0..4u8).prop_map(|project| Step::Revive { project }),
+        1 => (0..4u8).prop_map(|project| Step::Cancel { project }),
         1 => (0..8usize).prop_map(|claim| Step::Served { claim }),
     ]
 }
@@ -47,9 +47,11 @@ impl Run<'_> {
         let name = |project: u8| format!("p{project}");
         match step {
             Step::Enqueue { project, key } => {
+                // Two owners with two projects each.
+                let owner = ["acme", "globex"][usize::from(project % 2)];
                 let trigger = Trigger {
                     idempotency: key.map(|key| Digest::of(&[key])),
-                    ..trigger(&name(*project))
+                    ..trigger_of(owner, &name(*project))
                 };
                 let enqueued = self.queue.enqueue(&trigger, at(now));
                 match enqueued {

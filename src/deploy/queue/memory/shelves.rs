@@ -16,6 +16,9 @@ pub(super) struct Shelves {
     pub(super) updates: BTreeMap<StatusId, Entry>,
     pub(super) projects: HashMap<ProjectId, Project>,
     pub(super) keys: HashMap<(Box<str>, Digest), Key>,
+    /// Of owners with updates that wait or run, and perhaps of some that had; the lowest is
+    /// next.
+    turns: HashMap<Box<str>, u64>,
 }
 
 #[derive(Debug)]
@@ -101,12 +104,30 @@ impl Shelves {
             });
         }
         let id = StatusId::generate(now).map_err(QueueError::unavailable)?;
+        self.queue_up(&trigger.owner);
         let project = self.projects.entry(trigger.project.clone()).or_default();
         project.generation += 1;
         let update = Update::queued(id.clone(), trigger, project.generation, now);
         let logs = Vec::new();
         self.updates.insert(id.clone(), Entry { update, logs });
         Ok(id)
+    }
+
+    /// Puts an owner at the end, unless something of theirs waits or runs already.
+    fn queue_up(&mut self, owner: &str) {
+        let is_live = |entry: &&Entry| {
+            let state = &entry.update.state;
+            matches!(state, State::Queued { .. } | State::InProgress(_))
+        };
+        let mut live = self.updates.values().filter(is_live);
+        if !live.any(|entry| &*entry.update.owner == owner) {
+            self.send_to_the_end(owner);
+        }
+    }
+
+    fn send_to_the_end(&mut self, owner: &str) {
+        let last = self.turns.values().max().copied().unwrap_or(0);
+        self.turns.insert(owner.into(), last + 1);
     }
 
     /// A new trigger is somebody looking at the project's dead updates.
@@ -149,8 +170,8 @@ impl Shelves {
         })
     }
 
-    /// Finds the update that has been due longest: queued and not waiting for a running
-    /// build, or in progress with a lease that has passed.
+    /// Finds the update that has been due longest of the owner whose turn it is: queued and
+    /// not waiting for a running build, or in progress with a lease that has passed.
     pub(super) fn due(&self, now: Timestamp) -> Option<StatusId> {
         let due_at = |update: &Update| match &update.state {
             State::Queued { ready_at } => {
@@ -165,9 +186,9 @@ impl Shelves {
         let updates = self.updates.values().map(|entry| &entry.update);
         let due = updates.filter_map(|update| {
             let at = due_at(update).filter(|at| *at <= now)?;
-            Some((at, &update.id))
+            Some((self.turns.get(&update.owner), at, &update.id))
         });
-        due.min().map(|(_, id)| id.clone())
+        due.min().map(|(_, _, id)| id.clone())
     }
 
     /// Claims an update that is due, or brings its project nearer to having one claimed.
@@ -202,6 +223,8 @@ impl Shelves {
         let shelf = self.projects.entry(project).or_default();
         shelf.epoch += 1;
         let (epoch, commit_before) = (shelf.epoch, shelf.commit.clone());
+        let owner = self.entry(id)?.update.owner.clone();
+        self.send_to_the_end(&owner);
         let entry = self.entry(id)?;
         entry.update.claim(Holder {
             worker: worker.clone(),

@@ -128,11 +128,16 @@ pub(super) fn claim(
     policy: &Policy,
     now: Timestamp,
 ) -> Result<Option<Claim>, QueueError> {
-    // Queued ones wait while another of the project is being built and its lease lasts.
-    const DUE: &str = "WHERE due_at <= ?1 AND NOT (state = 'queued' AND EXISTS (\
-             SELECT 1 FROM updates AS running WHERE running.project = updates.project \
-             AND running.state = 'in_progress' AND running.due_at > ?1)) \
-         ORDER BY due_at, id LIMIT 1";
+    // What has been due longest of the owner whose turn it is. Queued ones wait while another
+    // of the project is being built and its lease lasts.
+    const DUE: &str = "WHERE id = (SELECT next FROM (SELECT turn, (\
+             SELECT due.id FROM updates AS due \
+             WHERE due.owner = owners.owner AND due.due_at <= ?1 \
+             AND NOT (due.state = 'queued' AND EXISTS (\
+                 SELECT 1 FROM updates AS running WHERE running.project = due.project \
+                 AND running.state = 'in_progress' AND running.due_at > ?1)) \
+             ORDER BY due.due_at, due.id LIMIT 1) AS next FROM owners) \
+         WHERE next IS NOT NULL ORDER BY turn LIMIT 1)";
     while let Some(update) = find(connection, DUE, [stored(now.millis())])? {
         if let Some(claim) = take(connection, update, worker, policy, now)? {
             return Ok(Some(claim));
@@ -175,6 +180,9 @@ fn take(
             })
         })
         .map_err(QueueError::unavailable)?;
+    const TO_THE_END: &str = "UPDATE owners SET turn = (SELECT max(turn) + 1 FROM owners) \
+         WHERE owner = ?1";
+    execute(connection, TO_THE_END, [&*update.owner])?;
     update.claim(Holder {
         worker: worker.clone(),
         epoch,

@@ -9,7 +9,11 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::super::QueueError;
 
 /// One script per version.
-const MIGRATIONS: [&str; 2] = [include_str!("schema.sql"), include_str!("served.sql")];
+const MIGRATIONS: [&str; 3] = [
+    include_str!("schema.sql"),
+    include_str!("served.sql"),
+    include_str!("turns.sql"),
+];
 
 /// Brings the tables up to date.
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), QueueError> {
