@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::BufReader;
 use std::net::SocketAddr;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Arc, Condvar, Mutex};
@@ -256,7 +257,12 @@ impl Setup {
             .cloned()
             .chain([self.binary.display().to_string()])
             .collect();
-        let mut process = Command::new(&program[0])
+        let mut command = Command::new(&program[0]);
+        if !self.wrapper.is_empty() {
+            // What a wrapper runs must end with it.
+            command.process_group(0);
+        }
+        let mut process = command
             .args(&program[1..])
             .args(["serve", "--conf"])
             .arg(self.path("waypost.yaml"))
@@ -436,7 +442,12 @@ impl Edge {
 
 impl Drop for Edge {
     fn drop(&mut self) {
-        // It may have ended already.
+        let is_alive = matches!(self.process.try_wait(), Ok(None));
+        if is_alive && !self.setup.wrapper.is_empty() {
+            // A killed `strace` lets go of what it traces, and that would go on for ever.
+            let group = format!("-{}", self.id());
+            let _ended = Command::new("kill").args(["-KILL", "--", &group]).status();
+        }
         let _ended = self.process.kill();
         let _reaped = self.process.wait();
     }
