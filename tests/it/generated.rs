@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use crate::clients::client;
 use crate::edge::{Edge, Setup};
 use crate::repository::{Repository, follow, key, setup, trigger};
 
@@ -45,14 +46,20 @@ fn the_public_validator_accepts_it() {
     let skill = directory.path().join("acme-payments");
     fs::create_dir(&skill).unwrap();
     fs::copy(GOLDEN, skill.join("SKILL.md")).unwrap();
-    match Command::new("agentskills")
-        .arg("validate")
-        .arg(&skill)
-        .output()
-    {
-        Ok(validated) => assert!(validated.status.success(), "{validated:?}"),
-        Err(error) => println!("skipped: agentskills (PyPI skills-ref) cannot be run: {error}"),
-    }
+    let program = client("skills-ref", "skills-ref==0.1.1").join("bin/agentskills");
+    let validate = || {
+        Command::new(&program)
+            .arg("validate")
+            .arg(&skill)
+            .output()
+            .unwrap()
+    };
+    let validated = validate();
+    assert!(validated.status.success(), "{validated:?}");
+    // It looks at what it is given.
+    fs::write(skill.join("SKILL.md"), "---\nname: Other\n---\n").unwrap();
+    let refused = validate();
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
 }
 
 const HOST: &str = "docs.acme.test";
