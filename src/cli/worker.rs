@@ -3,6 +3,8 @@
 //! It takes updates from the same queue and promotes in the same store as a gateway beside
 //! it; the gateway notices what it promotes. Site records are read again before each build
 //! whose project it does not know, and every few seconds.
+//!
+//! It serves nobody, but tells the operator how it is (`worker.operator`).
 
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,6 +18,8 @@ use super::deploying;
 use super::settings::{self, Settings};
 use crate::deploy::FindSite;
 use crate::deploy::worker::{Metrics, Stop, Worker};
+use crate::gateway::drain::{Drain, Phase};
+use crate::gateway::operator::Operator;
 use crate::store::sites::{Removals, Sites};
 use crate::telemetry::{self, logging};
 
@@ -38,6 +42,14 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let config = args.settings.load()?;
     logging::start(&config.log).context("start the log")?;
+    let socket = config
+        .worker
+        .operator
+        .map(super::serve::socket)
+        .transpose()?;
+    let metrics = Arc::new(telemetry::Metrics::new());
+    let drain = Drain::new();
+    let operator = Operator::new(Arc::clone(&metrics), drain.clone(), None);
     let store = Arc::new(settings::open_store(&config)?);
     let queue = Arc::new(deploying::open_queue(&config)?);
     let (sites, changes) = settings::read_sites(&config).context("read the site records")?;
@@ -50,10 +62,18 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         config.worker.clone(),
         Arc::new(stages),
         find_site(sites),
-        Metrics::new(&telemetry::Metrics::new()),
+        Metrics::new(&metrics),
     );
     let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
     runtime.block_on(async {
+        if let Some(socket) = socket {
+            let listener = socket.listen(128).context("listen for the operator")?;
+            let address = listener.local_addr().context("listen for the operator")?;
+            log::info!(target: "deploy", operator:% = address; "health, readiness and metrics on http://{address}");
+            operator.loaded();
+            // It answers until the runtime ends.
+            tokio::spawn(operator.listen(listener));
+        }
         let (stop, stopped) = watch::channel(Stop::No);
         let working = tokio::spawn(worker.run(stopped));
         let mut term = signal(SignalKind::terminate()).context("handle SIGTERM")?;
@@ -66,6 +86,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 ended = &mut working => return ended.context("the worker panicked"),
             }
             log::info!(target: "deploy", "told to stop");
+            drain.enter(Phase::Unready);
             // Whoever does not listen any more has stopped.
             let _ = stop.send(told);
         }

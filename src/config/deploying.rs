@@ -1,7 +1,7 @@
 //! The settings of the deploying side: queue, git, worker and admin API.
 
 use super::Queue;
-use super::read::{DAY_SECONDS, Section, path, within};
+use super::read::{DAY_SECONDS, Section, address_or_off, path, within};
 use crate::deploy::api::{self, Rate};
 use crate::deploy::queue::Policy;
 use crate::deploy::{run, worker};
@@ -88,7 +88,11 @@ pub(super) fn read_worker(
     worker: &mut worker::Config,
     builds: &mut run::Limits,
 ) {
-    let worker::Config { builds_max, grace } = worker;
+    let worker::Config {
+        builds_max,
+        grace,
+        operator,
+    } = worker;
     let run::Limits {
         memory_bytes,
         file_bytes,
@@ -98,6 +102,7 @@ pub(super) fn read_worker(
     } = builds;
     section.set("builds_max", builds_max, number(1..=1024));
     section.set("grace_seconds", grace, seconds(0..=3600));
+    section.set("operator", operator, address_or_off);
     section.set(
         "memory_bytes_max",
         memory_bytes,

@@ -1,5 +1,6 @@
 //! The table of keys: which setting stands under which key, in which unit and range.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use saphyr::{Scalar, YamlData};
@@ -122,12 +123,15 @@ fn read_listen(section: Section<'_, '_, '_, '_>, listen: &mut Listen) {
     if let Some(addresses) = section.list("https", &address) {
         *https = addresses;
     }
-    section.set("operator", operator, |node| {
-        if node.data.as_bool() == Some(false) {
-            return Ok(None);
-        }
-        address(node).map(Some)
-    });
+    section.set("operator", operator, address_or_off);
+}
+
+/// Reads where the operator's listener is; `false`: nowhere.
+pub(super) fn address_or_off(node: &Node<'_>) -> Result<Option<SocketAddr>, Expected> {
+    if node.data.as_bool() == Some(false) {
+        return Ok(None);
+    }
+    parsed(str::parse)(node).map(Some)
 }
 
 fn read_store(section: Section<'_, '_, '_, '_>, store: &mut Store) {

@@ -108,13 +108,14 @@ fn what_is_set_is_read_and_the_rest_stays() {
                 front: { idle_seconds: 5, trusted_peers: [10.0.0.0/8, \"::1\"] }\n\
                 tls: { directory: certs, default: docs.example.com }\n\
                 access_log: { file: var/access.log }\nlog: { format: json, filter: \"warn,a=off\" }\n\
-                server: { threads: 4 }\nstore: { local: { keep_releases: 0 } }\nsites: s.yaml\n";
+                worker: { operator: \"127.0.0.1:9081\" }\nserver: { threads: 4 }\nstore: { local: { keep_releases: 0 } }\nsites: s.yaml\n";
     let config = Config::parse("waypost.yaml", text).unwrap();
     assert_eq!(&*config.service.name, "docs");
     assert_eq!(config.service.domain, Service::default().domain);
     assert_eq!(config.listen.http, Listen::default().http);
     assert_eq!(config.listen.https.len(), 1);
     assert_eq!(config.listen.operator, None);
+    assert_eq!(config.worker.operator, Some(([127, 0, 0, 1], 9081).into()));
     assert_eq!(config.front.limits.idle, Duration::from_secs(5));
     assert_eq!(config.front.limits.head, Limits::default().head);
     assert_eq!(config.front.trusted_peers.len(), 2);

@@ -10,6 +10,7 @@
 //!
 //! Design section 2; style 2.8 (tasks are owned).
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -37,6 +38,9 @@ pub struct Config {
     pub builds_max: usize,
     /// How long running builds may go on when the worker is told to stop.
     pub grace: Duration,
+    /// Where a worker without listeners tells the operator how it is: health, readiness and
+    /// metrics. `None` is nowhere.
+    pub operator: Option<SocketAddr>,
 }
 
 /// Takes updates from the queue.
@@ -80,6 +84,7 @@ impl Default for Config {
         Self {
             builds_max: 2,
             grace: Duration::from_secs(30),
+            operator: None,
         }
     }
 }

@@ -5,7 +5,8 @@
 //!   that load balancers turn away before the listeners close.
 //! * `GET /metrics`: the Prometheus text format 0.0.4.
 //! * `POST /reload`: compares everything with the disk; with `?accept-removals` also when
-//!   that takes away many sites at once. 202: it happens after the answer.
+//!   that takes away many sites at once. 202: it happens after the answer. A worker, which
+//!   serves nothing, has no such call.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,7 +33,7 @@ pub trait Reload: std::fmt::Debug + Send + Sync {
 /// What the operator's listener knows.
 #[derive(Clone, Debug)]
 pub struct Operator {
-    reload: Arc<dyn Reload>,
+    reload: Option<Arc<dyn Reload>>,
     metrics: Arc<Metrics>,
     drain: Drain,
     is_loaded: Arc<AtomicBool>,
@@ -43,16 +44,16 @@ pub struct Operator {
 impl Operator {
     /// Makes the operator's view; not ready until [`Operator::loaded`].
     #[must_use]
-    pub fn new(metrics: Arc<Metrics>, drain: Drain, reload: impl Reload + 'static) -> Self {
+    pub fn new(metrics: Arc<Metrics>, drain: Drain, reload: Option<Arc<dyn Reload>>) -> Self {
         Self {
-            reload: Arc::new(reload),
+            reload,
             metrics,
             drain,
             is_loaded: Arc::default(),
         }
     }
 
-    /// Says that the first complete load of the index is done.
+    /// Says that everything is there: the index, or what a worker needs.
     pub fn loaded(&self) {
         self.is_loaded.store(true, Ordering::Release);
     }
@@ -120,11 +121,10 @@ impl Operator {
 impl ServeHttp for Operator {
     async fn response(&self, session: &mut ServerSession) -> Response<Vec<u8>> {
         let request = session.req_header();
-        let (status, media_type, body) = match request.method {
-            Method::GET | Method::HEAD => self.answer(request.uri.path()),
-            Method::POST if request.uri.path() == "/reload" => {
-                self.reload
-                    .reload(request.uri.query() == Some("accept-removals"));
+        let (status, media_type, body) = match (&request.method, &self.reload) {
+            (&Method::GET | &Method::HEAD, _) => self.answer(request.uri.path()),
+            (&Method::POST, Some(reload)) if request.uri.path() == "/reload" => {
+                reload.reload(request.uri.query() == Some("accept-removals"));
                 (
                     StatusCode::ACCEPTED,
                     "text/plain; charset=utf-8",

@@ -2,10 +2,9 @@
 
 use std::fs::read_to_string;
 use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::edge::{SKILL, Setup};
+use crate::edge::SKILL;
 use crate::repository::{Repository, call, follow, key, record, setup, trigger};
 
 #[test]
@@ -273,74 +272,6 @@ fn a_removed_site_takes_its_waiting_update_with_it() {
         "{told:#}"
     );
     assert!(told["endedAt"].is_string() && told["attempts"] == 0);
-}
-
-#[test]
-fn what_a_worker_beside_the_gateway_publishes_is_visible_since_the_gateway_served_it() {
-    let host = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/docs.git", host.local_addr().unwrap());
-    let setup = setup();
-    let docs = Repository::new(&setup, "docs");
-    docs.push("Begin", &[("skill.md", SKILL)]);
-    let root = setup.path("").display().to_string();
-    let edge = setup
-        .conf(
-            "git",
-            &format!("{{ mirrors: {root}/mirrors, local: [{root}], allow_http: true }}"),
-        )
-        .conf("worker", "{ builds_max: 1, grace_seconds: 0 }")
-        .site(
-            "slow",
-            &format!("repository: {{ url: \"{url}\", branch: main }}"),
-        )
-        .site("acme", &docs.record())
-        .start();
-    assert!(
-        edge.setup
-            .run(&["update", "trigger", "slow"])
-            .status
-            .success()
-    );
-    // The gateway's own worker is busy for as long as the host says nothing.
-    let _held = host.accept().unwrap();
-    let worker = Alone::start(&edge.setup);
-
-    let output = edge.setup.run(&["update", "trigger", "acme"]);
-    let id = String::from_utf8(output.stdout).unwrap().trim().to_owned();
-    let told = follow(&edge.setup, &id);
-    assert_eq!(told["status"], "success", "{told:#}");
-    // The one may be recorded before the other.
-    let deadline = Instant::now() + Duration::from_secs(10);
-    while record(&edge.setup, &id)["visibleAt"].is_null() {
-        assert!(Instant::now() < deadline, "nobody says since when");
-    }
-    assert_eq!(
-        edge.get("acme.waypost.localhost", "/skill.md").text(),
-        SKILL
-    );
-    drop(worker);
-}
-
-/// A worker without listeners.
-struct Alone(Child);
-
-impl Alone {
-    fn start(setup: &Setup) -> Self {
-        let process = Command::new(env!("CARGO_BIN_EXE_waypost"))
-            .args(["worker", "--conf"])
-            .arg(setup.path("waypost.yaml"))
-            .stderr(Stdio::null())
-            .spawn();
-        Self(process.unwrap())
-    }
-}
-
-impl Drop for Alone {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ended = self.0.kill();
-        let _reaped = self.0.wait();
-    }
 }
 
 #[test]

@@ -114,7 +114,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         admin: Some(Arc::clone(&updates.api)),
         clock: Clock::System,
     });
-    let operator = Operator::new(Arc::clone(&metrics), drain.clone(), reload.request());
+    let reloads = Some(Arc::new(reload.request()) as _);
+    let operator = Operator::new(Arc::clone(&metrics), drain.clone(), reloads);
 
     let mut server = Server::new_with_opt_and_conf(None, conf);
     server.bootstrap();

@@ -1,0 +1,138 @@
+//! A worker without listeners, beside a gateway or alone.
+
+use std::io::{BufRead as _, BufReader};
+use std::net::{SocketAddr, TcpListener};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::edge::{SKILL, Setup};
+use crate::http;
+use crate::repository::{Repository, follow, record, setup};
+
+/// `waypost worker`, running.
+struct Worker {
+    process: Child,
+    operator: SocketAddr,
+}
+
+impl Worker {
+    #[track_caller]
+    fn start(setup: &Setup) -> Self {
+        setup.write_conf();
+        let mut process = Command::new(env!("CARGO_BIN_EXE_waypost"))
+            .args(["worker", "--conf"])
+            .arg(setup.path("waypost.yaml"))
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
+        let operator = lines
+            .by_ref()
+            .map_while(Result::ok)
+            .filter_map(|line| serde_json::from_str::<serde_json::Value>(&line).ok())
+            .find_map(|line| line["operator"].as_str()?.parse().ok());
+        // Somebody has to read on, or the log's pipe fills.
+        std::thread::spawn(move || lines.count());
+        Self {
+            process,
+            operator: operator.unwrap(),
+        }
+    }
+
+    fn ask(&self, method: &str, path: &str) -> http::Response {
+        http::request(self.operator, method, "operator", path, &[])
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ended = self.process.kill();
+        let _reaped = self.process.wait();
+    }
+}
+
+/// Queues an update as the operator does.
+#[track_caller]
+fn queue(setup: &Setup, project: &str) -> String {
+    let output = setup.run(&["update", "trigger", project]);
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+#[test]
+fn a_worker_alone_builds_and_tells_the_operator_how_it_is() {
+    let setup = setup().conf("worker", "{ operator: \"127.0.0.1:0\" }");
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &[("skill.md", SKILL)]);
+    let setup = setup.site("acme", &docs.record());
+    let mut worker = Worker::start(&setup);
+    assert_eq!(worker.ask("GET", "/healthz").text(), "ok\n");
+    assert_eq!(worker.ask("GET", "/readyz").text(), "ready\n");
+    assert_eq!(worker.ask("POST", "/reload").status, 405);
+
+    let id = queue(&setup, "acme");
+    let told = follow(&setup, &id);
+    assert_eq!(told["status"], "success", "{told:#}");
+    assert!(told["visibleAt"].is_null(), "nobody serves it: {told:#}");
+    // It is counted just after it is recorded.
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let counted = "deploy_updates_total{outcome=\"success\"} 1";
+    while !worker.ask("GET", "/metrics").text().contains(counted) {
+        assert!(Instant::now() < deadline, "the success is not counted");
+    }
+    let numbers = worker.ask("GET", "/metrics");
+    for family in [
+        "deploy_queue_updates{state=\"queued\"} 0",
+        "deploy_step_duration_seconds_count{step=\"fetch\"} 1",
+    ] {
+        assert!(numbers.text().contains(family), "{family}");
+    }
+
+    let id = worker.process.id().to_string();
+    assert!(Command::new("kill").arg(id).status().unwrap().success());
+    assert!(worker.process.wait().unwrap().success());
+}
+
+#[test]
+fn what_a_worker_beside_the_gateway_publishes_is_visible_since_the_gateway_served_it() {
+    let host = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/docs.git", host.local_addr().unwrap());
+    let setup = setup();
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &[("skill.md", SKILL)]);
+    let root = setup.path("").display().to_string();
+    let edge = setup
+        .conf(
+            "git",
+            &format!("{{ mirrors: {root}/mirrors, local: [{root}], allow_http: true }}"),
+        )
+        .conf(
+            "worker",
+            "{ builds_max: 1, grace_seconds: 0, operator: \"127.0.0.1:0\" }",
+        )
+        .site(
+            "slow",
+            &format!("repository: {{ url: \"{url}\", branch: main }}"),
+        )
+        .site("acme", &docs.record())
+        .start();
+    queue(&edge.setup, "slow");
+    // The gateway's own worker is busy for as long as the host says nothing.
+    let _held = host.accept().unwrap();
+    let worker = Worker::start(&edge.setup);
+
+    let id = queue(&edge.setup, "acme");
+    let told = follow(&edge.setup, &id);
+    assert_eq!(told["status"], "success", "{told:#}");
+    // The one may be recorded before the other.
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while record(&edge.setup, &id)["visibleAt"].is_null() {
+        assert!(Instant::now() < deadline, "nobody says since when");
+    }
+    assert_eq!(
+        edge.get("acme.waypost.localhost", "/skill.md").text(),
+        SKILL
+    );
+    drop(worker);
+}
