@@ -38,7 +38,7 @@ use crate::discovery::{
 use crate::docs::{self, Docs, navigation};
 use crate::release::{Builder, Release, ReleaseFile, ReleasePath};
 use crate::render::manifest::{self, Manifest};
-use crate::site::EditLink;
+use crate::site::{EditLink, Frames, Service};
 use crate::skills::{self, Generated, Meta, Skill};
 use crate::source::{Tree, TreePath};
 
@@ -59,6 +59,8 @@ const GENERATED: &str = "(generated)";
 pub struct Options {
     /// The short name of the service: skills lie in `.{service_name}/skills`.
     pub service_name: Box<str>,
+    /// The sites that pages may show in frames.
+    pub frames: Frames,
     /// Where the files of the repository are edited, when that is known.
     pub edit: Option<EditLink>,
     /// What stands in the place of the skill that we would generate; it has passed
@@ -75,13 +77,22 @@ pub struct Built {
     pub report: Report,
 }
 
-impl Default for Options {
-    fn default() -> Self {
+impl Options {
+    /// Says what a service has to say about every build.
+    #[must_use]
+    pub fn of(service: &Service) -> Self {
         Self {
-            service_name: crate::site::Service::default().name,
+            service_name: service.name.clone(),
+            frames: service.frames.clone(),
             edit: None,
             generated: None,
         }
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self::of(&Service::default())
     }
 }
 

@@ -19,8 +19,8 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 
 use super::Documentation;
-use crate::build::Options;
 use crate::release::Release;
+use crate::site::Service;
 use crate::source::remote;
 
 /// The release's inventory in its directory, and the mark by which one is recognised.
@@ -45,10 +45,9 @@ pub struct Args {
 ///
 /// When the documentation cannot be read or the release not written.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let service_name = Options::default().service_name;
     let built = args
         .documentation
-        .build(&service_name, &remote::Config::default(), None)?;
+        .build(&Service::default(), &remote::Config::default(), None)?;
     writeln!(io::stdout(), "{}", built.report).context("print the report")?;
     if built.report.errors() > 0 {
         return Ok(ExitCode::FAILURE);
@@ -155,7 +154,7 @@ mod tests {
         assert_eq!(
             inventory.id(),
             args.documentation
-                .build("waypost", &remote::Config::default(), None)
+                .build(&Service::default(), &remote::Config::default(), None)
                 .unwrap()
                 .release
                 .id()

@@ -8,7 +8,7 @@ use clap::Args;
 use crate::build::{Built, Options, build};
 use crate::diagnostic::Diagnostic;
 use crate::docs;
-use crate::site::Repository;
+use crate::site::{Repository, Service};
 use crate::source::remote::{self, Pattern};
 use crate::source::{Tree, directory};
 
@@ -64,7 +64,7 @@ impl Documentation {
         tree.with_remote(remote::fetch(&config, &urls))
     }
 
-    /// Builds a release of it, for a service that has this name unless another is given;
+    /// Builds a release of it, for a service, under its name unless another is given;
     /// pages link to their source in the repository when that is known.
     ///
     /// # Errors
@@ -72,7 +72,7 @@ impl Documentation {
     /// As [`Documentation::open`]; what authors did wrong is in the report.
     pub fn build(
         &self,
-        service_name: &str,
+        service: &Service,
         specifications: &remote::Config,
         repository: Option<&Repository>,
     ) -> anyhow::Result<Built> {
@@ -84,11 +84,13 @@ impl Documentation {
             let below = if is_whole { &*repository.directory } else { "" };
             Some(repository.edit_link()?.below(below))
         });
-        let options = Options {
-            service_name: self.service_name.as_deref().unwrap_or(service_name).into(),
+        let mut options = Options {
             edit,
-            ..Options::default()
+            ..Options::of(service)
         };
+        if let Some(name) = &self.service_name {
+            options.service_name = name.as_str().into();
+        }
         let mut built = build(&tree, &options);
         built.report.add(found);
         Ok(built)

@@ -44,10 +44,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let config = args.settings.load()?;
     let site = site(&config, &args.project);
     let repository = site.as_ref().and_then(|site| site.repository.as_ref());
-    let service = &config.service.name;
     let built = args
         .documentation
-        .build(service, &config.specifications, repository)?;
+        .build(&config.service, &config.specifications, repository)?;
     let mut out = io::stdout();
     writeln!(out, "{}", built.report).context("print the report")?;
     if built.report.errors() > 0 {
@@ -95,6 +94,7 @@ mod tests {
 
     use super::super::testing::Installation;
     use super::*;
+    use crate::site::Service;
 
     fn args(installation: &Installation, docs: &Path) -> Args {
         Args {
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(
             current.release,
             args.documentation
-                .build("waypost", &Default::default(), None)
+                .build(&Service::default(), &Default::default(), None)
                 .unwrap()
                 .release
                 .id()

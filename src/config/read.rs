@@ -10,7 +10,7 @@ use super::{Config, Front, Listen, Sites, Store, deploying};
 use crate::diagnostic::Diagnostic;
 use crate::gateway::forward::Network;
 use crate::gateway::{Limits, UpstreamLimits, access, server, tls};
-use crate::site::{Host, Scheme, Service};
+use crate::site::{FrameHost, Frames, Host, Scheme, Service};
 use crate::store::{Retention, local};
 use crate::telemetry::logging;
 use crate::yaml::{self, Expected, Findings, Mapping, Node, boolean, number, parsed, seconds};
@@ -101,6 +101,7 @@ fn read_service(section: Section<'_, '_, '_, '_>, service: &mut Service) {
         api_host,
         scheme,
         port,
+        frames,
     } = service;
     section.set("name", name, service_name);
     section.set("domain", domain, parsed(Host::parse));
@@ -108,6 +109,9 @@ fn read_service(section: Section<'_, '_, '_, '_>, service: &mut Service) {
     let schemes = [("https", Scheme::Https), ("http", Scheme::Http)];
     section.set("scheme", scheme, yaml::one_of(&schemes));
     section.set("port", port, number(0..=u16::MAX));
+    if let Some(hosts) = section.list("frame_hosts", parsed(FrameHost::parse)) {
+        *frames = Frames::new(hosts);
+    }
 }
 
 fn read_listen(section: Section<'_, '_, '_, '_>, listen: &mut Listen) {

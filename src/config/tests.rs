@@ -130,6 +130,21 @@ fn what_is_set_is_read_and_the_rest_stays() {
 }
 
 #[test]
+fn a_site_may_be_framed_only_by_a_host_that_a_policy_can_name() {
+    let text = "service: { frame_hosts: [play.acme.test, \"*.acme.dev\"] }";
+    let frames = Config::parse("waypost.yaml", text).unwrap().service.frames;
+    assert!(frames.allow("https://play.acme.test/x") && frames.allow("https://a.acme.dev"));
+    assert!(!frames.allow("https://www.youtube.com/embed/x"));
+
+    let text = "service:\n  frame_hosts:\n    - https://acme.test\n    - \"*\"\n    - acme.test\n";
+    let found = findings_of(text);
+    assert_eq!(found.len(), 2, "{found:?}");
+    let start = "waypost.yaml:3:7: error[conf]: `service.frame_hosts` is \"https://acme.test\"";
+    assert!(found[0].starts_with(start), "{found:?}");
+    assert!(found[1].starts_with("waypost.yaml:4:7: "), "{found:?}");
+}
+
+#[test]
 fn access_logging_is_switched_off_in_either_spelling() {
     for text in [
         "access_log: off",

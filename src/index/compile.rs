@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use http::HeaderValue;
 
 use super::files::addressed;
 use super::{Files, VARY};
@@ -56,6 +57,8 @@ pub struct Documents {
     redirect: Span,
     last_modified: u64,
     files: Option<Arc<Files>>,
+    /// One for all sites: a clone shares it.
+    page_policy: HeaderValue,
 }
 
 /// One document: its codings lie one after the other, the identity first.
@@ -159,6 +162,7 @@ impl Documents {
             redirect,
             last_modified: material.promoted_at,
             files: material.files.clone(),
+            page_policy: service.frames.page_policy().clone(),
         })
     }
 
@@ -166,6 +170,13 @@ impl Documents {
     #[must_use]
     pub fn files(&self) -> Option<&Files> {
         self.files.as_deref()
+    }
+
+    /// Returns the policy that goes out with every page of the site. It is the platform's as
+    /// it is configured now, whatever the release was built with.
+    #[must_use]
+    pub fn page_policy(&self) -> &HeaderValue {
+        &self.page_policy
     }
 
     /// Counts the bytes of all bodies, codings included.

@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::frame::Frames;
+use crate::site::Frames;
 
 /// Schemes that a link may have. `javascript:` and `data:` run what the author wrote.
 const SCHEMES: [&str; 4] = ["http", "https", "mailto", "tel"];

@@ -22,7 +22,6 @@ pub mod component;
 pub mod endpoint;
 pub mod escape;
 pub mod file;
-pub mod frame;
 mod highlight;
 pub mod html;
 pub mod icon;

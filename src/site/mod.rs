@@ -11,11 +11,13 @@
 //! Specification 2.5, 4.2 to 4.5; design sections 3 and 4.
 
 mod edit;
+mod frames;
 mod host;
 mod project;
 mod url;
 
 pub use edit::EditLink;
+pub use frames::{FrameHost, Frames, InvalidFrameHost};
 pub use host::{Host, InvalidHost, LENGTH_MAX, normalise};
 pub use project::{BasePath, InvalidBasePath, InvalidProjectId, ProjectId};
 pub use url::{Scheme, Service};

@@ -1,6 +1,6 @@
 //! How the addresses that we print are built.
 
-use super::{BasePath, Host};
+use super::{BasePath, Frames, Host};
 
 /// How a server is spoken to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub struct Service {
     pub scheme: Scheme,
     /// Appended to the URLs we print when not 0.
     pub port: u16,
+    /// The sites that pages may show in frames.
+    pub frames: Frames,
 }
 
 // === impl Scheme ===
@@ -75,6 +77,7 @@ impl Default for Service {
             api_host: host("api.waypost.localhost"),
             scheme: Scheme::Https,
             port: 0,
+            frames: Frames::default(),
         }
     }
 }

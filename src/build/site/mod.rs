@@ -170,7 +170,7 @@ impl Plan {
         let map = Map {
             pages: public(docs).map(|(_, page)| path_of(page).into()).collect(),
             assets: files::find(tree),
-            ..Map::default()
+            frames: options.frames.clone(),
         };
         let pages: Vec<PageId> = public(docs).map(|(id, _)| id).collect();
         Self {

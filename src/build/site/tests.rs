@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use crate::build::{Articles, Before, Built, Earlier, Options, build, build_after};
 use crate::release::{Item, Release};
+use crate::site::{FrameHost, Frames};
 use crate::source::{Tree, TreePath};
 
 const CONFIG: &str = r#"{"name": "Acme", "navigation": {"groups": [{"group": "Start", "pages": ["index", "guides/a", "hidden"]}]}, "redirects": [{"source": "/old", "destination": "/guides/a"}]}"#;
@@ -44,6 +45,28 @@ fn acme() -> Built {
 fn text(release: &Release, path: &str) -> String {
     let file = release.file(path).unwrap_or_else(|| panic!("no {path}"));
     String::from_utf8(file.bytes.to_vec()).unwrap()
+}
+
+#[test]
+fn a_page_frames_the_hosts_of_the_service_and_links_others() {
+    let page = "<iframe src=\"https://play.acme.test/x\" title=\"Play\"></iframe>";
+    let files = [("docs.json", CONFIG), ("index.mdx", page)];
+    let files = files.map(|(path, text)| (TreePath::parse(path).unwrap(), text.to_owned().into()));
+    let tree = Tree::from_files(files, []);
+    let options = Options {
+        frames: Frames::new([FrameHost::parse("*.acme.test").unwrap()]),
+        ..Options::default()
+    };
+    let index = |built: Built| text(&built.release, "pages/index.html");
+    let (default, articles) = build_after(&tree, &Options::default(), &Before::default());
+    assert!(index(default).contains("<a href=\"https://play.acme.test/x\""));
+    // Articles that were made with another list are not taken over.
+    let before = Before {
+        articles,
+        ..Before::default()
+    };
+    let (framed, _) = build_after(&tree, &options, &before);
+    assert!(index(framed).contains("<iframe "));
 }
 
 #[test]
@@ -107,7 +130,7 @@ fn one_bad_page_leaves_the_others_alone() {
     assert_eq!(told.map(|d| &*d.file), Some("guides/a.mdx"));
     report.refuse_if_errors().unwrap();
     assert!(text(&release, "pages/index.html").contains("<p>Fine.</p>"));
-    assert!(text(&release, "pages/guides/a.html").contains("as its author wrote it"));
+    assert!(text(&release, "pages/guides/a.html").contains("shown as its author wrote it"));
 }
 
 #[test]

@@ -159,6 +159,7 @@ impl Stages {
             commit_before: claim.commit_before.clone(),
             generate: writes.then(|| self.generate.clone()),
             service_name: self.service.name.clone(),
+            frames: self.service.frames.clone(),
             git: self.git.clone(),
             specifications: self.specifications.clone(),
             store: self.store_path.clone(),

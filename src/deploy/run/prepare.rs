@@ -21,7 +21,7 @@ use crate::diagnostic::Diagnostic;
 use crate::discovery::skill_path;
 use crate::docs;
 use crate::release::{Item, ReleaseId};
-use crate::site::{ProjectId, Repository};
+use crate::site::{Frames, ProjectId, Repository};
 use crate::source::git::{self, Address, FetchError, Head};
 use crate::source::{Tree, TreePath, remote};
 use crate::store::{Local, Retention, Store, local};
@@ -41,6 +41,8 @@ pub struct Job {
     pub commit_before: Option<Box<str>>,
     /// The short name of the service.
     pub service_name: Box<str>,
+    /// The sites that pages may show in frames.
+    pub frames: Frames,
     /// How repositories are fetched.
     pub git: git::Config,
     /// Which specifications are fetched.
@@ -257,6 +259,7 @@ fn rewrite(
     )));
     let options = Options {
         service_name: job.service_name.clone(),
+        frames: job.frames.clone(),
         edit: job.repository().edit_link(),
         generated: Some(written),
     };
@@ -400,6 +403,7 @@ fn make(
     let since = Instant::now();
     let options = Options {
         service_name: job.service_name.clone(),
+        frames: job.frames.clone(),
         edit: job.repository().edit_link(),
         generated: None,
     };

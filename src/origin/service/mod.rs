@@ -23,7 +23,6 @@ use super::negotiation::prefers_markdown;
 use crate::answer::encoding::Accepted;
 use crate::answer::{Answer, ETag, Outcome, Problem, caching};
 use crate::index::{Ask, File, Files, Method, Reading, Served, State, Unread};
-use crate::render::frame::Frames;
 use crate::render::html::diagram;
 use crate::render::layout::{SPECULATION, STATIC};
 use crate::render::link::{decode, encode, page_of};
@@ -117,6 +116,7 @@ fn find(
     };
     Request {
         files,
+        policy: documents.page_policy(),
         base,
         path: &decode(below),
         ask,
@@ -144,6 +144,8 @@ fn to(status: u16, location: &str) -> Answer {
 /// A request for something of a site.
 struct Request<'r> {
     files: &'r Files,
+    /// What a page may load.
+    policy: &'r HeaderValue,
     base: &'r str,
     /// The path below the base path, decoded, without leading slash.
     path: &'r str,
@@ -256,7 +258,7 @@ impl Request<'_> {
             vary: Some(VARY_PAGE),
             ..answer
         };
-        let answer = answer.with(header::CONTENT_SECURITY_POLICY, page_policy());
+        let answer = answer.with(header::CONTENT_SECURITY_POLICY, self.policy.clone());
         // HTML, "Speculation-Rules": a list of URLs as strings. A policy without inline
         // scripts allows rules from here only.
         let rules = format!("\"{}/{SPECULATION}\"", self.base);
@@ -361,7 +363,7 @@ impl Request<'_> {
             vary: Some(VARY_FILE),
             ..Answer::new(404, HTML, file.bytes)
         };
-        Ok(answer.with(header::CONTENT_SECURITY_POLICY, page_policy()))
+        Ok(answer.with(header::CONTENT_SECURITY_POLICY, self.policy.clone()))
     }
 
     /// A file as it lies in the release.
@@ -437,22 +439,6 @@ impl Request<'_> {
 /// The encodings of a file lie beside it, and are no files of their own.
 fn is_coding(path: &str) -> bool {
     [".br", ".zst", ".gz"].iter().any(|end| path.ends_with(end))
-}
-
-/// What a page may load: its own files, pictures from anywhere, frames of a list of hosts.
-fn page_policy() -> HeaderValue {
-    static POLICY: std::sync::OnceLock<HeaderValue> = std::sync::OnceLock::new();
-    let policy = POLICY.get_or_init(|| {
-        let policy = format!(
-            "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; \
-             style-src 'self'; img-src 'self' https: data:; \
-             media-src 'self' https:; font-src 'self'; connect-src 'self'; frame-src 'self' {}; \
-             base-uri 'none'; form-action 'none'; frame-ancestors 'self'",
-            Frames::default().sources()
-        );
-        HeaderValue::from_str(&policy).expect("the hosts are constants")
-    });
-    policy.clone()
 }
 
 #[cfg(test)]

@@ -10,7 +10,9 @@ use crate::clock::Clock;
 use crate::discovery::{SUMMARY_PATH, Summary};
 use crate::index::{Cache, Documents, Material, Stored};
 use crate::render::manifest::{self, Manifest};
-use crate::site::{BasePath, Host, Origin, ProjectId, Service, Site, Visibility};
+use crate::site::{
+    BasePath, FrameHost, Frames, Host, Origin, ProjectId, Service, Site, Visibility,
+};
 use crate::source::{Tree, TreePath};
 use crate::store::{Memory, Retention, Store};
 
@@ -31,6 +33,10 @@ fn site(base_path: &str) -> Site {
 }
 
 fn served(base_path: &str) -> Served {
+    served_by(&Service::default(), base_path)
+}
+
+fn served_by(service: &Service, base_path: &str) -> Served {
     let long = format!(
         "---\ntitle: A\n---\n\n## X\n\n{}",
         "Words to read. ".repeat(200)
@@ -70,7 +76,7 @@ fn served(base_path: &str) -> Served {
         promoted_at: 1_700_000_000,
         files: Some(Arc::new(files)),
     };
-    let documents = Documents::compile(&site, &Service::default(), &material).unwrap();
+    let documents = Documents::compile(&site, service, &material).unwrap();
     Served {
         site: Arc::new(site),
         state: State::Public(Arc::new(documents)),
@@ -294,6 +300,28 @@ fn only_files_of_the_site_can_be_sent() {
             "{path} {answer:?}"
         );
     }
+}
+
+#[test]
+fn pages_may_frame_what_the_configuration_says_whatever_they_were_built_with() {
+    let frames = |answer: &Answer| {
+        let policy = field(answer, "content-security-policy");
+        let frames = policy
+            .split("; ")
+            .find(|part| part.starts_with("frame-src"));
+        frames.unwrap().to_owned()
+    };
+    let service = Service {
+        frames: Frames::new([FrameHost::parse("play.acme.test").unwrap()]),
+        ..Service::default()
+    };
+    let served = served_by(&service, "");
+    for path in ["/start", "/none"] {
+        let policy = frames(&get(&served, path));
+        assert_eq!(policy, "frame-src 'self' https://play.acme.test");
+    }
+    let default = served_by(&Service::default(), "");
+    assert!(frames(&get(&default, "/start")).contains(" https://www.youtube.com "));
 }
 
 #[test]

@@ -1,0 +1,235 @@
+//! Which sites may be shown inside of pages.
+//!
+//! A frame shows what its author cannot vouch for, so only hosts of a list are framed, in a
+//! sandbox, over `https`; of all others a page links the address. The operator's list is
+//! `service.frame_hosts`; by default it has the players and drawing boards that public
+//! documentation embeds.
+//!
+//! The list is obeyed twice: a build writes frames or links by it, and whoever serves a page
+//! sends the list as the page's policy. **Invariant:** the policy wins, for a browser obeys
+//! it whatever a page says. So a host taken off the list is shown nowhere from the moment the
+//! configuration is read, and a host put on it in each site from its next build.
+//!
+//! Sources: CSP Level 3 §6.2.3 (`frame-src`), §6.7.2.6 (matching hosts).
+
+use http::HeaderValue;
+use serde::{Deserialize, Serialize};
+
+use super::{Host, InvalidHost};
+
+/// What public documentation embeds: players, sandboxes, drawing boards.
+const DEFAULT_HOSTS: [&str; 14] = [
+    "www.youtube.com",
+    "www.youtube-nocookie.com",
+    "player.vimeo.com",
+    "www.loom.com",
+    "fast.wistia.net",
+    "fast.wistia.com",
+    "codesandbox.io",
+    "stackblitz.com",
+    "codepen.io",
+    "www.figma.com",
+    "embed.figma.com",
+    "app.supademo.com",
+    "demo.arcade.software",
+    "share.descript.com",
+];
+
+/// Hosts whose pages may be shown in frames, and the policy that says so to browsers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<FrameHost>", into = "Vec<FrameHost>")]
+pub struct Frames {
+    hosts: Vec<FrameHost>,
+    policy: HeaderValue,
+}
+
+/// A host of the list, or with `*.` in front every host below one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct FrameHost(Box<str>);
+
+/// Why a text is not a host whose pages can be framed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidFrameHost {
+    /// It is no host at all.
+    #[error(transparent)]
+    Host(#[from] InvalidHost),
+    /// Scheme, port, path or dot at the end: more than a host.
+    #[error("more than a host, or `*.` and one")]
+    More,
+    /// A single label: with `*.` it would cover a whole top-level domain.
+    #[error("host without a dot")]
+    Label,
+    /// CSP Level 3 §2.3.1 has letters, digits and hyphens only.
+    #[error("host with `_`, which no policy can name")]
+    Underscore,
+}
+
+// === impl Frames ===
+
+impl Frames {
+    /// Makes a list of hosts. An empty one frames nothing.
+    #[must_use]
+    pub fn new(hosts: impl IntoIterator<Item = FrameHost>) -> Self {
+        let hosts: Vec<_> = hosts.into_iter().collect();
+        let policy = policy(&hosts);
+        Self { hosts, policy }
+    }
+
+    /// Returns whether an address may be shown in a frame.
+    ///
+    /// ```
+    /// use waypost::site::Frames;
+    ///
+    /// let frames = Frames::default();
+    /// assert!(frames.allow("https://www.youtube.com/embed/x"));
+    /// assert!(!frames.allow("http://www.youtube.com/embed/x"));
+    /// assert!(!frames.allow("https://www.youtube.com.evil.test/"));
+    /// assert!(!frames.allow("https://www.youtube.com@evil.test/"));
+    /// ```
+    #[must_use]
+    pub fn allow(&self, url: &str) -> bool {
+        let Some(rest) = url.strip_prefix("https://") else {
+            return false;
+        };
+        // WHATWG URL: a browser reads a backslash as a slash.
+        let end = rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len());
+        let host = rest[..end].to_ascii_lowercase();
+        self.hosts.iter().any(|known| known.covers(&host))
+    }
+
+    /// Returns the policy of pages: what they may load, and whom they may frame.
+    #[must_use]
+    pub fn page_policy(&self) -> &HeaderValue {
+        &self.policy
+    }
+}
+
+impl Default for Frames {
+    fn default() -> Self {
+        let host = |name| FrameHost::parse(name).expect("a constant host name");
+        Self::new(DEFAULT_HOSTS.map(host))
+    }
+}
+
+impl From<Vec<FrameHost>> for Frames {
+    fn from(hosts: Vec<FrameHost>) -> Self {
+        Self::new(hosts)
+    }
+}
+
+impl From<Frames> for Vec<FrameHost> {
+    fn from(frames: Frames) -> Self {
+        frames.hosts
+    }
+}
+
+// === impl FrameHost ===
+
+impl FrameHost {
+    /// Reads a host or a pattern.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidFrameHost`]: what is no host could say more in a policy than was meant.
+    pub fn parse(text: &str) -> Result<Self, InvalidFrameHost> {
+        let name = text.strip_prefix("*.").unwrap_or(text);
+        let host = Host::parse(name)?;
+        if !host.as_str().eq_ignore_ascii_case(name) {
+            return Err(InvalidFrameHost::More);
+        }
+        if !name.contains('.') {
+            return Err(InvalidFrameHost::Label);
+        }
+        if name.contains('_') {
+            return Err(InvalidFrameHost::Underscore);
+        }
+        Ok(Self(text.to_ascii_lowercase().into()))
+    }
+
+    /// CSP Level 3 §6.7.2.6: `*.` stands for one label or more.
+    fn covers(&self, host: &str) -> bool {
+        match self.0.strip_prefix("*.") {
+            Some(below) => host
+                .strip_suffix(below)
+                .is_some_and(|name| name.ends_with('.')),
+            None => host == &*self.0,
+        }
+    }
+}
+
+impl TryFrom<String> for FrameHost {
+    type Error = InvalidFrameHost;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text)
+    }
+}
+
+impl From<FrameHost> for String {
+    fn from(host: FrameHost) -> Self {
+        host.0.into()
+    }
+}
+
+/// What a page may load: its own files, pictures from anywhere, frames of a list of hosts.
+fn policy(hosts: &[FrameHost]) -> HeaderValue {
+    let frames: String = hosts
+        .iter()
+        .map(|host| format!(" https://{}", host.0))
+        .collect();
+    let policy = format!(
+        "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; \
+         style-src 'self'; img-src 'self' https: data:; \
+         media-src 'self' https:; font-src 'self'; connect-src 'self'; frame-src 'self'{frames}; \
+         base-uri 'none'; form-action 'none'; frame-ancestors 'self'",
+    );
+    HeaderValue::from_str(&policy).expect("hosts are letters, digits, hyphens and dots")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_covers_the_hosts_below_it() {
+        let frames = Frames::new([FrameHost::parse("*.Acme.test").unwrap()]);
+        assert!(frames.allow("https://a.acme.test/x") && frames.allow("https://a.b.acme.test"));
+        assert!(!frames.allow("https://acme.test/x") && !frames.allow("https://xacme.test"));
+        let policy = frames.page_policy().to_str().unwrap();
+        assert!(policy.contains("frame-src 'self' https://*.acme.test;"));
+    }
+
+    #[test]
+    fn an_empty_list_frames_nothing_but_our_own() {
+        let frames = Frames::new([]);
+        assert!(!frames.allow("https://www.youtube.com/embed/x"));
+        let policy = frames.page_policy().to_str().unwrap();
+        assert!(policy.contains("frame-src 'self';"), "{policy}");
+    }
+
+    #[test]
+    fn nothing_but_a_host_can_stand_in_a_policy() {
+        for host in [
+            "*",
+            "*.",
+            "*.*.test",
+            "a b.test",
+            "x.test; script-src *",
+            "https://x.test",
+            "x.test:8443",
+            "x.test/path",
+            "x.test.",
+            "x..test",
+            "com",
+            "*.com",
+            "127.0.0.1",
+            "a_b.test",
+            "",
+            "'self'",
+        ] {
+            assert!(FrameHost::parse(host).is_err(), "{host}");
+        }
+    }
+}
