@@ -118,6 +118,12 @@ pub fn is_known(name: &str) -> bool {
         || is_part(name)
 }
 
+/// Returns whether a name is that of a component.
+#[must_use]
+pub(super) fn is_component(name: &str) -> bool {
+    INLINE.contains(&name) || BLOCK.contains(&name)
+}
+
 /// Returns whether an element cannot stand in a paragraph. One that nobody knows shows
 /// what it holds, and may stand anywhere.
 #[must_use]

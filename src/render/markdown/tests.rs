@@ -48,6 +48,76 @@ fn components_become_markdown() {
 }
 
 #[test]
+fn tables_and_lists_of_html_are_those_of_markdown() {
+    check(
+        "<table><tr><th>A</th><th>B</th></tr><tr><td rowSpan=\"2\">1</td><td>a | b</td></tr>\n<tr><td>3</td></tr><tr><td colspan=\"2\"><ul><li>x</li><li>y</li></ul></td></tr></table>",
+        "| A | B |\n| --- | --- |\n| 1 | a \\| b |\n|  | 3 |\n| • x<br>• y |  |",
+    );
+    // GFM §4.10: a table has a head.
+    check(
+        "<table><caption>Rates</caption><tbody><tr><td>1</td></tr></tbody></table>",
+        "Rates\n\n|  |\n| --- |\n| 1 |",
+    );
+    check(
+        "<ol start=\"3\"><li>a</li><li>b<ul><li>c</li></ul></li></ol>",
+        "3. a\n4. b\n\n   - c",
+    );
+    check("<blockquote>Said.</blockquote>", "> Said.");
+}
+
+#[test]
+fn a_cell_that_claims_a_million_columns_gets_no_more_than_a_table_has() {
+    let written =
+        written("<table><tr><td colspan=\"1000000\" rowspan=\"9999999999\">1</td></tr></table>");
+    assert!(written.len() < 1000, "{}", written.len());
+}
+
+#[test]
+fn texts_of_attributes_read_back_as_texts() {
+    check(
+        "<Card title=\"a] [b](x) *c*\" href=\"/guides/b\"/>",
+        "- [a\\] \\[b\\](x) \\*c\\*](https://base-url.invalid/guides/b.md)",
+    );
+    check("<Tab title=\"<b>\">x</Tab>", "**\\<b>**\n\nx");
+    check(
+        "<img src=\"/a.png\" alt=\"a] b\"/>",
+        "![a\\] b](https://base-url.invalid/a.png)",
+    );
+    check("[a](<https://x.test/a b(c>)", "[a](<https://x.test/a b(c>)");
+    check("<code>a \\` b</code>", "`` a ` b ``");
+}
+
+#[test]
+fn what_is_shown_in_two_modes_or_played_is_named_with_its_address() {
+    check(
+        "<img light=\"/a.png\" dark=\"/b.png\" alt=\"L\"/>",
+        "![L](https://base-url.invalid/a.png)",
+    );
+    check(
+        "<video><source src=\"https://x.test/v.mp4\"/></video>",
+        "[Video](https://x.test/v.mp4)",
+    );
+    // There is nothing that a link could lead to.
+    check("a\n\n<iframe srcdoc=\"<p>x</p>\"></iframe>", "a");
+    check(
+        "a <svg><text>drawn</text><a href=\"x\">y</a></svg> b",
+        "a  b",
+    );
+}
+
+#[test]
+fn a_block_behind_a_word_stands_on_lines_of_its_own() {
+    check(
+        "<Warning>\n```sh\nls\n```\n</Warning>",
+        "> **Warning:**\n>\n> ```sh\n> ls\n> ```",
+    );
+    check(
+        "<Tree>\n<Tree.File name=\"a_b.ts\"/>\n</Tree>\n\nThen.",
+        "- a_b.ts\n\nThen.",
+    );
+}
+
+#[test]
 fn markdown_stays_what_it_was() {
     for text in [
         "## Head\n\nText with `code`, **bold** and a [link](https://a.test/).",

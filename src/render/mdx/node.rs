@@ -2,6 +2,7 @@
 
 use super::Value;
 use crate::render::component;
+use crate::render::html::drawing::is_part;
 
 /// A piece of a page.
 #[derive(Clone, Debug, PartialEq)]
@@ -242,6 +243,8 @@ fn gather(nodes: &[Node], out: &mut String) {
                     out.push(' ');
                 }
             }
+            // What a drawing says is drawn.
+            Node::Element(element) if is_part(&element.name) => {}
             Node::Element(element) => gather(&element.children, out),
         }
     }

@@ -1,0 +1,261 @@
+//! HTML elements as Markdown: lists, tables, quotations, code.
+//!
+//! **Limits.** A cell of a table is one line in Markdown: blocks in it stand behind each
+//! other with `<br>` between them. What spans rows is written in the first of them.
+//!
+//! Sources: WHATWG HTML §4.4 (grouping), §4.9.12 (the table model); GFM 0.29 §4.10.
+
+use super::line::{code_span, escaped, is_inline};
+use super::{Writer, block, fence, prefixed, row};
+use crate::render::html::drawing::is_part;
+use crate::render::mdx::{Element, Node, plain};
+
+/// No table that somebody reads has more; a cell may claim a thousand.
+const COLUMNS_MAX: usize = 50;
+
+/// What a table of the page says, row by row.
+#[derive(Default)]
+struct Grid<'n> {
+    /// What stands outside of its cells: the caption, and what its author misplaced.
+    around: Vec<&'n Node>,
+    rows: Vec<Row<'n>>,
+}
+
+/// A row as it is written, without the cells of rows above that reach into it.
+struct Row<'n> {
+    is_head: bool,
+    cells: Vec<&'n Element>,
+}
+
+// === impl Writer ===
+
+impl Writer<'_> {
+    /// Writes an HTML element that is a block; `false` when it is none that says more than
+    /// what it holds.
+    pub(super) fn html(&self, element: &Element, out: &mut String) -> bool {
+        let children = &element.children;
+        match &*element.name {
+            "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
+                let level = usize::from(element.name.as_bytes()[1] - b'0');
+                let text = format!("{} {}", "#".repeat(level), self.line(children));
+                block(&text, out);
+            }
+            "hr" => block("---", out),
+            "ul" => self.list(None, items(children).into_iter(), out),
+            "ol" => {
+                let start = element.text("start").and_then(|start| start.parse().ok());
+                let start = Some(start.unwrap_or(1));
+                self.list(start, items(children).into_iter(), out);
+            }
+            "blockquote" => block(&prefixed(&self.inside(children), "> ", "> "), out),
+            "pre" => match children.as_slice() {
+                [code @ Node::Fence { .. }] => self.block(code, out),
+                _ => fence("", &plain(children), out),
+            },
+            "summary" | "dt" => {
+                let text = self.line(&lines(children));
+                if !text.is_empty() {
+                    block(&format!("**{text}**"), out);
+                }
+            }
+            "table" => self.html_table(element, out),
+            "iframe" | "video" | "audio" => {
+                let mut line = String::new();
+                self.media(element, &mut line);
+                block(&line, out);
+            }
+            // What a drawing says is drawn.
+            name if is_part(name) => {}
+            _ => return false,
+        }
+        true
+    }
+
+    fn html_table(&self, element: &Element, out: &mut String) {
+        let mut grid = Grid::default();
+        grid.gather(&element.children, false);
+        grid.around.iter().for_each(|node| self.block(node, out));
+        let is_head = |row: &Row<'_>| {
+            row.is_head || !row.cells.is_empty() && row.cells.iter().all(|cell| *cell.name == *"th")
+        };
+        let has_head = grid.rows.first().is_some_and(is_head);
+        let mut rows = self.cells(&grid.rows);
+        let width = rows.iter().map(Vec::len).max().unwrap_or(0);
+        if width == 0 {
+            return;
+        }
+        // GFM has no table without a head.
+        if !has_head {
+            rows.insert(0, Vec::new());
+        }
+        let mut text = String::new();
+        for (number, mut cells) in rows.into_iter().enumerate() {
+            cells.resize(width, String::new());
+            text += &row(&cells);
+            if number == 0 {
+                text += &row(&vec!["---".to_owned(); width]);
+            }
+        }
+        block(text.trim_end(), out);
+    }
+
+    /// Writes the cells of each row in the columns that they stand in (WHATWG HTML §4.9.12.1).
+    fn cells(&self, rows: &[Row<'_>]) -> Vec<Vec<String>> {
+        // For how many rows more a cell above takes each column.
+        let mut taken = [0_usize; COLUMNS_MAX];
+        let mut written = Vec::with_capacity(rows.len());
+        for row in rows {
+            let mut cells: Vec<String> = Vec::new();
+            let mut given = row.cells.iter();
+            let mut column = 0;
+            while column < COLUMNS_MAX {
+                if taken[column] > 0 {
+                    taken[column] -= 1;
+                    cells.push(String::new());
+                    column += 1;
+                    continue;
+                }
+                let Some(cell) = given.next() else { break };
+                let span = |name| attribute(cell, name).unwrap_or(1).max(1);
+                let end = column.saturating_add(span("colspan")).min(COLUMNS_MAX);
+                cells.push(self.cell(&cell.children));
+                cells.resize(end, String::new());
+                taken[column..end].fill(span("rowspan") - 1);
+                column = end;
+            }
+            written.push(cells);
+        }
+        written
+    }
+
+    /// Writes what a cell holds in one line.
+    fn cell(&self, nodes: &[Node]) -> String {
+        let mut parts: Vec<String> = Vec::new();
+        self.cell_parts(nodes, &mut parts);
+        parts.join("<br>")
+    }
+
+    fn cell_parts(&self, nodes: &[Node], parts: &mut Vec<String>) {
+        let mut line = String::new();
+        let end = |line: &mut String, parts: &mut Vec<String>| {
+            let text = std::mem::take(line);
+            if !text.trim().is_empty() {
+                parts.push(text.trim().to_owned());
+            }
+        };
+        for node in nodes {
+            if is_inline(node) {
+                self.inline(node, &mut line);
+                continue;
+            }
+            end(&mut line, parts);
+            match node {
+                Node::Paragraph(children) | Node::Quote(children) => {
+                    self.cell_parts(children, parts);
+                }
+                Node::List { items, .. } => {
+                    for item in items {
+                        parts.push(format!("• {}", self.cell(&item.children)));
+                    }
+                }
+                Node::Fence { code, .. } => {
+                    for code in code.lines() {
+                        let mut span = String::new();
+                        code_span(code, &mut span);
+                        parts.push(span);
+                    }
+                }
+                Node::Element(item) if *item.name == *"li" => {
+                    parts.push(format!("• {}", self.cell(&item.children)));
+                }
+                Node::Element(element) if element.children.is_empty() => {
+                    self.inline(node, &mut line);
+                }
+                Node::Element(element) => {
+                    let title = escaped(element.text("title").unwrap_or_default());
+                    if !title.is_empty() {
+                        parts.push(format!("**{title}**"));
+                    }
+                    self.cell_parts(&element.children, parts);
+                }
+                other => self.inline(other, &mut line),
+            }
+        }
+        end(&mut line, parts);
+    }
+}
+
+// === impl Grid ===
+
+impl<'n> Grid<'n> {
+    /// Finds the rows; paragraphs are only how they were read.
+    fn gather(&mut self, nodes: &'n [Node], is_head: bool) {
+        for node in nodes {
+            match node {
+                Node::Paragraph(children) => self.gather(children, is_head),
+                Node::Element(element) => match &*element.name {
+                    "caption" => self.around.extend(&element.children),
+                    "tr" => {
+                        let mut cells = Vec::new();
+                        self.cells_in(&element.children, &mut cells);
+                        self.rows.push(Row { is_head, cells });
+                    }
+                    // A row that its author began with its cells.
+                    "td" | "th" => self.rows.push(Row {
+                        is_head,
+                        cells: vec![element],
+                    }),
+                    "thead" => self.gather(&element.children, true),
+                    _ => self.gather(&element.children, is_head),
+                },
+                Node::Text(text) if text.trim().is_empty() => {}
+                other => self.around.push(other),
+            }
+        }
+    }
+
+    fn cells_in(&mut self, nodes: &'n [Node], cells: &mut Vec<&'n Element>) {
+        for node in nodes {
+            match node {
+                Node::Paragraph(children) => self.cells_in(children, cells),
+                Node::Element(cell) if matches!(&*cell.name, "td" | "th") => cells.push(cell),
+                Node::Element(element) => self.cells_in(&element.children, cells),
+                Node::Text(text) if text.trim().is_empty() => {}
+                other => self.around.push(other),
+            }
+        }
+    }
+}
+
+/// Finds the items of a list; what stands between them is an item of its own.
+fn items(nodes: &[Node]) -> Vec<(Option<bool>, &[Node])> {
+    let mut found = Vec::new();
+    for node in nodes {
+        match node {
+            Node::Text(text) if text.trim().is_empty() => {}
+            Node::Element(item) if *item.name == *"li" => found.push((None, &*item.children)),
+            Node::Paragraph(children) => found.extend(items(children)),
+            Node::Element(fragment) if fragment.name.is_empty() => {
+                found.extend(items(&fragment.children));
+            }
+            other => found.push((None, std::slice::from_ref(other))),
+        }
+    }
+    found
+}
+
+/// Takes the lines out of the paragraphs that they were read as.
+fn lines(nodes: &[Node]) -> Vec<Node> {
+    let line = |node: &Node| match node {
+        Node::Paragraph(children) => children.clone(),
+        other => vec![other.clone()],
+    };
+    nodes.iter().flat_map(line).collect()
+}
+
+fn attribute(element: &Element, name: &str) -> Option<usize> {
+    let mut all = element.attributes.iter();
+    // JSX spells them in its own way: `colSpan`.
+    let (_, value) = all.find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+    value.as_text()?.parse().ok()
+}

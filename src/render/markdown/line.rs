@@ -1,0 +1,241 @@
+//! What stands in a line: words, marks, links, pictures.
+//!
+//! Sources: CommonMark 0.31.2 §2.4 (backslash escapes), §6.1 (code spans), §6.3 (links).
+
+use super::Writer;
+use crate::discovery::BASE_URL_PLACEHOLDER;
+use crate::render::component;
+use crate::render::html::drawing::is_part;
+use crate::render::link::{Target, encode};
+use crate::render::mdx::{Element, Node, plain, read_markdown};
+
+// === impl Writer ===
+
+impl Writer<'_> {
+    pub(super) fn line(&self, nodes: &[Node]) -> String {
+        let mut line = String::new();
+        nodes.iter().for_each(|node| self.inline(node, &mut line));
+        line.trim().to_owned()
+    }
+
+    /// Writes a text of an attribute, which may have Markdown of a line in it.
+    pub(super) fn prose(&self, text: &str) -> String {
+        match read_markdown(text).as_deref() {
+            Ok([Node::Paragraph(line)]) => self.line(line),
+            _ => escaped(text),
+        }
+    }
+
+    pub(super) fn inline(&self, node: &Node, out: &mut String) {
+        match node {
+            Node::Text(text) => escape(text, out),
+            Node::Code(code) => code_span(code, out),
+            Node::Formula { tex, .. } => out.push_str(&format!("${tex}$")),
+            Node::Break => out.push_str("  \n"),
+            Node::Emphasis(children) => self.around("*", children, out),
+            Node::Strong(children) => self.around("**", children, out),
+            Node::Struck(children) => self.around("~~", children, out),
+            Node::Link { href, children } => self.link(href, &self.line(children), out),
+            Node::Image { src, alt } => self.image(src, alt, out),
+            Node::FootnoteReference(label) => out.push_str(&format!("[^{label}]")),
+            Node::Element(element) => self.inline_element(element, out),
+            block => escape(&plain(std::slice::from_ref(block)), out),
+        }
+    }
+
+    fn around(&self, mark: &str, children: &[Node], out: &mut String) {
+        let inside = self.line(children);
+        if !inside.is_empty() {
+            out.push_str(&format!("{mark}{inside}{mark}"));
+        }
+    }
+
+    fn inline_element(&self, element: &Element, out: &mut String) {
+        let children = &element.children;
+        match &*element.name {
+            "a" => match element.text("href") {
+                Some(href) => self.link(href, &self.line(children), out),
+                // Only a place.
+                None => out.push_str(&self.line(children)),
+            },
+            "img" => {
+                let shown = element.text("src").or_else(|| element.text("light"));
+                let alt = element.text("alt").unwrap_or_default();
+                self.image(shown.unwrap_or_default(), alt, out);
+            }
+            "br" => out.push_str("  \n"),
+            "b" | "strong" => self.around("**", children, out),
+            "i" | "em" => self.around("*", children, out),
+            "s" | "del" => self.around("~~", children, out),
+            "code" | "kbd" | "samp" => code_span(&plain(children), out),
+            "Latex" => out.push_str(&format!("${}$", plain(children))),
+            "Icon" => {}
+            "Tooltip" => self.tooltip(element, out),
+            "Card" | "Tile" => self.card_title(element, out),
+            "iframe" | "video" | "audio" => self.media(element, out),
+            "Visibility" if element.text("for") == Some("humans") => {}
+            // What a drawing says is drawn.
+            name if is_part(name) => {}
+            // Spaces around words inside of it are part of the sentence.
+            _ => children.iter().for_each(|child| self.inline(child, out)),
+        }
+    }
+
+    fn tooltip(&self, element: &Element, out: &mut String) {
+        out.push_str(&self.line(&element.children));
+        let said = ["headline", "tip"].map(|key| element.text(key).unwrap_or_default());
+        let said: Vec<String> = said
+            .into_iter()
+            .filter(|text| !text.is_empty())
+            .map(escaped)
+            .collect();
+        if said.is_empty() {
+            return;
+        }
+        out.push_str(&format!(" ({}", said.join(": ")));
+        if let (Some(action), Some(href)) = (element.text("cta"), element.text("href")) {
+            out.push_str(", ");
+            self.link(href, &escaped(action), out);
+        }
+        out.push(')');
+    }
+
+    /// Links what is played or framed: there is nothing to look at in a text.
+    pub(super) fn media(&self, element: &Element, out: &mut String) {
+        let default = match &*element.name {
+            "iframe" => "Embedded page",
+            "audio" => "Audio",
+            _ => "Video",
+        };
+        let source = element.text("src").or_else(|| source_in(&element.children));
+        let title = element.text("title").filter(|title| !title.is_empty());
+        if let Some(url) = source.and_then(|src| self.address(src)) {
+            write_link(&url, &escaped(title.unwrap_or(default)), out);
+        }
+    }
+
+    fn address(&self, href: &str) -> Option<String> {
+        if href.trim().is_empty() {
+            return None;
+        }
+        Some(match self.map.resolve(self.file, href) {
+            Target::Page { page, rest } => super::address(&page) + &rest,
+            Target::Asset(path) => format!("{BASE_URL_PLACEHOLDER}/{}", encode(&path)),
+            Target::Unknown { path, rest } => {
+                format!("{BASE_URL_PLACEHOLDER}/{}{rest}", encode(&path))
+            }
+            Target::Here(href) | Target::Elsewhere(href) => href.into(),
+            Target::Refused => return None,
+        })
+    }
+
+    /// Writes a link; `text` is Markdown already.
+    pub(super) fn link(&self, href: &str, text: &str, out: &mut String) {
+        match self.address(href) {
+            Some(url) => write_link(&url, text, out),
+            None => out.push_str(text),
+        }
+    }
+
+    /// Writes an image; where its address leads nowhere, what it shows.
+    fn image(&self, src: &str, alt: &str, out: &mut String) {
+        let alt = escaped(alt);
+        match self.address(src) {
+            Some(url) => out.push_str(&format!("![{alt}]({})", destination(&url))),
+            None => out.push_str(&alt),
+        }
+    }
+}
+
+/// Returns whether a node can stand in a line of text.
+pub(super) fn is_inline(node: &Node) -> bool {
+    match node {
+        Node::Text(_)
+        | Node::Code(_)
+        | Node::Break
+        | Node::Emphasis(_)
+        | Node::Strong(_)
+        | Node::Struck(_)
+        | Node::Link { .. }
+        | Node::Image { .. }
+        | Node::FootnoteReference(_) => true,
+        Node::Formula { display, .. } => !display,
+        Node::Element(element) if is_part(&element.name) => true,
+        Node::Element(element) => {
+            !component::is_block(&element.name) && element.children.iter().all(is_inline)
+        }
+        _ => false,
+    }
+}
+
+/// Returns the address of the first source that a video names.
+fn source_in(nodes: &[Node]) -> Option<&str> {
+    nodes.iter().find_map(|node| match node {
+        Node::Element(source) if *source.name == *"source" => source.text("src"),
+        Node::Paragraph(children) => source_in(children),
+        _ => None,
+    })
+}
+
+fn write_link(url: &str, text: &str, out: &mut String) {
+    let is_plain = !url.contains(|c: char| c.is_whitespace() || matches!(c, '<' | '>'));
+    if url == text && url.contains(':') && is_plain {
+        out.push_str(&format!("<{url}>"));
+    } else {
+        out.push_str(&format!("[{text}]({})", destination(url)));
+    }
+}
+
+/// Writes an address so that the link ends where it does (CommonMark §6.3).
+fn destination(url: &str) -> String {
+    let ends = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '(' | ')' | '<' | '>');
+    if !url.contains(ends) {
+        return url.to_owned();
+    }
+    let mut out = String::with_capacity(url.len() + 2);
+    out.push('<');
+    for c in url.chars() {
+        match c {
+            '<' => out.push_str("%3C"),
+            '>' => out.push_str("%3E"),
+            c if c.is_control() => {}
+            c => out.push(c),
+        }
+    }
+    out.push('>');
+    out
+}
+
+/// Writes code between more backticks than stand in it (CommonMark §6.1).
+pub(super) fn code_span(code: &str, out: &mut String) {
+    if code.trim().is_empty() {
+        return;
+    }
+    let code = code.replace('\n', " ");
+    let longest = code.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest + 1);
+    let space = if longest > 0 { " " } else { "" };
+    out.push_str(&format!("{fence}{space}{code}{space}{fence}"));
+}
+
+/// Writes a text of an attribute so that it reads back as text, in one line.
+pub(super) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        escape(word, &mut out);
+    }
+    out
+}
+
+/// Writes text so that it reads back as text.
+fn escape(text: &str, out: &mut String) {
+    for c in text.chars() {
+        if matches!(c, '*' | '`' | '<' | '[' | ']' | '\\') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+}
