@@ -82,6 +82,7 @@ pub mod skills;
 // Writing: what is made of it.
 pub mod discovery;
 pub mod render;
+pub mod search;
 pub mod release;
 pub mod build;
 

@@ -174,6 +174,13 @@ impl Setup {
             .unwrap()
     }
 
+    /// The directory for temporary files of the gateway.
+    pub fn temporary(&self) -> PathBuf {
+        let directory = self.path("temporary");
+        fs::create_dir_all(&directory).unwrap();
+        directory
+    }
+
     /// Publishes files as what a project serves, and returns what they became.
     #[track_caller]
     pub fn publish(&self, project: &str, files: &[(&str, &str)]) -> Published {
@@ -266,6 +273,8 @@ impl Setup {
             .args(&program[1..])
             .args(["serve", "--conf"])
             .arg(self.path("waypost.yaml"))
+            // What it leaves behind can be told from what others leave.
+            .env("TMPDIR", self.temporary())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
@@ -396,6 +405,17 @@ impl Edge {
             .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))
             .map(str::to_owned);
         line.map_or(0.0, |value| value.parse().unwrap())
+    }
+
+    /// Waits until a counter has reached a value: what ends a connection is counted a moment
+    /// after its client has seen the end.
+    #[track_caller]
+    pub fn wait_for_metric(&self, name: &str, least: f64) {
+        let deadline = Instant::now() + PATIENCE;
+        while self.metric(name) < least {
+            assert!(Instant::now() < deadline, "{name}: {}", self.metric(name));
+            std::thread::yield_now();
+        }
     }
 
     pub fn id(&self) -> u32 {

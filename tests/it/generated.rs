@@ -201,14 +201,9 @@ fn what_a_command_does_wrong_is_told_and_the_deterministic_skill_stays() {
         !Path::new("/proc").join(process.trim()).exists(),
         "a command that was too slow is gone"
     );
-    let left: Vec<_> = fs::read_dir(std::env::temp_dir())
+    let left: Vec<_> = fs::read_dir(edge.setup.temporary())
         .unwrap()
-        .map(|entry| entry.unwrap())
-        .filter(|entry| {
-            let name = entry.file_name().into_string().unwrap_or_default();
-            let process = name.strip_prefix("waypost-generate-");
-            process.is_some_and(|process| !Path::new("/proc").join(process).exists())
-        })
+        .map(|entry| entry.unwrap().file_name())
         .collect();
     assert!(left.is_empty(), "{left:?}");
 }

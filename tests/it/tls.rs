@@ -141,8 +141,9 @@ fn without_a_default_a_name_that_no_certificate_has_is_refused() {
         assert!(refused.is_err(), "{name}");
     }
     assert!(gateway.shown(HOST).is_some());
-    let failures = gateway.edge.metric("gateway_tls_failures_total");
-    assert!(failures >= 2.0, "{failures}");
+    gateway
+        .edge
+        .wait_for_metric("gateway_tls_failures_total", 2.0);
 }
 
 #[test]

@@ -223,6 +223,25 @@ fn forgetful() -> Origin {
     })
 }
 
+/// Sends a request until it has gone out on a connection that was used before: one is free
+/// again a moment after its answer has arrived. Returns the answer, and how many requests the
+/// origin had received until then.
+#[track_caller]
+fn on_a_used_connection(edge: &Edge, origin: &Origin, request: &str) -> (Response, usize) {
+    for _ in 0..100 {
+        let before = origin.received();
+        let answer = send(edge, request);
+        let first = &origin.received()[before.len()];
+        if before
+            .iter()
+            .any(|other| other.connection == first.connection)
+        {
+            return (answer, before.len());
+        }
+    }
+    panic!("no connection was used again");
+}
+
 #[test]
 fn a_request_is_repeated_only_when_that_is_safe() {
     for (method, status, times) in [
@@ -237,8 +256,9 @@ fn a_request_is_repeated_only_when_that_is_safe() {
         // RFC 9110 §9.2.2: the connection ends before an answer; only an idempotent method
         // may be sent again.
         let request = format!("{method} /a HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: 0\r\n\r\n");
-        assert_eq!(send(&edge, &request).status, status, "{method}");
-        assert_eq!(origin.received().len(), 1 + times, "{method}");
+        let (answer, before) = on_a_used_connection(&edge, &origin, &request);
+        assert_eq!(answer.status, status, "{method}");
+        assert_eq!(origin.received().len(), before + times, "{method}");
     }
 }
 

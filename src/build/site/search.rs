@@ -1,27 +1,18 @@
 //! Search that works in the page: for each language and version a list of titles, and a
 //! full-text index.
 //!
-//! The index is Pagefind's: made of chunks, of which a browser loads the few that a query
-//! needs. It alone puts the page whose title is typed first in about nine of ten cases, so
-//! the list of titles goes before it; the page for missing addresses uses the list too.
+//! The index alone puts the page whose title is typed first in about nine of ten cases, so
+//! the list of titles goes before it; the page for missing addresses uses the list too. What
+//! fails in making it costs the index, never the build: titles and headings are still found.
 //!
 //! | in the directory of a [`Part`] | is |
 //! |---|---|
 //! | `pages.json` | `[[path, title, where, description, [[anchor, heading]…]]…]` |
-//! | `pagefind.js`, `pagefind-worker.js`, `wasm.*` | what a browser runs |
-//! | `pagefind-entry.json`, `*.pf_meta` | where to begin |
-//! | `index/`, `fragment/` | chunks of words, and what is shown of a page |
-//!
-//! Pagefind's interface is asynchronous though nothing in it waits; a runtime on a thread of
-//! its own runs it to its end, so a build stays a function wherever it is called from. What
-//! fails in it costs the index, never the build: titles and headings are still found.
-//!
-//! Sources: pagefind 1.6, `pagefind::api`.
+//! | everything else | the [`search`] index |
 
 use std::collections::BTreeMap;
 
-use pagefind::api::{PagefindIndex, SyntheticFile};
-use pagefind::options::PagefindServiceConfig;
+use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::discovery::JSON;
@@ -31,32 +22,14 @@ use crate::release::ReleaseFile;
 use crate::render::article::Article;
 use crate::render::escape::Html;
 use crate::render::layout::{JAVASCRIPT, Part, Shell, path_of};
+use crate::search::{self, Document, Unindexed};
 
 /// The name of the list of titles in the directory of a part.
 pub(super) const TITLES: &str = "pages.json";
 /// How many headings of a page stand in the list of titles.
 const HEADINGS_MAX: usize = 60;
-/// What Pagefind writes for its own interfaces, which our pages do not have.
-const INTERFACES: [&str; 4] = [
-    "pagefind-component-ui.",
-    "pagefind-highlight.",
-    "pagefind-modular-ui.",
-    "pagefind-ui.",
-];
-
-/// A file of an index, by its name in the directory.
-pub(super) type Named = (String, ReleaseFile);
-
 /// A page that can be found.
 pub(super) type Found<'d> = (&'d Page, &'d Article);
-
-/// Why there is no index of a part.
-#[derive(Debug, thiserror::Error)]
-#[error("there is no full-text search in {language}: {why}")]
-pub(super) struct Unindexed {
-    language: Box<str>,
-    why: String,
-}
 
 /// Sorts the pages that can be found by the part they are found in. What is hidden is not
 /// among them.
@@ -99,47 +72,26 @@ pub(super) fn titles(pages: &[Found<'_>]) -> Vec<u8> {
 ///
 /// # Errors
 ///
-/// When the library gives none.
-pub(super) fn index(part: Part<'_>, pages: &[Found<'_>]) -> Result<Vec<Named>, Unindexed> {
-    let documents: Vec<_> = pages
-        .iter()
+/// When there is none to be had.
+pub(super) fn index(
+    part: Part<'_>,
+    pages: &[Found<'_>],
+) -> Result<Vec<(String, ReleaseFile)>, Unindexed> {
+    let document = |(page, article): &Found<'_>| Document {
         // A leading slash, so that the root has an address too.
-        .map(|(page, article)| (format!("/{}", path_of(page)), document(part, page, article)))
-        .collect();
-    let made = std::thread::scope(|scope| {
-        let running = scope.spawn(|| {
-            let runtime = tokio::runtime::Builder::new_current_thread().build();
-            let runtime = runtime.map_err(|error| error.to_string())?;
-            runtime.block_on(run(part.language, documents))
-        });
-        running
-            .join()
-            .unwrap_or_else(|_panic| Err("the index cannot be made".to_owned()))
-    });
-    let files = made.map_err(|why| Unindexed {
-        language: part.language.into(),
-        why,
-    })?;
-    let mut files: Vec<_> = files.into_iter().filter_map(named).collect();
-    files.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
-    Ok(files)
-}
-
-async fn run(
-    language: &str,
-    documents: Vec<(String, String)>,
-) -> Result<Vec<SyntheticFile>, String> {
-    let options = PagefindServiceConfig::builder()
-        .force_language(language.to_lowercase())
-        .exclude_selectors(vec![".anchor".to_owned()])
-        .build();
-    // The library's errors are of any type.
-    let mut index = PagefindIndex::new(Some(options)).map_err(|error| error.to_string())?;
-    for (path, document) in documents {
-        let added = index.add_html_file(None, Some(path), document).await;
-        added.map_err(|error| error.to_string())?;
-    }
-    index.get_files().await.map_err(|error| error.to_string())
+        address: format!("/{}", path_of(page)),
+        html: document(part, page, article),
+    };
+    let files = search::index(part.language, pages.iter().map(document).collect())?;
+    let file = |(name, bytes): (String, Bytes)| {
+        let media_type = match name.rsplit_once('.') {
+            Some((_, "js")) => JAVASCRIPT,
+            Some((_, "json")) => JSON,
+            _ => "application/octet-stream",
+        };
+        (name, ReleaseFile::new(bytes, media_type))
+    };
+    Ok(files.into_iter().map(file).collect())
 }
 
 /// Writes what is indexed of a page. Headings with an id are what Pagefind takes for sections.
@@ -155,17 +107,4 @@ fn document(part: Part<'_>, page: &Page, article: &Article) -> String {
     out.append(&article.html);
     out.markup("</main></body></html>");
     out.into_string()
-}
-
-/// Names a file in its directory; `None` when it is of no use to us.
-fn named(file: SyntheticFile) -> Option<Named> {
-    let parts: Option<Vec<&str>> = file.filename.iter().map(|part| part.to_str()).collect();
-    let name = parts?.join("/");
-    let media_type = match name.rsplit_once('.') {
-        Some((_, "js")) => JAVASCRIPT,
-        Some((_, "json")) => JSON,
-        _ => "application/octet-stream",
-    };
-    let is_ours = !INTERFACES.iter().any(|prefix| name.starts_with(prefix));
-    is_ours.then(|| (name, ReleaseFile::new(file.contents, media_type)))
 }
