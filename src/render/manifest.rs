@@ -19,7 +19,7 @@ pub const PATH: &str = "site.json";
 /// The page for paths at which there is nothing.
 pub const NOT_FOUND: &str = "404.html";
 /// The version of the file that this program writes, and the newest it reads.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What no file name of a site says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +30,24 @@ pub struct Manifest {
     pub home: Box<str>,
     /// Where old paths lead.
     pub redirects: Vec<Redirect>,
+    /// Pages that say the same in several languages. A release of version 1 names none.
+    #[serde(default)]
+    translations: Vec<Vec<Translation>>,
+    /// Where the page of each path stands in them, by path.
+    #[serde(skip)]
+    by_path: Vec<(usize, usize)>,
+}
+
+/// A page among those that say the same in several languages.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Translation {
+    /// The tag of its language (BCP 47).
+    pub language: Box<str>,
+    /// Its path, without leading slash.
+    pub path: Box<str>,
+    /// Whether the language is the one for readers of no other.
+    pub default: bool,
 }
 
 /// Where an old path leads.
@@ -66,7 +84,34 @@ impl Manifest {
             version: VERSION,
             home: home.into(),
             redirects,
+            translations: Vec::new(),
+            by_path: Vec::new(),
         }
+    }
+
+    /// Says which pages say the same in several languages.
+    #[must_use]
+    pub fn translated(self, translations: Vec<Vec<Translation>>) -> Self {
+        let places = translations.iter().enumerate();
+        let places = places.flat_map(|(at, set)| (0..set.len()).map(move |n| (at, n)));
+        let mut by_path: Vec<_> = places.collect();
+        by_path.sort_by_key(|(at, n)| &translations[*at][*n].path);
+        Self {
+            translations,
+            by_path,
+            ..self
+        }
+    }
+
+    /// Returns the pages that say what the page at `path` says, itself among them; none when
+    /// it is there in one language only.
+    #[must_use]
+    pub fn translations(&self, path: &str) -> &[Translation] {
+        let place = |(at, n): &(usize, usize)| &*self.translations[*at][*n].path;
+        let found = self
+            .by_path
+            .binary_search_by(|known| place(known).cmp(path));
+        found.map_or(&[], |found| &self.translations[self.by_path[found].0])
     }
 
     /// Reads the file.
@@ -83,7 +128,9 @@ impl Manifest {
         if version > VERSION {
             return Err(UnreadableManifest::Newer(version));
         }
-        Ok(serde_json::from_slice(bytes)?)
+        let mut manifest: Self = serde_json::from_slice(bytes)?;
+        let translations = std::mem::take(&mut manifest.translations);
+        Ok(manifest.translated(translations))
     }
 
     /// Returns the file's bytes.
@@ -195,12 +242,30 @@ mod tests {
 
     #[test]
     fn a_manifest_reads_back_and_a_later_one_is_refused() {
-        let manifest = Manifest::new("a", Vec::new());
-        assert_eq!(Manifest::parse(&manifest.to_bytes()).unwrap(), manifest);
-        let later = br#"{"version":2,"more":1}"#;
+        let page = |language: &str, path: &str| Translation {
+            language: language.into(),
+            path: path.into(),
+            default: language == "en",
+        };
+        let sets = vec![
+            vec![page("en", "z"), page("fr", "fr/z")],
+            vec![page("en", ""), page("fr", "fr")],
+        ];
+        let manifest = Manifest::new("a", Vec::new()).translated(sets.clone());
+        let read = Manifest::parse(&manifest.to_bytes()).unwrap();
+        assert_eq!(read, manifest);
+        for set in &sets {
+            for page in set {
+                assert_eq!(read.translations(&page.path), set);
+            }
+        }
+        assert!(read.translations("fr/a").is_empty());
+        let earlier = Manifest::parse(br#"{"version":1,"home":"a","redirects":[]}"#).unwrap();
+        assert!(earlier.translations("").is_empty());
+        let later = br#"{"version":3,"more":1}"#;
         assert!(matches!(
             Manifest::parse(later),
-            Err(UnreadableManifest::Newer(2))
+            Err(UnreadableManifest::Newer(3))
         ));
     }
 }

@@ -15,7 +15,7 @@ mod files;
 mod search;
 mod texts;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -336,7 +336,12 @@ impl<'s> Site<'s> {
             permanent: redirect.permanent,
         };
         let redirects = self.docs.redirects.iter();
-        Manifest::new(self.shell.home(), redirects.map(redirect).collect())
+        let shown: HashSet<&str> = public(self.docs)
+            .filter(|(_, page)| !page.hidden && !page.noindex)
+            .map(|(_, page)| path_of(page))
+            .collect();
+        let translations = self.shell.translations(|path| shown.contains(path));
+        Manifest::new(self.shell.home(), redirects.map(redirect).collect()).translated(translations)
     }
 
     /// Renders all articles, on all cores.

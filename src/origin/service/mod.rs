@@ -417,7 +417,7 @@ impl Request<'_> {
         let page = self.path.strip_suffix(".md").unwrap_or(self.path);
         let page = if page == "index" { "" } else { page };
         let markdown = if page.is_empty() { "index" } else { page };
-        let links = format!(
+        let mut links = format!(
             "<{base}/llms.txt>; rel=\"llms-txt\", <{base}/llms-full.txt>; rel=\"llms-full-txt\", \
              <{base}/.well-known/agent-card.json>; rel=\"agent-card\", \
              <{base}/.well-known/agent-skills/index.json>; rel=\"agent-skills\", \
@@ -443,3 +443,15 @@ fn is_coding(path: &str) -> bool {
 
 #[cfg(test)]
 mod tests;
+        // RFC 8288 §3.4.1. Search engines want whole addresses, and the page itself among them.
+        for translation in self.files.manifest.translations(page) {
+            let address = &self.files.address;
+            let target = format!(
+                ", <{address}/{}>; rel=\"alternate\"",
+                encode(&translation.path)
+            );
+            links += &format!("{target}; hreflang=\"{}\"", translation.language);
+            if translation.default {
+                links += &format!("{target}; hreflang=\"x-default\"");
+            }
+        }

@@ -6,12 +6,16 @@
 //! 3. the first page of the nearest directory that both have;
 //! 4. the first page there.
 //!
-//! Sources: site decision 11.
+//! Only pages that correspond by the first two, each to the other, are told to search engines
+//! as [translations](Shell::translations) of each other.
+//!
+//! Sources: site decisions 10 and 11; RFC 8288 §3.4.1 (`hreflang`).
 
 use std::collections::{HashMap, HashSet};
 
 use super::Shell;
-use crate::docs::navigation::tree::{Division, Divisions, PageId};
+use crate::docs::navigation::tree::{Division, DivisionKind, Divisions, PageId};
+use crate::render::manifest::Translation;
 
 /// How deep in a path the segment of a version or language stands at most.
 const DEPTH_MAX: usize = 4;
@@ -72,6 +76,73 @@ impl<'d> Shell<'d> {
         let members = self.counterparts().of(&list.list[at])?;
         let mut spellings = spellings(path, list, at).into_iter();
         spellings.find_map(|spelling| members.known.get(spelling.as_str()).copied())
+    }
+}
+
+impl<'d> Shell<'d> {
+    /// Returns the sets of pages that say the same in several languages, in the order of the
+    /// navigation. A page stands in one set at most, so that all of a set name the same.
+    #[must_use]
+    pub fn translations(&self, is_shown: impl Fn(&str) -> bool) -> Vec<Vec<Translation>> {
+        let mut sets = Vec::new();
+        let mut taken: HashSet<&str> = HashSet::new();
+        let mut seen: HashSet<usize> = HashSet::new();
+        let trails = self.leaves().iter().flat_map(|leaf| &leaf.trail);
+        for (languages, at) in trails.filter(|(list, _)| list.kind == DivisionKind::Languages) {
+            if !seen.insert(address(&languages.list[*at])) {
+                continue;
+            }
+            let members = self.counterparts().of(&languages.list[*at]);
+            for path in members.into_iter().flat_map(|members| &members.ordered) {
+                let is_free = |path: &str| is_shown(path) && !taken.contains(path);
+                let set = self.translations_of(path, languages, *at, is_free);
+                if set.len() > 1 {
+                    taken.extend(set.iter().map(|(_, path)| *path));
+                    sets.push(set.iter().map(|of| translation(languages, *of)).collect());
+                }
+            }
+        }
+        sets
+    }
+
+    /// Returns the pages that say what a page says, by the place of their language.
+    fn translations_of(
+        &self,
+        path: &'d str,
+        languages: &Divisions,
+        at: usize,
+        is_free: impl Fn(&str) -> bool,
+    ) -> Vec<(usize, &'d str)> {
+        let mut set: Vec<(usize, &'d str)> = Vec::new();
+        if !is_free(path) {
+            return set;
+        }
+        for n in 0..languages.list.len() {
+            let found = match n == at {
+                true => Some(path),
+                false => self.same(path, languages, n).filter(|found| {
+                    let back = self.same(found, languages, at);
+                    is_free(found) && back == Some(path)
+                }),
+            };
+            // One page for two languages says nothing in either.
+            set.extend(
+                found
+                    .filter(|found| set.iter().all(|(_, other)| other != found))
+                    .map(|found| (n, found)),
+            );
+        }
+        set
+    }
+}
+
+fn translation(languages: &Divisions, (n, path): (usize, &str)) -> Translation {
+    let division = &languages.list[n];
+    let tag = division.language.as_ref().map(|parts| &*parts.language.tag);
+    Translation {
+        language: tag.unwrap_or_default().into(),
+        path: path.into(),
+        default: n == languages.default,
     }
 }
 

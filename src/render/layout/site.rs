@@ -186,6 +186,10 @@ impl<'d> Shell<'d> {
         &self.leaves[at]
     }
 
+    pub(super) fn leaves(&self) -> &[Leaf<'d>] {
+        &self.leaves
+    }
+
     pub(super) fn endpoint(&self, id: PageId) -> Option<&'d Endpoint> {
         let id = self.navigation().page(id).endpoint?;
         let specification = self.docs.specifications.get(id.specification)?;
