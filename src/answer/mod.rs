@@ -15,11 +15,13 @@
 pub mod caching;
 mod conditional;
 pub mod encoding;
+mod prepared;
 mod problem;
 mod range;
 
 pub use conditional::{Conditions, ETag, Outcome};
 pub use encoding::Encoding;
+pub use prepared::{Prepared, Ready};
 pub use problem::Problem;
 
 use std::io::Write as _;
@@ -142,16 +144,26 @@ impl Answer {
     }
 
     /// Turns a 200 into the 304 that says the client's copy is still good: the same
-    /// validators and policies, no content (RFC 9110 §15.4.5).
+    /// validators and policies, no content, and nothing of what describes it, which the
+    /// client has (RFC 9110 §15.4.5).
     #[must_use]
     pub fn not_modified(self) -> Self {
         Self {
             status: 304,
             media_type: None,
             encoding: Encoding::Identity,
+            more: Vec::new(),
             body: Bytes::new(),
             ..self
         }
+    }
+
+    /// Evaluates the conditions of a request: without an entity tag there are none.
+    #[must_use]
+    pub fn evaluate(&self, conditions: &Conditions<'_>) -> Outcome {
+        self.etag.as_ref().map_or(Outcome::Send, |etag| {
+            conditions.evaluate(etag, self.last_modified)
+        })
     }
 
     /// Returns whether a message with this status carries `Content-Length` (RFC 9110 §8.6:
@@ -227,20 +239,18 @@ impl Answer {
         date: &[u8],
         connection: Connection,
     ) {
-        out.extend_from_slice(b"HTTP/1.1 ");
-        out.extend_from_slice(status_line(self.status).as_bytes());
-        out.extend_from_slice(b"\r\nDate: ");
-        out.extend_from_slice(date);
-        out.extend_from_slice(b"\r\n");
+        prepared::write_start(out, self.status, date);
+        self.write_fields(out, scratch);
+        prepared::write_end(out, connection);
+    }
+
+    /// Appends the field lines of a header section, all but `Date` and `Connection`.
+    fn write_fields(&self, out: &mut Vec<u8>, scratch: &mut Vec<u8>) {
         self.fields(scratch, |name, value| {
             out.extend_from_slice(title_case(name).as_bytes());
             out.extend_from_slice(b": ");
             out.extend_from_slice(value.as_bytes());
             out.extend_from_slice(b"\r\n");
-        });
-        out.extend_from_slice(match connection {
-            Connection::Keep => b"\r\n".as_slice(),
-            Connection::Close => b"Connection: close\r\n\r\n",
         });
     }
 

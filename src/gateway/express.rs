@@ -17,7 +17,7 @@ use super::access::Line;
 use super::head::{Form, Head};
 use super::wire::Wire;
 use crate::answer::encoding::Accepted;
-use crate::answer::{Answer, Conditions, Connection, Content, push_date};
+use crate::answer::{Answer, Conditions, Connection, Content, Ready, push_date};
 use crate::clock;
 use crate::discovery::paths;
 use crate::index::{Ask, Served};
@@ -48,7 +48,7 @@ pub(super) struct Batch {
 }
 
 /// Finds the answer to a request that the express lane takes.
-pub(super) fn answer(gateway: &Gateway, head: &Head<'_>) -> Option<Answer> {
+pub(super) fn answer(gateway: &Gateway, head: &Head<'_>) -> Option<Ready> {
     let fields = &head.express;
     let takes = gateway.express
         && head.is_http11
@@ -83,7 +83,7 @@ pub(super) fn look_up(
     host: &str,
     path: &str,
     fields: Fields<'_>,
-) -> Option<Answer> {
+) -> Option<Ready> {
     let is_short = |field: Option<&[u8]>| field.is_none_or(|field| field.len() < FIELD_BYTES_MAX);
     if !is_short(fields.accept_encoding) || !is_short(fields.if_none_match) {
         return None;
@@ -100,16 +100,19 @@ pub(super) fn look_up(
     };
     let found = gateway.index.with(host, |served| {
         match paths::find(path, &served.site.base_path) {
-            Some(document) => Some(gateway.index.answer(served, host, document, &ask)),
+            Some(document) => {
+                let answer = gateway.index.answer(served, host, document, &ask);
+                Some(Ready::Made(answer))
+            }
             None => page(served, path, &ask, fields.accept),
         }
     });
     // A refusal may be another document's answer once the target is normalised.
-    found.flatten().filter(|answer| answer.status < 400)
+    found.flatten().filter(|found| found.answer().status < 400)
 }
 
 /// Finds a page of a site that is ours to serve.
-fn page(served: &Served, path: &str, ask: &Ask<'_>, accept: Option<&[u8]>) -> Option<Answer> {
+fn page(served: &Served, path: &str, ask: &Ask<'_>, accept: Option<&[u8]>) -> Option<Ready> {
     let is_ours = served.site.origin == Origin::Embedded;
     // A target with a query, or with anything that normalising might change, is not one that
     // needs no thought.
@@ -141,13 +144,14 @@ impl Batch {
     /// Adds an answer.
     pub(super) fn push(
         &mut self,
-        answer: &Answer,
+        ready: &Ready,
         content: Content,
         connection: Connection,
         now: SystemTime,
     ) {
         let date = date(now);
-        answer.write_head(&mut self.text, &mut self.scratch, &date, connection);
+        ready.write_head(&mut self.text, &mut self.scratch, &date, connection);
+        let answer = ready.answer();
         let length = answer.body_bytes(content);
         if length > COPIED_BYTES_MAX {
             self.bodies.push((self.text.len(), answer.body.clone()));

@@ -29,7 +29,7 @@ use super::http2;
 use super::proxy::Proxy;
 use super::relay::{self, Relay};
 use super::wire::Wire;
-use crate::answer::{Connection, Content, Problem};
+use crate::answer::{Connection, Content, Problem, Ready};
 use crate::telemetry::Route;
 
 /// How much is asked of a connection at once while a head is awaited.
@@ -442,7 +442,7 @@ impl Http1 {
                 Connection::Keep,
                 now,
             );
-            express::log(gateway, wire, &head, &answer, since.elapsed(), now);
+            express::log(gateway, wire, &head, answer.answer(), since.elapsed(), now);
             at += length;
             match memchr::memmem::find(&inbox[at..], b"\r\n\r\n") {
                 Some(end) if !batch.is_full() && end + 4 <= gateway.limits.head_bytes_max => {
@@ -516,8 +516,9 @@ impl Http1 {
         if refusal.status == 405 {
             answer.allow = Some("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
         }
+        let ready = Ready::Made(answer);
         self.batch
-            .push(&answer, Content::Whole, Connection::Close, now);
+            .push(&ready, Content::Whole, Connection::Close, now);
         let written = self
             .batch
             .write(&mut self.wire, &gateway, Route::Refused, since)
@@ -533,7 +534,7 @@ impl Http1 {
                 host: "",
                 path,
                 status: refusal.status,
-                bytes: answer.body.len() as u64,
+                bytes: ready.answer().body.len() as u64,
                 route: Route::Refused,
                 took: since.elapsed(),
                 agent: "",

@@ -38,7 +38,7 @@ use super::front::Front;
 use super::head::log_text;
 use super::wire::{Cork, Facts, Wire};
 use super::{Gateway, Limits};
-use crate::answer::Answer;
+use crate::answer::{Answer, Ready};
 use crate::site;
 use crate::telemetry::Route;
 
@@ -224,7 +224,7 @@ impl Http2 {
             return;
         }
         match answer(gateway, &session) {
-            Some(answer) => respond(gateway, &self.facts, session, &answer, &self.live),
+            Some(ready) => respond(gateway, &self.facts, session, ready.answer(), &self.live),
             None => relay(&self.front, session, LiveStream::of(&self.live)),
         }
     }
@@ -252,7 +252,7 @@ fn relay(front: &Arc<Front>, session: HttpSession, live: LiveStream) {
 }
 
 /// Finds the answer to a stream that the express lane takes.
-fn answer(gateway: &Gateway, session: &HttpSession) -> Option<Answer> {
+fn answer(gateway: &Gateway, session: &HttpSession) -> Option<Ready> {
     let request = session.req_header();
     let takes = gateway.express
         && session.is_body_empty()

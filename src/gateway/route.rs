@@ -59,7 +59,7 @@ pub fn route(
     }
     match served.site.origin {
         Origin::Embedded => match origin::answer_at_hand(&served, &path, ask, asked) {
-            Some(answer) => Target::Answer(Route::Origin, Box::new(answer)),
+            Some(ready) => Target::Answer(Route::Origin, Box::new(ready.into_answer())),
             None => Target::Embedded(served, path.into()),
         },
         Origin::Upstream(_) => Target::Upstream(served),

@@ -25,7 +25,7 @@ pub mod reload;
 mod shard;
 
 pub use compile::{CompileError, Documents, Material, SkillFile};
-pub use files::{CACHE_BYTES_MAX, Cache, File, Files, Reading, Stored, Unread};
+pub use files::{CACHE_BYTES_MAX, Cache, File, Files, Reading, Stored, Unread, Variant};
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -168,10 +168,7 @@ impl Index {
             Method::Options => return Answer::preflight(),
             Method::Other => return self.refusals.method.clone(),
         }
-        let Some(etag) = &answer.etag else {
-            return answer;
-        };
-        match ask.conditions.evaluate(etag, answer.last_modified) {
+        match answer.evaluate(&ask.conditions) {
             Outcome::Send => answer,
             Outcome::NotModified => answer.not_modified(),
             Outcome::Failed => self.refusals.precondition.clone(),

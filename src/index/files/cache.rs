@@ -1,24 +1,31 @@
-//! Files that were sent lately.
+//! Files that were sent lately, and answers that were made of them.
 //!
-//! Several shards, each with a lock of its own that is held for a lookup and never while a
-//! file is read, so that the express lane can ask here. A shard has two generations: when
-//! the young one has half of the room, it becomes the old one, and what was not asked for
-//! since is forgotten.
+//! Both lie on shelves, each with a lock of its own that is held for a lookup and never
+//! while a file is read, so that the express lane can ask here. A shelf has two
+//! generations: when the young one has half of the room, it becomes the old one, and what
+//! was not asked for since is forgotten.
+//!
+//! Files have half of the room, and answers the other half; bytes that both hold are there
+//! once and counted twice.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
 
-use crate::answer::Encoding;
+use crate::answer::encoding::Accepted;
+use crate::answer::{Encoding, Prepared};
 use crate::digest::Digest;
 
 /// How many bytes of files are kept at hand, for all sites together, unless it is said.
 pub const CACHE_BYTES_MAX: usize = 64 << 20;
 /// How long a file may be to be kept.
 const FILE_BYTES_MAX: usize = 1 << 20;
-/// How many shards; a power of two.
-const SHARDS: usize = 16;
+/// How many shelves for files, and how many for answers; a power of two.
+const SHELVES: usize = 16;
 
 /// A file's bytes in some coding.
 #[derive(Clone, Debug)]
@@ -29,18 +36,55 @@ pub(super) struct Coded {
     pub(super) digest: Digest,
 }
 
-/// Files that were sent lately, by what names their bytes.
-#[derive(Debug)]
-pub struct Cache {
-    shards: [Mutex<Generations>; SHARDS],
-    /// How much a generation of a shard holds.
-    bytes_max: usize,
+/// What else than the path an answer was chosen by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variant {
+    /// The codings that the client takes.
+    pub accepted: Accepted,
+    /// Whether it would rather have Markdown.
+    pub markdown: bool,
 }
 
-#[derive(Debug, Default)]
-struct Generations {
-    young: HashMap<Digest, Coded>,
-    old: HashMap<Digest, Coded>,
+/// Files that were sent lately by what names their bytes, and answers by what asks for them.
+#[derive(Debug)]
+pub struct Cache {
+    files: [Mutex<Shelf<NamedFile>>; SHELVES],
+    answers: [Mutex<Shelf<AskedFor>>; SHELVES],
+    /// Clients choose what they ask for.
+    hasher: RandomState,
+    /// How much a generation of a shelf holds.
+    bytes_max: usize,
+    /// How many sites have asked for a number.
+    numbers: AtomicU64,
+}
+
+/// A file by its name.
+#[derive(Clone, Debug)]
+struct NamedFile {
+    name: Digest,
+    file: Coded,
+}
+
+/// An answer by the number of its site's files, the path and the variant.
+#[derive(Clone, Debug)]
+struct AskedFor {
+    number: u64,
+    path: Arc<str>,
+    variant: Variant,
+    answer: Arc<Prepared>,
+}
+
+/// Something that is kept.
+trait Kept: Clone {
+    /// Returns how much room it takes.
+    fn bytes(&self) -> usize;
+}
+
+/// What was asked for lately and what before, each with its hash.
+#[derive(Debug)]
+struct Shelf<K> {
+    young: HashTable<(u64, K)>,
+    old: HashTable<(u64, K)>,
     young_bytes: usize,
 }
 
@@ -57,53 +101,171 @@ impl Cache {
     #[must_use]
     pub fn new(bytes_max: usize) -> Self {
         Self {
-            shards: Default::default(),
-            bytes_max: bytes_max / SHARDS / 2,
+            files: Default::default(),
+            answers: Default::default(),
+            hasher: RandomState::default(),
+            // Two kinds of shelves, two generations on each.
+            bytes_max: bytes_max / SHELVES / 4,
+            numbers: AtomicU64::new(0),
         }
     }
 
-    pub(super) fn find(&self, name: &Digest) -> Option<Coded> {
-        let mut generations = self.shard(name);
-        if let Some(file) = generations.young.get(name) {
-            return Some(file.clone());
-        }
-        let file = generations.old.remove(name)?;
-        generations.put(*name, file.clone(), self.bytes_max);
-        Some(file)
+    /// Returns a number that no other files have. Answers of a release that is not served
+    /// any more are never asked for again.
+    pub(super) fn number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub(super) fn put(&self, name: Digest, file: Coded) {
-        if file.bytes.len() <= FILE_BYTES_MAX.min(self.bytes_max) {
-            self.shard(&name).put(name, file, self.bytes_max);
+    pub(super) fn file(&self, name: &Digest) -> Option<Coded> {
+        let hash = hash_of(name);
+        let is_it = |kept: &NamedFile| kept.name == *name;
+        let mut shelf = lock(&self.files, hash);
+        shelf.find(hash, self.bytes_max, is_it, |kept| kept.file.clone())
+    }
+
+    pub(super) fn put_file(&self, name: Digest, file: Coded) {
+        let hash = hash_of(&name);
+        if file.bytes.len() <= FILE_BYTES_MAX {
+            let mut shelf = lock(&self.files, hash);
+            let is_it = |kept: &NamedFile| kept.name == name;
+            shelf.put(hash, NamedFile { name, file }, self.bytes_max, is_it);
         }
     }
 
-    fn shard(&self, name: &Digest) -> MutexGuard<'_, Generations> {
-        let shard = usize::from(name.as_bytes()[0]) % SHARDS;
-        self.shards[shard]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn answer(
+        &self,
+        number: u64,
+        path: &str,
+        variant: Variant,
+    ) -> Option<Arc<Prepared>> {
+        let hash = self.hash_of_path(number, path);
+        let mut shelf = lock(&self.answers, hash);
+        let is_it = |kept: &AskedFor| kept.is(number, path, variant);
+        shelf.find(hash, self.bytes_max, is_it, |kept| Arc::clone(&kept.answer))
+    }
+
+    pub(super) fn put_answer(
+        &self,
+        number: u64,
+        path: &str,
+        variant: Variant,
+        answer: Arc<Prepared>,
+    ) {
+        let hash = self.hash_of_path(number, path);
+        let kept = AskedFor {
+            number,
+            path: path.into(),
+            variant,
+            answer,
+        };
+        let mut shelf = lock(&self.answers, hash);
+        let is_it = |kept: &AskedFor| kept.is(number, path, variant);
+        shelf.put(hash, kept, self.bytes_max, is_it);
+    }
+
+    fn hash_of_path(&self, number: u64, path: &str) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        hasher.write_u64(number);
+        hasher.write(path.as_bytes());
+        hasher.finish()
     }
 }
 
-// === impl Generations ===
+/// A digest is its own hash.
+fn hash_of(name: &Digest) -> u64 {
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&name.as_bytes()[..8]);
+    u64::from_le_bytes(bytes)
+}
 
-impl Generations {
-    fn put(&mut self, name: Digest, file: Coded, bytes_max: usize) {
-        if self.young_bytes + file.bytes.len() > bytes_max {
+/// Picks the shelf by the middle of the hash; `HashTable` uses the lower bits and the
+/// topmost seven.
+fn lock<K>(shelves: &[Mutex<Shelf<K>>; SHELVES], hash: u64) -> MutexGuard<'_, Shelf<K>> {
+    let at = usize::try_from(hash >> 32 & 0xffff).expect("16 bits fit") % SHELVES;
+    shelves[at].lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+// === impl Kept ===
+
+impl Kept for NamedFile {
+    fn bytes(&self) -> usize {
+        self.file.bytes.len()
+    }
+}
+
+impl Kept for AskedFor {
+    fn bytes(&self) -> usize {
+        self.answer.bytes() + self.path.len()
+    }
+}
+
+// === impl AskedFor ===
+
+impl AskedFor {
+    fn is(&self, number: u64, path: &str, variant: Variant) -> bool {
+        self.number == number && self.variant == variant && *self.path == *path
+    }
+}
+
+// === impl Shelf ===
+
+impl<K> Default for Shelf<K> {
+    fn default() -> Self {
+        Self {
+            young: HashTable::new(),
+            old: HashTable::new(),
+            young_bytes: 0,
+        }
+    }
+}
+
+impl<K: Kept> Shelf<K> {
+    /// Finds what is asked for, and makes it young.
+    fn find<T>(
+        &mut self,
+        hash: u64,
+        bytes_max: usize,
+        is_it: impl Fn(&K) -> bool,
+        take: impl Fn(&K) -> T,
+    ) -> Option<T> {
+        if let Some((_, kept)) = self.young.find(hash, |(_, kept)| is_it(kept)) {
+            return Some(take(kept));
+        }
+        let found = self.old.find_entry(hash, |(_, kept)| is_it(kept)).ok()?;
+        let ((_, kept), _) = found.remove();
+        let taken = take(&kept);
+        self.put(hash, kept, bytes_max, is_it);
+        Some(taken)
+    }
+
+    /// Puts something in the place of what has the same name.
+    fn put(&mut self, hash: u64, kept: K, bytes_max: usize, is_it: impl Fn(&K) -> bool) {
+        let bytes = kept.bytes();
+        if bytes > bytes_max {
+            return;
+        }
+        if let Ok(before) = self.young.find_entry(hash, |(_, kept)| is_it(kept)) {
+            self.young_bytes -= before.remove().0.1.bytes();
+        }
+        if self.young_bytes + bytes > bytes_max {
             self.old = std::mem::take(&mut self.young);
             self.young_bytes = 0;
         }
-        self.young_bytes += file.bytes.len();
-        if let Some(before) = self.young.insert(name, file) {
-            self.young_bytes -= before.bytes.len();
-        }
+        self.young_bytes += bytes;
+        let young = &mut self.young;
+        young.insert_unique(hash, (hash, kept), |(hash, _)| *hash);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::answer::Answer;
+
+    const PLAIN: Variant = Variant {
+        accepted: Accepted::IDENTITY_ONLY,
+        markdown: false,
+    };
 
     #[test]
     fn what_is_asked_for_stays_and_the_rest_goes() {
@@ -117,24 +279,24 @@ mod tests {
             digest: name(0),
         };
         for n in 0..4 * room / size {
-            cache.put(name(n), file.clone());
-            assert!(cache.find(&name(0)).is_some(), "{n}");
+            cache.put_file(name(n), file.clone());
+            assert!(cache.file(&name(0)).is_some(), "{n}");
         }
-        assert!(cache.find(&name(1)).is_none());
-        let kept = cache.shards.iter().map(|shard| {
-            let shard = shard.lock().unwrap();
-            shard.young.len() + shard.old.len()
+        assert!(cache.file(&name(1)).is_none());
+        let kept = cache.files.iter().map(|shelf| {
+            let shelf = shelf.lock().unwrap();
+            shelf.young.len() + shelf.old.len()
         });
         let kept: usize = kept.sum();
-        assert!(kept * size <= room, "{kept}");
+        assert!(kept * size <= room / 2, "{kept}");
     }
 
     #[test]
     fn a_file_over_the_limit_pushes_nothing_out() {
-        let cache = Cache::new(64 << 20);
+        let cache = Cache::new(1 << 30);
         let name = Digest::of(b"large");
         let bytes = Bytes::from(vec![0; FILE_BYTES_MAX + 1]);
-        cache.put(
+        cache.put_file(
             name,
             Coded {
                 bytes,
@@ -142,6 +304,40 @@ mod tests {
                 digest: name,
             },
         );
-        assert!(cache.find(&name).is_none());
+        assert!(cache.file(&name).is_none());
+    }
+
+    #[test]
+    fn an_answer_is_found_by_all_that_it_was_chosen_by_and_goes_when_others_come() {
+        let cache = Cache::new(1 << 20);
+        let page = |text: &'static str| {
+            let page = Answer::new(200, "text/html", Bytes::from_static(text.as_bytes()));
+            Arc::new(Prepared::new(page))
+        };
+        let (one, other) = (cache.number(), cache.number());
+        cache.put_answer(one, "/a", PLAIN, page("first"));
+        let kept = page("a");
+        cache.put_answer(one, "/a", PLAIN, Arc::clone(&kept));
+        assert!(Arc::ptr_eq(&cache.answer(one, "/a", PLAIN).unwrap(), &kept));
+        let markdown = Variant {
+            markdown: true,
+            ..PLAIN
+        };
+        let brotli = Variant {
+            accepted: Accepted::parse(b"br"),
+            ..PLAIN
+        };
+        for (number, path, variant) in [
+            (other, "/a", PLAIN),
+            (one, "/b", PLAIN),
+            (one, "/a", markdown),
+            (one, "/a", brotli),
+        ] {
+            assert!(cache.answer(number, path, variant).is_none(), "{path}");
+        }
+        for n in 0..10_000 {
+            cache.put_answer(other, &format!("/{n}"), PLAIN, page("b"));
+        }
+        assert!(cache.answer(one, "/a", PLAIN).is_none());
     }
 }

@@ -4,7 +4,7 @@
 //! asked for seldom. What is held is the inventory of the release, so that a request finds
 //! its file without asking the store, and in the [`Cache`] the files that were sent lately,
 //! by digest, so that pages of several sites and releases with the same bytes are there
-//! once.
+//! once; and beside them the answers that were made of them, head and all.
 //!
 //! Who must not wait takes only what is [at hand](Reading::AtHand); who may wait reads what
 //! is missing, and the next request finds it.
@@ -19,8 +19,8 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
-use crate::answer::Encoding;
 use crate::answer::encoding::{Accepted, Effort};
+use crate::answer::{Answer, Encoding, Prepared};
 use crate::build::Draft;
 use crate::digest::Digest;
 use crate::discovery::BASE_URL_PLACEHOLDER;
@@ -31,12 +31,14 @@ use crate::site::ProjectId;
 use crate::store::{ReadError, Store};
 
 use cache::Coded;
-pub use cache::{CACHE_BYTES_MAX, Cache};
+pub use cache::{CACHE_BYTES_MAX, Cache, Variant};
 
 /// The files of one site.
 #[derive(Debug)]
 pub struct Files {
     source: Source,
+    /// By what its answers are known in the cache.
+    number: u64,
     /// What no file name says.
     pub manifest: Manifest,
     /// The address of the site on its canonical host, without a slash at the end.
@@ -108,6 +110,7 @@ impl Files {
     #[must_use]
     pub fn new(stored: Stored, manifest: Manifest, address: &str, promoted_at: u64) -> Self {
         Self {
+            number: stored.cache.number(),
             source: Source::Release(stored),
             manifest,
             address: address.trim_end_matches('/').into(),
@@ -121,6 +124,7 @@ impl Files {
         Self {
             manifest: draft.manifest().clone(),
             source: Source::Draft(Box::new(draft)),
+            number: 0,
             address: address.trim_end_matches('/').into(),
             promoted_at: now,
         }
@@ -133,6 +137,26 @@ impl Files {
             Source::Draft(draft) => Some(draft),
             Source::Release(_) => None,
         }
+    }
+
+    /// Finds the answer to a request for `path` that was kept.
+    #[must_use]
+    pub fn kept(&self, path: &str, variant: Variant) -> Option<Arc<Prepared>> {
+        match &self.source {
+            Source::Release(stored) => stored.cache.answer(self.number, path, variant),
+            Source::Draft(_) => None,
+        }
+    }
+
+    /// Keeps a 200 for the next request for `path`. A draft keeps nothing: it is looked at
+    /// while it changes.
+    pub fn keep(&self, path: &str, variant: Variant, whole: Answer) -> Arc<Prepared> {
+        let prepared = Arc::new(Prepared::new(whole));
+        if let Source::Release(stored) = &self.source {
+            let cache = &stored.cache;
+            cache.put_answer(self.number, path, variant, Arc::clone(&prepared));
+        }
+        prepared
     }
 
     /// Returns whether there is a file.
@@ -322,14 +346,14 @@ impl Stored {
         reading: Reading,
         make: impl FnOnce() -> Result<Coded, ReadError>,
     ) -> Result<Coded, Unread> {
-        if let Some(file) = self.cache.find(&name) {
+        if let Some(file) = self.cache.file(&name) {
             return Ok(file);
         }
         if reading == Reading::AtHand {
             return Err(Unread::NotAtHand);
         }
         let file = make()?;
-        self.cache.put(name, file.clone());
+        self.cache.put_file(name, file.clone());
         Ok(file)
     }
 }

@@ -21,8 +21,8 @@ use http::header::{self, HeaderName, HeaderValue};
 
 use super::negotiation::prefers_markdown;
 use crate::answer::encoding::Accepted;
-use crate::answer::{Answer, ETag, Outcome, Problem, caching};
-use crate::index::{Ask, File, Files, Method, Reading, Served, State, Unread};
+use crate::answer::{Answer, Conditions, ETag, Outcome, Problem, Ready, caching};
+use crate::index::{Ask, File, Files, Method, Reading, Served, State, Unread, Variant};
 use crate::render::html::diagram;
 use crate::render::layout::{SPECULATION, STATIC};
 use crate::render::link::{decode, encode, page_of};
@@ -66,15 +66,47 @@ pub fn answer(served: &Served, path: &str, ask: &Ask<'_>, asked: &Asked<'_>) -> 
     })
 }
 
-/// Gives the same answer without waiting; `None` when what it takes is not in memory.
+/// Gives the same answer without waiting; `None` when what it takes is not in memory. What
+/// was found once is kept as it is written, for as long as it is asked for.
 #[must_use]
 pub fn answer_at_hand(
     served: &Served,
     path: &str,
     ask: &Ask<'_>,
     asked: &Asked<'_>,
-) -> Option<Answer> {
-    find(served, path, ask, asked, Reading::AtHand).ok()
+) -> Option<Ready> {
+    let files = match &served.state {
+        State::Public(documents) => documents.files(),
+        State::Private | State::Unreleased => None,
+    };
+    let is_whole = ask.method == Method::GetOrHead && asked.range.is_none();
+    let Some(files) = files.filter(|_| is_whole) else {
+        let made = find(served, path, ask, asked, Reading::AtHand);
+        return made.ok().map(Ready::Made);
+    };
+    let variant = Variant {
+        accepted: ask.accepted,
+        markdown: asked.accept.is_some_and(prefers_markdown),
+    };
+    let kept = match files.kept(path, variant) {
+        Some(kept) => kept,
+        None => {
+            // What is kept answers every condition.
+            let conditions = Conditions::default();
+            let ask = Ask { conditions, ..*ask };
+            let made = find(served, path, &ask, asked, Reading::AtHand).ok()?;
+            // Of everything else there may be more than a site has files.
+            if made.status != 200 {
+                return Some(Ready::Made(made));
+            }
+            files.keep(path, variant, made)
+        }
+    };
+    Some(match kept.evaluate(&ask.conditions) {
+        Outcome::Send => Ready::Whole(kept),
+        Outcome::NotModified => Ready::Unchanged(kept),
+        Outcome::Failed => Ready::Made(another()),
+    })
 }
 
 fn find(
@@ -124,6 +156,11 @@ fn find(
         reading,
     }
     .answer()
+}
+
+/// RFC 9110 §15.5.13.
+fn another() -> Answer {
+    Problem::new(412, "the page is not the one the condition names").answer()
 }
 
 fn absent() -> Answer {
@@ -398,15 +435,10 @@ impl Request<'_> {
 
     /// RFC 9110 §13: the client's copy may still be good.
     fn conditional(&self, answer: Answer) -> Answer {
-        let Some(etag) = &answer.etag else {
-            return answer;
-        };
-        match self.ask.conditions.evaluate(etag, answer.last_modified) {
+        match answer.evaluate(&self.ask.conditions) {
             Outcome::Send => answer,
             Outcome::NotModified => answer.not_modified(),
-            Outcome::Failed => {
-                Problem::new(412, "the page is not the one the condition names").answer()
-            }
+            Outcome::Failed => another(),
         }
     }
 
@@ -426,6 +458,18 @@ impl Request<'_> {
             self.files.address,
             encode(page),
         );
+        // RFC 8288 §3.4.1. Search engines want whole addresses, and the page itself among them.
+        for translation in self.files.manifest.translations(page) {
+            let address = &self.files.address;
+            let target = format!(
+                ", <{address}/{}>; rel=\"alternate\"",
+                encode(&translation.path)
+            );
+            links += &format!("{target}; hreflang=\"{}\"", translation.language);
+            if translation.default {
+                links += &format!("{target}; hreflang=\"x-default\"");
+            }
+        }
         let list = format!("{base}/llms.txt");
         match (HeaderValue::from_str(&links), HeaderValue::from_str(&list)) {
             (Ok(links), Ok(list)) => answer
@@ -443,15 +487,3 @@ fn is_coding(path: &str) -> bool {
 
 #[cfg(test)]
 mod tests;
-        // RFC 8288 §3.4.1. Search engines want whole addresses, and the page itself among them.
-        for translation in self.files.manifest.translations(page) {
-            let address = &self.files.address;
-            let target = format!(
-                ", <{address}/{}>; rel=\"alternate\"",
-                encode(&translation.path)
-            );
-            links += &format!("{target}; hreflang=\"{}\"", translation.language);
-            if translation.default {
-                links += &format!("{target}; hreflang=\"x-default\"");
-            }
-        }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::answer::Conditions;
+use crate::answer::Connection;
 use crate::answer::encoding::Accepted;
 use crate::build::{Options, build};
 use crate::clock::Clock;
@@ -423,8 +423,66 @@ fn a_part_of_an_asset_is_sent_as_it_is_and_pages_are_sent_whole() {
 #[test]
 fn what_is_not_at_hand_is_left_to_who_may_wait_and_then_is() {
     let served = served("");
-    let at_hand = || answer_at_hand(&served, "/guides/a", &Ask::PLAIN, &Asked::default());
-    assert!(at_hand().is_none());
+    let at_hand = |ask| answer_at_hand(&served, "/guides/a", &ask, &Asked::default());
+    assert!(at_hand(Ask::PLAIN).is_none());
     let page = get(&served, "/guides/a");
-    assert_eq!(at_hand().unwrap().body, page.body);
+    let first = at_hand(Ask::PLAIN).unwrap();
+    assert_eq!(first.answer().body, page.body);
+    let mut etag = Vec::new();
+    page.etag.unwrap().write(&mut etag);
+    let given = |if_none_match, if_match| Ask {
+        conditions: Conditions {
+            if_none_match,
+            if_match,
+            ..Conditions::default()
+        },
+        ..Ask::PLAIN
+    };
+    // What is kept is asked again, whatever the condition.
+    for (ask, status) in [
+        (Ask::PLAIN, 200),
+        (given(Some(&etag), None), 304),
+        (given(None, Some(b"\"other\"")), 412),
+        (given(None, Some(&etag)), 200),
+    ] {
+        let again = at_hand(ask).unwrap();
+        assert_eq!(again.answer().status, status, "{ask:?}");
+        let made = answer(&served, "/guides/a", &ask, &Asked::default());
+        let text = |answer: &Answer| {
+            let mut head = Vec::new();
+            answer.write_head(&mut head, &mut Vec::new(), b"", Connection::Keep);
+            String::from_utf8(head).unwrap()
+        };
+        assert_eq!(text(again.answer()), text(&made), "{ask:?}");
+    }
+    let is_kept = |ready: &Ready| matches!(ready, Ready::Whole(_));
+    assert!(is_kept(&first) && is_kept(&at_hand(Ask::PLAIN).unwrap()));
+}
+
+#[test]
+fn what_is_at_hand_depends_on_what_the_client_takes() {
+    let served = served("");
+    let brotli = Ask {
+        accepted: Accepted::parse(b"br"),
+        ..Ask::PLAIN
+    };
+    let markdown = Asked {
+        accept: Some(b"text/markdown"),
+        ..Asked::default()
+    };
+    for _twice in 0..2 {
+        for (ask, asked) in [
+            (Ask::PLAIN, Asked::default()),
+            (brotli, Asked::default()),
+            (Ask::PLAIN, markdown),
+            (brotli, markdown),
+        ] {
+            let waited = answer(&served, "/guides/a", &ask, &asked);
+            let at_hand = answer_at_hand(&served, "/guides/a", &ask, &asked).unwrap();
+            let at_hand = at_hand.into_answer();
+            assert_eq!(at_hand.encoding, waited.encoding);
+            assert_eq!(at_hand.media_type, waited.media_type);
+            assert_eq!(at_hand.body, waited.body);
+        }
+    }
 }

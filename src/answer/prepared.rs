@@ -1,0 +1,188 @@
+//! Answers that are asked for again and again, with their heads composed once.
+//!
+//! A page carries a dozen fields, some of which take longer to format than its bytes take
+//! to find. What is asked for a second time is therefore kept as [`Prepared`]: the whole
+//! answer and the 304 to who has it already, each with its field lines as HTTP/1.1 writes
+//! them. The lines are those of [`Answer::write_head`], which composed them.
+
+use std::sync::Arc;
+
+use super::{Answer, Conditions, Connection, Outcome, status_line};
+
+/// A 200 and its 304, ready to be written.
+#[derive(Debug)]
+pub struct Prepared {
+    whole: Composed,
+    unchanged: Composed,
+}
+
+/// An answer with its field lines, `Date` and `Connection` aside.
+#[derive(Debug)]
+struct Composed {
+    answer: Answer,
+    lines: Box<[u8]>,
+}
+
+/// An answer on its way to a wire: made for one request, or kept for many.
+#[derive(Clone, Debug)]
+pub enum Ready {
+    /// Made for this request.
+    Made(Answer),
+    /// The content of what is kept.
+    Whole(Arc<Prepared>),
+    /// The 304 of what is kept.
+    Unchanged(Arc<Prepared>),
+}
+
+// === impl Prepared ===
+
+impl Prepared {
+    /// Composes what a 200 and its 304 write.
+    #[must_use]
+    pub fn new(whole: Answer) -> Self {
+        Self {
+            unchanged: Composed::new(whole.clone().not_modified()),
+            whole: Composed::new(whole),
+        }
+    }
+
+    /// Evaluates the conditions of a request.
+    #[must_use]
+    pub fn evaluate(&self, conditions: &Conditions<'_>) -> Outcome {
+        self.whole.answer.evaluate(conditions)
+    }
+
+    /// Counts the bytes that it holds.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let lines = self.whole.lines.len() + self.unchanged.lines.len();
+        self.whole.answer.body.len() + lines + size_of::<Self>()
+    }
+}
+
+// === impl Composed ===
+
+impl Composed {
+    fn new(answer: Answer) -> Self {
+        let mut lines = Vec::new();
+        answer.write_fields(&mut lines, &mut Vec::new());
+        Self {
+            answer,
+            lines: lines.into(),
+        }
+    }
+}
+
+// === impl Ready ===
+
+impl Ready {
+    /// Returns the answer.
+    #[must_use]
+    pub fn answer(&self) -> &Answer {
+        match self {
+            Self::Made(answer) => answer,
+            Self::Whole(kept) => &kept.whole.answer,
+            Self::Unchanged(kept) => &kept.unchanged.answer,
+        }
+    }
+
+    /// Returns the answer, to be kept for as long as a request takes.
+    #[must_use]
+    pub fn into_answer(self) -> Answer {
+        match self {
+            Self::Made(answer) => answer,
+            kept => kept.answer().clone(),
+        }
+    }
+
+    /// Appends the HTTP/1.1 status line and header section, the empty line included.
+    ///
+    /// `date` is a formatted `Date`; `scratch` is a buffer that the caller keeps, so that
+    /// nothing is allocated.
+    pub fn write_head(
+        &self,
+        out: &mut Vec<u8>,
+        scratch: &mut Vec<u8>,
+        date: &[u8],
+        connection: Connection,
+    ) {
+        let kept = match self {
+            Self::Made(answer) => return answer.write_head(out, scratch, date, connection),
+            Self::Whole(kept) => &kept.whole,
+            Self::Unchanged(kept) => &kept.unchanged,
+        };
+        write_start(out, kept.answer.status, date);
+        out.extend_from_slice(&kept.lines);
+        write_end(out, connection);
+    }
+}
+
+/// Appends the status line and `Date`.
+pub(super) fn write_start(out: &mut Vec<u8>, status: u16, date: &[u8]) {
+    out.extend_from_slice(b"HTTP/1.1 ");
+    out.extend_from_slice(status_line(status).as_bytes());
+    out.extend_from_slice(b"\r\nDate: ");
+    out.extend_from_slice(date);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Ends the header section.
+pub(super) fn write_end(out: &mut Vec<u8>, connection: Connection) {
+    out.extend_from_slice(match connection {
+        Connection::Keep => b"\r\n".as_slice(),
+        Connection::Close => b"Connection: close\r\n\r\n",
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use http::header::{self, HeaderValue};
+
+    use super::*;
+    use crate::answer::{ETag, Encoding, caching};
+    use crate::digest::Digest;
+
+    fn page() -> Answer {
+        let body = Bytes::from_static(b"<p>A page.");
+        let page = Answer {
+            etag: Some(ETag::new(&Digest::of(&body), Encoding::Identity)),
+            last_modified: Some(784_111_777),
+            caching: caching::DISCOVERY,
+            vary: Some("Accept, Accept-Encoding"),
+            ..Answer::new(200, "text/html; charset=utf-8", body)
+        };
+        page.with(header::LINK, HeaderValue::from_static("</a>; rel=x"))
+    }
+
+    #[test]
+    fn what_is_kept_is_written_as_what_is_made() {
+        let kept = Arc::new(Prepared::new(page()));
+        let unchanged = page().not_modified();
+        for (made, kept) in [
+            (page(), Ready::Whole(Arc::clone(&kept))),
+            (unchanged, Ready::Unchanged(kept)),
+        ] {
+            for connection in [Connection::Keep, Connection::Close] {
+                let head = |ready: &Ready| {
+                    let mut head = Vec::new();
+                    ready.write_head(&mut head, &mut Vec::new(), b"now", connection);
+                    String::from_utf8(head).unwrap()
+                };
+                assert_eq!(head(&kept), head(&Ready::Made(made.clone())));
+            }
+        }
+    }
+
+    #[test]
+    fn a_304_leaves_out_what_no_cache_needs() {
+        let mut head = Vec::new();
+        let page = page().not_modified();
+        page.write_head(&mut head, &mut Vec::new(), b"now", Connection::Keep);
+        let head = String::from_utf8(head).unwrap();
+        for name in ["ETag", "Vary", "Cache-Control", "Last-Modified"] {
+            assert!(head.contains(&format!("\r\n{name}: ")), "{head}");
+        }
+        assert!(!head.contains("link"), "{head}");
+    }
+}
