@@ -12,6 +12,7 @@ use super::site::{self, Articles, File, Plan, Site};
 use super::{Described, Options, documentation};
 use crate::diagnostic::Diagnostic;
 use crate::discovery::{Listed, Summary};
+use crate::docs::page::Pages;
 use crate::docs::{self, Docs};
 use crate::render::manifest::Manifest;
 use crate::source::Tree;
@@ -30,17 +31,26 @@ pub struct Draft {
     found: Vec<Diagnostic>,
 }
 
+/// What a draft may take over from the one before: most of the time a single page has
+/// changed. The default is nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    /// Pages as they were written.
+    pages: Pages,
+    /// Pages as they are shown, those that were asked for.
+    articles: Articles,
+}
+
 // === impl Draft ===
 
 impl Draft {
-    /// Reads a documentation. Nothing is rendered yet, and articles of a draft before are
-    /// taken over.
+    /// Reads a documentation. Nothing is rendered yet, and what did not change is taken over.
     #[must_use]
-    pub fn new(tree: Tree, options: &Options, before: Articles) -> Self {
-        let (docs, mut found) = documentation(&tree);
+    pub fn new(tree: Tree, options: &Options, before: Known) -> Self {
+        let (docs, mut found) = documentation(&tree, &before.pages);
         let described = Described::new(&tree, &docs, options);
         found.extend(described.found);
-        let plan = Plan::new(&tree, &docs, options, before);
+        let plan = Plan::new(&tree, &docs, options, before.articles);
         let site = Site::new(&tree, &docs, &plan);
         let is_there = docs.navigation.content.is_some();
         let files = site.of_pages().into_iter().chain(site.of_site());
@@ -108,10 +118,13 @@ impl Draft {
         (&self.summary, &self.skills)
     }
 
-    /// Returns the articles that were asked for.
+    /// Returns what the next draft may take over.
     #[must_use]
-    pub fn articles(&self) -> Articles {
-        self.plan.articles()
+    pub fn known(&self) -> Known {
+        Known {
+            pages: self.docs.pages.clone(),
+            articles: self.plan.articles(),
+        }
     }
 
     /// Returns the tree that the draft was read from.

@@ -35,6 +35,7 @@ use crate::digest::Digest;
 use crate::discovery::{
     BASE_URL_PLACEHOLDER, JSON, Listed, MARKDOWN, SUMMARY_PATH, Summary, skill_path,
 };
+use crate::docs::page::Pages;
 use crate::docs::{self, Docs, navigation};
 use crate::release::{Builder, Release, ReleaseFile, ReleasePath};
 use crate::render::manifest::{self, Manifest};
@@ -43,7 +44,7 @@ use crate::skills::{self, Generated, Meta, Skill};
 use crate::source::{Tree, TreePath};
 
 pub use before::{Articles, Before, Earlier};
-pub use draft::Draft;
+pub use draft::{Draft, Known};
 pub use report::{BuildError, Report, Served};
 
 use title::Title;
@@ -107,7 +108,7 @@ pub fn build(tree: &Tree, options: &Options) -> Built {
 #[must_use]
 pub fn build_after(tree: &Tree, options: &Options, before: &Before<'_>) -> (Built, Articles) {
     let mut release = Release::builder();
-    let (docs, mut diagnostics) = documentation(tree);
+    let (docs, mut diagnostics) = documentation(tree, &Pages::default());
     diagnostics.extend(docs::check::check(&docs, tree));
     let mut articles = Articles::default();
     if docs.navigation.content.is_some() {
@@ -200,11 +201,11 @@ fn generate(docs: &Docs, title: &Title, options: &Options) -> Option<Generated> 
 }
 
 /// Reads the documentation of a tree; one that has none may still have skills.
-fn documentation(tree: &Tree) -> (Docs, Vec<Diagnostic>) {
+fn documentation(tree: &Tree, before: &Pages) -> (Docs, Vec<Diagnostic>) {
     if !docs::is_there(tree) {
         return (Docs::default(), Vec::new());
     }
-    docs::read(tree, &docs::Options::default())
+    docs::read_after(tree, &docs::Options::default(), before)
 }
 
 fn as_skill(generated: Generated) -> Skill {

@@ -98,10 +98,16 @@ pub enum Extent {
 /// ```
 #[must_use]
 pub fn read(tree: &Tree, options: &Options) -> (Docs, Vec<Diagnostic>) {
+    read_after(tree, options, &Pages::default())
+}
+
+/// Reads the same, taking over pages that were read before and did not change.
+#[must_use]
+pub fn read_after(tree: &Tree, options: &Options, before: &Pages) -> (Docs, Vec<Diagnostic>) {
     let mut findings = Findings::default();
     let pages = match options.extent {
         Extent::Everything => {
-            let (pages, found) = Pages::read(tree, &Ignored::read(tree));
+            let (pages, found) = Pages::read(tree, &Ignored::read(tree), before);
             findings.extend(found);
             Some(pages)
         }

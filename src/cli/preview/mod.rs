@@ -29,7 +29,7 @@ use anyhow::Context as _;
 
 use super::Documentation;
 use super::check::{count, draw};
-use crate::build::{Articles, Draft, Options};
+use crate::build::{Draft, Known, Options};
 use crate::diagnostic::text::Folding;
 use crate::source::directory;
 
@@ -80,7 +80,7 @@ async fn serve(args: &Args) -> anyhow::Result<()> {
     let follower = Follower {
         documentation: args.documentation.clone(),
         shown: Arc::clone(&shown),
-        articles: Articles::default(),
+        known: Known::default(),
     };
     std::thread::Builder::new()
         .name("preview".to_owned())
@@ -108,8 +108,8 @@ fn say(line: &str) -> anyhow::Result<()> {
 struct Follower {
     documentation: Documentation,
     shown: Arc<Shown>,
-    /// What was rendered so far.
-    articles: Articles,
+    /// What was read and rendered so far.
+    known: Known,
 }
 
 // === impl Follower ===
@@ -132,16 +132,16 @@ impl Follower {
         if let Some(name) = &self.documentation.service_name {
             options.service_name = name.as_str().into();
         }
-        let draft = Draft::new(tree, &options, std::mem::take(&mut self.articles));
+        let draft = Draft::new(tree, &options, std::mem::take(&mut self.known));
         let served = self.shown.show(draft);
         let draft = shown::draft(&served).context("take what is shown")?;
         if watch.has_changed() {
             // What is about to be read again is not worth a check.
-            self.articles = draft.articles();
+            self.known = draft.known();
             return Ok(());
         }
         found.extend(draft.check());
-        self.articles = draft.articles();
+        self.known = draft.known();
         self.shown.tell(&found, None);
         let mut text = Vec::new();
         draw(&mut text, draft.tree(), &found, Folding::Folded)?;

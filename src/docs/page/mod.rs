@@ -53,12 +53,14 @@ pub struct Page {
     pub scan: Scan,
     /// Its whole text.
     pub text: Arc<str>,
+    /// What is wrong with its frontmatter.
+    found: Vec<Diagnostic>,
 }
 
 /// The pages of a documentation.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Pages {
-    pages: Vec<Page>,
+    pages: Vec<Arc<Page>>,
     by_slug: HashMap<Box<str>, usize>,
 }
 
@@ -72,7 +74,7 @@ impl Page {
     }
 
     /// Reads a page; what is wrong with its frontmatter is told and the rest read.
-    fn read(path: &TreePath, slug: &str, text: Arc<str>) -> (Self, Vec<Diagnostic>) {
+    fn read(path: &TreePath, slug: &str, text: Arc<str>) -> Self {
         let mut found = Vec::new();
         let (meta, body) = match frontmatter::read(&text) {
             Ok(Some(Frontmatter {
@@ -94,14 +96,14 @@ impl Page {
                 (Meta::default(), 0)
             }
         };
-        let page = Self {
+        Self {
             path: path.clone(),
             slug: slug.into(),
             meta,
             scan: Scan::of(&text, body),
             text,
-        };
-        (page, found)
+            found,
+        }
     }
 
     /// Returns the title that stands for one the author did not write: the last segment
@@ -146,9 +148,10 @@ pub fn title_of(slug: &str) -> Box<str> {
 // === impl Pages ===
 
 impl Pages {
-    /// Reads all pages of a tree.
+    /// Reads all pages of a tree. One that stands in `before` with the same path and text is
+    /// the same page, and taken from there.
     #[must_use]
-    pub fn read(tree: &Tree, ignored: &Ignored) -> (Self, Vec<Diagnostic>) {
+    pub fn read(tree: &Tree, ignored: &Ignored, before: &Self) -> (Self, Vec<Diagnostic>) {
         let mut found = Vec::new();
         let mut sources = Vec::new();
         for path in tree.files_and_links() {
@@ -178,11 +181,11 @@ impl Pages {
             }
         }
         let mut pages = Self::default();
-        for (page, of_page) in read_all(&sources) {
-            found.extend(of_page);
+        for page in read_all(&sources, before) {
+            found.extend(page.found.iter().cloned());
             pages.insert(page, &mut found);
         }
-        found.extend(pages.pages.iter().filter_map(|page| pages.misplaced(page)));
+        found.extend(pages.iter().filter_map(|page| pages.misplaced(page)));
         (pages, found)
     }
 
@@ -198,7 +201,7 @@ impl Pages {
         Some(error(message).help("rename one of the two"))
     }
 
-    fn insert(&mut self, page: Page, found: &mut Vec<Diagnostic>) {
+    fn insert(&mut self, page: Arc<Page>, found: &mut Vec<Diagnostic>) {
         let index = self.pages.len();
         match self.by_slug.entry(page.slug.clone()) {
             std::collections::hash_map::Entry::Vacant(entry) => {
@@ -222,7 +225,7 @@ impl Pages {
     /// Returns the page of a slug.
     #[must_use]
     pub fn get(&self, slug: &str) -> Option<&Page> {
-        self.by_slug.get(slug).map(|&index| &self.pages[index])
+        self.by_slug.get(slug).map(|&index| &*self.pages[index])
     }
 
     /// Returns the page that the path of a URL leads to: `x` is `x` or `x/index`.
@@ -238,16 +241,30 @@ impl Pages {
 
     /// Returns all pages, in the order of their files.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Page> {
-        self.pages.iter()
+        self.pages.iter().map(|page| &**page)
+    }
+
+    /// Returns the page of a slug when its file and text are still these.
+    fn unchanged(&self, path: &TreePath, slug: &str, text: &str) -> Option<&Arc<Page>> {
+        let page = &self.pages[*self.by_slug.get(slug)?];
+        (page.path == *path && *page.text == *text).then_some(page)
     }
 }
 
+/// A page's file, its slug and its text.
+type Written<'t> = (&'t TreePath, String, Arc<str>);
+
 /// Reads pages on two threads: reading one needs no other.
-fn read_all(sources: &[(&TreePath, String, Arc<str>)]) -> Vec<(Page, Vec<Diagnostic>)> {
-    let read = |sources: &[(&TreePath, String, Arc<str>)]| -> Vec<_> {
+fn read_all(sources: &[Written<'_>], before: &Pages) -> Vec<Arc<Page>> {
+    let read = |sources: &[Written<'_>]| -> Vec<_> {
         sources
             .iter()
-            .map(|(path, slug, text)| Page::read(path, slug, Arc::clone(text)))
+            .map(
+                |(path, slug, text)| match before.unchanged(path, slug, text) {
+                    Some(page) => Arc::clone(page),
+                    None => Arc::new(Page::read(path, slug, Arc::clone(text))),
+                },
+            )
             .collect()
     };
     let (one, other) = sources.split_at(sources.len() / 2);
@@ -314,7 +331,7 @@ mod tests {
         let tree = Tree::from_files(files, []);
         let tree = tree.with_docs_root(TreePath::parse("docs").unwrap());
         let ignored = Ignored::read(&tree);
-        Pages::read(&tree, &ignored)
+        Pages::read(&tree, &ignored, &Pages::default())
     }
 
     #[test]
@@ -350,7 +367,7 @@ mod tests {
             links.map(|(link, target)| (path(link), target.into())),
         );
         let tree = tree.with_docs_root(path("docs"));
-        let (pages, found) = Pages::read(&tree, &Ignored::read(&tree));
+        let (pages, found) = Pages::read(&tree, &Ignored::read(&tree), &Pages::default());
         let page = pages.get("api/start").unwrap();
         assert_eq!(
             (&*page.title(), page.path.as_str()),
@@ -379,8 +396,31 @@ mod tests {
     fn bytes_that_are_no_text_are_an_error_with_its_line() {
         let path = TreePath::parse("a.md").unwrap();
         let tree = Tree::from_files([(path, bytes::Bytes::from_static(b"a\n\xff"))], []);
-        let (_, found) = Pages::read(&tree, &Ignored::read(&tree));
+        let (_, found) = Pages::read(&tree, &Ignored::read(&tree), &Pages::default());
         assert_eq!(found[0].location.unwrap().line, 2);
+    }
+
+    #[test]
+    fn a_page_is_read_again_when_its_text_or_its_file_has_changed() {
+        let faulty = "---\ntitle: A\ntitle: B\n---\n";
+        let (before, told) = pages(&[
+            ("docs/a.md", faulty),
+            ("docs/b.md", "b"),
+            ("docs/c.md", "c"),
+        ]);
+        let files = [
+            ("docs/a.md", faulty),
+            ("docs/b.md", "B"),
+            ("docs/c.mdx", "c"),
+        ];
+        let files = files.map(|(path, text)| (TreePath::parse(path).unwrap(), text.into()));
+        let tree = Tree::from_files(files, []).with_docs_root(TreePath::parse("docs").unwrap());
+        let (now, found) = Pages::read(&tree, &Ignored::read(&tree), &before);
+        let same = |n: usize| Arc::ptr_eq(&now.pages[n], &before.pages[n]);
+        assert_eq!([same(0), same(1), same(2)], [true, false, false]);
+        // What is wrong with a page is told each time.
+        assert_eq!((told.len(), &found), (1, &told));
+        assert_eq!(&*now.get("b").unwrap().text, "B");
     }
 
     #[test]
