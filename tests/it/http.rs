@@ -9,7 +9,7 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Every header field that a gateway may send of its own. A field that is not here is a
 /// surprise for clients, and so for the test.
-const ALLOWED: [&str; 27] = [
+const ALLOWED: [&str; 28] = [
     "accept-ranges",
     "access-control-allow-headers",
     "access-control-allow-methods",
@@ -32,6 +32,7 @@ const ALLOWED: [&str; 27] = [
     "ratelimit",
     "ratelimit-policy",
     "retry-after",
+    "speculation-rules",
     "vary",
     "via",
     "www-authenticate",

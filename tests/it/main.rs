@@ -18,6 +18,7 @@
 //! | `lanes` | whatever the express lane answers, the proxy lane answers the same |
 //! | `navigation` | what `docs.json` means, and what is wrong with it, case by case |
 //! | `operator` | health, numbers, a line for every request |
+//! | `pages` | a site's own pages, as a browser gets them |
 //! | `preview` | what an author saves is shown at once, with what is wrong with it |
 //! | `publishing` | a kill or a full disk at any step leaves the old or the new release |
 //! | `recipe` | the proxy that the documentation shows, run by nginx |
@@ -65,6 +66,7 @@ mod heads;
 mod lanes;
 mod navigation;
 mod operator;
+mod pages;
 mod preview;
 mod publishing;
 mod recipe;

@@ -1,0 +1,144 @@
+//! A site's own pages, as a browser gets them over the wire.
+//!
+//! Source: site decisions 10 and 18; RFC 9110 §13.1.5 and §14.
+
+use crate::edge::{Edge, Setup};
+
+const HOST: &str = "acme.waypost.localhost";
+
+fn edge() -> Edge {
+    Setup::new().site("acme", "origin: embedded").start()
+}
+
+/// Returns the path of the stylesheet that a page loads.
+#[track_caller]
+fn stylesheet(edge: &Edge) -> String {
+    let page = edge.get(HOST, "/");
+    let mut pieces = page.text().split("_waypost/site.").skip(1);
+    let name = pieces.find_map(|rest| rest.split_once(".css"));
+    let (digest, _) = name.expect("a page has a stylesheet");
+    format!("/_waypost/site.{digest}.css")
+}
+
+#[test]
+fn what_a_cached_page_loads_stays_when_another_release_is_served() {
+    let edge = edge();
+    let publish = |colour: &str| {
+        let config = format!(
+            r##"{{"name": "Acme", "colors": {{"primary": "{colour}"}}, "navigation": {{"pages": ["index"]}}}}"##
+        );
+        edge.publish("acme", &[("docs.json", &config), ("index.mdx", "Welcome.")]);
+    };
+    publish("#123456");
+    let old = stylesheet(&edge);
+    let before = edge.get(HOST, &old);
+    assert_eq!(before.status, 200);
+    publish("#654321");
+    assert_ne!(stylesheet(&edge), old);
+    // Once from the store, and again from memory.
+    for _twice in 0..2 {
+        let after = edge.get(HOST, &old);
+        assert_eq!((after.status, &after.body), (200, &before.body));
+        let caching = after.field("cache-control").unwrap();
+        assert!(caching.contains("immutable"), "{caching}");
+    }
+    let never = edge.get(HOST, "/_waypost/site.0123456789abcdef.css");
+    assert_eq!(never.status, 404);
+}
+
+#[test]
+fn a_part_of_a_file_is_sent_when_it_is_of_the_file_that_the_client_knows() {
+    let edge = edge();
+    let drawing = "<svg xmlns=\"http://www.w3.org/2000/svg\"/>";
+    edge.publish(
+        "acme",
+        &[
+            (
+                "docs.json",
+                r#"{"name": "Acme", "navigation": {"pages": ["index"]}}"#,
+            ),
+            ("index.mdx", "![A drawing](/a.svg)"),
+            ("a.svg", drawing),
+        ],
+    );
+    let whole = edge.get(HOST, "/a.svg");
+    assert_eq!((whole.status, whole.text()), (200, drawing));
+    assert_eq!(whole.field("accept-ranges"), Some("bytes"));
+    let etag = whole.field("etag").unwrap();
+    let get = |fields: &[(&str, &str)]| edge.request("GET", HOST, "/a.svg", fields);
+    let length = drawing.len();
+    let (part, beyond) = (format!("bytes 1-3/{length}"), format!("bytes */{length}"));
+    for fields in [
+        [("Range", "bytes=1-3")].as_slice(),
+        &[("Range", "bytes=1-3"), ("If-Range", etag)],
+        &[("Range", "bytes=1-3"), ("Accept-Encoding", "br, gzip")],
+    ] {
+        let answer = get(fields);
+        assert_eq!((answer.status, answer.text()), (206, "svg"), "{fields:?}");
+        assert_eq!(answer.field("content-range"), Some(&*part), "{fields:?}");
+        assert_eq!(answer.field("content-encoding"), None, "{fields:?}");
+    }
+    let refused = get(&[("Range", &format!("bytes={length}-"))]);
+    assert_eq!(refused.status, 416);
+    assert_eq!(refused.field("content-range"), Some(&*beyond));
+    for fields in [
+        [("Range", "bytes=1-3"), ("If-Range", "\"other\"")],
+        [
+            ("Range", "bytes=1-3"),
+            ("If-Range", whole.field("last-modified").unwrap()),
+        ],
+    ] {
+        let answer = get(&fields);
+        assert_eq!((answer.status, answer.text()), (200, drawing), "{fields:?}");
+    }
+    // RFC 9110 §13.2.2: the condition comes before the range.
+    let known = get(&[("Range", "bytes=1-3"), ("If-None-Match", etag)]);
+    assert_eq!(known.status, 304);
+    // A page is sent whole.
+    let page = edge.request("GET", HOST, "/", &[("Range", "bytes=0-3")]);
+    assert_eq!((page.status, page.field("content-range")), (200, None));
+}
+
+#[test]
+fn a_page_names_its_translations_and_they_name_it() {
+    let edge = edge();
+    let config = r#"{"name": "Acme", "navigation": {"languages": [{"language": "en", "pages": ["index", "guide", "news", "draft"]}, {"language": "cn", "pages": ["zh-Hans/index", "zh-Hans/guide", "zh-Hans/draft"]}]}}"#;
+    edge.publish(
+        "acme",
+        &[
+            ("docs.json", config),
+            ("index.mdx", "Welcome."),
+            ("guide.mdx", "Guide."),
+            ("news.mdx", "Only here."),
+            ("draft.mdx", "---\nnoindex: true\n---\n\nNot for search."),
+            ("zh-Hans/index.mdx", "欢迎。"),
+            ("zh-Hans/guide.mdx", "指南。"),
+            ("zh-Hans/draft.mdx", "草稿。"),
+        ],
+    );
+    let translations = |path: &str| -> Vec<String> {
+        let page = edge.get(HOST, path);
+        assert_eq!(page.status, 200, "{path}");
+        let links = page.field("link").unwrap().split(", ");
+        let links = links.filter(|link| link.contains("hreflang="));
+        links.map(str::to_owned).collect()
+    };
+    let home = translations("/guide");
+    let link = |path: &str, language: &str| {
+        let address = format!("https://{HOST}/{path}");
+        format!("<{address}>; rel=\"alternate\"; hreflang=\"{language}\"")
+    };
+    assert_eq!(
+        home,
+        [
+            link("guide", "en"),
+            link("guide", "x-default"),
+            link("zh-Hans/guide", "zh-Hans"),
+        ]
+    );
+    assert_eq!(translations("/zh-Hans/guide"), home);
+    assert_eq!(translations("/").len(), 3);
+    for alone in ["/news", "/draft", "/zh-Hans/draft"] {
+        assert!(translations(alone).is_empty(), "{alone}");
+    }
+}
