@@ -17,6 +17,7 @@
 //! | one request lent to pingora | `relay` |
 //! | what the admin API needs to know | `admin` |
 //! | pingora's phases | `proxy` |
+//! | what they read of a request | `request` |
 //! | who answers | [`route`] |
 //! | what an upstream is told about the client | [`forward`] |
 //! | how a connection ends | [`drain`] |
@@ -45,6 +46,7 @@ pub mod limits;
 pub mod operator;
 mod proxy;
 mod relay;
+mod request;
 mod respond;
 pub mod route;
 pub mod server;

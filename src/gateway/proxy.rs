@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use http::{Method as HttpMethod, Version, header};
+use http::{Version, header};
 use pingora::http::{RequestHeader, ResponseHeader};
 use pingora::prelude::{Error, HttpPeer, Result};
 use pingora::protocols::ALPN;
@@ -35,13 +35,13 @@ use super::access::Line;
 use super::forward::{self, Client};
 use super::head::log_text;
 use super::relay::Relay;
+use super::request::{host_of, is_http2, joined, with_ask};
 use super::respond;
 use super::route::{self, Target};
 use super::{Gateway, admin};
-use crate::answer::encoding::Accepted;
-use crate::answer::{Answer, Conditions, Problem};
-use crate::index::{Ask, Method, Served};
-use crate::origin::{self, Asked};
+use crate::answer::{Answer, Problem};
+use crate::index::Served;
+use crate::origin;
 use crate::site::{HostHeader, Scheme, Upstream, UpstreamHttp};
 use crate::telemetry::Route;
 
@@ -142,43 +142,6 @@ impl Proxy {
             .with_label_values(&[kind])
             .inc();
     }
-}
-
-/// Reads what the choice of an answer depends on.
-fn with_ask<T>(request: &RequestHeader, act: impl FnOnce(&Ask<'_>, &Asked<'_>) -> T) -> T {
-    let field = |name| joined(request, name);
-    let (if_match, if_none_match) = (field(header::IF_MATCH), field(header::IF_NONE_MATCH));
-    let (modified, unmodified) = (
-        field(header::IF_MODIFIED_SINCE),
-        field(header::IF_UNMODIFIED_SINCE),
-    );
-    let (accept_encoding, accept) = (field(header::ACCEPT_ENCODING), field(header::ACCEPT));
-    // RFC 9110 §14.2: a range means something in a `GET` alone.
-    let is_get = request.method == HttpMethod::GET;
-    let (range, if_range) = (field(header::RANGE), field(header::IF_RANGE));
-    let ask = Ask {
-        method: match request.method {
-            HttpMethod::GET | HttpMethod::HEAD => Method::GetOrHead,
-            HttpMethod::OPTIONS => Method::Options,
-            _ => Method::Other,
-        },
-        accepted: accept_encoding
-            .as_deref()
-            .map_or(Accepted::IDENTITY_ONLY, Accepted::parse),
-        conditions: Conditions {
-            if_match: if_match.as_deref(),
-            if_none_match: if_none_match.as_deref(),
-            if_modified_since: modified.as_deref(),
-            if_unmodified_since: unmodified.as_deref(),
-        },
-    };
-    let asked = Asked {
-        query: request.uri.query(),
-        accept: accept.as_deref(),
-        range: range.as_deref().filter(|_| is_get),
-        if_range: if_range.as_deref(),
-    };
-    act(&ask, &asked)
 }
 
 #[async_trait]
@@ -440,38 +403,6 @@ impl ProxyHttp for Proxy {
 /// Returns the relay that a request came through; over HTTP/2 there is none.
 fn relay_of(session: &Session) -> Option<&Relay> {
     session.as_downstream().stream()?.as_any().downcast_ref()
-}
-
-fn is_http2(request: &RequestHeader) -> bool {
-    request.version == Version::HTTP_2
-}
-
-/// Returns the host a request is for. Over HTTP/2 `:authority` and `Host` may both be
-/// there, and must agree (RFC 9113 §8.3.1).
-fn host_of(request: &RequestHeader) -> Option<&str> {
-    let mut fields = request.headers.get_all(header::HOST).iter();
-    let field = fields.next().and_then(|value| value.to_str().ok());
-    if fields.next().is_some() {
-        return None;
-    }
-    match (
-        request.uri.authority().map(http::uri::Authority::as_str),
-        field,
-    ) {
-        (Some(authority), Some(field)) => authority.eq_ignore_ascii_case(field).then_some(field),
-        (authority, field) => authority.or(field),
-    }
-}
-
-/// Returns a list field as one line.
-fn joined(request: &RequestHeader, name: header::HeaderName) -> Option<Vec<u8>> {
-    let lines: Vec<&[u8]> = request
-        .headers
-        .get_all(name)
-        .iter()
-        .map(http::HeaderValue::as_bytes)
-        .collect();
-    (!lines.is_empty()).then(|| lines.join(&b", "[..]))
 }
 
 /// Returns a status that answers have: pingora's own failures may carry any.

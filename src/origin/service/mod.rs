@@ -15,18 +15,23 @@
 //! sent: paths are only ever looked up in it. **Invariant:** a private site shows nothing:
 //! nothing authenticates here.
 //!
-//! Sources: RFC 9110 §12.5.1 (`Accept`), §15.4.9 (308); RFC 8288 (`Link`); CSP Level 3.
+//! Sources: RFC 9110 §12.5.1 (`Accept`), §13 (conditions).
 
-use http::header::{self, HeaderName, HeaderValue};
+mod fields;
+mod redirect;
+
+use http::header::{self, HeaderValue};
 
 use super::negotiation::prefers_markdown;
 use crate::answer::encoding::Accepted;
 use crate::answer::{Answer, Conditions, ETag, Outcome, Problem, Ready, caching};
 use crate::index::{Ask, File, Files, Method, Reading, Served, State, Unread, Variant};
 use crate::render::html::diagram;
-use crate::render::layout::{SPECULATION, STATIC};
-use crate::render::link::{decode, encode, page_of};
+use crate::render::layout::STATIC;
+use crate::render::link::decode;
 use crate::render::manifest::{NOT_FOUND, page_file};
+use fields::ASSET_POLICY;
+use redirect::to;
 
 /// How the names start that hold a digest.
 const HASHED: [&str; 5] = ["site.", "finder.", "page.", "diagram.", "mermaid."];
@@ -35,9 +40,6 @@ const HASHED: [&str; 5] = ["site.", "finder.", "page.", "diagram.", "mermaid."];
 const WELL_KNOWN: [&str; 2] = ["llms.txt", "llms-full.txt"];
 /// The other lists.
 const TEXTS: [&str; 2] = ["sitemap.xml", "robots.txt"];
-/// Files of the repository are active content in a browser (SVG, PDF): nothing of them runs.
-const ASSET_POLICY: HeaderValue =
-    HeaderValue::from_static("sandbox; default-src 'none'; style-src 'unsafe-inline'");
 /// What a page at one path is chosen by.
 const VARY_PAGE: &str = "Accept, Accept-Encoding";
 const VARY_FILE: &str = "Accept-Encoding";
@@ -169,15 +171,6 @@ fn absent() -> Answer {
         .answer()
 }
 
-/// A redirect. Paths are encoded when they are written, so the field cannot be broken.
-fn to(status: u16, location: &str) -> Answer {
-    Answer {
-        caching: caching::DISCOVERY,
-        location: Some(location.to_owned().into()),
-        ..Answer::empty(status)
-    }
-}
-
 /// A request for something of a site.
 struct Request<'r> {
     files: &'r Files,
@@ -296,14 +289,9 @@ impl Request<'_> {
             ..answer
         };
         let answer = answer.with(header::CONTENT_SECURITY_POLICY, self.policy.clone());
-        // HTML, "Speculation-Rules": a list of URLs as strings. A policy without inline
-        // scripts allows rules from here only.
-        let rules = format!("\"{}/{SPECULATION}\"", self.base);
-        let answer = match HeaderValue::from_str(&rules) {
-            Ok(rules) => answer.with(HeaderName::from_static("speculation-rules"), rules),
-            Err(_) => answer,
-        };
-        Ok(Some(self.conditional(self.with_links(answer))))
+        Ok(Some(self.conditional(
+            self.with_links(self.with_speculation(answer)),
+        )))
     }
 
     fn markdown(&self, page: &str, vary: Option<&'static str>) -> Found {
@@ -341,49 +329,6 @@ impl Request<'_> {
         // RFC 9110 §13.2.2: the conditions come first.
         let answer = self.conditional(answer);
         Ok(Some(answer.ranged(self.asked.range, self.asked.if_range)))
-    }
-
-    /// Another spelling of the path of a page leads to the page.
-    fn spelling(&self) -> Option<Answer> {
-        let is_other = self.path.ends_with('/')
-            || self.path.ends_with(".mdx")
-            || self.path == "index"
-            || self.path.ends_with("/index");
-        let page = page_of(self.path);
-        let exists = || self.files.has(&page_file(page, "html"));
-        (is_other && page != self.path && exists())
-            .then(|| to(308, &self.with_query(&self.location(page))))
-    }
-
-    fn location(&self, path: &str) -> String {
-        format!("{}/{}", self.base, encode(path))
-    }
-
-    /// The query goes along (site decision 9).
-    fn with_query(&self, location: &str) -> String {
-        match self.asked.query {
-            Some(query) if !location.contains('?') => {
-                let (path, fragment) = location.split_once('#').unwrap_or((location, ""));
-                let hash = if fragment.is_empty() { "" } else { "#" };
-                format!("{path}?{query}{hash}{fragment}")
-            }
-            _ => location.to_owned(),
-        }
-    }
-
-    fn redirect(&self, destination: &str, permanent: bool) -> Answer {
-        let status = if permanent { 308 } else { 307 };
-        let is_elsewhere =
-            destination.starts_with("https://") || destination.starts_with("http://");
-        let (path, rest) =
-            destination.split_at(destination.find(['?', '#']).unwrap_or(destination.len()));
-        let rest: String = rest.chars().filter(char::is_ascii_graphic).collect();
-        let location = if is_elsewhere {
-            destination.chars().filter(char::is_ascii_graphic).collect()
-        } else {
-            self.location(&decode(path.trim_start_matches('/'))) + &rest
-        };
-        to(status, &self.with_query(&location))
     }
 
     fn not_found(&self) -> Result<Answer, Unread> {
@@ -439,43 +384,6 @@ impl Request<'_> {
             Outcome::Send => answer,
             Outcome::NotModified => answer.not_modified(),
             Outcome::Failed => another(),
-        }
-    }
-
-    /// Says where agents find more, and which address of the page counts. Only what this
-    /// node answers is named.
-    fn with_links(&self, answer: Answer) -> Answer {
-        let base = self.base;
-        let page = self.path.strip_suffix(".md").unwrap_or(self.path);
-        let page = if page == "index" { "" } else { page };
-        let markdown = if page.is_empty() { "index" } else { page };
-        let mut links = format!(
-            "<{base}/llms.txt>; rel=\"llms-txt\", <{base}/llms-full.txt>; rel=\"llms-full-txt\", \
-             <{base}/.well-known/agent-card.json>; rel=\"agent-card\", \
-             <{base}/.well-known/agent-skills/index.json>; rel=\"agent-skills\", \
-             <{base}/{}.md>; rel=\"alternate\"; type=\"text/markdown\", <{}/{}>; rel=\"canonical\"",
-            encode(markdown),
-            self.files.address,
-            encode(page),
-        );
-        // RFC 8288 §3.4.1. Search engines want whole addresses, and the page itself among them.
-        for translation in self.files.manifest.translations(page) {
-            let address = &self.files.address;
-            let target = format!(
-                ", <{address}/{}>; rel=\"alternate\"",
-                encode(&translation.path)
-            );
-            links += &format!("{target}; hreflang=\"{}\"", translation.language);
-            if translation.default {
-                links += &format!("{target}; hreflang=\"x-default\"");
-            }
-        }
-        let list = format!("{base}/llms.txt");
-        match (HeaderValue::from_str(&links), HeaderValue::from_str(&list)) {
-            (Ok(links), Ok(list)) => answer
-                .with(header::LINK, links)
-                .with(HeaderName::from_static("x-llms-txt"), list),
-            _ => answer,
         }
     }
 }

@@ -1,0 +1,67 @@
+//! What the fields of a page say beside its content: where agents find more, and which other
+//! pages it stands for.
+//!
+//! Sources: CSP Level 3; RFC 8288 (`Link`) and its §3.4.1 (`hreflang`); HTML §7.6
+//! (`Speculation-Rules`); site decisions 10, 15 and 34.
+
+use http::header::{self, HeaderName, HeaderValue};
+
+use super::Request;
+use crate::answer::Answer;
+use crate::render::layout::SPECULATION;
+use crate::render::link::encode;
+
+/// Files of the repository are active content in a browser (SVG, PDF): nothing of them runs.
+pub(super) const ASSET_POLICY: HeaderValue =
+    HeaderValue::from_static("sandbox; default-src 'none'; style-src 'unsafe-inline'");
+
+// === impl Request ===
+
+impl Request<'_> {
+    /// Says which links a browser may follow before they are clicked. The field holds a list
+    /// of URLs as strings; a policy without inline scripts allows rules from here only.
+    pub(super) fn with_speculation(&self, answer: Answer) -> Answer {
+        let rules = format!("\"{}/{SPECULATION}\"", self.base);
+        match HeaderValue::from_str(&rules) {
+            Ok(rules) => answer.with(HeaderName::from_static("speculation-rules"), rules),
+            Err(_) => answer,
+        }
+    }
+
+    /// Says where agents find more, and which address of the page counts. Only what this
+    /// node answers is named.
+    pub(super) fn with_links(&self, answer: Answer) -> Answer {
+        let base = self.base;
+        let page = self.path.strip_suffix(".md").unwrap_or(self.path);
+        let page = if page == "index" { "" } else { page };
+        let markdown = if page.is_empty() { "index" } else { page };
+        let mut links = format!(
+            "<{base}/llms.txt>; rel=\"llms-txt\", <{base}/llms-full.txt>; rel=\"llms-full-txt\", \
+             <{base}/.well-known/agent-card.json>; rel=\"agent-card\", \
+             <{base}/.well-known/agent-skills/index.json>; rel=\"agent-skills\", \
+             <{base}/{}.md>; rel=\"alternate\"; type=\"text/markdown\", <{}/{}>; rel=\"canonical\"",
+            encode(markdown),
+            self.files.address,
+            encode(page),
+        );
+        // RFC 8288 §3.4.1. Search engines want whole addresses, and the page itself among them.
+        for translation in self.files.manifest.translations(page) {
+            let address = &self.files.address;
+            let target = format!(
+                ", <{address}/{}>; rel=\"alternate\"",
+                encode(&translation.path)
+            );
+            links += &format!("{target}; hreflang=\"{}\"", translation.language);
+            if translation.default {
+                links += &format!("{target}; hreflang=\"x-default\"");
+            }
+        }
+        let list = format!("{base}/llms.txt");
+        match (HeaderValue::from_str(&links), HeaderValue::from_str(&list)) {
+            (Ok(links), Ok(list)) => answer
+                .with(header::LINK, links)
+                .with(HeaderName::from_static("x-llms-txt"), list),
+            _ => answer,
+        }
+    }
+}

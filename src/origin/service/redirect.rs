@@ -1,0 +1,65 @@
+//! Paths that lead to others: spellings of a page's path, and the redirects of a site.
+//!
+//! Sources: RFC 9110 §15.4.8 (307), §15.4.9 (308); site decisions 7 and 9.
+
+use super::Request;
+use crate::answer::{Answer, caching};
+use crate::render::link::{decode, encode, page_of};
+use crate::render::manifest::page_file;
+
+/// A redirect. Paths are encoded when they are written, so the field cannot be broken.
+pub(super) fn to(status: u16, location: &str) -> Answer {
+    Answer {
+        caching: caching::DISCOVERY,
+        location: Some(location.to_owned().into()),
+        ..Answer::empty(status)
+    }
+}
+
+// === impl Request ===
+
+impl Request<'_> {
+    /// Another spelling of the path of a page leads to the page.
+    pub(super) fn spelling(&self) -> Option<Answer> {
+        let is_other = self.path.ends_with('/')
+            || self.path.ends_with(".mdx")
+            || self.path == "index"
+            || self.path.ends_with("/index");
+        let page = page_of(self.path);
+        let exists = || self.files.has(&page_file(page, "html"));
+        (is_other && page != self.path && exists())
+            .then(|| to(308, &self.with_query(&self.location(page))))
+    }
+
+    pub(super) fn location(&self, path: &str) -> String {
+        format!("{}/{}", self.base, encode(path))
+    }
+
+    /// The query goes along (site decision 9).
+    fn with_query(&self, location: &str) -> String {
+        match self.asked.query {
+            Some(query) if !location.contains('?') => {
+                let (path, fragment) = location.split_once('#').unwrap_or((location, ""));
+                let hash = if fragment.is_empty() { "" } else { "#" };
+                format!("{path}?{query}{hash}{fragment}")
+            }
+            _ => location.to_owned(),
+        }
+    }
+
+    /// Leads to where a redirect of the site does; the query goes along.
+    pub(super) fn redirect(&self, destination: &str, permanent: bool) -> Answer {
+        let status = if permanent { 308 } else { 307 };
+        let is_elsewhere =
+            destination.starts_with("https://") || destination.starts_with("http://");
+        let (path, rest) =
+            destination.split_at(destination.find(['?', '#']).unwrap_or(destination.len()));
+        let rest: String = rest.chars().filter(char::is_ascii_graphic).collect();
+        let location = if is_elsewhere {
+            destination.chars().filter(char::is_ascii_graphic).collect()
+        } else {
+            self.location(&decode(path.trim_start_matches('/'))) + &rest
+        };
+        to(status, &self.with_query(&location))
+    }
+}
