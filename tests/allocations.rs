@@ -1,4 +1,4 @@
-//! An express answer over HTTP/1.1 allocates nothing.
+//! An express answer over HTTP/1.1 allocates nothing, a document's nor a page's.
 //!
 //! A test binary of its own, because it counts what the allocator is asked for. The gateway
 //! runs on this test's thread; the client, on another, is not counted.
@@ -13,7 +13,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
 use pingora::server::configuration::ServerConf;
-use waypost::answer::encoding::Effort;
+use waypost::answer::encoding::{Accepted, Effort};
+use waypost::build::{Options, build};
 use waypost::clock::Clock;
 use waypost::digest::Digest;
 use waypost::discovery::{Listed, Summary};
@@ -21,9 +22,12 @@ use waypost::gateway::access::{Access, Target};
 use waypost::gateway::drain::{Drain, Phase};
 use waypost::gateway::forward::TrustedPeers;
 use waypost::gateway::{Front, Gateway, Limits, Listeners, UpstreamLimits};
-use waypost::index::{Documents, Index, Material, SkillFile, State};
-use waypost::origin::Resolver;
+use waypost::index::{Ask, Cache, Documents, Files, Index, Material, SkillFile, State, Stored};
+use waypost::origin::{self, Asked, Resolver};
+use waypost::render::manifest::{self, Manifest};
 use waypost::site::{BasePath, Host, Origin, ProjectId, Service, Site, Visibility};
+use waypost::source::{Tree, TreePath};
+use waypost::store::{Memory, Retention, Store};
 use waypost::telemetry::Metrics;
 
 /// Requests before counting, in which buffers grow to their size.
@@ -59,6 +63,47 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// The pages of a documentation with a single one, of some kilobytes.
+fn files(site: &Site) -> Files {
+    let written = [
+        (
+            "docs.json",
+            r#"{"name": "Acme", "navigation": {"pages": ["index"]}}"#.to_owned(),
+        ),
+        ("index.mdx", "Words to read.\n\n".repeat(200)),
+    ];
+    let written = written.map(|(path, text)| (TreePath::parse(path).unwrap(), text.into()));
+    let release = build(&Tree::from_files(written, []), &Options::default()).release;
+    let manifest = release.file(manifest::PATH).unwrap();
+    let store = Store::Memory(Memory::new(Retention::default(), Clock::System));
+    store.put(&release).unwrap();
+    Files::new(
+        Stored {
+            store: Arc::new(store),
+            cache: Arc::new(Cache::default()),
+            inventory: release.inventory().clone(),
+            project: site.project.clone(),
+            older: std::sync::OnceLock::new(),
+        },
+        Manifest::parse(&manifest.bytes).unwrap(),
+        "https://docs.acme.test",
+        1_700_000_000,
+    )
+}
+
+/// Reads the page from the store, as the proxy lane does for who asks first.
+fn at_hand(index: &Index) {
+    let served = index.served("docs.acme.test").unwrap();
+    for accepted in [Accepted::IDENTITY_ONLY, Accepted::parse(b"br")] {
+        let ask = Ask {
+            accepted,
+            ..Ask::PLAIN
+        };
+        let page = origin::answer(&served, "/", &ask, &Asked::default());
+        assert_eq!(page.status, 200);
+    }
+}
+
 /// A gateway that serves one site with one skill of some kilobytes.
 fn gateway() -> Arc<Gateway> {
     let service = Service::default();
@@ -84,11 +129,12 @@ fn gateway() -> Arc<Gateway> {
         summary: Summary::new("Acme", "Documentation.", "1.0", vec![listed]),
         skills: vec![SkillFile::encoded(body.into(), Effort::Load)],
         promoted_at: 1_700_000_000,
-        files: None,
+        files: Some(Arc::new(files(&site))),
     };
     let documents = Documents::compile(&site, &service, &material).unwrap();
     let index = Index::new(service);
     index.drop_hosts(index.put_sites([(site, State::Public(Arc::new(documents)))]));
+    at_hand(&index);
     let metrics = Arc::new(Metrics::new());
     Arc::new(Gateway {
         index: Arc::new(index),
@@ -116,6 +162,9 @@ fn ask(
         "GET /skill.md HTTP/1.1\r\nHost: acme.waypost.localhost:8080\r\nAccept-Encoding: gzip, br\r\n\r\n",
         "HEAD /.well-known/skills/sdk/SKILL.md HTTP/1.1\r\nHost: docs.acme.test\r\nUser-Agent: node\r\n\r\n",
         "GET /.well-known/agent-skills/index.json HTTP/1.1\r\nHost: docs.acme.test\r\nIf-None-Match: *\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: docs.acme.test\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: docs.acme.test\r\nAccept: text/html, */*;q=0.8\r\nAccept-Encoding: br\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: docs.acme.test\r\nIf-None-Match: *\r\n\r\n",
     ];
     let mut stream = TcpStream::connect(address).unwrap();
     let mut buffer = vec![0; 64 << 10];

@@ -32,6 +32,8 @@ pub(super) const BATCH_MAX: usize = 16;
 /// Bodies up to this size are copied behind their head: one buffer is one write, and one
 /// TLS record.
 const COPIED_BYTES_MAX: usize = 8 << 10;
+/// How long a head is, at most as a rule.
+const HEAD_BYTES_TYPICAL: usize = 4 << 10;
 /// `Date` in its fixed format.
 const DATE_BYTES: usize = 29;
 
@@ -199,9 +201,9 @@ impl Batch {
         self.count = 0;
     }
 
-    /// Gives back what a burst has grown.
+    /// Gives back what a burst has grown beyond one answer.
     pub(super) fn shrink(&mut self) {
-        self.text.shrink_to(4 << 10);
+        self.text.shrink_to(HEAD_BYTES_TYPICAL + COPIED_BYTES_MAX);
     }
 }
 

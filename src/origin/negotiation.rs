@@ -23,14 +23,15 @@ pub fn prefers_markdown(accept: &[u8]) -> bool {
     let mut html = Wish::default();
     for (place, item) in accept.split(',').enumerate() {
         let mut parts = item.split(';').map(str::trim);
-        let kind = parts.next().unwrap_or_default().to_ascii_lowercase();
+        let kind = parts.next().unwrap_or_default();
+        let is_one = |kinds: [&str; 2]| kinds.iter().any(|known| kind.eq_ignore_ascii_case(known));
         let weight = parts
             .find_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")))
             .map_or(1.0, |weight| weight.parse().unwrap_or(0.0));
-        match &*kind {
-            "text/markdown" | "text/plain" => markdown.add(weight, place),
-            "text/html" | "application/xhtml+xml" => html.add(weight, place),
-            _ => {}
+        if is_one(["text/markdown", "text/plain"]) {
+            markdown.add(weight, place);
+        } else if is_one(["text/html", "application/xhtml+xml"]) {
+            html.add(weight, place);
         }
     }
     // Of two that are wished for alike, the one that is named first.
@@ -86,6 +87,7 @@ mod tests {
             ("application/json", false),
             ("", false),
             ("text/markdown;q=x", false),
+            ("Text/Markdown, TEXT/HTML;q=0.9", true),
         ] {
             assert_eq!(prefers_markdown(accept.as_bytes()), markdown, "{accept}");
         }
