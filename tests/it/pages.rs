@@ -15,8 +15,8 @@ fn edge() -> Edge {
 fn stylesheet(edge: &Edge) -> String {
     let page = edge.get(HOST, "/");
     let mut pieces = page.text().split("_waypost/site.").skip(1);
-    let name = pieces.find_map(|rest| rest.split_once(".css"));
-    let (digest, _) = name.expect("a page has a stylesheet");
+    let digest = pieces.find_map(|rest| rest.split(['"', ' ', '>']).next()?.strip_suffix(".css"));
+    let digest = digest.expect("a page has a stylesheet");
     format!("/_waypost/site.{digest}.css")
 }
 
