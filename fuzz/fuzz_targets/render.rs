@@ -24,6 +24,7 @@ fuzz_target!(|data: &[u8]| {
         file: "guides/page.mdx",
         title: "Page",
         description: None,
+        language: "en",
         text: page,
     };
     let article = article::render(&source, &Map::default(), &|_| Some(snippet.to_owned()));

@@ -24,6 +24,8 @@ pub struct Config {
     pub eyebrows: Option<Eyebrows>,
     /// Whether selecting a group opens its first page; unset is the theme's default.
     pub drilldown: Option<bool>,
+    /// The library that its icons are of.
+    pub icon_library: Option<Box<str>>,
     /// Its redirects.
     pub redirects: Vec<Redirect>,
     /// What stands above every page.
@@ -185,6 +187,7 @@ impl Config {
             drilldown: root
                 .get("interaction")
                 .and_then(|i| i.get("drilldown")?.flag()),
+            icon_library: root.get("icons").and_then(|icons| text(icons, "library")),
             redirects: redirects.iter().filter_map(redirect).collect(),
             banner: root.get("banner").and_then(Banner::read),
             footer: root.get("footer").map(Footer::read),
@@ -258,6 +261,28 @@ pub fn icon(value: &Value) -> Option<Box<str>> {
     let icon = value.get("icon")?;
     let name = icon.text().or_else(|| icon.get("name")?.text())?.trim();
     (!name.is_empty()).then(|| name.into())
+}
+
+/// Finds the icons that `docs.json` names beside labels, wherever those stand.
+pub(super) fn icons(root: &Value) -> Vec<(Box<str>, Span)> {
+    let mut found = Vec::new();
+    for key in ["navigation", "navbar", "footer"] {
+        if let Some(part) = root.get(key) {
+            gather_icons(part, &mut found);
+        }
+    }
+    found
+}
+
+/// Values lie at most `DEPTH_MAX` deep in each other.
+fn gather_icons(value: &Value, found: &mut Vec<(Box<str>, Span)>) {
+    if let (Some(name), Some(member)) = (icon(value), value.member("icon")) {
+        found.push((name, member.value.span));
+    }
+    let below = value.members().iter().map(|member| &member.value);
+    for value in below.chain(value.items()) {
+        gather_icons(value, found);
+    }
 }
 
 // === impl Fonts ===

@@ -25,7 +25,7 @@ pub mod gone;
 pub mod redirect;
 pub mod rules;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Location};
 use crate::source::{Kind, LookupError, Tree, TreePath};
 
 use config::Config;
@@ -54,8 +54,21 @@ pub struct Docs {
     pub redirects: Vec<config::Redirect>,
     /// The specifications that the navigation and the pages name.
     pub specifications: Vec<Specification>,
+    /// The icons that `docs.json` names.
+    pub icons: Vec<Icon>,
     /// The URLs that specifications are named by, whether they are at hand or not.
     pub urls: Vec<Box<str>>,
+}
+
+/// An icon that `docs.json` names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Icon {
+    /// Its name, or its address.
+    pub name: Box<str>,
+    /// The file that names it.
+    pub file: Box<str>,
+    /// Where in that file.
+    pub location: Location,
 }
 
 /// How a documentation is read.
@@ -144,7 +157,14 @@ pub fn read_after(tree: &Tree, options: &Options, before: &Pages) -> (Docs, Vec<
         &mut findings,
     );
     let (specifications, urls) = specifications.into_all();
+    let icons = root.as_ref().map(config::icons).unwrap_or_default();
+    let icons = icons.into_iter().map(|(name, span)| Icon {
+        name,
+        file: findings.files.path(span.file).into(),
+        location: findings.files.locate(span),
+    });
     let docs = Docs {
+        icons: icons.collect(),
         redirects: redirect::resolve(&config.redirects, &navigation),
         config,
         pages: pages.unwrap_or_default(),

@@ -138,20 +138,20 @@ pub(super) fn html(name: &str) -> Option<&'static str> {
     all.find(|known| *known == name)
 }
 
-/// Returns what a callout is: the class that shows it and the word that names it.
+/// Returns what a callout is: the class that shows it, and by which it is named.
 #[must_use]
-pub(super) fn callout(name: &str, kind: Option<&str>) -> Option<(&'static str, &'static str)> {
+pub(super) fn callout(name: &str, kind: Option<&str>) -> Option<&'static str> {
     let name = match (name, kind) {
         ("Callout", Some(kind)) => kind,
         (name, _) => name,
     };
     Some(match name {
-        "Note" | "note" | "Callout" => ("note", "Note"),
-        "Warning" | "warning" => ("warning", "Warning"),
-        "Info" | "info" => ("info", "Info"),
-        "Tip" | "tip" => ("tip", "Tip"),
-        "Check" | "check" | "success" => ("check", "Check"),
-        "Danger" | "danger" | "Error" | "error" => ("danger", "Danger"),
+        "Note" | "note" | "Callout" => "note",
+        "Warning" | "warning" => "warning",
+        "Info" | "info" => "info",
+        "Tip" | "tip" => "tip",
+        "Check" | "check" | "success" => "check",
+        "Danger" | "danger" | "Error" | "error" => "danger",
         _ => return None,
     })
 }

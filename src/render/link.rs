@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use super::icon::Library;
 use crate::site::Frames;
 
 /// Schemes that a link may have. `javascript:` and `data:` run what the author wrote.
@@ -22,6 +23,8 @@ pub struct Map {
     pub pages: BTreeSet<Box<str>>,
     /// Other files that may be referenced, by path from the root of the docs.
     pub assets: BTreeMap<Box<str>, Asset>,
+    /// Where icons are looked for first.
+    pub library: Library,
     /// The sites that pages may frame.
     pub frames: Frames,
 }

@@ -12,6 +12,8 @@
 //! | `texts/{path}` | `/{path}`: `llms.txt`, `llms-full.txt`, `sitemap.xml`, `robots.txt` |
 //! | `404.html` | wherever nothing is |
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// Where in a release the manifest lies.
@@ -36,6 +38,10 @@ pub struct Manifest {
     /// Where the page of each path stands in them, by path.
     #[serde(skip)]
     by_path: Vec<(usize, usize)>,
+    /// The pages, by path, that are to be known by another address: a URL, or `/` and the
+    /// path of another page.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub canonical: BTreeMap<Box<str>, Box<str>>,
 }
 
 /// A page among those that say the same in several languages.
@@ -86,6 +92,7 @@ impl Manifest {
             redirects,
             translations: Vec::new(),
             by_path: Vec::new(),
+            canonical: BTreeMap::new(),
         }
     }
 

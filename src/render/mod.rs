@@ -30,3 +30,4 @@ pub mod link;
 pub mod manifest;
 pub mod markdown;
 pub mod mdx;
+pub mod words;

@@ -46,6 +46,7 @@ fn render(text: &str, files: &BTreeMap<&str, &str>) -> Article {
         file: "guides/a.mdx",
         title: "Case",
         description: None,
+        language: "en",
         text,
     };
     article::render(&source, &map(), &|path| {

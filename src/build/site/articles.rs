@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 use crate::docs::Docs;
+use crate::docs::navigation::language::{self, Code};
 use crate::docs::openapi::Endpoint;
 use crate::render::article::{self, Article, Source};
 use crate::render::link::Map;
@@ -144,11 +145,13 @@ impl Ground {
     ) -> (Digest, Kept) {
         let file = file(docs, page);
         let written = docs.pages.get(&page.slug);
+        let language = language(page);
         let asked = Asked {
             source: Source {
                 file: &file,
                 title: &page.title,
                 description: page.description.as_deref(),
+                language: &language,
                 text: written.map_or("", |written| &written.text),
             },
             endpoint: page.endpoint.and_then(|id| {
@@ -180,6 +183,7 @@ impl Ground {
         part(source.text.as_bytes());
         part(source.description.map_or(b"-", |_some| b"+"));
         part(source.description.unwrap_or_default().as_bytes());
+        part(source.language.as_bytes());
         if let Some((specification, endpoint)) = endpoint {
             part(self.specifications.as_bytes());
             part(&specification.to_le_bytes());
@@ -187,6 +191,16 @@ impl Ground {
             part(endpoint.path.as_bytes());
         }
         Digest::of(&text)
+    }
+}
+
+/// Returns the tag of the language that a page is written in; empty when it stands in none.
+fn language(page: &crate::docs::navigation::tree::Page) -> Box<str> {
+    let place = page.place.as_ref();
+    let code = place.and_then(|place| place.language.as_deref());
+    match code.map(language::parse) {
+        Some(Code::Listed(language) | Code::Alias(language, _)) => language.tag,
+        Some(Code::Unknown) | None => "".into(),
     }
 }
 
@@ -257,6 +271,6 @@ fn digest(map: &Map) -> Digest {
     for (path, asset) in &map.assets {
         text.push_str(&format!("\0{path}\0{:?}", asset.size));
     }
-    text.push_str(&format!("\0{:?}", map.frames));
+    text.push_str(&format!("\0{:?}\0{:?}", map.frames, map.library));
     Digest::of(text.as_bytes())
 }

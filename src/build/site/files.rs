@@ -11,6 +11,7 @@ use bytes::Bytes;
 use crate::docs::Docs;
 use crate::docs::config::{Font, Image};
 use crate::docs::page::ignored::Ignored;
+use crate::render::layout::icon_files;
 use crate::render::link::{Asset, Map, Target};
 use crate::source::{Tree, TreePath};
 
@@ -115,5 +116,6 @@ pub(super) fn of_config(docs: &Docs, map: &Map) -> BTreeSet<Box<str>> {
     let fonts = [&fonts.body, &fonts.heading].into_iter().flatten();
     let fonts = fonts.filter_map(Font::file);
     let fonts = fonts.filter(|path| map.assets.contains_key(*path));
-    found.chain(fonts.map(Box::from)).collect()
+    let icons = icon_files(docs, map);
+    found.chain(fonts.map(Box::from)).chain(icons).collect()
 }

@@ -11,6 +11,7 @@
 //! Sources: design section 6; sitemaps.org 0.9; llmstxt.org; RFC 9309 (robots).
 
 mod articles;
+mod canonical;
 mod files;
 mod search;
 mod texts;
@@ -32,7 +33,8 @@ use crate::docs::navigation::tree::{Page, PageId};
 use crate::release::{ReleaseFile, ReleasePath};
 use crate::render::article::Article;
 use crate::render::file::File as Made;
-use crate::render::layout::{Assets, Mode, Part, Shell, path_of};
+use crate::render::icon::Library;
+use crate::render::layout::{Assets, Mode, Part, Shell, path_of, unknown_icons};
 use crate::render::link::Map;
 use crate::render::manifest::{self, Manifest, Redirect, page_file};
 use crate::site::EditLink;
@@ -146,7 +148,10 @@ pub(super) fn insert(
 pub(super) fn found(site: &Site<'_>) -> Vec<Diagnostic> {
     let articles = (0..site.plan.pages.len()).map(|at| site.article(at));
     let found = articles.flat_map(|article| article.diagnostics.iter().cloned());
-    found.map(|found| in_repository(site.tree, found)).collect()
+    let mut found: Vec<_> = found.map(|found| in_repository(site.tree, found)).collect();
+    found.extend(unknown_icons(site.docs, &site.plan.map));
+    found.extend(canonical::unusable(site.docs, &site.plan.map));
+    found
 }
 
 /// Adds a file. Paths are made of those of authors: one that no release can have is told.
@@ -171,6 +176,7 @@ impl Plan {
             pages: public(docs).map(|(_, page)| path_of(page).into()).collect(),
             assets: files::find(tree),
             frames: options.frames.clone(),
+            library: Library::parse(docs.config.icon_library.as_deref()),
         };
         let pages: Vec<PageId> = public(docs).map(|(id, _)| id).collect();
         Self {
@@ -341,7 +347,12 @@ impl<'s> Site<'s> {
             .map(|(_, page)| path_of(page))
             .collect();
         let translations = self.shell.translations(|path| shown.contains(path));
-        Manifest::new(self.shell.home(), redirects.map(redirect).collect()).translated(translations)
+        let public = self.plan.pages.iter();
+        let public = public.map(|id| self.docs.navigation.page(*id));
+        let mut manifest = Manifest::new(self.shell.home(), redirects.map(redirect).collect())
+            .translated(translations);
+        manifest.canonical = canonical::find(self.docs, public, &self.plan.map);
+        manifest
     }
 
     /// Renders all articles, on all cores.

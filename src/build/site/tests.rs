@@ -120,6 +120,75 @@ fn what_is_not_public_is_nowhere() {
 }
 
 #[test]
+fn a_page_that_is_not_utf_8_is_told_and_the_others_are_read() {
+    let file = |path: &str, bytes: &[u8]| {
+        let path = TreePath::parse(path).unwrap();
+        (path, bytes::Bytes::copy_from_slice(bytes))
+    };
+    let files = [
+        file("docs.json", CONFIG.as_bytes()),
+        file("index.mdx", b"Fine."),
+        file("guides/a.mdx", b"Line.\nCaf\xe9"),
+        file("hidden.mdx", b"x"),
+    ];
+    let Built { release, report } = build(&Tree::from_files(files, []), &Options::default());
+    let told = report.diagnostics.iter().find(|told| told.is_error());
+    assert_eq!(
+        told.map(ToString::to_string).as_deref(),
+        Some("guides/a.mdx:2:1: error[encoding]: the bytes here are not UTF-8")
+    );
+    assert!(text(&release, "pages/index.html").contains("<p>Fine.</p>"));
+}
+
+#[test]
+fn icons_of_the_navigation_are_drawn_shipped_or_told() {
+    let config = r#"{"name": "Acme", "icons": {"library": "lucide"}, "navigation": {"groups": [
+{"group": "A", "icon": "rockett", "pages": ["index"]},
+{"group": "B", "icon": "bell", "pages": [{"group": "C", "icon": "/images/c.svg", "pages": ["b"]}]},
+{"group": "D", "icon": "/images/none.svg", "pages": ["d"]}]}}"#;
+    let files = [
+        ("docs.json", config),
+        ("index.mdx", "---\nicon: hosue\ncanonical: nowhere\n---\nx"),
+        ("b.mdx", "---\nicon: \"🚀\"\n---\nx"),
+        ("d.mdx", "x"),
+        ("images/c.svg", "<svg/>"),
+    ];
+    let files = files.map(|(path, text)| (TreePath::parse(path).unwrap(), text.to_owned().into()));
+    let Built { release, report } = build(&Tree::from_files(files, []), &Options::default());
+    let html = text(&release, "pages/b.html");
+    // Lucide draws lines.
+    assert!(html.contains("fill=none stroke=currentColor") && html.contains("🚀"));
+    assert!(html.contains("src=\"images/c.svg\"") && release.file("assets/images/c.svg").is_some());
+    let mut told: Vec<_> = report.diagnostics.iter().map(ToString::to_string).collect();
+    told.sort();
+    assert_eq!(
+        told,
+        [
+            "docs.json:2:24: warning[icon]: there is no icon `rockett` (did you mean `rocket`?)",
+            "docs.json:4:24: warning[icon]: there is no file `/images/none.svg`",
+            "index.mdx: warning[canonical]: `canonical` is `nowhere`, neither a page of this site nor a URL (write a path such as `/guides/start`, or `https://` and the rest)",
+            "index.mdx: warning[icon]: there is no icon `hosue` (did you mean `house`?)",
+        ]
+    );
+}
+
+#[test]
+fn callouts_speak_the_language_of_their_page() {
+    let config = r#"{"name": "Acme", "navigation": {"languages": [
+{"language": "en", "pages": ["index"]}, {"language": "fr", "pages": ["fr/index"]}]}}"#;
+    let files = [
+        ("docs.json", config),
+        ("index.mdx", "<Note>x</Note>"),
+        ("fr/index.mdx", "<Note>x</Note>"),
+    ];
+    let files = files.map(|(path, text)| (TreePath::parse(path).unwrap(), text.to_owned().into()));
+    let Built { release, .. } = build(&Tree::from_files(files, []), &Options::default());
+    assert!(text(&release, "pages/index.html").contains("<strong class=callout-word>Note<"));
+    assert!(text(&release, "pages/fr.html").contains("<strong class=callout-word>Remarque<"));
+    assert!(text(&release, "pages/fr.md").contains("> **Remarque:** x"));
+}
+
+#[test]
 fn one_bad_page_leaves_the_others_alone() {
     let Built { release, report } = built(&[
         ("index.mdx", "Fine."),

@@ -35,14 +35,19 @@ impl Request<'_> {
         let page = self.path.strip_suffix(".md").unwrap_or(self.path);
         let page = if page == "index" { "" } else { page };
         let markdown = if page.is_empty() { "index" } else { page };
+        let canonical = match self.files.manifest.canonical.get(page) {
+            None => format!("{}/{}", self.files.address, encode(page)),
+            Some(url) => match url.strip_prefix('/') {
+                Some(path) => format!("{}/{}", self.files.address, encode(path)),
+                None => url.to_string(),
+            },
+        };
         let mut links = format!(
             "<{base}/llms.txt>; rel=\"llms-txt\", <{base}/llms-full.txt>; rel=\"llms-full-txt\", \
              <{base}/.well-known/agent-card.json>; rel=\"agent-card\", \
              <{base}/.well-known/agent-skills/index.json>; rel=\"agent-skills\", \
-             <{base}/{}.md>; rel=\"alternate\"; type=\"text/markdown\", <{}/{}>; rel=\"canonical\"",
+             <{base}/{}.md>; rel=\"alternate\"; type=\"text/markdown\", <{canonical}>; rel=\"canonical\"",
             encode(markdown),
-            self.files.address,
-            encode(page),
         );
         // RFC 8288 §3.4.1. Search engines want whole addresses, and the page itself among them.
         for translation in self.files.manifest.translations(page) {

@@ -43,9 +43,15 @@ fn served_by(service: &Service, base_path: &str) -> Served {
     );
     let files = [
         ("docs.json", CONFIG),
-        ("start.mdx", "Begin. ![](/images/a.svg) [a](/guides/a)"),
+        (
+            "start.mdx",
+            "---\ncanonical: /guides/a\n---\nBegin. ![](/images/a.svg) [a](/guides/a)",
+        ),
         ("guides/a.mdx", &long),
-        ("guides/index.mdx", "All guides."),
+        (
+            "guides/index.mdx",
+            "---\ncanonical: https://old.test/all?x\n---\nAll guides.",
+        ),
         (
             "images/a.svg",
             "<svg xmlns=\"http://www.w3.org/2000/svg\"><script>1</script></svg>",
@@ -322,6 +328,21 @@ fn pages_may_frame_what_the_configuration_says_whatever_they_were_built_with() {
     }
     let default = served_by(&Service::default(), "");
     assert!(frames(&get(&default, "/start")).contains(" https://www.youtube.com "));
+}
+
+#[test]
+fn a_page_is_known_by_the_address_that_its_author_names() {
+    let served = served("/docs");
+    for (path, known) in [
+        ("/docs/start", "https://docs.acme.test/docs/guides/a"),
+        ("/docs/start.md", "https://docs.acme.test/docs/guides/a"),
+        ("/docs/guides", "https://old.test/all?x"),
+        ("/docs/guides/a", "https://docs.acme.test/docs/guides/a"),
+    ] {
+        let links = field(&get(&served, path), "link");
+        let end = format!("<{known}>; rel=\"canonical\"");
+        assert!(links.ends_with(&end), "{path}: {links}");
+    }
 }
 
 #[test]

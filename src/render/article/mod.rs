@@ -22,6 +22,7 @@ use super::html::{self, Heading};
 use super::link::{Map, page_of};
 use super::markdown;
 use super::mdx::{self, Load, Node, plain};
+use super::words::Words;
 
 /// How many characters of a page's own text describe it when its author did not.
 const DESCRIPTION_CHARS: usize = 160;
@@ -65,6 +66,8 @@ pub struct Source<'p> {
     pub title: &'p str,
     /// A line about it.
     pub description: Option<&'p str>,
+    /// The BCP 47 tag of its language; empty when that is not known.
+    pub language: &'p str,
     /// The whole text of the file.
     pub text: &'p str,
 }
@@ -138,14 +141,15 @@ fn write(
 ) -> Article {
     let nodes = without_title(nodes, source.title);
     let page = page_of(source.file);
-    let written = html::write(source.file, page, &nodes, map);
+    let words = Words::of(source.language);
+    let written = html::write(source.file, page, &nodes, map, words);
     diagnostics.extend(written.diagnostics);
     let described = source.description.map(ToOwned::to_owned);
     let mut markdown = format!("# {}\n\n", source.title);
     if let Some(description) = &described {
         markdown += &format!("> {}\n\n", description.replace('\n', " "));
     }
-    markdown += &markdown::write(source.file, &nodes, map);
+    markdown += &markdown::write(source.file, &nodes, map, words);
     Article {
         page: page.into(),
         title: source.title.into(),

@@ -9,6 +9,7 @@ fn article(file: &str, text: &str) -> Article {
         file,
         title: "Keys",
         description: None,
+        language: "en",
         text,
     };
     render(&source, &Map::default(), &|_| None)
@@ -48,6 +49,25 @@ fn no_page_stalls_a_build() {
             format!("|a|b|\n|-|-|\n{}", "|x|y|\n".repeat(16_000)),
         ),
         ("rows that lack columns", wide),
+        (
+            "rows of HTML",
+            format!("<table>{}</table>", "<tr><td>x</td></tr>".repeat(8_000)),
+        ),
+        (
+            "cells that claim columns and rows",
+            format!(
+                "<table>{}</table>",
+                "<tr><td colSpan=\"1000000\" rowSpan=\"1000000\">x</td></tr>".repeat(4_000)
+            ),
+        ),
+        (
+            "tables in cells",
+            deep("<table><tr><td>", "</td></tr></table>", 2_000),
+        ),
+        (
+            "tables in cells that are read",
+            deep("<table><tr><td>", "</td></tr></table>", 20),
+        ),
         ("links in a paragraph", "[a](b) ".repeat(20_000)),
         ("nested links", deep("[", "](b)", 20_000)),
         ("images", "![a](b)".repeat(20_000)),
@@ -64,6 +84,12 @@ fn no_page_stalls_a_build() {
                 .collect(),
         ),
         ("icons", "<Icon icon=\"none-such\" />\n".repeat(5_000)),
+        (
+            "icons by many names",
+            (0..20_000)
+                .map(|n| format!("<Icon icon=\"n{n}\" />\n"))
+                .collect(),
+        ),
         ("marks", "\u{e000}0\u{e001}".repeat(50_000)),
         (
             "expressions",
@@ -92,6 +118,26 @@ fn no_page_stalls_a_build() {
         // Not optimised, and beside other tests; a release build takes a tenth.
         assert!(took.as_secs() < 5, "{what} took {took:?}");
         assert!(article.html.as_str().len() < 64 << 20, "{what}");
+    }
+}
+
+#[test]
+fn a_page_at_its_limit_of_bytes_is_read_however_it_is_spent() {
+    // Decision 20 names rows and links; both are read and written in one pass, so that the
+    // limit of bytes is theirs too.
+    let spend = |head: &str, one: &str| {
+        let count = (mdx::PAGE_BYTES_MAX - head.len()) / one.len();
+        (
+            article("a.md", &(head.to_owned() + &one.repeat(count))),
+            count,
+        )
+    };
+    let (rows, count) = spend("|a|b|\n|-|-|\n", "|x|y|\n");
+    assert_eq!(rows.html.as_str().matches("<td>").count(), 2 * count);
+    let (links, count) = spend("", "[a](b) ");
+    assert_eq!(links.html.as_str().matches("<a ").count(), count);
+    for article in [rows, links] {
+        assert!(article.diagnostics.is_empty(), "{:?}", article.diagnostics);
     }
 }
 

@@ -4,6 +4,7 @@ use super::*;
 use crate::docs;
 use crate::render::link::Map;
 use crate::render::markdown;
+use crate::render::words::Words;
 use crate::source::{Tree, TreePath};
 
 #[test]
@@ -30,7 +31,7 @@ fn an_endpoint_shows_what_its_specification_says() {
     let (docs, _) = docs::read(&tree, &docs::Options::default());
     let specification = &docs.specifications[0];
     let nodes = nodes(specification, &specification.endpoints[0]);
-    let written = markdown::write("x.mdx", &nodes, &Map::default());
+    let written = markdown::write("x.mdx", &nodes, &Map::default(), Words::of("en"));
     for piece in [
         "```http\nPUT /nodes/{id}\n```",
         "Sets **it**.",

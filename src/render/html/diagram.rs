@@ -96,7 +96,9 @@ impl Writer<'_> {
         };
         self.out.attribute("title", name);
         self.out
-            .markup("></iframe><details><summary>Source of the diagram</summary>");
+            .markup("></iframe><details><summary>")
+            .text(self.words.source)
+            .markup("</summary>");
         let info = Info {
             title: String::new(),
             ..info

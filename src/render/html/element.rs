@@ -271,7 +271,7 @@ impl Writer<'_> {
     /// A frame is shown for hosts of a list, without access to anything; else a link to it is.
     fn html_frame(&mut self, element: &Element) {
         let src = element.text("src").unwrap_or_default();
-        let title = element.text("title").unwrap_or("Embedded page");
+        let title = element.text("title").unwrap_or(self.words.embedded);
         let Target::Elsewhere(url) = self.map.resolve(self.file, src) else {
             return;
         };

@@ -164,7 +164,7 @@ impl Writer<'_> {
 
     /// Draws the icon that a fence asks for.
     pub(super) fn fence_icon(&mut self, info: &Info) {
-        if let Some(icon) = icon::find(&info.icon, None) {
+        if let Some(icon) = icon::find(&info.icon, None, self.map.library) {
             self.out.icon(icon, None);
         }
     }

@@ -22,6 +22,7 @@ use super::escape::Html;
 use super::file::File;
 use super::link::{self, Map, Target};
 use super::mdx::{Alignment, Element, Item, Node, Table, plain};
+use super::words::Words;
 
 /// A heading of a page, for the list beside it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -52,13 +53,14 @@ pub struct Written {
 /// The styles of components, for the stylesheet of a site.
 pub const STYLES: &str = include_str!("components.css");
 
-/// Writes the nodes of the page of `file`, which is served at `page`.
+/// Writes the nodes of the page of `file`, which is served at `page`, in a language's words.
 #[must_use]
-pub fn write(file: &str, page: &str, nodes: &[Node], map: &Map) -> Written {
+pub fn write(file: &str, page: &str, nodes: &[Node], map: &Map, words: &Words) -> Written {
     let mut writer = Writer {
         file,
         page,
         map,
+        words,
         out: Html::default(),
         headings: Vec::new(),
         assets: BTreeSet::new(),
@@ -67,6 +69,7 @@ pub fn write(file: &str, page: &str, nodes: &[Node], map: &Map) -> Written {
         within: Vec::new(),
         styles: BTreeMap::new(),
         has_diagrams: false,
+        unknown_icons: BTreeSet::new(),
         diagnostics: Vec::new(),
     };
     writer.nodes(nodes);
@@ -84,6 +87,7 @@ struct Writer<'p> {
     file: &'p str,
     page: &'p str,
     map: &'p Map,
+    words: &'p Words,
     out: Html,
     headings: Vec<Heading>,
     assets: BTreeSet<Box<str>>,
@@ -95,6 +99,8 @@ struct Writer<'p> {
     /// Classes of this page, with their declarations.
     styles: BTreeMap<String, String>,
     has_diagrams: bool,
+    /// The icons that there are not: each is told once.
+    unknown_icons: BTreeSet<Box<str>>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -242,7 +248,7 @@ impl Writer<'_> {
             self.inside(children);
         }
         if !self.in_link {
-            let label = format!("Link to {text}");
+            let label = format!("{} {text}", self.words.link_to);
             self.out
                 .markup("<a class=anchor")
                 .attribute("href", &format!("#{id}"))
@@ -337,11 +343,13 @@ impl Writer<'_> {
         for item in items {
             self.out.markup("<li>");
             if let Some(checked) = item.checked {
-                self.out.markup(if checked {
-                    "<input type=checkbox disabled checked aria-label=\"Done\"> "
-                } else {
-                    "<input type=checkbox disabled aria-label=\"To do\"> "
-                });
+                self.out.markup("<input type=checkbox disabled");
+                if checked {
+                    self.out.markup(" checked");
+                }
+                let words = self.words;
+                let word = if checked { words.done } else { words.to_do };
+                self.out.attribute("aria-label", word).markup("> ");
             }
             self.inside(&item.children);
             self.out.markup("</li>\n");
@@ -356,7 +364,9 @@ impl Writer<'_> {
     fn table(&mut self, table: &Table) {
         // A wide table scrolls on its own, and the keyboard can reach it to do so.
         self.out
-            .markup("<div class=table tabindex=0 role=region aria-label=Table><table><thead><tr>");
+            .markup("<div class=table tabindex=0 role=region")
+            .attribute("aria-label", self.words.table)
+            .markup("><table><thead><tr>");
         for (n, cell) in table.head.iter().enumerate() {
             self.cell("<th", table.alignment.get(n), cell, "</th>");
         }

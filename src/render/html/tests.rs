@@ -20,7 +20,13 @@ fn map() -> Map {
 
 fn written(text: &str) -> Written {
     let read = mdx::read("guides/a.mdx", text, 1, &|_| None).unwrap();
-    write("guides/a.mdx", "guides/a", &read.nodes, &map())
+    write(
+        "guides/a.mdx",
+        "guides/a",
+        &read.nodes,
+        &map(),
+        Words::of("en"),
+    )
 }
 
 #[track_caller]

@@ -14,13 +14,24 @@ use std::io::Read as _;
 use std::sync::OnceLock;
 
 use super::escape::Html;
-use crate::diagnostic::closest;
+use crate::diagnostic::{Diagnostic, closest};
 
 const PACKED: &[u8] = include_bytes!("icons.br");
-/// The sets, in the order in which a name without a style is looked for.
-const SETS: [&str; 4] = ["solid", "brands", "regular", "lucide"];
+/// How many suggestions are looked for.
+const SUGGESTIONS_MAX: usize = 20;
 /// How far a suggestion looks: names that begin otherwise are seldom meant.
 const SUGGESTED_BY_CHARS: usize = 1;
+
+/// In which set a name without a style is looked for first, as `icons.library` of `docs.json`
+/// says it; the other one has what the first has not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Library {
+    /// Font Awesome.
+    #[default]
+    FontAwesome,
+    /// Lucide.
+    Lucide,
+}
 
 /// An icon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,18 +65,38 @@ fn table() -> &'static Table {
 /// Finds an icon by its name. `style` is what a page calls the kind of icon; the name may
 /// itself say it, as in `fa-solid fa-house`, `lucide:house` or `brands/github`.
 #[must_use]
-pub fn find(name: &str, style: Option<&str>) -> Option<Icon> {
+pub fn find(name: &str, style: Option<&str>, library: Library) -> Option<Icon> {
     let (name, written) = spelled(name);
     let style = written.or(style).map(style_of);
     let icons = &table().icons;
-    let sets = style.into_iter().chain(SETS);
+    let sets = style.into_iter().chain(library.sets());
     sets.filter_map(|set| icons.get(&(set, &*name)).copied())
         .next()
 }
 
-/// Returns the name of an icon that may be meant.
+/// Says that there is no icon of a name, and which may be meant. Looking for that takes as
+/// long as a page, so it is done for the first of many: `told` is how many there were.
 #[must_use]
-pub fn suggestion(name: &str) -> Option<&'static str> {
+pub fn unknown(file: &str, name: &str, told: usize) -> Diagnostic {
+    let found = Diagnostic::warning("icon", file, format!("there is no icon `{name}`"));
+    let likely = (told < SUGGESTIONS_MAX).then(|| suggestion(name));
+    match likely.flatten() {
+        Some(likely) => found.help(format!("did you mean `{likely}`?")),
+        None => found,
+    }
+}
+
+/// Returns whether an icon is a file.
+#[must_use]
+pub fn is_address(icon: &str) -> bool {
+    let has_extension = [
+        ".svg", ".png", ".jpg", ".jpeg", ".webp", ".gif", ".avif", ".ico",
+    ];
+    icon.contains("://") || has_extension.iter().any(|end| icon.ends_with(end))
+}
+
+/// Returns the name of an icon that may be meant.
+fn suggestion(name: &str) -> Option<&'static str> {
     let (name, _) = spelled(name);
     let start = name.get(..SUGGESTED_BY_CHARS)?.to_owned();
     let mut names: Vec<_> = table().icons.keys().map(|(_, name)| *name).collect();
@@ -99,6 +130,26 @@ fn style_of(style: &str) -> &'static str {
         "brands" | "brand" | "fab" => "brands",
         "lucide" => "lucide",
         _ => "solid",
+    }
+}
+
+// === impl Library ===
+
+impl Library {
+    /// Reads the name of a library; one that is not here means the default.
+    #[must_use]
+    pub fn parse(name: Option<&str>) -> Self {
+        match name {
+            Some("lucide") => Self::Lucide,
+            _ => Self::FontAwesome,
+        }
+    }
+
+    fn sets(self) -> [&'static str; 4] {
+        match self {
+            Self::FontAwesome => ["solid", "brands", "regular", "lucide"],
+            Self::Lucide => ["lucide", "solid", "brands", "regular"],
+        }
     }
 }
 
@@ -151,6 +202,10 @@ impl Html {
 mod tests {
     use super::*;
 
+    fn find(name: &str, style: Option<&str>) -> Option<Icon> {
+        super::find(name, style, Library::default())
+    }
+
     #[test]
     fn every_spelling_of_an_icon_finds_it() {
         let house = find("house", None).unwrap();
@@ -169,6 +224,17 @@ mod tests {
         assert!(find("github", None).is_some());
         assert!(find("a-arrow-down", None).is_some_and(|icon| icon.is_outline));
         assert!(find("lucide:house", None).is_some_and(|icon| icon.is_outline));
+    }
+
+    #[test]
+    fn a_name_is_looked_for_in_the_library_of_the_site_first() {
+        let of = |library| super::find("bell", None, Library::parse(library)).unwrap();
+        assert!(of(Some("lucide")).is_outline && !of(None).is_outline);
+        assert_eq!(of(Some("nobodys")), of(Some("fontawesome")));
+        let brand = super::find("github", None, Library::Lucide);
+        assert!(brand.is_some_and(|icon| !icon.is_outline));
+        let asked = super::find("bell", Some("solid"), Library::Lucide);
+        assert!(asked.is_some_and(|icon| !icon.is_outline));
     }
 
     #[test]

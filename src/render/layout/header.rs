@@ -2,6 +2,7 @@
 
 use super::Sheet;
 use crate::docs::navigation::tree::DivisionKind;
+use crate::render::words::Words;
 use crate::render::{html, mdx};
 
 // === impl Sheet ===
@@ -62,7 +63,9 @@ impl Sheet<'_> {
             });
         // What is no Markdown is text: the banner is never lost.
         if let Ok(nodes) = mdx::read_markdown(&banner.content) {
-            let written = html::write("docs.json", self.path, &nodes, self.shell.map());
+            let language = self.shell.language(self.id);
+            let words = Words::of(language.map_or("", |parts| &parts.language.tag));
+            let written = html::write("docs.json", self.path, &nodes, self.shell.map(), words);
             self.out.append(&written.html);
         } else {
             self.out.text(&banner.content);

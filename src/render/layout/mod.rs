@@ -26,6 +26,7 @@ mod counterpart;
 mod footer;
 mod head;
 mod header;
+mod icon;
 mod listing;
 mod part;
 mod selector;
@@ -35,6 +36,7 @@ mod theme;
 mod words;
 
 pub use assets::{Assets, JAVASCRIPT, SCRIPT, SPECULATION, SPECULATION_TYPE};
+pub use icon::{icon_files, unknown_icons};
 pub use part::Part;
 pub use site::Shell;
 
@@ -44,7 +46,7 @@ use words::Words;
 
 use super::article::Article;
 use super::escape::Html;
-use super::{icon, link};
+use super::link;
 use crate::docs::navigation::tree::{Page, PageId};
 
 /// What stands around an article, by the `mode` of its frontmatter.
@@ -224,22 +226,6 @@ impl<'s> Sheet<'s> {
             self.out.markup(" aria-current=page");
         }
         self.out.markup(">");
-    }
-
-    /// Draws an icon beside a label: one of the sets by its name, or a file of the site. A name
-    /// that is neither draws nothing; the label says it all.
-    fn icon(&mut self, icon: Option<&str>) {
-        let Some(name) = icon else {
-            return;
-        };
-        let path = name.trim_start_matches('/');
-        if self.shell.map().assets.contains_key(path) {
-            let address = self.address(path);
-            self.out.markup("<img class=icon alt=\"\"");
-            self.out.attribute("src", &address).markup(">");
-        } else if let Some(icon) = icon::find(name, None) {
-            self.out.icon(icon, None);
-        }
     }
 }
 

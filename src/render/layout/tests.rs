@@ -45,6 +45,7 @@ fn written(docs: &Docs, map: &Map, path: &str, mode: Mode) -> String {
         file: &format!("{}.mdx", page.slug),
         title: &page.title,
         description: None,
+        language: "en",
         text: "Text.",
     };
     let article = article::render(&source, map, &|_| None);

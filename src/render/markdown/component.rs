@@ -89,8 +89,8 @@ impl Writer<'_> {
     }
 
     fn callout(&self, element: &Element, out: &mut String) {
-        let known = component::callout(&element.name, element.text("type"));
-        let word = known.map_or("", |(_, word)| word);
+        let class = component::callout(&element.name, element.text("type"));
+        let word = self.words.callout(class.unwrap_or_default());
         let title = element.text("title").filter(|title| !title.is_empty());
         let head = format!("**{}:**", escaped(title.unwrap_or(word)));
         let text = self.behind(&head, " ", &element.children);
@@ -161,8 +161,12 @@ impl Writer<'_> {
                 .map(|kind| escaped(kind).replace("\\[\\]", "[]")),
         );
         notes.extend(parameter.map(|(place, _)| place.to_owned()));
-        for note in ["required", "deprecated"] {
-            notes.extend(element.has(note).then(|| note.to_owned()));
+        let words = self.words;
+        for (key, word) in [
+            ("required", words.required),
+            ("deprecated", words.deprecated),
+        ] {
+            notes.extend(element.has(key).then(|| word.to_owned()));
         }
         let mut head = String::new();
         code_span(name.unwrap_or_default(), &mut head);
@@ -170,7 +174,7 @@ impl Writer<'_> {
             head += &format!(" ({})", notes.join(", "));
         }
         if let Some(default) = element.text("default").filter(|text| !text.is_empty()) {
-            head += ", default ";
+            head += &format!(", {} ", words.default);
             code_span(default, &mut head);
         }
         let text = self.behind(&head, ": ", &element.children);

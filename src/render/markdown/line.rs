@@ -103,7 +103,7 @@ impl Writer<'_> {
     /// Links what is played or framed: there is nothing to look at in a text.
     pub(super) fn media(&self, element: &Element, out: &mut String) {
         let default = match &*element.name {
-            "iframe" => "Embedded page",
+            "iframe" => self.words.embedded,
             "audio" => "Audio",
             _ => "Video",
         };

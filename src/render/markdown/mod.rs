@@ -25,14 +25,15 @@ mod line;
 use super::html::fence::Info;
 use super::link::{Map, encode};
 use super::mdx::{Alignment, Node, Table};
+use super::words::Words;
 use crate::discovery::BASE_URL_PLACEHOLDER;
 
 use line::is_inline;
 
-/// Writes the nodes of the page of `file`.
+/// Writes the nodes of the page of `file`, in a language's words.
 #[must_use]
-pub fn write(file: &str, nodes: &[Node], map: &Map) -> String {
-    let writer = Writer { file, map };
+pub fn write(file: &str, nodes: &[Node], map: &Map, words: &Words) -> String {
+    let writer = Writer { file, map, words };
     let mut out = String::new();
     writer.blocks(nodes, &mut out);
     let trimmed = out.trim_end().len();
@@ -51,6 +52,7 @@ pub fn address(page: &str) -> String {
 struct Writer<'p> {
     file: &'p str,
     map: &'p Map,
+    words: &'p Words,
 }
 
 // === impl Writer ===

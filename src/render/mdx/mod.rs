@@ -18,7 +18,8 @@
 //! **Limits.** A page has at most [`PAGE_BYTES_MAX`] bytes, pieces lie at most
 //! [`DEPTH_MAX`] deep, snippets expand to at most [`EXPANSION_BYTES_MAX`], failed looks
 //! ahead cost at most [`LOOKAHEAD_BYTES_MAX`]. Over a limit the page is refused with its
-//! name; the others go on.
+//! name; the others go on. Rows of a table and links of a paragraph need no limit of their
+//! own: they are read in one pass, so the one of bytes holds for them.
 //!
 //! Sources: MDX 3; CommonMark 0.31.2; GitHub Flavored Markdown 0.29.
 

@@ -28,19 +28,20 @@ impl Writer<'_> {
                     .markup("</span>");
             }
         }
+        let words = self.words;
         if element.has("required") {
-            self.out
-                .markup(" <span class=\"badge required\">required</span>");
+            self.out.markup(" <span class=\"badge required\">");
+            self.out.text(words.required).markup("</span>");
         }
         if element.has("deprecated") {
-            self.out
-                .markup(" <span class=\"badge deprecated\">deprecated</span>");
+            self.out.markup(" <span class=\"badge deprecated\">");
+            self.out.text(words.deprecated).markup("</span>");
         }
-        for (key, word) in [("default", "default"), ("placeholder", "example")] {
+        for (key, word) in [("default", words.default), ("placeholder", words.example)] {
             if let Some(value) = element.get(key).and_then(shown).filter(|v| !v.is_empty()) {
                 self.out
                     .markup(" <span class=badge>")
-                    .markup(word)
+                    .text(word)
                     .markup(": ");
                 self.out.text(&value).markup("</span>");
             }

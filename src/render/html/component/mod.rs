@@ -14,7 +14,6 @@ mod piece;
 
 use super::fence::Info;
 use super::{Writer, slug};
-use crate::diagnostic::Diagnostic;
 use crate::render::component as known;
 use crate::render::icon;
 use crate::render::mdx::{Element, Node, Value, plain, read_markdown};
@@ -93,7 +92,7 @@ impl Writer<'_> {
         let class = self.icon_class(element);
         match element.get(key) {
             Some(Value::Nodes(nodes)) => self.wrap("<span class=icon>", nodes, "</span>"),
-            Some(Value::Text(name)) if is_address(name) => {
+            Some(Value::Text(name)) if icon::is_address(name) => {
                 let class =
                     class.map_or_else(|| "icon".to_owned(), |class| format!("icon {class}"));
                 self.image(name, "", &[("class", &class)]);
@@ -119,19 +118,15 @@ impl Writer<'_> {
                 .markup("</span>");
             return;
         }
-        if let Some(icon) = icon::find(name, style) {
+        if let Some(icon) = icon::find(name, style, self.map.library) {
             self.out.icon(icon, class);
             return;
         }
-        let message = format!("there is no icon `{name}`");
-        if self.diagnostics.iter().any(|told| told.message == message) {
-            return;
+        let told = self.unknown_icons.len();
+        if self.unknown_icons.insert(name.into()) {
+            let found = icon::unknown(self.file, name, told);
+            self.diagnostics.push(found.at(line.max(1), 1, 0));
         }
-        let found = Diagnostic::warning("icon", self.file, message).at(line.max(1), 1, 0);
-        self.diagnostics.push(match icon::suggestion(name) {
-            Some(likely) => found.help(format!("did you mean `{likely}`?")),
-            None => found,
-        });
     }
 
     /// Returns the class for the colour and size that a page gives an icon.
@@ -157,14 +152,6 @@ impl Writer<'_> {
         let size = element.text("titleSize")?.strip_prefix('h')?;
         size.parse().ok().filter(|level| (2..=6).contains(level))
     }
-}
-
-/// Returns whether an icon is a file.
-fn is_address(icon: &str) -> bool {
-    let has_extension = [
-        ".svg", ".png", ".jpg", ".jpeg", ".webp", ".gif", ".avif", ".ico",
-    ];
-    icon.contains("://") || has_extension.iter().any(|end| icon.ends_with(end))
 }
 
 /// Returns a value as a page shows it.

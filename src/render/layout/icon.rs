@@ -1,0 +1,113 @@
+//! Icons beside the labels of the shell.
+//!
+//! `docs.json` and the frontmatter of pages name them: by a name of one of the sets, by a file
+//! of the site, by an address, or by a sign such as an emoji.
+
+use std::collections::BTreeSet;
+
+use super::Sheet;
+use crate::diagnostic::Diagnostic;
+use crate::docs::Docs;
+use crate::render::icon::{self, Icon};
+use crate::render::link::{Map, Target};
+
+/// What a name stands for.
+enum Drawing<'n> {
+    /// An icon of the sets.
+    Icon(Icon),
+    /// A file of the site, by its path.
+    File(Box<str>),
+    /// A picture of another server.
+    Elsewhere(Box<str>),
+    /// A character that is its own drawing.
+    Sign(&'n str),
+}
+
+// === impl Sheet ===
+
+impl Sheet<'_> {
+    /// Draws an icon beside a label. A name that stands for nothing draws nothing; the label
+    /// says it all.
+    pub(super) fn icon(&mut self, icon: Option<&str>) {
+        let Some(drawing) = icon.and_then(|name| Drawing::of(name, self.shell.map())) else {
+            return;
+        };
+        let address = match drawing {
+            Drawing::Icon(icon) => {
+                self.out.icon(icon, None);
+                return;
+            }
+            Drawing::Sign(sign) => {
+                self.out
+                    .markup("<span class=icon aria-hidden=true>")
+                    .text(sign)
+                    .markup("</span>");
+                return;
+            }
+            Drawing::File(path) => self.address(&path),
+            Drawing::Elsewhere(url) => url.into(),
+        };
+        self.out.markup("<img class=icon alt=\"\"");
+        self.out.attribute("src", &address).markup(">");
+    }
+}
+
+// === impl Drawing ===
+
+impl<'n> Drawing<'n> {
+    fn of(name: &'n str, map: &Map) -> Option<Self> {
+        if icon::is_address(name) {
+            // Decision 16: pictures of other servers come over https.
+            return match map.resolve(crate::docs::CONFIG, name) {
+                Target::Asset(path) => Some(Self::File(path)),
+                Target::Elsewhere(url) => url.starts_with("https:").then_some(Self::Elsewhere(url)),
+                _ => None,
+            };
+        }
+        if !name.is_ascii() {
+            return Some(Self::Sign(name));
+        }
+        icon::find(name, None, map.library).map(Self::Icon)
+    }
+}
+
+/// Finds the files of the site that `docs.json` and frontmatters name as icons.
+pub fn icon_files<'d>(docs: &'d Docs, map: &'d Map) -> impl Iterator<Item = Box<str>> + 'd {
+    let of_pages = docs.pages.iter().filter(|page| page.meta.is_public());
+    let of_pages = of_pages.filter_map(|page| page.meta.icon.as_deref());
+    let names = docs.icons.iter().map(|icon| &*icon.name).chain(of_pages);
+    names.filter_map(|name| match Drawing::of(name, map)? {
+        Drawing::File(path) => Some(path),
+        _ => None,
+    })
+}
+
+/// Tells which icons of `docs.json` and of frontmatters there are not, each once.
+#[must_use]
+pub fn unknown_icons(docs: &Docs, map: &Map) -> Vec<Diagnostic> {
+    let of_config = docs.icons.iter().map(|icon| {
+        let place = icon.location;
+        (&*icon.file, &*icon.name, Some(place))
+    });
+    let of_pages = docs.pages.iter().filter_map(|page| {
+        let icon = page.meta.icon.as_deref()?;
+        Some((page.path.as_str(), icon, None))
+    });
+    let mut told = BTreeSet::new();
+    let unknown = of_config
+        .chain(of_pages)
+        .filter(|(file, name, _)| Drawing::of(name, map).is_none() && told.insert((*file, *name)));
+    unknown
+        .enumerate()
+        .map(|(told, (file, name, place))| {
+            let found = match icon::is_address(name) {
+                true => Diagnostic::warning("icon", file, format!("there is no file `{name}`")),
+                false => icon::unknown(file, name, told),
+            };
+            match place {
+                Some(place) => found.at(place.line, place.column, place.length),
+                None => found,
+            }
+        })
+        .collect()
+}
