@@ -1,0 +1,244 @@
+//! What a page imports and exports: values, and components that show what they hold.
+//!
+//! A snippet is a file of the documentation, or a component that a script exports and whose
+//! body is only JSX. Nothing of it is run; what has no value without running is told once.
+//!
+//! Sources: MDX 3 (ESM).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::module::{self, Statement};
+use super::value::{Parameters, Scope, Template, Value};
+use super::{Node, PAGE_BYTES_MAX, Reader, clean, lines, short};
+
+/// How many imports may lead from one to the next.
+const IMPORTS_MAX: usize = 8;
+
+// === impl Reader ===
+
+impl Reader<'_> {
+    /// Gives the names that a file imports and exports their meaning.
+    pub(super) fn declare(
+        &mut self,
+        text: &str,
+        line: u32,
+        statements: &[(usize, Statement<'_>)],
+        scope: &mut Scope,
+        imports: usize,
+    ) {
+        for (offset, statement) in statements {
+            let line = line + lines(&text[..*offset]);
+            match statement {
+                Statement::Import {
+                    default,
+                    names,
+                    from,
+                } => {
+                    self.import(*default, names, from, line, scope, imports);
+                }
+                Statement::Value { name, source } => {
+                    let value = self.evaluate(source, line, scope, 0);
+                    if let Some(value) = value {
+                        scope.values.insert((*name).into(), value);
+                    }
+                }
+                Statement::Component {
+                    name,
+                    parameters,
+                    body,
+                } => {
+                    let template = Template {
+                        file: self.file.clone(),
+                        body: (*body).into(),
+                        line,
+                        parameters: parameters.clone(),
+                        scope: scope.clone(),
+                    };
+                    scope.components.insert((*name).into(), Arc::new(template));
+                }
+                // Of an imported file counts what is used of it.
+                Statement::Other { .. } if imports > 0 => {}
+                Statement::Other { name } => self.warn(
+                    "mdx-script",
+                    line,
+                    format!(
+                        "`{}` would have to be run, and pages run no script",
+                        short(name)
+                    ),
+                ),
+            }
+        }
+    }
+
+    pub(super) fn import(
+        &mut self,
+        default: Option<&str>,
+        names: &[(&str, &str)],
+        from: &str,
+        line: u32,
+        scope: &mut Scope,
+        imports: usize,
+    ) {
+        if imports >= IMPORTS_MAX {
+            return self.warn(
+                "mdx-import",
+                line,
+                format!("more than {IMPORTS_MAX} imports lead from one file to the next"),
+            );
+        }
+        let Some(path) = resolve(&self.file, from) else {
+            return self.warn(
+                "mdx-import",
+                line,
+                format!("`{from}` is not a file of the documentation"),
+            );
+        };
+        let Some(text) = (self.load)(&path).filter(|text| text.len() <= PAGE_BYTES_MAX) else {
+            return self.warn("mdx-import", line, format!("there is no file `{path}`"));
+        };
+        if !self.pay_for(&text) {
+            return;
+        }
+        let text = clean(&text);
+        let (head, body) = frontmatter_end(&text);
+        let file = std::mem::replace(&mut self.file, path.as_str().into());
+        let (_, statements) = module::split(body);
+        let mut inner = Scope::default();
+        self.declare(body, 1 + head, &statements, &mut inner, imports + 1);
+        self.file = file;
+        // The default export of a script is a component of it, and not the file.
+        let is_script = !path.ends_with(".mdx") && !path.ends_with(".md");
+        if let Some(name) = default.filter(|_| is_script) {
+            let first = || {
+                inner
+                    .components
+                    .iter()
+                    .min_by_key(|(name, _)| (*name).clone())
+            };
+            let named = inner.components.get_key_value(name);
+            let exported = named.or_else(first).map(|(_, component)| component);
+            match exported {
+                Some(component) => {
+                    scope.components.insert(name.into(), Arc::clone(component));
+                }
+                None => self.without_value(name, from, line, scope),
+            }
+        } else if let Some(name) = default {
+            let template = Template {
+                file: path.into(),
+                body: body.into(),
+                line: 1 + head,
+                parameters: Parameters::Implicit,
+                scope: Scope::default(),
+            };
+            scope.components.insert(name.into(), Arc::new(template));
+        }
+        for (name, local) in names {
+            if let Some(value) = inner.values.get(*name) {
+                scope.values.insert((*local).into(), value.clone());
+            } else if let Some(component) = inner.components.get(*name) {
+                scope
+                    .components
+                    .insert((*local).into(), Arc::clone(component));
+            } else {
+                self.without_value(name, from, line, scope);
+            }
+        }
+    }
+
+    /// Tells that an import means nothing here, once for all its uses.
+    fn without_value(&mut self, name: &str, from: &str, line: u32, scope: &mut Scope) {
+        scope.missing.insert(name.into());
+        self.warn(
+            "mdx-import",
+            line,
+            format!("`{from}` exports no `{name}` that has a value without running it"),
+        );
+    }
+
+    /// Shows a component with its props.
+    pub(super) fn expand(
+        &mut self,
+        template: &Template,
+        mut props: HashMap<Box<str>, Value>,
+        depth: usize,
+    ) -> Vec<Node> {
+        if !self.pay_for(&template.body) {
+            return Vec::new();
+        }
+        let mut scope = template.scope.clone();
+        let file = std::mem::replace(&mut self.file, template.file.clone());
+        match &template.parameters {
+            Parameters::Implicit => {
+                let all = props.iter().map(|(k, v)| (k.clone(), v.clone()));
+                scope.values.insert("props".into(), object(all));
+                scope.values.extend(props);
+            }
+            Parameters::Whole(name) => {
+                scope.values.insert(name.clone(), object(props));
+            }
+            Parameters::Named(names) => {
+                for (name, default) in names {
+                    let value = props.remove(name).or_else(|| {
+                        self.evaluate(default.as_deref()?, template.line, &template.scope, depth)
+                    });
+                    scope
+                        .values
+                        .insert(name.clone(), value.unwrap_or(Value::Null));
+                }
+            }
+        }
+        let nodes = self.file(&template.body, template.line, scope, depth + 1);
+        self.file = file;
+        nodes
+    }
+}
+
+fn object(entries: impl IntoIterator<Item = (Box<str>, Value)>) -> Value {
+    let mut entries: Vec<_> = entries.into_iter().collect();
+    entries.sort_by(|(one, _), (other, _)| one.cmp(other));
+    Value::Object(entries)
+}
+
+/// Steps over the frontmatter of a snippet: how many lines it has, and what follows.
+fn frontmatter_end(text: &str) -> (u32, &str) {
+    match crate::frontmatter::read(text) {
+        Ok(Some(found)) => {
+            let (head, body) = text.split_at(found.body_offset);
+            (lines(head), body)
+        }
+        _ => (0, text),
+    }
+}
+
+/// Finds the file that an import in `file` names, from the root of the docs; `None` when
+/// it is a package or lies outside.
+fn resolve(file: &str, from: &str) -> Option<String> {
+    let mut segments: Vec<&str> = match from.strip_prefix('/') {
+        Some(_) => Vec::new(),
+        None if from.starts_with('.') => file.split('/').rev().skip(1).collect(),
+        None => return None,
+    };
+    if !from.starts_with('/') {
+        segments.reverse();
+    }
+    for segment in from.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => {
+                segments.pop()?;
+            }
+            other => segments.push(other),
+        }
+    }
+    let path = segments.join("/");
+    let has_extension = [".mdx", ".md", ".jsx", ".tsx", ".js", ".ts"]
+        .iter()
+        .any(|end| path.ends_with(end));
+    Some(if has_extension {
+        path
+    } else {
+        format!("{path}.mdx")
+    })
+}

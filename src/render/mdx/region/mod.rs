@@ -1,0 +1,205 @@
+//! A piece of MDX, from its tokens to nodes.
+//!
+//! The text of an element is read on its own, as Markdown, with the tags in it replaced by
+//! marks; so each byte is read by the Markdown parser once, and indentation that only shows
+//! how tags lie in each other is gone before it can mean code.
+
+mod tags;
+mod text;
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::markdown::{self, Mark};
+use super::node::{Element, Node};
+use super::scan::{self, Attribute, AttributeValue, TokenKind};
+use super::value::{Scope, Value};
+use super::{DEPTH_MAX, Reader, Refused};
+use crate::render::component;
+
+use tags::Piece;
+use text::{Draft, Region};
+
+// === impl Reader ===
+
+impl Reader<'_> {
+    /// Reads a piece of MDX without import and export.
+    pub(super) fn region(
+        &mut self,
+        text: &str,
+        line: u32,
+        scope: &Scope,
+        depth: usize,
+    ) -> Vec<Node> {
+        let Ok(scanned) = scan::scan(text) else {
+            self.refuse(Refused::Unclosed);
+            return Vec::new();
+        };
+        let region = Region {
+            text,
+            scanned: &scanned,
+            scope,
+            line,
+            line_ends: memchr::memchr_iter(b'\n', text.as_bytes()).collect(),
+        };
+        let pieces = self.match_tags(&region, depth);
+        self.blocks(&region, 0..text.len(), pieces, depth)
+    }
+
+    /// Reads the blocks of one element.
+    fn blocks(
+        &mut self,
+        region: &Region<'_>,
+        range: Range<usize>,
+        pieces: Vec<Piece>,
+        depth: usize,
+    ) -> Vec<Node> {
+        if depth >= DEPTH_MAX {
+            self.refuse(Refused::TooDeep);
+        }
+        if self.refused.is_some() {
+            return Vec::new();
+        }
+        let mut draft = Draft {
+            text: String::with_capacity(range.len() + 16),
+            marks: Vec::new(),
+            indent: region.indent(&range, &pieces),
+        };
+        self.fill(region, range, pieces, &mut draft, depth);
+        markdown::read(&draft.text, &mut draft.marks, depth)
+    }
+
+    /// Writes the Markdown of a range, with marks for what is none.
+    fn fill(
+        &mut self,
+        region: &Region<'_>,
+        range: Range<usize>,
+        pieces: Vec<Piece>,
+        draft: &mut Draft,
+        depth: usize,
+    ) {
+        let mut at = range.start;
+        for piece in pieces {
+            let span = region.span(&piece);
+            region.copy(at..span.start, draft);
+            at = span.end;
+            match piece {
+                Piece::Comment { .. } => {}
+                Piece::Expression { inner, range } => {
+                    let line = region.line_of(range.start);
+                    let source = &region.text[inner];
+                    let value = self.evaluate(source, line, region.scope, depth);
+                    let nodes = value.map_or_else(Vec::new, Value::into_nodes);
+                    draft.mark(Mark::Nodes(nodes));
+                }
+                Piece::Element {
+                    token,
+                    inner,
+                    pieces,
+                    ..
+                } => {
+                    let is_flow = region.is_flow(&span, &range, token);
+                    let mut element = self.element(region, token, depth);
+                    if is_flow || self.is_component(region, &element.name) {
+                        element.children = self.blocks(region, inner, pieces, depth + 1);
+                        let nodes = self.shown(region, element, depth);
+                        if is_flow {
+                            draft.flow(nodes);
+                        } else {
+                            draft.mark(Mark::Nodes(nodes));
+                        }
+                    } else {
+                        draft.mark(Mark::Open(element));
+                        self.fill(region, inner, pieces, draft, depth + 1);
+                        draft.mark(Mark::Close);
+                    }
+                }
+            }
+        }
+        region.copy(at..range.end, draft);
+    }
+
+    fn is_component(&self, region: &Region<'_>, name: &str) -> bool {
+        region.scope.components.contains_key(name)
+    }
+
+    /// Puts what a local component shows in its place.
+    fn shown(&mut self, region: &Region<'_>, element: Element, depth: usize) -> Vec<Node> {
+        let Some(template) = region.scope.components.get(&element.name) else {
+            return self.snippet(element, depth);
+        };
+        let mut props: HashMap<_, _> = element.attributes.into_iter().collect();
+        if !element.children.is_empty() {
+            props.insert("children".into(), Value::Nodes(element.children));
+        }
+        self.expand(template, props, depth)
+    }
+
+    /// Puts a snippet that is named by file, `<Snippet file="x.mdx" />`, in its place.
+    fn snippet(&mut self, element: Element, depth: usize) -> Vec<Node> {
+        let file = element.text("file").filter(|_| *element.name == *"Snippet");
+        let Some(file) = file else {
+            return vec![Node::Element(element)];
+        };
+        let mut scope = Scope::default();
+        let from = format!("/snippets/{file}");
+        self.import(Some("Snippet"), &[], &from, element.line, &mut scope, 0);
+        match scope.components.get("Snippet") {
+            Some(template) => self.expand(template, HashMap::new(), depth),
+            None => Vec::new(),
+        }
+    }
+
+    /// Reads the name and the attributes of a tag.
+    fn element(&mut self, region: &Region<'_>, token: usize, depth: usize) -> Element {
+        let token = &region.scanned.tokens[token];
+        let line = region.line_of(token.range.start);
+        let TokenKind::Open {
+            name, attributes, ..
+        } = &token.kind
+        else {
+            unreachable!("elements are made of opening tags");
+        };
+        let name = &region.text[name.clone()];
+        if !component::is_known(name)
+            && !region.scope.components.contains_key(name)
+            && !region.scope.missing.contains(name)
+        {
+            self.warn(
+                "mdx-component",
+                line,
+                format!("there is no component `{name}`; what it holds is shown"),
+            );
+        }
+        let mut read = Vec::with_capacity(attributes.len());
+        for Attribute { name, value } in attributes {
+            let name = &region.text[name.clone()];
+            let value = match value {
+                AttributeValue::True => Value::Boolean(true),
+                AttributeValue::Text(text) => {
+                    Value::Text(markdown::unescape(&region.text[text.clone()]))
+                }
+                // A handler is never called; nobody needs to know what it would do.
+                AttributeValue::Expression(_) if name.starts_with("on") => continue,
+                AttributeValue::Expression(source) => {
+                    let source = &region.text[source.clone()];
+                    let source = source.trim().strip_prefix("...").unwrap_or(source);
+                    match self.evaluate(source, line, region.scope, depth) {
+                        Some(value) => value,
+                        None => continue,
+                    }
+                }
+            };
+            match value {
+                Value::Object(entries) if name.is_empty() => read.extend(entries),
+                value => read.push((name.into(), value)),
+            }
+        }
+        Element {
+            name: name.into(),
+            attributes: read,
+            children: Vec::new(),
+            line,
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Which opening tag belongs to which closing one.
+//!
+//! Sources: WHATWG HTML §13.1.2 (void elements).
+
+use std::ops::Range;
+
+use super::text::Region;
+use crate::render::mdx::scan::TokenKind;
+use crate::render::mdx::{DEPTH_MAX, Reader, Refused, short};
+
+/// HTML elements that never hold anything.
+const VOID: [&str; 8] = ["br", "hr", "img", "input", "wbr", "col", "source", "track"];
+/// A token that counts, with what lies in it.
+pub(super) enum Piece {
+    Element {
+        token: usize,
+        inner: Range<usize>,
+        end: usize,
+        pieces: Vec<Piece>,
+    },
+    Expression {
+        range: Range<usize>,
+        inner: Range<usize>,
+    },
+    Comment {
+        range: Range<usize>,
+    },
+}
+
+// === impl Reader ===
+
+impl Reader<'_> {
+    /// Pairs opening with closing tags. A tag that has no partner stays text.
+    pub(super) fn match_tags(&mut self, region: &Region<'_>, depth: usize) -> Vec<Piece> {
+        let text = region.text;
+        let mut open: Vec<(usize, Vec<Piece>)> = Vec::new();
+        let mut pieces: Vec<Piece> = Vec::new();
+        for (at, token) in region.scanned.tokens.iter().enumerate() {
+            let range = token.range.clone();
+            match &token.kind {
+                TokenKind::Comment => pieces.push(Piece::Comment { range }),
+                TokenKind::Expression { inner } => pieces.push(Piece::Expression {
+                    range,
+                    inner: inner.clone(),
+                }),
+                TokenKind::Open {
+                    name,
+                    closes_itself,
+                    ..
+                } => {
+                    if *closes_itself || VOID.contains(&&text[name.clone()]) {
+                        pieces.push(Piece::Element {
+                            token: at,
+                            inner: range.end..range.end,
+                            end: range.end,
+                            pieces: Vec::new(),
+                        });
+                    } else if open.len() + depth >= DEPTH_MAX {
+                        self.refuse(Refused::TooDeep);
+                        return Vec::new();
+                    } else {
+                        open.push((at, std::mem::take(&mut pieces)));
+                    }
+                }
+                // `<br></br>`: what cannot hold anything is closed already.
+                TokenKind::Close { name } if VOID.contains(&&text[name.clone()]) => {
+                    pieces.push(Piece::Comment { range });
+                }
+                TokenKind::Close { name } => {
+                    let is_partner =
+                        |(opened, _): &(usize, _)| match &region.scanned.tokens[*opened].kind {
+                            TokenKind::Open { name: other, .. } => {
+                                text[other.clone()] == text[name.clone()]
+                            }
+                            _ => false,
+                        };
+                    let Some(partner) = open.iter().rposition(is_partner) else {
+                        self.stray(region, range, "closes a tag that is not open");
+                        continue;
+                    };
+                    while open.len() > partner + 1 {
+                        self.unclosed(region, &mut open, &mut pieces);
+                    }
+                    if let Some((token, outer)) = open.pop() {
+                        let inner = std::mem::replace(&mut pieces, outer);
+                        pieces.push(Piece::Element {
+                            token,
+                            inner: region.scanned.tokens[token].range.end..range.start,
+                            end: range.end,
+                            pieces: inner,
+                        });
+                    }
+                }
+            }
+        }
+        while !open.is_empty() {
+            self.unclosed(region, &mut open, &mut pieces);
+        }
+        pieces
+    }
+
+    fn unclosed(
+        &mut self,
+        region: &Region<'_>,
+        open: &mut Vec<(usize, Vec<Piece>)>,
+        pieces: &mut Vec<Piece>,
+    ) {
+        let Some((token, mut outer)) = open.pop() else {
+            return;
+        };
+        let range = region.scanned.tokens[token].range.clone();
+        self.stray(region, range, "is never closed");
+        outer.append(pieces);
+        *pieces = outer;
+    }
+
+    fn stray(&mut self, region: &Region<'_>, range: Range<usize>, what: &str) {
+        let line = region.line_of(range.start);
+        let tag = short(&region.text[range]);
+        self.warn(
+            "mdx-tag",
+            line,
+            format!("`{tag}` {what}; it is shown as text"),
+        );
+    }
+}

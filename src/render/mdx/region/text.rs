@@ -1,0 +1,170 @@
+//! The text of a piece: its lines, its indentation, and what of it becomes Markdown.
+
+use std::ops::Range;
+
+use super::tags::Piece;
+use crate::render::mdx::markdown::{self, Mark};
+use crate::render::mdx::node::Node;
+use crate::render::mdx::scan::{Scanned, TokenKind};
+use crate::render::mdx::value::Scope;
+
+/// Elements that stand in a line of text even when they have the line for themselves.
+const INLINE: [&str; 22] = [
+    "a", "abbr", "b", "Badge", "br", "code", "del", "em", "i", "Icon", "img", "kbd", "mark", "s",
+    "small", "span", "strong", "sub", "sup", "Tooltip", "u", "wbr",
+];
+
+/// A text with its tokens, and where it is read.
+pub(super) struct Region<'t> {
+    pub(super) text: &'t str,
+    pub(super) scanned: &'t Scanned,
+    pub(super) scope: &'t Scope,
+    /// The line of the file at which the text starts.
+    pub(super) line: u32,
+    /// Where each line of the text ends.
+    pub(super) line_ends: Vec<usize>,
+}
+
+/// The Markdown of a region in the making.
+pub(super) struct Draft {
+    pub(super) text: String,
+    pub(super) marks: Vec<Mark>,
+    pub(super) indent: usize,
+}
+
+// === impl Region ===
+
+impl Region<'_> {
+    pub(super) fn line_of(&self, at: usize) -> u32 {
+        let before = self.line_ends.partition_point(|end| *end < at);
+        self.line + u32::try_from(before).unwrap_or(u32::MAX)
+    }
+
+    /// Returns the line that holds a place, without its end.
+    fn line_around(&self, at: usize) -> Range<usize> {
+        let n = self.line_ends.partition_point(|end| *end < at);
+        let start = if n == 0 { 0 } else { self.line_ends[n - 1] + 1 };
+        start..self.line_ends.get(n).copied().unwrap_or(self.text.len())
+    }
+
+    pub(super) fn span(&self, piece: &Piece) -> Range<usize> {
+        match piece {
+            Piece::Element { token, end, .. } => self.scanned.tokens[*token].range.start..*end,
+            Piece::Expression { range, .. } | Piece::Comment { range } => range.clone(),
+        }
+    }
+
+    /// Returns whether an element has its lines for itself.
+    pub(super) fn is_flow(&self, span: &Range<usize>, region: &Range<usize>, token: usize) -> bool {
+        let inside = &self.text[span.clone()];
+        if inside.contains("\n\n") {
+            return true;
+        }
+        let line_start = self.line_around(span.start).start;
+        let line_end = self.line_around(span.end).end;
+        let before = &self.text[line_start.max(region.start)..span.start];
+        let after = &self.text[span.end..line_end.min(region.end)];
+        let starts = before.chars().all(|c| matches!(c, ' ' | '\t' | '>'))
+            || is_item_marker(before.trim_start());
+        let name = match &self.scanned.tokens[token].kind {
+            TokenKind::Open { name, .. } => &self.text[name.clone()],
+            _ => "",
+        };
+        starts && after.trim().is_empty() && !INLINE.contains(&name)
+    }
+
+    /// Returns by how much the lines of a range are indented together, code and what lies
+    /// inside of its elements not counted.
+    pub(super) fn indent(&self, range: &Range<usize>, pieces: &[Piece]) -> usize {
+        let mut least = usize::MAX;
+        let mut at = range.start;
+        // The rest of the line that the opening tag stands in is no line.
+        if at > 0 && self.text.as_bytes()[at - 1] != b'\n' {
+            at = self.next_line(at, range.end);
+        }
+        let mut pieces = pieces.iter().map(|piece| self.span(piece)).peekable();
+        let first = self.scanned.fences.partition_point(|f| f.start < at);
+        let mut fences = self.scanned.fences[first..].iter().peekable();
+        while at < range.end {
+            let line = &self.text[at..range.end];
+            let blank = line.len() - line.trim_start_matches([' ', '\t']).len();
+            if !line[blank..].starts_with('\n') && blank < line.len() {
+                least = least.min(blank);
+            }
+            let mut next = self.next_line(at, range.end);
+            if let Some(fence) = fences.next_if(|fence| fence.start <= at + blank) {
+                next = next.max(fence.end + 1);
+            }
+            while let Some(span) = pieces.next_if(|span| span.start < next) {
+                if span.end > next {
+                    next = self.next_line(span.end, range.end);
+                }
+            }
+            at = next;
+        }
+        if least == usize::MAX { 0 } else { least }
+    }
+
+    fn next_line(&self, at: usize, end: usize) -> usize {
+        self.text[at..end].find('\n').map_or(end, |n| at + n + 1)
+    }
+
+    /// Copies text, dedented.
+    pub(super) fn copy(&self, range: Range<usize>, draft: &mut Draft) {
+        let mut at = range.start;
+        let starts_line = at == 0 || self.text.as_bytes()[at - 1] == b'\n';
+        if starts_line {
+            at += draft.margin(&self.text[at..range.end]);
+        } else if draft.text.is_empty() {
+            let rest = &self.text[at..range.end];
+            at = range.end - rest.trim_start_matches([' ', '\t']).len();
+        }
+        while let Some(n) = self.text[at..range.end].find('\n') {
+            draft.text.push_str(&self.text[at..=at + n]);
+            at += n + 1;
+            at += draft.margin(&self.text[at..range.end]);
+        }
+        draft.text.push_str(&self.text[at..range.end]);
+    }
+}
+
+fn is_item_marker(text: &str) -> bool {
+    let marker = text.trim_end();
+    matches!(marker, "-" | "*" | "+")
+        || marker
+            .strip_suffix(['.', ')'])
+            .is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+}
+
+// === impl Draft ===
+
+impl Draft {
+    /// Returns how much of a line's indentation goes.
+    fn margin(&self, line: &str) -> usize {
+        let blank = line.len() - line.trim_start_matches([' ', '\t']).len();
+        blank.min(self.indent)
+    }
+
+    pub(super) fn mark(&mut self, mark: Mark) {
+        markdown::push_mark(&mut self.text, self.marks.len());
+        self.marks.push(mark);
+    }
+
+    /// Puts blocks on a line of their own, in the list or quotation they stand in.
+    pub(super) fn flow(&mut self, nodes: Vec<Node>) {
+        let line = self.text.rfind('\n').map_or(0, |n| n + 1);
+        let prefix = self.text[line..].to_owned();
+        let quote = &prefix[..prefix.rfind('>').map_or(0, |n| n + 1)];
+        if prefix.chars().all(|c| matches!(c, ' ' | '\t' | '>')) {
+            self.text.truncate(line);
+            if line > 0 {
+                self.text.push_str(quote);
+                self.text.push('\n');
+            }
+            self.text.push_str(&prefix);
+        }
+        self.mark(Mark::Nodes(nodes));
+        self.text.push('\n');
+        self.text.push_str(quote);
+    }
+}
