@@ -5,6 +5,8 @@
 //! update does from the tree to the release is in it: check, render, compress, digests.
 //! Beside it mdBook, on the same pages.
 
+#![expect(clippy::print_stdout, reason = "its figures are its purpose")]
+
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
