@@ -22,10 +22,10 @@
 //! draft-ietf-httpapi-idempotency-key-header; specification 4.1, 5; design section 3.
 
 mod rate;
+mod request;
 #[cfg(test)]
 mod tests;
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -40,16 +40,15 @@ use super::update::Source;
 use super::{FindSite, StatusId, Timestamp};
 use crate::answer::{Answer, Problem};
 use crate::clock::Clock;
-use crate::digest::Digest;
 use crate::site::{ProjectId, Service};
 use rate::{Left, Limiter};
+use request::{Resource, bearer, idempotency};
 
 pub use rate::Rate;
+pub use request::Request;
 
 /// The most content a request may have; none is needed, and what there is is skipped.
 pub const BODY_BYTES_MAX: u64 = 64 << 10;
-/// The longest `Idempotency-Key`.
-const IDEMPOTENCY_KEY_MAX: usize = 255;
 /// How long a caller waits for the queue: longer than another process may hold it.
 const QUEUE_PATIENCE: Duration = Duration::from_secs(10);
 /// How many calls may wait for the queue at once.
@@ -68,25 +67,6 @@ pub struct Config {
     pub allow_plaintext: bool,
 }
 
-/// The parts of a request that matter.
-#[derive(Clone, Debug)]
-pub struct Request<'r> {
-    /// The method.
-    pub method: &'r str,
-    /// The path, without its query.
-    pub path: &'r str,
-    /// Every `Authorization` field.
-    pub authorization: Vec<&'r [u8]>,
-    /// Every `Idempotency-Key` field.
-    pub idempotency_key: Vec<&'r [u8]>,
-    /// Whether its content is more than [`BODY_BYTES_MAX`].
-    pub is_too_large: bool,
-    /// Whether nobody between the caller and us could read it.
-    pub is_confidential: bool,
-    /// Where it came from, for the log.
-    pub client: Option<IpAddr>,
-}
-
 /// The admin API of a node.
 pub struct Api {
     config: Config,
@@ -102,13 +82,6 @@ pub struct Api {
 
 /// An answer that ends the matter early; boxed, because it travels beside small values.
 type Refusal = Box<Answer>;
-
-/// What a path names.
-enum Resource<'r> {
-    Description,
-    Trigger(&'r str),
-    Status(&'r str),
-}
 
 impl std::fmt::Debug for Api {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -324,58 +297,6 @@ impl Api {
         answer
             .with(RATE_LIMIT_POLICY, text(&policy))
             .with(RATE_LIMIT, text(&state))
-    }
-}
-
-// === impl Resource ===
-
-impl<'r> Resource<'r> {
-    fn find(path: &'r str) -> Option<Self> {
-        if path == "/openapi.json" {
-            return Some(Self::Description);
-        }
-        let rest = path.strip_prefix("/v1/project/")?;
-        let (collection, id) = rest.split_once('/')?;
-        if id.contains('/') {
-            return None;
-        }
-        match collection {
-            "update" => Some(Self::Trigger(id)),
-            "update-status" => Some(Self::Status(id)),
-            _ => None,
-        }
-    }
-
-    fn methods(&self) -> &'static str {
-        match self {
-            Self::Description | Self::Status(_) => "GET, HEAD",
-            Self::Trigger(_) => "POST",
-        }
-    }
-}
-
-/// Reads `Bearer` and a key (RFC 9110 §11.4: the scheme's case does not matter).
-fn bearer(field: &[u8]) -> Option<&str> {
-    let text = std::str::from_utf8(field).ok()?;
-    let (scheme, key) = text.trim().split_once(' ')?;
-    scheme
-        .eq_ignore_ascii_case("bearer")
-        .then(|| key.trim_start())
-}
-
-/// Takes the digest of an `Idempotency-Key`: what a caller chose is not ours to keep.
-fn idempotency(fields: &[&[u8]]) -> Result<Option<Digest>, Refusal> {
-    let refused = |detail: &str| Err(refusal(400, detail));
-    match fields {
-        [] => Ok(None),
-        [key] if key.is_empty() || key.len() > IDEMPOTENCY_KEY_MAX => {
-            refused("the Idempotency-Key must have 1 to 255 characters")
-        }
-        [key] if !key.iter().all(u8::is_ascii_graphic) => {
-            refused("the Idempotency-Key must be visible ASCII without spaces")
-        }
-        [key] => Ok(Some(Digest::of(key))),
-        _ => refused("there is more than one Idempotency-Key"),
     }
 }
 

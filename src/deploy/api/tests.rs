@@ -8,6 +8,7 @@ use super::super::keys::{Directory, Secret};
 use super::super::queue::{Backend, Memory, Outcome, Policy};
 use super::super::update::WorkerId;
 use super::*;
+use crate::digest::Digest;
 use crate::release::ReleaseId;
 use crate::site::{BasePath, Origin, Site, Visibility};
 

@@ -44,159 +44,32 @@
 
 #[cfg(test)]
 mod conformance;
+mod error;
 mod memory;
 mod policy;
 mod sqlite;
-
-use std::sync::Arc;
+mod value;
 
 use tokio::sync::Notify;
 
-use crate::digest::Digest;
-use crate::release::ReleaseId;
 use crate::site::ProjectId;
 use crate::store::Fence;
 
-use super::record::{Commit, Record};
-use super::update::{InvalidMove, Source, Update, WorkerId};
+use super::record::Record;
+use super::update::{Update, WorkerId};
 use super::{StatusId, Timestamp};
 
+pub use error::QueueError;
 pub use memory::Memory;
 pub use policy::Policy;
 use policy::{Served, after, exhausted, line};
 pub use sqlite::Sqlite;
+pub use value::{Claim, Depth, Enqueued, Held, Outcome, Progress, Swept, Trigger};
 
 /// The most lines kept in one update's log.
 pub const LOG_LINES_MAX: usize = 2000;
 /// The longest line kept, in bytes.
 pub const LOG_LINE_BYTES_MAX: usize = 2000;
-
-/// What is asked of the queue.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trigger {
-    /// The project to build.
-    pub project: ProjectId,
-    /// Whose project it is.
-    pub owner: Box<str>,
-    /// The site's subdomain, for the record.
-    pub subdomain: Box<str>,
-    /// Which way it was asked for.
-    pub source: Source,
-    /// The digest of the caller's `Idempotency-Key`.
-    pub idempotency: Option<Digest>,
-}
-
-/// The queue's answer to a trigger.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Enqueued {
-    /// The update that answers for the trigger.
-    pub id: StatusId,
-    /// Whether it had been queued before.
-    pub coalesced: bool,
-}
-
-/// An update in the hands of a worker.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claim {
-    /// The update as it was claimed.
-    pub update: Update,
-    /// The number of this claim among the project's.
-    pub epoch: u64,
-    /// The commit of the project's last success, to tell what changed since.
-    pub commit_before: Option<Box<str>>,
-}
-
-/// What a worker tells the queue while it builds.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// New lines of the log.
-    pub lines: Vec<String>,
-    /// The commit, once it is known.
-    pub commit: Option<Commit>,
-}
-
-/// Whether a claim still holds its update.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub enum Held {
-    /// It does.
-    Yes,
-    /// Somebody else took over: stop.
-    Lost,
-}
-
-/// How an attempt ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// A release was promoted.
-    Success {
-        /// The release.
-        release: ReleaseId,
-        /// When this node served it.
-        visible_at: Option<Timestamp>,
-    },
-    /// It cannot succeed without somebody changing something.
-    Failure,
-    /// The world's fault: try again, but not for ever.
-    Retry,
-    /// The worker stops; the attempt does not count.
-    GiveBack,
-}
-
-/// How the queue stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Depth {
-    /// Updates that wait.
-    pub queued: u64,
-    /// Updates being built.
-    pub in_progress: u64,
-    /// Updates that ran out of attempts and were not looked at.
-    pub dead: u64,
-}
-
-/// What a sweep removed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Swept {
-    /// Records of ended updates.
-    pub updates: u64,
-    /// Remembered idempotency keys.
-    pub idempotency_keys: u64,
-}
-
-/// Why the queue did not do what it was asked.
-#[derive(Clone, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum QueueError {
-    /// Nothing was kept, or it is unknown whether it was; asking again is harmless.
-    #[error("the queue cannot be reached")]
-    Unavailable(#[source] Arc<dyn std::error::Error + Send + Sync>),
-    /// What is kept cannot be understood.
-    #[error("the queue holds something unknown: {0}")]
-    Corrupt(String),
-    /// A newer Waypost has written it.
-    #[error("the queue has schema {found}, this version knows {known}")]
-    Newer {
-        /// What was found.
-        found: u32,
-        /// What is known.
-        known: u32,
-    },
-    /// A network file system cannot keep what SQLite promises.
-    #[error("the queue must not lie on a network file system ({0})")]
-    NetworkFileSystem(&'static str),
-    /// As many updates wait as may.
-    #[error("the queue is full: {limit} updates are waiting")]
-    Full {
-        /// The limit.
-        limit: u64,
-    },
-    /// The caller used its key for another project before.
-    #[error("the idempotency key was used for another project")]
-    KeyReused,
-    /// A move between states that no rule allows.
-    #[error(transparent)]
-    Move(#[from] InvalidMove),
-}
 
 /// The queue of updates.
 #[derive(Debug)]
@@ -213,30 +86,6 @@ pub enum Backend {
     Memory(Memory),
     /// In a file that several processes may open.
     Sqlite(Sqlite),
-}
-
-// === impl QueueError ===
-
-impl QueueError {
-    fn unavailable(source: impl std::error::Error + Send + Sync + 'static) -> Self {
-        Self::Unavailable(Arc::new(source))
-    }
-}
-
-// === impl Claim ===
-
-impl Claim {
-    /// Returns the status id.
-    #[must_use]
-    pub fn id(&self) -> &StatusId {
-        &self.update.id
-    }
-
-    /// Returns the project.
-    #[must_use]
-    pub fn project(&self) -> &ProjectId {
-        &self.update.project
-    }
 }
 
 // === impl Queue ===

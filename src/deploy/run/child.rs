@@ -22,7 +22,8 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-use super::prepare::{Event, Job, prepare};
+use super::job::{Event, Job};
+use super::prepare::prepare;
 
 /// The subcommand that a child is started with.
 pub const SUBCOMMAND: &str = "build-child";

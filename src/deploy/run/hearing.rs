@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 use super::child::Running;
-use super::prepare::{Event, Job, Prepared, Step, Stopped};
+use super::job::{Event, Job, Prepared, Step, Stopped};
 use super::{Stages, blocking, generate, raised};
 use crate::deploy::queue::{Claim, Held, Progress, QueueError};
 use crate::deploy::record::Commit;

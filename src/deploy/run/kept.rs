@@ -10,7 +10,7 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use super::prepare::Job;
+use super::job::Job;
 use crate::build::Articles;
 use crate::digest::Digest;
 use crate::release::ReleaseId;

@@ -29,6 +29,7 @@
 pub mod child;
 pub mod generate;
 mod hearing;
+mod job;
 mod kept;
 mod prepare;
 mod promote;
@@ -50,7 +51,7 @@ use crate::store::{Fence, Store};
 use hearing::Hearing;
 
 pub use child::Limits;
-pub use prepare::{Event, Job, Prepared, Step, Stopped};
+pub use job::{Event, Job, Prepared, Step, Stopped};
 
 /// What the record of an update says whose site went before it was built.
 pub const SITE_REMOVED: &str = "cancelled: the site was removed";

@@ -5,13 +5,12 @@
 //! It runs in a process of its own ([`super::child`]), says what it does in [`Event`]s, and
 //! blocks as long as it takes; whoever started it holds the clock.
 
-use std::path::PathBuf;
 use std::time::Instant;
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
 
 use super::generate;
+use super::job::{Event, Job, Prepared, Step, Stopped, chain};
 use super::kept::Kept;
 use crate::answer::Encoding;
 use crate::build::{Articles, Before, Built, Earlier, NAVIGATION_PATH, Options, build_after, gone};
@@ -20,167 +19,11 @@ use crate::deploy::record::{Commit, FilesChanged};
 use crate::diagnostic::Diagnostic;
 use crate::discovery::skill_path;
 use crate::docs;
-use crate::release::{Item, ReleaseId};
-use crate::site::{Frames, ProjectId, Repository};
+use crate::release::Item;
+use crate::site::ProjectId;
 use crate::source::git::{self, Address, FetchError, Head};
 use crate::source::{Tree, TreePath, remote};
 use crate::store::{Local, Retention, Store, local};
-
-/// What to prepare. It crosses a process boundary, so it is all values.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Job {
-    /// The project.
-    pub project: Box<str>,
-    /// The repository's URL.
-    pub url: Box<str>,
-    /// The branch.
-    pub branch: Box<str>,
-    /// The directory of the repository that holds the documentation.
-    pub directory: Box<str>,
-    /// The commit of the project's last success.
-    pub commit_before: Option<Box<str>>,
-    /// The short name of the service.
-    pub service_name: Box<str>,
-    /// The sites that pages may show in frames.
-    pub frames: Frames,
-    /// How repositories are fetched.
-    pub git: git::Config,
-    /// Which specifications are fetched.
-    pub specifications: remote::Config,
-    /// The directory of the store.
-    pub store: PathBuf,
-    /// The command that writes the `skill.md` of this site, if one does.
-    pub generate: Option<generate::Config>,
-}
-
-// === impl Job ===
-
-impl Job {
-    fn repository(&self) -> Repository {
-        Repository {
-            url: self.url.clone(),
-            branch: self.branch.clone(),
-            directory: self.directory.clone(),
-        }
-    }
-}
-
-/// What a preparation says about itself.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Event {
-    /// A step begins.
-    Step(Step),
-    /// A line for the log.
-    Line(String),
-    /// The commit is known.
-    Commit(Commit),
-    /// A release is in the store; the last event, unless another one follows.
-    Prepared(Prepared),
-    /// The last event of one that made no other release, and why.
-    Kept(String),
-    /// The last event of one that made none.
-    Stopped(Stopped),
-}
-
-/// A release in the store that no pointer names yet.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Prepared {
-    /// The release.
-    pub release: ReleaseId,
-    /// What is in it, in a sentence.
-    pub summary: String,
-    /// Whether a command is now run to write a better `skill.md`.
-    pub follows: bool,
-}
-
-/// A step of an update.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Step {
-    /// The branch is brought here.
-    Fetch,
-    /// Its tree is listed.
-    Read,
-    /// The release is made.
-    Build,
-    /// The release is kept.
-    Put,
-    /// The release becomes the current one.
-    Promote,
-    /// A command writes the `skill.md` that no author wrote.
-    Generate,
-}
-
-/// Why there is no release.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stopped {
-    /// What happened, in a sentence.
-    pub summary: String,
-    /// Whether the same may succeed later without anybody changing anything.
-    pub transient: bool,
-}
-
-// === impl Step ===
-
-impl Step {
-    /// All steps, in their order.
-    pub const ALL: [Self; 6] = [
-        Self::Fetch,
-        Self::Read,
-        Self::Build,
-        Self::Put,
-        Self::Promote,
-        Self::Generate,
-    ];
-
-    /// Returns the word that logs and numbers use.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Fetch => "fetch",
-            Self::Read => "read",
-            Self::Build => "build",
-            Self::Put => "put",
-            Self::Promote => "promote",
-            Self::Generate => "generate",
-        }
-    }
-}
-
-// === impl Stopped ===
-
-impl Stopped {
-    /// The world's fault: another attempt may succeed.
-    #[must_use]
-    pub fn transient(error: &(dyn std::error::Error + 'static)) -> Self {
-        Self {
-            summary: chain(error),
-            transient: true,
-        }
-    }
-
-    /// Somebody has to change something first.
-    #[must_use]
-    pub fn lasting(error: &(dyn std::error::Error + 'static)) -> Self {
-        Self {
-            summary: chain(error),
-            transient: false,
-        }
-    }
-}
-
-/// Joins an error and its sources.
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        source = error.source();
-    }
-    text
-}
 
 /// What a preparation has made.
 struct Made {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::hearing::{Heard, Hearing};
-use super::prepare::{Job, Prepared, Step, Stopped};
+use super::job::{Job, Prepared, Step, Stopped};
 use super::{Ended, Stages, blocking, fence};
 use crate::deploy::Timestamp;
 use crate::deploy::queue::{Claim, Held, Outcome, Progress, QueueError};

@@ -7,9 +7,11 @@ mod triggers;
 mod turns;
 mod visible;
 
-use super::super::record::{FilesChanged, Record};
-use super::super::update::Status;
+use super::super::record::{Commit, FilesChanged};
+use super::super::update::{Source, Status};
 use super::*;
+use crate::digest::Digest;
+use crate::release::ReleaseId;
 
 /// A queue of each kind. The directory lives as long as the SQLite queue does.
 fn queues(policy: &Policy) -> Vec<(Queue, Option<tempfile::TempDir>)> {

@@ -1,0 +1,87 @@
+//! What is asked of the admin API, read from the parts of a request.
+
+use std::net::IpAddr;
+
+use super::{Refusal, refusal};
+use crate::digest::Digest;
+
+/// The longest `Idempotency-Key`.
+const IDEMPOTENCY_KEY_MAX: usize = 255;
+
+/// The parts of a request that matter.
+#[derive(Clone, Debug)]
+pub struct Request<'r> {
+    /// The method.
+    pub method: &'r str,
+    /// The path, without its query.
+    pub path: &'r str,
+    /// Every `Authorization` field.
+    pub authorization: Vec<&'r [u8]>,
+    /// Every `Idempotency-Key` field.
+    pub idempotency_key: Vec<&'r [u8]>,
+    /// Whether its content is more than [`BODY_BYTES_MAX`](super::BODY_BYTES_MAX).
+    pub is_too_large: bool,
+    /// Whether nobody between the caller and us could read it.
+    pub is_confidential: bool,
+    /// Where it came from, for the log.
+    pub client: Option<IpAddr>,
+}
+
+/// What a path names.
+pub(super) enum Resource<'r> {
+    Description,
+    Trigger(&'r str),
+    Status(&'r str),
+}
+
+// === impl Resource ===
+
+impl<'r> Resource<'r> {
+    pub(super) fn find(path: &'r str) -> Option<Self> {
+        if path == "/openapi.json" {
+            return Some(Self::Description);
+        }
+        let rest = path.strip_prefix("/v1/project/")?;
+        let (collection, id) = rest.split_once('/')?;
+        if id.contains('/') {
+            return None;
+        }
+        match collection {
+            "update" => Some(Self::Trigger(id)),
+            "update-status" => Some(Self::Status(id)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn methods(&self) -> &'static str {
+        match self {
+            Self::Description | Self::Status(_) => "GET, HEAD",
+            Self::Trigger(_) => "POST",
+        }
+    }
+}
+
+/// Reads `Bearer` and a key (RFC 9110 §11.4: the scheme's case does not matter).
+pub(super) fn bearer(field: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(field).ok()?;
+    let (scheme, key) = text.trim().split_once(' ')?;
+    scheme
+        .eq_ignore_ascii_case("bearer")
+        .then(|| key.trim_start())
+}
+
+/// Takes the digest of an `Idempotency-Key`: what a caller chose is not ours to keep.
+pub(super) fn idempotency(fields: &[&[u8]]) -> Result<Option<Digest>, Refusal> {
+    let refused = |detail: &str| Err(refusal(400, detail));
+    match fields {
+        [] => Ok(None),
+        [key] if key.is_empty() || key.len() > IDEMPOTENCY_KEY_MAX => {
+            refused("the Idempotency-Key must have 1 to 255 characters")
+        }
+        [key] if !key.iter().all(u8::is_ascii_graphic) => {
+            refused("the Idempotency-Key must be visible ASCII without spaces")
+        }
+        [key] => Ok(Some(Digest::of(key))),
+        _ => refused("there is more than one Idempotency-Key"),
+    }
+}
