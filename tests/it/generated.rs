@@ -160,6 +160,50 @@ fn a_command_writes_the_skill_and_the_deterministic_one_stands_until_it_has() {
 }
 
 #[test]
+fn a_command_runs_again_only_when_what_it_is_told_has_changed() {
+    let script = format!("echo run >>\"$1/runs\"; {HEAD}; wc -l <\"$1/runs\"");
+    let setup = setup();
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &PAGES);
+    fs::write(setup.path("write"), script).unwrap();
+    let root = setup.path("").display().to_string();
+    let command = format!("{{ command: [sh, \"{root}/write\", \"{root}\"] }}");
+    let key = key(&setup, "acme");
+    let record = format!("domains: [{HOST}]\n{}", docs.record());
+    let edge = setup
+        .conf("generate", &command)
+        .site("acme", &record)
+        .start();
+    let update = || {
+        let record = follow(&edge.setup, &trigger(&edge, &key, "acme"));
+        assert_eq!(record["status"], "success", "{record:#}");
+        let served = edge.get(HOST, "/skill.md").text().to_owned();
+        let written = served.lines().last().unwrap().trim().to_owned();
+        (written, record["logs"].to_string())
+    };
+    assert_eq!(update().0, "1");
+
+    // Nothing that it is told of.
+    docs.push(
+        "Draw",
+        &[("logo.svg", "<svg xmlns=\"http://www.w3.org/2000/svg\"/>")],
+    );
+    let (written, logs) = update();
+    assert_eq!(written, "1", "what it wrote is served");
+    assert!(logs.contains("what the command wrote stays"), "{logs}");
+    assert_eq!(logs.matches("put: ").count(), 1, "and nothing before it");
+
+    docs.push("Say more", &[("pay.mdx", "# Pay\n\nMore.\n")]);
+    assert_eq!(update().0, "2");
+
+    // What is kept is only what was written, whole.
+    let kept = edge.setup.path("mirrors/acme.written");
+    let text = fs::read_to_string(&kept).unwrap();
+    fs::write(&kept, &text[..text.len() - 2]).unwrap();
+    assert_eq!(update().0, "3");
+}
+
+#[test]
 fn what_a_command_does_wrong_is_told_and_the_deterministic_skill_stays() {
     let (edge, key) = generating("exit 0", "seconds: 2, output_bytes_max: 100000", "");
     for (script, reason) in [

@@ -19,6 +19,9 @@
 //! It writes the file on its standard output and ends with status 0. What it says on its
 //! standard error goes where ours goes, and never into a record, which customers read.
 //!
+//! What it wrote is kept beside the mirrors, with the digest of what it was told and of its
+//! own words: an update that would tell the same publishes that at once and runs nothing.
+//!
 //! Specification 4.6; design section 6.
 
 use std::fs::{self, DirBuilder};
@@ -30,6 +33,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::digest::Digest;
 use crate::discovery::BASE_URL_PLACEHOLDER;
 use crate::docs::Docs;
 use crate::skills::{self, CHARACTERS_MAX, Generated, LINES_MAX};
@@ -110,18 +114,48 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Runs the command in a directory of its own. `skill` is the deterministic file.
+    /// Runs the command in a directory of its own, and keeps what it wrote in a file. `skill`
+    /// is the deterministic one.
     ///
     /// Nothing here holds the clock: whoever started this process ends it and everything it
     /// has started when the time is over.
-    pub(super) fn write(&self, docs: &Docs, skill: &str) -> Result<Generated, WriteError> {
-        let input = serde_json::to_vec(&self.input(docs, skill))
-            .expect("texts and numbers are written as JSON");
+    pub(super) fn write(
+        &self,
+        docs: &Docs,
+        skill: &str,
+        kept: &Path,
+    ) -> Result<Generated, WriteError> {
+        let input = self.input(docs, skill);
+        let material = self.digest(&input);
         let written = self.run(&directory(std::process::id()), input)?;
-        Ok(skills::accept(docs, &written, BASE_URL_PLACEHOLDER)?)
+        let accepted = skills::accept(docs, &written, BASE_URL_PLACEHOLDER)?;
+        if let Err(error) = keep(kept, &material, &written) {
+            // The next update runs the command again.
+            log::warn!(target: "deploy", "keep {}: {error}", kept.display());
+        }
+        Ok(accepted)
     }
 
-    fn input<'a>(&self, docs: &'a Docs, skill: &'a str) -> Input<'a> {
+    /// Returns what the command has written of the very same, if that is kept. It is judged
+    /// again: the rules may have changed.
+    pub(super) fn kept(&self, docs: &Docs, skill: &str, kept: &Path) -> Option<Generated> {
+        let file = fs::read(kept).ok()?;
+        let (head, written) = file.split_at_checked(file.iter().position(|&b| b == b'\n')? + 1)?;
+        let material = self.digest(&self.input(docs, skill));
+        if head != self::head(&material, written).as_bytes() {
+            return None;
+        }
+        skills::accept(docs, written, BASE_URL_PLACEHOLDER).ok()
+    }
+
+    /// Returns the digest of everything that decides what the command writes, as far as we
+    /// know it.
+    fn digest(&self, input: &[u8]) -> Digest {
+        let command = serde_json::to_vec(&self.command).expect("words are written as JSON");
+        Digest::of(&[&command, input].concat())
+    }
+
+    fn input(&self, docs: &Docs, skill: &str) -> Vec<u8> {
         let mut left = self.input_bytes_max;
         let pages = skills::material(docs).into_iter().map(|page| {
             let text = match left.checked_sub(page.text.len()) {
@@ -140,13 +174,14 @@ impl Config {
                 text,
             }
         });
-        Input {
+        let input = Input {
             base_url: BASE_URL_PLACEHOLDER,
             lines_max: LINES_MAX,
             characters_max: CHARACTERS_MAX,
             skill,
             pages: pages.collect(),
-        }
+        };
+        serde_json::to_vec(&input).expect("texts and numbers are written as JSON")
     }
 
     fn run(&self, directory: &Path, input: Vec<u8>) -> Result<Vec<u8>, WriteError> {
@@ -197,6 +232,19 @@ impl Config {
             .stderr(Stdio::inherit());
         process
     }
+}
+
+/// Keeps what a command wrote, and what it was told.
+fn keep(kept: &Path, material: &Digest, written: &[u8]) -> io::Result<()> {
+    let partial = kept.with_extension("partial");
+    let head = head(material, written);
+    fs::write(&partial, [head.as_bytes(), written].concat())?;
+    fs::rename(partial, kept)
+}
+
+/// The first line of what is kept. A file that a power cut has left incomplete has another.
+fn head(material: &Digest, written: &[u8]) -> String {
+    format!("{material} {}\n", Digest::of(written))
 }
 
 /// Returns the directory of the command that a build process runs.

@@ -6,9 +6,11 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::generate;
+use crate::build::Options;
 use crate::deploy::record::Commit;
 use crate::release::ReleaseId;
 use crate::site::{Frames, Repository};
+use crate::skills::Generated;
 use crate::source::{git, remote};
 
 /// What to prepare.
@@ -41,12 +43,25 @@ pub struct Job {
 // === impl Job ===
 
 impl Job {
-    pub(super) fn repository(&self) -> Repository {
-        Repository {
+    /// Returns how to build, with this in the place of the skill that nobody wrote.
+    pub(super) fn options(&self, generated: Option<Generated>) -> Options {
+        let repository = Repository {
             url: self.url.clone(),
             branch: self.branch.clone(),
             directory: self.directory.clone(),
+        };
+        Options {
+            service_name: self.service_name.clone(),
+            frames: self.frames.clone(),
+            edit: repository.edit_link(),
+            generated,
         }
+    }
+
+    /// Returns the file that keeps what the command wrote: with the mirrors, in a cache that
+    /// may be deleted at any time.
+    pub(super) fn written(&self) -> PathBuf {
+        self.git.mirrors.join(format!("{}.written", self.project))
     }
 }
 

@@ -59,10 +59,15 @@ fn attempt(job: &Job, tell: &mut dyn FnMut(Event)) -> Result<Made, Stopped> {
     let tree = specifications(job, tree, tell)?;
     tell(Event::Step(Step::Build));
     let store = open(job)?;
-    let (built, articles) = make(job, &tree, found, &store, tell)?;
+    let (mut built, articles) = make(job, &tree, found, &store, tell)?;
+    let mut follows = job.generate.is_some() && built.report.has_generated();
+    if follows && let Some(again) = with_written(job, &tree, &built, &store, tell) {
+        built = again;
+        follows = false;
+    }
     tell(Event::Step(Step::Put));
     let mut prepared = put(&store, &built, tell)?;
-    prepared.follows = job.generate.is_some() && built.report.has_generated();
+    prepared.follows = follows;
     let kept = Kept {
         release: prepared.release,
         articles,
@@ -80,6 +85,30 @@ fn attempt(job: &Job, tell: &mut dyn FnMut(Event)) -> Result<Made, Stopped> {
     })
 }
 
+/// Builds with what the command has written of the very same before.
+fn with_written(
+    job: &Job,
+    tree: &Tree,
+    built: &Built,
+    store: &Store,
+    tell: &mut dyn FnMut(Event),
+) -> Option<Built> {
+    let (docs, _told_before) = docs::read(tree, &docs::Options::default());
+    let kept = job
+        .generate
+        .as_ref()?
+        .kept(&docs, generated_text(built)?, &job.written())?;
+    let line = "generate: nothing it is told of has changed; what the command wrote stays";
+    tell(Event::Line(line.to_owned()));
+    let (mut again, _articles) = build_on(job, tree, &job.options(Some(kept)), store);
+    // With what was found beside the build.
+    again
+        .report
+        .diagnostics
+        .clone_from(&built.report.diagnostics);
+    Some(again)
+}
+
 /// Has the command write, and prepares the release with what it wrote; `None` when that is
 /// the one there is.
 fn rewrite(
@@ -92,7 +121,7 @@ fn rewrite(
     let skill = generated_text(&made.built).ok_or("there is no skill to replace")?;
     let (docs, _told_before) = docs::read(&made.tree, &docs::Options::default());
     let written = generate
-        .write(&docs, skill)
+        .write(&docs, skill, &job.written())
         .map_err(|error| error.to_string())?;
     tell(Event::Line(format!(
         "generate: the command wrote skill {} of {} characters ({} ms)",
@@ -100,12 +129,7 @@ fn rewrite(
         written.text.chars().count(),
         since.elapsed().as_millis(),
     )));
-    let options = Options {
-        service_name: job.service_name.clone(),
-        frames: job.frames.clone(),
-        edit: job.repository().edit_link(),
-        generated: Some(written),
-    };
+    let options = job.options(Some(written));
     let (built, _articles) = build_on(job, &made.tree, &options, &made.store);
     let mut prepared = put(&made.store, &built, tell).map_err(|stopped| stopped.summary)?;
     // Nothing but the text of one file is another.
@@ -244,13 +268,7 @@ fn make(
     tell: &mut dyn FnMut(Event),
 ) -> Result<(Built, Articles), Stopped> {
     let since = Instant::now();
-    let options = Options {
-        service_name: job.service_name.clone(),
-        frames: job.frames.clone(),
-        edit: job.repository().edit_link(),
-        generated: None,
-    };
-    let (mut built, articles) = build_on(job, tree, &options, store);
+    let (mut built, articles) = build_on(job, tree, &job.options(None), store);
     built.report.add(found);
     if let Some(before) = navigation_before(job, store) {
         let gone = gone(&before, &built, tree);
