@@ -3,7 +3,8 @@
 //! Over 1,100 generated pages of 4 KB (prose, tables, seven languages of code, components,
 //! links, images) and 24 specifications of 10 endpoints with a page each. Everything that an
 //! update does from the tree to the release is in it: check, render, compress, digests.
-//! Beside it mdBook, on the same pages.
+//! Then the same as a process that begins with nothing in memory and writes a release, beside
+//! mdBook on the same pages.
 
 #![expect(clippy::print_stdout, reason = "its figures are its purpose")]
 
@@ -113,12 +114,12 @@ fn timed<T>(what: &str, rounds: usize, mut act: impl FnMut(usize) -> T) -> Durat
     median
 }
 
-/// Returns what this process has used of all processors, by proc(5): the 14th and 15th number
-/// of its state, in hundredths of a second.
+/// Returns what this process and those it has waited for have used of all processors, by
+/// proc(5): the 14th to 17th number of its state, in hundredths of a second.
 fn processor_time() -> Duration {
     let state = std::fs::read_to_string("/proc/self/stat").expect("Linux");
     let (_, numbers) = state.rsplit_once(')').expect("a name in parentheses");
-    let used = numbers.split_whitespace().skip(11).take(2);
+    let used = numbers.split_whitespace().skip(11).take(4);
     let used = used.map(|ticks| ticks.parse::<u64>().expect("a number"));
     Duration::from_millis(10 * used.sum::<u64>())
 }
@@ -160,6 +161,25 @@ fn preview(round: usize, known: &mut Known) {
     let text = format!("Edited {round} times.");
     assert!(memchr::memmem::find(&page, text.as_bytes()).is_some());
     *known = draft.known();
+}
+
+/// The same by `waypost build`, from a directory to a directory.
+fn process(tree: &Tree, rounds: usize) -> Duration {
+    let directory = tempfile::TempDir::new().expect("make a directory");
+    let docs = directory.path().join("docs");
+    for path in tree.files() {
+        let file = docs.join(path.as_str());
+        std::fs::create_dir_all(file.parent().expect("below the docs")).expect("make a directory");
+        std::fs::write(file, tree.read(path).expect("in memory")).expect("write");
+    }
+    timed("waypost build, the process", rounds, |_| {
+        let built = Command::new(env!("CARGO_BIN_EXE_waypost"))
+            .args(["build", "--out"])
+            .arg(directory.path().join("release"))
+            .arg(&docs)
+            .output();
+        assert!(built.expect("run ourselves").status.success());
+    })
 }
 
 /// The same Markdown by mdBook, which renders and highlights less; `None` when it is not
@@ -209,7 +229,7 @@ fn main() {
         let (docs, found) = docs::read(&tree, &docs::Options::default());
         (docs::check::check(&docs, &tree), found)
     });
-    let ours = timed("build, everything", 5, |_| build::build(&tree, &options));
+    timed("build, everything", 5, |_| build::build(&tree, &options));
     let kept = articles.to_bytes();
     println!("what is kept for the next build: {} bytes", kept.len());
     let before = (built, kept);
@@ -225,6 +245,7 @@ fn main() {
     timed("preview, a page saved and made again", 9, |round| {
         preview(round, &mut known);
     });
+    let ours = process(&tree, 5);
     match mdbook(5) {
         Some(theirs) => println!(
             "waypost/mdbook: {:.2} of its time",

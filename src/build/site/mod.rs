@@ -17,6 +17,7 @@ mod search;
 mod texts;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -37,6 +38,7 @@ use crate::render::icon::Library;
 use crate::render::layout::{Assets, Mode, Part, Shell, path_of, unknown_icons};
 use crate::render::link::Map;
 use crate::render::manifest::{self, Manifest, Redirect, page_file};
+use crate::search::Unindexed;
 use crate::site::EditLink;
 use crate::source::Tree;
 
@@ -67,6 +69,19 @@ pub(super) struct Site<'s> {
     docs: &'s Docs,
     plan: &'s Plan,
     shell: Shell<'s>,
+    /// Of all pages of the navigation, once all are rendered; those that are not public have
+    /// none.
+    articles: OnceLock<Vec<Option<&'s Article>>>,
+    /// What is searched on its own, once all are rendered.
+    parts: OnceLock<BTreeMap<Part<'s>, Vec<search::Found<'s>>>>,
+}
+
+/// A part of the work of a build, which needs nothing of the others.
+enum Task<'s> {
+    /// Makes a file, and its codings.
+    File(String, File),
+    /// Makes the full-text index of a part.
+    Index(Part<'s>),
 }
 
 /// A file of a site.
@@ -78,16 +93,8 @@ pub(super) enum File {
     Markdown(usize),
     /// What is shown where nothing is.
     NotFound,
-    /// What all pages load.
-    Stylesheet,
-    /// What all pages load.
-    Script,
-    /// What browsers may fetch before it is asked for.
-    Speculation,
     /// A file that was made for pages.
     Made(Made),
-    /// What the search is, once it is asked for.
-    Finder,
     /// The titles of the pages of a part.
     Titles(Box<str>),
     /// One of the lists for agents and search engines.
@@ -110,29 +117,20 @@ pub(super) fn insert(
     let plan = Plan::new(tree, docs, options, before.articles.clone());
     let site = Site::new(tree, docs, &plan);
     site.render_all();
-    let mut found: Vec<Diagnostic> = Vec::new();
-    let files = site.files();
-    let made = in_parallel(&files, |(path, file)| {
-        let (bytes, media_type) = site.make(file)?;
-        let identity = ReleaseFile::new(bytes, media_type);
-        Some(match file.is_coded() {
-            true => coded(path, identity, before.release.as_ref()),
-            false => vec![(path.clone(), identity)],
-        })
+    let made = in_parallel(&site.tasks(), |task| {
+        site.carry_out(task, before.release.as_ref())
     });
-    for (path, file) in made.into_iter().flatten().flatten() {
-        found.extend(put(release, &path, file));
-    }
-    for (part, pages) in site.parts() {
-        match search::index(part, &pages) {
-            Ok(files) => found.extend(files.into_iter().filter_map(|(name, file)| {
-                let path = format!("static/{}/{name}", part.directory());
-                put(release, &path, file)
-            })),
-            Err(error) => found.push(Diagnostic::warning(
+    let mut found: Vec<Diagnostic> = Vec::new();
+    for made in made {
+        match made {
+            Ok(files) => {
+                let put = |(path, file): (String, _)| put(release, &path, file);
+                found.extend(files.into_iter().filter_map(put));
+            }
+            Err(unindexed) => found.push(Diagnostic::warning(
                 "search-index",
                 crate::docs::CONFIG,
-                error.to_string(),
+                unindexed.to_string(),
             )),
         }
     }
@@ -222,7 +220,45 @@ impl<'s> Site<'s> {
             docs,
             plan,
             shell: Shell::new(docs, &plan.map, &plan.assets).edited_at(plan.edit.as_ref()),
+            articles: OnceLock::new(),
+            parts: OnceLock::new(),
         }
+    }
+
+    /// Lists what a build does once all articles are rendered. What takes longest comes first,
+    /// so that nobody waits for it at the end.
+    fn tasks(&self) -> Vec<Task<'s>> {
+        let indices = self.parts().keys().copied().map(Task::Index);
+        let files = self.files().into_iter();
+        indices
+            .chain(files.map(|(path, file)| Task::File(path, file)))
+            .collect()
+    }
+
+    /// Carries a task out: the files of a release that come of it.
+    fn carry_out(
+        &self,
+        task: &Task<'s>,
+        before: Option<&Earlier<'_>>,
+    ) -> Result<Vec<(String, ReleaseFile)>, Unindexed> {
+        Ok(match task {
+            Task::Index(part) => {
+                let files = search::index(*part, &self.parts()[part])?.into_iter();
+                let directory = part.directory();
+                let named = |(name, file)| (format!("static/{directory}/{name}"), file);
+                files.map(named).collect()
+            }
+            Task::File(path, file) => match self.make(file) {
+                None => Vec::new(),
+                Some((bytes, media_type)) => {
+                    let identity = ReleaseFile::new(bytes, media_type);
+                    match file.is_coded() {
+                        true => coded(path, identity, before),
+                        false => vec![(path.clone(), identity)],
+                    }
+                }
+            },
+        })
     }
 
     /// Lists the files of the site: those that depend on what pages show, once they are
@@ -256,21 +292,11 @@ impl<'s> Site<'s> {
 
     /// Lists the files that there is one of.
     pub(super) fn of_site(&self) -> Vec<(String, File)> {
-        let assets = &self.plan.assets;
         let mut files = vec![
             (manifest::NOT_FOUND.to_owned(), File::NotFound),
             (manifest::PATH.to_owned(), File::Manifest),
-            (
-                format!("static/{}", assets.stylesheet.path),
-                File::Stylesheet,
-            ),
-            (format!("static/{}", assets.script.path), File::Script),
-            (format!("static/{}", assets.finder.path), File::Finder),
-            (
-                format!("static/{}", assets.speculation.path),
-                File::Speculation,
-            ),
         ];
+        files.extend(self.plan.assets.files().map(of_made));
         for directory in self.searched() {
             let path = format!("static/{directory}/{}", search::TITLES);
             files.push((path, File::Titles(directory.into())));
@@ -284,7 +310,6 @@ impl<'s> Site<'s> {
     /// Makes a file: its bytes and its media type. Nothing for a file of the repository that
     /// cannot be read.
     pub(super) fn make(&self, file: &File) -> Option<(Bytes, &'static str)> {
-        let assets = &self.plan.assets;
         Some(match file {
             File::Html(at) => {
                 let written = self.docs.pages.get(&self.page(*at).slug);
@@ -296,25 +321,14 @@ impl<'s> Site<'s> {
             }
             File::Markdown(at) => (self.article(*at).markdown.clone().into(), MARKDOWN),
             File::NotFound => (self.shell.not_found().into(), HTML),
-            File::Stylesheet => (
-                assets.stylesheet.bytes.clone(),
-                assets.stylesheet.media_type,
-            ),
-            File::Script => (assets.script.bytes.clone(), assets.script.media_type),
-            File::Finder => (assets.finder.bytes.clone(), assets.finder.media_type),
-            File::Speculation => (
-                assets.speculation.bytes.clone(),
-                assets.speculation.media_type,
-            ),
             File::Made(made) => (made.bytes.clone(), made.media_type),
             File::Titles(directory) => {
-                let parts = self.parts();
-                let mut parts = parts.iter();
+                let mut parts = self.parts().iter();
                 let (_, pages) = parts.find(|(part, _)| part.directory() == **directory)?;
                 (search::titles(pages).into(), JSON)
             }
             File::Text(name) => {
-                let (text, media_type) = texts::write(name, self.docs, &self.of_all());
+                let (text, media_type) = texts::write(name, self.docs, self.of_all());
                 (text.into(), media_type)
             }
             File::Manifest => (self.manifest().to_bytes().into(), JSON),
@@ -330,8 +344,9 @@ impl<'s> Site<'s> {
         pages.map(|id| self.shell.part(id).directory()).collect()
     }
 
-    fn parts(&self) -> BTreeMap<Part<'s>, Vec<search::Found<'s>>> {
-        search::parts(self.docs, &self.shell, &self.of_all())
+    fn parts(&self) -> &BTreeMap<Part<'s>, Vec<search::Found<'s>>> {
+        let find = || search::parts(self.docs, &self.shell, self.of_all());
+        self.parts.get_or_init(find)
     }
 
     /// Returns what no file name says.
@@ -343,7 +358,7 @@ impl<'s> Site<'s> {
         };
         let redirects = self.docs.redirects.iter();
         let shown: HashSet<&str> = public(self.docs)
-            .filter(|(_, page)| !page.hidden && !page.noindex)
+            .filter(|(_, page)| page.is_indexed())
             .map(|(_, page)| path_of(page))
             .collect();
         let translations = self.shell.translations(|path| shown.contains(path));
@@ -373,13 +388,13 @@ impl<'s> Site<'s> {
         plan.articles[at].get_or_init(render).1.article()
     }
 
-    /// Returns the articles of all pages of the navigation; those that are not public have
-    /// none.
-    fn of_all(&self) -> Vec<Option<&'s Article>> {
-        let pages = self.plan.pages.iter();
-        let at: HashMap<PageId, usize> = pages.copied().zip(0..).collect();
-        let article = |(id, _)| at.get(&id).map(|at| &**self.article(*at));
-        self.docs.navigation.pages().map(article).collect()
+    fn of_all(&self) -> &[Option<&'s Article>] {
+        self.articles.get_or_init(|| {
+            let pages = self.plan.pages.iter();
+            let at: HashMap<PageId, usize> = pages.copied().zip(0..).collect();
+            let article = |(id, _)| at.get(&id).map(|at| &**self.article(*at));
+            self.docs.navigation.pages().map(article).collect()
+        })
     }
 
     fn page(&self, at: usize) -> &'s Page {
@@ -394,13 +409,7 @@ impl File {
     /// is encoded when the address is known.
     fn is_coded(&self) -> bool {
         match self {
-            Self::Html(_)
-            | Self::Stylesheet
-            | Self::Script
-            | Self::Finder
-            | Self::Speculation
-            | Self::Made(_)
-            | Self::Titles(_) => true,
+            Self::Html(_) | Self::Made(_) | Self::Titles(_) => true,
             Self::Markdown(_) | Self::NotFound | Self::Text(_) | Self::Manifest => false,
             Self::Asset(path) => files::is_text(path),
         }
@@ -449,23 +458,31 @@ fn coded(
     files
 }
 
-/// Does the same with each item on all cores; the results are in the order of the items.
+/// Does the same with each item on all cores, which take the next one whenever they are done
+/// with one; the results are in the order of the items.
 fn in_parallel<T: Sync, R: Send>(items: &[T], act: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    // Long pages stand side by side, so they are dealt like cards.
-    let deal = |thread: usize| items.iter().skip(thread).step_by(threads).map(&act);
-    let mut hands: Vec<_> = std::thread::scope(|scope| {
-        let running: Vec<_> = (0..threads)
-            .map(|thread| scope.spawn(move || deal(thread).collect::<Vec<R>>()))
-            .collect();
-        let joined = running.into_iter().map(|running| {
-            let hand = running.join();
-            hand.expect("what panics in a page is caught where it is rendered")
-        });
-        joined.map(Vec::into_iter).collect()
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::with_capacity(items.len() / threads);
+        // Relaxed: each number is given out once, and joining publishes what was done.
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(at) else {
+                return done;
+            };
+            done.push((at, act(item)));
+        }
+    };
+    let mut done: Vec<(usize, R)> = std::thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let joined = running.into_iter().map(|running| running.join());
+        joined
+            .flat_map(|done| done.expect("what panics in a page is caught where it is rendered"))
+            .collect()
     });
-    let next = |n: usize| hands[n % threads].next();
-    (0..items.len()).filter_map(next).collect()
+    done.sort_unstable_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, result)| result).collect()
 }
 
 #[cfg(test)]

@@ -42,12 +42,7 @@ pub(super) fn parts<'d>(
     let mut parts = BTreeMap::from([(shell.part(None), Vec::new())]);
     for ((id, page), article) in docs.navigation.pages().zip(articles) {
         let part: &mut Vec<_> = parts.entry(shell.part(Some(id))).or_default();
-        let is_listed = page.public
-            && !page.hidden
-            && !page.noindex
-            && page.place.is_some()
-            && page.link.is_none();
-        if let (true, Some(article)) = (is_listed, *article) {
+        if let (true, Some(article)) = (page.is_listed(), *article) {
             part.push((page, article));
         }
     }

@@ -57,8 +57,7 @@ pub(super) fn write(
 ) -> (String, &'static str) {
     let pages = docs.navigation.pages.iter().zip(articles);
     let listed: Vec<(&Page, &Article)> = pages
-        .filter(|(page, _)| !page.hidden && !page.noindex && page.link.is_none())
-        .filter(|(page, _)| page.place.is_some())
+        .filter(|(page, _)| page.is_listed())
         .filter_map(|(page, article)| Some((page, (*article)?)))
         .collect();
     let of_first = |(page, _): &(&Page, &Article)| {

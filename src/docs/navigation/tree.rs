@@ -239,6 +239,23 @@ pub struct Place {
     pub version: Option<Box<str>>,
 }
 
+// === impl Page ===
+
+impl Page {
+    /// Returns whether search engines may know of the page.
+    #[must_use]
+    pub fn is_indexed(&self) -> bool {
+        self.public && !self.hidden && !self.noindex
+    }
+
+    /// Returns whether the page stands in the lists of pages: in search, in `llms.txt`, in the
+    /// sitemap. One that stands in no sidebar, or whose entry there leads elsewhere, does not.
+    #[must_use]
+    pub fn is_listed(&self) -> bool {
+        self.is_indexed() && self.place.is_some() && self.link.is_none()
+    }
+}
+
 // === impl Navigation ===
 
 impl Navigation {

@@ -50,8 +50,6 @@ pub struct Article {
     /// The files that were made for it.
     #[serde(skip)]
     pub files: Vec<File>,
-    /// Its words, for search.
-    pub text: String,
     /// What is wrong with it.
     #[serde(skip)]
     pub diagnostics: Vec<Diagnostic>,
@@ -159,7 +157,6 @@ fn write(
         markdown,
         assets: written.assets,
         files: written.files,
-        text: plain(&nodes),
         diagnostics,
     }
 }
@@ -182,7 +179,6 @@ fn unreadable(source: &Source<'_>, why: &str) -> Article {
         markdown: format!("# {}\n\n{shown}\n", source.title),
         assets: BTreeSet::new(),
         files: Vec::new(),
-        text: String::new(),
         diagnostics: vec![Diagnostic::warning("page-limit", source.file, message)],
     }
 }

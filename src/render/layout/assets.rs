@@ -57,6 +57,17 @@ pub struct Assets {
 // === impl Assets ===
 
 impl Assets {
+    /// Returns all of them.
+    #[must_use]
+    pub fn files(&self) -> [&File; 4] {
+        [
+            &self.stylesheet,
+            &self.script,
+            &self.finder,
+            &self.speculation,
+        ]
+    }
+
     /// Makes the files of a site.
     #[must_use]
     pub fn new(docs: &Docs) -> Self {

@@ -128,9 +128,8 @@ impl Shell<'_> {
     pub fn page(&self, id: PageId, article: &Article, mode: Mode) -> String {
         let page = self.navigation().page(id);
         let mut sheet = Sheet::new(self, path_of(page), Some(id));
-        let indexed = !page.hidden && !page.noindex;
         let description = page.description.as_deref().or(article.summary.as_deref());
-        sheet.head(&page.title, description, indexed);
+        sheet.head(&page.title, description, page.is_indexed());
         sheet.top(mode.has_sidebar());
         sheet.out.markup(mode.columns());
         if mode.has_sidebar() {

@@ -178,7 +178,7 @@ pub(super) fn words(docs: &Docs, page: &Page) -> String {
 }
 
 fn is_shown(page: &Page) -> bool {
-    page.public && !page.hidden && !page.noindex && !page.deprecated && page.link.is_none()
+    page.is_indexed() && !page.deprecated && page.link.is_none()
 }
 
 // === impl Entry ===
