@@ -27,6 +27,7 @@ mod draft;
 mod report;
 mod site;
 mod title;
+mod written;
 
 use crate::answer::Encoding;
 use crate::answer::encoding::Effort;
@@ -64,9 +65,6 @@ pub struct Options {
     pub frames: Frames,
     /// Where the files of the repository are edited, when that is known.
     pub edit: Option<EditLink>,
-    /// What stands in the place of the skill that we would generate; it has passed
-    /// [`skills::accept`] for the same documentation.
-    pub generated: Option<Generated>,
 }
 
 /// What a build made.
@@ -86,7 +84,6 @@ impl Options {
             service_name: service.name.clone(),
             frames: service.frames.clone(),
             edit: None,
-            generated: None,
         }
     }
 }
@@ -150,7 +147,8 @@ impl Described {
         // Specification 4.6, rules 1, 2 and 6. Files that are there and unusable are no
         // reason to write another.
         if !skills::has_authored(tree, &options.service_name)
-            && let Some(generated) = generate(docs, &title, options)
+            && let Some(generated) =
+                skills::generate(docs, &title.title, &title.description, BASE_URL_PLACEHOLDER)
         {
             let skill = as_skill(generated);
             list.push(listed(&skill, true));
@@ -192,12 +190,6 @@ pub fn gone(navigation_before: &[u8], built: &Built, tree: &Tree) -> Vec<Diagnos
         |path| manifest.redirect(path).is_some(),
         &config,
     )
-}
-
-/// Returns the skill for a documentation whose authors wrote none.
-fn generate(docs: &Docs, title: &Title, options: &Options) -> Option<Generated> {
-    let ours = || skills::generate(docs, &title.title, &title.description, BASE_URL_PLACEHOLDER);
-    options.generated.clone().or_else(ours)
 }
 
 /// Reads the documentation of a tree; one that has none may still have skills.

@@ -6,8 +6,6 @@ use crate::diagnostic::Diagnostic;
 use crate::release::{Release, ReleaseId};
 use crate::skills::Skill;
 
-use super::GENERATED;
-
 /// What is in a release, and what is wrong with what it was made from.
 #[derive(Clone, Debug)]
 pub struct Report {
@@ -69,12 +67,6 @@ impl Report {
         self.diagnostics.extend(diagnostics);
         self.diagnostics
             .sort_by(|one, other| (&one.file, one.location).cmp(&(&other.file, other.location)));
-    }
-
-    /// Returns whether the release has a skill that nobody wrote.
-    #[must_use]
-    pub fn has_generated(&self) -> bool {
-        self.skills.iter().any(|skill| *skill.file == *GENERATED)
     }
 
     /// Returns how many errors there are.

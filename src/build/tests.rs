@@ -261,3 +261,82 @@ fn a_directory_makes_the_release_of_the_same_files_in_memory() {
         )
     );
 }
+
+/// What a release says of its only skill.
+fn only(release: &Release) -> Listed {
+    let summary = Summary::parse(&release.file(SUMMARY_PATH).unwrap().bytes).unwrap();
+    let [listed] = &summary.skills[..] else {
+        panic!("{summary:?}");
+    };
+    listed.clone()
+}
+
+fn generated(slug: &str, description: &str, text: &str) -> Generated {
+    Generated {
+        slug: skills::Slug::from_name(slug).unwrap(),
+        description: description.to_owned(),
+        text: text.to_owned(),
+    }
+}
+
+#[test]
+fn another_skill_in_the_place_of_the_generated_one_changes_two_files_and_no_finding() {
+    let before = built(&[
+        (
+            "docs.json",
+            r#"{"name": "Acme", "navigation": {"pages": ["index", "missing"]}}"#,
+        ),
+        ("index.mdx", "# Welcome"),
+    ]);
+    let (was, ours) = (only(&before.release), before.generated().unwrap());
+    let ours = generated(&was.slug, &was.description, ours);
+    // Long enough to be encoded, had an author written it.
+    let text = skill("pay", &"Pay with care. ".repeat(500));
+    let after = before
+        .clone()
+        .with_skill(generated("pay", "Use it to pay.", &text));
+
+    let rest = |release: &Release, slug: &str| -> Vec<_> {
+        let changed = [
+            skill_path(slug, Encoding::Identity),
+            SUMMARY_PATH.to_owned(),
+        ];
+        let files = release
+            .files()
+            .map(|(path, file)| (path.clone(), file.clone()));
+        files
+            .filter(|(path, _)| !changed.iter().any(|changed| changed == path.as_str()))
+            .collect()
+    };
+    assert_eq!(rest(&after.release, "pay"), rest(&before.release, "acme"));
+    let served = after.release.file("skills/pay/SKILL.md").unwrap();
+    assert_eq!(served, &ReleaseFile::new(text.clone(), MARKDOWN));
+    assert_eq!(after.generated(), Some(&*text));
+    let listed = only(&after.release);
+    assert_eq!((&*listed.slug, &*listed.name), ("pay", "pay"));
+    assert_eq!(&*listed.description, "Use it to pay.");
+    assert_eq!(listed.digest, Digest::of(text.as_bytes()));
+    assert!(listed.generated);
+
+    let report = &after.report;
+    assert_eq!(report.release, after.release.id());
+    assert_eq!(&*report.skills[0].slug, "pay");
+    assert_eq!(report.files, before.report.files);
+    assert!(report.warnings() + report.errors() > 0);
+    assert_eq!(report.diagnostics, before.report.diagnostics);
+
+    // The release is the one of a build: with the skill of one, it is that one.
+    let again = after.with_skill(ours);
+    assert_eq!(again.release.id(), before.release.id());
+    assert_eq!(again.report.to_string(), before.report.to_string());
+}
+
+#[test]
+fn a_skill_of_an_author_stays_whoever_comes_with_another() {
+    let before = built(&[("skill.md", &skill("pay", "Pay."))]);
+    assert_eq!(before.generated(), None);
+    let after = before
+        .clone()
+        .with_skill(generated("other", "Use it.", "Other."));
+    assert_eq!(after.release.id(), before.release.id());
+}

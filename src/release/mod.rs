@@ -126,6 +126,12 @@ impl Release {
     pub fn files(&self) -> impl ExactSizeIterator<Item = (&ReleasePath, &ReleaseFile)> {
         self.files.iter()
     }
+
+    /// Takes the files up again, for a release that differs in some of them.
+    #[must_use]
+    pub fn into_builder(self) -> Builder {
+        Builder { files: self.files }
+    }
 }
 
 // === impl ReleaseFile ===
@@ -217,6 +223,11 @@ impl Builder {
         }
         self.files.insert(path, file);
         Ok(())
+    }
+
+    /// Takes a file out; another may have its path then.
+    pub fn remove(&mut self, path: &str) -> Option<ReleaseFile> {
+        self.files.remove(path)
     }
 
     /// Lists the files and names the release.

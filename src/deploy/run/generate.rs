@@ -54,6 +54,19 @@ pub struct Config {
     pub output_bytes_max: u64,
 }
 
+/// A skill that nobody wrote, for the command to write a better one.
+#[derive(Debug)]
+pub(super) struct Task<'c> {
+    /// The command.
+    pub(super) config: &'c Config,
+    /// The documentation that the skill is of.
+    pub(super) docs: Docs,
+    /// The deterministic file.
+    pub(super) skill: String,
+    /// Where what the command wrote is kept.
+    pub(super) kept: PathBuf,
+}
+
 /// What the command reads.
 #[derive(Debug, Serialize)]
 struct Input<'a> {
@@ -114,76 +127,6 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Runs the command in a directory of its own, and keeps what it wrote in a file. `skill`
-    /// is the deterministic one.
-    ///
-    /// Nothing here holds the clock: whoever started this process ends it and everything it
-    /// has started when the time is over.
-    pub(super) fn write(
-        &self,
-        docs: &Docs,
-        skill: &str,
-        kept: &Path,
-    ) -> Result<Generated, WriteError> {
-        let input = self.input(docs, skill);
-        let material = self.digest(&input);
-        let written = self.run(&directory(std::process::id()), input)?;
-        let accepted = skills::accept(docs, &written, BASE_URL_PLACEHOLDER)?;
-        if let Err(error) = keep(kept, &material, &written) {
-            // The next update runs the command again.
-            log::warn!(target: "deploy", "keep {}: {error}", kept.display());
-        }
-        Ok(accepted)
-    }
-
-    /// Returns what the command has written of the very same, if that is kept. It is judged
-    /// again: the rules may have changed.
-    pub(super) fn kept(&self, docs: &Docs, skill: &str, kept: &Path) -> Option<Generated> {
-        let file = fs::read(kept).ok()?;
-        let (head, written) = file.split_at_checked(file.iter().position(|&b| b == b'\n')? + 1)?;
-        let material = self.digest(&self.input(docs, skill));
-        if head != self::head(&material, written).as_bytes() {
-            return None;
-        }
-        skills::accept(docs, written, BASE_URL_PLACEHOLDER).ok()
-    }
-
-    /// Returns the digest of everything that decides what the command writes, as far as we
-    /// know it.
-    fn digest(&self, input: &[u8]) -> Digest {
-        let command = serde_json::to_vec(&self.command).expect("words are written as JSON");
-        Digest::of(&[&command, input].concat())
-    }
-
-    fn input(&self, docs: &Docs, skill: &str) -> Vec<u8> {
-        let mut left = self.input_bytes_max;
-        let pages = skills::material(docs).into_iter().map(|page| {
-            let text = match left.checked_sub(page.text.len()) {
-                Some(rest) => {
-                    left = rest;
-                    page.text
-                }
-                None => "",
-            };
-            Page {
-                url: format!("{BASE_URL_PLACEHOLDER}{}", page.url),
-                group: page.group,
-                title: page.title,
-                about: page.about,
-                endpoint: page.endpoint,
-                text,
-            }
-        });
-        let input = Input {
-            base_url: BASE_URL_PLACEHOLDER,
-            lines_max: LINES_MAX,
-            characters_max: CHARACTERS_MAX,
-            skill,
-            pages: pages.collect(),
-        };
-        serde_json::to_vec(&input).expect("texts and numbers are written as JSON")
-    }
-
     fn run(&self, directory: &Path, input: Vec<u8>) -> Result<Vec<u8>, WriteError> {
         let failed = |act| move |source| WriteError::Command { act, source };
         DirBuilder::new()
@@ -231,6 +174,75 @@ impl Config {
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit());
         process
+    }
+}
+
+// === impl Task ===
+
+impl Task<'_> {
+    /// Runs the command in a directory of its own, and keeps what it wrote.
+    ///
+    /// Nothing here holds the clock: whoever started this process ends it and everything it
+    /// has started when the time is over.
+    pub(super) fn write(&self) -> Result<Generated, WriteError> {
+        let input = self.input();
+        let material = self.digest(&input);
+        let written = self.config.run(&directory(std::process::id()), input)?;
+        let accepted = skills::accept(&self.docs, &written, BASE_URL_PLACEHOLDER)?;
+        if let Err(error) = keep(&self.kept, &material, &written) {
+            // The next update runs the command again.
+            log::warn!(target: "deploy", "keep {}: {error}", self.kept.display());
+        }
+        Ok(accepted)
+    }
+
+    /// Returns what the command has written of the very same, if that is kept. It is judged
+    /// again: the rules may have changed.
+    pub(super) fn kept(&self) -> Option<Generated> {
+        let file = fs::read(&self.kept).ok()?;
+        let (head, written) = file.split_at_checked(file.iter().position(|&b| b == b'\n')? + 1)?;
+        let material = self.digest(&self.input());
+        if head != self::head(&material, written).as_bytes() {
+            return None;
+        }
+        skills::accept(&self.docs, written, BASE_URL_PLACEHOLDER).ok()
+    }
+
+    /// Returns the digest of everything that decides what the command writes, as far as we
+    /// know it.
+    fn digest(&self, input: &[u8]) -> Digest {
+        let command = serde_json::to_vec(&self.config.command);
+        let command = command.expect("words are written as JSON");
+        Digest::of(&[&command, input].concat())
+    }
+
+    fn input(&self) -> Vec<u8> {
+        let mut left = self.config.input_bytes_max;
+        let pages = skills::material(&self.docs).into_iter().map(|page| {
+            let text = match left.checked_sub(page.text.len()) {
+                Some(rest) => {
+                    left = rest;
+                    page.text
+                }
+                None => "",
+            };
+            Page {
+                url: format!("{BASE_URL_PLACEHOLDER}{}", page.url),
+                group: page.group,
+                title: page.title,
+                about: page.about,
+                endpoint: page.endpoint,
+                text,
+            }
+        });
+        let input = Input {
+            base_url: BASE_URL_PLACEHOLDER,
+            lines_max: LINES_MAX,
+            characters_max: CHARACTERS_MAX,
+            skill: &self.skill,
+            pages: pages.collect(),
+        };
+        serde_json::to_vec(&input).expect("texts and numbers are written as JSON")
     }
 }
 

@@ -10,7 +10,6 @@ use crate::build::Options;
 use crate::deploy::record::Commit;
 use crate::release::ReleaseId;
 use crate::site::{Frames, Repository};
-use crate::skills::Generated;
 use crate::source::{git, remote};
 
 /// What to prepare.
@@ -43,8 +42,8 @@ pub struct Job {
 // === impl Job ===
 
 impl Job {
-    /// Returns how to build, with this in the place of the skill that nobody wrote.
-    pub(super) fn options(&self, generated: Option<Generated>) -> Options {
+    /// Returns how to build.
+    pub(super) fn options(&self) -> Options {
         let repository = Repository {
             url: self.url.clone(),
             branch: self.branch.clone(),
@@ -54,7 +53,6 @@ impl Job {
             service_name: self.service_name.clone(),
             frames: self.frames.clone(),
             edit: repository.edit_link(),
-            generated,
         }
     }
 

@@ -9,15 +9,13 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use super::generate;
+use super::generate::Task;
 use super::job::{Event, Job, Prepared, Step, Stopped, chain};
 use super::kept::Kept;
-use crate::answer::Encoding;
-use crate::build::{Articles, Before, Built, Earlier, NAVIGATION_PATH, Options, build_after, gone};
+use crate::build::{Articles, Before, Built, Earlier, NAVIGATION_PATH, build_after, gone};
 use crate::clock::Clock;
 use crate::deploy::record::{Commit, FilesChanged};
 use crate::diagnostic::Diagnostic;
-use crate::discovery::skill_path;
 use crate::docs;
 use crate::release::Item;
 use crate::site::ProjectId;
@@ -26,11 +24,12 @@ use crate::source::{Tree, TreePath, remote};
 use crate::store::{Local, Retention, Store, local};
 
 /// What a preparation has made.
-struct Made {
+struct Made<'j> {
     store: Store,
-    tree: Tree,
     built: Built,
     prepared: Prepared,
+    /// What a command is to write now.
+    task: Option<Task<'j>>,
 }
 
 /// Prepares a release and tells how it goes; the last event says how it ended.
@@ -40,18 +39,18 @@ pub(super) fn prepare(job: &Job, tell: &mut dyn FnMut(Event)) {
         Err(stopped) => return tell(Event::Stopped(stopped)),
     };
     tell(Event::Prepared(made.prepared.clone()));
-    if let Some(generate) = job.generate.as_ref().filter(|_| made.prepared.follows) {
+    if let Some(task) = made.task {
         tell(Event::Step(Step::Generate));
-        let last = match rewrite(job, generate, &made, tell) {
-            Ok(Some(prepared)) => Event::Prepared(prepared),
-            Ok(None) => Event::Kept("the command wrote the same".to_owned()),
+        let last = match rewrite(&task, made.built, &made.store, tell) {
+            Ok(prepared) if prepared.release != made.prepared.release => Event::Prepared(prepared),
+            Ok(_) => Event::Kept("the command wrote the same".to_owned()),
             Err(why) => Event::Kept(why),
         };
         tell(last);
     }
 }
 
-fn attempt(job: &Job, tell: &mut dyn FnMut(Event)) -> Result<Made, Stopped> {
+fn attempt<'j>(job: &'j Job, tell: &mut dyn FnMut(Event)) -> Result<Made<'j>, Stopped> {
     tell(Event::Step(Step::Fetch));
     let head = fetch(job, tell)?;
     tell(Event::Step(Step::Read));
@@ -60,14 +59,16 @@ fn attempt(job: &Job, tell: &mut dyn FnMut(Event)) -> Result<Made, Stopped> {
     tell(Event::Step(Step::Build));
     let store = open(job)?;
     let (mut built, articles) = make(job, &tree, found, &store, tell)?;
-    let mut follows = job.generate.is_some() && built.report.has_generated();
-    if follows && let Some(again) = with_written(job, &tree, &built, &store, tell) {
-        built = again;
-        follows = false;
+    let mut task = task(job, &tree, &built);
+    if let Some(kept) = task.as_ref().and_then(Task::kept) {
+        let line = "generate: nothing it is told of has changed; what the command wrote stays";
+        tell(Event::Line(line.to_owned()));
+        built = built.with_skill(kept);
+        task = None;
     }
     tell(Event::Step(Step::Put));
     let mut prepared = put(&store, &built, tell)?;
-    prepared.follows = follows;
+    prepared.follows = task.is_some();
     let kept = Kept {
         release: prepared.release,
         articles,
@@ -79,71 +80,41 @@ fn attempt(job: &Job, tell: &mut dyn FnMut(Event)) -> Result<Made, Stopped> {
     }
     Ok(Made {
         store,
-        tree,
         built,
         prepared,
+        task,
     })
 }
 
-/// Builds with what the command has written of the very same before.
-fn with_written(
-    job: &Job,
-    tree: &Tree,
-    built: &Built,
-    store: &Store,
-    tell: &mut dyn FnMut(Event),
-) -> Option<Built> {
+/// Finds what there is for a command to write: a skill that nobody wrote.
+fn task<'j>(job: &'j Job, tree: &Tree, built: &Built) -> Option<Task<'j>> {
+    let config = job.generate.as_ref()?;
+    let skill = built.generated()?.to_owned();
     let (docs, _told_before) = docs::read(tree, &docs::Options::default());
-    let kept = job
-        .generate
-        .as_ref()?
-        .kept(&docs, generated_text(built)?, &job.written())?;
-    let line = "generate: nothing it is told of has changed; what the command wrote stays";
-    tell(Event::Line(line.to_owned()));
-    let (mut again, _articles) = build_on(job, tree, &job.options(Some(kept)), store);
-    // With what was found beside the build.
-    again
-        .report
-        .diagnostics
-        .clone_from(&built.report.diagnostics);
-    Some(again)
+    Some(Task {
+        config,
+        docs,
+        skill,
+        kept: job.written(),
+    })
 }
 
-/// Has the command write, and prepares the release with what it wrote; `None` when that is
-/// the one there is.
+/// Has the command write, and prepares the release with what it wrote.
 fn rewrite(
-    job: &Job,
-    generate: &generate::Config,
-    made: &Made,
+    task: &Task<'_>,
+    built: Built,
+    store: &Store,
     tell: &mut dyn FnMut(Event),
-) -> Result<Option<Prepared>, String> {
+) -> Result<Prepared, String> {
     let since = Instant::now();
-    let skill = generated_text(&made.built).ok_or("there is no skill to replace")?;
-    let (docs, _told_before) = docs::read(&made.tree, &docs::Options::default());
-    let written = generate
-        .write(&docs, skill, &job.written())
-        .map_err(|error| error.to_string())?;
+    let written = task.write().map_err(|error| error.to_string())?;
     tell(Event::Line(format!(
         "generate: the command wrote skill {} of {} characters ({} ms)",
         written.slug.as_str(),
         written.text.chars().count(),
         since.elapsed().as_millis(),
     )));
-    let options = job.options(Some(written));
-    let (built, _articles) = build_on(job, &made.tree, &options, &made.store);
-    let mut prepared = put(&made.store, &built, tell).map_err(|stopped| stopped.summary)?;
-    // Nothing but the text of one file is another.
-    prepared.summary.clone_from(&made.prepared.summary);
-    Ok((prepared.release != made.prepared.release).then_some(prepared))
-}
-
-/// Finds the text of the skill that nobody wrote.
-fn generated_text(built: &Built) -> Option<&str> {
-    let slug = &built.report.skills.first()?.slug;
-    let path = skill_path(slug, Encoding::Identity);
-    let mut files = built.release.files();
-    let (_, file) = files.find(|(found, _)| found.as_str() == path)?;
-    str::from_utf8(&file.bytes).ok()
+    put(store, &built.with_skill(written), tell).map_err(|stopped| stopped.summary)
 }
 
 fn fetch(job: &Job, tell: &mut dyn FnMut(Event)) -> Result<Head, Stopped> {
@@ -268,7 +239,7 @@ fn make(
     tell: &mut dyn FnMut(Event),
 ) -> Result<(Built, Articles), Stopped> {
     let since = Instant::now();
-    let (mut built, articles) = build_on(job, tree, &job.options(None), store);
+    let (mut built, articles) = build_on(job, tree, store);
     built.report.add(found);
     if let Some(before) = navigation_before(job, store) {
         let gone = gone(&before, &built, tree);
@@ -289,7 +260,7 @@ fn make(
 }
 
 /// Builds on what the last build left.
-fn build_on(job: &Job, tree: &Tree, options: &Options, store: &Store) -> (Built, Articles) {
+fn build_on(job: &Job, tree: &Tree, store: &Store) -> (Built, Articles) {
     let before = Kept::read(job);
     let inventory = before.as_ref();
     let inventory = inventory.and_then(|before| store.inventory(before.release).ok());
@@ -301,7 +272,7 @@ fn build_on(job: &Job, tree: &Tree, options: &Options, store: &Store) -> (Built,
             read: &read,
         }),
     };
-    build_after(tree, options, &before)
+    build_after(tree, &job.options(), &before)
 }
 
 /// Returns what the current release says of its pages; nothing depends on it but warnings.
