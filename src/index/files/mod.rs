@@ -181,7 +181,9 @@ impl Files {
         reading: Reading,
     ) -> Result<Option<File>, Unread> {
         match &self.source {
-            Source::Release(stored) => stored.read(path, accepted, reading),
+            Source::Release(stored) => {
+                stored.pick(path, accepted, reading, |path| stored.inventory.get(path))
+            }
             Source::Draft(draft) => Ok(draft.file(path).map(|(bytes, media_type)| {
                 let digest = Digest::of(&bytes);
                 File::plain(bytes, digest, media_type)
@@ -233,15 +235,6 @@ impl Files {
 // === impl Stored ===
 
 impl Stored {
-    fn read(
-        &self,
-        path: &str,
-        accepted: Accepted,
-        reading: Reading,
-    ) -> Result<Option<File>, Unread> {
-        self.pick(path, accepted, reading, |path| self.inventory.get(path))
-    }
-
     fn read_older(
         &self,
         path: &str,
@@ -276,6 +269,7 @@ impl Stored {
         Ok(older)
     }
 
+    /// Reads a file in the best coding that the client takes and `item` finds.
     fn pick<'i>(
         &self,
         path: &str,
