@@ -30,4 +30,5 @@ pub mod link;
 pub mod manifest;
 pub mod markdown;
 pub mod mdx;
+mod spoken;
 pub mod words;

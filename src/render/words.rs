@@ -5,6 +5,8 @@
 //! language, and English where that language is not here. The words of the shell around
 //! articles stand in `layout`.
 
+use super::spoken::Spoken;
+
 /// What articles say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Words {
@@ -148,13 +150,13 @@ impl Words {
     /// Returns the words of a language by its BCP 47 tag.
     #[must_use]
     pub fn of(tag: &str) -> &'static Self {
-        match tag.split('-').next().unwrap_or_default() {
-            "ar" => &ARABIC,
-            "he" => &HEBREW,
-            "fr" => &FRENCH,
-            "de" => &GERMAN,
-            "es" => &SPANISH,
-            _ => &ENGLISH,
+        match Spoken::of(tag) {
+            Spoken::Arabic => &ARABIC,
+            Spoken::German => &GERMAN,
+            Spoken::English => &ENGLISH,
+            Spoken::Spanish => &SPANISH,
+            Spoken::French => &FRENCH,
+            Spoken::Hebrew => &HEBREW,
         }
     }
 

@@ -3,6 +3,8 @@
 //! A page's shell speaks the language of the page; where that language is not here, it
 //! speaks English. What authors wrote is never translated.
 
+use crate::render::spoken::Spoken;
+
 /// What the shell says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Words {
@@ -245,13 +247,13 @@ const SPANISH: Words = Words {
 impl Words {
     /// Returns the words of a language by its BCP 47 tag.
     pub(super) fn of(tag: &str) -> &'static Self {
-        match tag.split('-').next().unwrap_or_default() {
-            "ar" => &ARABIC,
-            "he" => &HEBREW,
-            "fr" => &FRENCH,
-            "de" => &GERMAN,
-            "es" => &SPANISH,
-            _ => &ENGLISH,
+        match Spoken::of(tag) {
+            Spoken::Arabic => &ARABIC,
+            Spoken::German => &GERMAN,
+            Spoken::English => &ENGLISH,
+            Spoken::Spanish => &SPANISH,
+            Spoken::French => &FRENCH,
+            Spoken::Hebrew => &HEBREW,
         }
     }
 }
