@@ -58,21 +58,9 @@ impl Sheet<'_> {
         self.out.text(label(current));
         self.badge(current.tag.as_deref());
         self.out.markup("</span></summary><ul>");
-        for (n, division) in divisions.list.iter().enumerate() {
-            if division.hidden && n != at {
-                continue;
-            }
-            self.out.markup("<li><a");
-            self.division_href(divisions, n);
-            if n == at {
-                self.out.markup(" aria-current=true");
-            }
-            if let Some(parts) = &division.language {
-                self.out.attribute("lang", &parts.language.tag);
-                self.out.attribute("hreflang", &parts.language.tag);
-            }
-            self.out.markup(">");
-            self.named(division);
+        for (n, division) in shown(divisions, Some(at)) {
+            self.out.markup("<li>");
+            self.open_division(divisions, n, n == at);
             if n == divisions.default && divisions.kind == DivisionKind::Versions {
                 self.out.markup(" <span class=\"badge faint\">");
                 self.out.text(self.words.default).markup("</span>");
@@ -83,8 +71,24 @@ impl Sheet<'_> {
         self.out.markup("</ul></details>");
     }
 
+    /// Opens the link that chooses a division, with its name.
+    pub(super) fn open_division(&mut self, list: &Divisions, n: usize, is_current: bool) {
+        let division = &list.list[n];
+        self.out.markup("<a");
+        self.division_href(list, n);
+        if is_current {
+            self.out.markup(" aria-current=true");
+        }
+        if let Some(parts) = &division.language {
+            self.out.attribute("lang", &parts.language.tag);
+            self.out.attribute("hreflang", &parts.language.tag);
+        }
+        self.out.markup(">");
+        self.named(division);
+    }
+
     /// Icon, name and badge of a division.
-    pub(super) fn named(&mut self, division: &Division) {
+    fn named(&mut self, division: &Division) {
         self.icon(division.icon.as_deref());
         self.out.text(label(division));
         self.badge(division.tag.as_deref());
@@ -109,7 +113,7 @@ impl Sheet<'_> {
     }
 
     /// Writes where choosing a division leads.
-    pub(super) fn division_href(&mut self, list: &Divisions, at: usize) {
+    fn division_href(&mut self, list: &Divisions, at: usize) {
         let division = &list.list[at];
         if let Content::Link(href) = &division.content {
             return self.href_written(href);
@@ -129,10 +133,7 @@ impl Sheet<'_> {
             .markup("<nav class=sections")
             .attribute("aria-label", self.words.sections)
             .markup("><ul>");
-        for (n, tab) in tabs.list.iter().enumerate() {
-            if tab.hidden && n != at {
-                continue;
-            }
+        for (n, tab) in shown(tabs, Some(at)) {
             self.out.markup(if n == at {
                 "<li class=current>"
             } else {
@@ -143,13 +144,7 @@ impl Sheet<'_> {
                     self.menu(tab, menu);
                 }
                 _ => {
-                    self.out.markup("<a");
-                    self.division_href(tabs, n);
-                    if n == at {
-                        self.out.markup(" aria-current=true");
-                    }
-                    self.out.markup(">");
-                    self.named(tab);
+                    self.open_division(tabs, n, n == at);
                     self.out.markup("</a>");
                 }
             }
@@ -166,17 +161,10 @@ impl Sheet<'_> {
         let taken = self.shell.leaf(self.id).trail.iter();
         let taken = taken.filter(|(list, _)| std::ptr::eq(*list, menu));
         let current = taken.map(|(_, at)| *at).next();
-        for (n, item) in menu.list.iter().enumerate() {
-            if item.hidden {
-                continue;
-            }
-            self.out.markup("<li><a");
-            self.division_href(menu, n);
-            if current == Some(n) {
-                self.out.markup(" aria-current=true");
-            }
-            self.out.markup(">");
-            self.named(item);
+        // A hidden item that is read stands in the sidebar, and not here.
+        for (n, item) in shown(menu, None) {
+            self.out.markup("<li>");
+            self.open_division(menu, n, current == Some(n));
             self.about(item);
             self.out.markup("</a></li>");
         }
@@ -203,6 +191,16 @@ impl Sheet<'_> {
         self.out.markup(">").text(self.words.newest).text(" ");
         self.out.text(&newest.label).markup("</a></p>\n");
     }
+}
+
+/// Lists the divisions that are shown, with their places: those that are not hidden, and the
+/// one at `at`, where the reader is.
+pub(super) fn shown(
+    divisions: &Divisions,
+    at: Option<usize>,
+) -> impl Iterator<Item = (usize, &Division)> {
+    let all = divisions.list.iter().enumerate();
+    all.filter(move |(n, division)| !division.hidden || at == Some(*n))
 }
 
 /// What a division is called; a language in its own words.

@@ -5,6 +5,7 @@
 //! link never stands in a `<summary>`: what a press does must be one thing.
 
 use super::Sheet;
+use super::selector::shown;
 use super::site::Leaf;
 use crate::docs::navigation::tree::{Content, DivisionKind, Divisions, Entry, Group, Open, PageId};
 
@@ -83,17 +84,9 @@ impl Sheet<'_> {
     }
 
     fn anchors(&mut self, divisions: &Divisions, at: usize) {
-        for (n, division) in divisions.list.iter().enumerate() {
-            if division.hidden && n != at {
-                continue;
-            }
-            self.out.markup("<li><a");
-            self.division_href(divisions, n);
-            if n == at {
-                self.out.markup(" aria-current=true");
-            }
-            self.out.markup(">");
-            self.named(division);
+        for (n, _) in shown(divisions, Some(at)) {
+            self.out.markup("<li>");
+            self.open_division(divisions, n, n == at);
             self.out.markup("</a></li>");
         }
     }
