@@ -9,33 +9,36 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::edge::{SKILL, Setup};
+use tempfile::TempDir;
+
+use crate::edge::SKILL;
 use crate::repository::{Repository, call, follow, key, record, setup, trigger};
 
 const PROJECTS: usize = 200;
 
-/// A file system of some megabytes, mounted as long as this lives.
-struct Small(PathBuf);
+/// A file system of some megabytes, mounted as long as this lives: at a directory of its own,
+/// so that whatever else a test drops before or after is not in its way.
+struct Small(TempDir);
 
 impl Small {
-    fn mount(setup: &Setup) -> Result<Self, String> {
-        let at = setup.path("small");
-        fs::create_dir(&at).unwrap();
+    /// Mounts one, or tells why the test is skipped.
+    #[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
+    fn mount() -> Option<Self> {
+        let at = tempfile::tempdir().unwrap();
         let mounted = Command::new("mount")
             .args(["-t", "tmpfs", "-o", "size=16m", "waypost-small"])
-            .arg(&at)
+            .arg(at.path())
             .output()
             .unwrap();
         if !mounted.status.success() {
-            return Err(format!(
-                "mounting a small file system needs CAP_SYS_ADMIN: {mounted:?}"
-            ));
+            println!("skipped: mounting a small file system needs CAP_SYS_ADMIN: {mounted:?}");
+            return None;
         }
-        Ok(Self(at))
+        Some(Self(at))
     }
 
     fn ballast(&self) -> PathBuf {
-        self.0.join("ballast")
+        self.0.path().join("ballast")
     }
 
     /// Takes every byte that is left.
@@ -52,14 +55,14 @@ impl Small {
     }
 
     fn path(&self, name: &str) -> String {
-        self.0.join(name).display().to_string()
+        self.0.path().join(name).display().to_string()
     }
 }
 
 impl Drop for Small {
     fn drop(&mut self) {
-        // Lazily: the gateway may still have files open there.
-        let _ended = Command::new("umount").arg("-l").arg(&self.0).status();
+        // Lazily: what a killed gateway has started may still have files open there.
+        let _ended = Command::new("umount").arg("-l").arg(self.0.path()).status();
     }
 }
 
@@ -75,14 +78,10 @@ fn store(path: &str) -> String {
 
 #[test]
 fn a_full_disk_acknowledges_nothing_it_does_not_keep_and_needs_no_restart() {
-    let setup = setup();
-    let small = match Small::mount(&setup) {
-        Ok(small) => small,
-        Err(why) => {
-            println!("skipped: {why}");
-            return;
-        }
+    let Some(small) = Small::mount() else {
+        return;
     };
+    let setup = setup();
     let docs = Repository::new(&setup, "docs");
     docs.push("Begin", &[("skill.md", SKILL)]);
     let record = |n| {
@@ -95,7 +94,6 @@ fn a_full_disk_acknowledges_nothing_it_does_not_keep_and_needs_no_restart() {
         .conf("queue", &queue(&small.path("updates.sqlite")));
     let key = key(&setup, "acme");
     let edge = setup.start();
-    let small = small;
     follow(&edge.setup, &trigger(&edge, &key, "p0"));
 
     small.fill();
@@ -125,14 +123,10 @@ fn a_full_disk_acknowledges_nothing_it_does_not_keep_and_needs_no_restart() {
 
 #[test]
 fn a_full_store_leaves_the_last_release_and_the_update_waits_for_room() {
-    let setup = setup();
-    let small = match Small::mount(&setup) {
-        Ok(small) => small,
-        Err(why) => {
-            println!("skipped: {why}");
-            return;
-        }
+    let Some(small) = Small::mount() else {
+        return;
     };
+    let setup = setup();
     let docs = Repository::new(&setup, "docs");
     docs.push("Begin", &[("skill.md", SKILL)]);
     let updates = setup.path("updates.sqlite").display().to_string();
@@ -142,7 +136,6 @@ fn a_full_store_leaves_the_last_release_and_the_update_waits_for_room() {
         .site("acme", &format!("owner: acme\n{}", docs.record()));
     let key = key(&setup, "acme");
     let edge = setup.start();
-    let small = small;
     follow(&edge.setup, &trigger(&edge, &key, "acme"));
 
     small.fill();
