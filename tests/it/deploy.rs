@@ -1,11 +1,10 @@
 //! From a push to what agents fetch: the journey of an update through the running program.
 
 use std::fs::read_to_string;
-use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use crate::edge::SKILL;
-use crate::repository::{Repository, call, follow, key, record, setup, trigger};
+use crate::edge::{SKILL, Setup};
+use crate::repository::{Repository, SilentHost, call, follow, key, queue, record, setup, trigger};
 
 #[test]
 fn a_push_that_is_triggered_is_served_on_every_host_and_its_record_tells_all_of_it() {
@@ -144,26 +143,24 @@ fn the_operators_own_trigger_is_seen_by_a_running_gateway() {
     );
 }
 
+/// A queue that has every update tried once.
+fn once(setup: &Setup) -> String {
+    let path = setup.path("updates.sqlite");
+    format!(
+        "{{ sqlite: {{ path: {} }}, attempts_max: 1 }}",
+        path.display()
+    )
+}
+
 #[test]
 fn a_host_that_hangs_costs_an_attempt_and_nothing_else() {
-    let host = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/docs.git", host.local_addr().unwrap());
+    let host = SilentHost::start();
     let setup = setup();
-    let mirrors = setup.path("mirrors").display().to_string();
+    let queue = once(&setup);
     let edge = setup
-        .conf(
-            "git",
-            &format!("{{ mirrors: {mirrors}, allow_http: true }}"),
-        )
         .conf("worker", "{ fetch_seconds: 1 }")
-        .conf(
-            "queue",
-            &format!("{{ sqlite: {{ path: {mirrors}.sqlite }}, attempts_max: 1 }}"),
-        )
-        .site(
-            "acme",
-            &format!("repository: {{ url: \"{url}\", branch: main }}"),
-        )
+        .conf("queue", &queue)
+        .site("acme", &host.record())
         .start();
     let output = edge.setup.run(&["update", "trigger", "acme", "--follow"]);
     assert_eq!(output.status.code(), Some(1));
@@ -174,7 +171,6 @@ fn a_host_that_hangs_costs_an_attempt_and_nothing_else() {
     );
     let dead = edge.setup.run(&["update", "dead"]);
     assert!(String::from_utf8(dead.stdout).unwrap().contains("acme"));
-    drop(host);
 }
 
 #[test]
@@ -185,10 +181,7 @@ fn a_build_over_its_limits_dies_alone() {
     let uuid = || read_to_string("/proc/sys/kernel/random/uuid").unwrap();
     let noise: String = std::iter::repeat_with(uuid).take(60_000).collect();
     docs.push("Begin", &[("skill.md", SKILL), ("noise", &noise)]);
-    let queue = format!(
-        "{{ sqlite: {{ path: {} }}, attempts_max: 1 }}",
-        setup.path("q").display()
-    );
+    let queue = once(&setup);
     let edge = setup
         .conf("worker", "{ file_bytes_max: 1048576 }")
         .conf("queue", &queue)
@@ -207,25 +200,13 @@ fn a_build_over_its_limits_dies_alone() {
 
 #[test]
 fn a_stopping_gateway_gives_back_what_it_cannot_finish() {
-    let host = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/docs.git", host.local_addr().unwrap());
-    let setup = setup();
-    let mirrors = setup.path("mirrors").display().to_string();
-    let edge = setup
-        .conf(
-            "git",
-            &format!("{{ mirrors: {mirrors}, allow_http: true }}"),
-        )
+    let host = SilentHost::start();
+    let edge = setup()
         .conf("worker", "{ grace_seconds: 0 }")
-        .site(
-            "acme",
-            &format!("repository: {{ url: \"{url}\", branch: main }}"),
-        )
+        .site("acme", &host.record())
         .start();
-    let output = edge.setup.run(&["update", "trigger", "acme"]);
-    let id = String::from_utf8(output.stdout).unwrap().trim().to_owned();
-    // git has connected: the build is in the middle of its fetch.
-    let (_held, _) = host.accept().unwrap();
+    let id = queue(&edge.setup, "acme");
+    let _held = host.connected();
     edge.signal("TERM");
     let setup = edge.ended();
     let told = record(&setup, &id);
@@ -238,30 +219,16 @@ fn a_stopping_gateway_gives_back_what_it_cannot_finish() {
 
 #[test]
 fn a_removed_site_takes_its_waiting_update_with_it() {
-    let host = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/docs.git", host.local_addr().unwrap());
-    let setup = setup();
-    let mirrors = setup.path("mirrors").display().to_string();
-    let edge = setup
-        .conf(
-            "git",
-            &format!("{{ mirrors: {mirrors}, allow_http: true }}"),
-        )
+    let host = SilentHost::start();
+    let edge = setup()
         .conf("worker", "{ builds_max: 1, grace_seconds: 0 }")
-        .site(
-            "slow",
-            &format!("repository: {{ url: \"{url}\", branch: main }}"),
-        )
+        .site("slow", &host.record())
         .site("acme", "")
         .start();
-    let queue = |project: &str| {
-        let output = edge.setup.run(&["update", "trigger", project]);
-        String::from_utf8(output.stdout).unwrap().trim().to_owned()
-    };
-    queue("slow");
+    queue(&edge.setup, "slow");
     // The only place is taken, for as long as the host says nothing.
-    let _held = host.accept().unwrap();
-    let id = queue("acme");
+    let _held = host.connected();
+    let id = queue(&edge.setup, "acme");
     assert_eq!(record(&edge.setup, &id)["status"], "queued");
 
     edge.remove_site("acme");

@@ -1,6 +1,7 @@
 //! A git repository that somebody pushes to, and the site that is built from it.
 
 use std::fs;
+use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -70,11 +71,34 @@ impl Repository {
     }
 }
 
-/// A setup whose gateway may fetch from its own directory.
+/// A git host that takes connections and says nothing.
+#[derive(Debug)]
+pub struct SilentHost(TcpListener);
+
+impl SilentHost {
+    /// Listens as long as it lives.
+    pub fn start() -> Self {
+        Self(TcpListener::bind("127.0.0.1:0").unwrap())
+    }
+
+    /// The lines of a site record whose repository lies there.
+    pub fn record(&self) -> String {
+        let url = format!("http://{}/docs.git", self.0.local_addr().unwrap());
+        format!("repository: {{ url: \"{url}\", branch: main }}")
+    }
+
+    /// Waits until git has connected: the build is in the middle of its fetch for as long as
+    /// the connection is held.
+    pub fn connected(&self) -> TcpStream {
+        self.0.accept().unwrap().0
+    }
+}
+
+/// A setup whose gateway may fetch from its own directory, and without TLS.
 pub fn setup() -> Setup {
     let setup = Setup::new();
     let root = setup.path("").display().to_string();
-    let git = format!("{{ mirrors: {root}/mirrors, local: [{root}] }}");
+    let git = format!("{{ mirrors: {root}/mirrors, local: [{root}], allow_http: true }}");
     setup
         .conf("git", &git)
         .conf("admin", "{ triggers_max: 1000000 }")
@@ -101,6 +125,14 @@ pub fn trigger(edge: &Edge, key: &str, project: &str) -> String {
     let response = call(edge, key, "POST", &format!("/v1/project/update/{project}"));
     assert_eq!(response.status, 202, "{}", response.text());
     response.json()["statusId"].as_str().unwrap().to_owned()
+}
+
+/// Queues an update as the operator does, and returns its id.
+#[track_caller]
+pub fn queue(setup: &Setup, project: &str) -> String {
+    let output = setup.run(&["update", "trigger", project]);
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
 /// Follows an update to its end and returns its record.

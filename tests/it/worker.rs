@@ -1,13 +1,13 @@
 //! A worker without listeners, beside a gateway or alone.
 
 use std::io::{BufRead as _, BufReader};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::edge::{SKILL, Setup};
 use crate::http;
-use crate::repository::{Repository, follow, record, setup};
+use crate::repository::{Repository, SilentHost, follow, queue, record, setup};
 
 /// `waypost worker`, running.
 struct Worker {
@@ -52,14 +52,6 @@ impl Drop for Worker {
     }
 }
 
-/// Queues an update as the operator does.
-#[track_caller]
-fn queue(setup: &Setup, project: &str) -> String {
-    let output = setup.run(&["update", "trigger", project]);
-    assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
-}
-
 #[test]
 fn a_worker_alone_builds_and_tells_the_operator_how_it_is() {
     let setup = setup().conf("worker", "{ operator: \"127.0.0.1:0\" }");
@@ -96,30 +88,21 @@ fn a_worker_alone_builds_and_tells_the_operator_how_it_is() {
 
 #[test]
 fn what_a_worker_beside_the_gateway_publishes_is_visible_since_the_gateway_served_it() {
-    let host = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/docs.git", host.local_addr().unwrap());
+    let host = SilentHost::start();
     let setup = setup();
     let docs = Repository::new(&setup, "docs");
     docs.push("Begin", &[("skill.md", SKILL)]);
-    let root = setup.path("").display().to_string();
     let edge = setup
-        .conf(
-            "git",
-            &format!("{{ mirrors: {root}/mirrors, local: [{root}], allow_http: true }}"),
-        )
         .conf(
             "worker",
             "{ builds_max: 1, grace_seconds: 0, operator: \"127.0.0.1:0\" }",
         )
-        .site(
-            "slow",
-            &format!("repository: {{ url: \"{url}\", branch: main }}"),
-        )
+        .site("slow", &host.record())
         .site("acme", &docs.record())
         .start();
     queue(&edge.setup, "slow");
     // The gateway's own worker is busy for as long as the host says nothing.
-    let _held = host.accept().unwrap();
+    let _held = host.connected();
     let worker = Worker::start(&edge.setup);
 
     let id = queue(&edge.setup, "acme");
