@@ -209,8 +209,9 @@ fn append(request: &mut RequestHeader, name: &'static str, member: &str) {
 
 /// Removes what an upstream said to us and not to the client.
 ///
-/// That is the fields its `Connection` names, and those that were of one connection before there was `Connection` to say so
-/// (RFC 9110 §7.6.1). `Connection` itself and the framing are pingora's to write.
+/// That is the fields its `Connection` names, and those that were of one connection before
+/// there was `Connection` to say so (RFC 9110 §7.6.1). `Connection` itself and the framing
+/// are pingora's to write.
 pub fn remove_hop_by_hop(response: &mut ResponseHeader) {
     let nominated: Vec<HeaderName> = response
         .headers

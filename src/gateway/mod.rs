@@ -1,11 +1,11 @@
 //! The gateway: the life of a request.
 //!
 //! ```text
-//!  accept ─▶ (TLS handshake) ─▶ front ─┬─ express lane ─▶ index ─▶ one write
-//!                                      │
-//!                                      └─ relay ─▶ pingora ─▶ request_filter ─▶ route ─┬─ discovery
-//!                                                                                       ├─ admin
-//!                                                                                       └─ origin, ours or upstream
+//!  accept ─▶ (TLS) ─▶ front ─┬─ express lane ─▶ index ─▶ one write
+//!                            │
+//!                            └─ relay ─▶ pingora ─▶ request_filter ─▶ route ─┬─ discovery
+//!                                                                            ├─ admin
+//!                                                                            └─ origin
 //! ```
 //!
 //! | stop | module |

@@ -156,7 +156,8 @@ impl Manifest {
     /// let redirect = |source: &str, destination: &str| Redirect {
     ///     source: source.into(), destination: destination.into(), permanent: true,
     /// };
-    /// let manifest = Manifest::new("", vec![redirect("/old/:page*", "/new/:page*"), redirect("/old/a", "/b")]);
+    /// let redirects = [redirect("/old/:page*", "/new/:page*"), redirect("/old/a", "/b")];
+    /// let manifest = Manifest::new("", redirects.into());
     /// assert_eq!(manifest.redirect("old/x/y"), Some(("/new/x/y".to_owned(), true)));
     /// assert_eq!(manifest.redirect("old/a"), Some(("/b".to_owned(), true)));
     /// assert_eq!(manifest.redirect("older"), None);

@@ -70,7 +70,8 @@ impl Repository {
     ///     directory: "".into(),
     /// };
     /// let edit = repository.edit_link().unwrap();
-    /// assert_eq!(edit.of("guides/start.mdx"), "https://github.com/acme/docs/edit/main/guides/start.mdx");
+    /// let address = edit.of("guides/start.mdx");
+    /// assert_eq!(address, "https://github.com/acme/docs/edit/main/guides/start.mdx");
     /// ```
     #[must_use]
     pub fn edit_link(&self) -> Option<EditLink> {

@@ -31,8 +31,8 @@
 //!
 //! All operations block. Callers on an async runtime put them on its blocking pool.
 //!
-//! Limits: the pointer of a removed project is kept; its releases stay until the pointer is removed
-//! by [`Store::forget`].
+//! Limits: the pointer of a removed project is kept; its releases stay until the pointer is
+//! removed by [`Store::forget`].
 //!
 //! Design sections 2 and 6.
 

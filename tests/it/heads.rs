@@ -510,7 +510,8 @@ fn a_head_with_one_meaning_is_answered_and_the_connection_goes_on() {
                 };
                 let response = connection.receive(method).expect(&what);
                 assert_eq!(response.status, *status, "{what}");
-                // RFC 9112 §9.3: a body that is not read on is the end of the connection, and said to be.
+                // RFC 9112 §9.3: a body that is not read on is the end of the connection, and
+                // said to be.
                 if path == DISCOVERY && head.contains("hello") {
                     assert_eq!(response.field("connection"), Some("close"), "{what}");
                     continue;

@@ -12,8 +12,9 @@
 //!       ] } }
 //!   ] },
 //!   "global": [{ "label": "Status", "href": "https://…" }],
-//!   "pages": [{ "url": "/quickstart", "slug": "quickstart", "title": "Quickstart", "source": "file",
-//!     "breadcrumb": ["Guides", "Start"], "next": "/install", "language": "en", "version": "v2" }]
+//!   "pages": [{ "url": "/quickstart", "slug": "quickstart", "title": "Quickstart",
+//!     "source": "file", "breadcrumb": ["Guides", "Start"], "next": "/install",
+//!     "language": "en", "version": "v2" }]
 //! }
 //! ```
 //!

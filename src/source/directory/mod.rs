@@ -9,8 +9,9 @@
 //!   path is opened below it segment by segment with `O_NOFOLLOW`, so a directory or file
 //!   that is exchanged for a link after the walk is an error, not a way out.
 //! * Left out, as git leaves it out: `.git` itself; files that a `.gitignore` of the
-//!   repository or `info/exclude` matches, unless git has recorded them; empty directories; sockets, pipes and devices; what lies inside a nested repository
-//!   or a submodule (a [`Node::Submodule`], as git records it).
+//!   repository or `info/exclude` matches, unless git has recorded them; empty directories;
+//!   sockets, pipes and devices; what lies inside a nested repository or a submodule (a
+//!   [`Node::Submodule`], as git records it).
 //! * Left out with a diagnostic: names and link targets that are not UTF-8 (`source-name`).
 //! * The user's own excludes file (`core.excludesFile`) is not read: what a build leaves
 //!   out must not depend on who builds.
