@@ -10,7 +10,8 @@
 //!
 //! | stop | module |
 //! |---|---|
-//! | listeners, handshakes, the connection loop | [`front`](Front) |
+//! | listeners and handshakes | [`front`](Front) |
+//! | the requests of an HTTP/1.1 connection | `http1` |
 //! | what a head may look like | [`head`], `chunked` |
 //! | TLS certificates by name | [`tls`] |
 //! | discovery without pingora, over HTTP/1.1 and HTTP/2 | `express`, `http2` |
@@ -41,6 +42,7 @@ mod express;
 pub mod forward;
 mod front;
 pub mod head;
+mod http1;
 mod http2;
 pub mod limits;
 pub mod operator;
