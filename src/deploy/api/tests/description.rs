@@ -1,0 +1,232 @@
+//! The description of the API says what callers are answered.
+
+use super::*;
+use crate::deploy::queue::Outcome;
+use crate::digest::Digest;
+use crate::release::ReleaseId;
+
+/// Checks a value against the part of JSON Schema that the description uses.
+fn conforms(document: &Value, schema: &Value, value: &Value) -> Result<(), String> {
+    if let Some(name) = schema["$ref"].as_str() {
+        let pointer = name.trim_start_matches('#');
+        return conforms(document, document.pointer(pointer).ok_or(name)?, value);
+    }
+    let kind = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    let allows = |allowed: &Value| match allowed {
+        Value::Array(kinds) => kinds.iter().any(|allowed| allowed == kind),
+        allowed => allowed == kind,
+    };
+    if !allows(&schema["type"]) {
+        return Err(format!("{value} is not {}", schema["type"]));
+    }
+    if schema["enum"]
+        .as_array()
+        .is_some_and(|known| !known.contains(value))
+    {
+        return Err(format!("{value} is not one of {}", schema["enum"]));
+    }
+    for item in value.as_array().into_iter().flatten() {
+        conforms(document, &schema["items"], item)?;
+    }
+    if let Value::Object(members) = value {
+        for name in schema["required"].as_array().into_iter().flatten() {
+            let name = name.as_str().unwrap();
+            members
+                .get(name)
+                .ok_or_else(|| format!("{name} is missing"))?;
+        }
+        for (name, member) in members {
+            match schema["properties"].get(name) {
+                Some(schema) => conforms(document, schema, member)?,
+                None if schema["properties"].is_null() => {}
+                None => return Err(format!("{name} is not described")),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Holds an answer against what the description says of this operation.
+#[track_caller]
+fn described(document: &Value, path: &str, method: &str, answer: &Answer) {
+    let responses = &document["paths"][path][method]["responses"];
+    let mut response = &responses[answer.status.to_string()];
+    if let Some(name) = response["$ref"].as_str() {
+        response = document.pointer(name.trim_start_matches('#')).unwrap();
+    }
+    let media_type = answer.media_type.unwrap();
+    let schema = &response["content"][media_type]["schema"];
+    assert!(
+        schema.is_object(),
+        "{method} {path}: {} {media_type} is not described",
+        answer.status
+    );
+    conforms(document, schema, &json(answer)).unwrap();
+    for name in response["headers"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| name)
+    {
+        match name.as_str() {
+            "Location" => assert!(answer.location.is_some()),
+            "Allow" => assert!(answer.allow.is_some()),
+            name => assert!(!field(answer, &name.to_ascii_lowercase()).is_empty()),
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_answer_is_as_the_description_says_and_every_status_it_names_is_given() {
+    let update = "/v1/project/update/{projectId}";
+    let status = "/v1/project/update-status/{statusId}";
+    let policy = Policy {
+        waiting_max: 1,
+        ..Policy::default()
+    };
+    let node = Node::with(Config::default(), policy);
+    let served = node.api.handle(&request("GET", "/openapi.json")).await;
+    let document = json(&served);
+    assert_eq!(
+        document["servers"][0]["url"],
+        "https://api.waypost.localhost"
+    );
+    described(&document, "/openapi.json", "get", &served);
+
+    let mut given = BTreeSet::new();
+    let mut check = |path: &str, method: &str, answer: &Answer| {
+        described(&document, path, method, answer);
+        given.insert((
+            path.to_owned(),
+            method.to_owned(),
+            answer.status.to_string(),
+        ));
+    };
+    let wrong = node.api.handle(&request("POST", "/openapi.json")).await;
+    check("/openapi.json", "get", &served);
+    check("/openapi.json", "get", &wrong);
+
+    let ask = async |path: &str, key, once: &[&str]| node.ask("POST", path, key, once).await;
+    let queued = ask("/v1/project/update/docs", &node.acme, &["k"]).await;
+    check(update, "post", &queued);
+    check(
+        update,
+        "post",
+        &ask("/v1/project/update/docs", &node.acme, &[""]).await,
+    );
+    check(
+        update,
+        "post",
+        &node
+            .api
+            .handle(&request("POST", "/v1/project/update/docs"))
+            .await,
+    );
+    check(
+        update,
+        "post",
+        &ask("/v1/project/update/blog", &node.scoped, &[]).await,
+    );
+    check(
+        update,
+        "post",
+        &ask("/v1/project/update/nothing", &node.acme, &[]).await,
+    );
+    check(
+        update,
+        "post",
+        &node
+            .ask("PUT", "/v1/project/update/docs", &node.acme, &[])
+            .await,
+    );
+    check(
+        update,
+        "post",
+        &ask("/v1/project/update/blog", &node.acme, &["k"]).await,
+    );
+    check(
+        update,
+        "post",
+        &ask("/v1/project/update/blog", &node.acme, &[]).await,
+    );
+
+    let id = json(&queued)["statusId"].as_str().unwrap().to_owned();
+    let path = format!("/v1/project/update-status/{id}");
+    let get = async |key| node.ask("GET", &path, key, &[]).await;
+    check(status, "get", &get(&node.acme).await);
+    let now = Timestamp::of(node.api.clock.now());
+    let claim = node.queue.claim(&WorkerId::new("w"), now).unwrap().unwrap();
+    let outcome = Outcome::Success {
+        release: ReleaseId::parse(&Digest::of(b"r").to_string()).unwrap(),
+        visible_at: Some(now),
+    };
+    let _ = node
+        .queue
+        .finish(&claim, &outcome, "published", now)
+        .unwrap();
+    check(status, "get", &get(&node.acme).await);
+    check(status, "get", &get(&node.globex).await);
+    check(
+        status,
+        "get",
+        &node.api.handle(&request("GET", &path)).await,
+    );
+    check(
+        status,
+        "get",
+        &node.ask("PUT", &path, &node.acme, &[]).await,
+    );
+    let large = |method, path, authorization: &'static [u8]| Request {
+        authorization: vec![authorization],
+        is_too_large: true,
+        ..request(method, path)
+    };
+    let bearer: &'static [u8] = format!("Bearer {}", node.acme.reveal()).leak().as_bytes();
+    check(
+        update,
+        "post",
+        &node
+            .api
+            .handle(&large("POST", "/v1/project/update/docs", bearer))
+            .await,
+    );
+    check(
+        status,
+        "get",
+        &node.api.handle(&large("GET", path.as_str(), bearer)).await,
+    );
+    let blog = node
+        .ask("POST", "/v1/project/update/blog", &node.acme, &[])
+        .await;
+    let blog = json(&blog)["statusId"].as_str().unwrap().to_owned();
+    let blog = format!("/v1/project/update-status/{blog}");
+    check(
+        status,
+        "get",
+        &node.ask("GET", &blog, &node.scoped, &[]).await,
+    );
+    while {
+        let answer = ask("/v1/project/update/docs", &node.acme, &[]).await;
+        check(update, "post", &answer);
+        answer.status != 429
+    } {}
+    // No queue in memory is ever out of reach; its refusal is the trigger's, checked above.
+    check(status, "get", &unavailable(QUEUE_PATIENCE));
+
+    let mut named = BTreeSet::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for method in ["get", "post"] {
+            for status in item[method]["responses"].as_object().into_iter().flatten() {
+                named.insert((path.clone(), method.to_owned(), status.0.clone()));
+            }
+        }
+    }
+    assert_eq!(given, named);
+}
