@@ -9,7 +9,7 @@
 //!
 //! Sources: Font Awesome Free 7.3.1 (CC BY 4.0); Lucide 1.62.0 (ISC).
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::Read as _;
 use std::sync::OnceLock;
 
@@ -36,12 +36,18 @@ pub enum Library {
 /// An icon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Icon {
+    /// Its place in the table.
+    number: usize,
     width: &'static str,
     height: &'static str,
     path: &'static str,
     /// Whether lines are drawn, and not areas.
     is_outline: bool,
 }
+
+/// The icons that a document has drawn.
+#[derive(Clone, Debug, Default)]
+pub struct Drawn(BTreeSet<usize>);
 
 #[derive(Debug)]
 struct Table {
@@ -159,11 +165,12 @@ impl Table {
     fn read(text: &'static str) -> Self {
         let mut icons = HashMap::new();
         let mut others = Vec::new();
-        for line in text.lines() {
+        for (number, line) in text.lines().enumerate() {
             let mut cells = line.split('\t');
             let mut cell = || cells.next().unwrap_or_default();
             let (set, name, also) = (cell(), cell(), cell());
             let icon = Icon {
+                number,
                 width: cell(),
                 height: cell(),
                 path: cell(),
@@ -185,6 +192,31 @@ impl Table {
 impl Html {
     /// Draws an icon; `class` is one of the classes that a stylesheet was given.
     pub fn icon(&mut self, icon: Icon, class: Option<&str>) -> &mut Self {
+        self.frame(icon, class).markup("<path");
+        self.attribute("d", icon.path).markup("/></svg>")
+    }
+
+    /// Draws an icon of a document whole the first time, and by reference to that after it:
+    /// hundreds of entries of a sidebar may have the same one.
+    pub fn icon_once(&mut self, icon: Icon, drawn: &mut Drawn) -> &mut Self {
+        // No heading has a colon in its id.
+        let id = format!("icon:{}", icon.number);
+        match drawn.0.insert(icon.number) {
+            true => self
+                .frame(icon, None)
+                .markup("<path")
+                .attribute("id", &id)
+                .attribute("d", icon.path),
+            false => self
+                .frame(icon, None)
+                .markup("<use")
+                .attribute("href", &format!("#{id}")),
+        }
+        .markup("/></svg>")
+    }
+
+    /// Begins an icon: its size, and how its shapes are painted.
+    fn frame(&mut self, icon: Icon, class: Option<&str>) -> &mut Self {
         let view = format!("0 0 {} {}", icon.width, icon.height);
         let class = class.map_or_else(|| "icon".to_owned(), |class| format!("icon {class}"));
         self.markup("<svg").attribute("class", &class);
@@ -193,8 +225,7 @@ impl Html {
         } else {
             " fill=currentColor"
         });
-        self.markup(" aria-hidden=true><path");
-        self.attribute("d", icon.path).markup("/></svg>")
+        self.markup(" aria-hidden=true>")
     }
 }
 

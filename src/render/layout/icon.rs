@@ -34,7 +34,7 @@ impl Sheet<'_> {
         };
         let address = match drawing {
             Drawing::Icon(icon) => {
-                self.out.icon(icon, None);
+                self.out.icon_once(icon, &mut self.drawn);
                 return;
             }
             Drawing::Sign(sign) => {

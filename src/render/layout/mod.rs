@@ -46,6 +46,7 @@ use words::Words;
 
 use super::article::Article;
 use super::escape::Html;
+use super::icon::Drawn;
 use super::link;
 use crate::docs::navigation::tree::{Page, PageId};
 
@@ -117,6 +118,8 @@ struct Sheet<'s> {
     /// The page in the navigation; `None` for the page that says that there is none.
     id: Option<PageId>,
     words: &'static Words,
+    /// The icons that are drawn already.
+    drawn: Drawn,
     out: Html,
 }
 
@@ -175,6 +178,7 @@ impl<'s> Sheet<'s> {
             path,
             id,
             words: Words::of(language.map_or("en", |parts| &parts.language.tag)),
+            drawn: Drawn::default(),
             out: Html::default(),
         }
     }

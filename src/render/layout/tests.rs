@@ -266,6 +266,21 @@ fn products_and_dropdowns_are_chosen_from_lists() {
 }
 
 #[test]
+fn an_icon_that_many_entries_have_is_drawn_once() {
+    let (docs, map) = docs(
+        r#""navigation": {"groups": [{"group": "A", "icon": "star", "pages": ["a"]}, {"group": "B", "icon": "star", "pages": ["b"]}, {"group": "C", "icon": "house", "pages": ["c"]}]}"#,
+        &[("a", "---\nicon: fa-star\n---\n"), ("b", ""), ("c", "")],
+    );
+    let html = page(&docs, &map, "b");
+    let ids: Vec<_> = html.split("<path id=\"").skip(1).collect();
+    let ids: Vec<_> = ids.iter().map(|id| id.split('"').next().unwrap()).collect();
+    assert_eq!(ids.len(), 2, "{ids:?}");
+    let again = format!("<use href=\"#{}\"/></svg>", ids[0]);
+    assert_eq!(html.matches(&again).count(), 2, "{html}");
+    assert_eq!(html.matches("<use ").count(), 2, "{html}");
+}
+
+#[test]
 fn a_page_without_a_sidebar_has_the_lists_in_its_header() {
     let (docs, map) = docs(
         r#""navigation": {"versions": [{"version": "1", "pages": ["a"]}, {"version": "2", "pages": ["b"]}]}"#,
