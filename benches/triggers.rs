@@ -1,14 +1,14 @@
 //! How many durable triggers a second, and what do readers notice of them?
 //!
 //! ```text
-//! cargo bench --bench triggers -- SECONDS CLIENTS PROJECTS    # default: 10 64 10000
+//! cargo bench --bench triggers -- ROUNDS CLIENTS PROJECTS    # default: 10 64 10000
 //! ```
 //!
 //! The release binary serves the projects; clients trigger over kept connections, each its
 //! own projects in turn, first two thousand a second together, then as fast as they are
-//! answered. Every 202 is durable. Meanwhile one
-//! reader asks for a discovery document two hundred times a second, at fixed times, so that
-//! a late answer delays no question; its latencies are also taken before, without triggers.
+//! answered. Every 202 is durable. Meanwhile one reader asks for a discovery document five
+//! hundred times a second, at fixed times, so that a late answer delays no question; each
+//! turn of triggers follows one without, and the ratio is taken of each such pair.
 //!
 //! The sites name no repository, so a claimed update ends without a build: what is measured
 //! is the queue and the API, with the worker's own claims and ends in the same queue.
@@ -32,7 +32,9 @@ const BINARY: &str = env!("CARGO_BIN_EXE_waypost");
 const API: &str = "api.waypost.localhost";
 /// What must be possible; a caller that is answered late does not ask more often.
 const TRIGGERS_A_SECOND: u32 = 2000;
-const READS_A_SECOND: u32 = 200;
+const READS_A_SECOND: u32 = 500;
+/// How long the reader is alone, and how long it is not.
+const TURN: Duration = Duration::from_secs(2);
 const PAGES: usize = 100;
 const PUSHES: usize = 20;
 
@@ -190,11 +192,10 @@ fn trigger(
     edge: &Edge,
     projects: std::ops::Range<usize>,
     every: Option<Duration>,
-    until: Instant,
+    (began, until): (Instant, Instant),
 ) -> (Vec<String>, Vec<Duration>) {
     let mut client = Client::open(edge.address);
     let (mut ids, mut latencies) = (Vec::new(), Vec::new());
-    let began = Instant::now();
     for (nth, project) in (0..).zip(projects.cycle()) {
         let due = every.map_or_else(Instant::now, |every| began + every * nth);
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
@@ -209,49 +210,104 @@ fn trigger(
     (ids, latencies)
 }
 
-fn quiet(edge: &Edge, seconds: u64) {
+/// Reads while something is done.
+fn beside<T>(edge: &Edge, act: impl FnOnce() -> T) -> (Latencies, T) {
     let stop = AtomicBool::new(false);
-    let mut before = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let reader = scope.spawn(|| read(edge.address, &stop));
-        std::thread::sleep(Duration::from_secs(seconds.min(5)));
+        let done = act();
         stop.store(true, Ordering::Relaxed);
-        reader.join().unwrap()
-    });
-    before.tell("discovery without triggers");
+        (reader.join().unwrap(), done)
+    })
 }
 
-fn triggers(edge: &Edge, every: Option<Duration>, seconds: u64, clients: usize, projects: usize) {
-    let (stop, began) = (AtomicBool::new(false), Instant::now());
-    let until = began + Duration::from_secs(seconds);
-    let share = projects / clients;
-    let (answers, mut during) = std::thread::scope(|scope| {
-        let reader = scope.spawn(|| read(edge.address, &stop));
+/// What clients were answered while they triggered together.
+#[derive(Default)]
+struct Answered {
+    ids: Vec<String>,
+    latencies: Vec<Duration>,
+    took: Duration,
+}
+
+/// Triggers by many clients, paced or as fast as they are answered.
+fn triggers(edge: &Edge, load: &Load, every: Option<Duration>, time: Duration) -> Answered {
+    let began = Instant::now();
+    let share = load.projects / load.clients;
+    let answers: Vec<_> = std::thread::scope(|scope| {
         let own = |nth: usize| nth * share..(nth + 1) * share;
-        let triggering: Vec<_> = (0..clients)
-            .map(|nth| scope.spawn(move || trigger(edge, own(nth), every, until)))
+        let triggering: Vec<_> = (0..load.clients)
+            .map(|nth| {
+                scope.spawn(move || {
+                    // Clients are elsewhere: what they cost here shall not cost readers.
+                    rustix::process::setpriority_process(None, 19).unwrap();
+                    // Each in its own moment: they do not know of each other.
+                    let nth_part = u32::try_from(nth).unwrap() * every.unwrap_or_default();
+                    let own_began = began + nth_part / u32::try_from(load.clients).unwrap();
+                    trigger(edge, own(nth), every, (own_began, began + time))
+                })
+            })
             .collect();
-        let answers: Vec<_> = triggering
-            .into_iter()
-            .map(|thread| thread.join().unwrap())
-            .collect();
-        stop.store(true, Ordering::Relaxed);
-        (answers, reader.join().unwrap())
+        let joined = triggering.into_iter().map(|thread| thread.join().unwrap());
+        joined.collect()
     });
-    let took = began.elapsed().as_secs_f64();
-    let (ids, latencies): (Vec<_>, Vec<_>) = answers.into_iter().unzip();
-    let total: usize = ids.iter().map(Vec::len).sum();
-    let new = ids.into_iter().flatten().collect::<HashSet<_>>().len();
+    let mut answered = Answered {
+        took: began.elapsed(),
+        ..Answered::default()
+    };
+    for (ids, latencies) in answers {
+        answered.ids.extend(ids);
+        answered.latencies.extend(latencies);
+    }
+    answered
+}
+
+impl Answered {
+    fn add(&mut self, other: Self) {
+        self.ids.extend(other.ids);
+        self.latencies.extend(other.latencies);
+        self.took += other.took;
+    }
+
+    fn tell(self) {
+        let (total, took) = (self.ids.len(), self.took.as_secs_f64());
+        let new = self.ids.into_iter().collect::<HashSet<_>>().len();
+        println!(
+            "triggers: {total} in {took:.1} s, {:.0}/s",
+            total as f64 / took
+        );
+        println!(
+            "  new updates: {:.0}/s, coalesced: {:.0}/s",
+            new as f64 / took,
+            (total - new) as f64 / took
+        );
+        Latencies(self.latencies).tell("  answered");
+    }
+}
+
+/// A reader alone and beside the paced triggers, in turns: the machine is another one from
+/// minute to minute.
+fn in_turns(edge: &Edge, load: &Load, rounds: u32) {
+    let every = Duration::from_secs(1) * u32::try_from(load.clients).unwrap() / TRIGGERS_A_SECOND;
+    let (mut alone, mut besides) = (Vec::new(), Vec::new());
+    let (mut answered, mut ratios) = (Answered::default(), Vec::new());
+    for _ in 0..rounds {
+        let (mut quiet, ()) = beside(edge, || std::thread::sleep(TURN));
+        let (mut loud, triggered) = beside(edge, || triggers(edge, load, Some(every), TURN));
+        answered.add(triggered);
+        ratios.push(loud.at(99).as_secs_f64() / quiet.at(99).as_secs_f64());
+        alone.extend(quiet.0);
+        besides.extend(loud.0);
+    }
+    Latencies(alone).tell("discovery without triggers");
+    answered.tell();
+    Latencies(besides).tell("  discovery meanwhile");
+    ratios.sort_by(f64::total_cmp);
     println!(
-        "triggers: {total} in {took:.1} s, {:.0}/s",
-        total as f64 / took
+        "  its p99 is {:.2} times the one without (median of {rounds}; {:.2} to {:.2})",
+        ratios[ratios.len() / 2],
+        ratios[0],
+        ratios[ratios.len() - 1]
     );
-    println!(
-        "  new updates: {:.0}/s, coalesced: {:.0}/s",
-        new as f64 / took,
-        (total - new) as f64 / took
-    );
-    Latencies(latencies.into_iter().flatten().collect()).tell("  answered");
-    during.tell("  discovery meanwhile");
 }
 
 fn git(docs: &Path, arguments: &[&str]) {
@@ -281,12 +337,13 @@ fn push(docs: &Path, skill: &str) {
     git(docs, &["commit", "--quiet", "--message", "Change"]);
 }
 
-fn pushes(edge: &Edge) {
+/// Pushes and waits until that is served: the times it took, whole and without the fetch.
+fn pushes(edge: &Edge, times: usize) -> (Latencies, Latencies) {
     let docs = edge.root.path().join("docs");
     let mut client = Client::open(edge.address);
     let (mut served, mut own) = (Vec::new(), Vec::new());
-    for nth in 0..PUSHES {
-        let skill = format!("---\nname: acme\ndescription: Number {nth}.\n---\n");
+    for nth in 0..times {
+        let skill = format!("---\nname: acme\ndescription: Number {nth} of {times}.\n---\n");
         push(&docs, &skill);
         let pushed = Instant::now();
         let (status, body) = client.trigger(&edge.key, "docs");
@@ -318,25 +375,37 @@ fn pushes(edge: &Edge) {
                 .saturating_sub(Duration::from_millis(fetched.parse().unwrap())),
         );
     }
-    Latencies(served).tell("push to served");
-    Latencies(own).tell("  of it without the fetch");
+    (Latencies(served), Latencies(own))
+}
+
+/// Who triggers what.
+struct Load {
+    clients: usize,
+    projects: usize,
 }
 
 fn main() {
     let mut arguments = std::env::args()
         .skip(1)
         .filter_map(|argument| argument.parse().ok());
-    let seconds = arguments.next().unwrap_or(10);
-    let clients = usize::try_from(arguments.next().unwrap_or(64)).unwrap();
-    let projects = usize::try_from(arguments.next().unwrap_or(10_000)).unwrap();
-    let edge = Edge::start(projects);
+    let rounds = arguments.next().unwrap_or(10);
+    let load = Load {
+        clients: arguments.next().unwrap_or(64) as usize,
+        projects: arguments.next().unwrap_or(10_000) as usize,
+    };
+    let edge = Edge::start(load.projects);
     let docs = edge.root.path().join("docs");
     fs::create_dir(&docs).unwrap();
     git(&docs, &["init", "--quiet", "--initial-branch=main"]);
-    pushes(&edge);
-    quiet(&edge, seconds);
-    let share = u32::try_from(clients).unwrap();
-    let paced = Duration::from_secs(1) * share / TRIGGERS_A_SECOND;
-    triggers(&edge, Some(paced), seconds, clients, projects);
-    triggers(&edge, None, seconds, clients, projects);
+    // Until the first is there, there is nothing to read.
+    pushes(&edge, 1);
+    let (mut during, (mut served, mut own)) = beside(&edge, || pushes(&edge, PUSHES));
+    served.tell("push to served");
+    own.tell("  of it without the fetch");
+    during.tell("  discovery meanwhile");
+    in_turns(&edge, &load, rounds);
+    let time = TURN * rounds.min(4);
+    let (mut during, answered) = beside(&edge, || triggers(&edge, &load, None, time));
+    answered.tell();
+    during.tell("  discovery meanwhile");
 }
