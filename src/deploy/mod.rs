@@ -43,5 +43,21 @@ use crate::site::{ProjectId, Site};
 pub use status_id::{InvalidStatusId, StatusId};
 pub use timestamp::{InvalidTimestamp, Timestamp};
 
+/// How much less than those that answer readers the threads of deployments ask of a
+/// processor, on the scale of `nice(1)`.
+const NICENESS: i32 = 10;
+
 /// Finds the site of a project, as it is now.
 pub type FindSite = Arc<dyn Fn(&ProjectId) -> Option<Arc<Site>> + Send + Sync>;
+
+/// Makes the calling thread, and what it will start, step behind those that answer readers.
+///
+/// Where there are not processors enough for all, nobody notices an update that is a little
+/// later; an answer that is, they do.
+///
+/// Sources: `setpriority(2)`: on Linux the niceness is a thread's own.
+pub fn step_behind() {
+    if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
+        log::warn!(target: "deploy", "lower the priority of a thread: {error}");
+    }
+}

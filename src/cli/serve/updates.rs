@@ -15,7 +15,7 @@ use crate::deploy::keys::{self, Ring};
 use crate::deploy::queue::Queue;
 use crate::deploy::run::{Announce, SITE_REMOVED};
 use crate::deploy::worker::{self, Worker};
-use crate::deploy::{FindSite, Timestamp};
+use crate::deploy::{FindSite, Timestamp, step_behind};
 use crate::index::Index;
 use crate::index::reload::Reloader;
 use crate::site::ProjectId;
@@ -97,7 +97,10 @@ impl Updates {
         let worker = self.worker;
         let thread = std::thread::Builder::new()
             .name("worker".to_owned())
-            .spawn(move || runtime.block_on(worker.run(told)))
+            .spawn(move || {
+                step_behind();
+                runtime.block_on(worker.run(told));
+            })
             .context("start the worker")?;
         Ok(Working {
             thread,

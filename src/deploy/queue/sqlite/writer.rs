@@ -13,6 +13,7 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::super::QueueError;
+use crate::deploy::step_behind;
 
 /// The most operations of one commit: what waits longer than that is not kept waiting by
 /// one more `fsync`.
@@ -60,7 +61,10 @@ impl Writer {
         let (operations, waiting) = sync_channel(WAITING_MAX);
         let thread = std::thread::Builder::new()
             .name("queue-writer".to_owned())
-            .spawn(move || write(&connection, &waiting))?;
+            .spawn(move || {
+                step_behind();
+                write(&connection, &waiting);
+            })?;
         Ok(Self {
             operations: Some(operations),
             thread: Some(thread),
