@@ -20,6 +20,7 @@ pub mod config;
 pub mod page;
 pub mod openapi;
 pub mod navigation;
+pub mod published;
 pub mod check;
 pub mod gone;
 pub mod redirect;
@@ -33,6 +34,7 @@ use navigation::{Input, Navigation};
 use openapi::Specification;
 use page::Pages;
 use page::ignored::Ignored;
+use published::Published;
 use value::reference::{self, OpenError};
 use value::{Data, Findings, Value, json};
 
@@ -54,6 +56,8 @@ pub struct Docs {
     pub redirects: Vec<config::Redirect>,
     /// The specifications that the navigation and the pages name.
     pub specifications: Vec<Specification>,
+    /// Those of them that everybody may have.
+    pub published: Vec<Published>,
     /// The icons that `docs.json` names.
     pub icons: Vec<Icon>,
     /// The URLs that specifications are named by, whether they are at hand or not.
@@ -163,15 +167,17 @@ pub fn read_after(tree: &Tree, options: &Options, before: &Pages) -> (Docs, Vec<
         file: findings.files.path(span.file).into(),
         location: findings.files.locate(span),
     });
-    let docs = Docs {
+    let mut docs = Docs {
         icons: icons.collect(),
         redirects: redirect::resolve(&config.redirects, &navigation),
         config,
         pages: pages.unwrap_or_default(),
         navigation,
         specifications,
+        published: Vec::new(),
         urls,
     };
+    docs.published = published::find(&docs, tree);
     (docs, findings.finish())
 }
 

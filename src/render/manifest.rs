@@ -10,6 +10,7 @@
 //! | `assets/{path}` | `/{path}`: files of the repository |
 //! | `static/{path}` | `/{path}`: styles, script, list of pages |
 //! | `texts/{path}` | `/{path}`: `llms.txt`, `llms-full.txt`, `sitemap.xml`, `robots.txt` |
+//! | `texts/api-catalog` | `/.well-known/api-catalog` |
 //! | `404.html` | wherever nothing is |
 
 use std::collections::BTreeMap;

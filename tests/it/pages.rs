@@ -142,3 +142,77 @@ fn a_page_names_its_translations_and_they_name_it() {
         assert!(translations(alone).is_empty(), "{alone}");
     }
 }
+
+const SPECIFICATION: &str = r#"{"openapi": "3.1.0", "info": {"title": "Pay", "version": "1"}, "servers": [{"url": "https://api.acme.test/v1"}], "paths": {"/pay": {"post": {"summary": "Pay"}}}}"#;
+
+/// Publishes a documentation of this interface.
+fn describing(edge: &Edge, specification: &str) {
+    let config = r#"{"name": "Acme", "navigation": {"groups": [{"group": "API", "openapi": "api/pay.json", "pages": ["index", "POST /pay"]}]}}"#;
+    let files = [
+        ("docs.json", config),
+        ("index.mdx", "Welcome."),
+        ("api/pay.json", specification),
+    ];
+    edge.publish("acme", &files);
+}
+
+#[test]
+fn an_agent_finds_the_specification_of_an_interface_from_any_page() {
+    let edge = edge();
+    describing(&edge, SPECIFICATION);
+    let page = edge.get(HOST, "/");
+    let links = page.field("link").unwrap();
+    assert!(
+        links.contains("</.well-known/api-catalog>; rel=\"api-catalog\""),
+        "{links}"
+    );
+    let catalog = edge.get(HOST, "/.well-known/api-catalog");
+    assert_eq!(
+        catalog.field("content-type"),
+        Some("application/linkset+json; profile=\"https://www.rfc-editor.org/info/rfc9727\"")
+    );
+    let head = edge.request("HEAD", HOST, "/.well-known/api-catalog", &[]);
+    assert_eq!(
+        head.field("link"),
+        Some("</.well-known/api-catalog>; rel=\"api-catalog\"")
+    );
+    let catalog: serde_json::Value = serde_json::from_str(catalog.text()).unwrap();
+    let linkset = catalog["linkset"].as_array().unwrap();
+    assert_eq!(linkset.len(), 1);
+    assert_eq!(linkset[0]["anchor"], "https://api.acme.test/v1");
+    let path = |kind: &str| {
+        let address = linkset[0][kind][0]["href"].as_str().unwrap();
+        let (_, path) = address.split_once(HOST).unwrap();
+        let path = path.trim_start_matches(|c: char| c == ':' || c.is_ascii_digit());
+        path.to_owned()
+    };
+    let specification = edge.get(HOST, &path("service-desc"));
+    assert_eq!(specification.text(), SPECIFICATION);
+    assert_eq!(
+        linkset[0]["service-desc"][0]["type"],
+        "application/vnd.oai.openapi+json"
+    );
+    let about = edge.get(HOST, &path("service-doc"));
+    assert!(about.text().contains("<h1>Pay</h1>"), "{}", about.text());
+    let list = edge.get(HOST, "/llms.txt").text().to_owned();
+    assert!(list.contains("## OpenAPI\n\n- [Pay](http"), "{list}");
+    assert!(list.contains("/api/pay.json)"), "{list}");
+    // Only below `.well-known`.
+    assert_eq!(edge.get(HOST, "/api-catalog").status, 404);
+}
+
+#[test]
+fn a_specification_with_a_hidden_endpoint_is_not_handed_out() {
+    let edge = edge();
+    let hidden = r#""post": {"summary": "Pay"}, "get": {"x-hidden": true}"#;
+    describing(
+        &edge,
+        &SPECIFICATION.replace(r#""post": {"summary": "Pay"}"#, hidden),
+    );
+    let page = edge.get(HOST, "/");
+    assert_eq!(page.status, 200);
+    assert!(!page.field("link").unwrap().contains("api-catalog"));
+    for path in ["/api/pay.json", "/.well-known/api-catalog"] {
+        assert_eq!(edge.get(HOST, path).status, 404, "{path}");
+    }
+}

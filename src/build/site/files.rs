@@ -11,6 +11,7 @@ use bytes::Bytes;
 use crate::docs::Docs;
 use crate::docs::config::{Font, Image};
 use crate::docs::page::ignored::Ignored;
+use crate::docs::published::Address;
 use crate::render::layout::icon_files;
 use crate::render::link::{Asset, Map, Target};
 use crate::source::{Tree, TreePath};
@@ -101,6 +102,16 @@ pub(super) fn text(tree: &Tree, path: &str) -> Option<String> {
     let path = tree.docs_root().join(path).ok()?;
     let bytes = tree.read_at_most(&path, TEXT_BYTES_MAX).ok()?;
     String::from_utf8(bytes.into()).ok()
+}
+
+/// Returns the specifications that everybody may have.
+pub(super) fn of_specifications(docs: &Docs, map: &Map) -> impl Iterator<Item = Box<str>> {
+    docs.published
+        .iter()
+        .filter_map(|published| match &published.address {
+            Address::File(path) => map.assets.contains_key(path).then(|| path.clone()),
+            Address::Elsewhere(_) => None,
+        })
 }
 
 /// Returns the files that the configuration shows.

@@ -12,6 +12,7 @@
 
 mod articles;
 mod canonical;
+mod catalog;
 mod files;
 mod search;
 mod texts;
@@ -274,6 +275,7 @@ impl<'s> Site<'s> {
         let shown = articles().flat_map(|article| article.assets.iter().cloned());
         let mut shown: BTreeSet<Box<str>> = shown.collect();
         shown.extend(files::of_config(self.docs, &self.plan.map));
+        shown.extend(files::of_specifications(self.docs, &self.plan.map));
         let asset = |path: Box<str>| (format!("assets/{path}"), File::Asset(path));
         files.extend(shown.into_iter().map(asset));
         files

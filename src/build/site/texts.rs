@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use super::catalog;
 use crate::discovery::BASE_URL_PLACEHOLDER;
 use crate::docs::Docs;
 use crate::docs::navigation::tree::Page;
@@ -28,16 +29,19 @@ const LLMS: &str = "llms.txt";
 const LLMS_FULL: &str = "llms-full.txt";
 const SITEMAP: &str = "sitemap.xml";
 const ROBOTS: &str = "robots.txt";
+const CATALOG: &str = "api-catalog";
 
 /// Returns the names of the lists, which are the paths that they are served at: `llms.txt` of
-/// the language that is shown first, `{language}/llms.txt` of the others.
+/// the language that is shown first, `{language}/llms.txt` of the others. The catalog of
+/// interfaces, where there are some, is served below `.well-known`.
 pub(super) fn names(docs: &Docs) -> Vec<String> {
     let lists = [LLMS, LLMS_FULL, SITEMAP, ROBOTS].map(str::to_owned);
     let shown = first(docs).and_then(|(language, _)| language);
     let others = languages(docs).into_iter();
     let others = others.filter(|language| Some(*language) != shown);
     let others = others.map(|language| format!("{language}/{LLMS}"));
-    lists.into_iter().chain(others).collect()
+    let catalog = (!docs.published.is_empty()).then(|| CATALOG.to_owned());
+    lists.into_iter().chain(others).chain(catalog).collect()
 }
 
 /// Returns the codes of the languages that a documentation is in, where it is in several.
@@ -74,6 +78,7 @@ pub(super) fn write(
         }
         SITEMAP => (sitemap(&listed), XML),
         ROBOTS => (robots(), PLAIN),
+        CATALOG => (catalog::write(docs), catalog::LINKSET),
         of_language => {
             let language = of_language.split('/').next();
             // The version that is shown first is the one whose pages come first.
@@ -127,6 +132,17 @@ fn llms(docs: &Docs, listed: &[(&Page, &Article)]) -> String {
             break;
         }
         section = Some(here);
+        out += &line;
+    }
+    for (nth, interface) in catalog::interfaces(docs).into_iter().enumerate() {
+        let title = if nth == 0 { "\n## OpenAPI\n\n" } else { "" };
+        let line = format!(
+            "{title}- [{}]({})\n",
+            interface.title, interface.description
+        );
+        if out.len() + line.len() > LLMS_CHARS_MAX {
+            break;
+        }
         out += &line;
     }
     out

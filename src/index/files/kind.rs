@@ -4,7 +4,7 @@
 const UNKNOWN: &str = "application/octet-stream";
 
 /// The most asked for first.
-const KNOWN: [&str; 26] = [
+const KNOWN: [&str; 27] = [
     "text/html; charset=utf-8",
     "text/markdown; charset=utf-8",
     "text/css; charset=utf-8",
@@ -25,6 +25,7 @@ const KNOWN: [&str; 26] = [
     "application/pdf",
     "application/yaml",
     "application/zip",
+    "application/linkset+json; profile=\"https://www.rfc-editor.org/info/rfc9727\"",
     "audio/mpeg",
     "audio/wav",
     "text/csv; charset=utf-8",

@@ -1,12 +1,12 @@
 //! What the fields of a page say beside its content: where agents find more, and which other
 //! pages it stands for.
 //!
-//! Sources: CSP Level 3; RFC 8288 (`Link`) and its §3.4.1 (`hreflang`); HTML §7.6
+//! Sources: CSP Level 3; RFC 8288 (`Link`) and its §3.4.1 (`hreflang`); RFC 9727 (`api-catalog`); HTML §7.6
 //! (`Speculation-Rules`); site decisions 10, 15 and 34.
 
 use http::header::{self, HeaderName, HeaderValue};
 
-use super::Request;
+use super::{CATALOG, Request};
 use crate::answer::Answer;
 use crate::render::layout::SPECULATION;
 use crate::render::link::encode;
@@ -18,6 +18,24 @@ pub(super) const ASSET_POLICY: HeaderValue =
 // === impl Request ===
 
 impl Request<'_> {
+    /// Returns the link to the catalog of interfaces, where there is one.
+    fn catalog(&self) -> Option<String> {
+        let has_one = self.files.has(&format!("texts/{CATALOG}"));
+        let base = self.base;
+        has_one.then(|| format!("<{base}/.well-known/{CATALOG}>; rel=\"{CATALOG}\""))
+    }
+
+    /// Says where the catalog of interfaces is.
+    pub(super) fn with_catalog(&self, answer: Answer) -> Answer {
+        let link = self
+            .catalog()
+            .and_then(|link| HeaderValue::from_str(&link).ok());
+        match link {
+            Some(link) => answer.with(header::LINK, link),
+            None => answer,
+        }
+    }
+
     /// Says which links a browser may follow before they are clicked. The field holds a list
     /// of URLs as strings; a policy without inline scripts allows rules from here only.
     pub(super) fn with_speculation(&self, answer: Answer) -> Answer {
@@ -49,6 +67,9 @@ impl Request<'_> {
              <{base}/{}.md>; rel=\"alternate\"; type=\"text/markdown\", <{canonical}>; rel=\"canonical\"",
             encode(markdown),
         );
+        if let Some(catalog) = self.catalog() {
+            links += &format!(", {catalog}");
+        }
         // RFC 8288 §3.4.1. Search engines want whole addresses, and the page itself among them.
         for translation in self.files.manifest.translations(page) {
             let address = &self.files.address;

@@ -3,7 +3,7 @@
 //! A path is looked up in this order, below the site's base path:
 //!
 //! 1. `llms.txt`, `llms-full.txt` (also below `/.well-known`), `{language}/llms.txt`,
-//!    `sitemap.xml`, `robots.txt`;
+//!    `sitemap.xml`, `robots.txt`, `.well-known/api-catalog`;
 //! 2. what pages load, below `/_waypost`;
 //! 3. another spelling of a page's path (`/x/`, `/x.mdx`, `/x/index`): 308 to the page;
 //! 4. a page: HTML, or Markdown to a client that prefers it; its Markdown at `{page}.md`;
@@ -38,6 +38,8 @@ const HASHED: [&str; 5] = ["site.", "finder.", "page.", "diagram.", "mermaid."];
 
 /// The lists of a site, which also stand below `/.well-known`.
 const WELL_KNOWN: [&str; 2] = ["llms.txt", "llms-full.txt"];
+/// The catalog of interfaces (RFC 9727 §2), below `/.well-known` only.
+const CATALOG: &str = "api-catalog";
 /// The other lists.
 const TEXTS: [&str; 2] = ["sitemap.xml", "robots.txt"];
 /// What a page at one path is chosen by.
@@ -217,11 +219,17 @@ impl Request<'_> {
         // `{language}/llms.txt`: only what the release has is found below.
         let of_language = self.path.strip_suffix("/llms.txt");
         let of_language = of_language.is_some_and(|language| !language.contains('/'));
+        let is_catalog = name == CATALOG && name != self.path;
         let is_list = WELL_KNOWN.contains(&name) || TEXTS.contains(&self.path) || of_language;
-        if !is_list {
+        if !is_list && !is_catalog {
             return Ok(None);
         }
-        self.addressed(&format!("texts/{name}"), &self.files.address)
+        let answer = self.addressed(&format!("texts/{name}"), &self.files.address)?;
+        Ok(match is_catalog {
+            // RFC 9727 §3.1: also HEAD says where the catalog is.
+            true => answer.map(|answer| self.with_catalog(answer)),
+            false => answer,
+        })
     }
 
     /// What pages load. Names with a digest never change.

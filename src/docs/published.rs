@@ -1,0 +1,153 @@
+//! Specifications that everybody may have: what agents rather read than pages.
+//!
+//! One is published as its authors wrote it, or not at all, so nothing may be in it that is
+//! on no page for everybody:
+//!
+//! * a page of one of its endpoints is listed, and every such page is public;
+//! * none of its endpoints is hidden or excluded;
+//! * it is whole: what it refers to in other files would not be there;
+//! * its file lies below the documentation's root and is not ignored. One that is named by
+//!   URL is published where it is.
+//!
+//! Sources: site decision 14.
+
+use super::Docs;
+use super::navigation::tree::{Page, PageId};
+use super::openapi::{Specification, is_url};
+use super::page::ignored::Ignored;
+use super::value::{Data, Value};
+use crate::source::{Tree, TreePath};
+
+/// A specification that everybody may have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Published {
+    /// Its place among [`Docs::specifications`].
+    pub specification: usize,
+    /// The first page that is listed of it.
+    pub page: PageId,
+    /// Where it is.
+    pub address: Address,
+}
+
+/// Where a specification is published.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A file of the site: its path below the documentation's root.
+    File(Box<str>),
+    /// Another server: its URL.
+    Elsewhere(Box<str>),
+}
+
+/// Finds the specifications that everybody may have, in the order of their first pages.
+pub(super) fn find(docs: &Docs, tree: &Tree) -> Vec<Published> {
+    let ignored = Ignored::read(tree);
+    let mut found: Vec<Published> = Vec::new();
+    for (id, page) in docs.navigation.pages() {
+        let Some(number) = specification_of(page).filter(|_| page.is_listed()) else {
+            continue;
+        };
+        let is_known = |found: &Published| found.specification == number;
+        let Some(specification) = docs.specifications.get(number) else {
+            continue;
+        };
+        if found.iter().any(is_known) || !is_open(docs, number) || !is_whole(&specification.root) {
+            continue;
+        }
+        if let Some(address) = address(specification, tree, &ignored) {
+            found.push(Published {
+                specification: number,
+                page: id,
+                address,
+            });
+        }
+    }
+    found
+}
+
+fn specification_of(page: &Page) -> Option<usize> {
+    page.endpoint.map(|endpoint| endpoint.specification)
+}
+
+/// Returns whether nothing of a specification is kept from anybody.
+fn is_open(docs: &Docs, number: usize) -> bool {
+    let mut endpoints = docs.specifications[number].endpoints.iter();
+    let mut pages = docs.navigation.pages.iter();
+    endpoints.all(|endpoint| !endpoint.hidden && !endpoint.excluded)
+        && pages.all(|page| specification_of(page) != Some(number) || page.public)
+}
+
+/// Returns whether a specification refers to nothing outside of itself.
+fn is_whole(value: &Value) -> bool {
+    match &value.data {
+        Data::Map(members) => members.iter().all(|member| {
+            let target = member.value.text().filter(|_| &*member.key == "$ref");
+            target.is_none_or(|target| target.starts_with('#')) && is_whole(&member.value)
+        }),
+        Data::List(items) => items.iter().all(is_whole),
+        _ => true,
+    }
+}
+
+fn address(specification: &Specification, tree: &Tree, ignored: &Ignored) -> Option<Address> {
+    if is_url(&specification.path) {
+        return Some(Address::Elsewhere(specification.path.clone()));
+    }
+    let path = TreePath::parse(&specification.path).ok()?;
+    let below = path.strip_prefix(tree.docs_root())?;
+    (!ignored.is_path_ignored(tree, &path)).then(|| Address::File(below.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::docs;
+
+    const OPEN: &str = r##"{"openapi": "3.1.0", "info": {"title": "Pay", "version": "1"}, "paths": {"/pay": {"get": {"summary": "Look"}, "post": {"summary": "Pay", "responses": {"200": {"$ref": "#/components/responses/Done"}}}}}, "components": {"responses": {"Done": {"description": "Done"}}}}"##;
+
+    /// Where the specification of a documentation is published, with a file beside it.
+    fn published(specification: &str, beside: &[(&str, &str)]) -> Vec<(String, Address)> {
+        let config = r#"{"name": "Acme", "navigation": {"groups": [{"group": "API", "openapi": "api/pay.json", "pages": ["index", "own", "GET /pay", "POST /pay"]}]}}"#;
+        let files = [("docs.json", config), ("api/pay.json", specification)];
+        let pages = [("index.mdx", "# Acme"), ("own.mdx", "# Own")];
+        let pages = pages
+            .iter()
+            .filter(|(path, _)| !beside.iter().any(|(own, _)| own == path));
+        let files = files
+            .iter()
+            .chain(pages)
+            .chain(beside)
+            .map(|(path, text)| (TreePath::parse(path).unwrap(), (*text).to_owned().into()));
+        let tree = Tree::from_files(files.collect::<Vec<_>>(), []);
+        let (docs, _found) = docs::read(&tree, &docs::Options::default());
+        let named = docs.published.iter().map(|published| {
+            let page = docs.navigation.page(published.page);
+            (page.url.to_string(), published.address.clone())
+        });
+        named.collect()
+    }
+
+    #[test]
+    fn what_is_wholly_public_is_published_with_its_first_page() {
+        let [(url, address)] = &published(OPEN, &[])[..] else {
+            panic!("one");
+        };
+        assert_eq!(address, &Address::File("api/pay.json".into()));
+        assert!(url.ends_with("/look"), "{url}");
+    }
+
+    #[test]
+    fn what_is_kept_from_anybody_or_not_whole_is_not_published() {
+        let hidden = OPEN.replace(
+            "\"summary\": \"Look\"",
+            "\"summary\": \"Look\", \"x-hidden\": true",
+        );
+        assert_eq!(published(&hidden, &[]), []);
+        let excluded = OPEN.replace("\"summary\": \"Look\"", "\"x-excluded\": true");
+        assert_eq!(published(&excluded, &[]), []);
+        let in_parts = OPEN.replace("#/components/responses/Done", "done.json#/Done");
+        assert_eq!(published(&in_parts, &[]), []);
+        let for_staff = "---\nopenapi: GET /pay\ngroups: [staff]\n---\n";
+        assert_eq!(published(OPEN, &[("own.mdx", for_staff)]), []);
+        assert_eq!(published(OPEN, &[(".waypostignore", "api/\n")]), []);
+    }
+}
