@@ -19,6 +19,7 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, TextMergeStream};
 use super::secret;
 use super::{CHARACTERS_MAX, Generated, LINES_MAX};
 use crate::docs::Docs;
+use crate::docs::published::Address;
 use crate::frontmatter::{self, Mapping};
 use crate::skills::{DESCRIPTION_UNITS_MAX, Slug};
 
@@ -133,15 +134,23 @@ fn named(mapping: &Mapping) -> Result<(Slug, String), String> {
 struct Site<'d> {
     base_url: &'d str,
     paths: HashSet<&'d str>,
+    /// Specifications, without leading slash.
+    files: HashSet<&'d str>,
 }
 
 impl<'d> Site<'d> {
     fn of(docs: &'d Docs, base_url: &'d str) -> Self {
         let pages = docs.navigation.pages.iter();
         let public = pages.filter(|page| page.public && !page.hidden && page.link.is_none());
+        let files = docs.published.iter();
+        let files = files.filter_map(|published| match &published.address {
+            Address::File(path) => Some(&**path),
+            Address::Elsewhere(_) => None,
+        });
         Self {
             base_url,
             paths: public.map(|page| &*page.url).collect(),
+            files: files.collect(),
         }
     }
 
@@ -159,7 +168,10 @@ impl<'d> Site<'d> {
             Some(page) => page,
             None => path,
         };
-        path.is_empty() || OVERVIEWS.contains(&path) || self.paths.contains(page)
+        let is_file = path
+            .strip_prefix('/')
+            .is_some_and(|path| self.files.contains(path));
+        is_file || path.is_empty() || OVERVIEWS.contains(&path) || self.paths.contains(page)
     }
 }
 
@@ -221,12 +233,15 @@ mod tests {
     const BASE: &str = "https://base.test";
 
     fn documentation() -> Docs {
-        let config = r#"{"name":"Acme","navigation":{"pages":["index","guides/pay"]}}"#;
+        let config = r#"{"name":"Acme","navigation":{"pages":["index","guides/pay","charge"]}}"#;
+        let interface = r#"{"openapi": "3.1.0", "info": {"title": "Pay"}, "paths": {"/charges": {"post": {"summary": "Charge"}}}}"#;
         let files = [
             ("docs.json", config),
             ("index.mdx", "# Acme\n"),
             ("guides/pay.mdx", "# Pay\n"),
             ("secret.mdx", "---\nhidden: true\n---\n# Secret\n"),
+            ("charge.mdx", "---\nopenapi: pay.json POST /charges\n---\n"),
+            ("pay.json", interface),
         ];
         let files = files.map(|(path, text)| (TreePath::parse(path).unwrap(), text.into()));
         docs::read(&Tree::from_files(files, []), &docs::Options::default()).0
@@ -241,7 +256,7 @@ mod tests {
     fn a_text_that_keeps_the_rules_is_taken_as_it_stands() {
         let body = format!(
             "# Acme\n\n[Pay]({BASE}/guides/pay), [the text]({BASE}/guides/pay.md#now), [home]({BASE}), \
-             [above](#acme), {BASE}/llms.txt.\n\nServer: `https://api.acme.test`\n\n```\ncurl https://api.acme.test\n```"
+             [above](#acme), {BASE}/llms.txt, {BASE}/pay.json.\n\nServer: `https://api.acme.test`\n\n```\ncurl https://api.acme.test\n```"
         );
         let taken = judged(&body).unwrap();
         assert_eq!(

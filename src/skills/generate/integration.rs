@@ -3,6 +3,7 @@
 
 use crate::docs::Docs;
 use crate::docs::openapi::{Security, Specification};
+use crate::docs::published::Address;
 use crate::docs::value::Value;
 
 use super::outline::{Outline, endpoint};
@@ -13,7 +14,7 @@ pub(super) const LINES_MAX: usize = 40;
 const SERVERS_MAX: usize = 4;
 
 /// Describes each specification that a listed page is of.
-pub(super) fn integration(docs: &Docs, outline: &Outline) -> Vec<String> {
+pub(super) fn integration(docs: &Docs, outline: &Outline, base_url: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut seen: Vec<&str> = Vec::new();
     for id in outline.pages() {
@@ -24,13 +25,35 @@ pub(super) fn integration(docs: &Docs, outline: &Outline) -> Vec<String> {
             continue;
         }
         seen.push(&specification.path);
-        let described = describe(specification);
-        if lines.len() + described.len() > LINES_MAX {
+        let mut described = describe(specification);
+        if let Some(file) = file(docs, specification) {
+            let link = format!("[{file}]({base_url}/{file})");
+            described.insert(1, format!("  - Specification: {link}"));
+        }
+        // One line is for the list of pages.
+        if lines.len() + described.len() >= LINES_MAX {
             break;
         }
         lines.extend(described);
     }
+    lines.push(format!(
+        "- Pages as Markdown: add `.md` to an address; all of them: [llms.txt]({base_url}/llms.txt)"
+    ));
     lines
+}
+
+/// Returns the path of a specification that the site serves.
+fn file<'d>(docs: &'d Docs, specification: &Specification) -> Option<&'d str> {
+    let mut published = docs.published.iter();
+    published.find_map(|published| match &published.address {
+        Address::File(path) => {
+            let is_it = docs.specifications[published.specification].path == specification.path;
+            // What stands between parentheses is written as it is.
+            let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~/".contains(&b);
+            (is_it && path.bytes().all(is_plain)).then_some(&**path)
+        }
+        Address::Elsewhere(_) => None,
+    })
 }
 
 fn describe(specification: &Specification) -> Vec<String> {

@@ -10,7 +10,7 @@
 //! | Capabilities | the navigation's top: what each part is about |
 //! | Skills | every page by its group; endpoints with method, path and what they require |
 //! | Workflows | `<Steps>` and numbered lists |
-//! | Integration | specifications, their servers and their authentication |
+//! | Integration | specifications, their servers and their authentication; the list of all pages |
 //! | Context | the opening page's own words, versions, languages |
 //!
 //! **Rules**
@@ -150,7 +150,7 @@ pub fn generate(docs: &Docs, title: &str, about: &str, base_url: &str) -> Option
     }
     let capabilities = capabilities(&outline);
     let workflows = workflows(docs, &outline, base_url);
-    let integration = integration(docs, &outline);
+    let integration = integration(docs, &outline, base_url);
     let context = context(docs, &outline, base_url);
     // Everything but the list of pages has its own bound; that list takes what is left.
     let after: usize = [&workflows, &integration, &context]
