@@ -22,9 +22,10 @@ use waypost::gateway::access::{Access, Target};
 use waypost::gateway::drain::{Drain, Phase};
 use waypost::gateway::forward::TrustedPeers;
 use waypost::gateway::{Front, Gateway, Limits, Listeners, UpstreamLimits};
-use waypost::index::{Ask, Cache, Documents, Files, Index, Material, SkillFile, State, Stored};
+use waypost::index::{
+    Ask, Cache, Documents, Files, Index, Listing, Material, SkillFile, State, Stored,
+};
 use waypost::origin::{self, Asked, Resolver};
-use waypost::render::manifest::{self, Manifest};
 use waypost::site::{BasePath, Host, Origin, ProjectId, Service, Site, Visibility};
 use waypost::source::{Tree, TreePath};
 use waypost::store::{Memory, Retention, Store};
@@ -74,18 +75,18 @@ fn files(site: &Site) -> Files {
     ];
     let written = written.map(|(path, text)| (TreePath::parse(path).unwrap(), text.into()));
     let release = build(&Tree::from_files(written, []), &Options::default()).release;
-    let manifest = release.file(manifest::PATH).unwrap();
     let store = Store::Memory(Memory::new(Retention::default(), Clock::System));
     store.put(&release).unwrap();
+    let listing = Listing::of(release.inventory().clone(), &store).unwrap();
     Files::new(
         Stored {
             store: Arc::new(store),
             cache: Arc::new(Cache::default()),
-            inventory: release.inventory().clone(),
+            release: release.id(),
             project: site.project.clone(),
             older: std::sync::OnceLock::new(),
         },
-        Manifest::parse(&manifest.bytes).unwrap(),
+        listing,
         "https://docs.acme.test",
         1_700_000_000,
     )

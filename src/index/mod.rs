@@ -25,7 +25,9 @@ pub mod reload;
 mod shard;
 
 pub use compile::{CompileError, Documents, Material, SkillFile};
-pub use files::{CACHE_BYTES_MAX, Cache, File, Files, Reading, Stored, Unread, Variant};
+pub use files::{
+    CACHE_BYTES_MAX, Cache, File, Files, Listing, Open, Reading, Stored, Unlisted, Unread, Variant,
+};
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -19,13 +19,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Instant, SystemTime};
 
 use super::{
-    Cache, CompileError, Documents, Files, Index, LostHosts, Material, SkillFile, State, Stored,
+    Cache, CompileError, Documents, Files, Index, Listing, LostHosts, Material, SkillFile, State,
+    Stored, Unlisted,
 };
 use crate::answer::Encoding;
 use crate::clock::Clock;
 use crate::discovery::{SUMMARY_PATH, Summary, UnreadableSummary, skill_path};
 use crate::release::Inventory;
-use crate::render::manifest::{self, Manifest, UnreadableManifest};
 use crate::site::{Origin, ProjectId, Site, Visibility};
 use crate::store::sites::{Changes, Removals, ScanError, Sites};
 use crate::store::{Fence, Pointer, ReadError, Store};
@@ -70,7 +70,7 @@ pub enum LoadError {
     Summary(#[from] UnreadableSummary),
     /// What it says of its site cannot be read.
     #[error("read the release")]
-    Manifest(#[from] UnreadableManifest),
+    Listing(#[from] Unlisted),
     /// Its parts do not fit each other.
     #[error("compile the release")]
     Compile(#[from] CompileError),
@@ -298,10 +298,14 @@ impl Reloader {
         pointer: &Pointer,
         inventory: Inventory,
     ) -> Result<Option<Arc<Files>>, LoadError> {
-        if site.origin != Origin::Embedded || inventory.get(manifest::PATH).is_none() {
+        if site.origin != Origin::Embedded {
             return Ok(None);
         }
-        let manifest = Manifest::parse(&self.read(&inventory, manifest::PATH)?)?;
+        let listing = match Listing::of(inventory, &self.store) {
+            Ok(listing) => listing,
+            Err(Unlisted::NoSite) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
         let service = self.index.service();
         let default_host = site
             .default_host(service)
@@ -311,11 +315,11 @@ impl Reloader {
             Stored {
                 store: Arc::clone(&self.store),
                 cache: Arc::clone(&self.cache),
-                inventory,
+                release: pointer.current.release,
                 project: site.project.clone(),
                 older: OnceLock::new(),
             },
-            manifest,
+            listing,
             &service.site_url(canonical, &site.base_path),
             pointer.current.promoted_at,
         ))))

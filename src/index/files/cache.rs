@@ -1,12 +1,14 @@
-//! Files that were sent lately, and answers that were made of them.
+//! Files that were sent lately, answers that were made of them, and the listings of the
+//! releases that they are of.
 //!
-//! Both lie on shelves, each with a lock of its own that is held for a lookup and never
+//! All lie on shelves, each with a lock of its own that is held for a lookup and never
 //! while a file is read, so that the express lane can ask here. A shelf has two
 //! generations: when the young one has half of the room, it becomes the old one, and what
 //! was not asked for since is forgotten.
 //!
 //! Files have half of the room, and answers the other half; bytes that both hold are there
-//! once and counted twice.
+//! once and counted twice. Listings have half as much again, on one shelf: a release of
+//! thousands of pages has a list that no share of a shelf would hold.
 
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,6 +21,9 @@ use hashbrown::HashTable;
 use crate::answer::encoding::Accepted;
 use crate::answer::{Encoding, Prepared};
 use crate::digest::Digest;
+use crate::release::ReleaseId;
+
+use super::Listing;
 
 /// How many bytes of files are kept at hand, for all sites together, unless it is said.
 pub const CACHE_BYTES_MAX: usize = 64 << 20;
@@ -50,10 +55,13 @@ pub struct Variant {
 pub struct Cache {
     files: [Mutex<Shelf<NamedFile>>; SHELVES],
     answers: [Mutex<Shelf<AskedFor>>; SHELVES],
+    listings: Mutex<Shelf<Listed>>,
     /// Clients choose what they ask for.
     hasher: RandomState,
     /// How much a generation of a shelf holds.
     bytes_max: usize,
+    /// How much a generation of listings holds.
+    listing_bytes_max: usize,
     /// How many sites have asked for a number.
     numbers: AtomicU64,
 }
@@ -72,6 +80,13 @@ struct AskedFor {
     path: Arc<str>,
     variant: Variant,
     answer: Arc<Prepared>,
+}
+
+/// A listing by its release.
+#[derive(Clone, Debug)]
+struct Listed {
+    release: ReleaseId,
+    listing: Arc<Listing>,
 }
 
 /// Something that is kept.
@@ -103,9 +118,11 @@ impl Cache {
         Self {
             files: Default::default(),
             answers: Default::default(),
+            listings: Mutex::default(),
             hasher: RandomState::default(),
             // Two kinds of shelves, two generations on each.
             bytes_max: bytes_max / SHELVES / 4,
+            listing_bytes_max: bytes_max / 4,
             numbers: AtomicU64::new(0),
         }
     }
@@ -163,6 +180,22 @@ impl Cache {
         shelf.put(hash, kept, self.bytes_max, is_it);
     }
 
+    pub(super) fn listing(&self, release: ReleaseId) -> Option<Arc<Listing>> {
+        let hash = self.hasher.hash_one(release);
+        let mut shelf = self.listings.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |kept: &Listed| kept.release == release;
+        let take = |kept: &Listed| Arc::clone(&kept.listing);
+        shelf.find(hash, self.listing_bytes_max, is_it, take)
+    }
+
+    pub(super) fn put_listing(&self, release: ReleaseId, listing: Arc<Listing>) {
+        let hash = self.hasher.hash_one(release);
+        let mut shelf = self.listings.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |kept: &Listed| kept.release == release;
+        let kept = Listed { release, listing };
+        shelf.put(hash, kept, self.listing_bytes_max, is_it);
+    }
+
     fn hash_of_path(&self, number: u64, path: &str) -> u64 {
         let mut hasher = self.hasher.build_hasher();
         hasher.write_u64(number);
@@ -196,6 +229,12 @@ impl Kept for NamedFile {
 impl Kept for AskedFor {
     fn bytes(&self) -> usize {
         self.answer.bytes() + self.path.len()
+    }
+}
+
+impl Kept for Listed {
+    fn bytes(&self) -> usize {
+        self.listing.bytes
     }
 }
 
@@ -261,6 +300,7 @@ impl<K: Kept> Shelf<K> {
 mod tests {
     use super::*;
     use crate::answer::Answer;
+    use crate::store::{Memory, Retention, Store};
 
     const PLAIN: Variant = Variant {
         accepted: Accepted::IDENTITY_ONLY,
@@ -289,6 +329,38 @@ mod tests {
         });
         let kept: usize = kept.sum();
         assert!(kept * size <= room / 2, "{kept}");
+    }
+
+    /// The listing of a release with this text as its only page.
+    fn listing(text: &str) -> (ReleaseId, Arc<Listing>) {
+        let config = r#"{"name": "Acme", "navigation": {"pages": ["index"]}}"#;
+        let files = [("docs.json", config), ("index.mdx", text)];
+        let files = files.map(|(path, text)| {
+            let path = crate::source::TreePath::parse(path).unwrap();
+            (path, text.to_owned().into())
+        });
+        let tree = crate::source::Tree::from_files(files, []);
+        let release = crate::build::build(&tree, &crate::build::Options::default()).release;
+        let clock = crate::clock::Clock::System;
+        let store = Store::Memory(Memory::new(Retention::default(), clock));
+        store.put(&release).unwrap();
+        let listing = Listing::of(release.inventory().clone(), &store).unwrap();
+        (release.id(), Arc::new(listing))
+    }
+
+    #[test]
+    fn a_listing_that_is_asked_for_stays_and_another_makes_room() {
+        let (asked, kept) = listing("asked");
+        let others: Vec<_> = (0..6).map(|n| listing(&n.to_string())).collect();
+        // Two of them in each generation.
+        let cache = Cache::new(4 * (2 * kept.bytes + 1));
+        cache.put_listing(asked, kept);
+        for (release, listing) in &others {
+            cache.put_listing(*release, Arc::clone(listing));
+            assert!(cache.listing(asked).is_some());
+        }
+        assert!(cache.listing(others[0].0).is_none());
+        assert!(cache.listing(others[5].0).is_some());
     }
 
     #[test]

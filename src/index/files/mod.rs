@@ -1,10 +1,11 @@
 //! The files of a site's release, at hand for whoever serves its pages.
 //!
 //! Pages are not held in memory: a platform has more of them than memory, and most are
-//! asked for seldom. What is held is the inventory of the release, so that a request finds
-//! its file without asking the store, and in the [`Cache`] the files that were sent lately,
-//! by digest, so that pages of several sites and releases with the same bytes are there
-//! once; and beside them the answers that were made of them, head and all.
+//! asked for seldom. Nor are the lists of them, which for a million sites would be more than
+//! everything else that is known of these. In the [`Cache`] is what was asked for lately:
+//! the [`Listing`] of a release, by which a request finds its file without asking the store;
+//! files, by digest, so that those of several sites and releases with the same bytes are
+//! there once; and the answers that were made of them, head and all.
 //!
 //! Who must not wait takes only what is [at hand](Reading::AtHand); who may wait reads what
 //! is missing, and the next request finds it.
@@ -13,6 +14,7 @@
 
 mod cache;
 mod kind;
+mod listing;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -24,7 +26,7 @@ use crate::answer::{Answer, Encoding, Prepared};
 use crate::build::Draft;
 use crate::digest::Digest;
 use crate::discovery::BASE_URL_PLACEHOLDER;
-use crate::release::{Inventory, Item};
+use crate::release::{Item, ReleaseId};
 use crate::render::layout::STATIC;
 use crate::render::manifest::Manifest;
 use crate::site::ProjectId;
@@ -32,6 +34,7 @@ use crate::store::{ReadError, Store};
 
 use cache::Coded;
 pub use cache::{CACHE_BYTES_MAX, Cache, Variant};
+pub use listing::{Listing, Unlisted};
 
 /// The files of one site.
 #[derive(Debug)]
@@ -39,12 +42,25 @@ pub struct Files {
     source: Source,
     /// By what its answers are known in the cache.
     number: u64,
-    /// What no file name says.
-    pub manifest: Manifest,
     /// The address of the site on its canonical host, without a slash at the end.
     pub address: Box<str>,
     /// When the release was promoted, in seconds after the Unix epoch.
     pub promoted_at: u64,
+}
+
+/// The files of one site, with the list of them at hand.
+#[derive(Debug)]
+pub struct Open<'f> {
+    /// The files.
+    pub files: &'f Files,
+    list: List<'f>,
+}
+
+/// What says which files there are.
+#[derive(Debug)]
+enum List<'f> {
+    Release(&'f Stored, Arc<Listing>),
+    Draft(&'f Draft),
 }
 
 /// Where files are.
@@ -61,8 +77,8 @@ pub struct Stored {
     pub store: Arc<Store>,
     /// What is at hand of this and other releases.
     pub cache: Arc<Cache>,
-    /// The files of the release.
-    pub inventory: Inventory,
+    /// The release.
+    pub release: ReleaseId,
     /// Whose release it is, and was before.
     pub project: ProjectId,
     /// What pages of older releases load, found when somebody asks for it.
@@ -88,6 +104,9 @@ pub enum Unread {
     /// The store does not give it out.
     #[error(transparent)]
     Store(#[from] ReadError),
+    /// The release does not say what it has.
+    #[error(transparent)]
+    Listing(#[from] Unlisted),
 }
 
 /// A file as it is sent.
@@ -106,13 +125,14 @@ pub struct File {
 // === impl Files ===
 
 impl Files {
-    /// Takes a release's files and manifest to serve from.
+    /// Takes a release's files to serve from. Its listing is at hand from now on, for as long
+    /// as it is asked for.
     #[must_use]
-    pub fn new(stored: Stored, manifest: Manifest, address: &str, promoted_at: u64) -> Self {
+    pub fn new(stored: Stored, listing: Listing, address: &str, promoted_at: u64) -> Self {
+        stored.cache.put_listing(stored.release, Arc::new(listing));
         Self {
             number: stored.cache.number(),
             source: Source::Release(stored),
-            manifest,
             address: address.trim_end_matches('/').into(),
             promoted_at,
         }
@@ -122,7 +142,6 @@ impl Files {
     #[must_use]
     pub fn of_draft(draft: Draft, address: &str, now: u64) -> Self {
         Self {
-            manifest: draft.manifest().clone(),
             source: Source::Draft(Box::new(draft)),
             number: 0,
             address: address.trim_end_matches('/').into(),
@@ -159,12 +178,38 @@ impl Files {
         prepared
     }
 
+    /// Takes the list of the files to hand.
+    ///
+    /// # Errors
+    ///
+    /// [`Unread`] when it cannot be had.
+    pub fn open(&self, reading: Reading) -> Result<Open<'_>, Unread> {
+        let list = match &self.source {
+            Source::Release(stored) => List::Release(stored, stored.listing(reading)?),
+            Source::Draft(draft) => List::Draft(draft),
+        };
+        Ok(Open { files: self, list })
+    }
+}
+
+// === impl Open ===
+
+impl Open<'_> {
+    /// Returns what no file name says.
+    #[must_use]
+    pub fn manifest(&self) -> &Manifest {
+        match &self.list {
+            List::Release(_, listing) => &listing.manifest,
+            List::Draft(draft) => draft.manifest(),
+        }
+    }
+
     /// Returns whether there is a file.
     #[must_use]
     pub fn has(&self, path: &str) -> bool {
-        match &self.source {
-            Source::Release(stored) => stored.inventory.get(path).is_some(),
-            Source::Draft(draft) => draft.has(path),
+        match &self.list {
+            List::Release(_, listing) => listing.get(path).is_some(),
+            List::Draft(draft) => draft.has(path),
         }
     }
 
@@ -180,11 +225,11 @@ impl Files {
         accepted: Accepted,
         reading: Reading,
     ) -> Result<Option<File>, Unread> {
-        match &self.source {
-            Source::Release(stored) => {
-                stored.pick(path, accepted, reading, |path| stored.inventory.get(path))
+        match &self.list {
+            List::Release(stored, listing) => {
+                stored.pick(path, accepted, reading, |path| listing.get(path))
             }
-            Source::Draft(draft) => Ok(draft.file(path).map(|(bytes, media_type)| {
+            List::Draft(draft) => Ok(draft.file(path).map(|(bytes, media_type)| {
                 let digest = Digest::of(&bytes);
                 File::plain(bytes, digest, media_type)
             })),
@@ -203,9 +248,14 @@ impl Files {
         accepted: Accepted,
         reading: Reading,
     ) -> Result<Option<File>, Unread> {
-        match &self.source {
-            Source::Release(stored) => stored.read_addressed(path, address, accepted, reading),
-            Source::Draft(draft) => Ok(draft.file(path).map(|(bytes, media_type)| {
+        match &self.list {
+            List::Release(stored, listing) => match listing.get(path) {
+                Some(item) => stored
+                    .read_addressed(item, address, accepted, reading)
+                    .map(Some),
+                None => Ok(None),
+            },
+            List::Draft(draft) => Ok(draft.file(path).map(|(bytes, media_type)| {
                 let bytes = addressed(&bytes, address);
                 let digest = Digest::of(&bytes);
                 File::plain(bytes, digest, media_type)
@@ -225,9 +275,9 @@ impl Files {
         accepted: Accepted,
         reading: Reading,
     ) -> Result<Option<File>, Unread> {
-        match &self.source {
-            Source::Release(stored) => stored.read_older(path, accepted, reading),
-            Source::Draft(_) => Ok(None),
+        match &self.list {
+            List::Release(stored, _) => stored.read_older(path, accepted, reading),
+            List::Draft(_) => Ok(None),
         }
     }
 }
@@ -235,6 +285,18 @@ impl Files {
 // === impl Stored ===
 
 impl Stored {
+    fn listing(&self, reading: Reading) -> Result<Arc<Listing>, Unread> {
+        if let Some(listing) = self.cache.listing(self.release) {
+            return Ok(listing);
+        }
+        if reading == Reading::AtHand {
+            return Err(Unread::NotAtHand);
+        }
+        let listing = Arc::new(Listing::read(&self.store, self.release)?);
+        self.cache.put_listing(self.release, Arc::clone(&listing));
+        Ok(listing)
+    }
+
     fn read_older(
         &self,
         path: &str,
@@ -300,14 +362,11 @@ impl Stored {
 
     fn read_addressed(
         &self,
-        path: &str,
+        item: &Item,
         address: &str,
         accepted: Accepted,
         reading: Reading,
-    ) -> Result<Option<File>, Unread> {
-        let Some(item) = self.inventory.get(path) else {
-            return Ok(None);
-        };
+    ) -> Result<File, Unread> {
         let mut codings = Encoding::CODED.into_iter();
         let encoding = codings.find(|encoding| accepted.takes(*encoding));
         let encoding = encoding.unwrap_or(Encoding::Identity);
@@ -329,7 +388,7 @@ impl Stored {
                 },
             })
         })?;
-        Ok(Some(File::of(coded, &item.media_type)))
+        Ok(File::of(coded, &item.media_type))
     }
 
     /// Returns what has this name, made now when it is not at hand and may be made. Several

@@ -53,10 +53,10 @@ impl Request<'_> {
         let page = self.path.strip_suffix(".md").unwrap_or(self.path);
         let page = if page == "index" { "" } else { page };
         let markdown = if page.is_empty() { "index" } else { page };
-        let canonical = match self.files.manifest.canonical.get(page) {
-            None => format!("{}/{}", self.files.address, encode(page)),
+        let canonical = match self.files.manifest().canonical.get(page) {
+            None => format!("{}/{}", self.files.files.address, encode(page)),
             Some(url) => match url.strip_prefix('/') {
-                Some(path) => format!("{}/{}", self.files.address, encode(path)),
+                Some(path) => format!("{}/{}", self.files.files.address, encode(path)),
                 None => url.to_string(),
             },
         };
@@ -71,8 +71,8 @@ impl Request<'_> {
             links += &format!(", {catalog}");
         }
         // RFC 8288 §3.4.1. Search engines want whole addresses, and the page itself among them.
-        for translation in self.files.manifest.translations(page) {
-            let address = &self.files.address;
+        for translation in self.files.manifest().translations(page) {
+            let address = &self.files.files.address;
             let target = format!(
                 ", <{address}/{}>; rel=\"alternate\"",
                 encode(&translation.path)

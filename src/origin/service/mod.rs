@@ -25,7 +25,7 @@ use http::header::{self, HeaderValue};
 use super::negotiation::prefers_markdown;
 use crate::answer::encoding::Accepted;
 use crate::answer::{Answer, Conditions, ETag, Outcome, Problem, Ready, caching};
-use crate::index::{Ask, File, Files, Method, Reading, Served, State, Unread, Variant};
+use crate::index::{Ask, File, Method, Open, Reading, Served, State, Unread, Variant};
 use crate::render::html::diagram;
 use crate::render::layout::STATIC;
 use crate::render::link::decode;
@@ -151,7 +151,7 @@ fn find(
         return Ok(to(308, &format!("{base}/")));
     };
     Request {
-        files,
+        files: files.open(reading)?,
         policy: documents.page_policy(),
         base,
         path: &decode(below),
@@ -175,7 +175,7 @@ fn absent() -> Answer {
 
 /// A request for something of a site.
 struct Request<'r> {
-    files: &'r Files,
+    files: Open<'r>,
     /// What a page may load.
     policy: &'r HeaderValue,
     base: &'r str,
@@ -207,7 +207,7 @@ impl Request<'_> {
         if let Some(found) = self.asset()? {
             return Ok(found);
         }
-        if let Some((destination, permanent)) = self.files.manifest.redirect(self.path) {
+        if let Some((destination, permanent)) = self.files.manifest().redirect(self.path) {
             return Ok(self.redirect(&destination, permanent));
         }
         self.not_found()
@@ -224,7 +224,7 @@ impl Request<'_> {
         if !is_list && !is_catalog {
             return Ok(None);
         }
-        let answer = self.addressed(&format!("texts/{name}"), &self.files.address)?;
+        let answer = self.addressed(&format!("texts/{name}"), &self.files.files.address)?;
         Ok(match is_catalog {
             // RFC 9727 §3.1: also HEAD says where the catalog is.
             true => answer.map(|answer| self.with_catalog(answer)),
@@ -281,7 +281,7 @@ impl Request<'_> {
         let html = page_file(self.path, "html");
         if !self.files.has(&html) {
             // The root without a page of its own leads to the first.
-            let home = &self.files.manifest.home;
+            let home = &self.files.manifest().home;
             let leads_home = self.path.is_empty() && !home.is_empty();
             return Ok(leads_home.then(|| to(307, &self.location(home))));
         }
@@ -304,7 +304,7 @@ impl Request<'_> {
 
     fn markdown(&self, page: &str, vary: Option<&'static str>) -> Found {
         let file = page_file(page, "md");
-        let answer = self.addressed(&file, &self.files.address)?;
+        let answer = self.addressed(&file, &self.files.files.address)?;
         Ok(answer.map(|answer| {
             let vary = vary.unwrap_or(VARY_FILE);
             let answer = Answer {
@@ -380,7 +380,7 @@ impl Request<'_> {
         Answer {
             encoding: file.encoding,
             etag: Some(ETag::new(&file.digest, file.encoding)),
-            last_modified: Some(self.files.promoted_at),
+            last_modified: Some(self.files.files.promoted_at),
             vary: Some(VARY_FILE),
             ..Answer::new(200, file.media_type, file.bytes)
         }

@@ -8,8 +8,7 @@ use crate::answer::encoding::Accepted;
 use crate::build::{Options, build};
 use crate::clock::Clock;
 use crate::discovery::{SUMMARY_PATH, Summary};
-use crate::index::{Cache, Documents, Material, Stored};
-use crate::render::manifest::{self, Manifest};
+use crate::index::{Cache, Documents, Files, Listing, Material, Stored};
 use crate::site::{
     BasePath, FrameHost, Frames, Host, Origin, ProjectId, Service, Site, Visibility,
 };
@@ -37,6 +36,10 @@ fn served(base_path: &str) -> Served {
 }
 
 fn served_by(service: &Service, base_path: &str) -> Served {
+    served_from(Cache::default(), service, base_path)
+}
+
+fn served_from(cache: Cache, service: &Service, base_path: &str) -> Served {
     let long = format!(
         "---\ntitle: A\n---\n\n## X\n\n{}",
         "Words to read. ".repeat(200)
@@ -64,15 +67,16 @@ fn served_by(service: &Service, base_path: &str) -> Served {
     store.put(&release).unwrap();
     let bytes = |path: &str| release.file(path).unwrap().bytes.clone();
     let site = site(base_path);
+    let listing = Listing::of(release.inventory().clone(), &store).unwrap();
     let files = Files::new(
         Stored {
             store: Arc::new(store),
-            cache: Arc::new(Cache::default()),
-            inventory: release.inventory().clone(),
+            cache: Arc::new(cache),
+            release: release.id(),
             project: site.project.clone(),
             older: std::sync::OnceLock::new(),
         },
-        Manifest::parse(&bytes(manifest::PATH)).unwrap(),
+        listing,
         &format!("https://docs.acme.test{base_path}"),
         1_700_000_000,
     );
@@ -478,6 +482,17 @@ fn what_is_not_at_hand_is_left_to_who_may_wait_and_then_is() {
     }
     let is_kept = |ready: &Ready| matches!(ready, Ready::Whole(_));
     assert!(is_kept(&first) && is_kept(&at_hand(Ask::PLAIN).unwrap()));
+}
+
+#[test]
+fn without_room_for_what_was_asked_for_pages_are_read_each_time() {
+    let served = served_from(Cache::new(0), &Service::default(), "");
+    for _twice in 0..2 {
+        let at_hand = answer_at_hand(&served, "/guides/a", &Ask::PLAIN, &Asked::default());
+        assert!(at_hand.is_none());
+        assert_eq!(get(&served, "/guides/a").status, 200);
+        assert_eq!(get(&served, "/old/a").status, 308);
+    }
 }
 
 #[test]
