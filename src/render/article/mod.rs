@@ -87,7 +87,7 @@ pub fn render_endpoint(
     load: &Load<'_>,
 ) -> Article {
     caught(source, map, load, || {
-        endpoint::nodes(specification, endpoint)
+        endpoint::nodes(specification, endpoint, source.language)
     })
 }
 

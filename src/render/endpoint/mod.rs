@@ -1,7 +1,12 @@
 //! The pages of endpoints, made from their specification (rule N6).
 //!
 //! An endpoint becomes the same nodes that an author would have written, so HTML and
-//! Markdown of it come from the same writers.
+//! Markdown of it come from the same writers. It speaks the language of its page.
+//!
+//! **Anchors** are those of the English words in every language. An author's heading is
+//! named by its own words, because whoever translates a page sees them change. These
+//! headings nobody wrote: a link to `#responses` stays right when its page is translated,
+//! when this program learns another language, and when it finds a better word.
 //!
 //! **Limits.** Schemas are shown at most [`DEPTH_MAX`] deep and [`FIELDS_MAX`] fields a
 //! page; a schema inside of itself is named and not shown again.
@@ -10,6 +15,7 @@
 
 mod sample;
 mod schema;
+mod words;
 
 use std::collections::BTreeSet;
 
@@ -17,36 +23,36 @@ use super::mdx::{Element, Node, Value};
 use crate::docs::openapi::{Endpoint, Media, Method, Operation, Specification};
 use crate::docs::value::Value as Json;
 
-use schema::{default, kind, values};
+use schema::default;
+use words::Words;
 
 /// How deep fields are shown in each other.
 const DEPTH_MAX: usize = 6;
 /// How many fields a page shows.
 const FIELDS_MAX: usize = 400;
 
-/// Writes the body of the page of an endpoint; nothing when its specification lost it.
+/// Writes the body of the page of an endpoint in the language of a BCP 47 tag; nothing when
+/// its specification lost it.
 #[must_use]
-pub fn nodes(specification: &Specification, endpoint: &Endpoint) -> Vec<Node> {
+pub fn nodes(specification: &Specification, endpoint: &Endpoint, language: &str) -> Vec<Node> {
     let Some(operation) = specification.operation(endpoint) else {
         return Vec::new();
     };
+    let words = Words::of(language);
     let mut writer = Writer {
         specification,
+        words,
         fields: 0,
         within: Vec::new(),
         linked: BTreeSet::new(),
     };
     let mut nodes = Vec::new();
     if endpoint.deprecated {
-        let words = paragraph("This endpoint is deprecated and may go away.");
-        nodes.push(element("Warning", Vec::new(), vec![words]));
+        let said = vec![paragraph(words.deprecated)];
+        nodes.push(element("Warning", Vec::new(), said));
     }
     if endpoint.method == Method::Webhook {
-        let words = format!(
-            "The service sends {} to you, as a POST request.",
-            endpoint.path
-        );
-        nodes.push(paragraph(&words));
+        nodes.push(paragraph(&words.webhook.replace("{}", &endpoint.path)));
     } else {
         nodes.push(Node::Fence {
             info: "http".to_owned(),
@@ -54,8 +60,8 @@ pub fn nodes(specification: &Specification, endpoint: &Endpoint) -> Vec<Node> {
         });
     }
     nodes.extend(prose(operation.description()));
-    servers(&operation, &mut nodes);
-    security(&operation, &mut nodes);
+    writer.servers(&operation, &mut nodes);
+    writer.security(&operation, &mut nodes);
     writer.parameters(&operation, &mut nodes);
     writer.body(&operation, &mut nodes);
     writer.examples(endpoint, &operation, &mut nodes);
@@ -65,6 +71,7 @@ pub fn nodes(specification: &Specification, endpoint: &Endpoint) -> Vec<Node> {
 
 struct Writer<'s> {
     specification: &'s Specification,
+    words: &'static Words,
     fields: usize,
     /// The names of the schemas around the one that is written.
     within: Vec<&'s str>,
@@ -77,28 +84,29 @@ struct Writer<'s> {
 impl<'s> Writer<'s> {
     fn parameters(&mut self, operation: &Operation<'s>, nodes: &mut Vec<Node>) {
         let parameters = operation.parameters();
-        for (place, title) in [
-            ("path", "Path parameters"),
-            ("query", "Query parameters"),
-            ("header", "Headers"),
-            ("cookie", "Cookies"),
+        let words = self.words;
+        for (place, title, anchor) in [
+            ("path", words.path_parameters, "path-parameters"),
+            ("query", words.query_parameters, "query-parameters"),
+            ("header", words.headers, "headers"),
+            ("cookie", words.cookies, "cookies"),
         ] {
             let mut here = parameters.iter().filter(|p| p.place == place).peekable();
             if here.peek().is_none() {
                 continue;
             }
-            nodes.push(heading(title));
+            nodes.push(heading(title, anchor));
             for parameter in here {
                 let mut attributes = vec![text(place, parameter.name)];
                 if let Some(schema) = parameter.schema {
-                    attributes.push(text("type", &kind(schema.value)));
+                    attributes.extend(self.kind_of(schema));
                     attributes.extend(default(schema.value));
                 }
                 attributes.extend(parameter.required.then(|| flag("required")));
                 attributes.extend(parameter.deprecated.then(|| flag("deprecated")));
                 let mut children = prose(parameter.description);
                 if let Some(schema) = parameter.schema {
-                    children.extend(values(schema.value));
+                    children.extend(self.values(schema.value));
                 }
                 nodes.push(element("ParamField", attributes, children));
             }
@@ -109,7 +117,7 @@ impl<'s> Writer<'s> {
         let Some(body) = operation.body() else {
             return;
         };
-        nodes.push(heading("Body"));
+        nodes.push(heading(self.words.body, "body"));
         nodes.extend(prose(body.description));
         self.content(&body.content, nodes);
     }
@@ -119,7 +127,7 @@ impl<'s> Writer<'s> {
         if responses.is_empty() {
             return;
         }
-        nodes.push(heading("Responses"));
+        nodes.push(heading(self.words.responses, "responses"));
         for response in responses {
             nodes.push(Node::Heading {
                 level: 3,
@@ -149,7 +157,7 @@ impl<'s> Writer<'s> {
             let schema = header
                 .get("schema")
                 .and_then(|schema| self.specification.schema(schema));
-            attributes.extend(schema.map(|schema| text("type", &kind(schema.value))));
+            attributes.extend(schema.and_then(|schema| self.kind_of(schema)));
             let is = |key| header.get(key).and_then(Json::flag) == Some(true);
             attributes.extend(is("required").then(|| flag("required")));
             attributes.extend(is("deprecated").then(|| flag("deprecated")));
@@ -157,8 +165,7 @@ impl<'s> Writer<'s> {
             fields.push(element("ParamField", attributes, prose(description)));
         }
         if !fields.is_empty() {
-            let title = vec![text("title", "Headers")];
-            nodes.push(element("Expandable", title, fields));
+            nodes.push(expandable(self.words.headers, "headers", fields));
         }
     }
 
@@ -168,17 +175,13 @@ impl<'s> Writer<'s> {
         for media in content {
             let mut inside = Vec::new();
             if let Some(schema) = media.schema {
-                let kind = kind(schema.value);
-                let is_plain = schema.value.get("properties").is_none() && !kind.is_empty();
-                if is_plain {
-                    inside.push(Node::Paragraph(vec![Node::Code(kind)]));
-                }
+                inside.extend(self.plain(schema));
                 self.schema(schema, &mut inside);
             }
             let examples = sample::examples(media);
             let fences = examples
                 .iter()
-                .map(|(name, code)| fence("json", name, code));
+                .map(|(name, code)| fence("json", name.unwrap_or(self.words.example), code));
             let mut fences: Vec<Node> = fences.collect();
             inside.extend(match fences.len() {
                 0 | 1 => fences.pop(),
@@ -199,104 +202,101 @@ impl<'s> Writer<'s> {
             nodes.push(element("Tabs", Vec::new(), tabs));
         }
     }
-}
 
-/// Shows the servers, when there is something to choose: several, or variables.
-fn servers(operation: &Operation<'_>, nodes: &mut Vec<Node>) {
-    let servers = operation.servers();
-    let has_variables = servers
-        .iter()
-        .any(|server| server.value.get("variables").is_some());
-    if servers.len() < 2 && !has_variables {
-        return;
-    }
-    let mut inside = Vec::new();
-    for server in servers {
-        let mut line = vec![Node::Code(server.url.to_owned())];
-        line.extend(
-            server
-                .description
-                .map(|words| Node::Text(format!(" {words}"))),
-        );
-        inside.push(Node::Paragraph(line));
-        for member in server.value.get("variables").map_or(&[][..], Json::members) {
-            let mut attributes = vec![text("name", &member.key), text("type", "variable")];
-            attributes.extend(default(&member.value));
-            let mut children = prose(member.value.get("description").and_then(Json::text));
-            children.extend(values(&member.value));
-            inside.push(element("ResponseField", attributes, children));
-        }
-    }
-    nodes.push(element(
-        "Expandable",
-        vec![text("title", "Servers")],
-        inside,
-    ));
-}
-
-/// Shows the ways to be let in, any of which is enough (§4.8.30).
-fn security(operation: &Operation<'_>, nodes: &mut Vec<Node>) {
-    let alternatives = operation.security();
-    if alternatives.iter().all(|set| set.schemes.is_empty()) {
-        return;
-    }
-    nodes.push(heading("Authorization"));
-    let several = alternatives.len() > 1;
-    if several {
-        nodes.push(paragraph("Any one of these is enough:"));
-    }
-    for (n, set) in alternatives.iter().enumerate() {
-        let fields: Vec<Node> = set
-            .schemes
+    /// Shows the servers, when there is something to choose: several, or variables.
+    fn servers(&self, operation: &Operation<'_>, nodes: &mut Vec<Node>) {
+        let servers = operation.servers();
+        let has_variables = servers
             .iter()
-            .map(|(name, scheme)| credential(name, scheme))
-            .collect();
-        if !several {
-            nodes.extend(fields);
-            continue;
+            .any(|server| server.value.get("variables").is_some());
+        if servers.len() < 2 && !has_variables {
+            return;
         }
-        let names: Vec<&str> = set.schemes.iter().map(|(name, _)| *name).collect();
-        let title = if names.is_empty() {
-            "Nothing".to_owned()
-        } else {
-            names.join(" and ")
-        };
-        let mut attributes = vec![text("title", &title)];
-        attributes.extend((n == 0).then(|| flag("defaultOpen")));
-        nodes.push(element("Expandable", attributes, fields));
+        let mut inside = Vec::new();
+        for server in servers {
+            let mut line = vec![Node::Code(server.url.to_owned())];
+            line.extend(
+                server
+                    .description
+                    .map(|words| Node::Text(format!(" {words}"))),
+            );
+            inside.push(Node::Paragraph(line));
+            for member in server.value.get("variables").map_or(&[][..], Json::members) {
+                let mut attributes =
+                    vec![text("name", &member.key), text("type", self.words.variable)];
+                attributes.extend(default(&member.value));
+                let mut children = prose(member.value.get("description").and_then(Json::text));
+                children.extend(self.values(&member.value));
+                inside.push(element("ResponseField", attributes, children));
+            }
+        }
+        nodes.push(expandable(self.words.servers, "servers", inside));
     }
-}
 
-/// Shows where a credential goes and what kind it is (§4.8.27).
-fn credential(name: &str, scheme: &Json) -> Node {
-    let field = |key| scheme.get(key).and_then(Json::text);
-    let (place, key, kind) = match (field("type"), field("in"), field("name")) {
-        (Some("apiKey"), Some(place), Some(key)) => (place, key, "API key".to_owned()),
-        (Some("http"), ..) => {
-            let scheme = field("scheme").unwrap_or("bearer");
-            ("header", "Authorization", format!("HTTP {scheme}"))
+    /// Shows the ways to be let in, any of which is enough (§4.8.30).
+    fn security(&self, operation: &Operation<'_>, nodes: &mut Vec<Node>) {
+        let alternatives = operation.security();
+        if alternatives.iter().all(|set| set.schemes.is_empty()) {
+            return;
         }
-        (Some("mutualTLS"), ..) => ("name", name, "client certificate".to_owned()),
-        (kind, ..) => (
-            "header",
-            "Authorization",
-            kind.unwrap_or("bearer").to_owned(),
-        ),
-    };
-    let mut children = vec![Node::Paragraph(vec![Node::Code(name.to_owned())])];
-    children.extend(prose(field("description")));
-    let scopes = scheme.get("flows").map_or(&[][..], Json::members).iter();
-    let scopes = scopes.flat_map(|flow| flow.value.get("scopes").map_or(&[][..], Json::members));
-    for scope in scopes.take(FIELDS_MAX) {
-        let words = scope.value.text().unwrap_or_default();
-        let line = vec![
-            Node::Code(scope.key.to_string()),
-            Node::Text(format!(" {words}")),
-        ];
-        children.push(Node::Paragraph(line));
+        nodes.push(heading(self.words.authorization, "authorization"));
+        let several = alternatives.len() > 1;
+        if several {
+            nodes.push(paragraph(self.words.any_is_enough));
+        }
+        for (n, set) in alternatives.iter().enumerate() {
+            let fields: Vec<Node> = set
+                .schemes
+                .iter()
+                .map(|(name, scheme)| self.credential(name, scheme))
+                .collect();
+            if !several {
+                nodes.extend(fields);
+                continue;
+            }
+            let names: Vec<&str> = set.schemes.iter().map(|(name, _)| *name).collect();
+            let (title, anchor) = match &names[..] {
+                [] => (self.words.nothing.to_owned(), "nothing".to_owned()),
+                names => (names.join(self.words.and), names.join(" and ")),
+            };
+            let mut attributes = vec![text("title", &title), text("id", &anchor)];
+            attributes.extend((n == 0).then(|| flag("defaultOpen")));
+            nodes.push(element("Expandable", attributes, fields));
+        }
     }
-    let attributes = vec![text(place, key), text("type", &kind), flag("required")];
-    element("ParamField", attributes, children)
+
+    /// Shows where a credential goes and what kind it is (§4.8.27).
+    fn credential(&self, name: &str, scheme: &Json) -> Node {
+        let field = |key| scheme.get(key).and_then(Json::text);
+        let (place, key, kind) = match (field("type"), field("in"), field("name")) {
+            (Some("apiKey"), Some(place), Some(key)) => (place, key, self.words.api_key.to_owned()),
+            (Some("http"), ..) => {
+                let scheme = field("scheme").unwrap_or("bearer");
+                ("header", "Authorization", format!("HTTP {scheme}"))
+            }
+            (Some("mutualTLS"), ..) => ("name", name, self.words.certificate.to_owned()),
+            (kind, ..) => (
+                "header",
+                "Authorization",
+                kind.unwrap_or("bearer").to_owned(),
+            ),
+        };
+        let mut children = vec![Node::Paragraph(vec![Node::Code(name.to_owned())])];
+        children.extend(prose(field("description")));
+        let scopes = scheme.get("flows").map_or(&[][..], Json::members).iter();
+        let scopes =
+            scopes.flat_map(|flow| flow.value.get("scopes").map_or(&[][..], Json::members));
+        for scope in scopes.take(FIELDS_MAX) {
+            let words = scope.value.text().unwrap_or_default();
+            let line = vec![
+                Node::Code(scope.key.to_string()),
+                Node::Text(format!(" {words}")),
+            ];
+            children.push(Node::Paragraph(line));
+        }
+        let attributes = vec![text(place, key), text("type", &kind), flag("required")];
+        element("ParamField", attributes, children)
+    }
 }
 
 /// Reads a description, which is Markdown (§4.8.1); over a limit it is shown as text.
@@ -312,10 +312,10 @@ fn paragraph(words: &str) -> Node {
     Node::Paragraph(vec![Node::Text(words.to_owned())])
 }
 
-fn heading(title: &str) -> Node {
+fn heading(title: &str, anchor: &str) -> Node {
     Node::Heading {
         level: 2,
-        id: None,
+        id: Some(anchor.into()),
         children: vec![Node::Text(title.to_owned())],
     }
 }
@@ -325,6 +325,11 @@ fn fence(language: &str, title: &str, code: &str) -> Node {
         info: format!("{language} title=\"{}\"", title.replace('"', "")),
         code: code.to_owned(),
     }
+}
+
+fn expandable(title: &str, anchor: &str, children: Vec<Node>) -> Node {
+    let attributes = vec![text("title", title), text("id", anchor)];
+    element("Expandable", attributes, children)
 }
 
 fn element(name: &str, attributes: Vec<(Box<str>, Value)>, children: Vec<Node>) -> Node {

@@ -59,7 +59,7 @@ impl Writer<'_> {
             }
         }
         if !fences.is_empty() {
-            nodes.push(heading("Request"));
+            nodes.push(heading(self.words.request, "request"));
             nodes.push(element("RequestExample", Vec::new(), fences));
         }
     }
@@ -136,8 +136,8 @@ fn example(media: &Media<'_>) -> Option<String> {
     Some(examples(media).into_iter().next()?.1)
 }
 
-/// Returns the examples of a body, each with its name.
-pub(super) fn examples(media: &Media<'_>) -> Vec<(String, String)> {
+/// Returns the examples of a body, each with the name that it has.
+pub(super) fn examples<'m>(media: &Media<'m>) -> Vec<(Option<&'m str>, String)> {
     let text = |value: &Json| {
         let mut out = String::new();
         write_json(value, 0, &mut out);
@@ -148,13 +148,13 @@ pub(super) fn examples(media: &Media<'_>) -> Vec<(String, String)> {
         .iter()
         .filter_map(|member| {
             let title = member.value.get("summary").and_then(Json::text);
-            let name = title.unwrap_or(&member.key).to_owned();
-            Some((name, text(member.value.get("value")?)))
+            let name = title.unwrap_or(&member.key);
+            Some((Some(name), text(member.value.get("value")?)))
         })
         .take(EXAMPLES_MAX)
         .collect();
     if let Some(only) = media.value.get("example") {
-        all.insert(0, ("Example".to_owned(), text(only)));
+        all.insert(0, (None, text(only)));
     }
     // §4.8.24: what the schema itself gives, when the media type gives nothing.
     if all.is_empty() {
@@ -163,7 +163,7 @@ pub(super) fn examples(media: &Media<'_>) -> Vec<(String, String)> {
             let first = || schema.get("examples")?.items().first();
             schema.get("example").or_else(first)
         });
-        all.extend(only.map(|only| ("Example".to_owned(), text(only))));
+        all.extend(only.map(|only| (None, text(only))));
     }
     all
 }

@@ -2,7 +2,8 @@
 //!
 //! Sources: OpenAPI 3.1.1 §4.8.24; JSON Schema 2020-12 (validation) §6, §7.
 
-use super::{DEPTH_MAX, FIELDS_MAX, Writer, element, flag, prose, text};
+use super::words::BOUNDS;
+use super::{DEPTH_MAX, FIELDS_MAX, Writer, element, expandable, flag, paragraph, prose, text};
 use crate::docs::openapi::Schema;
 use crate::docs::value::Value as Json;
 use crate::render::html::slug;
@@ -10,18 +11,6 @@ use crate::render::mdx::{Node, Value};
 
 /// How many values are listed.
 const VALUES_MAX: usize = 50;
-/// Bounds of values, and how they are said.
-const BOUNDS: [(&str, &str); 9] = [
-    ("minimum", "at least"),
-    ("exclusiveMinimum", "more than"),
-    ("maximum", "at most"),
-    ("exclusiveMaximum", "less than"),
-    ("minLength", "characters at least"),
-    ("maxLength", "characters at most"),
-    ("minItems", "items at least"),
-    ("maxItems", "items at most"),
-    ("pattern", "matches"),
-];
 
 // === impl Writer ===
 
@@ -35,8 +24,10 @@ impl<'s> Writer<'s> {
                     href: format!("#{}", anchor(name)),
                     children: vec![Node::Text(name.to_owned())],
                 };
-                let text = Node::Text(", as above.".to_owned());
-                nodes.push(Node::Paragraph(vec![link, text]));
+                let around = self.words.as_above.split_once("{}");
+                let (before, after) = around.unwrap_or_default();
+                let said = |words: &str| Node::Text(words.to_owned());
+                nodes.push(Node::Paragraph(vec![said(before), link, said(after)]));
                 return;
             }
             self.within.push(name);
@@ -74,15 +65,13 @@ impl<'s> Writer<'s> {
                 self.schema(part, nodes);
             }
         }
-        for key in ["oneOf", "anyOf"] {
+        for (key, words) in [
+            ("oneOf", self.words.one_of_these),
+            ("anyOf", self.words.any_of_these),
+        ] {
             let alternatives = value.get(key).map_or(&[][..], Json::items);
             if !alternatives.is_empty() {
-                let words = if key == "oneOf" {
-                    "One of these:"
-                } else {
-                    "Any of these:"
-                };
-                nodes.push(Node::Paragraph(vec![Node::Text(words.to_owned())]));
+                nodes.push(paragraph(words));
             }
             for (n, part) in alternatives.iter().enumerate() {
                 let Some(part) = self.specification.schema(part) else {
@@ -92,12 +81,21 @@ impl<'s> Writer<'s> {
                     return;
                 }
                 let title = part.value.get("title").and_then(Json::text).or(part.name);
-                let title = title.map_or_else(|| format!("Option {}", n + 1), ToOwned::to_owned);
-                let mut children = prose(part.value.get("description").and_then(Json::text));
+                let number = n + 1;
+                let (title, anchor) = match title {
+                    Some(title) => (title.to_owned(), title.to_owned()),
+                    None => (
+                        self.words.option.replace("{}", &number.to_string()),
+                        format!("option-{number}"),
+                    ),
+                };
+                let mut children = Vec::from_iter(self.plain(part));
+                children.extend(prose(part.value.get("description").and_then(Json::text)));
+                children.extend(self.values(part.value));
                 self.within.push("");
                 self.schema(part, &mut children);
                 self.within.pop();
-                nodes.push(element("Expandable", vec![text("title", &title)], children));
+                nodes.push(expandable(&title, &anchor, children));
             }
         }
         let required = value.get("required").map_or(&[][..], Json::items);
@@ -109,7 +107,9 @@ impl<'s> Writer<'s> {
                 continue;
             };
             let is_required = required.iter().any(|name| name.text() == Some(&member.key));
-            self.field(&member.key, schema, is_required, nodes);
+            let mut named = vec![text("name", &member.key)];
+            named.extend(is_required.then(|| flag("required")));
+            self.field(named, schema, nodes);
         }
         // §10.3.2.3: what keys that are not named hold.
         let others = value
@@ -118,25 +118,28 @@ impl<'s> Writer<'s> {
         if let Some(schema) = others.and_then(|others| self.specification.schema(others))
             && self.has_room()
         {
-            self.field("{any key}", schema, false, nodes);
+            let named = vec![
+                text("name", self.words.any_key),
+                text("id", "field-any-key"),
+            ];
+            self.field(named, schema, nodes);
         }
     }
 
-    pub(super) fn field(
+    /// Shows a field, whose name its first attributes tell.
+    fn field(
         &mut self,
-        name: &str,
+        mut attributes: Vec<(Box<str>, Value)>,
         schema: Schema<'s>,
-        required: bool,
         nodes: &mut Vec<Node>,
     ) {
-        let mut attributes = vec![text("name", name), text("type", &kind(schema.value))];
-        attributes.extend(required.then(|| flag("required")));
+        attributes.extend(self.kind_of(schema));
         let is = |key| schema.value.get(key).and_then(Json::flag) == Some(true);
         attributes.extend(is("deprecated").then(|| flag("deprecated")));
         for (key, word) in [
-            ("readOnly", "read-only"),
-            ("writeOnly", "write-only"),
-            ("nullable", "nullable"),
+            ("readOnly", self.words.read_only),
+            ("writeOnly", self.words.write_only),
+            ("nullable", self.words.nullable),
         ] {
             if is(key) {
                 let words = Value::List(vec![Value::Text(word.to_owned())]);
@@ -145,84 +148,100 @@ impl<'s> Writer<'s> {
         }
         attributes.extend(default(schema.value));
         let mut children = prose(schema.value.get("description").and_then(Json::text));
-        children.extend(values(schema.value));
+        children.extend(self.values(schema.value));
         let mut inner = Vec::new();
         self.within.push("");
         self.schema(schema, &mut inner);
         self.within.pop();
         if !inner.is_empty() {
-            let title = text("title", "Fields");
-            children.push(element("Expandable", vec![title], inner));
+            children.push(expandable(self.words.fields, "fields", inner));
         }
         nodes.push(element("ResponseField", attributes, children));
     }
-}
 
-/// Names the type of a schema: `string`, `integer[]`, `string or null`.
-pub(super) fn kind(schema: &Json) -> String {
-    let plain = |value: &Json| value.text().map(ToOwned::to_owned);
-    let types: Vec<String> = match schema.get("type") {
-        Some(value) if value.text().is_some() => plain(value).into_iter().collect(),
-        Some(value) => value.items().iter().filter_map(plain).collect(),
-        None if schema.get("properties").is_some() => vec!["object".to_owned()],
-        None => Vec::new(),
-    };
-    let format = schema.get("format").and_then(Json::text);
-    let mut kind = types.join(" or ");
-    if kind == "array" {
-        let items = schema.get("items").map(self::kind).unwrap_or_default();
-        kind = if items.is_empty() {
-            kind
-        } else {
-            format!("{items}[]")
-        };
+    /// Shows the type of a schema that has no fields to tell it.
+    pub(super) fn plain(&self, schema: Schema<'_>) -> Option<Node> {
+        let kind = self.kind(schema.value);
+        let is_plain = schema.value.get("properties").is_none() && !kind.is_empty();
+        is_plain.then(|| Node::Paragraph(vec![Node::Code(kind)]))
     }
-    match format {
-        Some(format) if !kind.is_empty() => format!("{kind} <{format}>"),
-        _ => kind,
+
+    /// Returns the attribute that tells the type of a schema, when it has one.
+    pub(super) fn kind_of(&self, schema: Schema<'_>) -> Option<(Box<str>, Value)> {
+        let kind = self.kind(schema.value);
+        (!kind.is_empty()).then(|| text("type", &kind))
+    }
+
+    /// Names the type of a schema: `string`, `integer[]`, `string or null`.
+    pub(super) fn kind(&self, schema: &Json) -> String {
+        let plain = |value: &Json| value.text().map(ToOwned::to_owned);
+        let types: Vec<String> = match schema.get("type") {
+            Some(value) if value.text().is_some() => plain(value).into_iter().collect(),
+            Some(value) => value.items().iter().filter_map(plain).collect(),
+            None if schema.get("properties").is_some() => vec!["object".to_owned()],
+            None => Vec::new(),
+        };
+        let format = schema.get("format").and_then(Json::text);
+        let mut kind = types.join(self.words.or);
+        if kind == "array" {
+            let items = schema
+                .get("items")
+                .map(|items| self.kind(items))
+                .unwrap_or_default();
+            kind = if items.is_empty() {
+                kind
+            } else {
+                format!("{items}[]")
+            };
+        }
+        match format {
+            Some(format) if !kind.is_empty() => format!("{kind} <{format}>"),
+            _ => kind,
+        }
+    }
+
+    /// Lists the values that a schema allows, and their bounds.
+    pub(super) fn values(&self, schema: &Json) -> Vec<Node> {
+        let allowed: Vec<&str> = match schema.get("const").and_then(Json::scalar) {
+            Some(only) => vec![only],
+            None => schema
+                .get("enum")
+                .map_or(&[][..], Json::items)
+                .iter()
+                .filter_map(Json::scalar)
+                .take(VALUES_MAX)
+                .collect(),
+        };
+        let mut nodes = Vec::new();
+        if !allowed.is_empty() {
+            let words = if allowed.len() == 1 {
+                self.words.always
+            } else {
+                self.words.one_of
+            };
+            let mut line = vec![Node::Text(words.to_owned())];
+            for (n, value) in allowed.into_iter().enumerate() {
+                if n > 0 {
+                    line.push(Node::Text(", ".to_owned()));
+                }
+                line.push(Node::Code(value.to_owned()));
+            }
+            nodes.push(Node::Paragraph(line));
+        }
+        let bounds: Vec<String> = BOUNDS
+            .iter()
+            .zip(self.words.bounds)
+            .filter_map(|(key, words)| Some(words.replace("{}", schema.get(key)?.scalar()?)))
+            .collect();
+        if !bounds.is_empty() {
+            nodes.push(paragraph(&bounds.join(", ")));
+        }
+        nodes
     }
 }
 
 pub(super) fn default(schema: &Json) -> Option<(Box<str>, Value)> {
     Some(text("default", schema.get("default")?.scalar()?))
-}
-
-/// Lists the values that a schema allows, and their bounds.
-pub(super) fn values(schema: &Json) -> Vec<Node> {
-    let allowed: Vec<&str> = match schema.get("const").and_then(Json::scalar) {
-        Some(only) => vec![only],
-        None => schema
-            .get("enum")
-            .map_or(&[][..], Json::items)
-            .iter()
-            .filter_map(Json::scalar)
-            .take(VALUES_MAX)
-            .collect(),
-    };
-    let mut nodes = Vec::new();
-    if !allowed.is_empty() {
-        let words = if allowed.len() == 1 {
-            "Always "
-        } else {
-            "One of "
-        };
-        let mut line = vec![Node::Text(words.to_owned())];
-        for (n, value) in allowed.into_iter().enumerate() {
-            if n > 0 {
-                line.push(Node::Text(", ".to_owned()));
-            }
-            line.push(Node::Code(value.to_owned()));
-        }
-        nodes.push(Node::Paragraph(line));
-    }
-    let bounds: Vec<String> = BOUNDS
-        .iter()
-        .filter_map(|(key, words)| Some(format!("{words} {}", schema.get(key)?.scalar()?)))
-        .collect();
-    if !bounds.is_empty() {
-        nodes.push(Node::Paragraph(vec![Node::Text(bounds.join(", "))]));
-    }
-    nodes
 }
 
 fn anchor(name: &str) -> String {

@@ -3,13 +3,11 @@
 use super::*;
 use crate::docs;
 use crate::render::link::Map;
-use crate::render::markdown;
-use crate::render::words::Words;
+use crate::render::{html, markdown, words};
 use crate::source::{Tree, TreePath};
 
-#[test]
-fn an_endpoint_shows_what_its_specification_says() {
-    let specification = r##"{"openapi": "3.1.0", "info": {"title": "Pay", "version": "1"},
+/// What a specification says of one endpoint.
+const PAY: &str = r##"{"openapi": "3.1.0", "info": {"title": "Pay", "version": "1"},
       "servers": [{"url": "https://api.pay.test/v1/"}],
       "components": {"securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
         "schemas": {"Node": {"type": "object", "required": ["id"], "properties": {
@@ -19,19 +17,30 @@ fn an_endpoint_shows_what_its_specification_says() {
         "parameters": [{"name": "id", "in": "path", "schema": {"type": "string"}}, {"name": "mode", "in": "query", "schema": {"type": "string", "enum": ["a", "b"], "default": "a"}}],
         "requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Node"}, "example": {"id": "it's", "n": [1, null]}}}},
         "responses": {"200": {"description": "Done."}}}}}}"##;
+
+/// Writes the page of the first endpoint of a specification for people and for agents.
+fn written(specification: &str, language: &str) -> (String, String) {
     let path = |path: &str| TreePath::parse(path).unwrap();
     let config = r#"{"name": "Pay", "navigation": {"openapi": "api.json", "pages": []}}"#;
     let tree = Tree::from_files(
         [
             (path("docs.json"), config.into()),
-            (path("api.json"), specification.into()),
+            (path("api.json"), specification.to_owned().into()),
         ],
         [],
     );
     let (docs, _) = docs::read(&tree, &docs::Options::default());
     let specification = &docs.specifications[0];
-    let nodes = nodes(specification, &specification.endpoints[0]);
-    let written = markdown::write("x.mdx", &nodes, &Map::default(), Words::of("en"));
+    let nodes = nodes(specification, &specification.endpoints[0], language);
+    let (map, words) = (Map::default(), words::Words::of(language));
+    let html = html::write("x.mdx", "x", &nodes, &map, words).html;
+    let markdown = markdown::write("x.mdx", &nodes, &map, words);
+    (html.into_string(), markdown)
+}
+
+#[test]
+fn an_endpoint_shows_what_its_specification_says() {
+    let (_, written) = written(PAY, "en");
     for piece in [
         "```http\nPUT /nodes/{id}\n```",
         "Sets **it**.",
@@ -46,4 +55,80 @@ fn an_endpoint_shows_what_its_specification_says() {
     ] {
         assert!(written.contains(piece), "{piece}\nis not in\n{written}");
     }
+}
+
+#[test]
+fn an_endpoint_speaks_the_language_of_its_page_and_keeps_its_anchors() {
+    let specification = r##"{"openapi": "3.1.0", "info": {"title": "Pay", "version": "1"},
+      "servers": [{"url": "https://{r}.pay.test", "variables": {"r": {"default": "eu", "enum": ["eu", "us"]}}}],
+      "components": {"securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}, "tls": {"type": "mutualTLS"}},
+        "schemas": {"Node": {"type": "object", "properties": {
+          "next": {"$ref": "#/components/schemas/Node"}, "name": {"type": ["string", "null"], "minLength": 2, "maxLength": 9, "readOnly": true},
+          "size": {"oneOf": [{"type": "integer"}, {"anyOf": [{"const": "all"}, {"title": "Some", "type": "array"}]}]}, "more": {"additionalProperties": {"type": "string"}}}}}},
+      "security": [{"key": [], "tls": []}, {}],
+      "paths": {"/nodes/{id}": {"put": {"deprecated": true,
+        "parameters": [{"name": "id", "in": "path"}, {"name": "q", "in": "query"}, {"name": "h", "in": "header"}, {"name": "c", "in": "cookie"}],
+        "requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Node"}, "example": {"id": 1}}}},
+        "responses": {"200": {"description": "Done.", "headers": {"X-Left": {"schema": {"type": "integer"}}}}}}}}}"##;
+    let (english, english_markdown) = written(specification, "en");
+    let (french, markdown) = written(specification, "fr-CA");
+    for piece in [
+        "Ce point d’accès est obsolète et peut disparaître.",
+        "**Serveurs**",
+        "- `r` (variable), par défaut `eu`: L’une des valeurs `eu`, `us`",
+        "## Autorisation\n\nUn seul de ces moyens suffit :\n\n**key et tls**",
+        "- `X-Key` (clé d’API, header, obligatoire)",
+        "certificat client",
+        "**Rien**",
+        "## Paramètres de chemin",
+        "## Paramètres de requête",
+        "## En-têtes",
+        "## Cookies",
+        "## Corps",
+        "[Node](#schema-node), comme ci-dessus.",
+        "(string ou null)",
+        "longueur d’au moins 2, longueur d’au plus 9",
+        "L’un de ces schémas :",
+        "**Option 2**",
+        "Un ou plusieurs de ces schémas :",
+        "Toujours `all`",
+        "`{toute clé}`",
+        "**Champs**",
+        "## Requête",
+        "## Réponses",
+        "**En-têtes**",
+    ] {
+        assert!(markdown.contains(piece), "{piece}\nis not in\n{markdown}");
+    }
+    for piece in ["lecture seule", "```json Exemple"] {
+        let said = format!("{french}{markdown}");
+        assert!(said.contains(piece), "{piece}\nis not in\n{said}");
+    }
+    // What both say was written by the author of the specification.
+    let titles = |markdown: &str| -> Vec<String> {
+        let lines = markdown.lines().map(str::trim);
+        let titles = lines.filter(|line| line.starts_with('#') || line.starts_with("**"));
+        titles.map(str::to_owned).collect()
+    };
+    let (english_titles, titles) = (titles(&english_markdown), titles(&markdown));
+    let both = titles.iter().filter(|title| english_titles.contains(title));
+    assert_eq!(
+        both.collect::<Vec<_>>(),
+        [
+            "## Cookies",
+            "**Option 1**",
+            "**Option 2**",
+            "**Option 1**",
+            "**Some**",
+            "### 200"
+        ]
+    );
+    let anchors = |html: &str| -> Vec<String> {
+        let after = html.split(" id=\"").skip(1);
+        after
+            .map(|rest| rest.split('"').next().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(anchors(&french), anchors(&english));
+    assert!(anchors(&french).contains(&"path-parameters".to_owned()));
 }
