@@ -3,7 +3,12 @@
 //! An address of the site is kept as a path, for a release knows no domain; the origin writes
 //! either into the `Link` field of the page, in place of the page's own address.
 //!
-//! Sources: RFC 6596 (the canonical link relation).
+//! A sitemap lists the addresses that pages shall be known by, so a page that names another
+//! is not in it. Many authors write a page's own address in full. Whether the domain is the
+//! site's the release cannot know: what ends in the page's own path is taken as its own, for
+//! an address too many does less harm than a site that is not listed.
+//!
+//! Sources: RFC 6596 (the canonical link relation); sitemaps.org 0.9.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +16,7 @@ use crate::diagnostic::Diagnostic;
 use crate::docs::Docs;
 use crate::docs::navigation::tree::Page;
 use crate::render::layout::path_of;
-use crate::render::link::{Map, Target};
+use crate::render::link::{Map, Target, encode};
 
 /// Finds the pages that name an address, with what they name.
 pub(super) fn find<'d>(
@@ -19,12 +24,31 @@ pub(super) fn find<'d>(
     pages: impl Iterator<Item = &'d Page>,
     map: &Map,
 ) -> BTreeMap<Box<str>, Box<str>> {
-    let named = pages.filter_map(|page| {
-        let written = docs.pages.get(&page.slug)?;
-        let address = address(&page.slug, written.meta.canonical.as_deref()?, map)?;
-        Some((path_of(page).into(), address))
-    });
+    let named = pages.filter_map(|page| Some((path_of(page).into(), named(docs, page, map)?)));
     named.collect()
+}
+
+/// Returns whether a page shall be known by its own address.
+pub(super) fn is_own(docs: &Docs, page: &Page, map: &Map) -> bool {
+    let Some(named) = named(docs, page, map) else {
+        return true;
+    };
+    let path = path_of(page);
+    let Some((_, rest)) = named.split_once("://") else {
+        return named.trim_start_matches('/') == path;
+    };
+    let named = rest.find('/').map_or("", |start| &rest[start..]);
+    let named = named.trim_end_matches('/');
+    match path {
+        "" => named.is_empty(),
+        path => named.ends_with(&format!("/{}", encode(path))),
+    }
+}
+
+/// Returns the address that a page names.
+fn named(docs: &Docs, page: &Page, map: &Map) -> Option<Box<str>> {
+    let written = docs.pages.get(&page.slug)?;
+    address(&page.slug, written.meta.canonical.as_deref()?, map)
 }
 
 /// Tells which addresses name nothing that the page could be known by.

@@ -330,7 +330,8 @@ impl<'s> Site<'s> {
                 (search::titles(pages).into(), JSON)
             }
             File::Text(name) => {
-                let (text, media_type) = texts::write(name, self.docs, self.of_all());
+                let (text, media_type) =
+                    texts::write(name, self.docs, self.of_all(), &self.plan.map);
                 (text.into(), media_type)
             }
             File::Manifest => (self.manifest().to_bytes().into(), JSON),

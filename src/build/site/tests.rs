@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use crate::build::{Articles, Before, Built, Earlier, Options, build, build_after};
+use crate::discovery::BASE_URL_PLACEHOLDER;
 use crate::release::{Item, Release};
 use crate::site::{FrameHost, Frames};
 use crate::source::{Tree, TreePath};
@@ -395,4 +396,32 @@ fn what_is_loaded_for_search_has_no_interface_of_the_library() {
         assert!(names.contains(&needed), "{needed} in {names:?}");
     }
     assert!(!names.iter().any(|name| name.contains("ui")), "{names:?}");
+}
+
+#[test]
+fn a_sitemap_lists_the_pages_that_are_known_by_their_own_address() {
+    let config = r#"{"name": "Acme", "navigation": {"pages": ["index", "a", "b", "c", "d", "e", "guides/ö"]}}"#;
+    let page = |canonical: &str| format!("---\ncanonical: {canonical}\n---\nText.");
+    let pages = [
+        ("docs.json", config.to_owned()),
+        ("index.mdx", page("https://docs.acme.com/")),
+        ("a.mdx", page("/b")),
+        ("b.mdx", page("./b")),
+        ("c.mdx", page("https://old.acme.com/b")),
+        ("d.mdx", page("https://acme.com/docs/d/")),
+        ("e.mdx", page("https://acme.com/docs/e?all")),
+        ("guides/ö.mdx", page("https://acme.com/guides/%C3%B6")),
+    ];
+    let pages = pages.map(|(path, text)| (TreePath::parse(path).unwrap(), text.into()));
+    let release = build(&Tree::from_files(pages, []), &Options::default()).release;
+    let sitemap = text(&release, "texts/sitemap.xml");
+    let listed: Vec<&str> = sitemap
+        .lines()
+        .filter_map(|line| {
+            line.strip_prefix("<url><loc>")?
+                .strip_suffix("</loc></url>")
+        })
+        .map(|address| address.strip_prefix(BASE_URL_PLACEHOLDER).unwrap())
+        .collect();
+    assert_eq!(listed, ["/", "/b", "/d", "/guides/%C3%B6"], "{sitemap}");
 }

@@ -1,18 +1,19 @@
 //! The lists of a site's pages, for agents and search engines.
 //!
 //! What is hidden, asked not to be indexed, not public or not in the navigation is in none
-//! of them. Addresses are on the placeholder of the base URL.
+//! of them; what shall be known by another address is not in the sitemap. Addresses are on
+//! the placeholder of the base URL.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::catalog;
+use super::{canonical, catalog};
 use crate::discovery::BASE_URL_PLACEHOLDER;
 use crate::docs::Docs;
 use crate::docs::navigation::tree::Page;
 use crate::render::article::Article;
 use crate::render::layout::path_of;
-use crate::render::link::encode;
+use crate::render::link::{Map, encode};
 use crate::render::markdown;
 
 /// How many characters `llms.txt` may have: what the tools that read it take.
@@ -58,6 +59,7 @@ pub(super) fn write(
     name: &str,
     docs: &Docs,
     articles: &[Option<&Article>],
+    map: &Map,
 ) -> (String, &'static str) {
     let pages = docs.navigation.pages.iter().zip(articles);
     let listed: Vec<(&Page, &Article)> = pages
@@ -76,7 +78,11 @@ pub(super) fn write(
             let of_first: Vec<_> = listed.into_iter().filter(of_first).collect();
             (llms_full(&of_first), PLAIN)
         }
-        SITEMAP => (sitemap(&listed), XML),
+        SITEMAP => {
+            let pages = listed.into_iter().map(|(page, _)| page);
+            let own = pages.filter(|page| canonical::is_own(docs, page, map));
+            (sitemap(own), XML)
+        }
         ROBOTS => (robots(), PLAIN),
         CATALOG => (catalog::write(docs), catalog::LINKSET),
         of_language => {
@@ -161,12 +167,12 @@ fn llms_full(listed: &[(&Page, &Article)]) -> String {
     out
 }
 
-fn sitemap(listed: &[(&Page, &Article)]) -> String {
+fn sitemap<'p>(listed: impl Iterator<Item = &'p Page>) -> String {
     let mut out = String::from(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
          <urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n",
     );
-    for (page, _) in listed.iter().take(SITEMAP_MAX) {
+    for page in listed.take(SITEMAP_MAX) {
         // sitemaps.org: entity-escaped; of the five characters a path can have these two.
         let path = encode(path_of(page))
             .replace('&', "&amp;")
