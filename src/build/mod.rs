@@ -13,7 +13,7 @@
 //! | `navigation.json` | the resolved navigation ([`navigation::to_json`]), when there is one |
 //! | `skills/{slug}/SKILL.md` | a public skill, the author's bytes; or the one generated where authors wrote none |
 //! | `skills/{slug}/SKILL.md.br`, `.zst`, `.gz` | the same, encoded, where that saves a fifth |
-//! | `site.json`, `pages/`, `assets/`, `static/`, `texts/`, `404.html` | the site, as [`manifest`] lays it out |
+//! | `site.json`, `pages/`, `assets/`, `static/`, `texts/`, `404.html`, `404/` | the site, as [`manifest`] lays it out |
 //!
 //! **Invariant:** what is not public has no bytes in a release.
 //!

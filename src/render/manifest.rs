@@ -12,6 +12,7 @@
 //! | `texts/{path}` | `/{path}`: `llms.txt`, `llms-full.txt`, `sitemap.xml`, `robots.txt` |
 //! | `texts/api-catalog` | `/.well-known/api-catalog` |
 //! | `404.html` | wherever nothing is |
+//! | `404/{directory}.html` | the same below a directory |
 
 use std::collections::BTreeMap;
 
@@ -20,7 +21,9 @@ use serde::{Deserialize, Serialize};
 /// Where in a release the manifest lies.
 pub const PATH: &str = "site.json";
 /// The page for paths at which there is nothing.
-pub const NOT_FOUND: &str = "404.html";
+const NOT_FOUND: &str = "404.html";
+/// How many segments a directory may have that has such a page of its own.
+pub const NOT_FOUND_DEPTH_MAX: usize = 4;
 /// The version of the file that this program writes, and the newest it reads.
 const VERSION: u32 = 2;
 
@@ -221,9 +224,43 @@ pub fn page_file(path: &str, extension: &str) -> String {
     format!("pages/{path}.{extension}")
 }
 
+/// Returns where in a release the page for paths below a directory lies at which there is
+/// nothing; of the root it is the site's.
+#[must_use]
+pub fn not_found_file(directory: &str) -> String {
+    match directory {
+        "" => NOT_FOUND.to_owned(),
+        directory => format!("404/{directory}.html"),
+    }
+}
+
+/// Returns where the page for a path may lie at which there is nothing, the nearest first.
+pub fn not_found_files(path: &str) -> impl Iterator<Item = String> {
+    let ends = path.match_indices('/').map(|(at, _)| at);
+    let ends = ends.chain([path.len()]).take(NOT_FOUND_DEPTH_MAX);
+    let ends: Vec<usize> = ends.collect();
+    let directories = ends.into_iter().rev().map(|end| &path[..end]);
+    directories.chain([""]).map(not_found_file)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_nearest_page_for_what_is_missing_comes_first_however_long_the_path() {
+        let files = |path: &str| not_found_files(path).collect::<Vec<_>>();
+        assert_eq!(files("a"), ["404/a.html", "404.html"]);
+        let long = "a/b/c/d/".to_owned() + &"e/".repeat(1000);
+        let four = [
+            "404/a/b/c/d.html",
+            "404/a/b/c.html",
+            "404/a/b.html",
+            "404/a.html",
+        ];
+        assert_eq!(files(&long)[..4], four);
+        assert_eq!(files(&long)[4..], ["404.html"]);
+    }
 
     fn redirected(source: &str, destination: &str, path: &str) -> Option<String> {
         let redirect = Redirect {

@@ -92,8 +92,8 @@ pub(super) enum File {
     Html(usize),
     /// The same for agents.
     Markdown(usize),
-    /// What is shown where nothing is.
-    NotFound,
+    /// What is shown where nothing is, beside a page.
+    NotFound(Option<PageId>),
     /// A file that was made for pages.
     Made(Made),
     /// The titles of the pages of a part.
@@ -294,10 +294,13 @@ impl<'s> Site<'s> {
 
     /// Lists the files that there is one of.
     pub(super) fn of_site(&self) -> Vec<(String, File)> {
-        let mut files = vec![
-            (manifest::NOT_FOUND.to_owned(), File::NotFound),
-            (manifest::PATH.to_owned(), File::Manifest),
-        ];
+        let mut files = vec![(manifest::PATH.to_owned(), File::Manifest)];
+        let directories = self.shell.directories().into_iter();
+        let directories = directories.map(|(directory, first)| (directory, Some(first)));
+        let not_found = [("", None)].into_iter().chain(directories);
+        files.extend(not_found.map(|(directory, beside)| {
+            (manifest::not_found_file(directory), File::NotFound(beside))
+        }));
         files.extend(self.plan.assets.files().map(of_made));
         for directory in self.searched() {
             let path = format!("static/{directory}/{}", search::TITLES);
@@ -322,7 +325,7 @@ impl<'s> Site<'s> {
                 (html.into(), HTML)
             }
             File::Markdown(at) => (self.article(*at).markdown.clone().into(), MARKDOWN),
-            File::NotFound => (self.shell.not_found().into(), HTML),
+            File::NotFound(beside) => (self.shell.not_found(*beside).into(), HTML),
             File::Made(made) => (made.bytes.clone(), made.media_type),
             File::Titles(directory) => {
                 let mut parts = self.parts().iter();
@@ -413,7 +416,7 @@ impl File {
     fn is_coded(&self) -> bool {
         match self {
             Self::Html(_) | Self::Made(_) | Self::Titles(_) => true,
-            Self::Markdown(_) | Self::NotFound | Self::Text(_) | Self::Manifest => false,
+            Self::Markdown(_) | Self::NotFound(_) | Self::Text(_) | Self::Manifest => false,
             Self::Asset(path) => files::is_text(path),
         }
     }

@@ -9,7 +9,7 @@
 //! 4. a page: HTML, or Markdown to a client that prefers it; its Markdown at `{page}.md`;
 //! 5. another file of the site;
 //! 6. a redirect of the site;
-//! 7. the site's page for paths at which there is nothing, 404.
+//! 7. the page of the nearest directory for paths at which there is nothing, 404.
 //!
 //! **Invariant:** a file that is not in the inventory of the current release cannot be
 //! sent: paths are only ever looked up in it. **Invariant:** a private site shows nothing:
@@ -29,7 +29,7 @@ use crate::index::{Ask, File, Method, Open, Reading, Served, State, Unread, Vari
 use crate::render::html::diagram;
 use crate::render::layout::STATIC;
 use crate::render::link::decode;
-use crate::render::manifest::{NOT_FOUND, page_file};
+use crate::render::manifest::{not_found_files, page_file};
 use fields::ASSET_POLICY;
 use redirect::to;
 
@@ -341,9 +341,12 @@ impl Request<'_> {
 
     fn not_found(&self) -> Result<Answer, Unread> {
         let accepted = self.ask.accepted;
+        let Some(path) = not_found_files(self.path).find(|path| self.files.has(path)) else {
+            return Ok(absent());
+        };
         let Some(file) = self
             .files
-            .read_addressed(NOT_FOUND, self.base, accepted, self.reading)?
+            .read_addressed(&path, self.base, accepted, self.reading)?
         else {
             return Ok(absent());
         };

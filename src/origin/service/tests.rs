@@ -9,6 +9,7 @@ use crate::build::{Options, build};
 use crate::clock::Clock;
 use crate::discovery::{SUMMARY_PATH, Summary};
 use crate::index::{Cache, Documents, Files, Listing, Material, Stored};
+use crate::render::layout::Part;
 use crate::site::{
     BasePath, FrameHost, Frames, Host, Origin, ProjectId, Service, Site, Visibility,
 };
@@ -61,7 +62,14 @@ fn served_from(cache: Cache, service: &Service, base_path: &str) -> Served {
         ),
         ("images/b.svg", "<svg/>"),
     ];
-    let files = files.map(|(path, text)| (TreePath::parse(path).unwrap(), text.to_owned().into()));
+    served_of(cache, service, base_path, &files)
+}
+
+/// Serves a site of the given files.
+fn served_of(cache: Cache, service: &Service, base_path: &str, files: &[(&str, &str)]) -> Served {
+    let files = files
+        .iter()
+        .map(|(path, text)| (TreePath::parse(path).unwrap(), (*text).to_owned().into()));
     let release = build(&Tree::from_files(files, []), &Options::default()).release;
     let store = Store::Memory(Memory::new(Retention::default(), Clock::System));
     store.put(&release).unwrap();
@@ -285,12 +293,64 @@ fn what_pages_load_is_kept_for_ever_when_its_name_says_what_it_is() {
 }
 
 #[test]
+fn what_is_missing_in_a_language_or_version_is_missed_in_its_words_and_beside_its_sidebar() {
+    let config = r#"{"name": "Acme", "navigation": {"languages": [
+        {"language": "en", "versions": [
+            {"version": "v2", "pages": ["start", "shared"]}, {"version": "v1", "pages": ["old/one/a", "old/one/b/c", "shared"]}]},
+        {"language": "fr", "pages": ["fr/index", "fr/guides/a", "shared"]}]}}"#;
+    let files = [
+        ("docs.json", config),
+        ("start.mdx", ""),
+        ("shared.mdx", ""),
+        ("old/one/a.mdx", ""),
+        ("old/one/b/c.mdx", ""),
+        ("fr/index.mdx", ""),
+        ("fr/guides/a.mdx", ""),
+    ];
+    let served = served_of(Cache::default(), &Service::default(), "/docs", &files);
+    let (english, french) = ("Page not found", "Page introuvable");
+    let latest = part("en", Some("v2"));
+    for (path, says, searched, home) in [
+        ("none", english, latest.clone(), "start"),
+        ("french", english, latest.clone(), "start"),
+        ("old/none", english, latest, "start"),
+        ("fr/none", french, part("fr", None), "fr"),
+        ("fr/guides/a/b/c/d/e/f", french, part("fr", None), "fr"),
+        ("old/one", english, part("en", Some("v1")), "old/one/a"),
+        (
+            "old/one/b/c/d/none",
+            english,
+            part("en", Some("v1")),
+            "old/one/a",
+        ),
+    ] {
+        let answer = get(&served, &format!("/docs/{path}"));
+        assert_eq!((answer.status, answer.caching), (404, caching::ABSENT));
+        for piece in [
+            format!("<h1>{says}</h1>"),
+            format!(" data-search=\"/docs/{searched}\""),
+            format!("</div><p><a href=\"/docs/{home}\">"),
+        ] {
+            let text = text(&answer);
+            assert!(text.contains(&piece), "{path}: no {piece} in {text}");
+        }
+        assert!(!text(&answer).contains("aria-current=page"), "{path}");
+    }
+}
+
+/// Returns where a part of a site is searched.
+fn part(language: &str, version: Option<&str>) -> String {
+    Part { language, version }.directory()
+}
+
+#[test]
 fn only_files_of_the_site_can_be_sent() {
     let served = served("");
     for path in [
         "/site.json",
         "/discovery.json",
         "/404.html",
+        "/404/guides.html",
         "/pages/start.html",
         "/start.html",
         "/guides/a.html.br",

@@ -8,7 +8,7 @@ use crate::docs::config::Link;
 impl Sheet<'_> {
     pub(super) fn bottom(&mut self) {
         self.out.markup("<footer class=bottom><div>");
-        if let Some(footer) = self.shell.footer(self.id) {
+        if let Some(footer) = self.shell.footer(self.beside) {
             for column in &footer.columns {
                 self.out.markup("<div>");
                 if let Some(header) = &column.header {

@@ -10,7 +10,7 @@ const RIGHT_TO_LEFT: [&str; 2] = ["ar", "he"];
 
 impl Sheet<'_> {
     pub(super) fn head(&mut self, title: &str, description: Option<&str>, indexed: bool) {
-        let language = self.shell.language_tag(self.id);
+        let language = self.shell.language_tag(self.beside);
         self.out
             .markup("<!doctype html>\n<html")
             .attribute("lang", language);
@@ -18,7 +18,7 @@ impl Sheet<'_> {
             self.out.markup(" dir=rtl");
         }
         // The root names the banner, so that one that was dismissed is gone before it is read.
-        if let Some(banner) = self.shell.banner(self.id).filter(|b| b.dismissible) {
+        if let Some(banner) = self.shell.banner(self.beside).filter(|b| b.dismissible) {
             let digest = Digest::of(banner.content.as_bytes()).to_string();
             self.out.attribute("data-banner", &digest[..12]);
         }
@@ -40,7 +40,7 @@ impl Sheet<'_> {
         self.out.markup("</head>\n<body");
         let root = self.address("");
         self.out.attribute("data-root", &root);
-        let search = self.address(&self.shell.part(self.id).directory());
+        let search = self.address(&self.shell.part(self.beside).directory());
         self.out.attribute("data-search", &search);
         let finder = self.address(&self.shell.assets().finder.path);
         self.out.attribute("data-finder", &finder);

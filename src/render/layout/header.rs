@@ -29,7 +29,7 @@ impl Sheet<'_> {
             .markup("<button class=\"search scripted sign sign-search\" type=button><span>")
             .text(self.words.search)
             .markup("</span><kbd>/</kbd></button>");
-        let leaf = self.shell.leaf(self.id);
+        let leaf = self.shell.leaf(self.beside);
         for (divisions, at) in &leaf.trail {
             if divisions.kind == DivisionKind::Languages {
                 self.selector(divisions, *at);
@@ -50,7 +50,7 @@ impl Sheet<'_> {
     }
 
     fn banner(&mut self) {
-        let Some(banner) = self.shell.banner(self.id) else {
+        let Some(banner) = self.shell.banner(self.beside) else {
             return;
         };
         self.out
@@ -63,7 +63,7 @@ impl Sheet<'_> {
             });
         // What is no Markdown is text: the banner is never lost.
         if let Ok(nodes) = mdx::read_markdown(&banner.content) {
-            let language = self.shell.language(self.id);
+            let language = self.shell.language(self.beside);
             let words = Words::of(language.map_or("", |parts| &parts.language.tag));
             let written = html::write("docs.json", self.path, &nodes, self.shell.map(), words);
             self.out.append(&written.html);
@@ -125,7 +125,7 @@ impl Sheet<'_> {
     }
 
     fn links(&mut self) {
-        let Some(navbar) = self.shell.navbar(self.id) else {
+        let Some(navbar) = self.shell.navbar(self.beside) else {
             return;
         };
         self.out

@@ -12,6 +12,8 @@
 //!  footer     └─────────────────────────────┘                          footer.rs
 //! ```
 //!
+//! Where there is no article stands the page of `missing.rs`.
+//!
 //! All of it is readable and can be operated without scripts: what opens is `<details>` or
 //! a popover, what is chosen is a link. The resolved navigation has decided what is shown;
 //! here it is only written. Classes are those of `styles/`; what only a script can do has
@@ -28,6 +30,7 @@ mod head;
 mod header;
 mod icon;
 mod listing;
+mod missing;
 mod part;
 mod selector;
 mod sidebar;
@@ -117,6 +120,9 @@ struct Sheet<'s> {
     path: &'s str,
     /// The page in the navigation; `None` for the page that says that there is none.
     id: Option<PageId>,
+    /// The page whose language, sidebar and links this has: itself, when it is one. `None`
+    /// has those of the first.
+    beside: Option<PageId>,
     words: &'static Words,
     /// The icons that are drawn already.
     drawn: Drawn,
@@ -130,7 +136,7 @@ impl Shell<'_> {
     #[must_use]
     pub fn page(&self, id: PageId, article: &Article, mode: Mode) -> String {
         let page = self.navigation().page(id);
-        let mut sheet = Sheet::new(self, path_of(page), Some(id));
+        let mut sheet = Sheet::new(self, path_of(page), Some(id), Some(id));
         let description = page.description.as_deref().or(article.summary.as_deref());
         sheet.head(&page.title, description, page.is_indexed());
         sheet.top(mode.has_sidebar());
@@ -143,40 +149,23 @@ impl Shell<'_> {
         sheet.bottom();
         sheet.out.into_string()
     }
-
-    /// Writes the page that answers for paths at which there is nothing. It is shown at any
-    /// depth, so its links start at the placeholder of the base path.
-    #[must_use]
-    pub fn not_found(&self) -> String {
-        let mut sheet = Sheet::new(self, "", None);
-        let words = sheet.words;
-        sheet.head(words.missing, None, false);
-        sheet.top(true);
-        sheet.out.markup(Mode::Wide.columns());
-        sheet.sidebar();
-        sheet
-            .out
-            .markup("<main id=content><article class=missing><h1>");
-        sheet.out.text(words.missing).markup("</h1><p class=lead>");
-        sheet.out.text(words.missing_text);
-        sheet.out.markup("</p><div id=suggestions></div><p><a");
-        sheet.href(self.home());
-        sheet.out.markup(">").text(words.home);
-        sheet.out.markup("</a></p></article></main></div>\n");
-        sheet.bottom();
-        sheet.out.into_string()
-    }
 }
 
 // === impl Sheet ===
 
 impl<'s> Sheet<'s> {
-    fn new(shell: &'s Shell<'s>, path: &'s str, id: Option<PageId>) -> Self {
-        let language = shell.language(id);
+    fn new(
+        shell: &'s Shell<'s>,
+        path: &'s str,
+        id: Option<PageId>,
+        beside: Option<PageId>,
+    ) -> Self {
+        let language = shell.language(beside);
         Self {
             shell,
             path,
             id,
+            beside,
             words: Words::of(language.map_or("en", |parts| &parts.language.tag)),
             drawn: Drawn::default(),
             out: Html::default(),

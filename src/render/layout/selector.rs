@@ -18,7 +18,7 @@ impl Sheet<'_> {
                 DivisionKind::Products | DivisionKind::Dropdowns | DivisionKind::Versions
             )
         };
-        let trail = &self.shell.leaf(self.id).trail;
+        let trail = &self.shell.leaf(self.beside).trail;
         if !trail.iter().any(|(list, _)| is_choice(list)) {
             return;
         }
@@ -158,7 +158,7 @@ impl Sheet<'_> {
             .markup("<details class=selector name=choices><summary>");
         self.named(tab);
         self.out.markup("</summary><ul>");
-        let taken = self.shell.leaf(self.id).trail.iter();
+        let taken = self.shell.leaf(self.beside).trail.iter();
         let taken = taken.filter(|(list, _)| std::ptr::eq(*list, menu));
         let current = taken.map(|(_, at)| *at).next();
         // A hidden item that is read stands in the sidebar, and not here.
@@ -173,7 +173,7 @@ impl Sheet<'_> {
 
     /// Above a page of another version than the default: where the default has it.
     pub(super) fn outdated(&mut self) {
-        let leaf = self.shell.leaf(self.id);
+        let leaf = self.shell.leaf(self.beside);
         let versions = leaf
             .trail
             .iter()

@@ -13,7 +13,7 @@ use crate::docs::navigation::tree::{Content, DivisionKind, Divisions, Entry, Gro
 
 impl Sheet<'_> {
     pub(super) fn sidebar(&mut self) {
-        let leaf = self.shell.leaf(self.id);
+        let leaf = self.shell.leaf(self.beside);
         // A column where there is room for it, else a drawer: see `styles/columns.css`.
         self.out
             .markup("<nav class=sidebar id=pages popover")
@@ -44,7 +44,7 @@ impl Sheet<'_> {
     fn standing(&mut self, leaf: &Leaf<'_>) {
         let is_standing =
             |list: &Divisions| matches!(list.kind, DivisionKind::Anchors | DivisionKind::Menu);
-        let has_links = self.shell.global(self.id).next().is_some();
+        let has_links = self.shell.global(self.beside).next().is_some();
         if !has_links && !leaf.trail.iter().any(|(list, _)| is_standing(list)) {
             return;
         }
@@ -52,7 +52,7 @@ impl Sheet<'_> {
         for (divisions, at) in leaf.trail.iter().filter(|(list, _)| is_standing(list)) {
             self.anchors(divisions, *at);
         }
-        for anchor in self.shell.global(self.id) {
+        for anchor in self.shell.global(self.beside) {
             self.out.markup("<li><a");
             self.href_written(&anchor.href);
             self.out.markup(">");

@@ -180,10 +180,14 @@ impl<'d> Shell<'d> {
 
     /// Returns the sidebar of a page; one that is not listed has the default's.
     pub(super) fn leaf(&self, id: Option<PageId>) -> &Leaf<'d> {
-        let listed = id.and_then(|id| self.leaf_of.get(&id));
-        let first = || self.leaf_of.get(&self.navigation().first()?);
-        let at = listed.or_else(first).copied().unwrap_or(0);
-        &self.leaves[at]
+        let listed = id.and_then(|id| self.listed(id));
+        let first = || self.listed(self.navigation().first()?);
+        listed.or_else(first).unwrap_or(&self.leaves[0])
+    }
+
+    /// Returns the sidebar in which a page is listed first.
+    pub(super) fn listed(&self, id: PageId) -> Option<&Leaf<'d>> {
+        Some(&self.leaves[*self.leaf_of.get(&id)?])
     }
 
     pub(super) fn leaves(&self) -> &[Leaf<'d>] {

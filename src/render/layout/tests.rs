@@ -230,7 +230,7 @@ fn labels_of_authors_are_text() {
 fn the_page_for_missing_ones_links_from_anywhere() {
     let (docs, map) = docs(r#""navigation": {"pages": ["a"]}"#, &[("a", "")]);
     let assets = Assets::new(&docs);
-    let html = Shell::new(&docs, &map, &assets).not_found();
+    let html = Shell::new(&docs, &map, &assets).not_found(None);
     let placeholder = crate::discovery::BASE_URL_PLACEHOLDER;
     for piece in html.split("href=\"").skip(1) {
         assert!(
