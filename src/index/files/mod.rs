@@ -54,6 +54,8 @@ pub struct Open<'f> {
     /// The files.
     pub files: &'f Files,
     list: List<'f>,
+    /// How far reading one of them may go.
+    reading: Reading,
 }
 
 /// What says which files there are.
@@ -178,7 +180,7 @@ impl Files {
         prepared
     }
 
-    /// Takes the list of the files to hand.
+    /// Takes the list of the files to hand, to read of them as far as is said.
     ///
     /// # Errors
     ///
@@ -188,7 +190,11 @@ impl Files {
             Source::Release(stored) => List::Release(stored, stored.listing(reading)?),
             Source::Draft(draft) => List::Draft(draft),
         };
-        Ok(Open { files: self, list })
+        Ok(Open {
+            files: self,
+            list,
+            reading,
+        })
     }
 }
 
@@ -219,15 +225,10 @@ impl Open<'_> {
     /// # Errors
     ///
     /// [`Unread`] when it is there and cannot be had.
-    pub fn read(
-        &self,
-        path: &str,
-        accepted: Accepted,
-        reading: Reading,
-    ) -> Result<Option<File>, Unread> {
+    pub fn read(&self, path: &str, accepted: Accepted) -> Result<Option<File>, Unread> {
         match &self.list {
             List::Release(stored, listing) => {
-                stored.pick(path, accepted, reading, |path| listing.get(path))
+                stored.pick(path, accepted, self.reading, |path| listing.get(path))
             }
             List::Draft(draft) => Ok(draft.file(path).map(|(bytes, media_type)| {
                 let digest = Digest::of(&bytes);
@@ -246,12 +247,11 @@ impl Open<'_> {
         path: &str,
         address: &str,
         accepted: Accepted,
-        reading: Reading,
     ) -> Result<Option<File>, Unread> {
         match &self.list {
             List::Release(stored, listing) => match listing.get(path) {
                 Some(item) => stored
-                    .read_addressed(item, address, accepted, reading)
+                    .read_addressed(item, address, accepted, self.reading)
                     .map(Some),
                 None => Ok(None),
             },
@@ -269,14 +269,9 @@ impl Open<'_> {
     /// # Errors
     ///
     /// [`Unread`] when it is there and cannot be had.
-    pub fn read_older(
-        &self,
-        path: &str,
-        accepted: Accepted,
-        reading: Reading,
-    ) -> Result<Option<File>, Unread> {
+    pub fn read_older(&self, path: &str, accepted: Accepted) -> Result<Option<File>, Unread> {
         match &self.list {
-            List::Release(stored, _) => stored.read_older(path, accepted, reading),
+            List::Release(stored, _) => stored.read_older(path, accepted, self.reading),
             List::Draft(_) => Ok(None),
         }
     }

@@ -157,7 +157,6 @@ fn find(
         path: &decode(below),
         ask,
         asked,
-        reading,
     }
     .answer()
 }
@@ -183,7 +182,6 @@ struct Request<'r> {
     path: &'r str,
     ask: &'r Ask<'r>,
     asked: &'r Asked<'r>,
-    reading: Reading,
 }
 
 type Found = Result<Option<Answer>, Unread>;
@@ -248,8 +246,8 @@ impl Request<'_> {
         // `site.{digest}.css` and its like; the lists of pages have plain names.
         let is_named_by_digest = HASHED.iter().any(|start| name.starts_with(start));
         let accepted = self.ask.accepted;
-        let file = match self.files.read(&path, accepted, self.reading)? {
-            None if is_named_by_digest => self.files.read_older(&path, accepted, self.reading)?,
+        let file = match self.files.read(&path, accepted)? {
+            None if is_named_by_digest => self.files.read_older(&path, accepted)?,
             found => found,
         };
         let caching = match is_named_by_digest {
@@ -326,7 +324,7 @@ impl Request<'_> {
             None => self.ask.accepted,
         };
         let path = format!("assets/{}", self.path);
-        let Some(file) = self.files.read(&path, accepted, self.reading)? else {
+        let Some(file) = self.files.read(&path, accepted)? else {
             return Ok(None);
         };
         let answer = Answer {
@@ -344,10 +342,7 @@ impl Request<'_> {
         let Some(path) = not_found_files(self.path).find(|path| self.files.has(path)) else {
             return Ok(absent());
         };
-        let Some(file) = self
-            .files
-            .read_addressed(&path, self.base, accepted, self.reading)?
-        else {
+        let Some(file) = self.files.read_addressed(&path, self.base, accepted)? else {
             return Ok(absent());
         };
         let answer = Answer {
@@ -361,7 +356,7 @@ impl Request<'_> {
 
     /// A file as it lies in the release.
     fn file(&self, path: &str) -> Found {
-        let file = self.files.read(path, self.ask.accepted, self.reading)?;
+        let file = self.files.read(path, self.ask.accepted)?;
         Ok(file.map(|file| self.sent(file)))
     }
 
@@ -369,7 +364,7 @@ impl Request<'_> {
     fn addressed(&self, path: &str, address: &str) -> Found {
         let file = self
             .files
-            .read_addressed(path, address, self.ask.accepted, self.reading)?;
+            .read_addressed(path, address, self.ask.accepted)?;
         Ok(file.map(|file| {
             let answer = self.sent(file);
             self.conditional(Answer {
