@@ -216,3 +216,59 @@ fn a_specification_with_a_hidden_endpoint_is_not_handed_out() {
         assert_eq!(edge.get(HOST, path).status, 404, "{path}");
     }
 }
+
+#[test]
+fn a_host_of_the_list_is_framed_and_let_in_and_another_is_linked() {
+    let edge = Setup::new()
+        .conf(
+            "service",
+            "{ frame_hosts: [play.acme.test, \"*.acme.dev\"] }",
+        )
+        .site("acme", "origin: embedded")
+        .start();
+    let framed = ["https://play.acme.test/one", "https://board.acme.dev/two"];
+    let linked = [
+        "https://www.youtube.com/embed/three",
+        "https://acme.dev/four",
+        "https://play.acme.test.evil.test/five",
+    ];
+    let all = framed.iter().chain(&linked);
+    let page: String = all
+        .map(|src| format!("<iframe src=\"{src}\" title=\"Shown\"></iframe>\n\n"))
+        .collect();
+    edge.publish(
+        "acme",
+        &[
+            (
+                "docs.json",
+                r#"{"name": "Acme", "navigation": {"pages": ["index"]}}"#,
+            ),
+            ("index.mdx", &page),
+        ],
+    );
+    let answer = edge.get(HOST, "/");
+    let html = answer.text();
+    assert_eq!(html.matches("<iframe").count(), framed.len(), "{html}");
+    for src in framed {
+        assert!(
+            html.contains(&format!(" src=\"{src}\" title=\"Shown\"></iframe>")),
+            "{html}"
+        );
+    }
+    for src in linked {
+        assert!(
+            html.contains(&format!("<a href=\"{src}\" rel=noopener>Shown</a>")),
+            "{html}"
+        );
+    }
+    // CSP Level 3 §6.2.3: the policy is what a browser obeys, whatever the page says.
+    let policy = answer.field("content-security-policy").unwrap();
+    let frames = policy
+        .split("; ")
+        .find(|part| part.starts_with("frame-src"));
+    assert_eq!(
+        frames,
+        Some("frame-src 'self' https://play.acme.test https://*.acme.dev"),
+        "{policy}"
+    );
+}
