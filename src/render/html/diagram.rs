@@ -3,7 +3,7 @@
 //! The library builds styles from what an author wrote, so it never runs in a page. A page
 //! holds a frame without origin (`sandbox="allow-scripts"`) whose document is a constant of
 //! this program; the source of the diagram travels in the fragment of its address, which
-//! reaches no server. The frame has the policy [`POLICY`]: its one script, styles in markup,
+//! reaches no server; behind it stand the colours that a reader has chosen. The frame has the policy [`POLICY`]: its one script, styles in markup,
 //! nothing else, no requests at all. Readers without scripts open the source below it.
 //!
 //! A renderer in Rust (`mermaid-rs-renderer` 0.3) was tried on 235 diagrams of public
@@ -52,7 +52,7 @@ pub fn files() -> &'static [File; 3] {
         let document = format!(
             "<!doctype html>\n<html lang=en>\n<meta charset=utf-8>\n<title>Diagram</title>\n\
              <meta name=color-scheme content=\"light dark\">\n\
-             <style>html,body{{margin:0;height:100%}}body{{display:grid;place-items:center;\
+             <style>html,body{{margin:0;height:100%}}body{{display:grid;place-items:safe center;\
              font:14px system-ui,sans-serif}}svg{{max-width:100%!important;max-height:100vh}}</style>\n\
              <body>\n<noscript>Scripts are off: open the source below.</noscript>\n\
              <script src=\"{}\"></script>\n<script src=\"{}\"></script>\n",
@@ -82,7 +82,8 @@ impl Writer<'_> {
         let frame = link::relative(self.page, &files()[0].path);
         let address = format!("{frame}#{}", link::encode_all(source));
         self.out.markup(match height(source) {
-            0..=6 => "<figure class=\"diagram small\">",
+            0 => "<figure class=\"diagram flat\">",
+            1..=6 => "<figure class=\"diagram small\">",
             7..=16 => "<figure class=diagram>",
             _ => "<figure class=\"diagram large\">",
         });
@@ -111,12 +112,12 @@ impl Writer<'_> {
 /// Guesses how high a diagram is, so that its place is kept before it is drawn.
 fn height(source: &str) -> usize {
     let lines = source
-        .lines()
+        .split(['\n', ';'])
         .filter(|line| !line.trim().is_empty())
         .count();
     match kind(source) {
         "Sequence diagram" => lines,
-        // Side by side is less high than one below the other.
+        // Side by side is less high than one below the other, and a single line is a chain.
         _ if source.contains(" LR") || source.contains(" RL") => lines / 3,
         _ => lines,
     }
@@ -154,6 +155,13 @@ mod tests {
         );
         assert_eq!(kind("graph TD; A-->B"), "Flow chart");
         assert_eq!(kind("nonsense"), "Diagram");
+    }
+
+    #[test]
+    fn a_chain_from_side_to_side_is_flat() {
+        assert_eq!(height("graph LR\n  A-->B-->C"), 0);
+        assert_eq!(height("graph LR; A-->B; A-->C; A-->D"), 1);
+        assert_eq!(height("graph TD\n\n  A-->B-->C"), 2);
     }
 
     #[test]

@@ -1,10 +1,19 @@
 // The shell: colours, banner, menus, sidebar, the heading that is being read.
 parts.push(() => {
+  // The frame of a diagram sees the system's colours only; its address tells it the reader's.
+  const tellDiagrams = () => document.querySelectorAll(".diagram iframe").forEach((frame) => {
+    // A new frame, because one that goes elsewhere adds a step to the reader's history.
+    const told = frame.cloneNode();
+    told.src = `${frame.src.replace(/&\w+$/, "")}&${root.dataset.theme}`;
+    frame.replaceWith(told);
+  });
+  if (root.dataset.theme) tellDiagrams();
   document.querySelector(".theme")?.addEventListener("click", () => {
     const now = root.dataset.theme
       || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
     root.dataset.theme = now === "dark" ? "light" : "dark";
     keep.set("theme", root.dataset.theme);
+    tellDiagrams();
   });
   document.querySelector(".dismiss")?.addEventListener("click", () => {
     keep.set(`banner:${root.dataset.banner}`, "1");
