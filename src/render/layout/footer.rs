@@ -3,6 +3,32 @@
 use super::Sheet;
 use crate::docs::config::Link;
 
+/// Returns how a network of `footer.socials` writes its own name; of others the key is shown.
+fn name(network: &str) -> &str {
+    match network {
+        "bluesky" => "Bluesky",
+        "discord" => "Discord",
+        "facebook" => "Facebook",
+        "github" => "GitHub",
+        "gitlab" => "GitLab",
+        "hacker-news" => "Hacker News",
+        "instagram" => "Instagram",
+        "linkedin" => "LinkedIn",
+        "mastodon" => "Mastodon",
+        "medium" => "Medium",
+        "podcast" => "Podcast",
+        "reddit" => "Reddit",
+        "slack" => "Slack",
+        "telegram" => "Telegram",
+        "threads" => "Threads",
+        "twitter" => "Twitter",
+        "website" | "earth-americas" => "Website",
+        "x" | "x-twitter" => "X",
+        "youtube" => "YouTube",
+        other => other,
+    }
+}
+
 // === impl Sheet ===
 
 impl Sheet<'_> {
@@ -27,7 +53,7 @@ impl Sheet<'_> {
                 for (network, href) in &footer.socials {
                     self.out.markup("<li><a");
                     self.href_written(href);
-                    self.out.markup(">").text(network).markup("</a></li>");
+                    self.out.markup(">").text(name(network)).markup("</a></li>");
                 }
                 self.out.markup("</ul>");
             }

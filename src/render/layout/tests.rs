@@ -170,7 +170,7 @@ fn n8_a_language_has_its_own_banner_footer_and_navbar() {
         &[
             "<html lang=\"ar\" dir=rtl data-banner=",
             " data-banner><p><strong>Hers</strong> <a>x</a>",
-            "<a href=\"https://github.com/acme\" rel=noopener>github</a>",
+            "<a href=\"https://github.com/acme\" rel=noopener>GitHub</a>",
             "<a href=\"https://a.test\" rel=noopener>Nav</a>",
             "<a href=\"../a\" lang=\"en\" hreflang=\"en\">English</a>",
         ],

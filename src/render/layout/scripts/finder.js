@@ -89,7 +89,7 @@ const link = ({ path, title, under, excerpt: html }, typed) => {
   return entry;
 };
 
-const input = make("input", { type: "search", placeholder: search, autocomplete: "off", spellcheck: false });
+const input = make("input", { type: "search", className: "sign-close", placeholder: search, autocomplete: "off", spellcheck: false });
 const list = make("div", { id: "found" });
 const status = make("p", { className: "said" });
 const dialog = make("dialog", { className: "finder" }, input, list, status);
