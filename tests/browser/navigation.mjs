@@ -1,6 +1,6 @@
 // The rules of the navigation, each looked at as a reader meets it.
 
-import { assert, follow, path, reads, seen, PHONE } from "./reader.mjs";
+import { assert, follow, path, reads, seen, visit, PHONE } from "./reader.mjs";
 
 reads("tabs: the current one is marked, another one opens its first page", async (open) => {
   const page = await open("/");
@@ -39,8 +39,9 @@ reads("anchors: they stand in the sidebar and lead to their first pages", async 
 });
 
 reads("global anchors: they stand on every page, in every language", async (open) => {
+  const page = await open("/");
   for (const at of ["/", "/api", "/next", "/ar", "/fr"]) {
-    const page = await open(at);
+    await visit(page, at);
     assert.ok((await seen(page, ".anchors a")).includes("Agent Skills"), `global anchor on ${at}`);
   }
 });
@@ -151,8 +152,9 @@ reads("N8: a language has its own banner, navbar and footer, and is read from it
 });
 
 reads("redirects: exact, with a rest, and for now", async (open) => {
+  const page = await open("/");
   for (const [from, to] of [["/start", "/quickstart"], ["/reference/errors", "/api/errors"], ["/news", "/changelog"]]) {
-    const page = await open(from);
+    await visit(page, from);
     assert.equal(path(page), to, `redirect of ${from}`);
   }
 });
@@ -172,8 +174,9 @@ reads("previous and next lead through the sidebar in its order", async (open) =>
 });
 
 reads("modes: what stands around an article is what its frontmatter says", async (open) => {
+  const page = await open("/");
   const parts = async (at) => {
-    const page = await open(at);
+    await visit(page, at);
     const has = async (selector) => await page.locator(selector).count() > 0;
     return { sidebar: await has(".sidebar"), title: await has("h1"), contents: await has(".contents") };
   };
@@ -192,6 +195,35 @@ reads("pages: tags, deprecated ones, links elsewhere, hidden ones", async (open)
   assert.equal(await page.locator(".sidebar a", { hasText: "Navigation" }).locator(".badge").innerText(), "N1–N8");
   const hidden = await open("/hidden");
   assert.equal(await hidden.locator("meta[name=robots]").getAttribute("content"), "noindex");
+});
+
+reads("narrow, from right to left: the drawer comes from the right, and what it holds is read from there", async (open) => {
+  const page = await open("/ar/quickstart", { width: PHONE });
+  const sidebar = page.locator(".sidebar");
+  assert.equal(await sidebar.isVisible(), false);
+  const menu = await page.locator(".menu").boundingBox();
+  assert.ok(menu.x > PHONE / 2, "what opens it is at the right");
+  await page.locator(".menu").click();
+  await sidebar.waitFor({ state: "visible" });
+  const drawer = await sidebar.boundingBox();
+  assert.equal(drawer.x + drawer.width, PHONE, "it stands at the right edge");
+  assert.ok(drawer.x > 24, "beside it, the page can be pressed");
+  const current = await sidebar.locator("[aria-current=page]").boundingBox();
+  assert.ok(current.x >= drawer.x && current.x + current.width <= PHONE, "its entries lie inside of it");
+  const [sign, name] = await sidebar.locator(".anchors a").first().evaluate((entry) => {
+    const range = document.createRange();
+    range.selectNodeContents(entry.lastChild);
+    return [entry.querySelector("svg"), range].map((part) => part.getBoundingClientRect().x);
+  });
+  assert.ok(sign > name, "an icon stands to the right of its name");
+  assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), PHONE, "nothing is wider than the screen");
+  await page.mouse.click(10, 500);
+  await sidebar.waitFor({ state: "hidden" });
+  await page.locator(".menu").click();
+  const products = sidebar.locator("[data-kind=products]");
+  await products.locator("summary").click();
+  await follow(page, products.getByText("للمشغّلين"));
+  assert.equal(path(page), "/ar/operate/run");
 });
 
 reads("narrow: the pages wait in a drawer, which Escape and a press beside it close", async (open) => {

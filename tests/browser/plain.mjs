@@ -1,6 +1,6 @@
 // Without scripts: everything can be read, opened and chosen.
 
-import { assert, follow, path, reads, seen, PHONE } from "./reader.mjs";
+import { assert, follow, path, reads, seen, visit, PHONE } from "./reader.mjs";
 
 const plain = { scripts: false };
 
@@ -42,6 +42,11 @@ reads("the drawer opens and closes on a phone", async (open) => {
 reads("all tabs are shown, with their titles", async (open) => {
   const page = await open("/write/components/layout", plain);
   assert.deepEqual((await seen(page, ".tab-title")).slice(0, 4), ["Debian", "macOS", "Debian", "macOS"]);
+  await visit(page, "/write/publish");
+  assert.deepEqual(await seen(page, ".views .tab-title"), ["From a directory", "From a branch"]);
+  for (const text of ["publish docs --project acme", "update trigger acme"]) {
+    assert.ok(await page.locator(".views").getByText(text).isVisible(), text);
+  }
 });
 
 reads("accordions open, headings are linked, the page for missing ones leads home", async (open) => {

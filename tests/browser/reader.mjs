@@ -1,8 +1,8 @@
 // A reader with a browser: what every test in this folder stands on.
 //
-// `tests/it/browser.rs` starts a gateway with the bundled example and runs one file after the
-// other; WAYPOST_SITE is where the example is, WAYPOST_CLIENT where the packages lie. Nothing
-// here sleeps: what takes time is waited for by what it changes.
+// `tests/it/browser.rs` starts a gateway and runs each file beside it: WAYPOST_SITE is where the
+// site is, or WAYPOST_DOMAIN where several are, each at a subdomain; WAYPOST_CLIENT is where the
+// packages lie. Nothing here sleeps: what takes time is waited for by what it changes.
 
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
@@ -12,6 +12,8 @@ const client = createRequire(`${process.env.WAYPOST_CLIENT}/`);
 const { chromium } = client("playwright-core");
 export const axe = () => client("axe-core").source;
 export const site = process.env.WAYPOST_SITE;
+/** A page of one of several sites. */
+export const of = (subdomain, path) => `http://${subdomain}.${process.env.WAYPOST_DOMAIN}${path}`;
 
 let browser;
 before(async () => {
@@ -50,7 +52,12 @@ async function make({ width, scheme, scripts, watched }) {
   const page = await context.newPage();
   if (watched) await page.addInitScript(watch);
   page.on("pageerror", (error) => page.faults.push(String(error)));
-  page.on("console", (message) => { if (message.type() === "error") page.faults.push(message.text()); });
+  page.on("console", (message) => {
+    const { url } = message.location();
+    // Chromium asks for this on its own at a file that is no page, such as one of Markdown.
+    if (message.type() !== "error" || url.endsWith("/favicon.ico")) return;
+    page.faults.push(`${message.text()} ${url}`);
+  });
   return page;
 }
 
@@ -60,7 +67,7 @@ async function open(at, { width = WIDE, scheme = "light", scripts = true, watche
   const page = idle.get(key)?.pop() ?? await make({ width, scheme, scripts, watched });
   Object.assign(page, { key, scripts, faults: [] });
   await prepare?.(page);
-  await page.goto(site + at, { waitUntil: "load" });
+  await page.goto(new URL(at, site).href, { waitUntil: "load" });
   return page;
 }
 
@@ -94,6 +101,8 @@ export function reads(name, body, { faults = false } = {}) {
   });
 }
 
+/** Goes on to another page of the site, as by typing its address. */
+export const visit = (page, at) => page.goto(new URL(at, site).href, { waitUntil: "load" });
 /** The path that a page is at. */
 export const path = (page) => new URL(page.url()).pathname;
 /** What is pressed leads to another page. */

@@ -1,6 +1,6 @@
 // What a reader does with a page: dismiss, switch, copy, link, press keys.
 
-import { assert, follow, path, reads, seen, site, PHONE } from "./reader.mjs";
+import { assert, follow, path, reads, seen, site, visit, PHONE } from "./reader.mjs";
 
 reads("banner: dismissed, it stays away, and is gone before the first paint", async (open) => {
   const page = await open("/");
@@ -56,8 +56,49 @@ reads("tabs: those of one title change together, are remembered, and move by arr
   await page.keyboard.press("ArrowLeft");
   assert.deepEqual(await chosen(), ["Debian", "Debian"]);
   await page.keyboard.press("End");
-  await page.goto(`${site}/write/components/layout`);
+  await visit(page, "/write/components/layout");
   assert.deepEqual(await chosen(), ["macOS", "macOS"]);
+  await visit(page, "/ar/components");
+  assert.deepEqual(await chosen(), ["macOS"], "on another page, in another language");
+  await visit(page, "/");
+  assert.deepEqual(await chosen(), ["For people"], "tabs without this title are left as they are");
+});
+
+reads("views: one at a time is read, each can be linked to", async (open) => {
+  const page = await open("/write/publish");
+  const views = page.locator(".views");
+  assert.match(await views.innerText(), /publish docs --project acme/);
+  assert.doesNotMatch(await views.innerText(), /update trigger/);
+  await page.getByRole("tab", { name: "From a branch" }).click();
+  assert.match(await views.innerText(), /update trigger acme/);
+  assert.doesNotMatch(await views.innerText(), /publish docs/);
+  assert.equal(new URL(page.url()).hash, "#from-a-branch");
+  assert.ok(await page.getByText("Going back is a promotion").isVisible(), "what is below belongs to both");
+  const linked = await open("/write/publish#from-a-branch");
+  assert.match(await linked.locator(".views").innerText(), /update trigger acme/);
+});
+
+reads("visibility: people and agents read what is for them, and neither the other's", async (open) => {
+  const page = await open("/write/components/reference");
+  const [people, agents] = [/You are a person/, /You are an agent/];
+  assert.match(await page.locator("article").innerText(), people);
+  assert.doesNotMatch(await page.content(), agents);
+  const markdown = await page.evaluate(() => fetch("reference.md").then((answer) => answer.text()));
+  assert.match(markdown, agents);
+  assert.doesNotMatch(markdown, people);
+});
+
+reads("edit: a page leads to its source where the site's record says it is; generated ones have none", async (open) => {
+  const page = await open("/write/pages");
+  const edit = page.locator(".actions .edit");
+  assert.equal(await edit.innerText(), "Edit this page");
+  assert.equal(await edit.getAttribute("href"), "https://github.com/acme/docs/edit/main/handbook/write/pages.mdx");
+  await visit(page, "/fr");
+  assert.equal(await edit.innerText(), "Modifier cette page");
+  assert.equal(await edit.getAttribute("href"), "https://github.com/acme/docs/edit/main/handbook/fr/index.mdx");
+  await visit(page, "/api/queue-a-deployment-of-the-projects-branch");
+  assert.equal(await page.locator(".actions").isVisible(), true);
+  assert.equal(await edit.count(), 0);
 });
 
 reads("tabs and accordions can be linked to", async (open) => {
@@ -128,8 +169,9 @@ reads("keyboard: a group of the sidebar opens by Enter", async (open) => {
 });
 
 reads("phone: nothing is wider than the screen, and the bar stays", async (open) => {
+  const page = await open("/", { width: PHONE });
   for (const at of ["/", "/write/components/code", "/write/components/reference", "/internals/speed", "/ar", "/ar/components", "/next", "/poster", "/retired"]) {
-    const page = await open(at, { width: PHONE });
+    await visit(page, at);
     const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     assert.ok(over <= 0, `${at} is ${over} px too wide`);
     await page.evaluate(() => scrollTo(0, 500));

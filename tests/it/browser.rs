@@ -1,4 +1,5 @@
-//! The bundled example, as readers use it: the real binary, headless Chromium.
+//! Sites as readers use them, above all the bundled example: the real binary, headless
+//! Chromium.
 //!
 //! What is promised stands in `tests/browser/`, a file for each kind of promise, in the
 //! language of the browser; here they are run. Chromium is Debian's, driven by
@@ -8,6 +9,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Arc, Mutex, Weak};
 
 use crate::clients::client;
 use crate::edge::{Edge, Setup};
@@ -20,28 +22,83 @@ fn example() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("conf/demo/docs")
 }
 
-/// A gateway that serves the bundled example.
-fn serving() -> Edge {
-    let edge = Setup::new()
-        .site("acme", &format!("domains: [{HOST}]"))
-        .start();
+/// A gateway that serves the bundled example: one for all tests that look at it at the same
+/// time. Nothing that they do changes it.
+fn serving() -> Arc<Edge> {
+    static SHARED: Mutex<Weak<Edge>> = Mutex::new(Weak::new());
+    let mut shared = SHARED.lock().unwrap();
+    if let Some(edge) = shared.upgrade() {
+        return edge;
+    }
+    let repository =
+        r#"{ url: "https://github.com/acme/docs.git", branch: main, directory: handbook }"#;
+    let record = format!("domains: [{HOST}]\nrepository: {repository}");
+    let edge = Setup::new().site("acme", &record).start();
     let published = edge.setup.publish_directory("acme", &example());
     edge.wait_until_served("acme", published.generation);
+    let edge = Arc::new(edge);
+    *shared = Arc::downgrade(&edge);
     edge
+}
+
+/// A gateway with small sites that differ in a setting.
+fn settings() -> Edge {
+    const NONE: &str = "";
+    const KNOWN: &str =
+        r#"repository: { url: "git@gitlab.acme.test:docs/guide.git", branch: next }"#;
+    const UNKNOWN: &str = r#"repository: { url: "https://git.acme.test/docs.git", branch: main }"#;
+    const SITES: [(&str, &str, &str); 4] = [
+        (
+            "always",
+            r#""theme": "mint", "interaction": {"drilldown": true}"#,
+            KNOWN,
+        ),
+        (
+            "never",
+            r#""theme": "willow", "interaction": {"drilldown": false}"#,
+            UNKNOWN,
+        ),
+        ("willow", r#""theme": "willow""#, NONE),
+        ("mint", r#""theme": "mint""#, NONE),
+    ];
+    let setup = SITES
+        .iter()
+        .fold(Setup::new(), |setup, (project, _, record)| {
+            setup.site(project, record)
+        });
+    let edge = setup.start();
+    for (project, setting, _) in SITES {
+        let navigation = r#"{"groups": [{"group": "Guides", "pages": ["index", {"group": "Payments", "icon": "star", "pages": ["payments/start", "payments/refunds"]}]}]}"#;
+        let config = format!(r#"{{"name": "Acme", {setting}, "navigation": {navigation}}}"#);
+        edge.publish(
+            project,
+            &[
+                ("docs.json", &config),
+                ("index.mdx", "Welcome."),
+                ("payments/start.mdx", "Take one."),
+                ("payments/refunds.mdx", "Give it back."),
+            ],
+        );
+    }
+    edge
+}
+
+/// Looks at the bundled example as a file of `tests/browser` says.
+#[track_caller]
+fn holds(file: &str) {
+    let edge = serving();
+    let site = format!("http://{HOST}:{}", edge.http.port());
+    run(file, ("WAYPOST_SITE", &site));
 }
 
 /// Runs a file of `tests/browser`.
 #[track_caller]
-fn holds(file: &str) {
+fn run(file: &str, place: (&str, &str)) {
     let packages = client("browser", "playwright-core@1.65.1");
-    let edge = serving();
     let output = Command::new("node")
         .args(["--test", "--test-reporter=spec"])
         .arg(Path::new("tests/browser").join(file))
-        .env(
-            "WAYPOST_SITE",
-            format!("http://{HOST}:{}", edge.http.port()),
-        )
+        .env(place.0, place.1)
         .env("WAYPOST_CLIENT", packages)
         .env("WAYPOST_CHROMIUM", "/usr/bin/chromium")
         .output()
@@ -63,6 +120,18 @@ fn a_page_can_be_read_copied_and_linked() {
 #[test]
 fn a_title_and_a_word_are_found_in_the_readers_own_language_and_version() {
     holds("search.mjs");
+}
+
+#[test]
+fn icons_and_diagrams_are_painted() {
+    holds("drawn.mjs");
+}
+
+#[test]
+fn a_setting_is_what_a_reader_meets() {
+    let edge = settings();
+    let domain = format!("waypost.localhost:{}", edge.http.port());
+    run("settings.mjs", ("WAYPOST_DOMAIN", &domain));
 }
 
 #[test]
