@@ -4,12 +4,13 @@
 //! what may not stand where it stands (a block in a paragraph, text in a row of a table,
 //! an item in an item), so nothing is written there in the first place.
 //!
-//! Sources: WHATWG HTML §3.2.5 (content models), §13.2.6 (tree construction), §4.8.5 (frames).
+//! Sources: WHATWG HTML §3.2.5 (content models), §13.2.6 (tree construction), §4.8.1 and
+//! §4.8.4 (pictures), §4.8.5 (frames), §15.3 (what attributes look like).
 
 use super::Writer;
 use crate::render::component as known;
 use crate::render::link::Target;
-use crate::render::mdx::{Element, Node, Value};
+use crate::render::mdx::{Element, Node, Value, plain};
 
 /// Attributes that every HTML element may have; they name and describe, and do nothing.
 const GLOBAL: [&str; 7] = [
@@ -69,6 +70,7 @@ impl Writer<'_> {
         match name {
             "a" => return self.html_link(element),
             "img" => return self.html_image(element),
+            "picture" => return self.html_picture(element),
             "iframe" => return self.html_frame(element),
             "video" | "audio" => return self.html_media(name, element),
             "br" | "wbr" | "hr" => {
@@ -190,12 +192,34 @@ impl Writer<'_> {
         let written = element.text("className").or_else(|| element.text("class"));
         let mut classes: Vec<String> = more.map(ToOwned::to_owned).into_iter().collect();
         classes.extend(written.and_then(mode).map(ToOwned::to_owned));
-        // Some attributes of HTML were styles before there were any.
-        if let Some(align @ ("left" | "center" | "right")) = element.text("align") {
-            classes.extend(self.class_with("text-align", align));
-        }
+        classes.extend(self.hints(element));
         classes.extend(self.style_of(element));
         (!classes.is_empty()).then(|| classes.join(" "))
+    }
+
+    /// Returns the classes for attributes that were styles before HTML had any (§15.3).
+    fn hints(&mut self, element: &Element) -> Vec<String> {
+        let mut classes = Vec::new();
+        // That of a table would say where it stands, and not how its words do.
+        let is_table = *element.name == *"table";
+        if let Some(align @ ("left" | "center" | "right")) = element.text("align")
+            && !is_table
+        {
+            classes.extend(self.class_with("text-align", align));
+        }
+        let is_cell = matches!(&*element.name, "td" | "th");
+        let is_row = matches!(&*element.name, "tr" | "thead" | "tbody" | "tfoot");
+        if let Some(align @ ("top" | "middle" | "bottom" | "baseline")) = element.text("valign")
+            && (is_cell || is_row)
+        {
+            classes.extend(self.class_with("vertical-align", align));
+        }
+        if (is_table || is_cell || *element.name == *"col")
+            && let Some(width) = element.text("width").and_then(length)
+        {
+            classes.extend(self.class_with("width", &width));
+        }
+        classes
     }
 
     fn html_link(&mut self, element: &Element) {
@@ -235,6 +259,52 @@ impl Writer<'_> {
         more.push(("class", "only-dark"));
         self.image(src, alt, &light);
         self.image(dark, alt, &more);
+    }
+
+    /// Shows one picture in light and another in dark, by the reader's choice here and not by
+    /// the system's; it has the size that its `<img>` says. Sources that offer the same in
+    /// another format or size are not needed: the `<img>` shows it everywhere.
+    fn html_picture(&mut self, picture: &Element) {
+        let mut parts = Vec::new();
+        elements_in(&picture.children, &mut parts);
+        let Some(shown) = parts.iter().find(|part| *part.name == *"img") else {
+            return self.in_line(&picture.children);
+        };
+        let source = |scheme: &str| {
+            let mut sources = parts.iter().filter(|part| *part.name == *"source");
+            let source = sources.find(|source| {
+                let media = source.text("media").unwrap_or_default();
+                let media: String = media.split_whitespace().collect();
+                media.contains(&format!("prefers-color-scheme:{scheme}"))
+            })?;
+            let all = source.text("srcset").or_else(|| source.text("srcSet"))?;
+            first_of(all)
+        };
+        let (light, dark) = (source("light"), source("dark"));
+        if light.is_none() && dark.is_none() {
+            return self.html_image(shown);
+        }
+        let mut pair = Element::clone(shown);
+        let fallback = shown.text("src").unwrap_or_default();
+        for (name, src) in [("src", light), ("dark", dark)] {
+            let src = src.unwrap_or(fallback).to_owned();
+            pair.attributes.push((name.into(), Value::Text(src)));
+        }
+        self.html_image(&pair);
+    }
+
+    /// Writes what may stand in a line as it is, and of everything else the words.
+    fn in_line(&mut self, nodes: &[Node]) {
+        for node in nodes {
+            match node {
+                Node::Paragraph(children) => self.in_line(children),
+                block if block.is_or_holds_block() => {
+                    let words = plain(std::slice::from_ref(block));
+                    self.out.text(&words);
+                }
+                other => self.node(other),
+            }
+        }
     }
 
     fn html_media(&mut self, name: &'static str, element: &Element) {
@@ -287,6 +357,39 @@ impl Writer<'_> {
         }
         self.out.markup("></iframe>");
     }
+}
+
+/// Finds the elements that lie in another, also through the paragraphs they were read as.
+fn elements_in<'n>(nodes: &'n [Node], found: &mut Vec<&'n Element>) {
+    for node in nodes {
+        match node {
+            Node::Element(element) => {
+                found.push(element);
+                elements_in(&element.children, found);
+            }
+            Node::Paragraph(children) => elements_in(children, found),
+            _ => {}
+        }
+    }
+}
+
+/// Returns the first address of a `srcset` (§4.8.4.2.1): what ends in a comma has no
+/// descriptor.
+fn first_of(srcset: &str) -> Option<&str> {
+    let first = srcset.split_whitespace().next()?;
+    let first = first.trim_matches(',');
+    (!first.is_empty()).then_some(first)
+}
+
+/// Reads a length of HTML (§2.3.4.4): pixels, or a share.
+fn length(text: &str) -> Option<String> {
+    let number = text.trim();
+    let (number, unit) = match number.strip_suffix('%') {
+        Some(share) => (share, "%"),
+        None => (number.strip_suffix("px").unwrap_or(number), "px"),
+    };
+    let number: u16 = number.parse().ok()?;
+    Some(format!("{number}{unit}"))
 }
 
 /// Returns whether a paragraph is one, and not the parts of what it stands in.

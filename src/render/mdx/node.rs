@@ -157,8 +157,9 @@ impl Node {
         self.is_block()
             || match self {
                 Self::Element(Element { name, children, .. }) => {
-                    // What lies in a drawing is part of it.
-                    **name != *"svg" && children.iter().any(Self::is_or_holds_block)
+                    // What lies in a drawing or a picture is part of it.
+                    !matches!(&**name, "svg" | "picture")
+                        && children.iter().any(Self::is_or_holds_block)
                 }
                 Self::Emphasis(children)
                 | Self::Strong(children)
