@@ -174,6 +174,29 @@ fn icons_of_the_navigation_are_drawn_shipped_or_told() {
 }
 
 #[test]
+fn a_library_that_is_not_bundled_is_told_once_and_shown_as_far_as_others_have_it() {
+    let config = r#"{"name": "Acme", "icons": {"library": "tabler"}, "navigation": {"groups": [
+{"group": "A", "icon": "player-play", "pages": ["index"]},
+{"group": "B", "icon": "brand-github", "pages": ["b"]}]}}"#;
+    let files = [
+        ("docs.json", config),
+        (
+            "index.mdx",
+            "<Icon icon=\"stack-2\" /> <Icon icon=\"book-2\" />",
+        ),
+        ("b.mdx", "---\nicon: world\n---\nx"),
+    ];
+    let files = files.map(|(path, text)| (TreePath::parse(path).unwrap(), text.to_owned().into()));
+    let Built { release, report } = build(&Tree::from_files(files, []), &Options::default());
+    let told: Vec<_> = report.diagnostics.iter().map(ToString::to_string).collect();
+    let once = "docs.json: warning[icon-library]: the icons of `tabler` are not bundled; those are shown that Font Awesome or Lucide has, too (write `fontawesome` or `lucide`, and draw others as files of the site)";
+    assert_eq!(told, [once]);
+    // Two groups, a page, and what the page shows.
+    let html = text(&release, "pages/index.html");
+    assert_eq!(html.matches("<svg class=\"icon\"").count(), 5);
+}
+
+#[test]
 fn callouts_speak_the_language_of_their_page() {
     let config = r#"{"name": "Acme", "navigation": {"languages": [
 {"language": "en", "pages": ["index"]}, {"language": "fr", "pages": ["fr/index"]}]}}"#;

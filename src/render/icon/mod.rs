@@ -9,6 +9,8 @@
 //!
 //! Sources: Font Awesome Free 7.3.1 (CC BY 4.0); Lucide 1.62.0 (ISC).
 
+mod tabler;
+
 use std::collections::{BTreeSet, HashMap};
 use std::io::Read as _;
 use std::sync::OnceLock;
@@ -17,6 +19,8 @@ use super::escape::Html;
 use crate::diagnostic::{Diagnostic, closest};
 
 const PACKED: &[u8] = include_bytes!("icons.br");
+/// The libraries that are in it.
+const BUNDLED: [&str; 2] = ["fontawesome", "lucide"];
 /// How many suggestions are looked for.
 const SUGGESTIONS_MAX: usize = 20;
 /// How far a suggestion looks: names that begin otherwise are seldom meant.
@@ -31,6 +35,8 @@ pub enum Library {
     FontAwesome,
     /// Lucide.
     Lucide,
+    /// Tabler, which is not bundled: Lucide comes nearest to it.
+    Tabler,
 }
 
 /// An icon.
@@ -75,9 +81,31 @@ pub fn find(name: &str, style: Option<&str>, library: Library) -> Option<Icon> {
     let (name, written) = spelled(name);
     let style = written.or(style).map(style_of);
     let icons = &table().icons;
-    let sets = style.into_iter().chain(library.sets());
-    sets.filter_map(|set| icons.get(&(set, &*name)).copied())
-        .next()
+    let drawn = |name: &str, style: Option<&'static str>| {
+        let mut sets = style.into_iter().chain(library.sets());
+        sets.find_map(|set| icons.get(&(set, name)).copied())
+    };
+    if library != Library::Tabler || written.is_some() {
+        return drawn(&name, style);
+    }
+    let renamed = tabler::renamed(&name).unwrap_or(&name);
+    drawn(renamed, style).or_else(|| match tabler::taken_apart(&name)? {
+        (brand, Some(tabler::BRANDS)) => icons.get(&(tabler::BRANDS, brand)).copied(),
+        (plain, set) => drawn(plain, set.or(style)),
+    })
+}
+
+/// Says that the icons of a library are not here; `None` for one whose icons are.
+#[must_use]
+pub fn unbundled(file: &str, library: &str) -> Option<Diagnostic> {
+    if BUNDLED.contains(&library) {
+        return None;
+    }
+    let message = format!(
+        "the icons of `{library}` are not bundled; those are shown that Font Awesome or Lucide has, too"
+    );
+    let found = Diagnostic::warning("icon-library", file, message);
+    Some(found.help("write `fontawesome` or `lucide`, and draw others as files of the site"))
 }
 
 /// Says that there is no icon of a name, and which may be meant. Looking for that takes as
@@ -147,6 +175,7 @@ impl Library {
     pub fn parse(name: Option<&str>) -> Self {
         match name {
             Some("lucide") => Self::Lucide,
+            Some("tabler") => Self::Tabler,
             _ => Self::FontAwesome,
         }
     }
@@ -154,7 +183,7 @@ impl Library {
     fn sets(self) -> [&'static str; 4] {
         match self {
             Self::FontAwesome => ["solid", "brands", "regular", "lucide"],
-            Self::Lucide => ["lucide", "solid", "brands", "regular"],
+            Self::Lucide | Self::Tabler => ["lucide", "solid", "brands", "regular"],
         }
     }
 }

@@ -82,7 +82,8 @@ pub fn icon_files<'d>(docs: &'d Docs, map: &'d Map) -> impl Iterator<Item = Box<
     })
 }
 
-/// Tells which icons of `docs.json` and of frontmatters there are not, each once.
+/// Tells which icons of `docs.json` and of frontmatters there are not, each once; and that the
+/// library is not here that they are of.
 #[must_use]
 pub fn unknown_icons(docs: &Docs, map: &Map) -> Vec<Diagnostic> {
     let of_config = docs.icons.iter().map(|icon| {
@@ -93,21 +94,21 @@ pub fn unknown_icons(docs: &Docs, map: &Map) -> Vec<Diagnostic> {
         let icon = page.meta.icon.as_deref()?;
         Some((page.path.as_str(), icon, None))
     });
+    let library = docs.config.icon_library.as_deref();
+    let unbundled = library.and_then(|library| icon::unbundled(crate::docs::CONFIG, library));
     let mut told = BTreeSet::new();
     let unknown = of_config
         .chain(of_pages)
         .filter(|(file, name, _)| Drawing::of(name, map).is_none() && told.insert((*file, *name)));
-    unknown
-        .enumerate()
-        .map(|(told, (file, name, place))| {
-            let found = match icon::is_address(name) {
-                true => Diagnostic::warning("icon", file, format!("there is no file `{name}`")),
-                false => icon::unknown(file, name, told),
-            };
-            match place {
-                Some(place) => found.at(place.line, place.column, place.length),
-                None => found,
-            }
-        })
-        .collect()
+    let unknown = unknown.enumerate().map(|(told, (file, name, place))| {
+        let found = match icon::is_address(name) {
+            true => Diagnostic::warning("icon", file, format!("there is no file `{name}`")),
+            false => icon::unknown(file, name, told),
+        };
+        match place {
+            Some(place) => found.at(place.line, place.column, place.length),
+            None => found,
+        }
+    });
+    unbundled.into_iter().chain(unknown).collect()
 }

@@ -1,0 +1,108 @@
+//! What the bundled sets call the icons of Tabler.
+//!
+//! Tabler has thousands of icons and is not bundled. Its lines are those of Lucide, and most
+//! of its plain names are those of one of the sets; others are spelled in a way of its own
+//! (`brand-github`, `star-filled`, `book-2`), and some that many pages show have another name
+//! altogether. What nobody here draws is told like any unknown icon.
+
+/// The set of brands, in which a name that is no brand's would be something else.
+pub(super) const BRANDS: &str = "brands";
+/// Names that are others in the sets. A few are there too, and mean something else: `bolt` is
+/// a flash of lightning, `school` what is worn on leaving one.
+const OTHERS: [(&str, &str); 38] = [
+    ("adjustments", "sliders-horizontal"),
+    ("affiliate", "share-2"),
+    ("api", "webhook"),
+    ("arrows-exchange", "arrow-left-right"),
+    ("bolt", "zap"),
+    ("building-store", "store"),
+    ("bulb", "lightbulb"),
+    ("cash", "banknote"),
+    ("chart-dots", "chart-scatter"),
+    ("cpu-2", "cpu"),
+    ("device-desktop", "monitor"),
+    ("device-floppy", "save"),
+    ("device-laptop", "laptop"),
+    ("device-mobile", "smartphone"),
+    ("dots", "ellipsis"),
+    ("dots-vertical", "ellipsis-vertical"),
+    ("help", "circle-question-mark"),
+    ("hierarchy", "network"),
+    ("history-toggle", "history"),
+    ("login", "log-in"),
+    ("logout", "log-out"),
+    ("mood-smile", "smile"),
+    ("photo", "image"),
+    ("player-pause", "pause"),
+    ("player-play", "play"),
+    ("player-stop", "square"),
+    ("plug-connected", "plug-zap"),
+    ("prompt", "terminal"),
+    ("robot-face", "bot"),
+    ("schema", "workflow"),
+    ("school", "graduation-cap"),
+    ("selector", "chevrons-up-down"),
+    ("stack", "layers"),
+    ("stack-2", "layers"),
+    ("tool", "wrench"),
+    ("transform", "shapes"),
+    ("world", "globe"),
+    ("writing", "pen-line"),
+];
+
+/// Returns the name in the sets of an icon that has one of its own there.
+pub(super) fn renamed(name: &str) -> Option<&'static str> {
+    let other = OTHERS.iter().find(|(tablers, _)| *tablers == name);
+    other.map(|(_, other)| *other)
+}
+
+/// Returns what the name of an icon says that the sets do not have: the name without it, and
+/// the set in which to look for that first.
+pub(super) fn taken_apart(name: &str) -> Option<(&str, Option<&'static str>)> {
+    if let Some(brand) = name.strip_prefix("brand-") {
+        return Some((brand, Some(BRANDS)));
+    }
+    if let Some(plain) = name.strip_suffix("-filled") {
+        return Some((renamed(plain).unwrap_or(plain), Some("solid")));
+    }
+    // Another drawing of the same.
+    let (plain, number) = name.rsplit_once('-')?;
+    let is_number = number.bytes().all(|b| b.is_ascii_digit());
+    is_number.then(|| (renamed(plain).unwrap_or(plain), None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::icon::{Library, find};
+
+    #[test]
+    fn an_icon_of_tabler_is_drawn_as_the_sets_draw_it() {
+        let lucide = |name: &str| find(name, None, Library::Lucide).unwrap();
+        let tabler = |name: &str| find(name, None, Library::Tabler);
+        for (name, same) in [
+            ("rocket", "rocket"),
+            ("book-2", "book"),
+            ("player-play", "play"),
+            ("brand-github", "brands/github"),
+            ("star-filled", "solid/star"),
+            ("bulb-filled", "solid/lightbulb"),
+            ("school", "graduation-cap"),
+            ("lucide:school", "school"),
+        ] {
+            assert_eq!(tabler(name), Some(lucide(same)), "{name}");
+        }
+        for nobodys in ["brand-rocket", "brand-", "-filled", "-2", "no-such-icon"] {
+            assert_eq!(tabler(nobodys), None, "{nobodys}");
+        }
+    }
+
+    #[test]
+    fn no_name_is_given_another_in_vain() {
+        for (name, other) in OTHERS {
+            let drawn = find(other, None, Library::Lucide);
+            assert!(drawn.is_some(), "{other}");
+            assert_ne!(find(name, None, Library::Lucide), drawn, "{name}");
+        }
+    }
+}
