@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::icon::Library;
+use crate::discovery::BASE_URL_PLACEHOLDER;
 use crate::site::Frames;
 
 /// Schemes that a link may have. `javascript:` and `data:` run what the author wrote.
@@ -34,6 +35,15 @@ pub struct Map {
 pub struct Asset {
     /// Width and height of an image, when they could be read.
     pub size: Option<(usize, usize)>,
+}
+
+/// From where links are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start<'p> {
+    /// A page, by its path in URLs.
+    Page(&'p str),
+    /// What is shown at any path.
+    Anywhere,
 }
 
 /// Where a link leads.
@@ -61,6 +71,30 @@ pub enum Target {
     },
     /// An address that is not followed: an unsafe scheme.
     Refused,
+}
+
+// === impl Start ===
+
+impl Start<'_> {
+    /// Writes the address of a path of the site: relative from a page, else on the placeholder
+    /// of the base path.
+    ///
+    /// ```
+    /// use waypost::render::link::Start;
+    ///
+    /// let start = Start::Page("guides/start");
+    /// assert_eq!(start.to("guides/next"), "next");
+    /// assert_eq!(start.to("api/keys"), "../api/keys");
+    /// assert_eq!(start.to(""), "../");
+    /// assert_eq!(Start::Page("start").to(""), "./");
+    /// ```
+    #[must_use]
+    pub fn to(self, path: &str) -> String {
+        match self {
+            Self::Page(page) => relative(page, path),
+            Self::Anywhere => format!("{BASE_URL_PLACEHOLDER}/{}", encode(path)),
+        }
+    }
 }
 
 // === impl Map ===
@@ -160,17 +194,7 @@ fn absolute(file: &str, path: &str) -> String {
 }
 
 /// Writes the way from one page to a path of the site.
-///
-/// ```
-/// use waypost::render::link::relative;
-///
-/// assert_eq!(relative("guides/start", "guides/next"), "next");
-/// assert_eq!(relative("guides/start", "api/keys"), "../api/keys");
-/// assert_eq!(relative("guides/start", ""), "../");
-/// assert_eq!(relative("start", ""), "./");
-/// ```
-#[must_use]
-pub fn relative(page: &str, to: &str) -> String {
+fn relative(page: &str, to: &str) -> String {
     let mut from: Vec<&str> = page.split('/').collect();
     from.pop();
     let to: Vec<&str> = to.split('/').collect();

@@ -19,7 +19,7 @@ use super::endpoint;
 use super::escape::Html;
 use super::file::File;
 use super::html::{self, Heading};
-use super::link::{Map, page_of};
+use super::link::{Map, Start, page_of};
 use super::markdown;
 use super::mdx::{self, Load, Node, plain};
 use super::words::Words;
@@ -140,7 +140,7 @@ fn write(
     let nodes = without_title(nodes, source.title);
     let page = page_of(source.file);
     let words = Words::of(source.language);
-    let written = html::write(source.file, page, &nodes, map, words);
+    let written = html::write(source.file, Start::Page(page), &nodes, map, words);
     diagnostics.extend(written.diagnostics);
     let described = source.description.map(ToOwned::to_owned);
     let mut markdown = format!("# {}\n\n", source.title);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::docs;
-use crate::render::link::Map;
+use crate::render::link::{Map, Start};
 use crate::render::{html, markdown, words};
 use crate::source::{Tree, TreePath};
 
@@ -33,7 +33,7 @@ fn written(specification: &str, language: &str) -> (String, String) {
     let specification = &docs.specifications[0];
     let nodes = nodes(specification, &specification.endpoints[0], language);
     let (map, words) = (Map::default(), words::Words::of(language));
-    let html = html::write("x.mdx", "x", &nodes, &map, words).html;
+    let html = html::write("x.mdx", Start::Page("x"), &nodes, &map, words).html;
     let markdown = markdown::write("x.mdx", &nodes, &map, words);
     (html.into_string(), markdown)
 }

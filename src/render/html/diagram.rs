@@ -79,7 +79,7 @@ impl Writer<'_> {
             return self.code(&info, source, true);
         }
         self.has_diagrams = true;
-        let frame = link::relative(self.page, &files()[0].path);
+        let frame = self.start.to(&files()[0].path);
         let address = format!("{frame}#{}", link::encode_all(source));
         self.out.markup(match height(source) {
             0 => "<figure class=\"diagram flat\">",

@@ -20,7 +20,7 @@ use crate::diagnostic::Diagnostic;
 use super::component as known;
 use super::escape::Html;
 use super::file::File;
-use super::link::{self, Map, Target};
+use super::link::{Map, Start, Target};
 use super::mdx::{Alignment, Element, Item, Node, Table, plain};
 use super::words::Words;
 
@@ -53,12 +53,12 @@ pub struct Written {
 /// The styles of components, for the stylesheet of a site.
 pub const STYLES: &str = include_str!("components.css");
 
-/// Writes the nodes of the page of `file`, which is served at `page`, in a language's words.
+/// Writes the nodes of `file`, which are shown at `start`, in a language's words.
 #[must_use]
-pub fn write(file: &str, page: &str, nodes: &[Node], map: &Map, words: &Words) -> Written {
+pub fn write(file: &str, start: Start<'_>, nodes: &[Node], map: &Map, words: &Words) -> Written {
     let mut writer = Writer {
         file,
-        page,
+        start,
         map,
         words,
         out: Html::default(),
@@ -85,7 +85,7 @@ pub fn write(file: &str, page: &str, nodes: &[Node], map: &Map, words: &Words) -
 
 struct Writer<'p> {
     file: &'p str,
-    page: &'p str,
+    start: Start<'p>,
     map: &'p Map,
     words: &'p Words,
     out: Html,
@@ -115,7 +115,7 @@ impl Writer<'_> {
             let styles = style::stylesheet(self.styles.iter());
             let file = File::new("page", "css", styles.into(), "text/css; charset=utf-8");
             html.markup("<link rel=stylesheet");
-            html.attribute("href", &link::relative(self.page, &file.path));
+            html.attribute("href", &self.start.to(&file.path));
             html.markup(">\n");
             files.push(file);
         }
@@ -271,10 +271,10 @@ impl Writer<'_> {
     /// Writes the address of a link; `false` when it is one that is not followed.
     fn href(&mut self, name: &'static str, href: &str) -> bool {
         let written = match self.map.resolve(self.file, href) {
-            Target::Page { page, rest } => link::relative(self.page, &page) + &rest,
-            Target::Unknown { path, rest } => link::relative(self.page, &path) + &rest,
+            Target::Page { page, rest } => self.start.to(&page) + &rest,
+            Target::Unknown { path, rest } => self.start.to(&path) + &rest,
             Target::Asset(path) => {
-                let written = link::relative(self.page, &path);
+                let written = self.start.to(&path);
                 self.assets.insert(path);
                 written
             }

@@ -1,7 +1,7 @@
 //! What a page becomes in a browser, and what it can never become.
 
 use super::*;
-use crate::render::link::Asset;
+use crate::render::link::{Asset, Start};
 use crate::render::mdx;
 
 fn map() -> Map {
@@ -22,7 +22,7 @@ fn written(text: &str) -> Written {
     let read = mdx::read("guides/a.mdx", text, 1, &|_| None).unwrap();
     write(
         "guides/a.mdx",
-        "guides/a",
+        Start::Page("guides/a"),
         &read.nodes,
         &map(),
         Words::of("en"),

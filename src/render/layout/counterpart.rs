@@ -77,9 +77,7 @@ impl<'d> Shell<'d> {
         let mut spellings = spellings(path, list, at).into_iter();
         spellings.find_map(|spelling| members.known.get(spelling.as_str()).copied())
     }
-}
 
-impl<'d> Shell<'d> {
     /// Returns the sets of pages that say the same in several languages, in the order of the
     /// navigation. A page stands in one set at most, so that all of a set name the same.
     #[must_use]

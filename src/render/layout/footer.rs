@@ -3,32 +3,6 @@
 use super::Sheet;
 use crate::docs::config::Link;
 
-/// Returns how a network of `footer.socials` writes its own name; of others the key is shown.
-fn name(network: &str) -> &str {
-    match network {
-        "bluesky" => "Bluesky",
-        "discord" => "Discord",
-        "facebook" => "Facebook",
-        "github" => "GitHub",
-        "gitlab" => "GitLab",
-        "hacker-news" => "Hacker News",
-        "instagram" => "Instagram",
-        "linkedin" => "LinkedIn",
-        "mastodon" => "Mastodon",
-        "medium" => "Medium",
-        "podcast" => "Podcast",
-        "reddit" => "Reddit",
-        "slack" => "Slack",
-        "telegram" => "Telegram",
-        "threads" => "Threads",
-        "twitter" => "Twitter",
-        "website" | "earth-americas" => "Website",
-        "x" | "x-twitter" => "X",
-        "youtube" => "YouTube",
-        other => other,
-    }
-}
-
 // === impl Sheet ===
 
 impl Sheet<'_> {
@@ -68,5 +42,31 @@ impl Sheet<'_> {
         self.icon(link.icon.as_deref());
         let label = link.label.as_deref().or(link.kind.as_deref());
         self.out.text(label.unwrap_or(&link.href)).markup("</a>");
+    }
+}
+
+/// Returns how a network of `footer.socials` writes its own name; of others the key is shown.
+fn name(network: &str) -> &str {
+    match network {
+        "bluesky" => "Bluesky",
+        "discord" => "Discord",
+        "facebook" => "Facebook",
+        "github" => "GitHub",
+        "gitlab" => "GitLab",
+        "hacker-news" => "Hacker News",
+        "instagram" => "Instagram",
+        "linkedin" => "LinkedIn",
+        "mastodon" => "Mastodon",
+        "medium" => "Medium",
+        "podcast" => "Podcast",
+        "reddit" => "Reddit",
+        "slack" => "Slack",
+        "telegram" => "Telegram",
+        "threads" => "Threads",
+        "twitter" => "Twitter",
+        "website" | "earth-americas" => "Website",
+        "x" | "x-twitter" => "X",
+        "youtube" => "YouTube",
+        other => other,
     }
 }

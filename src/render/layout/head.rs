@@ -38,11 +38,11 @@ impl Sheet<'_> {
         }
         self.loaded();
         self.out.markup("</head>\n<body");
-        let root = self.address("");
+        let root = self.start.to("");
         self.out.attribute("data-root", &root);
-        let search = self.address(&self.shell.part(self.beside).directory());
+        let search = self.start.to(&self.shell.part(self.beside).directory());
         self.out.attribute("data-search", &search);
-        let finder = self.address(&self.shell.assets().finder.path);
+        let finder = self.start.to(&self.shell.assets().finder.path);
         self.out.attribute("data-finder", &finder);
         self.out.attribute("data-words", self.words.script);
         self.out
@@ -75,7 +75,7 @@ impl Sheet<'_> {
         // Not deferred: its first part decides on colours and banner before anything is
         // painted.
         self.out.markup(">\n<script");
-        let script = self.address(&self.shell.assets().script.path);
+        let script = self.start.to(&self.shell.assets().script.path);
         self.out.attribute("src", &script).markup("></script>\n");
         if let Some(icon) = &self.shell.config().favicon {
             self.out.markup("<link rel=icon");

@@ -1,6 +1,8 @@
 //! What stands above the columns: banner, logo, selectors, search, links, tabs.
 
 use super::Sheet;
+use super::icon::Picture;
+use crate::docs::CONFIG;
 use crate::docs::navigation::tree::DivisionKind;
 use crate::render::words::Words;
 use crate::render::{html, mdx};
@@ -63,9 +65,9 @@ impl Sheet<'_> {
             });
         // What is no Markdown is text: the banner is never lost.
         if let Ok(nodes) = mdx::read_markdown(&banner.content) {
-            let language = self.shell.language(self.beside);
-            let words = Words::of(language.map_or("", |parts| &parts.language.tag));
-            let written = html::write("docs.json", self.path, &nodes, self.shell.map(), words);
+            let words = Words::of(self.shell.language_tag(self.beside));
+            let map = self.shell.map();
+            let written = html::write(CONFIG, self.start, &nodes, map, words);
             self.out.append(&written.html);
         } else {
             self.out.text(&banner.content);
@@ -87,13 +89,15 @@ impl Sheet<'_> {
             None => self.href(self.shell.home()),
         }
         self.out.markup(">");
-        match &config.logo {
-            Some(logo) if logo.light == logo.dark => self.picture(&logo.light, ""),
-            Some(logo) => {
-                self.picture(&logo.light, "only-light");
-                self.picture(&logo.dark, "only-dark");
+        let logo = config.logo.as_ref();
+        let shown = |source| Some(Picture::of(source, self.shell.map())?.address(self.start));
+        match logo.map(|logo| (shown(&logo.light), shown(&logo.dark))) {
+            Some((Some(light), Some(dark))) if light != dark => {
+                self.picture(&light, Some("only-light"));
+                self.picture(&dark, Some("only-dark"));
             }
-            None => self.name(),
+            Some((Some(only), _) | (None, Some(only))) => self.picture(&only, None),
+            Some((None, None)) | None => self.name(),
         }
         self.out.markup("</a>");
     }
@@ -107,18 +111,10 @@ impl Sheet<'_> {
         });
     }
 
-    fn picture(&mut self, src: &str, class: &str) {
-        let path = src.trim_start_matches('/');
-        let address = if self.shell.map().assets.contains_key(path) {
-            self.address(path)
-        } else if src.starts_with("https://") {
-            src.to_owned()
-        } else {
-            return self.name();
-        };
-        self.out.markup("<img height=28").attribute("src", &address);
+    fn picture(&mut self, address: &str, class: Option<&str>) {
+        self.out.markup("<img height=28").attribute("src", address);
         self.out.attribute("alt", &self.shell.config().name);
-        if !class.is_empty() {
+        if let Some(class) = class {
             self.out.attribute("class", class);
         }
         self.out.markup(">");

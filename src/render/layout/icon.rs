@@ -7,20 +7,26 @@ use std::collections::BTreeSet;
 
 use super::Sheet;
 use crate::diagnostic::Diagnostic;
-use crate::docs::Docs;
+use crate::docs::{CONFIG, Docs};
 use crate::render::icon::{self, Icon};
-use crate::render::link::{Map, Target};
+use crate::render::link::{Map, Start, Target};
 
 /// What a name stands for.
 enum Drawing<'n> {
     /// An icon of the sets.
     Icon(Icon),
+    /// A picture.
+    Picture(Picture),
+    /// A character that is its own drawing.
+    Sign(&'n str),
+}
+
+/// A picture that `docs.json` or a frontmatter names.
+pub(super) enum Picture {
     /// A file of the site, by its path.
     File(Box<str>),
     /// A picture of another server.
     Elsewhere(Box<str>),
-    /// A character that is its own drawing.
-    Sign(&'n str),
 }
 
 // === impl Sheet ===
@@ -44,8 +50,7 @@ impl Sheet<'_> {
                     .markup("</span>");
                 return;
             }
-            Drawing::File(path) => self.address(&path),
-            Drawing::Elsewhere(url) => url.into(),
+            Drawing::Picture(picture) => picture.address(self.start),
         };
         self.out.markup("<img class=icon alt=\"\"");
         self.out.attribute("src", &address).markup(">");
@@ -57,17 +62,32 @@ impl Sheet<'_> {
 impl<'n> Drawing<'n> {
     fn of(name: &'n str, map: &Map) -> Option<Self> {
         if icon::is_address(name) {
-            // Decision 16: pictures of other servers come over https.
-            return match map.resolve(crate::docs::CONFIG, name) {
-                Target::Asset(path) => Some(Self::File(path)),
-                Target::Elsewhere(url) => url.starts_with("https:").then_some(Self::Elsewhere(url)),
-                _ => None,
-            };
+            return Picture::of(name, map).map(Self::Picture);
         }
         if !name.is_ascii() {
             return Some(Self::Sign(name));
         }
         icon::find(name, None, map.library).map(Self::Icon)
+    }
+}
+
+// === impl Picture ===
+
+impl Picture {
+    pub(super) fn of(source: &str, map: &Map) -> Option<Self> {
+        match map.resolve(CONFIG, source) {
+            Target::Asset(path) => Some(Self::File(path)),
+            // The policy of pages lets in no others.
+            Target::Elsewhere(url) => url.starts_with("https:").then_some(Self::Elsewhere(url)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn address(self, start: Start<'_>) -> String {
+        match self {
+            Self::File(path) => start.to(&path),
+            Self::Elsewhere(url) => url.into(),
+        }
     }
 }
 
@@ -77,7 +97,7 @@ pub fn icon_files<'d>(docs: &'d Docs, map: &'d Map) -> impl Iterator<Item = Box<
     let of_pages = of_pages.filter_map(|page| page.meta.icon.as_deref());
     let names = docs.icons.iter().map(|icon| &*icon.name).chain(of_pages);
     names.filter_map(|name| match Drawing::of(name, map)? {
-        Drawing::File(path) => Some(path),
+        Drawing::Picture(Picture::File(path)) => Some(path),
         _ => None,
     })
 }
@@ -95,7 +115,7 @@ pub fn unknown_icons(docs: &Docs, map: &Map) -> Vec<Diagnostic> {
         Some((page.path.as_str(), icon, None))
     });
     let library = docs.config.icon_library.as_deref();
-    let unbundled = library.and_then(|library| icon::unbundled(crate::docs::CONFIG, library));
+    let unbundled = library.and_then(|library| icon::unbundled(CONFIG, library));
     let mut told = BTreeSet::new();
     let unknown = of_config
         .chain(of_pages)

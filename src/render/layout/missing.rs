@@ -66,7 +66,7 @@ impl<'d> Shell<'d> {
     /// the site.
     #[must_use]
     pub fn not_found(&self, beside: Option<PageId>) -> String {
-        let mut sheet = Sheet::new(self, "", None, beside);
+        let mut sheet = Sheet::anywhere(self, beside);
         let words = sheet.words;
         sheet.head(words.missing, None, false);
         sheet.top(true);

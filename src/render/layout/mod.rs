@@ -50,7 +50,8 @@ use words::Words;
 use super::article::Article;
 use super::escape::Html;
 use super::icon::Drawn;
-use super::link;
+use super::link::{Start, Target};
+use crate::docs::CONFIG;
 use crate::docs::navigation::tree::{Page, PageId};
 
 /// What stands around an article, by the `mode` of its frontmatter.
@@ -116,10 +117,12 @@ pub fn path_of(page: &Page) -> &str {
 /// A page in the making: where it stands and what was written of it.
 struct Sheet<'s> {
     shell: &'s Shell<'s>,
-    /// The path in URLs of the page, from which all links are written.
+    /// The path in URLs of the page.
     path: &'s str,
     /// The page in the navigation; `None` for the page that says that there is none.
     id: Option<PageId>,
+    /// From where all links are written.
+    start: Start<'s>,
     /// The page whose language, sidebar and links this has: itself, when it is one. `None`
     /// has those of the first.
     beside: Option<PageId>,
@@ -136,7 +139,7 @@ impl Shell<'_> {
     #[must_use]
     pub fn page(&self, id: PageId, article: &Article, mode: Mode) -> String {
         let page = self.navigation().page(id);
-        let mut sheet = Sheet::new(self, path_of(page), Some(id), Some(id));
+        let mut sheet = Sheet::of(self, id);
         let description = page.description.as_deref().or(article.summary.as_deref());
         sheet.head(&page.title, description, page.is_indexed());
         sheet.top(mode.has_sidebar());
@@ -154,19 +157,26 @@ impl Shell<'_> {
 // === impl Sheet ===
 
 impl<'s> Sheet<'s> {
-    fn new(
-        shell: &'s Shell<'s>,
-        path: &'s str,
-        id: Option<PageId>,
-        beside: Option<PageId>,
-    ) -> Self {
-        let language = shell.language(beside);
+    /// Begins the sheet of a page.
+    fn of(shell: &'s Shell<'s>, id: PageId) -> Self {
+        let path = shell.path(id);
+        Self {
+            path,
+            id: Some(id),
+            start: Start::Page(path),
+            ..Self::anywhere(shell, Some(id))
+        }
+    }
+
+    /// Begins a sheet that is no page of the navigation, to be shown at any path.
+    fn anywhere(shell: &'s Shell<'s>, beside: Option<PageId>) -> Self {
         Self {
             shell,
-            path,
-            id,
+            path: "",
+            id: None,
+            start: Start::Anywhere,
             beside,
-            words: Words::of(language.map_or("en", |parts| &parts.language.tag)),
+            words: Words::of(shell.language_tag(beside)),
             drawn: Drawn::default(),
             out: Html::default(),
         }
@@ -174,36 +184,23 @@ impl<'s> Sheet<'s> {
 
     /// Writes the address of a path of the site.
     fn href(&mut self, to: &str) {
-        let href = self.address(to);
+        let href = self.start.to(to);
         self.out.attribute("href", &href);
-    }
-
-    fn address(&self, to: &str) -> String {
-        match self.id {
-            Some(_) => link::relative(self.path, to),
-            None => format!(
-                "{}/{}",
-                crate::discovery::BASE_URL_PLACEHOLDER,
-                link::encode(to)
-            ),
-        }
     }
 
     /// Writes the address of a link that an author wrote in the configuration.
     fn href_written(&mut self, href: &str) {
-        let address = match self.shell.map().resolve("docs.json", href) {
-            link::Target::Page { page, rest } => self.address(&page) + &rest,
-            link::Target::Unknown { path, rest } => self.address(&path) + &rest,
-            link::Target::Asset(path) => self.address(&path),
-            link::Target::Here(href) | link::Target::Elsewhere(href) => href.into(),
-            link::Target::Refused => "#".to_owned(),
+        let (address, more) = match self.shell.map().resolve(CONFIG, href) {
+            Target::Page { page: path, rest } | Target::Unknown { path, rest } => {
+                (self.start.to(&path) + &rest, "")
+            }
+            Target::Asset(path) => (self.start.to(&path), ""),
+            Target::Here(href) => (href.into(), ""),
+            Target::Elsewhere(url) if url.starts_with("http") => (url.into(), " rel=noopener"),
+            Target::Elsewhere(url) => (url.into(), ""),
+            Target::Refused => ("#".to_owned(), ""),
         };
-        self.out.attribute("href", &address);
-        if address.starts_with("http")
-            && !address.starts_with(crate::discovery::BASE_URL_PLACEHOLDER)
-        {
-            self.out.markup(" rel=noopener");
-        }
+        self.out.attribute("href", &address).markup(more);
     }
 
     /// Opens a link to a page; an entry may lead elsewhere instead.

@@ -3,7 +3,7 @@
 use super::*;
 use crate::docs::{self, Docs};
 use crate::render::article::{self, Source};
-use crate::render::link::Map;
+use crate::render::link::{Asset, Map};
 use crate::source::{Tree, TreePath};
 
 /// The documentation of a configuration; its pages exist, each with its path as text.
@@ -228,15 +228,53 @@ fn labels_of_authors_are_text() {
 
 #[test]
 fn the_page_for_missing_ones_links_from_anywhere() {
-    let (docs, map) = docs(r#""navigation": {"pages": ["a"]}"#, &[("a", "")]);
+    let (docs, map) = docs(
+        r#""banner": {"content": "New: [b](/guides/b)"}, "navigation": {"pages": ["a", "guides/b"]}"#,
+        &[("a", ""), ("guides/b", "")],
+    );
     let assets = Assets::new(&docs);
     let html = Shell::new(&docs, &map, &assets).not_found(None);
     let placeholder = crate::discovery::BASE_URL_PLACEHOLDER;
+    assert!(html.contains(&format!("New: <a href=\"{placeholder}/guides/b\">b</a>")));
     for piece in html.split("href=\"").skip(1) {
         assert!(
             piece.starts_with(placeholder) || piece.starts_with("#content"),
             "{piece}"
         );
+    }
+}
+
+#[test]
+fn a_logo_is_a_picture_of_the_site_or_of_another_server_or_else_the_name_once() {
+    let logo = |logo: &str| {
+        let navigation = format!("\"logo\": {logo}, \"navigation\": {{\"pages\": [\"guides/a\"]}}");
+        let (docs, mut map) = docs(&navigation, &[("guides/a", "")]);
+        map.assets.insert("l.svg".into(), Asset::default());
+        let html = page(&docs, &map, "guides/a");
+        let (_, inside) = html.split_once("<a class=logo").unwrap();
+        let (_, inside) = inside.split_once('>').unwrap();
+        inside.split_once("</a>").unwrap().0.to_owned()
+    };
+    let image = |src: &str, more: &str| format!("<img height=28 src=\"{src}\" alt=\"Acme\"{more}>");
+    let light = image("../l.svg", " class=\"only-light\"");
+    let dark = image("https://a.test/d.svg", " class=\"only-dark\"");
+    for (written, shown) in [
+        ("\"/l.svg\"", image("../l.svg", "")),
+        ("\"./l.svg\"", image("../l.svg", "")),
+        (
+            "{\"light\": \"/l.svg\", \"dark\": \"https://a.test/d.svg\"}",
+            light + &dark,
+        ),
+        (
+            "{\"light\": \"/none.svg\", \"dark\": \"/l.svg\"}",
+            image("../l.svg", ""),
+        ),
+        (
+            "{\"light\": \"/none.svg\", \"dark\": \"http://a.test/d.svg\"}",
+            "Acme".to_owned(),
+        ),
+    ] {
+        assert_eq!(logo(written), shown, "{written}");
     }
 }
 
