@@ -4,16 +4,14 @@
 //! adds a policy that forbids what SVG and PDF could do. What is ignored, hidden by a dot
 //! or nowhere shown is in no release.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
 use crate::docs::Docs;
-use crate::docs::config::{Font, Image};
 use crate::docs::page::ignored::Ignored;
 use crate::docs::published::Address;
-use crate::render::layout::icon_files;
-use crate::render::link::{Asset, Map, Target};
+use crate::render::link::{Asset, Map};
 use crate::source::{Tree, TreePath};
 
 /// How long a file may be.
@@ -112,21 +110,4 @@ pub(super) fn of_specifications(docs: &Docs, map: &Map) -> impl Iterator<Item = 
             Address::File(path) => map.assets.contains_key(path).then(|| path.clone()),
             Address::Elsewhere(_) => None,
         })
-}
-
-/// Returns the files that the configuration shows.
-pub(super) fn of_config(docs: &Docs, map: &Map) -> BTreeSet<Box<str>> {
-    let images = [&docs.config.logo, &docs.config.favicon];
-    let images = images.into_iter().flatten();
-    let sources = images.flat_map(|Image { light, dark, .. }| [light, dark]);
-    let found = sources.filter_map(|source| match map.resolve(crate::docs::CONFIG, source) {
-        Target::Asset(path) => Some(path),
-        _ => None,
-    });
-    let fonts = &docs.config.fonts;
-    let fonts = [&fonts.body, &fonts.heading].into_iter().flatten();
-    let fonts = fonts.filter_map(Font::file);
-    let fonts = fonts.filter(|path| map.assets.contains_key(*path));
-    let icons = icon_files(docs, map);
-    found.chain(fonts.map(Box::from)).chain(icons).collect()
 }

@@ -36,7 +36,7 @@ use crate::release::{ReleaseFile, ReleasePath};
 use crate::render::article::Article;
 use crate::render::file::File as Made;
 use crate::render::icon::Library;
-use crate::render::layout::{Assets, Mode, Part, Shell, path_of, unknown_icons};
+use crate::render::layout::{Assets, Mode, Part, Shell, linked_files, path_of, unknown_icons};
 use crate::render::link::Map;
 use crate::render::manifest::{self, Manifest, Redirect, page_file};
 use crate::search::Unindexed;
@@ -274,7 +274,7 @@ impl<'s> Site<'s> {
         files.extend(made.into_values().map(of_made));
         let shown = articles().flat_map(|article| article.assets.iter().cloned());
         let mut shown: BTreeSet<Box<str>> = shown.collect();
-        shown.extend(files::of_config(self.docs, &self.plan.map));
+        shown.extend(linked_files(self.docs, &self.plan.map));
         shown.extend(files::of_specifications(self.docs, &self.plan.map));
         let asset = |path: Box<str>| (format!("assets/{path}"), File::Asset(path));
         files.extend(shown.into_iter().map(asset));

@@ -174,6 +174,35 @@ fn icons_of_the_navigation_are_drawn_shipped_or_told() {
 }
 
 #[test]
+fn what_the_shell_links_is_in_the_release_wherever_it_is_named() {
+    let config = r#"{"name": "Acme", "banner": {"content": "[New](/files/banner.pdf)"},
+        "navbar": {"links": [{"label": "N", "href": "/files/navbar.pdf"}], "primary": {"type": "button", "label": "P", "href": "/files/primary.pdf"}},
+        "footer": {"socials": {"x": "/files/social.pdf"}, "links": [{"header": "H", "items": [{"label": "F", "href": "/files/footer.pdf"}]}]},
+        "navigation": {"global": {"anchors": [{"anchor": "G", "href": "/files/global.pdf"}]}, "languages": [
+            {"language": "en", "tabs": [{"tab": "T", "pages": ["index"]}, {"tab": "D", "href": "/files/tab.pdf"}]},
+            {"language": "fr", "banner": {"content": "[Neuf](/files/neuf.pdf)"}, "pages": ["fr/index"]}]}}"#;
+    let names = [
+        "banner", "navbar", "primary", "social", "footer", "global", "tab", "neuf", "unused",
+    ];
+    let pdfs = names.map(|name| (format!("files/{name}.pdf"), "%PDF".to_owned()));
+    let pages = ["index", "fr/index"].map(|page| (format!("{page}.mdx"), "Text.".to_owned()));
+    let files = pdfs
+        .into_iter()
+        .chain(pages)
+        .chain([("docs.json".to_owned(), config.to_owned())]);
+    let files = files.map(|(path, text)| (TreePath::parse(&path).unwrap(), text.into()));
+    let Built { release, report } = build(&Tree::from_files(files, []), &Options::default());
+    report.refuse_if_errors().unwrap();
+    let html = text(&release, "pages/index.html") + &text(&release, "pages/fr.html");
+    for name in names {
+        let is_linked = html.contains(&format!("files/{name}.pdf\""));
+        assert_eq!(is_linked, name != "unused", "{name} in {html}");
+        let is_there = release.file(&format!("assets/files/{name}.pdf")).is_some();
+        assert_eq!(is_there, is_linked, "{name}");
+    }
+}
+
+#[test]
 fn a_library_that_is_not_bundled_is_told_once_and_shown_as_far_as_others_have_it() {
     let config = r#"{"name": "Acme", "icons": {"library": "tabler"}, "navigation": {"groups": [
 {"group": "A", "icon": "player-play", "pages": ["index"]},

@@ -92,7 +92,7 @@ impl Picture {
 }
 
 /// Finds the files of the site that `docs.json` and frontmatters name as icons.
-pub fn icon_files<'d>(docs: &'d Docs, map: &'d Map) -> impl Iterator<Item = Box<str>> + 'd {
+pub(super) fn icon_files<'d>(docs: &'d Docs, map: &'d Map) -> impl Iterator<Item = Box<str>> + 'd {
     let of_pages = docs.pages.iter().filter(|page| page.meta.is_public());
     let of_pages = of_pages.filter_map(|page| page.meta.icon.as_deref());
     let names = docs.icons.iter().map(|icon| &*icon.name).chain(of_pages);

@@ -29,6 +29,7 @@ mod footer;
 mod head;
 mod header;
 mod icon;
+mod linked;
 mod listing;
 mod missing;
 mod part;
@@ -39,7 +40,8 @@ mod theme;
 mod words;
 
 pub use assets::{Assets, JAVASCRIPT, SCRIPT, SPECULATION, SPECULATION_TYPE};
-pub use icon::{icon_files, unknown_icons};
+pub use icon::unknown_icons;
+pub use linked::linked_files;
 pub use part::Part;
 pub use site::Shell;
 
