@@ -54,6 +54,16 @@ impl Client {
         }
     }
 
+    /// Waits until the gateway has closed the connection in an orderly way.
+    pub async fn ended(self) {
+        let ended = tokio::time::timeout(PATIENCE, self.end).await;
+        match ended.expect("closed in time").unwrap() {
+            Ok(()) => {}
+            // Our own last word came too late: the gateway had said everything and left.
+            Err(error) => assert!(error.is_io(), "{error}"),
+        }
+    }
+
     /// Begins a request; its body is still to be sent unless `is_whole`.
     pub async fn begin(
         &mut self,

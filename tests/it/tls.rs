@@ -455,11 +455,7 @@ async fn an_idle_http_2_connection_is_closed_and_a_busy_one_is_not() {
     let mut busy = gateway.http2().await;
     let exchange = busy.begin(http2::get(HOST, "/guide"), true).await.unwrap();
     assert_eq!(idle.get(HOST, "/skill.md").await.unwrap().status, 200);
-    tokio::time::timeout(PATIENCE, idle.end)
-        .await
-        .expect("closed in time")
-        .unwrap()
-        .unwrap();
+    idle.ended().await;
     proceed.send(()).unwrap();
     assert_eq!(
         http2::receive(exchange.response).await.unwrap().text(),
@@ -677,20 +673,12 @@ async fn a_drain_says_goaway_and_finishes_the_streams_there_are() {
     origin.wait_for(1);
     gateway.edge.signal("TERM");
     // RFC 9113 §6.8: the idle connection is closed at once.
-    tokio::time::timeout(PATIENCE, idle.end)
-        .await
-        .expect("closed in time")
-        .unwrap()
-        .unwrap();
+    idle.ended().await;
     proceed.send(()).unwrap();
     assert_eq!(
         http2::receive(exchange.response).await.unwrap().text(),
         "late"
     );
-    tokio::time::timeout(PATIENCE, busy.end)
-        .await
-        .expect("closed in time")
-        .unwrap()
-        .unwrap();
+    busy.ended().await;
     assert!(gateway.edge.wait().success());
 }
