@@ -401,8 +401,19 @@ fn push_decimal(out: &mut Vec<u8>, number: usize) {
     write!(out, "{number}").expect("a Vec takes every byte");
 }
 
-/// Appends a date as RFC 9110 §5.6.7 wants it.
-pub fn push_date(out: &mut Vec<u8>, unix_seconds: u64) {
+/// How many bytes a date has.
+pub const DATE_BYTES: usize = "Sun, 06 Nov 1994 08:49:37 GMT".len();
+
+/// Formats a date as RFC 9110 §5.6.7 wants it.
+#[must_use]
+pub fn date(unix_seconds: u64) -> [u8; DATE_BYTES] {
     let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(unix_seconds);
-    write!(out, "{}", httpdate::HttpDate::from(time)).expect("a Vec takes every byte");
+    let mut date = [b' '; DATE_BYTES];
+    write!(&mut date[..], "{}", httpdate::HttpDate::from(time)).expect("a date has this length");
+    date
+}
+
+/// Appends a date.
+pub fn push_date(out: &mut Vec<u8>, unix_seconds: u64) {
+    out.extend_from_slice(&date(unix_seconds));
 }

@@ -17,7 +17,7 @@ use super::access::Line;
 use super::head::{Form, Head};
 use super::wire::Wire;
 use crate::answer::encoding::Accepted;
-use crate::answer::{Answer, Conditions, Connection, Content, Ready, push_date};
+use crate::answer::{self, Answer, Conditions, Connection, Content, DATE_BYTES, Ready};
 use crate::clock;
 use crate::discovery::paths;
 use crate::index::{Ask, Served};
@@ -34,8 +34,6 @@ pub(super) const BATCH_MAX: usize = 16;
 const COPIED_BYTES_MAX: usize = 8 << 10;
 /// How long a head is, at most as a rule.
 const HEAD_BYTES_TYPICAL: usize = 4 << 10;
-/// `Date` in its fixed format.
-const DATE_BYTES: usize = 29;
 
 /// Answers on their way out.
 #[derive(Debug, Default)]
@@ -255,10 +253,7 @@ pub(super) fn date(now: SystemTime) -> [u8; DATE_BYTES] {
     if of == seconds {
         return last;
     }
-    let mut text = Vec::with_capacity(DATE_BYTES);
-    push_date(&mut text, seconds);
-    let mut date = [b' '; DATE_BYTES];
-    date.copy_from_slice(&text[..DATE_BYTES]);
+    let date = answer::date(seconds);
     LAST.set((seconds, date));
     date
 }
@@ -271,9 +266,7 @@ mod tests {
     fn the_date_is_formatted_for_the_second_it_is_asked_for() {
         for seconds in [0, 0, 784_111_777, 1_795_206_656] {
             let now = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
-            let mut expected = Vec::new();
-            push_date(&mut expected, seconds);
-            assert_eq!(date(now).as_slice(), expected);
+            assert_eq!(date(now), answer::date(seconds));
         }
         assert_eq!(
             &date(SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777)),
