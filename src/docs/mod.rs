@@ -122,9 +122,10 @@ pub fn read(tree: &Tree, options: &Options) -> (Docs, Vec<Diagnostic>) {
 #[must_use]
 pub fn read_after(tree: &Tree, options: &Options, before: &Pages) -> (Docs, Vec<Diagnostic>) {
     let mut findings = Findings::default();
+    let ignored = Ignored::read(tree);
     let pages = match options.extent {
         Extent::Everything => {
-            let (pages, found) = Pages::read(tree, &Ignored::read(tree), before);
+            let (pages, found) = Pages::read(tree, &ignored, before);
             findings.extend(found);
             Some(pages)
         }
@@ -177,7 +178,7 @@ pub fn read_after(tree: &Tree, options: &Options, before: &Pages) -> (Docs, Vec<
         published: Vec::new(),
         urls,
     };
-    docs.published = published::find(&docs, tree);
+    docs.published = published::find(&docs, tree, &ignored);
     (docs, findings.finish())
 }
 

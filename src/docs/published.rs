@@ -11,6 +11,8 @@
 //!
 //! Sources: site decision 14.
 
+use std::collections::BTreeMap;
+
 use super::Docs;
 use super::navigation::tree::{Page, PageId};
 use super::openapi::{Specification, is_url};
@@ -38,30 +40,39 @@ pub enum Address {
     Elsewhere(Box<str>),
 }
 
-/// Finds the specifications that everybody may have, in the order of their first pages.
-pub(super) fn find(docs: &Docs, tree: &Tree) -> Vec<Published> {
-    let ignored = Ignored::read(tree);
-    let mut found: Vec<Published> = Vec::new();
-    for (id, page) in docs.navigation.pages() {
-        let Some(number) = specification_of(page).filter(|_| page.is_listed()) else {
-            continue;
-        };
-        let is_known = |found: &Published| found.specification == number;
-        let Some(specification) = docs.specifications.get(number) else {
-            continue;
-        };
-        if found.iter().any(is_known) || !is_open(docs, number) || !is_whole(&specification.root) {
-            continue;
-        }
-        if let Some(address) = address(specification, tree, &ignored) {
-            found.push(Published {
-                specification: number,
-                page: id,
-                address,
-            });
+// === impl Published ===
+
+impl Published {
+    /// Returns the path of its file below the documentation's root, when it is one of the site.
+    #[must_use]
+    pub fn file(&self) -> Option<&str> {
+        match &self.address {
+            Address::File(path) => Some(path),
+            Address::Elsewhere(_) => None,
         }
     }
-    found
+}
+
+/// Finds the specifications that everybody may have, in the order of their first pages.
+pub(super) fn find(docs: &Docs, tree: &Tree, ignored: &Ignored) -> Vec<Published> {
+    let mut first: BTreeMap<usize, PageId> = BTreeMap::new();
+    for (id, page) in docs.navigation.pages().filter(|(_, page)| page.is_listed()) {
+        if let Some(number) = specification_of(page) {
+            first.entry(number).or_insert(id);
+        }
+    }
+    let published = first.into_iter().filter_map(|(number, page)| {
+        let specification = docs.specifications.get(number)?;
+        let is_published = is_open(docs, number) && is_whole(&specification.root);
+        Some(Published {
+            specification: number,
+            page,
+            address: address(specification, tree, ignored).filter(|_| is_published)?,
+        })
+    });
+    let mut published: Vec<Published> = published.collect();
+    published.sort_by_key(|published| published.page);
+    published
 }
 
 fn specification_of(page: &Page) -> Option<usize> {

@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use crate::docs::Docs;
 use crate::docs::page::ignored::Ignored;
-use crate::docs::published::Address;
+use crate::docs::published::Published;
 use crate::render::link::{Asset, Map};
 use crate::source::{Tree, TreePath};
 
@@ -104,10 +104,7 @@ pub(super) fn text(tree: &Tree, path: &str) -> Option<String> {
 
 /// Returns the specifications that everybody may have.
 pub(super) fn of_specifications(docs: &Docs, map: &Map) -> impl Iterator<Item = Box<str>> {
-    docs.published
-        .iter()
-        .filter_map(|published| match &published.address {
-            Address::File(path) => map.assets.contains_key(path).then(|| path.clone()),
-            Address::Elsewhere(_) => None,
-        })
+    let files = docs.published.iter().filter_map(Published::file);
+    let files = files.filter(|path| map.assets.contains_key(*path));
+    files.map(Box::from)
 }

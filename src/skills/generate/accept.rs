@@ -19,7 +19,7 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, TextMergeStream};
 use super::secret;
 use super::{CHARACTERS_MAX, Generated, LINES_MAX};
 use crate::docs::Docs;
-use crate::docs::published::Address;
+use crate::docs::published::Published;
 use crate::frontmatter::{self, Mapping};
 use crate::skills::{DESCRIPTION_UNITS_MAX, Slug};
 
@@ -142,15 +142,10 @@ impl<'d> Site<'d> {
     fn of(docs: &'d Docs, base_url: &'d str) -> Self {
         let pages = docs.navigation.pages.iter();
         let public = pages.filter(|page| page.public && !page.hidden && page.link.is_none());
-        let files = docs.published.iter();
-        let files = files.filter_map(|published| match &published.address {
-            Address::File(path) => Some(&**path),
-            Address::Elsewhere(_) => None,
-        });
         Self {
             base_url,
             paths: public.map(|page| &*page.url).collect(),
-            files: files.collect(),
+            files: docs.published.iter().filter_map(Published::file).collect(),
         }
     }
 

@@ -3,7 +3,7 @@
 
 use crate::docs::Docs;
 use crate::docs::openapi::{Security, Specification};
-use crate::docs::published::Address;
+use crate::docs::published::Published;
 use crate::docs::value::Value;
 
 use super::outline::{Outline, endpoint};
@@ -45,15 +45,13 @@ pub(super) fn integration(docs: &Docs, outline: &Outline, base_url: &str) -> Vec
 /// Returns the path of a specification that the site serves.
 fn file<'d>(docs: &'d Docs, specification: &Specification) -> Option<&'d str> {
     let mut published = docs.published.iter();
-    published.find_map(|published| match &published.address {
-        Address::File(path) => {
-            let is_it = docs.specifications[published.specification].path == specification.path;
-            // What stands between parentheses is written as it is.
-            let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~/".contains(&b);
-            (is_it && path.bytes().all(is_plain)).then_some(&**path)
-        }
-        Address::Elsewhere(_) => None,
-    })
+    let is_it = |published: &&Published| {
+        docs.specifications[published.specification].path == specification.path
+    };
+    let path = published.find(is_it)?.file()?;
+    // What stands between parentheses is written as it is.
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~/".contains(&b);
+    path.bytes().all(is_plain).then_some(path)
 }
 
 fn describe(specification: &Specification) -> Vec<String> {
