@@ -25,46 +25,52 @@
 //!          └─ proxy lane ────▶ route ─▶ discovery, admin, origin (ours or the customer's)
 //! ```
 //!
-//! `store` is the joint: what is left of it may fail, be retried and take minutes; what is
-//! right of it may not. The two sides share only values.
+//! On the left of `store` a step may fail, be repeated and take minutes. On its right
+//! nothing may fail: when a release cannot be loaded, the one before it stays. The two sides
+//! share only values.
+//!
+//! The bundled documentation has the same at length, with the reasons: `internals/architecture`
+//! and `internals/decisions`, in `conf/demo/docs`.
 //!
 //! # Layers
 //!
 //! The order of the lines below is the layering, bottom first: a module uses only what
-//! stands above it. `tests/it/tidy.rs` holds it so.
+//! stands above it. `tests/it/tidy.rs` checks it.
 //!
 //! # Words
 //!
 //! | word | means |
 //! |---|---|
 //! | project | what a customer owns and an admin call names |
-//! | site | a project as served: hosts, canonical domain, repository, visibility |
-//! | host, domain | a normalised host name; one that the customer owns. The *default subdomain* is ours, the *canonical* domain is the one URLs are built on |
+//! | site | a project as it is served: hosts, canonical domain, repository, visibility |
+//! | host, domain | a normalised host name; one that the customer owns. The *default subdomain* is ours; URLs are built on the *canonical* domain |
 //! | tree | one commit of a repository, read-only |
-//! | skill, slug | as in the agent-skills specification |
-//! | manifest, legacy index, card | the 0.2.0 list of skills, the original list, the agent card |
-//! | update, status id | one queued deployment and its public handle |
-//! | build | the step from tree to release |
+//! | skill, slug | as in the Agent Skills specification |
+//! | manifest, legacy index, card | the list of skills of Agent Skills Discovery 0.2.0, the one of 0.1, the agent card |
+//! | update, status id | one queued deployment and its public name |
+//! | build | the step from a tree to a release |
 //! | release, inventory | the immutable result and its list of files |
-//! | put, promote, current | store a release; make it the served one; that one |
-//! | answer | a finished response not yet on a wire |
+//! | put, promote, current | store a release; make it the one that is served; that one |
+//! | answer | a finished HTTP response that is not sent yet |
 //! | front, express lane, proxy lane | see [`gateway`] |
-//! | diagnostic, problem, error | the author's, the client's, the world's |
+//! | diagnostic, problem, error | what is told to an author, to an HTTP client, and to the operator |
 //!
 //! # Invariants
 //!
-//! 1. `pingora` is named only in [`gateway`], `origin/service.rs`, `cli/serve`, and for the
-//!    plain header value in [`answer`].
-//! 2. [`docs`], [`skills`], [`discovery`], [`release`] and [`build`] are functions from values to
-//!    values: no async, no files, no clock. The same tree gives the same release, byte for byte.
-//! 3. There is no lock and no wait between routing and the first byte of a discovery answer.
-//! 4. A release knows no domain, no base path and no visibility; those are the site's, so a
-//!    change of them needs no build.
-//! 5. Only a promotion, a site record or a certificate changes what anyone sees.
+//! 1. `pingora` is named only in [`gateway`] and `cli/serve`, and for the plain header value
+//!    in [`answer`].
+//! 2. [`docs`], [`skills`], [`discovery`], [`render`], [`release`] and [`build`] are functions
+//!    from values to values: no async, no files, no clock. The same tree gives the same
+//!    release, byte for byte.
+//! 3. There is no lock and no waiting between routing and the first byte of a discovery
+//!    response.
+//! 4. A release knows no domain, no base path and no visibility. Those belong to the site, so
+//!    a change of them needs no build.
+//! 5. Only a promotion, a site record or a certificate changes what readers see.
 //! 6. [`discovery::paths`] is the one list of intercepted paths.
-//! 7. What authors wrote and what we decided are two types, never one with `Option`s.
+//! 7. What authors wrote and what we made of it are two types, never one with `Option`s.
 
-// Ground: values that everything stands on.
+// Base: values that every layer uses.
 pub mod clock;
 pub mod digest;
 pub mod diagnostic;

@@ -19,8 +19,6 @@
 //!
 //! A build always ends with a release and a [`Report`]. Whether a release with findings may
 //! be promoted is the caller's question to the report ([`Report::refuse_if_errors`]).
-//!
-//! Design sections 2, 3 and 6.
 
 mod before;
 mod draft;
@@ -144,8 +142,8 @@ impl Described {
         let (mut skills, found) = skills::collect(tree, &options.service_name);
         let title = Title::of(&docs.config);
         let mut list: Vec<Listed> = skills.iter().map(|skill| listed(skill, false)).collect();
-        // Specification 4.6, rules 1, 2 and 6. Files that are there and unusable are no
-        // reason to write another.
+        // A skill is generated only where authors wrote none. Files that are there and
+        // cannot be used are no reason to write another.
         if !skills::has_authored(tree, &options.service_name)
             && let Some(generated) =
                 skills::generate(docs, &title.title, &title.description, BASE_URL_PLACEHOLDER)

@@ -5,8 +5,6 @@
 //! needs no second build: the two files are exchanged.
 //!
 //! **Invariant:** the release is the one of a build that had generated this skill itself.
-//!
-//! Specification 4.6.
 
 use super::{Built, GENERATED, Report, as_skill, insert, insert_skill, listed};
 use crate::answer::Encoding;

@@ -2,8 +2,6 @@
 //!
 //! Here, and nowhere below, values are put together into a process: the only module that
 //! names configuration files, prints, and ends with an exit code.
-//!
-//! Design section 5.
 
 pub mod build;
 pub mod check;

@@ -8,8 +8,6 @@
 //! every key at its default; tests hold it equal to [`Config::default`], and complete.
 //!
 //! Paths are relative to the directory the process is started in.
-//!
-//! Design section 4.
 
 mod deploying;
 mod read;

@@ -24,7 +24,7 @@
 //!
 //! Delivery to a worker is at least once; nothing here promises more.
 //!
-//! Specification 1, 3, 4.1, 5; design sections 1, 3 and 6.
+//! The whole path of an update: `internals/architecture#an-update`.
 
 pub mod api;
 pub mod keys;

@@ -2,8 +2,6 @@
 //!
 //! Its members only ever grow. Times are RFC 3339 in UTC. A member that is not known yet
 //! is `null`, never missing, so that a client sees the whole shape from the first read.
-//!
-//! Specification 2.1; design section 3.
 
 use serde::{Deserialize, Serialize};
 

@@ -7,8 +7,6 @@
 //! **Stopping.** The first word ends the claiming; builds go on for the grace period. What
 //! is not done then is given back, its processes killed, and is due at once for whoever
 //! comes next. Killed with -9, the worker leaves leases that end by themselves.
-//!
-//! Design section 2; style 2.8 (tasks are owned).
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -4,14 +4,14 @@
 //! A2A Python SDK itself writes, and that every released SDK reads. There is no agent
 //! behind it that talks; the skills lead to files.
 //!
-//! Source: A2A 0.3.0 `AgentCard` and `AgentSkill`, A2A 1.0.0 §8; specification 2.5.
+//! Source: A2A 0.3.0 `AgentCard` and `AgentSkill`, A2A 1.0.0 §8.
 
 use serde::Serialize;
 
 use super::{Listed, Summary, paths};
 use crate::site::BasePath;
 
-/// Specification 2.5.
+/// The version of A2A whose clients read the card.
 const PROTOCOL_VERSION: &str = "0.3";
 const TRANSPORT: &str = "HTTP+JSON";
 const MODES: [&str; 1] = ["text/plain"];

@@ -3,7 +3,7 @@
 //! Its clients ask for `{name}/SKILL.md`, whatever the case of the name in `files`; one
 //! invalid entry makes them drop the whole index, so every entry here is one they accept.
 //!
-//! Source: Agent Skills Discovery 0.1; specification 4.4.
+//! Source: Agent Skills Discovery 0.1.
 
 use serde::Serialize;
 

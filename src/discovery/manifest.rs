@@ -1,6 +1,6 @@
 //! The 0.2.0 manifest at `/.well-known/agent-skills/index.json`.
 //!
-//! Source: Agent Skills Discovery 0.2.0, "Discovery Index"; specification 2.4 and 4.3.
+//! Source: Agent Skills Discovery 0.2.0, "Discovery Index".
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use crate::site::BasePath;
 
 /// The schema every client of 0.2.0 compares to the letter.
 const SCHEMA: &str = "https://schemas.agentskills.io/discovery/0.2.0/schema.json";
-/// Specification 2.4: always this format.
+/// The one kind of skill that there is: a Markdown file.
 const TYPE: &str = "skill-md";
 
 #[derive(Serialize)]

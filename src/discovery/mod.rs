@@ -14,7 +14,7 @@
 //! * **D1** A manifest's `digest` is of the exact bytes its `url` answers: real clients
 //!   drop a skill without a word when the two differ.
 //! * **D2** `$schema` stands at the top level, where clients look, and in each entry, where
-//!   the service's specification lists it.
+//!   it does no harm and the field list of the service has it.
 //! * **D3** The legacy index has no `$schema`: clients ignore an index with one they do not know.
 //! * **D4** URLs in the manifest are path-absolute and carry the base path.
 //! * **D5** URLs in the card are absolute, on the address the card is asked for, or on the

@@ -8,24 +8,25 @@
 //! is answered 404 here and never reaches an origin, which could answer it with something
 //! that looks like discovery and is not.
 //!
-//! Sources: specification 4.2 to 4.5; RFC 8615 (well-known URIs); RFC 3986 §6.2.2.
+//! Sources: Agent Skills Discovery 0.2.0 and 0.1; A2A 0.3.0; RFC 8615 (well-known URIs);
+//! RFC 3986 §6.2.2.
 
 use std::borrow::Cow;
 
 use crate::site::BasePath;
 
-/// Specification 4.2.
+/// The skill file of a site that has one skill.
 const ENTRY: &str = "/skill.md";
-/// Specification 4.5.
+/// The agent card (A2A 0.3.0).
 const CARD: &str = "/.well-known/agent-card.json";
-/// Specification 4.3.
+/// The manifest and the skill files (Agent Skills Discovery 0.2.0).
 const MANIFESTS: &str = "/.well-known/agent-skills";
-/// Specification 4.4.
+/// The original index and the skill files (Agent Skills Discovery 0.1).
 const LEGACY: &str = "/.well-known/skills";
 const INDEX: &str = "index.json";
 /// What clients of 0.1 and 0.2 both ask for.
 const SKILL_FILE: &str = "SKILL.md";
-/// What specification 4.4 says clients of the original discovery ask for.
+/// The name that Agent Skills Discovery 0.1 gives a skill file.
 const SKILL_FILE_LOWER: &str = "skill.md";
 
 /// The intercepted paths as people write them, for documentation and messages.

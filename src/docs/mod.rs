@@ -10,8 +10,6 @@
 //! snippets, redirects.
 //!
 //! Both are functions from values to values: the same tree gives the same docs.
-//!
-//! Sources: specification 2.2; design section 2.
 
 mod percent;
 pub mod value;

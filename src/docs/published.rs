@@ -9,7 +9,7 @@
 //! * its file lies below the documentation's root and is not ignored. One that is named by
 //!   URL is published where it is.
 //!
-//! Sources: site decision 14.
+//! Source: `internals/decisions#public-files`.
 
 use std::collections::BTreeMap;
 

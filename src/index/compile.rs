@@ -219,7 +219,7 @@ impl Documents {
         })
     }
 
-    /// Specification 4.2. 307, because the skills of a site come and go.
+    /// Leads to the list of skills. 307, because the skills of a site come and go.
     fn to_index(&self) -> Answer {
         Answer {
             location: Some(self.slice(self.redirect)),

@@ -7,8 +7,6 @@
 //!
 //! **Invariant:** a release knows no domain, no base path and no visibility. A change of
 //! those needs no build.
-//!
-//! Design sections 2 and 6.
 
 mod inventory;
 mod path;

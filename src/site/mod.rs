@@ -8,7 +8,7 @@
 //! ours, and its *domains*, which the customer owns. The first domain is *canonical*:
 //! URLs that the default subdomain hands out are built on it.
 //!
-//! Specification 2.5, 4.2 to 4.5; design sections 3 and 4.
+//! Source: `internals/decisions#hosts`.
 
 mod edit;
 mod frames;

@@ -1,11 +1,12 @@
 //! Descriptions: cut so that clients take them, and found where none is written.
 //!
 //! A client in JavaScript counts UTF-16 code units and drops an entry that has more than
-//! 1024. The specification says characters; 1024 code units are never more characters than
+//! 1024. The discovery specification says characters; 1024 code units are never more characters than
 //! that. A cut falls between two characters as readers see them, so that no emoji or
 //! accent is torn apart.
 //!
-//! Sources: specification 2.4; Unicode Standard Annex 29 (grapheme clusters).
+//! Sources: Agent Skills Discovery 0.2.0 (1024 characters); Unicode Standard Annex 29
+//! (grapheme clusters).
 
 use unicode_segmentation::UnicodeSegmentation as _;
 

@@ -3,7 +3,7 @@
 //! The file is served as it is, so nothing here decides what a client of the file sees.
 //! It is for those who describe skills without handing the file over.
 //!
-//! Sources: specification 2.3; Agent Skills specification, "Frontmatter".
+//! Source: Agent Skills specification, "Frontmatter".
 
 use std::collections::BTreeMap;
 

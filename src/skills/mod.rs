@@ -40,7 +40,7 @@
 //!
 //! Skills are returned sorted by slug, which is the order of the manifest's own example.
 //!
-//! Sources: specification 2.3, 2.4, 4.6; Agent Skills specification (names, lengths);
+//! Sources: Agent Skills specification (fields, names, lengths);
 //! Agent Skills Discovery 0.2.0; the `skills` tool 1.7.4 (what it drops).
 
 mod collect;

@@ -27,7 +27,7 @@
 //! out with a diagnostic by every reader.
 //!
 //! Sources: POSIX.1-2024 §4.16 (pathname resolution), `gitrepository-layout(5)`,
-//! `gitignore(5)`; specification 4.6 rule 5; design sections 2 and 6.
+//! `gitignore(5)`; `internals/decisions#links-inside-a-repository`.
 
 mod path;
 mod listing;

@@ -34,7 +34,7 @@
 //! Limits: the pointer of a removed project is kept; its releases stay until the pointer is
 //! removed by [`Store::forget`].
 //!
-//! Design sections 2 and 6.
+//! Source: `internals/decisions#promotion`.
 
 mod durable;
 pub mod local;

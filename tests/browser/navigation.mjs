@@ -6,7 +6,7 @@ reads("tabs: the current one is marked, another one opens its first page", async
   const page = await open("/");
   assert.deepEqual(await seen(page, ".sections > ul > li.current"), ["Guides"]);
   await follow(page, page.locator(".sections").getByText("Internals"));
-  assert.equal(path(page), "/internals/journeys");
+  assert.equal(path(page), "/internals/architecture");
   assert.deepEqual(await seen(page, ".sections > ul > li.current"), ["Internals"]);
 });
 
@@ -32,7 +32,7 @@ reads("menu: opening one closes the other, and a press elsewhere closes it", asy
 });
 
 reads("anchors: they stand in the sidebar and lead to their first pages", async (open) => {
-  const page = await open("/internals/journeys");
+  const page = await open("/internals/architecture");
   await follow(page, page.locator(".anchors").getByText("Speed"));
   assert.equal(path(page), "/internals/speed");
   assert.deepEqual(await seen(page, ".anchors [aria-current]"), ["Speed"]);

@@ -23,6 +23,7 @@
 //! | `publishing` | a kill or a full disk at any step leaves the old or the new release |
 //! | `recipe` | the proxy that the documentation shows, run by nginx |
 //! | `rendering` | what a page becomes, case by case; whatever it says, nothing in it runs |
+//! | `references` | what comments and pages refer to is in the repository |
 //! | `reload` | under load, every answer is whole and of one release |
 //! | `sites` | records and releases change under a running gateway; broken ones change nothing |
 //! | `specifications` | those behind a URL: who is asked, and what stays when nothing comes |
@@ -70,6 +71,7 @@ mod pages;
 mod preview;
 mod publishing;
 mod recipe;
+mod references;
 mod reload;
 mod rendering;
 mod sites;

@@ -1,6 +1,6 @@
 //! A site's own pages, as a browser gets them over the wire.
 //!
-//! Source: site decisions 10 and 18; RFC 9110 §13.1.5 and §14.
+//! Sources: `internals/decisions#old-styles-stay`; RFC 9110 §13.1.5 and §14.
 
 use crate::edge::{Edge, Setup};
 

@@ -8,7 +8,7 @@
 //! **Invariant:** whatever the number of threads and whatever was made before, the same docs
 //! give the same files.
 //!
-//! Sources: design section 6; sitemaps.org 0.9; llmstxt.org; RFC 9309 (robots).
+//! Sources: sitemaps.org 0.9; llmstxt.org; RFC 9309 (robots).
 
 mod articles;
 mod canonical;

@@ -12,8 +12,6 @@
 //!
 //! **Invariant:** what cannot be read never ends a preview; the last site that could be
 //! shown stays, beside the findings.
-//!
-//! Design section 5; site decisions 33 and 34.
 
 mod panel;
 mod server;

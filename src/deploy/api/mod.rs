@@ -19,7 +19,7 @@
 //! Only `/v1` paths exist, and they only ever grow.
 //!
 //! Sources: RFC 6750 §3 (challenges), RFC 9110 §15, RFC 9457,
-//! draft-ietf-httpapi-idempotency-key-header; specification 4.1, 5; design section 3.
+//! draft-ietf-httpapi-idempotency-key-header; `internals/decisions#admin-api`.
 
 mod rate;
 mod request;

@@ -16,7 +16,7 @@
 //! **Invariant:** a [`Secret`] is printed by `key create` and read from a request. It has no
 //! `Display`, and its `Debug` shows nothing.
 //!
-//! Specification 5; design section 3. Sources: RFC 6750 (how keys travel).
+//! Sources: RFC 6750 (how keys travel); `internals/decisions#admin-keys`.
 
 mod directory;
 mod ring;

@@ -22,7 +22,7 @@
 //! What it wrote is kept beside the mirrors, with the digest of what it was told and of its
 //! own words: an update that would tell the same publishes that at once and runs nothing.
 //!
-//! Specification 4.6; design section 6.
+//! Source: `internals/decisions#generated-skill`.
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, Read as _, Write as _};

@@ -23,8 +23,6 @@
 //!
 //! **Limits:** an update that is taken over or given back while the command runs does
 //! everything again, so the deterministic file is served once more until it has run.
-//!
-//! Design sections 1, 3 and 6.
 
 pub mod child;
 pub mod generate;

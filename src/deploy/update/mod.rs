@@ -23,8 +23,6 @@
 //!
 //! The same value and the same moves are used by every backend of the queue; a backend
 //! only finds and keeps updates.
-//!
-//! Specification 3 ("States and transitions"); design section 3.
 
 use crate::release::ReleaseId;
 use crate::site::ProjectId;

@@ -1,10 +1,10 @@
-//! Languages: the codes of the specification, and what they are to a browser.
+//! Languages: the codes that `docs.json` may name, and what they are to a browser.
 //!
 //! `docs.json` has its own list of codes; two of them are country codes (`cn`, `jp`). What
 //! goes into `lang` and `hreflang` is a BCP 47 tag. Real files spell languages in more
 //! ways than the list has: those are read, and the listed code is named in a warning.
 //!
-//! Sources: specification 2.2 "Supported language codes"; BCP 47 (RFC 5646) §2.1.
+//! Source: BCP 47 (RFC 5646) §2.1.
 
 /// A language as a site has it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -24,7 +24,7 @@ pub struct Children<'v> {
     pub key: Span,
     /// The children.
     pub items: &'v [Value],
-    /// Whether the specification lists this kind for this element.
+    /// Whether the rules of the navigation list this kind for this element.
     pub listed: bool,
 }
 

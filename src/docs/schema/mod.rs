@@ -84,7 +84,7 @@ pub enum Shape {
     Flag,
     /// One of some texts.
     OneOf(&'static [&'static str]),
-    /// The language codes of the specification, and the aliases that are read.
+    /// The language codes that `docs.json` may name, and the aliases that are read.
     Language,
     /// The name of an icon, or an object that names it.
     Icon,
@@ -98,7 +98,7 @@ pub enum Shape {
     Pages,
     /// A list of elements of one kind.
     Elements(Element),
-    /// The same, accepted although the specification does not list it there.
+    /// The same, accepted although the rules of the navigation do not list it there.
     Unlisted(Element),
     /// An object.
     Object(&'static Object),

@@ -21,7 +21,7 @@ pub mod yaml;
 pub use findings::{FileId, Files, Finding, Findings};
 
 /// How many bytes a file of JSON or YAML may have. The longest real `docs.json` has 2.4
-/// MB, the longest real specification 12 MB.
+/// MB; real specifications reach 12 MB.
 pub const FILE_BYTES_MAX: u64 = 32 << 20;
 /// How deep values may lie in each other. Real files reach 30 (specifications).
 pub const DEPTH_MAX: usize = 128;

@@ -152,7 +152,7 @@ impl<'b> Head<'b> {
             .ok_or(refuse(400, "the request has no Host field"))?;
         let host = str::from_utf8(host)
             .map_err(|_not_text| refuse(400, "the Host field is not a host"))?;
-        // Design section 3: an address, or what is no name at all, selects no site.
+        // An IP address, or text that is no host name, selects no site: both are unknown hosts.
         let host_name = match site::normalise(host) {
             Ok(Cow::Borrowed(name)) => Some(name),
             Ok(Cow::Owned(_)) => None,

@@ -2,7 +2,8 @@
 //! pages it stands for.
 //!
 //! Sources: CSP Level 3; RFC 8288 (`Link`) and its §3.4.1 (`hreflang`); RFC 9727 (`api-catalog`); HTML §7.6
-//! (`Speculation-Rules`); site decisions 10, 15 and 34.
+//! (`Speculation-Rules`); `internals/decisions#pages-know-no-domain`,
+//! `internals/decisions#files-of-authors`.
 
 use http::header::{self, HeaderName, HeaderValue};
 

@@ -1,6 +1,7 @@
 //! Paths that lead to others: spellings of a page's path, and the redirects of a site.
 //!
-//! Sources: RFC 9110 §15.4.8 (307), §15.4.9 (308); site decisions 7 and 9.
+//! Sources: RFC 9110 §15.4.8 (307), §15.4.9 (308);
+//! `internals/decisions#addresses-of-pages`.
 
 use super::Request;
 use crate::answer::{Answer, caching};
@@ -35,7 +36,7 @@ impl Request<'_> {
         format!("{}/{}", self.base, encode(path))
     }
 
-    /// The query goes along (site decision 9).
+    /// Keeps the query: what a page was asked with belongs to its new address too.
     fn with_query(&self, location: &str) -> String {
         match self.asked.query {
             Some(query) if !location.contains('?') => {

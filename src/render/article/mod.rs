@@ -3,8 +3,6 @@
 //! **Invariant (R6):** [`render`] always returns. A page that cannot be read is an article
 //! that shows its source and says why, and a warning in its diagnostics: a mistake on one
 //! page is no reason to hold back what changed on all others.
-//!
-//! Sources: design section 2.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};

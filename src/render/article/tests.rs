@@ -123,8 +123,8 @@ fn no_page_stalls_a_build() {
 
 #[test]
 fn a_page_at_its_limit_of_bytes_is_read_however_it_is_spent() {
-    // Decision 20 names rows and links; both are read and written in one pass, so that the
-    // limit of bytes is theirs too.
+    // Rows and links have no limit of their own: they are read and written in one pass, so
+    // the limit of bytes bounds them too.
     let spend = |head: &str, one: &str| {
         let count = (mdx::PAGE_BYTES_MAX - head.len()) / one.len();
         (

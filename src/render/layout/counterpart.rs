@@ -9,7 +9,7 @@
 //! Only pages that correspond by the first two, each to the other, are told to search engines
 //! as [translations](Shell::translations) of each other.
 //!
-//! Sources: site decisions 10 and 11; RFC 8288 §3.4.1 (`hreflang`).
+//! Sources: RFC 8288 §3.4.1 (`hreflang`); `internals/decisions#alternate-pages`.
 
 use std::collections::{HashMap, HashSet};
 

@@ -19,7 +19,7 @@
 //! here it is only written. Classes are those of `styles/`; what only a script can do has
 //! the class `scripted` and is not seen without one.
 //!
-//! Sources: specification 2.2 (rules N2 to N8); WCAG 2.2; WHATWG HTML.
+//! Sources: rules N2 to N8 of the navigation ([`crate::docs::rules`]); WCAG 2.2; WHATWG HTML.
 
 mod article;
 mod assets;

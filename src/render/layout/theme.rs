@@ -9,8 +9,7 @@
 //! | `willow`, `linden` | `section` | `true` |
 //! | any other name, or none | `section` | `false` |
 //!
-//! Sources: specification 2.2 ("some themes enable breadcrumbs by default and some do
-//! not"; "unset: the theme's default behaviour").
+//! Source: `internals/decisions#themes`.
 
 use crate::docs::config::{Config, Eyebrows};
 

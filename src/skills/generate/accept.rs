@@ -10,7 +10,7 @@
 //!
 //! It is taken as it stands or not at all: what was mended here would be nobody's text.
 //!
-//! Sources: specification 4.6; Agent Skills specification (frontmatter).
+//! Sources: Agent Skills specification (frontmatter).
 
 use std::collections::HashSet;
 

@@ -29,7 +29,7 @@
 //! An operator may have another program write the file ([`material`] is what it is told).
 //! [`accept()`] decides whether its text may stand in the place of this one.
 //!
-//! Sources: specification 2.3 (the sections), 4.6; Agent Skills specification.
+//! Sources: `internals/decisions#generated-skill` (the sections); Agent Skills specification.
 
 mod accept;
 mod integration;
@@ -49,7 +49,7 @@ use outline::{Category, Outline};
 use text::{plain, quoted};
 use workflow::workflows;
 
-/// The most lines of a generated skill: what the specification advises for any.
+/// The most lines of a generated skill: what the Agent Skills specification advises for any.
 pub const LINES_MAX: usize = 500;
 /// The most characters of a generated skill: a few thousand tokens of an agent's context.
 pub const CHARACTERS_MAX: usize = 20_000;

@@ -24,8 +24,6 @@
 //!
 //! Limits: files lie directly in the directory and end in `.yaml` or `.yml`; hidden ones are
 //! skipped, which also skips what Kubernetes and editors keep beside the files they swap.
-//!
-//! Design section 4.
 
 mod claims;
 mod plan;

@@ -175,7 +175,7 @@ fn read_site(
     }
     let (project, subdomain) = (project?, subdomain?);
     if visibility == Visibility::Private && origin == Some(Origin::Embedded) {
-        // Design section 3: nothing authenticates at the embedded origin.
+        // The embedded origin authenticates nobody, so it shows a private site to nobody.
         let message = "a private site with the embedded origin answers 404 everywhere";
         findings.warning(record.node(), message);
     }

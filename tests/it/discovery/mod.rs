@@ -6,7 +6,7 @@
 //! | `negotiation` | methods, conditions, codings, and the header of every answer |
 //! | `targets` | which hosts and which spellings of a path are ours |
 //!
-//! Sources: specification 2 and 4; Agent Skills Discovery 0.2.0 and 0.1; A2A 0.3.0.
+//! Sources: Agent Skills Discovery 0.2.0 and 0.1; A2A 0.3.0.
 
 mod documents;
 mod negotiation;

@@ -3,8 +3,8 @@
 //! Here stands what is not [`navigation`]: the whole of the file, and what the site has
 //! around its pages.
 //!
-//! Sources: specification 2.2; the keys of other tools that are accepted without effect are
-//! those that public `docs.json` files carry.
+//! The keys of other tools that are accepted without effect are those that public
+//! `docs.json` files carry.
 
 mod navigation;
 

@@ -1,7 +1,7 @@
 //! The keys of `navigation`, and of the elements that it is made of.
 //!
-//! Sources: specification 2.2 (what it lists is [`Elements`]; what real files also nest,
-//! [`Unlisted`]).
+//! An element holds what the rules of the navigation list for it ([`Elements`]), and, with a
+//! warning, what public files nest in it as well ([`Unlisted`]).
 
 use super::super::{Element, Field, Object, Shape};
 use super::{BANNER_FIELD, FOOTER_FIELD, ICON, NAVBAR_FIELD, field};
