@@ -59,8 +59,8 @@
 //!
 //! 1. `pingora` is named only in [`gateway`] and `cli/serve`, and for the plain header value
 //!    in [`answer`].
-//! 2. [`docs`], [`skills`], [`discovery`], [`render`], [`release`] and [`build`] are functions
-//!    from values to values: no async, no files, no clock. The same tree gives the same
+//! 2. [`mdx`], [`docs`], [`skills`], [`discovery`], [`render`], [`release`] and [`build`] are
+//!    functions from values to values: no async, no files, no clock. The same tree gives the same
 //!    release, byte for byte.
 //! 3. There is no lock and no waiting between routing and the first byte of a discovery
 //!    response.
@@ -81,6 +81,7 @@ pub mod answer;
 pub mod site;
 
 // Reading: what authors wrote.
+pub mod mdx;
 pub mod source;
 pub mod docs;
 pub mod skills;

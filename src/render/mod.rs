@@ -1,6 +1,6 @@
 //! Render: from the text of a page to what people and agents read.
 //!
-//! Functions from values to values. A page is read once ([`mdx`]) and written twice: as
+//! Functions from values to values. A page is read once ([`crate::mdx`]) and written twice: as
 //! HTML ([`html`]) for people and as Markdown ([`markdown`]) for agents. The shell around
 //! an article ([`layout`]) knows the whole site and is cheap; the article knows only its
 //! own page, so it can be kept when another page changes.
@@ -18,7 +18,6 @@
 //! Sources: `docs.json` navigation rules N1 to N8; WHATWG HTML; MathML Core.
 
 pub mod article;
-pub mod component;
 pub mod endpoint;
 pub mod escape;
 pub mod file;
@@ -29,6 +28,5 @@ pub mod layout;
 pub mod link;
 pub mod manifest;
 pub mod markdown;
-pub mod mdx;
 mod spoken;
 pub mod words;

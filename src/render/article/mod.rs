@@ -19,8 +19,8 @@ use super::file::File;
 use super::html::{self, Heading};
 use super::link::{Map, Start, page_of};
 use super::markdown;
-use super::mdx::{self, Load, Node, plain};
 use super::words::Words;
+use crate::mdx::{self, Load, Node, plain};
 
 /// How many characters of a page's own text describe it when its author did not.
 const DESCRIPTION_CHARS: usize = 160;

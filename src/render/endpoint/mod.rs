@@ -19,9 +19,9 @@ mod words;
 
 use std::collections::BTreeSet;
 
-use super::mdx::{Element, Node, Value};
 use crate::docs::openapi::{Endpoint, Media, Method, Operation, Specification};
 use crate::docs::value::Value as Json;
+use crate::mdx::{Element, Node, Value};
 
 use schema::default;
 use words::Words;
@@ -304,7 +304,7 @@ fn prose(description: Option<&str>) -> Vec<Node> {
     let Some(text) = description else {
         return Vec::new();
     };
-    super::mdx::read_markdown(text)
+    crate::mdx::read_markdown(text)
         .unwrap_or_else(|_| vec![Node::Paragraph(vec![Node::Text(text.to_owned())])])
 }
 

@@ -5,7 +5,7 @@
 use super::{Writer, element, fence, heading};
 use crate::docs::openapi::{Endpoint, Media, Method, Operation, Server};
 use crate::docs::value::{Data, Value as Json};
-use crate::render::mdx::Node;
+use crate::mdx::Node;
 
 /// How many servers have a line of their own.
 const SERVERS_MAX: usize = 6;

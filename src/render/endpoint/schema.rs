@@ -6,8 +6,8 @@ use super::words::BOUNDS;
 use super::{DEPTH_MAX, FIELDS_MAX, Writer, element, expandable, flag, paragraph, prose, text};
 use crate::docs::openapi::Schema;
 use crate::docs::value::Value as Json;
+use crate::mdx::{Node, Value};
 use crate::render::html::slug;
-use crate::render::mdx::{Node, Value};
 
 /// How many values are listed.
 const VALUES_MAX: usize = 50;

@@ -1,18 +1,13 @@
-//! Drawings that stand in a page: inline SVG by a list of its own.
-//!
-//! What moves, loads, refers or holds HTML is not on the list: `animate`, `set`, `use`,
-//! `image`, `foreignObject`, `script`, `style`, `a`. References reach only into the
-//! document itself (`fill="url(#a)"`).
+//! Drawings that stand in a page: inline SVG by a list of its own
+//! ([`crate::mdx::drawing`]). References reach only into the document itself
+//! (`fill="url(#a)"`).
 //!
 //! Sources: SVG 2 §5, §8 to §13; WHATWG HTML §13.2.6.5 (foreign content).
 
 use super::Writer;
-use crate::render::mdx::{Element, Node, Value};
+use crate::mdx::drawing::ELEMENTS;
+use crate::mdx::{Element, Node, Value};
 
-/// Elements that only draw.
-const ELEMENTS: &str = "\
-    circle clipPath defs desc ellipse g line linearGradient marker mask path pattern polygon \
-    polyline radialGradient rect stop text title tspan";
 /// Attributes, as SVG spells them; JSX spells them without hyphens.
 const ATTRIBUTES: &str = "\
     aria-hidden aria-label clip-path clip-rule clipPathUnits cx cy d dominant-baseline dx dy \
@@ -23,11 +18,6 @@ const ATTRIBUTES: &str = "\
     spreadMethod stop-color stop-opacity stroke stroke-dasharray stroke-dashoffset \
     stroke-linecap stroke-linejoin stroke-miterlimit stroke-opacity stroke-width text-anchor \
     transform vector-effect viewBox width x x1 x2 y y1 y2";
-
-/// Returns whether a name is that of a part of a drawing.
-pub(crate) fn is_part(name: &str) -> bool {
-    name == "svg" || ELEMENTS.split(' ').any(|known| known == name)
-}
 
 // === impl Writer ===
 

@@ -8,9 +8,9 @@
 //! §4.8.4 (pictures), §4.8.5 (frames), §15.3 (what attributes look like).
 
 use super::Writer;
-use crate::render::component as known;
+use crate::mdx::component as known;
+use crate::mdx::{Element, Node, Value, plain};
 use crate::render::link::Target;
-use crate::render::mdx::{Element, Node, Value, plain};
 
 /// Attributes that every HTML element may have; they name and describe, and do nothing.
 const GLOBAL: [&str; 7] = [

@@ -17,12 +17,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::Diagnostic;
 
-use super::component as known;
 use super::escape::Html;
 use super::file::File;
 use super::link::{Map, Start, Target};
-use super::mdx::{Alignment, Element, Item, Node, Table, plain};
 use super::words::Words;
+use crate::mdx::component as known;
+use crate::mdx::{Alignment, Element, Item, Node, Table, plain};
 
 /// A heading of a page, for the list beside it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -405,7 +405,7 @@ impl Writer<'_> {
             Some(name) => self.html_element(name, element),
             None if *element.name == *"svg" => self.drawing(element),
             // Parts of a drawing say nothing without it.
-            None if drawing::is_part(&element.name) => {}
+            None if crate::mdx::drawing::is_part(&element.name) => {}
             // R4.
             None => self.nodes(&element.children),
         }

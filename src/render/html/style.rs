@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 
 use super::Writer;
 use crate::digest::Digest;
-use crate::render::mdx::{Element, Value};
+use crate::mdx::{Element, Value};
 
 /// How long a value may be.
 const VALUE_BYTES_MAX: usize = 200;

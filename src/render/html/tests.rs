@@ -1,8 +1,8 @@
 //! What a page becomes in a browser, and what it can never become.
 
 use super::*;
+use crate::mdx;
 use crate::render::link::{Asset, Start};
-use crate::render::mdx;
 
 fn map() -> Map {
     Map {

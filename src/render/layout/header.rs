@@ -4,8 +4,9 @@ use super::Sheet;
 use super::icon::Picture;
 use crate::docs::CONFIG;
 use crate::docs::navigation::tree::DivisionKind;
+use crate::mdx;
+use crate::render::html;
 use crate::render::words::Words;
-use crate::render::{html, mdx};
 
 // === impl Sheet ===
 

@@ -9,9 +9,10 @@ use super::icon::icon_files;
 use crate::docs::config::{Banner, Font, Footer, Navbar};
 use crate::docs::navigation::tree::{Content, Division};
 use crate::docs::{CONFIG, Docs};
+use crate::mdx;
+use crate::render::html;
 use crate::render::link::{Map, Start, Target};
 use crate::render::words::Words;
-use crate::render::{html, mdx};
 
 /// Finds the files of the site that its shell leads to.
 #[must_use]

@@ -2,8 +2,8 @@
 
 use super::line::{code_span, escaped, is_inline};
 use super::{Writer, block, fence, prefixed};
-use crate::render::component;
-use crate::render::mdx::{Element, Node, Value, plain};
+use crate::mdx::component;
+use crate::mdx::{Element, Node, Value, plain};
 
 // === impl Writer ===
 

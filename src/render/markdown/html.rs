@@ -7,8 +7,8 @@
 
 use super::line::{code_span, escaped, is_inline};
 use super::{Writer, block, fence, prefixed, row};
-use crate::render::html::drawing::is_part;
-use crate::render::mdx::{Element, Node, plain};
+use crate::mdx::drawing::is_part;
+use crate::mdx::{Element, Node, plain};
 
 /// No table that somebody reads has more; a cell may claim a thousand.
 const COLUMNS_MAX: usize = 50;

@@ -4,10 +4,10 @@
 
 use super::Writer;
 use crate::discovery::BASE_URL_PLACEHOLDER;
-use crate::render::component;
-use crate::render::html::drawing::is_part;
+use crate::mdx::component;
+use crate::mdx::drawing::is_part;
+use crate::mdx::{Element, Node, plain, read_markdown};
 use crate::render::link::{Target, encode};
-use crate::render::mdx::{Element, Node, plain, read_markdown};
 
 // === impl Writer ===
 

@@ -24,9 +24,9 @@ mod line;
 
 use super::html::fence::Info;
 use super::link::{Map, encode};
-use super::mdx::{Alignment, Node, Table};
 use super::words::Words;
 use crate::discovery::BASE_URL_PLACEHOLDER;
+use crate::mdx::{Alignment, Node, Table};
 
 use line::is_inline;
 

@@ -1,7 +1,7 @@
 //! What agents read.
 
 use super::*;
-use crate::render::mdx;
+use crate::mdx;
 
 fn written(text: &str) -> String {
     let map = Map {

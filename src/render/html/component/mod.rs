@@ -14,9 +14,9 @@ mod piece;
 
 use super::fence::Info;
 use super::{Writer, slug};
-use crate::render::component as known;
+use crate::mdx::component as known;
+use crate::mdx::{Element, Node, Value, plain, read_markdown};
 use crate::render::icon;
-use crate::render::mdx::{Element, Node, Value, plain, read_markdown};
 
 // === impl Writer ===
 

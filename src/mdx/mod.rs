@@ -23,6 +23,8 @@
 //!
 //! Sources: MDX 3; CommonMark 0.31.2; GitHub Flavored Markdown 0.29.
 
+pub mod component;
+pub mod drawing;
 mod import;
 mod markdown;
 mod module;

@@ -1,8 +1,8 @@
 //! What a page says, as a tree: Markdown and elements alike.
 
 use super::Value;
-use crate::render::component;
-use crate::render::html::drawing::is_part;
+use super::component;
+use super::drawing::is_part;
 
 /// A piece of a page.
 #[derive(Clone, Debug, PartialEq)]

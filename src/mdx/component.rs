@@ -4,7 +4,7 @@
 //!
 //! Sources: navigation and components that 28,919 public pages share; WHATWG HTML.
 
-use super::html::drawing::is_part;
+use super::drawing::is_part;
 
 /// Components that stand in a line of text.
 const INLINE: [&str; 4] = ["Badge", "Icon", "Tooltip", "Latex"];
@@ -120,7 +120,7 @@ pub fn is_known(name: &str) -> bool {
 
 /// Returns whether a name is that of a component.
 #[must_use]
-pub(super) fn is_component(name: &str) -> bool {
+pub(crate) fn is_component(name: &str) -> bool {
     INLINE.contains(&name) || BLOCK.contains(&name)
 }
 
@@ -133,14 +133,14 @@ pub fn is_block(name: &str) -> bool {
 
 /// Returns the name of an HTML element that may pass as itself.
 #[must_use]
-pub(super) fn html(name: &str) -> Option<&'static str> {
+pub(crate) fn html(name: &str) -> Option<&'static str> {
     let mut all = HTML_INLINE.into_iter().chain(HTML_BLOCK);
     all.find(|known| *known == name)
 }
 
 /// Returns what a callout is: the class that shows it, and by which it is named.
 #[must_use]
-pub(super) fn callout(name: &str, kind: Option<&str>) -> Option<&'static str> {
+pub(crate) fn callout(name: &str, kind: Option<&str>) -> Option<&'static str> {
     let name = match (name, kind) {
         ("Callout", Some(kind)) => kind,
         (name, _) => name,
@@ -157,7 +157,7 @@ pub(super) fn callout(name: &str, kind: Option<&str>) -> Option<&'static str> {
 }
 
 /// Returns where a parameter goes and its name, as `<ParamField path="id">` says them.
-pub(super) fn parameter(element: &super::mdx::Element) -> Option<(&'static str, &str)> {
+pub(crate) fn parameter(element: &super::Element) -> Option<(&'static str, &str)> {
     let places = ["path", "query", "body", "header", "cookie"];
     places
         .into_iter()

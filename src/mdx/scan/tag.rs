@@ -6,7 +6,7 @@ use super::{Attribute, AttributeValue, TokenKind};
 
 /// Finds the end of the braces, brackets or parentheses that open at `start`; `Err` says how far
 /// it looked. Strings, templates and comments may hold any of them.
-pub(in crate::render::mdx) fn balanced(bytes: &[u8], start: usize) -> Result<usize, usize> {
+pub(in crate::mdx) fn balanced(bytes: &[u8], start: usize) -> Result<usize, usize> {
     let mut depth = 0_usize;
     let mut at = start;
     while at < bytes.len() {
@@ -152,7 +152,7 @@ fn space_end(bytes: &[u8], start: usize) -> usize {
 
 /// Returns where the element that opens at `start` is closed; the end of the text when it
 /// never is.
-pub(in crate::render::mdx) fn element_end(bytes: &[u8], start: usize) -> usize {
+pub(in crate::mdx) fn element_end(bytes: &[u8], start: usize) -> usize {
     let mut depth = 0_usize;
     let mut at = start;
     while let Some(n) = bytes[at..].iter().position(|b| matches!(b, b'<' | b'{')) {

@@ -5,8 +5,8 @@
 use std::ops::Range;
 
 use super::text::Region;
-use crate::render::mdx::scan::TokenKind;
-use crate::render::mdx::{DEPTH_MAX, Reader, Refused, short};
+use crate::mdx::scan::TokenKind;
+use crate::mdx::{DEPTH_MAX, Reader, Refused, short};
 
 /// HTML elements that never hold anything.
 const VOID: [&str; 8] = ["br", "hr", "img", "input", "wbr", "col", "source", "track"];

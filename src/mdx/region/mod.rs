@@ -15,7 +15,7 @@ use super::node::{Element, Node};
 use super::scan::{self, Attribute, AttributeValue, TokenKind};
 use super::value::{Scope, Value};
 use super::{DEPTH_MAX, Reader, Refused};
-use crate::render::component;
+use crate::mdx::component;
 
 use tags::Piece;
 use text::{Draft, Region};

@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use super::tags::Piece;
-use crate::render::mdx::markdown::{self, Mark};
-use crate::render::mdx::node::Node;
-use crate::render::mdx::scan::{Scanned, TokenKind};
-use crate::render::mdx::value::Scope;
+use crate::mdx::markdown::{self, Mark};
+use crate::mdx::node::Node;
+use crate::mdx::scan::{Scanned, TokenKind};
+use crate::mdx::value::Scope;
 
 /// Elements that stand in a line of text even when they have the line for themselves.
 const INLINE: [&str; 22] = [

@@ -7,7 +7,7 @@ use pulldown_cmark::{Event, Parser};
 use super::{MARK, MARK_END};
 
 /// Resolves the character references of an attribute in quotes, as HTML and JSX have them.
-pub(in crate::render::mdx) fn unescape(text: &str) -> String {
+pub(in crate::mdx) fn unescape(text: &str) -> String {
     if !text.contains('&') {
         return text.to_owned();
     }
