@@ -10,6 +10,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -29,7 +30,7 @@ use waypost::index::{
 use waypost::origin::{self, Asked, Resolver};
 use waypost::site::{BasePath, Host, Origin, ProjectId, Service, Site, Visibility};
 use waypost::source::{Tree, TreePath};
-use waypost::store::{Memory, Retention, Store};
+use waypost::store::{Local, Store, local};
 use waypost::telemetry::Metrics;
 
 /// Requests before counting, in which buffers grow to their size.
@@ -69,7 +70,7 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 /// The pages of a documentation with a single one, of some kilobytes.
-fn files(site: &Site) -> Files {
+fn files(site: &Site, directory: &Path) -> Files {
     let written = [
         (
             "docs.json",
@@ -79,7 +80,11 @@ fn files(site: &Site) -> Files {
     ];
     let written = written.map(|(path, text)| (TreePath::parse(path).unwrap(), text.into()));
     let release = build(&Tree::from_files(written, []), &Options::default()).release;
-    let store = Store::Memory(Memory::new(Retention::default(), Clock::System));
+    let config = local::Config {
+        path: directory.join("store"),
+        ..local::Config::default()
+    };
+    let store = Store::Local(Local::open(&config, Clock::System).unwrap());
     store.put(&release).unwrap();
     let listing = Listing::of(release.inventory().clone(), &store).unwrap();
     Files::new(
@@ -110,7 +115,7 @@ fn at_hand(index: &Index) {
 }
 
 /// A gateway that serves one site with one skill of some kilobytes.
-fn gateway() -> Arc<Gateway> {
+fn gateway(directory: &Path) -> Arc<Gateway> {
     let service = Service::default();
     let site = Arc::new(Site {
         project: ProjectId::parse("acme").unwrap(),
@@ -134,7 +139,7 @@ fn gateway() -> Arc<Gateway> {
         summary: Summary::new("Acme", "Documentation.", "1.0", vec![listed]),
         skills: vec![SkillFile::encoded(body.into(), Effort::Load)],
         promoted_at: 1_700_000_000,
-        files: Some(Arc::new(files(&site))),
+        files: Some(Arc::new(files(&site, directory))),
     };
     let documents = Documents::compile(&site, &service, &material).unwrap();
     let index = Index::new(service);
@@ -221,7 +226,8 @@ fn an_express_answer_over_http_1_allocates_nothing() {
         .enable_all()
         .build()
         .unwrap();
-    let gateway = gateway();
+    let directory = tempfile::tempdir().unwrap();
+    let gateway = gateway(directory.path());
     let (counted, turn) = std::sync::mpsc::channel();
     let (go, wait) = std::sync::mpsc::channel();
     let allocations = runtime.block_on(async {

@@ -38,7 +38,6 @@
 
 mod durable;
 pub mod local;
-mod memory;
 mod pointer;
 pub mod sites;
 pub mod watch;
@@ -53,7 +52,6 @@ use crate::site::ProjectId;
 
 pub use durable::FileError;
 pub use local::Local;
-pub use memory::Memory;
 pub use pointer::{Fence, Pointer, Promotion};
 
 /// A place where releases are kept.
@@ -61,8 +59,6 @@ pub use pointer::{Fence, Pointer, Promotion};
 pub enum Store {
     /// A directory of this machine.
     Local(Local),
-    /// This process, for tests and for trying things out.
-    Memory(Memory),
 }
 
 /// How long things are kept.
@@ -161,7 +157,6 @@ impl Store {
     pub fn put(&self, release: &Release) -> Result<ReleaseId, PutError> {
         match self {
             Self::Local(store) => store.put(release),
-            Self::Memory(store) => Ok(store.put(release)),
         }
     }
 
@@ -179,7 +174,6 @@ impl Store {
     ) -> Result<Pointer, PromoteError> {
         match self {
             Self::Local(store) => store.promote(project, release, fence),
-            Self::Memory(store) => store.promote(project, release, fence),
         }
     }
 
@@ -206,7 +200,6 @@ impl Store {
     pub fn current(&self, project: &ProjectId) -> Result<Option<Pointer>, ReadError> {
         match self {
             Self::Local(store) => store.current(project),
-            Self::Memory(store) => Ok(store.current(project)),
         }
     }
 
@@ -228,7 +221,6 @@ impl Store {
     pub fn inventory(&self, release: ReleaseId) -> Result<Inventory, ReadError> {
         match self {
             Self::Local(store) => store.inventory(release),
-            Self::Memory(store) => store.inventory(release),
         }
     }
 
@@ -240,7 +232,6 @@ impl Store {
     pub fn read(&self, item: &Item) -> Result<Bytes, ReadError> {
         match self {
             Self::Local(store) => store.read(item),
-            Self::Memory(store) => store.read(item),
         }
     }
 
@@ -252,7 +243,6 @@ impl Store {
     pub fn pointers(&self) -> Result<Vec<ProjectId>, ReadError> {
         match self {
             Self::Local(store) => store.pointers(),
-            Self::Memory(store) => Ok(store.pointers()),
         }
     }
 
@@ -265,7 +255,6 @@ impl Store {
     pub fn forget(&self, project: &ProjectId) -> Result<bool, PromoteError> {
         match self {
             Self::Local(store) => store.forget(project),
-            Self::Memory(store) => Ok(store.forget(project)),
         }
     }
 
@@ -278,7 +267,6 @@ impl Store {
     pub fn sweep(&self, now: SystemTime) -> Result<Swept, ReadError> {
         match self {
             Self::Local(store) => store.sweep(now),
-            Self::Memory(store) => Ok(store.sweep(now)),
         }
     }
 }

@@ -45,7 +45,6 @@
 #[cfg(test)]
 mod conformance;
 mod error;
-mod memory;
 mod policy;
 mod sqlite;
 mod value;
@@ -60,7 +59,6 @@ use super::update::{Update, WorkerId};
 use super::{StatusId, Timestamp};
 
 pub use error::QueueError;
-pub use memory::Memory;
 pub use policy::Policy;
 use policy::{Served, after, exhausted, line};
 pub use sqlite::Sqlite;
@@ -82,8 +80,6 @@ pub struct Queue {
 /// Where updates are kept.
 #[derive(Debug)]
 pub enum Backend {
-    /// In this process.
-    Memory(Memory),
     /// In a file that several processes may open.
     Sqlite(Sqlite),
 }
@@ -94,7 +90,6 @@ pub enum Backend {
 macro_rules! backend {
     ($queue:expr, $method:ident ( $($argument:expr),* )) => {
         match &$queue.backend {
-            Backend::Memory(memory) => memory.$method($($argument),*),
             Backend::Sqlite(sqlite) => sqlite.$method($($argument),*),
         }
     };
@@ -142,7 +137,6 @@ impl Queue {
         now: Timestamp,
     ) -> Result<Enqueued, QueueError> {
         let enqueued = match &self.backend {
-            Backend::Memory(memory) => memory.enqueue(&trigger, &self.policy, now),
             Backend::Sqlite(sqlite) => {
                 let policy = self.policy.clone();
                 sqlite.enqueue_soon(trigger, policy, now).await

@@ -300,7 +300,7 @@ impl<K: Kept> Shelf<K> {
 mod tests {
     use super::*;
     use crate::answer::Answer;
-    use crate::store::{Memory, Retention, Store};
+    use crate::store::{Local, Store, local};
 
     const PLAIN: Variant = Variant {
         accepted: Accepted::IDENTITY_ONLY,
@@ -341,8 +341,12 @@ mod tests {
         });
         let tree = crate::source::Tree::from_files(files, []);
         let release = crate::build::build(&tree, &crate::build::Options::default()).release;
-        let clock = crate::clock::Clock::System;
-        let store = Store::Memory(Memory::new(Retention::default(), clock));
+        let directory = tempfile::tempdir().unwrap();
+        let config = local::Config {
+            path: directory.path().join("store"),
+            ..local::Config::default()
+        };
+        let store = Store::Local(Local::open(&config, crate::clock::Clock::System).unwrap());
         store.put(&release).unwrap();
         let listing = Listing::of(release.inventory().clone(), &store).unwrap();
         (release.id(), Arc::new(listing))

@@ -14,7 +14,7 @@ use crate::site::{
     BasePath, FrameHost, Frames, Host, Origin, ProjectId, Service, Site, Visibility,
 };
 use crate::source::{Tree, TreePath};
-use crate::store::{Memory, Retention, Store};
+use crate::store::{Local, Store, local};
 
 const MARKDOWN: &str = "text/markdown; charset=utf-8";
 const CONFIG: &str = r#"{"name": "Acme", "navigation": {"pages": ["start", "guides/a", "guides/index"]}, "redirects": [{"source": "/old/:page*", "destination": "/guides/:page*"}, {"source": "/gone", "destination": "/guides/a#x", "permanent": false}, {"source": "/out", "destination": "https://out.test/"}]}"#;
@@ -32,15 +32,29 @@ fn site(base_path: &str) -> Site {
     }
 }
 
-fn served(base_path: &str) -> Served {
+/// A site and the directory with the store that its files are read from.
+struct StoredSite {
+    served: Served,
+    _directory: tempfile::TempDir,
+}
+
+impl std::ops::Deref for StoredSite {
+    type Target = Served;
+
+    fn deref(&self) -> &Served {
+        &self.served
+    }
+}
+
+fn served(base_path: &str) -> StoredSite {
     served_by(&Service::default(), base_path)
 }
 
-fn served_by(service: &Service, base_path: &str) -> Served {
+fn served_by(service: &Service, base_path: &str) -> StoredSite {
     served_from(Cache::default(), service, base_path)
 }
 
-fn served_from(cache: Cache, service: &Service, base_path: &str) -> Served {
+fn served_from(cache: Cache, service: &Service, base_path: &str) -> StoredSite {
     let long = format!(
         "---\ntitle: A\n---\n\n## X\n\n{}",
         "Words to read. ".repeat(200)
@@ -66,12 +80,22 @@ fn served_from(cache: Cache, service: &Service, base_path: &str) -> Served {
 }
 
 /// Serves a site of the given files.
-fn served_of(cache: Cache, service: &Service, base_path: &str, files: &[(&str, &str)]) -> Served {
+fn served_of(
+    cache: Cache,
+    service: &Service,
+    base_path: &str,
+    files: &[(&str, &str)],
+) -> StoredSite {
     let files = files
         .iter()
         .map(|(path, text)| (TreePath::parse(path).unwrap(), (*text).to_owned().into()));
     let release = build(&Tree::from_files(files, []), &Options::default()).release;
-    let store = Store::Memory(Memory::new(Retention::default(), Clock::System));
+    let directory = tempfile::tempdir().unwrap();
+    let config = local::Config {
+        path: directory.path().join("store"),
+        ..local::Config::default()
+    };
+    let store = Store::Local(Local::open(&config, Clock::System).unwrap());
     store.put(&release).unwrap();
     let bytes = |path: &str| release.file(path).unwrap().bytes.clone();
     let site = site(base_path);
@@ -95,9 +119,12 @@ fn served_of(cache: Cache, service: &Service, base_path: &str, files: &[(&str, &
         files: Some(Arc::new(files)),
     };
     let documents = Documents::compile(&site, service, &material).unwrap();
-    Served {
-        site: Arc::new(site),
-        state: State::Public(Arc::new(documents)),
+    StoredSite {
+        served: Served {
+            site: Arc::new(site),
+            state: State::Public(Arc::new(documents)),
+        },
+        _directory: directory,
     }
 }
 

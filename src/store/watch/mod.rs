@@ -98,13 +98,11 @@ impl Watch {
         // Events carry absolute paths without links where we ask with such paths.
         let sites = std::path::absolute(sites).unwrap_or_else(|_| sites.to_owned());
         let sites_parent = sites.parent().unwrap_or(Path::new("/")).to_owned();
-        let pointers: BTreeSet<PathBuf> = match store {
-            Store::Local(local) => local
-                .pointer_directories()
-                .map(|directory| std::path::absolute(&directory).unwrap_or(directory))
-                .collect(),
-            Store::Memory(_) => BTreeSet::new(),
-        };
+        let Store::Local(local) = store;
+        let pointers: BTreeSet<PathBuf> = local
+            .pointer_directories()
+            .map(|directory| std::path::absolute(&directory).unwrap_or(directory))
+            .collect();
         let waiting = Arc::new(Waiting::default());
         waiting.seen().rescanned = Some(Instant::now());
         let sorter = Sorter {

@@ -7,19 +7,19 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::super::keys::{Directory, Secret};
-use super::super::queue::{Backend, Memory, Policy};
+use super::super::queue::{Backend, Policy, Sqlite};
 use super::super::update::WorkerId;
 use super::*;
 use crate::site::{BasePath, Origin, Site, Visibility};
 
-/// A node's API over a queue in memory, two owners and their keys.
+/// A node's API over an empty queue, two owners and their keys.
 struct Node {
     api: Api,
     queue: Arc<Queue>,
     acme: Secret,
     scoped: Secret,
     globex: Secret,
-    _keys: tempfile::TempDir,
+    _directory: tempfile::TempDir,
 }
 
 const NOON: u64 = 1_800_000_000;
@@ -43,11 +43,11 @@ impl Node {
     }
 
     fn with(config: Config, policy: Policy) -> Self {
-        let keys = tempfile::tempdir().unwrap();
-        let directory = Directory::open(keys.path()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let key_files = Directory::open(&directory.path().join("keys")).unwrap();
         let key = |owner: &str, projects: &[ProjectId]| {
             let now = Timestamp::default();
-            directory
+            key_files
                 .create("waypost", owner, projects, "", now, None)
                 .unwrap()
                 .1
@@ -55,7 +55,8 @@ impl Node {
         let docs = ProjectId::parse("docs").unwrap();
         let (acme, scoped, globex) = (key("acme", &[]), key("acme", &[docs]), key("globex", &[]));
         let clock = Clock::fixed_at(NOON);
-        let queue = Arc::new(Queue::new(Backend::Memory(Memory::default()), policy));
+        let sqlite = Sqlite::open(&directory.path().join("updates.sqlite")).unwrap();
+        let queue = Arc::new(Queue::new(Backend::Sqlite(sqlite), policy));
         let sites = [
             site("docs", "acme"),
             site("blog", "acme"),
@@ -68,7 +69,7 @@ impl Node {
                 .find(|site| site.project == *project)
                 .map(Arc::clone)
         });
-        let ring = Arc::new(Ring::load(directory, "waypost", clock).unwrap());
+        let ring = Arc::new(Ring::load(key_files, "waypost", clock).unwrap());
         let service = Service::default();
         Self {
             api: Api::new(config, &service, ring, Arc::clone(&queue), find_site, clock),
@@ -76,7 +77,7 @@ impl Node {
             acme,
             scoped,
             globex,
-            _keys: keys,
+            _directory: directory,
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod attempts;
 mod file;
+mod histories;
 mod model;
 mod triggers;
 mod turns;
@@ -13,20 +14,14 @@ use super::*;
 use crate::digest::Digest;
 use crate::release::ReleaseId;
 
-/// A queue of each kind. The directory lives as long as the SQLite queue does.
-fn queues(policy: &Policy) -> Vec<(Queue, Option<tempfile::TempDir>)> {
+/// An empty queue of each kind. The directory must outlive the queue.
+fn queues(policy: &Policy) -> Vec<(Queue, tempfile::TempDir)> {
     let directory = tempfile::tempdir().unwrap();
     let sqlite = Sqlite::open(&directory.path().join("updates.sqlite")).unwrap();
-    vec![
-        (
-            Queue::new(Backend::Memory(Memory::default()), policy.clone()),
-            None,
-        ),
-        (
-            Queue::new(Backend::Sqlite(sqlite), policy.clone()),
-            Some(directory),
-        ),
-    ]
+    vec![(
+        Queue::new(Backend::Sqlite(sqlite), policy.clone()),
+        directory,
+    )]
 }
 
 /// Runs a check on a queue of each kind.

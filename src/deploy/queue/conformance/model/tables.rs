@@ -1,17 +1,13 @@
-//! What lies on the shelves of the queue in memory, and how it is found and moved.
+//! The tables of the model, and how rows are found and moved.
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::super::super::update::{Holder, State, Update, WorkerId};
-use super::super::super::{StatusId, Timestamp};
-use super::super::{
-    Claim, Enqueued, LOG_LINES_MAX, Policy, QueueError, Served, Trigger, exhausted, line,
-};
-use crate::digest::Digest;
-use crate::site::ProjectId;
+use super::super::super::super::update::Holder;
+use super::super::super::{exhausted, line};
+use super::*;
 
 #[derive(Debug, Default)]
-pub(super) struct Shelves {
+pub(super) struct Tables {
     /// By creation, as ids sort.
     pub(super) updates: BTreeMap<StatusId, Entry>,
     pub(super) projects: HashMap<ProjectId, Project>,
@@ -42,9 +38,9 @@ pub(super) struct Key {
     pub(super) kept_until: Timestamp,
 }
 
-// === impl Shelves ===
+// === impl Tables ===
 
-impl Shelves {
+impl Tables {
     pub(super) fn enqueue(
         &mut self,
         trigger: &Trigger,
@@ -220,9 +216,9 @@ impl Shelves {
                 return Ok(None);
             }
         }
-        let shelf = self.projects.entry(project).or_default();
-        shelf.epoch += 1;
-        let (epoch, commit_before) = (shelf.epoch, shelf.commit.clone());
+        let row = self.projects.entry(project).or_default();
+        row.epoch += 1;
+        let (epoch, commit_before) = (row.epoch, row.commit.clone());
         let owner = self.entry(id)?.update.owner.clone();
         self.send_to_the_end(&owner);
         let entry = self.entry(id)?;

@@ -1,8 +1,8 @@
 //! One suite over all stores: what the rules S1 to S7 promise.
 
-use std::time::Duration;
+mod histories;
 
-use proptest::prelude::*;
+use std::time::Duration;
 
 use super::*;
 use crate::clock::Clock;
@@ -39,18 +39,15 @@ fn much_later() -> SystemTime {
     Clock::System.now() + DAY + DAY
 }
 
-/// Every kind of store, empty; the directory lives as long as the store.
-fn stores(retention: Retention) -> Vec<(Store, Option<tempfile::TempDir>)> {
+/// An empty store of each kind. The directory must outlive the store.
+fn stores(retention: Retention) -> Vec<(Store, tempfile::TempDir)> {
     let directory = tempfile::tempdir().unwrap();
     let config = local::Config {
         path: directory.path().join("store"),
         retention,
     };
     let local = Local::open(&config, Clock::System).unwrap();
-    vec![
-        (Store::Memory(Memory::new(retention, Clock::System)), None),
-        (Store::Local(local), Some(directory)),
-    ]
+    vec![(Store::Local(local), directory)]
 }
 
 fn with_each(check: impl Fn(&Store)) {
@@ -252,75 +249,4 @@ fn a_read_that_does_not_match_the_inventory_is_refused() {
             Err(ReadError::UnknownContent(_))
         ));
     });
-}
-
-/// One step of a history that several callers may have made.
-#[derive(Clone, Debug)]
-enum Step {
-    Put(usize),
-    Promote(usize, usize, u64, u64),
-    Sweep(bool),
-    Forget(usize),
-}
-
-fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let step = prop_oneof![
-        4 => (0..6_usize).prop_map(Step::Put),
-        4 => (0..2_usize, 0..6_usize, 0..8_u64, 0..2_u64)
-            .prop_map(|(p, r, g, e)| Step::Promote(p, r, g, e)),
-        2 => any::<bool>().prop_map(Step::Sweep),
-        1 => (0..2_usize).prop_map(Step::Forget),
-    ];
-    prop::collection::vec(step, 1..30)
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(12))]
-
-    #[test]
-    fn no_history_loses_a_current_release_and_all_stores_agree(steps in steps()) {
-        let retention = Retention { releases: 1, ..Retention::default() };
-        let stores = stores(retention);
-        let releases: Vec<_> = (0..6).map(numbered).collect();
-        let projects = [project("a"), project("b")];
-        for step in steps {
-            let outcomes: Vec<String> = stores
-                .iter()
-                .map(|(store, _)| take(store, &step, &releases, &projects))
-                .collect();
-            prop_assert_eq!(&outcomes[0], &outcomes[1], "{:?}", step);
-            for (store, _) in &stores {
-                for kept in projects.iter().flat_map(|p| store.releases(p).unwrap()) {
-                    let release = releases.iter().find(|r| r.id() == kept.release).unwrap();
-                    is_whole(store, release);
-                }
-            }
-        }
-    }
-}
-
-/// Takes a step and tells what came of it, without what differs between stores.
-fn take(store: &Store, step: &Step, releases: &[Release], projects: &[ProjectId]) -> String {
-    match *step {
-        Step::Put(release) => store.put(&releases[release]).unwrap().to_string(),
-        Step::Promote(project, release, generation, epoch) => {
-            let id = releases[release].id();
-            match store.promote(&projects[project], id, fence(generation, epoch)) {
-                Ok(pointer) => pointer
-                    .promotions()
-                    .map(|p| format!("{}@{} ", p.release, p.fence()))
-                    .collect(),
-                Err(error) => error.to_string(),
-            }
-        }
-        Step::Sweep(late) => {
-            let now = if late {
-                much_later()
-            } else {
-                Clock::System.now()
-            };
-            format!("{:?}", store.sweep(now).unwrap())
-        }
-        Step::Forget(project) => store.forget(&projects[project]).unwrap().to_string(),
-    }
 }

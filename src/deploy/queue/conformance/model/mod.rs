@@ -1,56 +1,57 @@
-//! A queue in memory: for tests and previews, and the model the others are compared with.
+//! The model of the queue: plain maps in memory, searched from end to end.
 //!
-//! Plain maps under one lock. It is durable for as long as the process lives.
+//! It is slow and small enough to be checked by reading. The random histories compare every
+//! backend with it. It has the methods of [`Queue`](super::Queue) and uses the same moves
+//! between states, but finds and orders the updates in its own way.
 
-mod shelves;
+mod tables;
 
+use std::cell::{RefCell, RefMut};
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::site::ProjectId;
-use crate::store::Fence;
+use super::super::super::update::State;
+use super::super::{Served, after};
+use super::*;
+use tables::Tables;
 
-use super::super::record::Record;
-use super::super::update::{Source, State, Update, WorkerId};
-use super::super::{StatusId, Timestamp};
-use super::{
-    Claim, Depth, Enqueued, Held, Outcome, Policy, Progress, QueueError, Served, Swept, Trigger,
-    after,
-};
-use shelves::Shelves;
-
-/// A queue in memory.
-#[derive(Debug, Default)]
-pub struct Memory {
-    shelves: Mutex<Shelves>,
+/// The model of the queue.
+#[derive(Debug)]
+pub(super) struct Model {
+    policy: Policy,
+    tables: RefCell<Tables>,
 }
 
-// === impl Memory ===
+// === impl Model ===
 
-impl Memory {
-    fn shelves(&self) -> MutexGuard<'_, Shelves> {
-        // Every method leaves the shelves consistent before it can panic.
-        self.shelves.lock().unwrap_or_else(PoisonError::into_inner)
+impl Model {
+    pub(super) fn new(policy: Policy) -> Self {
+        Self {
+            policy,
+            tables: RefCell::default(),
+        }
+    }
+
+    fn tables(&self) -> RefMut<'_, Tables> {
+        self.tables.borrow_mut()
     }
 
     pub(super) fn enqueue(
         &self,
         trigger: &Trigger,
-        policy: &Policy,
         now: Timestamp,
     ) -> Result<Enqueued, QueueError> {
-        self.shelves().enqueue(trigger, policy, now)
+        self.tables().enqueue(trigger, &self.policy, now)
     }
 
     pub(super) fn record(&self, id: &StatusId) -> Result<Option<Record>, QueueError> {
-        let shelves = self.shelves();
-        let Some(entry) = shelves.updates.get(id) else {
+        let tables = self.tables();
+        let Some(entry) = tables.updates.get(id) else {
             return Ok(None);
         };
         let mut logs = entry.logs.clone();
         let mut leader = None;
         if let State::Follows { leader: id } = &entry.update.state {
-            let entry = shelves
+            let entry = tables
                 .updates
                 .get(id)
                 .ok_or_else(|| QueueError::Corrupt(format!("the leader {id} is missing")))?;
@@ -67,12 +68,11 @@ impl Memory {
     pub(super) fn claim(
         &self,
         worker: &WorkerId,
-        policy: &Policy,
         now: Timestamp,
     ) -> Result<Option<Claim>, QueueError> {
-        let mut shelves = self.shelves();
-        while let Some(id) = shelves.due(now) {
-            if let Some(claim) = shelves.take(&id, worker, policy, now)? {
+        let mut tables = self.tables();
+        while let Some(id) = tables.due(now) {
+            if let Some(claim) = tables.take(&id, worker, &self.policy, now)? {
                 return Ok(Some(claim));
             }
         }
@@ -83,14 +83,13 @@ impl Memory {
         &self,
         claim: &Claim,
         progress: Progress,
-        policy: &Policy,
         now: Timestamp,
     ) -> Result<Held, QueueError> {
-        let mut shelves = self.shelves();
-        let Some(entry) = shelves.held(claim) else {
+        let mut tables = self.tables();
+        let Some(entry) = tables.held(claim) else {
             return Ok(Held::Lost);
         };
-        entry.update.renew(now.after(policy.lease))?;
+        entry.update.renew(now.after(self.policy.lease))?;
         for text in &progress.lines {
             entry.log(now, text);
         }
@@ -100,14 +99,15 @@ impl Memory {
         Ok(Held::Yes)
     }
 
-    pub(super) fn lift(&self, claim: &Claim, at_least: u64) -> Result<Held, QueueError> {
-        let mut shelves = self.shelves();
-        let Some(entry) = shelves.held(claim) else {
+    pub(super) fn lift(&self, claim: &mut Claim, at_least: u64) -> Result<Held, QueueError> {
+        claim.update.generation = claim.update.generation.max(at_least);
+        let mut tables = self.tables();
+        let Some(entry) = tables.held(claim) else {
             return Ok(Held::Lost);
         };
         entry.update.generation = entry.update.generation.max(at_least);
-        let project = shelves.projects.entry(claim.project().clone()).or_default();
-        project.generation = project.generation.max(at_least);
+        let row = tables.projects.entry(claim.project().clone()).or_default();
+        row.generation = row.generation.max(at_least);
         Ok(Held::Yes)
     }
 
@@ -116,32 +116,38 @@ impl Memory {
         claim: &Claim,
         outcome: &Outcome,
         summary: &str,
-        policy: &Policy,
         now: Timestamp,
     ) -> Result<Held, QueueError> {
-        let mut shelves = self.shelves();
-        let waiting = shelves.queued(claim.project());
-        let served = shelves
+        let mut tables = self.tables();
+        let waiting = tables.queued(claim.project());
+        let served = tables
             .projects
             .get(claim.project())
             .and_then(|project| project.served);
-        let Some(entry) = shelves.held(claim) else {
+        let Some(entry) = tables.held(claim) else {
             return Ok(Held::Lost);
         };
         let update = &mut entry.update;
-        after(update, outcome, summary, waiting.as_ref(), policy, now)?;
+        after(
+            update,
+            outcome,
+            summary,
+            waiting.as_ref(),
+            &self.policy,
+            now,
+        )?;
         if let Some(served) = served {
             served.tell(update);
         }
         let (state, commit) = (update.state.clone(), update.commit.clone());
         entry.log(now, summary);
         match state {
-            State::Follows { leader } => shelves.lead(claim.id(), &leader)?,
-            State::Success { .. } | State::Failure { .. } => shelves.end_followers(claim.id())?,
+            State::Follows { leader } => tables.lead(claim.id(), &leader)?,
+            State::Success { .. } | State::Failure { .. } => tables.end_followers(claim.id())?,
             _ => {}
         }
         if let (Outcome::Success { .. }, Some(commit)) = (outcome, commit)
-            && let Some(project) = shelves.projects.get_mut(claim.project())
+            && let Some(project) = tables.projects.get_mut(claim.project())
         {
             project.commit = Some(commit.sha);
         }
@@ -154,18 +160,18 @@ impl Memory {
         summary: &str,
         now: Timestamp,
     ) -> Result<bool, QueueError> {
-        let mut shelves = self.shelves();
-        let Some(id) = shelves.queued(project) else {
+        let mut tables = self.tables();
+        let Some(id) = tables.queued(project) else {
             return Ok(false);
         };
         let state = State::Failure {
             ended_at: now,
             dead: false,
         };
-        let entry = shelves.entry(&id)?;
+        let entry = tables.entry(&id)?;
         entry.update.end(state, summary)?;
         entry.log(now, summary);
-        shelves.end_followers(&id)?;
+        tables.end_followers(&id)?;
         Ok(true)
     }
 
@@ -175,13 +181,14 @@ impl Memory {
         fence: Fence,
         now: Timestamp,
     ) -> Result<(), QueueError> {
-        let mut shelves = self.shelves();
-        let Some(shelf) = shelves.projects.get_mut(project) else {
+        let mut tables = self.tables();
+        let tables = &mut *tables;
+        let Some(row) = tables.projects.get_mut(project) else {
             return Ok(());
         };
-        let served = Served::then(shelf.served, fence, now);
-        shelf.served = Some(served);
-        let updates = shelves.updates.values_mut().map(|entry| &mut entry.update);
+        let served = Served::then(row.served, fence, now);
+        row.served = Some(served);
+        let updates = tables.updates.values_mut().map(|entry| &mut entry.update);
         updates
             .filter(|update| update.project == *project)
             .for_each(|update| served.tell(update));
@@ -189,8 +196,8 @@ impl Memory {
     }
 
     pub(super) fn unseen(&self) -> Result<Vec<ProjectId>, QueueError> {
-        let shelves = self.shelves();
-        let unseen: BTreeSet<_> = shelves
+        let tables = self.tables();
+        let unseen: BTreeSet<_> = tables
             .updates
             .values()
             .map(|entry| &entry.update)
@@ -223,8 +230,8 @@ impl Memory {
 
     fn latest(&self, wanted: impl Fn(&Update) -> bool, limit: u32) -> Vec<Update> {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let shelves = self.shelves();
-        let updates = shelves.updates.values().rev().map(|entry| &entry.update);
+        let tables = self.tables();
+        let updates = tables.updates.values().rev().map(|entry| &entry.update);
         updates
             .filter(|update| wanted(update))
             .take(limit)
@@ -235,11 +242,10 @@ impl Memory {
     pub(super) fn revive(
         &self,
         project: &ProjectId,
-        policy: &Policy,
         now: Timestamp,
     ) -> Result<Option<Enqueued>, QueueError> {
-        let mut shelves = self.shelves();
-        let dead = shelves
+        let mut tables = self.tables();
+        let dead = tables
             .updates
             .values()
             .rev()
@@ -258,29 +264,29 @@ impl Memory {
             source: Source::Internal,
             idempotency: None,
         };
-        shelves.enqueue(&trigger, policy, now).map(Some)
+        tables.enqueue(&trigger, &self.policy, now).map(Some)
     }
 
-    pub(super) fn sweep(&self, policy: &Policy, now: Timestamp) -> Result<Swept, QueueError> {
-        let mut shelves = self.shelves();
-        let (updates, keys) = (shelves.updates.len(), shelves.keys.len());
-        let oldest = now.before(policy.retention);
-        shelves.updates.retain(|_, entry| {
+    pub(super) fn sweep(&self, now: Timestamp) -> Result<Swept, QueueError> {
+        let mut tables = self.tables();
+        let (updates, keys) = (tables.updates.len(), tables.keys.len());
+        let oldest = now.before(self.policy.retention);
+        tables.updates.retain(|_, entry| {
             entry
                 .update
                 .ended_at()
                 .is_none_or(|ended_at| ended_at >= oldest)
         });
-        shelves.keys.retain(|_, key| key.kept_until > now);
+        tables.keys.retain(|_, key| key.kept_until > now);
         Ok(Swept {
-            updates: (updates - shelves.updates.len()) as u64,
-            idempotency_keys: (keys - shelves.keys.len()) as u64,
+            updates: (updates - tables.updates.len()) as u64,
+            idempotency_keys: (keys - tables.keys.len()) as u64,
         })
     }
 
     pub(super) fn generation(&self, project: &ProjectId) -> Result<u64, QueueError> {
-        let shelves = self.shelves();
-        Ok(shelves
+        let tables = self.tables();
+        Ok(tables
             .projects
             .get(project)
             .map_or(0, |project| project.generation))
@@ -288,7 +294,7 @@ impl Memory {
 
     pub(super) fn depth(&self) -> Result<Depth, QueueError> {
         let mut depth = Depth::default();
-        for entry in self.shelves().updates.values() {
+        for entry in self.tables().updates.values() {
             match entry.update.state {
                 State::Queued { .. } => depth.queued += 1,
                 State::InProgress(_) => depth.in_progress += 1,

@@ -1,0 +1,277 @@
+//! Random histories: every backend behaves as the model does.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::model::Model;
+use super::*;
+
+/// A step that the backend and the model take.
+#[derive(Clone, Debug)]
+enum Step {
+    Enqueue { project: u8, key: Option<u8> },
+    Claim,
+    Heartbeat { claim: usize },
+    RaiseGeneration { claim: usize, at_least: u64 },
+    Finish { claim: usize, outcome: u8 },
+    Wait { seconds: u64 },
+    Requeue { project: u8 },
+    Cancel { project: u8 },
+    Served { claim: usize },
+    Sweep,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (0..4u8, proptest::option::of(0..3u8))
+            .prop_map(|(project, key)| Step::Enqueue { project, key }),
+        4 => Just(Step::Claim),
+        2 => (0..8usize).prop_map(|claim| Step::Heartbeat { claim }),
+        1 => (0..8usize, 0..9u64)
+            .prop_map(|(claim, at_least)| Step::RaiseGeneration { claim, at_least }),
+        4 => (0..8usize, 0..4u8).prop_map(|(claim, outcome)| Step::Finish { claim, outcome }),
+        3 => (1..60u64).prop_map(|seconds| Step::Wait { seconds }),
+        1 => (0..4u8).prop_map(|project| Step::Requeue { project }),
+        1 => (0..4u8).prop_map(|project| Step::Cancel { project }),
+        1 => (0..8usize).prop_map(|claim| Step::Served { claim }),
+        1 => Just(Step::Sweep),
+    ]
+}
+
+/// The queue under test, or the model.
+#[derive(Clone, Copy)]
+enum Subject<'q> {
+    Queue(&'q Queue),
+    Model(&'q Model),
+}
+
+/// Calls the same method of the queue or of the model.
+macro_rules! call {
+    ($run:expr, $method:ident ( $($argument:expr),* )) => {
+        match $run.subject {
+            Subject::Queue(queue) => queue.$method($($argument),*),
+            Subject::Model(model) => model.$method($($argument),*),
+        }
+    };
+}
+
+/// One subject, its claims, and its ids in the order in which they were made: the random
+/// ids of two subjects differ, their order does not.
+struct Run<'q> {
+    subject: Subject<'q>,
+    ids: Vec<StatusId>,
+    claims: Vec<Claim>,
+}
+
+/// What a caller and an operator can read after a step, with ids by number.
+#[derive(Debug, PartialEq)]
+struct Readable {
+    /// `None` when the record was swept.
+    records: Vec<Option<ReadableRecord>>,
+    dead_letters: Vec<usize>,
+    recent: Vec<Vec<usize>>,
+    generations: Vec<u64>,
+    depth: Depth,
+}
+
+#[derive(Debug, PartialEq)]
+struct ReadableRecord {
+    status: Status,
+    attempts: u32,
+    ended_at: Option<Timestamp>,
+    visible_at: Option<Timestamp>,
+    log_lines: usize,
+}
+
+impl<'q> Run<'q> {
+    fn of(subject: Subject<'q>) -> Self {
+        Self {
+            subject,
+            ids: Vec::new(),
+            claims: Vec::new(),
+        }
+    }
+
+    /// Takes a step and returns its result as text, with ids by number.
+    fn take(&mut self, step: &Step, now: u64) -> String {
+        match step {
+            Step::Enqueue { project, key } => {
+                // Two owners with two projects each.
+                let owner = ["acme", "globex"][usize::from(project % 2)];
+                let trigger = Trigger {
+                    idempotency: key.map(|key| Digest::of(&[key])),
+                    ..trigger_of(owner, numbered(*project).as_str())
+                };
+                let enqueued = call!(self, enqueue(&trigger, at(now)));
+                self.enqueued(enqueued.map(Some))
+            }
+            Step::Requeue { project } => {
+                let enqueued = call!(self, revive(&numbered(*project), at(now)));
+                self.enqueued(enqueued)
+            }
+            Step::Cancel { project } => {
+                let cancelled = call!(self, cancel(&numbered(*project), "cancelled", at(now)));
+                format!("{:?}", cancelled.unwrap())
+            }
+            Step::Claim => {
+                let claim = call!(self, claim(&worker(), at(now))).unwrap();
+                let text = claim.as_ref().map(|claim| {
+                    let number = self.number(claim.id());
+                    let update = &claim.update;
+                    format!(
+                        "{number} {} {} {}",
+                        update.generation, claim.epoch, update.attempts
+                    )
+                });
+                self.claims.extend(claim);
+                format!("{text:?}")
+            }
+            Step::Served { claim } => {
+                if let Some(claim) = self.claims.get(*claim) {
+                    let fence = Fence {
+                        generation: claim.update.generation,
+                        epoch: claim.epoch,
+                    };
+                    call!(self, served(claim.project(), fence, at(now))).unwrap();
+                }
+                format!("{:?}", call!(self, unseen()).unwrap())
+            }
+            Step::Sweep => format!("{:?}", call!(self, sweep(at(now))).unwrap()),
+            Step::Wait { .. } => String::new(),
+            Step::Heartbeat { claim }
+            | Step::RaiseGeneration { claim, .. }
+            | Step::Finish { claim, .. } => match self.claims.get(*claim).cloned() {
+                Some(claim) => format!("{:?}", self.hold(step, claim, now)),
+                None => String::new(),
+            },
+        }
+    }
+
+    /// Takes a step of a claim's holder.
+    fn hold(&self, step: &Step, mut claim: Claim, now: u64) -> Held {
+        let held = match step {
+            Step::RaiseGeneration { at_least, .. } => call!(self, lift(&mut claim, *at_least)),
+            Step::Finish { outcome, .. } => {
+                let outcome = match outcome {
+                    0 => published(),
+                    1 => Outcome::Failure,
+                    2 => Outcome::Retry,
+                    _ => Outcome::GiveBack,
+                };
+                call!(self, finish(&claim, &outcome, "end", at(now)))
+            }
+            _ => call!(self, heartbeat(&claim, Progress::default(), at(now))),
+        };
+        held.unwrap()
+    }
+
+    fn enqueued(&mut self, enqueued: Result<Option<Enqueued>, QueueError>) -> String {
+        match enqueued {
+            Ok(Some(enqueued)) => {
+                if !self.ids.contains(&enqueued.id) {
+                    self.ids.push(enqueued.id.clone());
+                }
+                format!("{} {}", self.number(&enqueued.id), enqueued.coalesced)
+            }
+            Ok(None) => String::new(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    fn number(&self, id: &StatusId) -> usize {
+        self.ids.iter().position(|made| made == id).unwrap()
+    }
+
+    fn read(&self) -> Readable {
+        let numbers = |updates: Vec<Update>| -> Vec<usize> {
+            let ids = updates.iter().map(|update| self.number(&update.id));
+            ids.collect()
+        };
+        let projects = || (0..4).map(numbered);
+        Readable {
+            records: self.ids.iter().map(|id| self.record(id)).collect(),
+            dead_letters: numbers(call!(self, dead(100)).unwrap()),
+            recent: projects()
+                .map(|project| numbers(call!(self, recent(&project, 100)).unwrap()))
+                .collect(),
+            generations: projects()
+                .map(|project| call!(self, generation(&project)).unwrap())
+                .collect(),
+            depth: call!(self, depth()).unwrap(),
+        }
+    }
+
+    fn record(&self, id: &StatusId) -> Option<ReadableRecord> {
+        let record = call!(self, record(id)).unwrap()?;
+        let shown = record.leader.as_deref().unwrap_or(&record.update);
+        Some(ReadableRecord {
+            status: record.status(),
+            attempts: shown.attempts,
+            ended_at: shown.ended_at(),
+            visible_at: record.visible_at(),
+            log_lines: record.logs.len(),
+        })
+    }
+}
+
+fn numbered(project_number: u8) -> ProjectId {
+    project(&format!("p{project_number}"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn every_backend_behaves_as_the_model_does(steps in prop::collection::vec(step(), 1..60)) {
+        let policy = Policy {
+            waiting_max: 3,
+            attempts_max: 2,
+            // A fifth more or less is taken from the id, and the ids of two subjects differ:
+            // this wait ends after one second and before two with every id.
+            retry_delay_max: Duration::from_millis(1400),
+            retention: Duration::from_secs(120),
+            idempotency: Duration::from_secs(60),
+            ..Policy::default()
+        };
+        for (queue, _directory) in queues(&policy) {
+            let model = Model::new(policy.clone());
+            let mut runs = [Run::of(Subject::Queue(&queue)), Run::of(Subject::Model(&model))];
+            let mut now = 0;
+            let mut ended: Vec<Option<Status>> = Vec::new();
+            for step in &steps {
+                if let Step::Wait { seconds } = step {
+                    now += seconds;
+                }
+                // Ids of one millisecond sort at random; time moves so that they do not.
+                now += 1;
+                let results = runs.each_mut().map(|run| run.take(step, now));
+                prop_assert_eq!(&results[0], &results[1], "{:?}", step);
+                let read = runs[0].read();
+                prop_assert_eq!(&read, &runs[1].read(), "{:?}", step);
+                // U2: an update that has ended keeps its status.
+                let statuses = read.records.iter().map(|record| Some(record.as_ref()?.status));
+                let statuses: Vec<_> = statuses.collect();
+                for (before, after) in ended.iter().zip(&statuses) {
+                    if let (Some(before), Some(after)) = (before, after) {
+                        prop_assert_eq!(before, after);
+                    }
+                }
+                ended = statuses
+                    .into_iter()
+                    .map(|status| status.filter(|status| status.is_final()))
+                    .collect();
+            }
+        }
+    }
+
+    #[test]
+    fn a_retry_delay_stays_within_a_fifth_of_its_schedule(attempts in 1u32..40, millis in 0u64..1 << 40) {
+        let policy = Policy::default();
+        let id = StatusId::generate(Timestamp::from_millis(millis)).unwrap();
+        let delay = policy.retry_delay(&id, attempts);
+        let plain = Duration::from_secs(5).saturating_mul(4u32.saturating_pow(attempts - 1))
+            .min(policy.retry_delay_max);
+        prop_assert!(delay >= plain * 8 / 10 && delay <= plain * 12 / 10);
+    }
+}
