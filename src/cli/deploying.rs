@@ -7,7 +7,7 @@ use anyhow::Context as _;
 
 use crate::clock::Clock;
 use crate::config::{self, Config};
-use crate::deploy::keys::{Directory, Ring};
+use crate::deploy::keys::{Directory, KeyCache};
 use crate::deploy::queue::{Backend, Queue, Sqlite};
 use crate::deploy::run::{Announce, Stages};
 use crate::deploy::update::WorkerId;
@@ -57,9 +57,9 @@ pub(super) fn open_keys(config: &Config) -> anyhow::Result<Directory> {
 /// # Errors
 ///
 /// When their directory cannot be read.
-pub(super) fn load_ring(config: &Config) -> anyhow::Result<Arc<Ring>> {
-    let ring = Ring::load(open_keys(config)?, &config.service.name, Clock::System);
-    Ok(Arc::new(ring.context("read the admin keys")?))
+pub(super) fn load_key_cache(config: &Config) -> anyhow::Result<Arc<KeyCache>> {
+    let cache = KeyCache::load(open_keys(config)?, &config.service.name, Clock::System);
+    Ok(Arc::new(cache.context("read the admin keys")?))
 }
 
 /// Puts together what an update passes through.

@@ -22,7 +22,7 @@ use crate::site::ProjectId;
 /// How often a followed record is read.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// Trigger and follow deployments
+/// Trigger updates, watch them, and look at the queue
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -34,41 +34,41 @@ pub struct Args {
 
 #[derive(Clone, Debug, Subcommand)]
 enum Action {
-    /// Queue a deployment of a project's branch and print its id
+    /// Queue an update of a project and print its id
     Trigger {
-        /// What to deploy
+        /// The project to update
         #[arg(value_parser = project)]
         project: ProjectId,
-        /// Stay until it has ended
+        /// Print its log as it grows, and wait until it has ended
         #[arg(long)]
         follow: bool,
     },
     /// Print the record of an update as JSON
     Status {
-        /// Its id
+        /// The id of the update
         #[arg(value_parser = status_id)]
         id: StatusId,
-        /// Print its log as it grows, and stay until it has ended
+        /// Print its log as it grows, and wait until it has ended
         #[arg(long)]
         follow: bool,
     },
     /// List the latest updates of a project
     List {
-        /// Whose updates
+        /// The project whose updates are listed
         #[arg(value_parser = project)]
         project: ProjectId,
     },
-    /// End what waits for a project, without building it
+    /// End the waiting update of a project without building it
     Cancel {
-        /// Whose update
+        /// The project whose update it is
         #[arg(value_parser = project)]
         project: ProjectId,
     },
-    /// List updates that ran out of attempts
-    Dead,
-    /// Queue a project's dead update again
-    Revive {
-        /// Whose update
+    /// List the updates that failed in every attempt and were not triggered again
+    DeadLetters,
+    /// Queue a new update for a project whose last one ran out of attempts
+    Requeue {
+        /// The project
         #[arg(value_parser = project)]
         project: ProjectId,
     },
@@ -118,12 +118,12 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 bail!("nothing waits for {project}");
             }
         }
-        Action::Dead => print_all(&queue.dead(1000)?)?,
-        Action::Revive { project } => {
-            let Some(revived) = queue.revive(project, now)? else {
-                bail!("{project} has no dead update");
+        Action::DeadLetters => print_all(&queue.dead_letters(1000)?)?,
+        Action::Requeue { project } => {
+            let Some(requeued) = queue.requeue(project, now)? else {
+                bail!("no update of {project} ran out of attempts");
             };
-            print(&format!("{}\n", revived.id))?;
+            print(&format!("{}\n", requeued.id))?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -56,7 +56,7 @@ pub type FindSite = Arc<dyn Fn(&ProjectId) -> Option<Arc<Site>> + Send + Sync>;
 /// later; an answer that is, they do.
 ///
 /// Sources: `setpriority(2)`: on Linux the niceness is a thread's own.
-pub fn step_behind() {
+pub fn lower_priority() {
     if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
         log::warn!(target: "deploy", "lower the priority of a thread: {error}");
     }

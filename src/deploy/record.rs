@@ -50,7 +50,7 @@ pub struct Record {
     /// The update itself.
     pub update: Update,
     /// The one that answers for it, when it follows another.
-    pub leader: Option<Box<Update>>,
+    pub newer: Option<Box<Update>>,
     /// What happened, a line each.
     pub logs: Vec<Box<str>>,
 }
@@ -114,7 +114,7 @@ impl Commit {
 // === impl Record ===
 
 impl Record {
-    /// Returns what callers are told: a follower shows its leader's state (rule U5).
+    /// Returns what callers are told: a follower shows its newer's state (rule U5).
     #[must_use]
     pub fn status(&self) -> Status {
         self.shown().status()
@@ -182,6 +182,6 @@ impl Record {
     }
 
     fn shown(&self) -> &Update {
-        self.leader.as_deref().unwrap_or(&self.update)
+        self.newer.as_deref().unwrap_or(&self.update)
     }
 }

@@ -1,7 +1,7 @@
 //! The worker: takes updates from the queue and carries them out, a few at a time.
 //!
 //! One loop claims, each claimed update runs in a task, and the loop knows all its tasks.
-//! It is woken by the queue's bell when the trigger came through this process, and looks
+//! It is woken by the queue's notify when the trigger came through this process, and looks
 //! by itself a few times a second for those that came through another.
 //!
 //! **Stopping.** The first word ends the claiming; builds go on for the grace period. What
@@ -117,7 +117,7 @@ impl Metrics {
             Ended::With(Outcome::Success { .. }) => "success",
             Ended::With(Outcome::Failure) => "failure",
             Ended::With(Outcome::Retry) => "retry",
-            Ended::With(Outcome::GiveBack) => "given_back",
+            Ended::With(Outcome::LeaseReleased) => "lease_released",
             Ended::Lost => "lost",
         };
         self.updates.with_label_values(&[outcome]).inc();
@@ -179,7 +179,7 @@ impl Worker {
                 builds.spawn(build);
             }
             tokio::select! {
-                () = worker.stages.queue.rang(), if builds.len() < worker.config.builds_max => {}
+                () = worker.stages.queue.notified(), if builds.len() < worker.config.builds_max => {}
                 _ = looks.tick() => {}
                 _ = sweeps.tick() => worker.sweep().await,
                 Some(ended) = builds.join_next() => tell(&ended),
@@ -224,7 +224,7 @@ impl Worker {
                 let states = [
                     ("queued", depth.queued),
                     ("in_progress", depth.in_progress),
-                    ("dead", depth.dead),
+                    ("dead_letter", depth.dead_letters),
                 ];
                 for (state, updates) in states {
                     let updates = i64::try_from(updates).unwrap_or(i64::MAX);
@@ -280,7 +280,7 @@ impl std::fmt::Display for Ended {
             }
             Self::With(Outcome::Failure) => f.write_str("failed"),
             Self::With(Outcome::Retry) => f.write_str("will be tried again"),
-            Self::With(Outcome::GiveBack) => f.write_str("given back"),
+            Self::With(Outcome::LeaseReleased) => f.write_str("its lease was released"),
             Self::Lost => f.write_str("another worker has taken over"),
         }
     }

@@ -169,7 +169,7 @@ fn a_host_that_hangs_costs_an_attempt_and_nothing_else() {
         printed.contains("fetch: the host did not finish within 1 s"),
         "{printed}"
     );
-    let dead = edge.setup.run(&["update", "dead"]);
+    let dead = edge.setup.run(&["update", "dead-letters"]);
     assert!(String::from_utf8(dead.stdout).unwrap().contains("acme"));
 }
 

@@ -215,7 +215,7 @@ fn a_disk_that_fails_acknowledges_nothing() {
     for error in ["EIO", "ENOSPC"] {
         let (setup, key) = sites();
         // Made before, so that only triggers write.
-        setup.run(&["update", "dead"]);
+        setup.run(&["update", "dead-letters"]);
         let inject = format!("inject=fdatasync,fsync:error={error}:when=1+");
         let strace = [
             "strace",

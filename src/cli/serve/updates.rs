@@ -11,11 +11,11 @@ use crate::cli::deploying;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::deploy::api::Api;
-use crate::deploy::keys::{self, Ring};
+use crate::deploy::keys::{self, KeyCache};
 use crate::deploy::queue::Queue;
 use crate::deploy::run::{Announce, SITE_REMOVED};
 use crate::deploy::worker::{self, Worker};
-use crate::deploy::{FindSite, Timestamp, step_behind};
+use crate::deploy::{FindSite, Timestamp, lower_priority};
 use crate::index::Index;
 use crate::index::reload::Reloader;
 use crate::site::ProjectId;
@@ -26,7 +26,7 @@ use crate::telemetry::Metrics;
 pub(super) struct Updates {
     pub(super) api: Arc<Api>,
     worker: Worker,
-    ring: Arc<Ring>,
+    key_cache: Arc<KeyCache>,
     queue: Arc<Queue>,
 }
 
@@ -49,7 +49,7 @@ impl Updates {
         metrics: &Metrics,
     ) -> anyhow::Result<Self> {
         let queue = Arc::new(deploying::open_queue(config)?);
-        let ring = deploying::load_ring(config)?;
+        let key_cache = deploying::load_key_cache(config)?;
         let index = Arc::clone(index);
         let find_site: FindSite =
             Arc::new(move |project| Some(Arc::clone(&index.served_by(project)?.site)));
@@ -62,7 +62,7 @@ impl Updates {
         let api = Api::new(
             config.admin.clone(),
             &config.service,
-            Arc::clone(&ring),
+            Arc::clone(&key_cache),
             Arc::clone(&queue),
             Arc::clone(&find_site),
             Clock::System,
@@ -77,7 +77,7 @@ impl Updates {
         Ok(Self {
             api: Arc::new(api),
             worker,
-            ring,
+            key_cache,
             queue,
         })
     }
@@ -89,7 +89,7 @@ impl Updates {
     }
 
     pub(super) fn start(self, told: watch::Receiver<worker::Stop>) -> anyhow::Result<Working> {
-        let keys = self.ring.watch().context("watch the admin keys")?;
+        let keys = self.key_cache.watch().context("watch the admin keys")?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -98,7 +98,7 @@ impl Updates {
         let thread = std::thread::Builder::new()
             .name("worker".to_owned())
             .spawn(move || {
-                step_behind();
+                lower_priority();
                 runtime.block_on(worker.run(told));
             })
             .context("start the worker")?;
@@ -131,7 +131,7 @@ impl Notes {
     /// Says what is served of a project from now on.
     pub(super) fn served(&self, project: &ProjectId, fence: Fence) {
         let now = Timestamp::of(Clock::System.now());
-        if let Err(error) = self.queue.served(project, fence, now) {
+        if let Err(error) = self.queue.record_served(project, fence, now) {
             // The next comparison finds it.
             log::warn!(target: "deploy", project:%; "note since when {project} is served: {error}");
         }
@@ -139,9 +139,9 @@ impl Notes {
 
     /// Says what is served of all projects whose successes nobody has seen.
     pub(super) fn compare(&self, reloader: &Mutex<Reloader>) {
-        match self.queue.unseen() {
-            Ok(unseen) => {
-                for project in unseen {
+        match self.queue.not_yet_visible() {
+            Ok(projects) => {
+                for project in projects {
                     let fence = locked(reloader).served(&project);
                     if let Some(fence) = fence {
                         self.served(&project, fence);

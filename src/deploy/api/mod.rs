@@ -33,7 +33,7 @@ use bytes::Bytes;
 use http::header::{self, HeaderName, HeaderValue};
 use tokio::sync::Semaphore;
 
-use super::keys::{Key, Refused, Ring};
+use super::keys::{Key, KeyCache, Refused};
 use super::queue::{Enqueued, Queue, QueueError, Trigger};
 use super::run::blocking;
 use super::update::Source;
@@ -72,7 +72,7 @@ pub struct Api {
     config: Config,
     realm: Box<str>,
     openapi: Bytes,
-    ring: Arc<Ring>,
+    keys: Arc<KeyCache>,
     queue: Arc<Queue>,
     find_site: FindSite,
     limiter: Limiter,
@@ -99,7 +99,7 @@ impl Api {
     pub fn new(
         config: Config,
         service: &Service,
-        ring: Arc<Ring>,
+        keys: Arc<KeyCache>,
         queue: Arc<Queue>,
         find_site: FindSite,
         clock: Clock,
@@ -109,7 +109,7 @@ impl Api {
             config,
             realm: service.name.clone(),
             openapi: describe(service),
-            ring,
+            keys,
             queue,
             find_site,
             waiting: Semaphore::new(WAITING_MAX),
@@ -161,7 +161,7 @@ impl Api {
             return Err(self.challenge(detail, None));
         };
         let presented = bearer(field).ok_or(Refused::Malformed);
-        presented.and_then(|key| self.ring.verify(key)).map_err(|refused| {
+        presented.and_then(|key| self.keys.verify(key)).map_err(|refused| {
             log::warn!(target: "audit", client:? = request.client, reason:? = refused; "an admin key was refused");
             self.challenge("the admin key is not valid", Some("invalid_token"))
         })

@@ -28,7 +28,7 @@ const TICK: Duration = Duration::from_secs(2);
 
 /// The keys that a gateway accepts.
 #[derive(Debug)]
-pub struct Ring {
+pub struct KeyCache {
     directory: Directory,
     service_name: Box<str>,
     clock: Clock,
@@ -46,16 +46,16 @@ struct Seen {
     files: HashMap<PathBuf, (SystemTime, Digest)>,
 }
 
-/// Keeps a ring in step for as long as it lives.
+/// Keeps a cache in step for as long as it lives.
 #[derive(Debug)]
 pub struct Watch {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-// === impl Ring ===
+// === impl KeyCache ===
 
-impl Ring {
+impl KeyCache {
     /// Reads all keys.
     ///
     /// # Errors
@@ -66,7 +66,7 @@ impl Ring {
         service_name: &str,
         clock: Clock,
     ) -> Result<Self, KeyFileError> {
-        let ring = Self {
+        let cache = Self {
             directory,
             service_name: service_name.into(),
             clock,
@@ -74,8 +74,8 @@ impl Ring {
             seen: Mutex::default(),
             used: Mutex::default(),
         };
-        ring.refresh()?;
-        Ok(ring)
+        cache.refresh()?;
+        Ok(cache)
     }
 
     /// Checks what a caller presents.
@@ -165,24 +165,24 @@ impl Ring {
         }
     }
 
-    /// Starts to keep the ring in step, on a thread of its own.
+    /// Starts to keep the cache in step, on a thread of its own.
     ///
     /// # Errors
     ///
     /// The thread cannot be started.
     pub fn watch(self: &Arc<Self>) -> std::io::Result<Watch> {
-        let ring = Arc::clone(self);
+        let cache = Arc::clone(self);
         let (stop, stopped) = channel();
         let thread = std::thread::Builder::new()
             .name("key-watch".to_owned())
             .spawn(move || {
                 while stopped.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
-                    if let Err(error) = ring.refresh() {
+                    if let Err(error) = cache.refresh() {
                         log::error!(target: "deploy", "the admin keys stay as they were: {error}");
                     }
-                    ring.write_uses();
+                    cache.write_uses();
                 }
-                ring.write_uses();
+                cache.write_uses();
             })?;
         Ok(Watch {
             stop: Some(stop),

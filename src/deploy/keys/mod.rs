@@ -10,7 +10,7 @@
 //! anybody make the gateway work hard.
 //!
 //! Each key is one small file ([`directory`]), and a gateway holds all of them in memory
-//! ([`ring`]), so that checking a key touches no disk, and a revocation holds within a
+//! ([`cache`]), so that checking a key touches no disk, and a revocation holds within a
 //! second without a restart and without the queue.
 //!
 //! **Invariant:** a [`Secret`] is printed by `key create` and read from a request. It has no
@@ -19,7 +19,7 @@
 //! Sources: RFC 6750 (how keys travel); `internals/decisions#admin-keys`.
 
 mod directory;
-mod ring;
+mod cache;
 #[cfg(test)]
 mod tests;
 
@@ -31,8 +31,8 @@ use super::Timestamp;
 use crate::digest::Digest;
 use crate::site::ProjectId;
 
+pub use cache::{KeyCache, Watch};
 pub use directory::{Directory, KeyFileError, Listed};
-pub use ring::{Ring, Watch};
 
 /// Random bytes of a key.
 const RANDOM_BYTES: usize = 32;

@@ -15,12 +15,12 @@ fn project(name: &str) -> ProjectId {
     ProjectId::parse(name).unwrap()
 }
 
-/// A directory of keys and a ring over it.
-fn ring() -> (tempfile::TempDir, Directory, Ring) {
+/// A directory of keys and a cache over it.
+fn cache() -> (tempfile::TempDir, Directory, KeyCache) {
     let root = tempfile::tempdir().unwrap();
     let directory = Directory::open(&root.path().join("keys")).unwrap();
-    let ring = Ring::load(directory.clone(), "waypost", Clock::fixed_at(NOON)).unwrap();
-    (root, directory, ring)
+    let cache = KeyCache::load(directory.clone(), "waypost", Clock::fixed_at(NOON)).unwrap();
+    (root, directory, cache)
 }
 
 fn create(directory: &Directory, expires_at: Option<Timestamp>) -> (Key, Secret) {
@@ -53,7 +53,7 @@ fn a_changed_digit_breaks_the_checksum() {
 
 #[test]
 fn no_debug_output_shows_a_secret() {
-    let (_root, directory, _ring) = ring();
+    let (_root, directory, _ring) = cache();
     let (key, secret) = create(&directory, None);
     let shown = format!("{secret:?} {key:?}");
     assert!(!shown.contains(&secret.reveal()[8..20]), "{shown}");
@@ -61,7 +61,7 @@ fn no_debug_output_shows_a_secret() {
 
 #[test]
 fn no_file_holds_a_secret() {
-    let (root, directory, _ring) = ring();
+    let (root, directory, _ring) = cache();
     let (key, secret) = create(&directory, None);
     let file = root.path().join(format!("keys/{}.json", key.id()));
     let text = std::fs::read_to_string(file).unwrap();
@@ -71,61 +71,62 @@ fn no_file_holds_a_secret() {
 
 #[test]
 fn a_new_key_is_accepted_and_a_revoked_one_refused_without_a_restart() {
-    let (_root, directory, ring) = ring();
+    let (_root, directory, cache) = cache();
     let (key, secret) = create(&directory, None);
-    assert_eq!(ring.verify(secret.reveal()).unwrap_err(), Refused::Unknown);
-    ring.refresh().unwrap();
-    assert_eq!(*ring.verify(secret.reveal()).unwrap(), key);
+    assert_eq!(cache.verify(secret.reveal()).unwrap_err(), Refused::Unknown);
+    cache.refresh().unwrap();
+    assert_eq!(*cache.verify(secret.reveal()).unwrap(), key);
 
     directory.revoke(&key.id(), noon()).unwrap().unwrap();
-    ring.refresh().unwrap();
-    assert_eq!(ring.verify(secret.reveal()).unwrap_err(), Refused::Revoked);
+    cache.refresh().unwrap();
+    assert_eq!(cache.verify(secret.reveal()).unwrap_err(), Refused::Revoked);
 }
 
 #[test]
 fn a_removed_file_removes_its_key() {
-    let (root, directory, ring) = ring();
+    let (root, directory, cache) = cache();
     let (key, secret) = create(&directory, None);
-    ring.refresh().unwrap();
+    cache.refresh().unwrap();
     std::fs::remove_file(root.path().join(format!("keys/{}.json", key.id()))).unwrap();
-    ring.refresh().unwrap();
-    assert_eq!(ring.verify(secret.reveal()).unwrap_err(), Refused::Unknown);
+    cache.refresh().unwrap();
+    assert_eq!(cache.verify(secret.reveal()).unwrap_err(), Refused::Unknown);
 }
 
 #[test]
 fn a_broken_file_leaves_the_other_keys_and_its_own_as_they_were() {
-    let (root, directory, ring) = ring();
+    let (root, directory, cache) = cache();
     let (key, secret) = create(&directory, None);
     let (_, other) = create(&directory, None);
-    ring.refresh().unwrap();
+    cache.refresh().unwrap();
     std::fs::write(root.path().join(format!("keys/{}.json", key.id())), "{").unwrap();
     std::fs::write(root.path().join("keys/0000000000000000.json"), "[]").unwrap();
-    ring.refresh().unwrap();
-    assert!(ring.verify(secret.reveal()).is_ok());
-    assert!(ring.verify(other.reveal()).is_ok());
+    cache.refresh().unwrap();
+    assert!(cache.verify(secret.reveal()).is_ok());
+    assert!(cache.verify(other.reveal()).is_ok());
 }
 
 #[test]
 fn a_key_is_refused_from_the_moment_it_expires() {
-    let (_root, directory, ring) = ring();
+    let (_root, directory, cache) = cache();
     let (_, over) = create(&directory, Some(noon()));
     let millisecond = std::time::Duration::from_millis(1);
     let (_, good) = create(&directory, Some(noon().after(millisecond)));
-    ring.refresh().unwrap();
-    assert_eq!(ring.verify(over.reveal()).unwrap_err(), Refused::Expired);
-    assert!(ring.verify(good.reveal()).is_ok());
+    cache.refresh().unwrap();
+    assert_eq!(cache.verify(over.reveal()).unwrap_err(), Refused::Expired);
+    assert!(cache.verify(good.reveal()).is_ok());
 }
 
 #[test]
 fn the_last_use_is_written_behind() {
-    let (_root, directory, ring) = ring();
+    let (_root, directory, cache) = cache();
     let (key, secret) = create(&directory, None);
-    ring.refresh().unwrap();
-    ring.verify(secret.reveal()).unwrap();
-    ring.verify(Secret::generate("waypost").unwrap().reveal())
+    cache.refresh().unwrap();
+    cache.verify(secret.reveal()).unwrap();
+    cache
+        .verify(Secret::generate("waypost").unwrap().reveal())
         .unwrap_err();
     assert_eq!(directory.list().unwrap()[0].used_at, None);
-    ring.write_uses();
+    cache.write_uses();
     let listed = directory.list().unwrap();
     assert_eq!((listed.len(), listed[0].used_at), (1, Some(noon())));
     assert_eq!(listed[0].key, key);
@@ -133,7 +134,7 @@ fn the_last_use_is_written_behind() {
 
 #[test]
 fn a_key_covers_the_projects_it_was_made_for() {
-    let (_root, directory, _ring) = ring();
+    let (_root, directory, _ring) = cache();
     let made = directory.create("waypost", "acme", &[project("docs")], "", noon(), None);
     let (key, _) = made.unwrap();
     assert!(key.covers(&project("docs")) && !key.covers(&project("blog")));
@@ -150,20 +151,20 @@ fn an_id_names_no_file_elsewhere() {
     ] {
         assert_eq!(KeyId::parse(text), Err(InvalidKeyId), "{text}");
     }
-    let (_root, directory, _ring) = ring();
+    let (_root, directory, _ring) = cache();
     let unknown = KeyId::parse("0123456789abcdef").unwrap();
     assert!(directory.revoke(&unknown, noon()).unwrap().is_none());
 }
 
 #[test]
 fn a_watched_ring_follows_its_directory_until_the_watch_ends() {
-    let (_root, directory, _) = ring();
-    let ring = Ring::load(directory.clone(), "waypost", Clock::System).unwrap();
-    let ring = Arc::new(ring);
-    let watch = ring.watch().unwrap();
+    let (_root, directory, _) = cache();
+    let cache = KeyCache::load(directory.clone(), "waypost", Clock::System).unwrap();
+    let cache = Arc::new(cache);
+    let watch = cache.watch().unwrap();
     let (_, secret) = create(&directory, None);
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(5);
-    while ring.verify(secret.reveal()).is_err() {
+    while cache.verify(secret.reveal()).is_err() {
         assert!(
             std::time::Instant::now() < deadline,
             "not seen within five seconds"

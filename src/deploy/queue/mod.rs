@@ -17,7 +17,7 @@
 //!
 //! # Turns
 //!
-//! Owners take turns: whoever has something waiting or running stands in a line, at its end
+//! Owners take positions: whoever has something waiting or running stands in a line, at its end
 //! when the first of it comes and at its end again with every claim. So an owner waits for
 //! at most one claim of each other one, whoever has triggered how much. Among one owner's
 //! updates the one that has been due longest is next.
@@ -28,7 +28,7 @@
 //! from them when it has lost it. When it dies, the next claim after the end of the lease
 //! takes over with a higher epoch. The world's failures are tried again after growing
 //! waits; the author's are final. An update that runs out of attempts is *dead*: it ends as
-//! a failure, is listed, and can be revived, which makes a new update.
+//! a failure, is listed, and can be requeued, which makes a new update.
 //!
 //! # Backends
 //!
@@ -37,9 +37,9 @@
 //! a property test compares them step by step.
 //!
 //! **Deliberately absent:** a clock. Every call is told what time it is, so tests do not
-//! wait, and a wrong clock can only delay a take-over or hasten it.
+//! wait, and a wrong clock can only delay a take-over or expedite it.
 //!
-//! **Limits:** turns are over claims, not over the time that builds take; and an owner with
+//! **Limits:** positions are over claims, not over the time that builds take; and an owner with
 //! very many projects can fill the queue (`waiting_max`), though each only once.
 
 #[cfg(test)]
@@ -60,7 +60,7 @@ use super::{StatusId, Timestamp};
 
 pub use error::QueueError;
 pub use policy::Policy;
-use policy::{Served, after, exhausted, line};
+use policy::{Served, finish_attempt, give_up, log_line};
 pub use sqlite::Sqlite;
 pub use value::{Claim, Depth, Enqueued, Held, Outcome, Progress, Swept, Trigger};
 
@@ -74,7 +74,7 @@ pub const LOG_LINE_BYTES_MAX: usize = 2000;
 pub struct Queue {
     backend: Backend,
     policy: Policy,
-    bell: Notify,
+    notify: Notify,
 }
 
 /// Where updates are kept.
@@ -102,7 +102,7 @@ impl Queue {
         Self {
             backend,
             policy,
-            bell: Notify::new(),
+            notify: Notify::new(),
         }
     }
 
@@ -121,7 +121,7 @@ impl Queue {
     /// [`QueueError::Full`], [`QueueError::KeyReused`], or the backend's trouble.
     pub fn enqueue(&self, trigger: &Trigger, now: Timestamp) -> Result<Enqueued, QueueError> {
         let enqueued = backend!(self, enqueue(trigger, &self.policy, now))?;
-        self.bell.notify_one();
+        self.notify.notify_one();
         Ok(enqueued)
     }
 
@@ -142,13 +142,13 @@ impl Queue {
                 sqlite.enqueue_soon(trigger, policy, now).await
             }
         }?;
-        self.bell.notify_one();
+        self.notify.notify_one();
         Ok(enqueued)
     }
 
-    /// Returns once something was queued through this value. Other processes ring no bell.
-    pub async fn rang(&self) {
-        self.bell.notified().await;
+    /// Returns once something was queued through this value. Other processes ring no notify.
+    pub async fn notified(&self) {
+        self.notify.notified().await;
     }
 
     /// Reads the record of an update.
@@ -190,8 +190,8 @@ impl Queue {
     /// # Errors
     ///
     /// The backend's trouble.
-    pub fn lift(&self, claim: &mut Claim, at_least: u64) -> Result<Held, QueueError> {
-        let held = backend!(self, lift(claim, at_least))?;
+    pub fn raise_generation(&self, claim: &mut Claim, at_least: u64) -> Result<Held, QueueError> {
+        let held = backend!(self, raise_generation(claim, at_least))?;
         claim.update.generation = claim.update.generation.max(at_least);
         Ok(held)
     }
@@ -210,7 +210,7 @@ impl Queue {
     ) -> Result<Held, QueueError> {
         let held = backend!(self, finish(claim, outcome, summary, &self.policy, now))?;
         // The project's next update may have waited for this one.
-        self.bell.notify_one();
+        self.notify.notify_one();
         Ok(held)
     }
 
@@ -234,13 +234,13 @@ impl Queue {
     /// # Errors
     ///
     /// The backend's trouble.
-    pub fn served(
+    pub fn record_served(
         &self,
         project: &ProjectId,
         fence: Fence,
         now: Timestamp,
     ) -> Result<(), QueueError> {
-        backend!(self, served(project, fence, now))
+        backend!(self, record_served(project, fence, now))
     }
 
     /// Lists projects with a success of which nobody has said that it is visible.
@@ -248,8 +248,8 @@ impl Queue {
     /// # Errors
     ///
     /// The backend's trouble.
-    pub fn unseen(&self) -> Result<Vec<ProjectId>, QueueError> {
-        backend!(self, unseen())
+    pub fn not_yet_visible(&self) -> Result<Vec<ProjectId>, QueueError> {
+        backend!(self, not_yet_visible())
     }
 
     /// Lists updates that ran out of attempts, the latest first.
@@ -257,8 +257,8 @@ impl Queue {
     /// # Errors
     ///
     /// The backend's trouble.
-    pub fn dead(&self, limit: u32) -> Result<Vec<Update>, QueueError> {
-        backend!(self, dead(limit))
+    pub fn dead_letters(&self, limit: u32) -> Result<Vec<Update>, QueueError> {
+        backend!(self, dead_letters(limit))
     }
 
     /// Queues a project's dead update again, as a new one; `None` when it has none.
@@ -266,14 +266,14 @@ impl Queue {
     /// # Errors
     ///
     /// As [`Queue::enqueue`].
-    pub fn revive(
+    pub fn requeue(
         &self,
         project: &ProjectId,
         now: Timestamp,
     ) -> Result<Option<Enqueued>, QueueError> {
-        let revived = backend!(self, revive(project, &self.policy, now))?;
-        self.bell.notify_one();
-        Ok(revived)
+        let requeued = backend!(self, requeue(project, &self.policy, now))?;
+        self.notify.notify_one();
+        Ok(requeued)
     }
 
     /// Lists a project's updates, the latest first.

@@ -76,7 +76,7 @@ pub(super) struct Served {
 
 impl Served {
     /// What is served once this fence was seen.
-    pub(super) fn then(before: Option<Self>, fence: Fence, now: Timestamp) -> Self {
+    pub(super) fn advance(before: Option<Self>, fence: Fence, now: Timestamp) -> Self {
         match before {
             // Late news.
             Some(before) if before.fence >= fence => before,
@@ -91,18 +91,18 @@ impl Served {
     }
 
     /// Tells a success that it is visible, if what is served is its release or a later one.
-    pub(super) fn tell(&self, update: &mut Update) {
+    pub(super) fn mark_visible(&self, update: &mut Update) {
         let State::Success { epoch, .. } = update.state else {
             return;
         };
         if self.fence.generation >= update.generation || self.fence.epoch >= epoch {
-            update.seen(self.since);
+            update.mark_visible(self.since);
         }
     }
 }
 
 /// What becomes of an update whose attempt ended; `waiting` is the project's queued one.
-pub(super) fn after(
+pub(super) fn finish_attempt(
     update: &mut Update,
     outcome: &Outcome,
     summary: &str,
@@ -110,8 +110,8 @@ pub(super) fn after(
     policy: &Policy,
     now: Timestamp,
 ) -> Result<(), InvalidMove> {
-    if let (Outcome::Retry | Outcome::GiveBack, Some(leader)) = (outcome, waiting) {
-        return update.follow(leader);
+    if let (Outcome::Retry | Outcome::LeaseReleased, Some(newer)) = (outcome, waiting) {
+        return update.mark_superseded(newer);
     }
     let epoch = match &update.state {
         State::InProgress(holder) => holder.epoch,
@@ -133,14 +133,14 @@ pub(super) fn after(
         Outcome::Failure => update.end(
             State::Failure {
                 ended_at: now,
-                dead: false,
+                dead_letter: false,
             },
             summary,
         ),
         Outcome::Retry if update.attempts >= policy.attempts_max => update.end(
             State::Failure {
                 ended_at: now,
-                dead: true,
+                dead_letter: true,
             },
             &format!("gave up after {} attempts: {summary}", update.attempts),
         ),
@@ -150,10 +150,10 @@ pub(super) fn after(
                 "attempt {} of {}: {summary}",
                 update.attempts, policy.attempts_max
             );
-            update.requeue(ready_at, &summary)
+            update.reschedule(ready_at, &summary)
         }
-        Outcome::GiveBack => {
-            update.requeue(now, summary)?;
+        Outcome::LeaseReleased => {
+            update.reschedule(now, summary)?;
             update.attempts = update.attempts.saturating_sub(1);
             Ok(())
         }
@@ -161,10 +161,10 @@ pub(super) fn after(
 }
 
 /// What becomes of an update whose worker died at its last attempt.
-pub(super) fn exhausted(update: &mut Update, now: Timestamp) -> Result<(), InvalidMove> {
+pub(super) fn give_up(update: &mut Update, now: Timestamp) -> Result<(), InvalidMove> {
     let state = State::Failure {
         ended_at: now,
-        dead: true,
+        dead_letter: true,
     };
     let summary = format!(
         "gave up after {} attempts: the worker stopped answering each time",
@@ -174,7 +174,7 @@ pub(super) fn exhausted(update: &mut Update, now: Timestamp) -> Result<(), Inval
 }
 
 /// A line of the log as it is kept.
-pub(super) fn line(now: Timestamp, text: &str) -> Box<str> {
+pub(super) fn log_line(now: Timestamp, text: &str) -> Box<str> {
     let text = cut(text, LOG_LINE_BYTES_MAX);
     format!("{now} {text}").into()
 }

@@ -76,7 +76,7 @@ pub enum Outcome {
     /// The world's fault: try again, but not for ever.
     Retry,
     /// The worker stops; the attempt does not count.
-    GiveBack,
+    LeaseReleased,
 }
 
 /// How the queue stands.
@@ -87,7 +87,7 @@ pub struct Depth {
     /// Updates being built.
     pub in_progress: u64,
     /// Updates that ran out of attempts and were not looked at.
-    pub dead: u64,
+    pub dead_letters: u64,
 }
 
 /// What a sweep removed.

@@ -187,7 +187,7 @@ impl Stages {
     async fn lifted(&self, claim: &Claim, at_least: u64) -> Result<(Held, Claim), QueueError> {
         let (queue, mut lifted) = (Arc::clone(&self.queue), claim.clone());
         blocking(move || {
-            let held = queue.lift(&mut lifted, at_least)?;
+            let held = queue.raise_generation(&mut lifted, at_least)?;
             Ok((held, lifted))
         })
         .await

@@ -87,7 +87,7 @@ impl Stages {
             Heard::Lost => Ok(Ended::Lost),
             Heard::Prepared(_) | Heard::Kept(_) | Heard::GiveBack => {
                 let summary = "given back: the worker is shutting down".to_owned();
-                self.finish(claim, Outcome::GiveBack, summary).await
+                self.finish(claim, Outcome::LeaseReleased, summary).await
             }
         }
     }

@@ -6,7 +6,7 @@
 //!     ▲ │                 │   │
 //!     │ │     retry,      │   │ a newer update is queued
 //!     │ └───◀─ give back ─┘   ▼
-//!     │                    follows ──────────▶ what its leader ends as
+//!     │                    follows ──────────▶ what its newer ends as
 //! ```
 //!
 //! **Rules** (tests name them):
@@ -17,7 +17,7 @@
 //! * U4: an attempt that ended for the world's reasons goes back to `queued`; when a newer
 //!   update of the project is queued by then, the older one *follows* it, because the
 //!   newer build reads the branch later and so covers both.
-//! * U5: what a caller reads is one of four words. A follower shows its leader's.
+//! * U5: what a caller reads is one of four words. A follower shows its newer's.
 //! * U6: the one thing that is added to a success later is when it became visible: a gateway
 //!   may see the release before its worker has recorded the end, or long after.
 //!
@@ -43,7 +43,7 @@ pub struct WorkerId(Box<str>);
 pub enum Source {
     /// A call of the admin API.
     Api,
-    /// The operator's command line, or a revived update.
+    /// The operator's command line, or a requeued update.
     Internal,
 }
 
@@ -83,9 +83,9 @@ pub enum State {
         ready_at: Timestamp,
     },
     /// A later update of the same project will answer for it.
-    Follows {
+    Superseded {
         /// That update: itself queued or in progress.
-        leader: StatusId,
+        by: StatusId,
     },
     /// A worker builds it.
     InProgress(Holder),
@@ -105,7 +105,7 @@ pub enum State {
         /// When it ended.
         ended_at: Timestamp,
         /// Whether it ran out of attempts and nobody has looked at it yet.
-        dead: bool,
+        dead_letter: bool,
     },
 }
 
@@ -213,7 +213,7 @@ impl State {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Queued { .. } => "queued",
-            Self::Follows { .. } => "follows",
+            Self::Superseded { .. } => "superseded",
             Self::InProgress(_) => "in_progress",
             Self::Success { .. } => "success",
             Self::Failure { .. } => "failure",
@@ -246,7 +246,7 @@ impl Update {
     #[must_use]
     pub fn status(&self) -> Status {
         match self.state {
-            State::Queued { .. } | State::Follows { .. } => Status::Queued,
+            State::Queued { .. } | State::Superseded { .. } => Status::Queued,
             State::InProgress(_) => Status::InProgress,
             State::Success { .. } => Status::Success,
             State::Failure { .. } => Status::Failure,
@@ -306,7 +306,7 @@ impl Update {
     /// # Errors
     ///
     /// [`InvalidMove`] when no attempt was running.
-    pub fn requeue(&mut self, ready_at: Timestamp, summary: &str) -> Result<(), InvalidMove> {
+    pub fn reschedule(&mut self, ready_at: Timestamp, summary: &str) -> Result<(), InvalidMove> {
         match self.state {
             State::InProgress(_) => {
                 self.state = State::Queued { ready_at };
@@ -322,43 +322,41 @@ impl Update {
     /// # Errors
     ///
     /// [`InvalidMove`] when it has ended, or waits for its first attempt.
-    pub fn follow(&mut self, leader: &StatusId) -> Result<(), InvalidMove> {
+    pub fn mark_superseded(&mut self, by: &StatusId) -> Result<(), InvalidMove> {
         match self.state {
-            State::InProgress(_) | State::Follows { .. } => {
-                self.state = State::Follows {
-                    leader: leader.clone(),
-                };
-                self.summarise(&format!("continued by {leader}"));
+            State::InProgress(_) | State::Superseded { .. } => {
+                self.state = State::Superseded { by: by.clone() };
+                self.summarise(&format!("superseded by {by}"));
                 Ok(())
             }
-            _ => Err(self.cannot_become("follows")),
+            _ => Err(self.cannot_become("superseded")),
         }
     }
 
-    /// Ends a follower as its leader ended (rule U4).
+    /// Ends a follower as its newer ended (rule U4).
     ///
     /// # Errors
     ///
-    /// [`InvalidMove`] when it had ended, or its leader has not.
-    pub fn end_with(&mut self, leader: &Self) -> Result<(), InvalidMove> {
-        let mut state = leader.state.clone();
-        if let State::Failure { dead, .. } = &mut state {
+    /// [`InvalidMove`] when it had ended, or its newer has not.
+    pub fn end_as(&mut self, newer: &Self) -> Result<(), InvalidMove> {
+        let mut state = newer.state.clone();
+        if let State::Failure { dead_letter, .. } = &mut state {
             // One entry in the list of the dead is enough.
-            *dead = false;
+            *dead_letter = false;
         }
-        self.commit.clone_from(&leader.commit);
-        self.end(state, &leader.summary)
+        self.commit.clone_from(&newer.commit);
+        self.end(state, &newer.summary)
     }
 
     /// Adds when a success became visible, unless that is known (rule U6).
-    pub fn seen(&mut self, at: Timestamp) {
+    pub fn mark_visible(&mut self, at: Timestamp) {
         if let State::Success { visible_at, .. } = &mut self.state {
             visible_at.get_or_insert(at);
         }
     }
 
     /// Brings a retry forward: who triggers again does not want to wait for it.
-    pub fn hasten(&mut self, now: Timestamp) {
+    pub fn expedite(&mut self, now: Timestamp) {
         if let State::Queued { ready_at } = &mut self.state {
             *ready_at = now.min(*ready_at);
         }
@@ -374,7 +372,7 @@ impl Update {
         let allowed = matches!(
             (&self.state, &state),
             (
-                State::InProgress(_) | State::Follows { .. },
+                State::InProgress(_) | State::Superseded { .. },
                 State::Success { .. } | State::Failure { .. },
             ) | (State::Queued { .. }, State::Failure { .. })
         );

@@ -34,7 +34,7 @@ fn success() -> State {
 fn failure() -> State {
     State::Failure {
         ended_at: Timestamp::from_millis(9),
-        dead: false,
+        dead_letter: false,
     }
 }
 
@@ -56,8 +56,8 @@ fn u2_a_final_state_never_changes() {
         update.end(last.clone(), "done").unwrap();
         assert!(update.claim(holder(2)).is_err());
         assert!(update.renew(Timestamp::default()).is_err());
-        assert!(update.requeue(Timestamp::default(), "").is_err());
-        assert!(update.follow(&StatusId::from_bits(8)).is_err());
+        assert!(update.reschedule(Timestamp::default(), "").is_err());
+        assert!(update.mark_superseded(&StatusId::from_bits(8)).is_err());
         assert!(update.end(success(), "").is_err());
         assert!(update.end(failure(), "").is_err());
         assert_eq!(update.state, last);
@@ -77,7 +77,7 @@ fn u3_taking_over_counts_an_attempt() {
 fn u4_a_follower_ends_as_its_leader_does() {
     let mut update = update();
     update.claim(holder(1)).unwrap();
-    update.follow(&StatusId::from_bits(8)).unwrap();
+    update.mark_superseded(&StatusId::from_bits(8)).unwrap();
     assert_eq!(update.status(), Status::Queued);
     update.end(success(), "published").unwrap();
     assert_eq!(update.status(), Status::Success);

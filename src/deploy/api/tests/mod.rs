@@ -69,10 +69,10 @@ impl Node {
                 .find(|site| site.project == *project)
                 .map(Arc::clone)
         });
-        let ring = Arc::new(Ring::load(key_files, "waypost", clock).unwrap());
+        let keys = Arc::new(KeyCache::load(key_files, "waypost", clock).unwrap());
         let service = Service::default();
         Self {
-            api: Api::new(config, &service, ring, Arc::clone(&queue), find_site, clock),
+            api: Api::new(config, &service, keys, Arc::clone(&queue), find_site, clock),
             queue,
             acme,
             scoped,

@@ -46,12 +46,12 @@ fn a_zombie_can_change_nothing() {
             queue.heartbeat(&zombie, progress, at(32)).unwrap(),
             Held::Lost
         );
-        assert_eq!(queue.lift(&mut zombie, 99).unwrap(), Held::Lost);
+        assert_eq!(queue.raise_generation(&mut zombie, 99).unwrap(), Held::Lost);
         for outcome in [
             published(),
             Outcome::Failure,
             Outcome::Retry,
-            Outcome::GiveBack,
+            Outcome::LeaseReleased,
         ] {
             assert_eq!(
                 queue.finish(&zombie, &outcome, "mine", at(33)).unwrap(),
@@ -90,7 +90,7 @@ fn a_lost_update_is_covered_by_a_newer_one_that_waits() {
         assert_eq!(
             status(queue, &first),
             Status::InProgress,
-            "it shows its leader's state"
+            "it shows its newer's state"
         );
 
         let third = enqueue(queue, "docs", 32).id;
@@ -138,7 +138,7 @@ fn a_retry_waits_longer_each_time_and_then_the_update_is_dead() {
                     commit_before: None,
                 };
                 let _ = queue
-                    .finish(&probe, &Outcome::GiveBack, "stop", at(now))
+                    .finish(&probe, &Outcome::LeaseReleased, "stop", at(now))
                     .unwrap();
             }
         }
@@ -155,8 +155,8 @@ fn a_retry_waits_longer_each_time_and_then_the_update_is_dead() {
             record.summary(),
             "gave up after 5 attempts: no route to host"
         );
-        assert_eq!(queue.dead(10).unwrap(), [record.update]);
-        assert_eq!(queue.depth().unwrap().dead, 1);
+        assert_eq!(queue.dead_letters(10).unwrap(), [record.update]);
+        assert_eq!(queue.depth().unwrap().dead_letters, 1);
     });
 }
 
@@ -169,7 +169,7 @@ fn a_build_that_kills_its_worker_each_time_ends_as_dead() {
         }
         assert_eq!(queue.claim(&worker(), at(5 * 31)).unwrap(), None);
         assert_eq!(status(queue, &id), Status::Failure);
-        assert_eq!(queue.dead(10).unwrap().len(), 1);
+        assert_eq!(queue.dead_letters(10).unwrap().len(), 1);
     });
 }
 
@@ -183,7 +183,7 @@ fn the_authors_failure_is_final_at_once() {
             .unwrap();
         assert_eq!(status(queue, &id), Status::Failure);
         assert_eq!(queue.claim(&worker(), at(9999)).unwrap(), None);
-        assert!(queue.dead(10).unwrap().is_empty());
+        assert!(queue.dead_letters(10).unwrap().is_empty());
         let logs = record(queue, &id).logs;
         assert_eq!(logs.len(), 1);
         assert!(logs[0].ends_with("docs.json:3:1: error"));
@@ -191,17 +191,17 @@ fn the_authors_failure_is_final_at_once() {
 }
 
 #[test]
-fn reviving_makes_a_new_update_and_leaves_the_old_one_ended() {
+fn requeueing_makes_a_new_update_and_leaves_the_old_one_ended() {
     on_each(|queue| {
-        assert_eq!(queue.revive(&project("docs"), at(0)).unwrap(), None);
+        assert_eq!(queue.requeue(&project("docs"), at(0)).unwrap(), None);
         let old = enqueue(queue, "docs", 0).id;
         for round in 0..6 {
             let _ = queue.claim(&worker(), at(round * 31)).unwrap();
         }
-        let revived = queue.revive(&project("docs"), at(300)).unwrap().unwrap();
-        assert_ne!(revived.id, old);
+        let requeued = queue.requeue(&project("docs"), at(300)).unwrap().unwrap();
+        assert_ne!(requeued.id, old);
         assert_eq!(status(queue, &old), Status::Failure);
-        assert!(queue.dead(10).unwrap().is_empty());
+        assert!(queue.dead_letters(10).unwrap().is_empty());
         assert_eq!(claim(queue, 300).update.source, Source::Internal);
     });
 }
@@ -226,7 +226,7 @@ fn what_is_given_back_is_due_at_once_and_has_lost_no_attempt() {
         enqueue(queue, "docs", 0);
         let claimed = claim(queue, 0);
         let _ = queue
-            .finish(&claimed, &Outcome::GiveBack, "shutting down", at(1))
+            .finish(&claimed, &Outcome::LeaseReleased, "shutting down", at(1))
             .unwrap();
         assert_eq!(claim(queue, 1).update.attempts, 1);
     });
@@ -237,9 +237,9 @@ fn a_lifted_generation_is_what_the_next_one_counts_from() {
     on_each(|queue| {
         enqueue(queue, "docs", 0);
         let mut claimed = claim(queue, 0);
-        assert_eq!(queue.lift(&mut claimed, 41).unwrap(), Held::Yes);
+        assert_eq!(queue.raise_generation(&mut claimed, 41).unwrap(), Held::Yes);
         assert_eq!(claimed.update.generation, 41);
-        assert_eq!(queue.lift(&mut claimed, 3).unwrap(), Held::Yes);
+        assert_eq!(queue.raise_generation(&mut claimed, 3).unwrap(), Held::Yes);
         assert_eq!(claimed.update.generation, 41);
         let _ = queue.finish(&claimed, &published(), "done", at(1)).unwrap();
         assert_eq!(queue.generation(&project("docs")).unwrap(), 41);

@@ -107,7 +107,7 @@ impl<'q> Run<'q> {
                 self.enqueued(enqueued.map(Some))
             }
             Step::Requeue { project } => {
-                let enqueued = call!(self, revive(&numbered(*project), at(now)));
+                let enqueued = call!(self, requeue(&numbered(*project), at(now)));
                 self.enqueued(enqueued)
             }
             Step::Cancel { project } => {
@@ -133,9 +133,9 @@ impl<'q> Run<'q> {
                         generation: claim.update.generation,
                         epoch: claim.epoch,
                     };
-                    call!(self, served(claim.project(), fence, at(now))).unwrap();
+                    call!(self, record_served(claim.project(), fence, at(now))).unwrap();
                 }
-                format!("{:?}", call!(self, unseen()).unwrap())
+                format!("{:?}", call!(self, not_yet_visible()).unwrap())
             }
             Step::Sweep => format!("{:?}", call!(self, sweep(at(now))).unwrap()),
             Step::Wait { .. } => String::new(),
@@ -151,13 +151,15 @@ impl<'q> Run<'q> {
     /// Takes a step of a claim's holder.
     fn hold(&self, step: &Step, mut claim: Claim, now: u64) -> Held {
         let held = match step {
-            Step::RaiseGeneration { at_least, .. } => call!(self, lift(&mut claim, *at_least)),
+            Step::RaiseGeneration { at_least, .. } => {
+                call!(self, raise_generation(&mut claim, *at_least))
+            }
             Step::Finish { outcome, .. } => {
                 let outcome = match outcome {
                     0 => published(),
                     1 => Outcome::Failure,
                     2 => Outcome::Retry,
-                    _ => Outcome::GiveBack,
+                    _ => Outcome::LeaseReleased,
                 };
                 call!(self, finish(&claim, &outcome, "end", at(now)))
             }
@@ -191,7 +193,7 @@ impl<'q> Run<'q> {
         let projects = || (0..4).map(numbered);
         Readable {
             records: self.ids.iter().map(|id| self.record(id)).collect(),
-            dead_letters: numbers(call!(self, dead(100)).unwrap()),
+            dead_letters: numbers(call!(self, dead_letters(100)).unwrap()),
             recent: projects()
                 .map(|project| numbers(call!(self, recent(&project, 100)).unwrap()))
                 .collect(),
@@ -204,7 +206,7 @@ impl<'q> Run<'q> {
 
     fn record(&self, id: &StatusId) -> Option<ReadableRecord> {
         let record = call!(self, record(id)).unwrap()?;
-        let shown = record.leader.as_deref().unwrap_or(&record.update);
+        let shown = record.newer.as_deref().unwrap_or(&record.update);
         Some(ReadableRecord {
             status: record.status(),
             attempts: shown.attempts,

@@ -5,7 +5,7 @@ mod file;
 mod histories;
 mod model;
 mod triggers;
-mod turns;
+mod round_robin;
 mod visible;
 
 use super::super::record::{Commit, FilesChanged};

@@ -1,4 +1,4 @@
-//! Owners take turns, whoever has triggered how much.
+//! Owners take positions, whoever has triggered how much.
 
 use super::*;
 

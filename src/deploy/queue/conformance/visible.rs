@@ -25,12 +25,12 @@ fn u6_what_is_seen_before_the_end_is_recorded_stands_in_the_record() {
         let id = enqueue(queue, "docs", 0).id;
         let claimed = claim(queue, 1);
         queue
-            .served(&project("docs"), fence(&claimed), at(2))
+            .record_served(&project("docs"), fence(&claimed), at(2))
             .unwrap();
         assert_eq!(visible_at(queue, &id), None, "not while it may still fail");
         finish(queue, &claimed, 3);
         assert_eq!(visible_at(queue, &id), Some(at(2)));
-        assert_eq!(queue.unseen().unwrap(), []);
+        assert_eq!(queue.not_yet_visible().unwrap(), []);
     });
 }
 
@@ -41,14 +41,14 @@ fn u6_what_is_seen_after_the_end_is_added_once() {
         let claimed = claim(queue, 1);
         finish(queue, &claimed, 2);
         assert_eq!(visible_at(queue, &id), None);
-        assert_eq!(queue.unseen().unwrap(), [project("docs")]);
+        assert_eq!(queue.not_yet_visible().unwrap(), [project("docs")]);
         for seconds in [5, 9] {
             queue
-                .served(&project("docs"), fence(&claimed), at(seconds))
+                .record_served(&project("docs"), fence(&claimed), at(seconds))
                 .unwrap();
         }
         assert_eq!(visible_at(queue, &id), Some(at(5)));
-        assert_eq!(queue.unseen().unwrap(), []);
+        assert_eq!(queue.not_yet_visible().unwrap(), []);
         let ended = record(queue, &id).update.ended_at();
         assert_eq!((status(queue, &id), ended), (Status::Success, Some(at(2))));
     });
@@ -64,7 +64,7 @@ fn u6_what_is_older_makes_nothing_visible_and_what_is_newer_does() {
         let second = claim(queue, 1);
         finish(queue, &second, 2);
         queue
-            .served(&project("docs"), fence(&first), at(3))
+            .record_served(&project("docs"), fence(&first), at(3))
             .unwrap();
         assert_eq!(visible_at(queue, &id), None);
         // Somebody has published by hand since.
@@ -72,7 +72,7 @@ fn u6_what_is_older_makes_nothing_visible_and_what_is_newer_does() {
             generation: second.update.generation + 1,
             epoch: 0,
         };
-        queue.served(&project("docs"), newer, at(4)).unwrap();
+        queue.record_served(&project("docs"), newer, at(4)).unwrap();
         assert_eq!(visible_at(queue, &id), Some(at(4)));
     });
 }
@@ -84,10 +84,13 @@ fn u6_an_update_that_promotes_twice_is_visible_since_the_first() {
         let mut claimed = claim(queue, 0);
         let first = fence(&claimed);
         let generation = claimed.update.generation + 1;
-        assert_eq!(queue.lift(&mut claimed, generation).unwrap(), Held::Yes);
-        queue.served(&project("docs"), first, at(1)).unwrap();
+        assert_eq!(
+            queue.raise_generation(&mut claimed, generation).unwrap(),
+            Held::Yes
+        );
+        queue.record_served(&project("docs"), first, at(1)).unwrap();
         queue
-            .served(&project("docs"), fence(&claimed), at(5))
+            .record_served(&project("docs"), fence(&claimed), at(5))
             .unwrap();
         finish(queue, &claimed, 6);
         assert_eq!(visible_at(queue, &id), Some(at(1)));
@@ -97,9 +100,14 @@ fn u6_an_update_that_promotes_twice_is_visible_since_the_first() {
         let mut claimed = claim(queue, 10);
         let first = fence(&claimed);
         let generation = claimed.update.generation + 1;
-        assert_eq!(queue.lift(&mut claimed, generation).unwrap(), Held::Yes);
+        assert_eq!(
+            queue.raise_generation(&mut claimed, generation).unwrap(),
+            Held::Yes
+        );
         finish(queue, &claimed, 12);
-        queue.served(&project("docs"), first, at(13)).unwrap();
+        queue
+            .record_served(&project("docs"), first, at(13))
+            .unwrap();
         assert_eq!(visible_at(queue, &id), Some(at(13)));
     });
 }
@@ -111,7 +119,9 @@ fn u6_a_project_that_was_never_queued_is_nobodys_news() {
             generation: 4,
             epoch: 0,
         };
-        queue.served(&project("docs"), by_hand, at(0)).unwrap();
+        queue
+            .record_served(&project("docs"), by_hand, at(0))
+            .unwrap();
         assert_eq!(queue.generation(&project("docs")).unwrap(), 0);
     });
 }

@@ -122,10 +122,14 @@ impl Sqlite {
         })
     }
 
-    pub(super) fn lift(&self, claim: &Claim, at_least: u64) -> Result<Held, QueueError> {
+    pub(super) fn raise_generation(
+        &self,
+        claim: &Claim,
+        at_least: u64,
+    ) -> Result<Held, QueueError> {
         let claim = claim.clone();
         self.writer
-            .call(move |connection| operation::lift(connection, &claim, at_least))
+            .call(move |connection| operation::raise_generation(connection, &claim, at_least))
     }
 
     pub(super) fn finish(
@@ -154,7 +158,7 @@ impl Sqlite {
             .call(move |connection| operation::cancel(connection, &project, &summary, now))
     }
 
-    pub(super) fn served(
+    pub(super) fn record_served(
         &self,
         project: &ProjectId,
         fence: Fence,
@@ -162,14 +166,14 @@ impl Sqlite {
     ) -> Result<(), QueueError> {
         let project = project.clone();
         self.writer
-            .call(move |connection| visible::note(connection, &project, fence, now))
+            .call(move |connection| visible::record_served(connection, &project, fence, now))
     }
 
-    pub(super) fn unseen(&self) -> Result<Vec<ProjectId>, QueueError> {
-        self.read(visible::unseen)
+    pub(super) fn not_yet_visible(&self) -> Result<Vec<ProjectId>, QueueError> {
+        self.read(visible::not_yet_visible)
     }
 
-    pub(super) fn revive(
+    pub(super) fn requeue(
         &self,
         project: &ProjectId,
         policy: &Policy,
@@ -177,7 +181,7 @@ impl Sqlite {
     ) -> Result<Option<Enqueued>, QueueError> {
         let (project, policy) = (project.clone(), policy.clone());
         self.writer
-            .call(move |connection| operation::revive(connection, &project, &policy, now))
+            .call(move |connection| operation::requeue(connection, &project, &policy, now))
     }
 
     pub(super) fn sweep(&self, policy: &Policy, now: Timestamp) -> Result<Swept, QueueError> {
@@ -197,7 +201,7 @@ impl Sqlite {
 
     pub(super) fn record(&self, id: &StatusId) -> Result<Option<Record>, QueueError> {
         self.read(|connection| {
-            // One snapshot: the leader must not end between the two reads.
+            // One snapshot: the newer must not end between the two reads.
             let snapshot = connection
                 .unchecked_transaction()
                 .map_err(QueueError::unavailable)?;
@@ -205,23 +209,23 @@ impl Sqlite {
                 return Ok(None);
             };
             let mut logs = logs(&snapshot, id)?;
-            let mut leader = None;
-            if let State::Follows { leader: id } = &update.state {
+            let mut newer = None;
+            if let State::Superseded { by: id } = &update.state {
                 let found = row::find(&snapshot, "WHERE id = ?1", [id.as_str()])?
-                    .ok_or_else(|| QueueError::Corrupt(format!("the leader {id} is missing")))?;
+                    .ok_or_else(|| QueueError::Corrupt(format!("the update {id} is missing")))?;
                 logs.extend(self::logs(&snapshot, id)?);
-                leader = Some(Box::new(found));
+                newer = Some(Box::new(found));
             }
             Ok(Some(Record {
                 update,
-                leader,
+                newer,
                 logs,
             }))
         })
     }
 
-    pub(super) fn dead(&self, limit: u32) -> Result<Vec<Update>, QueueError> {
-        const TAIL: &str = "WHERE dead = 1 ORDER BY id DESC LIMIT ?1";
+    pub(super) fn dead_letters(&self, limit: u32) -> Result<Vec<Update>, QueueError> {
+        const TAIL: &str = "WHERE dead_letter = 1 ORDER BY id DESC LIMIT ?1";
         self.read(|connection| row::list(connection, TAIL, [limit]))
     }
 
@@ -251,14 +255,14 @@ impl Sqlite {
         const SQL: &str = "SELECT \
              (SELECT updates FROM totals WHERE state = 'queued'), \
              (SELECT updates FROM totals WHERE state = 'in_progress'), \
-             (SELECT count(*) FROM updates WHERE dead = 1)";
+             (SELECT count(*) FROM updates WHERE dead_letter = 1)";
         self.read(|connection| {
             let depth = connection.prepare_cached(SQL).and_then(|mut statement| {
                 statement.query_row([], |row| {
                     Ok(Depth {
                         queued: row.get(0)?,
                         in_progress: row.get(1)?,
-                        dead: row.get(2)?,
+                        dead_letters: row.get(2)?,
                     })
                 })
             });

@@ -9,7 +9,7 @@ use super::super::super::update::{Holder, Source, State, Update, WorkerId};
 use super::super::super::{StatusId, Timestamp};
 use super::super::{
     Claim, Enqueued, Held, LOG_LINES_MAX, Outcome, Policy, Progress, QueueError, Swept, Trigger,
-    after, exhausted, line,
+    finish_attempt, give_up, log_line,
 };
 use super::row::{execute, find, insert, list, save, stored};
 use super::visible;
@@ -42,7 +42,7 @@ pub(super) fn enqueue(
     let enqueued = match queued(connection, &trigger.project)? {
         Some(mut update) => {
             let before = update.state.clone();
-            update.hasten(now);
+            update.expedite(now);
             if update.state != before {
                 save(connection, &update)?;
             }
@@ -57,8 +57,8 @@ pub(super) fn enqueue(
         },
     };
     // A new trigger is somebody looking at the project's dead updates.
-    const BURY: &str = "UPDATE updates SET dead = 0 WHERE project = ?1 AND dead = 1";
-    execute(connection, BURY, [trigger.project.as_str()])?;
+    const CLEAR: &str = "UPDATE updates SET dead_letter = 0 WHERE project = ?1 AND dead_letter = 1";
+    execute(connection, CLEAR, [trigger.project.as_str()])?;
     if let Some(digest) = &trigger.idempotency {
         const REMEMBER: &str = "INSERT OR REPLACE INTO idempotency_keys \
              (owner, digest, project, id, kept_until) VALUES (?1, ?2, ?3, ?4, ?5)";
@@ -130,14 +130,14 @@ pub(super) fn claim(
 ) -> Result<Option<Claim>, QueueError> {
     // What has been due longest of the owner whose turn it is. Queued ones wait while another
     // of the project is being built and its lease lasts.
-    const DUE: &str = "WHERE id = (SELECT next FROM (SELECT turn, (\
+    const DUE: &str = "WHERE id = (SELECT next FROM (SELECT position, (\
              SELECT due.id FROM updates AS due \
              WHERE due.owner = owners.owner AND due.due_at <= ?1 \
              AND NOT (due.state = 'queued' AND EXISTS (\
                  SELECT 1 FROM updates AS running WHERE running.project = due.project \
                  AND running.state = 'in_progress' AND running.due_at > ?1)) \
              ORDER BY due.due_at, due.id LIMIT 1) AS next FROM owners) \
-         WHERE next IS NOT NULL ORDER BY turn LIMIT 1)";
+         WHERE next IS NOT NULL ORDER BY position LIMIT 1)";
     while let Some(update) = find(connection, DUE, [stored(now.millis())])? {
         if let Some(claim) = take(connection, update, worker, policy, now)? {
             return Ok(Some(claim));
@@ -155,18 +155,18 @@ fn take(
     now: Timestamp,
 ) -> Result<Option<Claim>, QueueError> {
     if let Some(mut running) = running(connection, &update.project)? {
-        if let Some(leader) = queued(connection, &update.project)? {
-            running.follow(&leader.id)?;
+        if let Some(newer) = queued(connection, &update.project)? {
+            running.mark_superseded(&newer.id)?;
             save(connection, &running)?;
             log(connection, &running.id, now, &running.summary)?;
-            lead(connection, &running.id, &leader.id)?;
+            forward(connection, &running.id, &newer.id)?;
             return Ok(None);
         }
         if update.attempts >= policy.attempts_max {
-            exhausted(&mut update, now)?;
+            give_up(&mut update, now)?;
             save(connection, &update)?;
             log(connection, &update.id, now, &update.summary)?;
-            end_followers(connection, &update)?;
+            end_superseded(connection, &update)?;
             return Ok(None);
         }
     }
@@ -180,7 +180,7 @@ fn take(
             })
         })
         .map_err(QueueError::unavailable)?;
-    const TO_THE_END: &str = "UPDATE owners SET turn = (SELECT max(turn) + 1 FROM owners) \
+    const TO_THE_END: &str = "UPDATE owners SET position = (SELECT max(position) + 1 FROM owners) \
          WHERE owner = ?1";
     execute(connection, TO_THE_END, [&*update.owner])?;
     update.claim(Holder {
@@ -217,7 +217,7 @@ pub(super) fn heartbeat(
     Ok(Held::Yes)
 }
 
-pub(super) fn lift(
+pub(super) fn raise_generation(
     connection: &Connection,
     claim: &Claim,
     at_least: u64,
@@ -227,9 +227,9 @@ pub(super) fn lift(
     };
     update.generation = update.generation.max(at_least);
     save(connection, &update)?;
-    const LIFT: &str = "UPDATE projects SET generation = max(generation, ?2) WHERE project = ?1";
+    const RAISE: &str = "UPDATE projects SET generation = max(generation, ?2) WHERE project = ?1";
     let values = params![claim.project().as_str(), stored(at_least)];
-    execute(connection, LIFT, values)?;
+    execute(connection, RAISE, values)?;
     Ok(Held::Yes)
 }
 
@@ -245,15 +245,15 @@ pub(super) fn finish(
         return Ok(Held::Lost);
     };
     let waiting = queued(connection, claim.project())?.map(|waiting| waiting.id);
-    after(&mut update, outcome, summary, waiting.as_ref(), policy, now)?;
-    if let Some(served) = visible::known(connection, claim.project())? {
-        served.tell(&mut update);
+    finish_attempt(&mut update, outcome, summary, waiting.as_ref(), policy, now)?;
+    if let Some(served) = visible::served(connection, claim.project())? {
+        served.mark_visible(&mut update);
     }
     save(connection, &update)?;
     log(connection, claim.id(), now, summary)?;
     match &update.state {
-        State::Follows { leader } => lead(connection, claim.id(), leader)?,
-        State::Success { .. } | State::Failure { .. } => end_followers(connection, &update)?,
+        State::Superseded { by } => forward(connection, claim.id(), by)?,
+        State::Success { .. } | State::Failure { .. } => end_superseded(connection, &update)?,
         State::Queued { .. } | State::InProgress(_) => {}
     }
     if let (Outcome::Success { .. }, Some(commit)) = (outcome, &update.commit) {
@@ -278,29 +278,29 @@ pub(super) fn cancel(
     };
     let state = State::Failure {
         ended_at: now,
-        dead: false,
+        dead_letter: false,
     };
     update.end(state, summary)?;
     save(connection, &update)?;
     log(connection, &update.id, now, summary)?;
-    end_followers(connection, &update)?;
+    end_superseded(connection, &update)?;
     Ok(true)
 }
 
-pub(super) fn revive(
+pub(super) fn requeue(
     connection: &Connection,
     project: &ProjectId,
     policy: &Policy,
     now: Timestamp,
 ) -> Result<Option<Enqueued>, QueueError> {
-    const DEAD: &str = "WHERE project = ?1 AND dead = 1 ORDER BY id DESC LIMIT 1";
-    let Some(dead) = find(connection, DEAD, [project.as_str()])? else {
+    const LATEST: &str = "WHERE project = ?1 AND dead_letter = 1 ORDER BY id DESC LIMIT 1";
+    let Some(dead_letter) = find(connection, LATEST, [project.as_str()])? else {
         return Ok(None);
     };
     let trigger = Trigger {
-        project: dead.project,
-        owner: dead.owner,
-        subdomain: dead.subdomain,
+        project: dead_letter.project,
+        owner: dead_letter.owner,
+        subdomain: dead_letter.subdomain,
         source: Source::Internal,
         idempotency: None,
     };
@@ -352,19 +352,19 @@ fn held(connection: &Connection, claim: &Claim) -> Result<Option<Update>, QueueE
     Ok(update.filter(|update| update.is_held_by(claim.epoch)))
 }
 
-/// Lets the followers of `id` follow `leader`: nobody follows a follower.
-fn lead(connection: &Connection, id: &StatusId, leader: &StatusId) -> Result<(), QueueError> {
-    for mut follower in list(connection, "WHERE leader = ?1", [id.as_str()])? {
-        follower.follow(leader)?;
-        save(connection, &follower)?;
+/// Lets the followers of `id` follow `newer`: nobody follows a older.
+fn forward(connection: &Connection, id: &StatusId, newer: &StatusId) -> Result<(), QueueError> {
+    for mut older in list(connection, "WHERE superseded_by = ?1", [id.as_str()])? {
+        older.mark_superseded(newer)?;
+        save(connection, &older)?;
     }
     Ok(())
 }
 
-fn end_followers(connection: &Connection, leader: &Update) -> Result<(), QueueError> {
-    for mut follower in list(connection, "WHERE leader = ?1", [leader.id.as_str()])? {
-        follower.end_with(leader)?;
-        save(connection, &follower)?;
+fn end_superseded(connection: &Connection, newer: &Update) -> Result<(), QueueError> {
+    for mut older in list(connection, "WHERE superseded_by = ?1", [newer.id.as_str()])? {
+        older.end_as(newer)?;
+        save(connection, &older)?;
     }
     Ok(())
 }
@@ -382,7 +382,7 @@ fn log(
     execute(
         connection,
         SQL,
-        params![id.as_str(), line(now, text), limit],
+        params![id.as_str(), log_line(now, text), limit],
     )
     .map(|_one| ())
 }

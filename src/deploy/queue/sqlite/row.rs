@@ -13,7 +13,7 @@ use crate::site::ProjectId;
 
 /// Every column, in the order of [`read`].
 const COLUMNS: &str = "id, project, owner, subdomain, source, generation, created_at, attempts, \
-     state, due_at, worker, epoch, leader, ended_at, release, visible_at, dead, summary, commit_json";
+     state, due_at, worker, epoch, superseded_by, ended_at, release, visible_at, dead_letter, summary, commit_json";
 
 /// What a state adds to a row.
 #[derive(Default)]
@@ -21,11 +21,11 @@ struct Columns<'a> {
     due_at: Option<i64>,
     worker: Option<&'a str>,
     epoch: Option<i64>,
-    leader: Option<&'a str>,
+    superseded_by: Option<&'a str>,
     ended_at: Option<i64>,
     release: Option<String>,
     visible_at: Option<i64>,
-    dead: bool,
+    dead_letter: bool,
 }
 
 /// Adds a new update.
@@ -52,8 +52,8 @@ pub(super) fn insert(connection: &Connection, update: &Update) -> Result<(), Que
 /// Writes everything of an update that can change.
 pub(super) fn save(connection: &Connection, update: &Update) -> Result<(), QueueError> {
     const SQL: &str = "UPDATE updates SET generation = ?2, attempts = ?3, state = ?4, due_at = ?5, \
-         worker = ?6, epoch = ?7, leader = ?8, ended_at = ?9, release = ?10, visible_at = ?11, \
-         dead = ?12, summary = ?13, commit_json = ?14 WHERE id = ?1";
+         worker = ?6, epoch = ?7, superseded_by = ?8, ended_at = ?9, release = ?10, visible_at = ?11, \
+         dead_letter = ?12, summary = ?13, commit_json = ?14 WHERE id = ?1";
     let columns = Columns::of(&update.state);
     let commit = update.commit.as_ref().map(serde_json::to_string);
     let commit = commit.transpose().map_err(QueueError::unavailable)?;
@@ -65,11 +65,11 @@ pub(super) fn save(connection: &Connection, update: &Update) -> Result<(), Queue
         columns.due_at,
         columns.worker,
         columns.epoch,
-        columns.leader,
+        columns.superseded_by,
         columns.ended_at,
         columns.release,
         columns.visible_at,
-        columns.dead,
+        columns.dead_letter,
         update.summary,
         commit,
     ];
@@ -132,8 +132,8 @@ impl<'a> Columns<'a> {
                 due_at: Some(millis(ready_at)),
                 ..Self::default()
             },
-            State::Follows { leader } => Self {
-                leader: Some(leader.as_str()),
+            State::Superseded { by } => Self {
+                superseded_by: Some(by.as_str()),
                 ..Self::default()
             },
             State::InProgress(holder) => Self {
@@ -154,9 +154,12 @@ impl<'a> Columns<'a> {
                 visible_at: visible_at.as_ref().map(millis),
                 ..Self::default()
             },
-            State::Failure { ended_at, dead } => Self {
+            State::Failure {
+                ended_at,
+                dead_letter,
+            } => Self {
                 ended_at: Some(millis(ended_at)),
-                dead: *dead,
+                dead_letter: *dead_letter,
                 ..Self::default()
             },
         }
@@ -197,9 +200,9 @@ fn state(row: &Row<'_>, name: &str) -> rusqlite::Result<Option<State>> {
         "queued" => Some(State::Queued {
             ready_at: time("due_at")?,
         }),
-        "follows" => StatusId::parse(&row.get::<_, String>("leader")?)
+        "superseded" => StatusId::parse(&row.get::<_, String>("superseded_by")?)
             .ok()
-            .map(|leader| State::Follows { leader }),
+            .map(|by| State::Superseded { by }),
         "in_progress" => Some(State::InProgress(Holder {
             worker: WorkerId::new(&row.get::<_, String>("worker")?),
             epoch: row.get("epoch")?,
@@ -208,20 +211,19 @@ fn state(row: &Row<'_>, name: &str) -> rusqlite::Result<Option<State>> {
         "success" => {
             let visible_at: Option<u64> = row.get("visible_at")?;
             let ended_at = time("ended_at")?;
-            // Not kept before schema 2.
-            let epoch: Option<u64> = row.get("epoch")?;
+            let epoch = row.get("epoch")?;
             ReleaseId::parse(&row.get::<_, String>("release")?)
                 .ok()
                 .map(|release| State::Success {
                     ended_at,
                     release,
-                    epoch: epoch.unwrap_or(0),
+                    epoch,
                     visible_at: visible_at.map(Timestamp::from_millis),
                 })
         }
         "failure" => Some(State::Failure {
             ended_at: time("ended_at")?,
-            dead: row.get("dead")?,
+            dead_letter: row.get("dead_letter")?,
         }),
         _ => None,
     })

@@ -1,23 +1,19 @@
 //! The tables, and how an older file becomes a current one.
 //!
-//! `schema.sql` makes the tables and says what they hold; the scripts after it in
-//! [`MIGRATIONS`] add to them, each saying why. A script that was released is never changed.
-//! `user_version` says how many have run.
+//! `schema.sql` creates the tables and describes them. A later version of the schema adds a
+//! script to [`MIGRATIONS`]; a script that was released is never changed. SQLite's
+//! `user_version` is the number of scripts that have run on the file.
 
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::super::QueueError;
 
 /// One script per version.
-const MIGRATIONS: [&str; 3] = [
-    include_str!("schema.sql"),
-    include_str!("served.sql"),
-    include_str!("turns.sql"),
-];
+const MIGRATIONS: [&str; 1] = [include_str!("schema.sql")];
 
 /// Brings the tables up to date.
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), QueueError> {
-    // Two processes may open a new file at once: whoever comes second finds it done.
+    // Two processes may open a new file at once: the second one finds the tables.
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(QueueError::unavailable)?;

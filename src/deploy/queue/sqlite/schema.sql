@@ -4,15 +4,19 @@
 --
 --   sqlite3 -readonly updates.sqlite "select * from overview limit 20"
 --
--- Times are milliseconds after 1970; the view prints them. Do not write to this file with
--- another program: an old SQLite may carry the WAL-reset bug.
+-- Times are milliseconds since 1970; the view prints them as dates. Do not write to this file
+-- with another program: its SQLite may be older than 3.51.3 and corrupt the write-ahead log.
 
--- Numbers that must never be used twice, so they outlive the updates.
+-- Counters that are never reused, so their rows are kept when updates are removed.
 CREATE TABLE projects (
   project    TEXT PRIMARY KEY,
   generation INTEGER NOT NULL,            -- of the newest update
   epoch      INTEGER NOT NULL DEFAULT 0,  -- of the newest claim
-  commit_sha TEXT                         -- of the last success
+  commit_sha TEXT,                        -- of the last success
+  -- The fence of the promotion that a gateway serves now, and since when.
+  served_generation INTEGER,
+  served_epoch      INTEGER,
+  served_at         INTEGER
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE updates (
@@ -24,33 +28,36 @@ CREATE TABLE updates (
   generation INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   attempts   INTEGER NOT NULL,
-  state      TEXT NOT NULL CHECK (state IN ('queued', 'follows', 'in_progress', 'success', 'failure')),
-  due_at     INTEGER,                     -- queued: ready; in_progress: end of the lease
+  state      TEXT NOT NULL CHECK (state IN ('queued', 'superseded', 'in_progress', 'success', 'failure')),
+  due_at     INTEGER,                     -- queued: start of the next attempt; in_progress: end of the lease
   worker     TEXT,
-  epoch      INTEGER,
-  leader     TEXT REFERENCES updates DEFERRABLE INITIALLY DEFERRED,
+  epoch      INTEGER,                     -- of the claim that builds it, or that published its release
+  superseded_by TEXT REFERENCES updates DEFERRABLE INITIALLY DEFERRED,
   ended_at   INTEGER,
   release    TEXT,
   visible_at INTEGER,
-  dead       INTEGER NOT NULL DEFAULT 0,
+  dead_letter INTEGER NOT NULL DEFAULT 0, -- ran out of attempts, and nothing was triggered since
   summary    TEXT NOT NULL,
   commit_json TEXT,
   CHECK ((state IN ('queued', 'in_progress')) = (due_at IS NOT NULL)),
-  CHECK ((state = 'in_progress') = (worker IS NOT NULL AND epoch IS NOT NULL)),
-  CHECK ((state = 'follows') = (leader IS NOT NULL)),
+  CHECK ((state = 'in_progress') = (worker IS NOT NULL)),
+  CHECK ((state IN ('in_progress', 'success')) = (epoch IS NOT NULL)),
+  CHECK ((state = 'superseded') = (superseded_by IS NOT NULL)),
   CHECK ((state IN ('success', 'failure')) = (ended_at IS NOT NULL)),
   CHECK ((state = 'success') = (release IS NOT NULL)),
-  CHECK (dead = 0 OR state = 'failure')
+  CHECK (dead_letter = 0 OR state = 'failure')
 ) STRICT;
 
--- At most one waits and at most one runs, even if the code were wrong.
+-- Of one project at most one update waits and at most one runs, even if the code were wrong.
 CREATE UNIQUE INDEX updates_one_queued ON updates (project) WHERE state = 'queued';
 CREATE UNIQUE INDEX updates_one_running ON updates (project) WHERE state = 'in_progress';
 CREATE INDEX updates_due ON updates (due_at) WHERE due_at IS NOT NULL;
-CREATE INDEX updates_leader ON updates (leader) WHERE leader IS NOT NULL;
+CREATE INDEX updates_superseded ON updates (superseded_by) WHERE superseded_by IS NOT NULL;
 CREATE INDEX updates_ended ON updates (ended_at) WHERE ended_at IS NOT NULL;
-CREATE INDEX updates_dead ON updates (project) WHERE dead = 1;
+CREATE INDEX updates_dead_letter ON updates (project) WHERE dead_letter = 1;
 CREATE INDEX updates_project ON updates (project, id);
+CREATE INDEX updates_not_visible ON updates (project) WHERE state = 'success' AND visible_at IS NULL;
+CREATE INDEX updates_owner_due ON updates (owner, due_at, id) WHERE due_at IS NOT NULL;
 
 CREATE TABLE logs (
   id   TEXT NOT NULL REFERENCES updates ON DELETE CASCADE,
@@ -59,7 +66,7 @@ CREATE TABLE logs (
   PRIMARY KEY (id, seq)
 ) STRICT, WITHOUT ROWID;
 
--- (owner, sha256 of the header) -> what was answered.
+-- (owner, SHA-256 of the header) -> the update that the first call was answered with.
 CREATE TABLE idempotency_keys (
   owner      TEXT NOT NULL,
   digest     BLOB NOT NULL,
@@ -70,9 +77,27 @@ CREATE TABLE idempotency_keys (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX idempotency_keys_kept ON idempotency_keys (kept_until);
 
--- How many updates are in each state, so that the limit on waiting ones costs no count.
+-- Round-robin: every owner with updates that wait or run has one row. The row moves to the
+-- end when an update of the owner is claimed. The first owner with a due update is next, so
+-- nobody waits for more than one claim of each other owner.
+CREATE TABLE owners (
+  owner    TEXT PRIMARY KEY,
+  position INTEGER NOT NULL               -- the lowest is next
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX owners_position ON owners (position);
+CREATE TRIGGER owners_added AFTER INSERT ON updates WHEN NEW.due_at IS NOT NULL BEGIN
+  INSERT INTO owners VALUES (NEW.owner, (SELECT coalesce(max(position), 0) + 1 FROM owners))
+    ON CONFLICT (owner) DO NOTHING;
+END;
+CREATE TRIGGER owners_removed AFTER UPDATE OF due_at ON updates
+  WHEN OLD.due_at IS NOT NULL AND NEW.due_at IS NULL BEGIN
+  DELETE FROM owners WHERE owner = NEW.owner
+    AND NOT EXISTS (SELECT 1 FROM updates WHERE owner = NEW.owner AND due_at IS NOT NULL);
+END;
+
+-- How many updates are in each state, so that checking the limit counts no rows.
 CREATE TABLE totals (state TEXT PRIMARY KEY, updates INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-INSERT INTO totals VALUES ('queued', 0), ('follows', 0), ('in_progress', 0), ('success', 0), ('failure', 0);
+INSERT INTO totals VALUES ('queued', 0), ('superseded', 0), ('in_progress', 0), ('success', 0), ('failure', 0);
 CREATE TRIGGER updates_inserted AFTER INSERT ON updates BEGIN
   UPDATE totals SET updates = updates + 1 WHERE state = NEW.state;
 END;
@@ -89,5 +114,6 @@ CREATE VIEW overview AS
          datetime(created_at / 1000, 'unixepoch') AS created,
          datetime(due_at / 1000, 'unixepoch') AS due,
          datetime(ended_at / 1000, 'unixepoch') AS ended,
-         worker, leader, substr(release, 1, 12) AS release, dead, summary
+         datetime(visible_at / 1000, 'unixepoch') AS visible,
+         worker, superseded_by, substr(release, 1, 12) AS release, dead_letter, summary
     FROM updates ORDER BY id DESC;

@@ -13,7 +13,7 @@ use crate::site::ProjectId;
 use crate::store::Fence;
 
 /// Returns what was seen of a project.
-pub(super) fn known(
+pub(super) fn served(
     connection: &Connection,
     project: &ProjectId,
 ) -> Result<Option<Served>, QueueError> {
@@ -37,26 +37,25 @@ pub(super) fn known(
 }
 
 /// Keeps what is seen of a project, and tells the successes that wait for it.
-pub(super) fn note(
+pub(super) fn record_served(
     connection: &Connection,
     project: &ProjectId,
     fence: Fence,
     now: Timestamp,
 ) -> Result<(), QueueError> {
-    const NOTE: &str = "UPDATE projects SET served_generation = ?2, served_epoch = ?3, \
+    const RECORD: &str = "UPDATE projects SET served_generation = ?2, served_epoch = ?3, \
          served_at = ?4 WHERE project = ?1";
-    const UNSEEN: &str = "WHERE project = ?1 AND state = 'success' AND visible_at IS NULL \
-         AND epoch IS NOT NULL";
-    let served = Served::then(known(connection, project)?, fence, now);
+    const WAITING: &str = "WHERE project = ?1 AND state = 'success' AND visible_at IS NULL";
+    let served = Served::advance(served(connection, project)?, fence, now);
     let values = params![
         project.as_str(),
         stored(served.fence.generation),
         stored(served.fence.epoch),
         stored(served.since.millis()),
     ];
-    execute(connection, NOTE, values)?;
-    for mut update in list(connection, UNSEEN, [project.as_str()])? {
-        served.tell(&mut update);
+    execute(connection, RECORD, values)?;
+    for mut update in list(connection, WAITING, [project.as_str()])? {
+        served.mark_visible(&mut update);
         save(connection, &update)?;
     }
     Ok(())
@@ -64,9 +63,9 @@ pub(super) fn note(
 
 /// Lists projects with a success of which nobody has said that it is visible. Those of a
 /// version that did not keep the claim are left as they are.
-pub(super) fn unseen(connection: &Connection) -> Result<Vec<ProjectId>, QueueError> {
+pub(super) fn not_yet_visible(connection: &Connection) -> Result<Vec<ProjectId>, QueueError> {
     const SQL: &str = "SELECT DISTINCT project FROM updates WHERE state = 'success' \
-         AND visible_at IS NULL AND epoch IS NOT NULL ORDER BY project";
+         AND visible_at IS NULL ORDER BY project";
     let read = || -> rusqlite::Result<Vec<String>> {
         let mut statement = connection.prepare_cached(SQL)?;
         let projects = statement.query_map([], |row| row.get(0))?;

@@ -13,7 +13,7 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::super::QueueError;
-use crate::deploy::step_behind;
+use crate::deploy::lower_priority;
 
 /// The most operations of one commit: what waits longer than that is not kept waiting by
 /// one more `fsync`.
@@ -62,7 +62,7 @@ impl Writer {
         let thread = std::thread::Builder::new()
             .name("queue-writer".to_owned())
             .spawn(move || {
-                step_behind();
+                lower_priority();
                 write(&connection, &waiting);
             })?;
         Ok(Self {

@@ -10,7 +10,7 @@ use std::cell::{RefCell, RefMut};
 use std::collections::BTreeSet;
 
 use super::super::super::update::State;
-use super::super::{Served, after};
+use super::super::{Served, finish_attempt};
 use super::*;
 use tables::Tables;
 
@@ -49,18 +49,18 @@ impl Model {
             return Ok(None);
         };
         let mut logs = entry.logs.clone();
-        let mut leader = None;
-        if let State::Follows { leader: id } = &entry.update.state {
+        let mut newer = None;
+        if let State::Superseded { by: id } = &entry.update.state {
             let entry = tables
                 .updates
                 .get(id)
-                .ok_or_else(|| QueueError::Corrupt(format!("the leader {id} is missing")))?;
+                .ok_or_else(|| QueueError::Corrupt(format!("the update {id} is missing")))?;
             logs.extend_from_slice(&entry.logs);
-            leader = Some(Box::new(entry.update.clone()));
+            newer = Some(Box::new(entry.update.clone()));
         }
         Ok(Some(Record {
             update: entry.update.clone(),
-            leader,
+            newer,
             logs,
         }))
     }
@@ -99,7 +99,11 @@ impl Model {
         Ok(Held::Yes)
     }
 
-    pub(super) fn lift(&self, claim: &mut Claim, at_least: u64) -> Result<Held, QueueError> {
+    pub(super) fn raise_generation(
+        &self,
+        claim: &mut Claim,
+        at_least: u64,
+    ) -> Result<Held, QueueError> {
         claim.update.generation = claim.update.generation.max(at_least);
         let mut tables = self.tables();
         let Some(entry) = tables.held(claim) else {
@@ -128,7 +132,7 @@ impl Model {
             return Ok(Held::Lost);
         };
         let update = &mut entry.update;
-        after(
+        finish_attempt(
             update,
             outcome,
             summary,
@@ -137,13 +141,13 @@ impl Model {
             now,
         )?;
         if let Some(served) = served {
-            served.tell(update);
+            served.mark_visible(update);
         }
         let (state, commit) = (update.state.clone(), update.commit.clone());
         entry.log(now, summary);
         match state {
-            State::Follows { leader } => tables.lead(claim.id(), &leader)?,
-            State::Success { .. } | State::Failure { .. } => tables.end_followers(claim.id())?,
+            State::Superseded { by } => tables.forward(claim.id(), &by)?,
+            State::Success { .. } | State::Failure { .. } => tables.end_superseded(claim.id())?,
             _ => {}
         }
         if let (Outcome::Success { .. }, Some(commit)) = (outcome, commit)
@@ -166,16 +170,16 @@ impl Model {
         };
         let state = State::Failure {
             ended_at: now,
-            dead: false,
+            dead_letter: false,
         };
         let entry = tables.entry(&id)?;
         entry.update.end(state, summary)?;
         entry.log(now, summary);
-        tables.end_followers(&id)?;
+        tables.end_superseded(&id)?;
         Ok(true)
     }
 
-    pub(super) fn served(
+    pub(super) fn record_served(
         &self,
         project: &ProjectId,
         fence: Fence,
@@ -186,18 +190,18 @@ impl Model {
         let Some(row) = tables.projects.get_mut(project) else {
             return Ok(());
         };
-        let served = Served::then(row.served, fence, now);
+        let served = Served::advance(row.served, fence, now);
         row.served = Some(served);
         let updates = tables.updates.values_mut().map(|entry| &mut entry.update);
         updates
             .filter(|update| update.project == *project)
-            .for_each(|update| served.tell(update));
+            .for_each(|update| served.mark_visible(update));
         Ok(())
     }
 
-    pub(super) fn unseen(&self) -> Result<Vec<ProjectId>, QueueError> {
+    pub(super) fn not_yet_visible(&self) -> Result<Vec<ProjectId>, QueueError> {
         let tables = self.tables();
-        let unseen: BTreeSet<_> = tables
+        let not_yet_visible: BTreeSet<_> = tables
             .updates
             .values()
             .map(|entry| &entry.update)
@@ -212,11 +216,19 @@ impl Model {
             })
             .map(|update| update.project.clone())
             .collect();
-        Ok(unseen.into_iter().collect())
+        Ok(not_yet_visible.into_iter().collect())
     }
 
-    pub(super) fn dead(&self, limit: u32) -> Result<Vec<Update>, QueueError> {
-        let is_dead = |update: &Update| matches!(update.state, State::Failure { dead: true, .. });
+    pub(super) fn dead_letters(&self, limit: u32) -> Result<Vec<Update>, QueueError> {
+        let is_dead = |update: &Update| {
+            matches!(
+                update.state,
+                State::Failure {
+                    dead_letter: true,
+                    ..
+                }
+            )
+        };
         Ok(self.latest(is_dead, limit))
     }
 
@@ -239,28 +251,34 @@ impl Model {
             .collect()
     }
 
-    pub(super) fn revive(
+    pub(super) fn requeue(
         &self,
         project: &ProjectId,
         now: Timestamp,
     ) -> Result<Option<Enqueued>, QueueError> {
         let mut tables = self.tables();
-        let dead = tables
+        let dead_letter = tables
             .updates
             .values()
             .rev()
             .map(|entry| &entry.update)
             .find(|update| {
                 update.project == *project
-                    && matches!(update.state, State::Failure { dead: true, .. })
+                    && matches!(
+                        update.state,
+                        State::Failure {
+                            dead_letter: true,
+                            ..
+                        }
+                    )
             });
-        let Some(dead) = dead else {
+        let Some(dead_letter) = dead_letter else {
             return Ok(None);
         };
         let trigger = Trigger {
             project: project.clone(),
-            owner: dead.owner.clone(),
-            subdomain: dead.subdomain.clone(),
+            owner: dead_letter.owner.clone(),
+            subdomain: dead_letter.subdomain.clone(),
             source: Source::Internal,
             idempotency: None,
         };
@@ -298,7 +316,9 @@ impl Model {
             match entry.update.state {
                 State::Queued { .. } => depth.queued += 1,
                 State::InProgress(_) => depth.in_progress += 1,
-                State::Failure { dead: true, .. } => depth.dead += 1,
+                State::Failure {
+                    dead_letter: true, ..
+                } => depth.dead_letters += 1,
                 _ => {}
             }
         }

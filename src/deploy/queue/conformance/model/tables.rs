@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::super::super::super::update::Holder;
-use super::super::super::{exhausted, line};
+use super::super::super::{give_up, log_line};
 use super::*;
 
 #[derive(Debug, Default)]
@@ -14,7 +14,7 @@ pub(super) struct Tables {
     pub(super) keys: HashMap<(Box<str>, Digest), Key>,
     /// Of owners with updates that wait or run, and perhaps of some that had; the lowest is
     /// next.
-    turns: HashMap<Box<str>, u64>,
+    positions: HashMap<Box<str>, u64>,
 }
 
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl Tables {
         }
         let enqueued = match self.queued(&trigger.project) {
             Some(id) => {
-                self.entry(&id)?.update.hasten(now);
+                self.entry(&id)?.update.expedite(now);
                 Enqueued {
                     id,
                     coalesced: true,
@@ -75,7 +75,7 @@ impl Tables {
                 coalesced: false,
             },
         };
-        self.bury(&trigger.project);
+        self.clear_dead_letters(&trigger.project);
         if let Some(key) = key {
             let remembered = Key {
                 project: trigger.project.clone(),
@@ -122,17 +122,17 @@ impl Tables {
     }
 
     fn send_to_the_end(&mut self, owner: &str) {
-        let last = self.turns.values().max().copied().unwrap_or(0);
-        self.turns.insert(owner.into(), last + 1);
+        let last = self.positions.values().max().copied().unwrap_or(0);
+        self.positions.insert(owner.into(), last + 1);
     }
 
     /// A new trigger is somebody looking at the project's dead updates.
-    pub(super) fn bury(&mut self, project: &ProjectId) {
+    pub(super) fn clear_dead_letters(&mut self, project: &ProjectId) {
         for entry in self.updates.values_mut() {
-            if let State::Failure { dead, .. } = &mut entry.update.state
+            if let State::Failure { dead_letter, .. } = &mut entry.update.state
                 && entry.update.project == *project
             {
-                *dead = false;
+                *dead_letter = false;
             }
         }
     }
@@ -182,7 +182,7 @@ impl Tables {
         let updates = self.updates.values().map(|entry| &entry.update);
         let due = updates.filter_map(|update| {
             let at = due_at(update).filter(|at| *at <= now)?;
-            Some((self.turns.get(&update.owner), at, &update.id))
+            Some((self.positions.get(&update.owner), at, &update.id))
         });
         due.min().map(|(_, _, id)| id.clone())
     }
@@ -199,20 +199,20 @@ impl Tables {
         let project = update.project.clone();
         if let Some(running) = self.running(&project) {
             let running = running.id.clone();
-            if let Some(leader) = self.queued(&project) {
+            if let Some(newer) = self.queued(&project) {
                 let entry = self.entry(&running)?;
-                entry.update.follow(&leader)?;
+                entry.update.mark_superseded(&newer)?;
                 let summary = entry.update.summary.clone();
                 entry.log(now, &summary);
-                self.lead(&running, &leader)?;
+                self.forward(&running, &newer)?;
                 return Ok(None);
             }
             let entry = self.entry(id)?;
             if entry.update.attempts >= policy.attempts_max {
-                exhausted(&mut entry.update, now)?;
+                give_up(&mut entry.update, now)?;
                 let summary = entry.update.summary.clone();
                 entry.log(now, &summary);
-                self.end_followers(id)?;
+                self.end_superseded(id)?;
                 return Ok(None);
             }
         }
@@ -234,26 +234,26 @@ impl Tables {
         }))
     }
 
-    /// Lets the followers of `id` follow `leader`, as `id` itself does now: nobody follows
-    /// a follower.
-    pub(super) fn lead(&mut self, id: &StatusId, leader: &StatusId) -> Result<(), QueueError> {
-        for follower in self.followers(id) {
-            self.entry(&follower)?.update.follow(leader)?;
+    /// Lets the followers of `id` follow `newer`, as `id` itself does now: nobody follows
+    /// a older.
+    pub(super) fn forward(&mut self, id: &StatusId, newer: &StatusId) -> Result<(), QueueError> {
+        for older in self.superseded(id) {
+            self.entry(&older)?.update.mark_superseded(newer)?;
         }
         Ok(())
     }
 
-    pub(super) fn followers(&self, id: &StatusId) -> Vec<StatusId> {
+    pub(super) fn superseded(&self, id: &StatusId) -> Vec<StatusId> {
         let updates = self.updates.values().map(|entry| &entry.update);
-        let followers = updates
-            .filter(|update| matches!(&update.state, State::Follows { leader } if leader == id));
-        followers.map(|update| update.id.clone()).collect()
+        let superseded =
+            updates.filter(|update| matches!(&update.state, State::Superseded { by } if by == id));
+        superseded.map(|update| update.id.clone()).collect()
     }
 
-    pub(super) fn end_followers(&mut self, id: &StatusId) -> Result<(), QueueError> {
-        let leader = self.entry(id)?.update.clone();
-        for follower in self.followers(id) {
-            self.entry(&follower)?.update.end_with(&leader)?;
+    pub(super) fn end_superseded(&mut self, id: &StatusId) -> Result<(), QueueError> {
+        let newer = self.entry(id)?.update.clone();
+        for older in self.superseded(id) {
+            self.entry(&older)?.update.end_as(&newer)?;
         }
         Ok(())
     }
@@ -264,7 +264,7 @@ impl Tables {
 impl Entry {
     pub(super) fn log(&mut self, now: Timestamp, text: &str) {
         if self.logs.len() < LOG_LINES_MAX {
-            self.logs.push(line(now, text));
+            self.logs.push(log_line(now, text));
         }
     }
 }
