@@ -178,7 +178,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "page-missing",
         title: "entries of `pages` name pages",
-        text: "An entry without its page is left out.",
+        text: "An entry without its page is left out. A page that `.waypostignore` ignores counts as \
+            missing, and the message names the pattern.",
     },
     Rule {
         id: "page-path",

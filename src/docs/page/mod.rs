@@ -62,6 +62,9 @@ pub struct Page {
 pub struct Pages {
     pages: Vec<Arc<Page>>,
     by_slug: HashMap<Box<str>, usize>,
+    /// The paths, below the documentation's root, of files that would be pages and are ignored,
+    /// by slug.
+    ignored: HashMap<Box<str>, (Box<str>, ignored::Reason)>,
 }
 
 // === impl Page ===
@@ -154,6 +157,7 @@ impl Pages {
     pub fn read(tree: &Tree, ignored: &Ignored, before: &Self) -> (Self, Vec<Diagnostic>) {
         let mut found = Vec::new();
         let mut sources = Vec::new();
+        let mut left_out = HashMap::new();
         for path in tree.files_and_links() {
             let Some(below) = path.strip_prefix(tree.docs_root()) else {
                 continue;
@@ -161,7 +165,8 @@ impl Pages {
             let Some(slug) = slug_of(below) else {
                 continue;
             };
-            if ignored.is_ignored(below) {
+            if let Some(reason) = ignored.reason(below) {
+                left_out.insert(slug.into(), (below.into(), reason));
                 continue;
             }
             if sources.len() == COUNT_MAX {
@@ -180,7 +185,10 @@ impl Pages {
                 Err(diagnostic) => found.push(*diagnostic),
             }
         }
-        let mut pages = Self::default();
+        let mut pages = Self {
+            ignored: left_out,
+            ..Self::default()
+        };
         for page in read_all(&sources, before) {
             found.extend(page.found.iter().cloned());
             pages.insert(page, &mut found);
@@ -237,6 +245,14 @@ impl Pages {
                 .get(path)
                 .or_else(|| self.get(&format!("{path}/index"))),
         }
+    }
+
+    /// Returns the path, below the documentation's root, of the file that would be the page of
+    /// a slug, and why it is ignored.
+    #[must_use]
+    pub fn ignored(&self, slug: &str) -> Option<(&str, &ignored::Reason)> {
+        let (path, reason) = self.ignored.get(slug)?;
+        Some((path, reason))
     }
 
     /// Returns all pages, in the order of their files.

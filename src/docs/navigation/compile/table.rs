@@ -156,6 +156,13 @@ impl<'a> Table<'a> {
     }
 
     fn missing(&mut self, slug: &str, span: Span, files: &Pages, findings: &mut Findings) {
+        let index = format!("{slug}/index");
+        if let Some((path, reason)) = files.ignored(slug).or_else(|| files.ignored(&index)) {
+            let message =
+                format!("the page `{slug}` is ignored, because {reason}; the entry is left out");
+            findings.push(Finding::warning(MISSING, span, message).help(reason.help(path)));
+            return;
+        }
         let mut finding = Finding::warning(
             MISSING,
             span,
