@@ -28,5 +28,4 @@ pub mod layout;
 pub mod link;
 pub mod manifest;
 pub mod markdown;
-mod spoken;
-pub mod words;
+pub mod messages;

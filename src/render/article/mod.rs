@@ -19,7 +19,7 @@ use super::file::File;
 use super::html::{self, Heading};
 use super::link::{Map, Start, page_of};
 use super::markdown;
-use super::words::Words;
+use super::messages::Messages;
 use crate::mdx::{self, Load, Node, plain};
 
 /// How many characters of a page's own text describe it when its author did not.
@@ -137,15 +137,15 @@ fn write(
 ) -> Article {
     let nodes = without_title(nodes, source.title);
     let page = page_of(source.file);
-    let words = Words::of(source.language);
-    let written = html::write(source.file, Start::Page(page), &nodes, map, words);
+    let messages = Messages::of(source.language);
+    let written = html::write(source.file, Start::Page(page), &nodes, map, messages);
     diagnostics.extend(written.diagnostics);
     let described = source.description.map(ToOwned::to_owned);
     let mut markdown = format!("# {}\n\n", source.title);
     if let Some(description) = &described {
         markdown += &format!("> {}\n\n", description.replace('\n', " "));
     }
-    markdown += &markdown::write(source.file, &nodes, map, words);
+    markdown += &markdown::write(source.file, &nodes, map, messages);
     Article {
         page: page.into(),
         title: source.title.into(),

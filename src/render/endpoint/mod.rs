@@ -3,7 +3,7 @@
 //! An endpoint becomes the same nodes that an author would have written, so HTML and
 //! Markdown of it come from the same writers. It speaks the language of its page.
 //!
-//! **Anchors** are those of the English words in every language. An author's heading is
+//! **Anchors** are those of the English messages in every language. An author's heading is
 //! named by its own words, because whoever translates a page sees them change. These
 //! headings nobody wrote: a link to `#responses` stays right when its page is translated,
 //! when this program learns another language, and when it finds a better word.
@@ -15,16 +15,15 @@
 
 mod sample;
 mod schema;
-mod words;
 
 use std::collections::BTreeSet;
 
+use super::messages::{self, Messages};
 use crate::docs::openapi::{Endpoint, Media, Method, Operation, Specification};
 use crate::docs::value::Value as Json;
 use crate::mdx::{Element, Node, Value};
 
 use schema::default;
-use words::Words;
 
 /// How deep fields are shown in each other.
 const DEPTH_MAX: usize = 6;
@@ -38,21 +37,23 @@ pub fn nodes(specification: &Specification, endpoint: &Endpoint, language: &str)
     let Some(operation) = specification.operation(endpoint) else {
         return Vec::new();
     };
-    let words = Words::of(language);
+    let messages = &Messages::of(language).endpoint;
     let mut writer = Writer {
         specification,
-        words,
+        messages,
         fields: 0,
         within: Vec::new(),
         linked: BTreeSet::new(),
     };
     let mut nodes = Vec::new();
     if endpoint.deprecated {
-        let said = vec![paragraph(words.deprecated)];
+        let said = vec![paragraph(messages.deprecated)];
         nodes.push(element("Warning", Vec::new(), said));
     }
     if endpoint.method == Method::Webhook {
-        nodes.push(paragraph(&words.webhook.replace("{}", &endpoint.path)));
+        nodes.push(paragraph(
+            &messages.webhook_sends.replace("{}", &endpoint.path),
+        ));
     } else {
         nodes.push(Node::Fence {
             info: "http".to_owned(),
@@ -71,7 +72,7 @@ pub fn nodes(specification: &Specification, endpoint: &Endpoint, language: &str)
 
 struct Writer<'s> {
     specification: &'s Specification,
-    words: &'static Words,
+    messages: &'static messages::Endpoint,
     fields: usize,
     /// The names of the schemas around the one that is written.
     within: Vec<&'s str>,
@@ -84,12 +85,12 @@ struct Writer<'s> {
 impl<'s> Writer<'s> {
     fn parameters(&mut self, operation: &Operation<'s>, nodes: &mut Vec<Node>) {
         let parameters = operation.parameters();
-        let words = self.words;
+        let messages = self.messages;
         for (place, title, anchor) in [
-            ("path", words.path_parameters, "path-parameters"),
-            ("query", words.query_parameters, "query-parameters"),
-            ("header", words.headers, "headers"),
-            ("cookie", words.cookies, "cookies"),
+            ("path", messages.path_parameters, "path-parameters"),
+            ("query", messages.query_parameters, "query-parameters"),
+            ("header", messages.headers, "headers"),
+            ("cookie", messages.cookies, "cookies"),
         ] {
             let mut here = parameters.iter().filter(|p| p.place == place).peekable();
             if here.peek().is_none() {
@@ -117,7 +118,7 @@ impl<'s> Writer<'s> {
         let Some(body) = operation.body() else {
             return;
         };
-        nodes.push(heading(self.words.body, "body"));
+        nodes.push(heading(self.messages.body, "body"));
         nodes.extend(prose(body.description));
         self.content(&body.content, nodes);
     }
@@ -127,7 +128,7 @@ impl<'s> Writer<'s> {
         if responses.is_empty() {
             return;
         }
-        nodes.push(heading(self.words.responses, "responses"));
+        nodes.push(heading(self.messages.responses, "responses"));
         for response in responses {
             nodes.push(Node::Heading {
                 level: 3,
@@ -165,7 +166,7 @@ impl<'s> Writer<'s> {
             fields.push(element("ParamField", attributes, prose(description)));
         }
         if !fields.is_empty() {
-            nodes.push(expandable(self.words.headers, "headers", fields));
+            nodes.push(expandable(self.messages.headers, "headers", fields));
         }
     }
 
@@ -181,7 +182,7 @@ impl<'s> Writer<'s> {
             let examples = sample::examples(media);
             let fences = examples
                 .iter()
-                .map(|(name, code)| fence("json", name.unwrap_or(self.words.example), code));
+                .map(|(name, code)| fence("json", name.unwrap_or(self.messages.example), code));
             let mut fences: Vec<Node> = fences.collect();
             inside.extend(match fences.len() {
                 0 | 1 => fences.pop(),
@@ -222,15 +223,17 @@ impl<'s> Writer<'s> {
             );
             inside.push(Node::Paragraph(line));
             for member in server.value.get("variables").map_or(&[][..], Json::members) {
-                let mut attributes =
-                    vec![text("name", &member.key), text("type", self.words.variable)];
+                let mut attributes = vec![
+                    text("name", &member.key),
+                    text("type", self.messages.variable),
+                ];
                 attributes.extend(default(&member.value));
                 let mut children = prose(member.value.get("description").and_then(Json::text));
                 children.extend(self.values(&member.value));
                 inside.push(element("ResponseField", attributes, children));
             }
         }
-        nodes.push(expandable(self.words.servers, "servers", inside));
+        nodes.push(expandable(self.messages.servers, "servers", inside));
     }
 
     /// Shows the ways to be let in, any of which is enough (§4.8.30).
@@ -239,10 +242,10 @@ impl<'s> Writer<'s> {
         if alternatives.iter().all(|set| set.schemes.is_empty()) {
             return;
         }
-        nodes.push(heading(self.words.authorization, "authorization"));
+        nodes.push(heading(self.messages.authorization, "authorization"));
         let several = alternatives.len() > 1;
         if several {
-            nodes.push(paragraph(self.words.any_is_enough));
+            nodes.push(paragraph(self.messages.any_one_is_enough));
         }
         for (n, set) in alternatives.iter().enumerate() {
             let fields: Vec<Node> = set
@@ -256,8 +259,8 @@ impl<'s> Writer<'s> {
             }
             let names: Vec<&str> = set.schemes.iter().map(|(name, _)| *name).collect();
             let (title, anchor) = match &names[..] {
-                [] => (self.words.nothing.to_owned(), "nothing".to_owned()),
-                names => (names.join(self.words.and), names.join(" and ")),
+                [] => (self.messages.nothing.to_owned(), "nothing".to_owned()),
+                names => (names.join(self.messages.and), names.join(" and ")),
             };
             let mut attributes = vec![text("title", &title), text("id", &anchor)];
             attributes.extend((n == 0).then(|| flag("defaultOpen")));
@@ -269,12 +272,14 @@ impl<'s> Writer<'s> {
     fn credential(&self, name: &str, scheme: &Json) -> Node {
         let field = |key| scheme.get(key).and_then(Json::text);
         let (place, key, kind) = match (field("type"), field("in"), field("name")) {
-            (Some("apiKey"), Some(place), Some(key)) => (place, key, self.words.api_key.to_owned()),
+            (Some("apiKey"), Some(place), Some(key)) => {
+                (place, key, self.messages.api_key.to_owned())
+            }
             (Some("http"), ..) => {
                 let scheme = field("scheme").unwrap_or("bearer");
                 ("header", "Authorization", format!("HTTP {scheme}"))
             }
-            (Some("mutualTLS"), ..) => ("name", name, self.words.certificate.to_owned()),
+            (Some("mutualTLS"), ..) => ("name", name, self.messages.certificate.to_owned()),
             (kind, ..) => (
                 "header",
                 "Authorization",

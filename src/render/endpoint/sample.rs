@@ -59,7 +59,7 @@ impl Writer<'_> {
             }
         }
         if !fences.is_empty() {
-            nodes.push(heading(self.words.request, "request"));
+            nodes.push(heading(self.messages.request, "request"));
             nodes.push(element("RequestExample", Vec::new(), fences));
         }
     }

@@ -2,7 +2,6 @@
 //!
 //! Sources: OpenAPI 3.1.1 §4.8.24; JSON Schema 2020-12 (validation) §6, §7.
 
-use super::words::BOUNDS;
 use super::{DEPTH_MAX, FIELDS_MAX, Writer, element, expandable, flag, paragraph, prose, text};
 use crate::docs::openapi::Schema;
 use crate::docs::value::Value as Json;
@@ -24,7 +23,7 @@ impl<'s> Writer<'s> {
                     href: format!("#{}", anchor(name)),
                     children: vec![Node::Text(name.to_owned())],
                 };
-                let around = self.words.as_above.split_once("{}");
+                let around = self.messages.same_as_above.split_once("{}");
                 let (before, after) = around.unwrap_or_default();
                 let said = |words: &str| Node::Text(words.to_owned());
                 nodes.push(Node::Paragraph(vec![said(before), link, said(after)]));
@@ -66,8 +65,8 @@ impl<'s> Writer<'s> {
             }
         }
         for (key, words) in [
-            ("oneOf", self.words.one_of_these),
-            ("anyOf", self.words.any_of_these),
+            ("oneOf", self.messages.one_of_these),
+            ("anyOf", self.messages.any_of_these),
         ] {
             let alternatives = value.get(key).map_or(&[][..], Json::items);
             if !alternatives.is_empty() {
@@ -85,7 +84,7 @@ impl<'s> Writer<'s> {
                 let (title, anchor) = match title {
                     Some(title) => (title.to_owned(), title.to_owned()),
                     None => (
-                        self.words.option.replace("{}", &number.to_string()),
+                        self.messages.option.replace("{}", &number.to_string()),
                         format!("option-{number}"),
                     ),
                 };
@@ -119,7 +118,7 @@ impl<'s> Writer<'s> {
             && self.has_room()
         {
             let named = vec![
-                text("name", self.words.any_key),
+                text("name", self.messages.any_key),
                 text("id", "field-any-key"),
             ];
             self.field(named, schema, nodes);
@@ -137,9 +136,9 @@ impl<'s> Writer<'s> {
         let is = |key| schema.value.get(key).and_then(Json::flag) == Some(true);
         attributes.extend(is("deprecated").then(|| flag("deprecated")));
         for (key, word) in [
-            ("readOnly", self.words.read_only),
-            ("writeOnly", self.words.write_only),
-            ("nullable", self.words.nullable),
+            ("readOnly", self.messages.read_only),
+            ("writeOnly", self.messages.write_only),
+            ("nullable", self.messages.nullable),
         ] {
             if is(key) {
                 let words = Value::List(vec![Value::Text(word.to_owned())]);
@@ -154,7 +153,7 @@ impl<'s> Writer<'s> {
         self.schema(schema, &mut inner);
         self.within.pop();
         if !inner.is_empty() {
-            children.push(expandable(self.words.fields, "fields", inner));
+            children.push(expandable(self.messages.fields, "fields", inner));
         }
         nodes.push(element("ResponseField", attributes, children));
     }
@@ -182,7 +181,7 @@ impl<'s> Writer<'s> {
             None => Vec::new(),
         };
         let format = schema.get("format").and_then(Json::text);
-        let mut kind = types.join(self.words.or);
+        let mut kind = types.join(self.messages.or);
         if kind == "array" {
             let items = schema
                 .get("items")
@@ -215,9 +214,9 @@ impl<'s> Writer<'s> {
         let mut nodes = Vec::new();
         if !allowed.is_empty() {
             let words = if allowed.len() == 1 {
-                self.words.always
+                self.messages.only_value
             } else {
-                self.words.one_of
+                self.messages.one_of_values
             };
             let mut line = vec![Node::Text(words.to_owned())];
             for (n, value) in allowed.into_iter().enumerate() {
@@ -228,10 +227,9 @@ impl<'s> Writer<'s> {
             }
             nodes.push(Node::Paragraph(line));
         }
-        let bounds: Vec<String> = BOUNDS
-            .iter()
-            .zip(self.words.bounds)
-            .filter_map(|(key, words)| Some(words.replace("{}", schema.get(key)?.scalar()?)))
+        let bounds = self.messages.bounds.by_keyword().into_iter();
+        let bounds: Vec<String> = bounds
+            .filter_map(|(key, message)| Some(message.replace("{}", schema.get(key)?.scalar()?)))
             .collect();
         if !bounds.is_empty() {
             nodes.push(paragraph(&bounds.join(", ")));

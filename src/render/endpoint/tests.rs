@@ -3,7 +3,7 @@
 use super::*;
 use crate::docs;
 use crate::render::link::{Map, Start};
-use crate::render::{html, markdown, words};
+use crate::render::{html, markdown, messages::Messages};
 use crate::source::{Tree, TreePath};
 
 /// What a specification says of one endpoint.
@@ -32,9 +32,9 @@ fn written(specification: &str, language: &str) -> (String, String) {
     let (docs, _) = docs::read(&tree, &docs::Options::default());
     let specification = &docs.specifications[0];
     let nodes = nodes(specification, &specification.endpoints[0], language);
-    let (map, words) = (Map::default(), words::Words::of(language));
-    let html = html::write("x.mdx", Start::Page("x"), &nodes, &map, words).html;
-    let markdown = markdown::write("x.mdx", &nodes, &map, words);
+    let (map, messages) = (Map::default(), Messages::of(language));
+    let html = html::write("x.mdx", Start::Page("x"), &nodes, &map, messages).html;
+    let markdown = markdown::write("x.mdx", &nodes, &map, messages);
     (html.into_string(), markdown)
 }
 

@@ -98,7 +98,7 @@ impl Writer<'_> {
         self.out.attribute("title", name);
         self.out
             .markup("></iframe><details><summary>")
-            .text(self.words.source)
+            .text(self.messages.article.diagram_source)
             .markup("</summary>");
         let info = Info {
             title: String::new(),

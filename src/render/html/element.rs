@@ -200,7 +200,7 @@ impl Writer<'_> {
     /// Returns the classes for attributes that were styles before HTML had any (§15.3).
     fn hints(&mut self, element: &Element) -> Vec<String> {
         let mut classes = Vec::new();
-        // That of a table would say where it stands, and not how its words do.
+        // `align` on a table would move the table, not align its text (§15.3.8).
         let is_table = *element.name == *"table";
         if let Some(align @ ("left" | "center" | "right")) = element.text("align")
             && !is_table
@@ -293,14 +293,14 @@ impl Writer<'_> {
         self.html_image(&pair);
     }
 
-    /// Writes what may stand in a line as it is, and of everything else the words.
+    /// Writes inline nodes as they are, and of blocks only the text.
     fn in_line(&mut self, nodes: &[Node]) {
         for node in nodes {
             match node {
                 Node::Paragraph(children) => self.in_line(children),
                 block if block.is_or_holds_block() => {
-                    let words = plain(std::slice::from_ref(block));
-                    self.out.text(&words);
+                    let text = plain(std::slice::from_ref(block));
+                    self.out.text(&text);
                 }
                 other => self.node(other),
             }
@@ -341,7 +341,9 @@ impl Writer<'_> {
     /// A frame is shown for hosts of a list, without access to anything; else a link to it is.
     fn html_frame(&mut self, element: &Element) {
         let src = element.text("src").unwrap_or_default();
-        let title = element.text("title").unwrap_or(self.words.embedded);
+        let title = element
+            .text("title")
+            .unwrap_or(self.messages.article.embedded_page);
         let Target::Elsewhere(url) = self.map.resolve(self.file, src) else {
             return;
         };

@@ -20,7 +20,7 @@ use crate::diagnostic::Diagnostic;
 use super::escape::Html;
 use super::file::File;
 use super::link::{Map, Start, Target};
-use super::words::Words;
+use super::messages::Messages;
 use crate::mdx::component as known;
 use crate::mdx::{Alignment, Element, Item, Node, Table, plain};
 
@@ -31,7 +31,7 @@ pub struct Heading {
     pub level: u8,
     /// Its anchor.
     pub id: Box<str>,
-    /// Its words.
+    /// Its text.
     pub text: Box<str>,
 }
 
@@ -53,14 +53,20 @@ pub struct Written {
 /// The styles of components, for the stylesheet of a site.
 pub const STYLES: &str = include_str!("components.css");
 
-/// Writes the nodes of `file`, which are shown at `start`, in a language's words.
+/// Writes the nodes of `file`, which are shown at `start`, in the language of `messages`.
 #[must_use]
-pub fn write(file: &str, start: Start<'_>, nodes: &[Node], map: &Map, words: &Words) -> Written {
+pub fn write(
+    file: &str,
+    start: Start<'_>,
+    nodes: &[Node],
+    map: &Map,
+    messages: &Messages,
+) -> Written {
     let mut writer = Writer {
         file,
         start,
         map,
-        words,
+        messages,
         out: Html::default(),
         headings: Vec::new(),
         assets: BTreeSet::new(),
@@ -87,7 +93,7 @@ struct Writer<'p> {
     file: &'p str,
     start: Start<'p>,
     map: &'p Map,
-    words: &'p Words,
+    messages: &'p Messages,
     out: Html,
     headings: Vec<Heading>,
     assets: BTreeSet<Box<str>>,
@@ -248,7 +254,7 @@ impl Writer<'_> {
             self.inside(children);
         }
         if !self.in_link {
-            let label = format!("{} {text}", self.words.link_to);
+            let label = format!("{} {text}", self.messages.article.link_to);
             self.out
                 .markup("<a class=anchor")
                 .attribute("href", &format!("#{id}"))
@@ -347,9 +353,13 @@ impl Writer<'_> {
                 if checked {
                     self.out.markup(" checked");
                 }
-                let words = self.words;
-                let word = if checked { words.done } else { words.to_do };
-                self.out.attribute("aria-label", word).markup("> ");
+                let messages = &self.messages.article;
+                let label = if checked {
+                    messages.ticked
+                } else {
+                    messages.not_ticked
+                };
+                self.out.attribute("aria-label", label).markup("> ");
             }
             self.inside(&item.children);
             self.out.markup("</li>\n");
@@ -365,7 +375,7 @@ impl Writer<'_> {
         // A wide table scrolls on its own, and the keyboard can reach it to do so.
         self.out
             .markup("<div class=table tabindex=0 role=region")
-            .attribute("aria-label", self.words.table)
+            .attribute("aria-label", self.messages.article.table)
             .markup("><table><thead><tr>");
         for (n, cell) in table.head.iter().enumerate() {
             self.cell("<th", table.alignment.get(n), cell, "</th>");
@@ -423,7 +433,7 @@ fn is_space(node: &Node) -> bool {
     matches!(node, Node::Text(text) if text.trim().is_empty())
 }
 
-/// Makes an anchor of the words of a heading, as GitHub does.
+/// Makes an anchor of the text of a heading, as GitHub does.
 #[must_use]
 pub fn slug(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

@@ -25,7 +25,7 @@ fn written(text: &str) -> Written {
         Start::Page("guides/a"),
         &read.nodes,
         &map(),
-        Words::of("en"),
+        Messages::of("en"),
     )
 }
 

@@ -38,7 +38,7 @@ impl Sheet<'_> {
         if page.deprecated {
             self.out
                 .markup(" <span class=\"badge deprecated\">")
-                .text(self.words.deprecated)
+                .text(self.messages.deprecated)
                 .markup("</span>");
         }
         self.out.markup("</h1>\n");
@@ -62,7 +62,7 @@ impl Sheet<'_> {
         if self.shell.eyebrows() == Eyebrows::Breadcrumbs {
             self.out
                 .markup("<nav class=eyebrow")
-                .attribute("aria-label", self.words.breadcrumb)
+                .attribute("aria-label", self.messages.breadcrumb)
                 .markup("><ol>");
             for label in labels {
                 self.out.markup("<li>").text(label).markup("</li>");
@@ -85,12 +85,12 @@ impl Sheet<'_> {
         };
         self.out
             .markup("<div class=actions><button class=\"copy-page scripted sign sign-copy\" type=button>")
-            .text(self.words.copy_page)
+            .text(self.messages.copy_page)
             .markup("</button><a class=\"sign sign-text\" rel=alternate type=\"text/markdown\"");
         self.href(&format!("{markdown}.md"));
         self.out
             .markup(">")
-            .text(self.words.markdown)
+            .text(self.messages.view_as_markdown)
             .markup("</a>");
         let edit = self.id.and_then(|id| self.shell.edit(id));
         if let Some(edit) = edit {
@@ -98,7 +98,7 @@ impl Sheet<'_> {
                 .markup("<a class=\"edit sign sign-edit\" rel=noopener")
                 .attribute("href", &edit)
                 .markup(">")
-                .text(self.words.edit)
+                .text(self.messages.edit_page)
                 .markup("</a>");
         }
         self.out.markup("</div>\n");
@@ -113,11 +113,15 @@ impl Sheet<'_> {
         }
         self.out
             .markup("<nav class=neighbours")
-            .attribute("aria-label", self.words.neighbours)
+            .attribute("aria-label", self.messages.previous_and_next)
             .markup(">");
         for (id, open, word) in [
-            (place.previous, "<div class=previous>", self.words.previous),
-            (place.next, "<div class=next>", self.words.next),
+            (
+                place.previous,
+                "<div class=previous>",
+                self.messages.previous,
+            ),
+            (place.next, "<div class=next>", self.messages.next),
         ] {
             self.out.markup(open);
             if let Some(id) = id {
@@ -140,9 +144,9 @@ impl Sheet<'_> {
         }
         self.out
             .markup("<nav class=contents")
-            .attribute("aria-label", self.words.contents)
+            .attribute("aria-label", self.messages.on_this_page)
             .markup("><details><summary>")
-            .text(self.words.contents)
+            .text(self.messages.on_this_page)
             .markup("</summary><ul>");
         for heading in listed {
             self.out.markup(if heading.level == LEVEL_MAX {

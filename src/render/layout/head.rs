@@ -44,10 +44,11 @@ impl Sheet<'_> {
         self.out.attribute("data-search", &search);
         let finder = self.start.to(&self.shell.assets().finder.path);
         self.out.attribute("data-finder", &finder);
-        self.out.attribute("data-words", self.words.script);
+        self.out
+            .attribute("data-messages", &self.messages.script.joined());
         self.out
             .markup(">\n<a class=skip href=\"#content\">")
-            .text(self.words.skip)
+            .text(self.messages.skip_to_content)
             .markup("</a>\n");
     }
 

@@ -6,7 +6,7 @@ use crate::docs::CONFIG;
 use crate::docs::navigation::tree::DivisionKind;
 use crate::mdx;
 use crate::render::html;
-use crate::render::words::Words;
+use crate::render::messages::Messages;
 
 // === impl Sheet ===
 
@@ -21,7 +21,7 @@ impl Sheet<'_> {
             self.out.markup(
                 "<button class=\"plain-button menu sign sign-menu\" type=button popovertarget=pages",
             );
-            self.out.attribute("aria-label", self.words.menu);
+            self.out.attribute("aria-label", self.messages.menu);
             self.out.markup("></button>");
         }
         self.logo();
@@ -30,7 +30,7 @@ impl Sheet<'_> {
         }
         self.out
             .markup("<button class=\"search scripted sign sign-search\" type=button><span>")
-            .text(self.words.search)
+            .text(self.messages.search)
             .markup("</span><kbd>/</kbd></button>");
         let leaf = self.shell.leaf(self.beside);
         for (divisions, at) in &leaf.trail {
@@ -40,7 +40,7 @@ impl Sheet<'_> {
         }
         self.out
             .markup("<button class=\"plain-button theme scripted sign sign-theme\" type=button")
-            .attribute("aria-label", self.words.theme)
+            .attribute("aria-label", self.messages.switch_colors)
             .markup("></button></div>\n");
         self.links();
         self.out.markup("</div>\n");
@@ -58,7 +58,7 @@ impl Sheet<'_> {
         };
         self.out
             .markup("<div class=banner role=region")
-            .attribute("aria-label", self.words.announcement)
+            .attribute("aria-label", self.messages.announcement)
             .markup(if banner.dismissible {
                 " data-banner>"
             } else {
@@ -66,9 +66,9 @@ impl Sheet<'_> {
             });
         // What is no Markdown is text: the banner is never lost.
         if let Ok(nodes) = mdx::read_markdown(&banner.content) {
-            let words = Words::of(self.shell.language_tag(self.beside));
+            let messages = Messages::of(self.shell.language_tag(self.beside));
             let map = self.shell.map();
-            let written = html::write(CONFIG, self.start, &nodes, map, words);
+            let written = html::write(CONFIG, self.start, &nodes, map, messages);
             self.out.append(&written.html);
         } else {
             self.out.text(&banner.content);
@@ -76,7 +76,7 @@ impl Sheet<'_> {
         if banner.dismissible {
             self.out
                 .markup("<button class=\"dismiss scripted sign sign-close\" type=button")
-                .attribute("aria-label", self.words.dismiss)
+                .attribute("aria-label", self.messages.dismiss)
                 .markup("></button>");
         }
         self.out.markup("</div>\n");
@@ -127,7 +127,7 @@ impl Sheet<'_> {
         };
         self.out
             .markup("<nav class=links")
-            .attribute("aria-label", self.words.site)
+            .attribute("aria-label", self.messages.site)
             .markup(">");
         for link in &navbar.links {
             self.link(link, "<a");

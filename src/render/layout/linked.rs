@@ -12,7 +12,7 @@ use crate::docs::{CONFIG, Docs};
 use crate::mdx;
 use crate::render::html;
 use crate::render::link::{Map, Start, Target};
-use crate::render::words::Words;
+use crate::render::messages::Messages;
 
 /// Finds the files of the site that its shell leads to.
 #[must_use]
@@ -66,8 +66,8 @@ impl Linked<'_> {
             .map(|banner| mdx::read_markdown(&banner.content))
         {
             let nodes = nodes.unwrap_or_default();
-            let words = Words::of("");
-            let written = html::write(CONFIG, Start::Anywhere, &nodes, self.map, words);
+            let messages = Messages::of("");
+            let written = html::write(CONFIG, Start::Anywhere, &nodes, self.map, messages);
             self.files.extend(written.assets);
         }
         if let Some(navbar) = navbar {

@@ -3,7 +3,7 @@
 //! It is a file of the release, made before anybody asks, and shown at any depth: its links
 //! start at the placeholder of the base path. What was looked for nobody knows before; but
 //! below `/fr` it was something French. So each language and version whose pages lie in a
-//! directory has such a page for what is missing there: in its words, beside its sidebar,
+//! directory has such a page for what is missing there: in its language, beside its sidebar,
 //! and with suggestions from its part of the search. The origin takes the one of the nearest
 //! directory. Were it the script that chose, whoever has none would read English, and the
 //! script would have to know where every part lies.
@@ -67,19 +67,22 @@ impl<'d> Shell<'d> {
     #[must_use]
     pub fn not_found(&self, beside: Option<PageId>) -> String {
         let mut sheet = Sheet::anywhere(self, beside);
-        let words = sheet.words;
-        sheet.head(words.missing, None, false);
+        let messages = sheet.messages;
+        sheet.head(messages.not_found, None, false);
         sheet.top(true);
         sheet.out.markup(Mode::Wide.columns());
         sheet.sidebar();
         sheet
             .out
             .markup("<main id=content><article class=missing><h1>");
-        sheet.out.text(words.missing).markup("</h1><p class=lead>");
-        sheet.out.text(words.missing_text);
+        sheet
+            .out
+            .text(messages.not_found)
+            .markup("</h1><p class=lead>");
+        sheet.out.text(messages.not_found_text);
         sheet.out.markup("</p><div id=suggestions></div><p><a");
         sheet.href(beside.map_or(self.home(), |id| self.path(id)));
-        sheet.out.markup(">").text(words.home);
+        sheet.out.markup(">").text(messages.go_to_first_page);
         sheet.out.markup("</a></p></article></main></div>\n");
         sheet.bottom();
         sheet.out.into_string()

@@ -37,7 +37,6 @@ mod selector;
 mod sidebar;
 mod site;
 mod theme;
-mod words;
 
 pub use assets::{Assets, JAVASCRIPT, SCRIPT, SPECULATION, SPECULATION_TYPE};
 pub use icon::unknown_icons;
@@ -47,12 +46,11 @@ pub use site::Shell;
 
 pub use super::file::STATIC;
 
-use words::Words;
-
 use super::article::Article;
 use super::escape::Html;
 use super::icon::Drawn;
 use super::link::{Start, Target};
+use super::messages::{self, Messages};
 use crate::docs::CONFIG;
 use crate::docs::navigation::tree::{Page, PageId};
 
@@ -128,7 +126,7 @@ struct Sheet<'s> {
     /// The page whose language, sidebar and links this has: itself, when it is one. `None`
     /// has those of the first.
     beside: Option<PageId>,
-    words: &'static Words,
+    messages: &'static messages::Layout,
     /// The icons that are drawn already.
     drawn: Drawn,
     out: Html,
@@ -178,7 +176,7 @@ impl<'s> Sheet<'s> {
             id: None,
             start: Start::Anywhere,
             beside,
-            words: Words::of(shell.language_tag(beside)),
+            messages: &Messages::of(shell.language_tag(beside)).layout,
             drawn: Drawn::default(),
             out: Html::default(),
         }

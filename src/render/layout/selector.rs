@@ -33,9 +33,11 @@ impl Sheet<'_> {
     pub(super) fn selector(&mut self, divisions: &Divisions, at: usize) {
         let current = &divisions.list[at];
         let (open, what) = match divisions.kind {
-            DivisionKind::Versions => ("<details class=selector", self.words.version),
-            DivisionKind::Languages => ("<details class=\"selector at-end\"", self.words.language),
-            _ => ("<details class=selector", self.words.product),
+            DivisionKind::Versions => ("<details class=selector", self.messages.version),
+            DivisionKind::Languages => {
+                ("<details class=\"selector at-end\"", self.messages.language)
+            }
+            _ => ("<details class=selector", self.messages.product),
         };
         // Of details of one name the browser keeps at most one open.
         self.out
@@ -63,7 +65,7 @@ impl Sheet<'_> {
             self.open_division(divisions, n, n == at);
             if n == divisions.default && divisions.kind == DivisionKind::Versions {
                 self.out.markup(" <span class=\"badge faint\">");
-                self.out.text(self.words.default).markup("</span>");
+                self.out.text(self.messages.default).markup("</span>");
             }
             self.about(division);
             self.out.markup("</a></li>");
@@ -131,7 +133,7 @@ impl Sheet<'_> {
     pub(super) fn tabs(&mut self, tabs: &Divisions, at: usize) {
         self.out
             .markup("<nav class=sections")
-            .attribute("aria-label", self.words.sections)
+            .attribute("aria-label", self.messages.sections)
             .markup("><ul>");
         for (n, tab) in shown(tabs, Some(at)) {
             self.out.markup(if n == at {
@@ -183,12 +185,12 @@ impl Sheet<'_> {
         };
         let newest = &versions.list[versions.default];
         self.out.markup("<p class=outdated role=note><span>");
-        self.out.text(self.words.reading).text(" ");
+        self.out.text(self.messages.you_are_reading).text(" ");
         self.out.markup("<strong>");
         self.out.text(&versions.list[*at].label);
         self.out.markup("</strong>.</span> <a");
         self.division_href(versions, versions.default);
-        self.out.markup(">").text(self.words.newest).text(" ");
+        self.out.markup(">").text(self.messages.go_to).text(" ");
         self.out.text(&newest.label).markup("</a></p>\n");
     }
 }
@@ -203,7 +205,7 @@ pub(super) fn shown(
     all.filter(move |(n, division)| !division.hidden || at == Some(*n))
 }
 
-/// What a division is called; a language in its own words.
+/// What a division is called; a language calls itself in its own language.
 fn label(division: &Division) -> &str {
     match &division.language {
         Some(parts) => parts.language.name,

@@ -17,14 +17,14 @@ impl Sheet<'_> {
         // A column where there is room for it, else a drawer: see `styles/columns.css`.
         self.out
             .markup("<nav class=sidebar id=pages popover")
-            .attribute("aria-label", self.words.pages)
+            .attribute("aria-label", self.messages.pages)
             .markup("><div class=drawer-head><span>")
-            .text(self.words.menu)
+            .text(self.messages.menu)
             .markup(
                 "</span><button class=\"plain-button sign sign-close\" type=button \
                  popovertarget=pages popovertargetaction=hide",
             )
-            .attribute("aria-label", self.words.close)
+            .attribute("aria-label", self.messages.close)
             .markup("></button></div>\n");
         self.choices();
         self.standing(leaf);
@@ -179,7 +179,7 @@ impl Sheet<'_> {
                 self.out.markup("<li class=nested>");
                 self.group_title(group);
                 self.out.markup("<details").markup(open).markup("><summary");
-                let label = format!("{} {}", self.words.pages_of, group.label);
+                let label = format!("{} {}", self.messages.pages_of, group.label);
                 self.out
                     .attribute("aria-label", &label)
                     .markup("></summary>");

@@ -90,9 +90,9 @@ impl Writer<'_> {
 
     fn callout(&self, element: &Element, out: &mut String) {
         let class = component::callout(&element.name, element.text("type"));
-        let word = self.words.callout(class.unwrap_or_default());
+        let default = self.messages.article.callout(class.unwrap_or_default());
         let title = element.text("title").filter(|title| !title.is_empty());
-        let head = format!("**{}:**", escaped(title.unwrap_or(word)));
+        let head = format!("**{}:**", escaped(title.unwrap_or(default)));
         let text = self.behind(&head, " ", &element.children);
         block(&prefixed(&text, "> ", "> "), out);
     }
@@ -161,10 +161,10 @@ impl Writer<'_> {
                 .map(|kind| escaped(kind).replace("\\[\\]", "[]")),
         );
         notes.extend(parameter.map(|(place, _)| place.to_owned()));
-        let words = self.words;
+        let messages = &self.messages.article;
         for (key, word) in [
-            ("required", words.required),
-            ("deprecated", words.deprecated),
+            ("required", messages.required),
+            ("deprecated", messages.deprecated),
         ] {
             notes.extend(element.has(key).then(|| word.to_owned()));
         }
@@ -174,7 +174,7 @@ impl Writer<'_> {
             head += &format!(" ({})", notes.join(", "));
         }
         if let Some(default) = element.text("default").filter(|text| !text.is_empty()) {
-            head += &format!(", {} ", words.default);
+            head += &format!(", {} ", messages.default);
             code_span(default, &mut head);
         }
         let text = self.behind(&head, ": ", &element.children);

@@ -103,7 +103,7 @@ impl Writer<'_> {
     /// Links what is played or framed: there is nothing to look at in a text.
     pub(super) fn media(&self, element: &Element, out: &mut String) {
         let default = match &*element.name {
-            "iframe" => self.words.embedded,
+            "iframe" => self.messages.article.embedded_page,
             "audio" => "Audio",
             _ => "Video",
         };

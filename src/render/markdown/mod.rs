@@ -24,16 +24,20 @@ mod line;
 
 use super::html::fence::Info;
 use super::link::{Map, encode};
-use super::words::Words;
+use super::messages::Messages;
 use crate::discovery::BASE_URL_PLACEHOLDER;
 use crate::mdx::{Alignment, Node, Table};
 
 use line::is_inline;
 
-/// Writes the nodes of the page of `file`, in a language's words.
+/// Writes the nodes of the page of `file`, in the language of `messages`.
 #[must_use]
-pub fn write(file: &str, nodes: &[Node], map: &Map, words: &Words) -> String {
-    let writer = Writer { file, map, words };
+pub fn write(file: &str, nodes: &[Node], map: &Map, messages: &Messages) -> String {
+    let writer = Writer {
+        file,
+        map,
+        messages,
+    };
     let mut out = String::new();
     writer.blocks(nodes, &mut out);
     let trimmed = out.trim_end().len();
@@ -52,7 +56,7 @@ pub fn address(page: &str) -> String {
 struct Writer<'p> {
     file: &'p str,
     map: &'p Map,
-    words: &'p Words,
+    messages: &'p Messages,
 }
 
 // === impl Writer ===

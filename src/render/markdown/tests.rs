@@ -10,7 +10,7 @@ fn written(text: &str) -> String {
         ..Map::default()
     };
     let read = mdx::read("guides/a.mdx", text, 1, &|_| None).unwrap();
-    write("guides/a.mdx", &read.nodes, &map, Words::of("en"))
+    write("guides/a.mdx", &read.nodes, &map, Messages::of("en"))
 }
 
 #[track_caller]

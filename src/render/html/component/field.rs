@@ -28,16 +28,19 @@ impl Writer<'_> {
                     .markup("</span>");
             }
         }
-        let words = self.words;
+        let messages = &self.messages.article;
         if element.has("required") {
             self.out.markup(" <span class=\"badge required\">");
-            self.out.text(words.required).markup("</span>");
+            self.out.text(messages.required).markup("</span>");
         }
         if element.has("deprecated") {
             self.out.markup(" <span class=\"badge deprecated\">");
-            self.out.text(words.deprecated).markup("</span>");
+            self.out.text(messages.deprecated).markup("</span>");
         }
-        for (key, word) in [("default", words.default), ("placeholder", words.example)] {
+        for (key, word) in [
+            ("default", messages.default),
+            ("placeholder", messages.example),
+        ] {
             if let Some(value) = element.get(key).and_then(shown).filter(|v| !v.is_empty()) {
                 self.out
                     .markup(" <span class=badge>")
@@ -49,7 +52,7 @@ impl Writer<'_> {
         self.wrap("</p>", &element.children, "</div>\n");
     }
 
-    /// Words before and after the name of a field.
+    /// Labels before and after the name of a field.
     fn labels(&mut self, labels: Option<&Value>) {
         let Some(Value::List(labels)) = labels else {
             return;

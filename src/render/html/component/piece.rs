@@ -23,7 +23,7 @@ impl Writer<'_> {
         let Some(class) = known::callout(&element.name, element.text("type")) else {
             return;
         };
-        let word = self.words.callout(class);
+        let word = self.messages.article.callout(class);
         let own = element
             .text("color")
             .and_then(|color| self.class_with("--tone", color));
@@ -140,7 +140,7 @@ impl Writer<'_> {
     /// A text to copy for an agent, as Markdown.
     pub(super) fn prompt(&mut self, element: &Element) {
         let title = element.text("description").unwrap_or("Prompt");
-        let text = markdown::write(self.file, &element.children, self.map, self.words);
+        let text = markdown::write(self.file, &element.children, self.map, self.messages);
         let info = Info {
             title: title.to_owned(),
             wrapped: true,

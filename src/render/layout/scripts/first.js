@@ -18,7 +18,7 @@ const make = (name, properties, ...children) => {
 };
 // The words of the page's language, in the order in which the shell writes them.
 const words = () => {
-  const [copy, copied, search, none, near] = document.body.dataset.words.split("|");
+  const [copy, copied, search, none, near] = document.body.dataset.messages.split("|");
   return { copy, copied, search, none, near };
 };
 // What is done when the page is there, in order.
