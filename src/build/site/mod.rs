@@ -3,7 +3,7 @@
 //! A [`Site`] knows which files it has and makes each when it is asked for: a build asks
 //! for all of them, a preview for the one that is looked at. Pages are independent, so a
 //! build renders them on all cores: first the articles, which know only their own page,
-//! then the shells around them, which know all titles.
+//! then the layouts around them, which know all titles.
 //!
 //! **Invariant:** whatever the number of threads and whatever was made before, the same docs
 //! give the same files.
@@ -36,7 +36,7 @@ use crate::release::{ReleaseFile, ReleasePath};
 use crate::render::article::Article;
 use crate::render::file::File as Made;
 use crate::render::icon::Library;
-use crate::render::layout::{Assets, Mode, Part, Shell, linked_files, path_of, unknown_icons};
+use crate::render::layout::{Assets, Layout, Mode, Part, linked_files, path_of, unknown_icons};
 use crate::render::link::Map;
 use crate::render::manifest::{self, Manifest, Redirect, page_file};
 use crate::search::Unindexed;
@@ -69,7 +69,7 @@ pub(super) struct Site<'s> {
     tree: &'s Tree,
     docs: &'s Docs,
     plan: &'s Plan,
-    shell: Shell<'s>,
+    layout: Layout<'s>,
     /// Of all pages of the navigation, once all are rendered; those that are not public have
     /// none.
     articles: OnceLock<Vec<Option<&'s Article>>>,
@@ -220,7 +220,7 @@ impl<'s> Site<'s> {
             tree,
             docs,
             plan,
-            shell: Shell::new(docs, &plan.map, &plan.assets).edited_at(plan.edit.as_ref()),
+            layout: Layout::new(docs, &plan.map, &plan.assets).edited_at(plan.edit.as_ref()),
             articles: OnceLock::new(),
             parts: OnceLock::new(),
         }
@@ -295,7 +295,7 @@ impl<'s> Site<'s> {
     /// Lists the files that there is one of.
     pub(super) fn of_site(&self) -> Vec<(String, File)> {
         let mut files = vec![(manifest::PATH.to_owned(), File::Manifest)];
-        let directories = self.shell.directories().into_iter();
+        let directories = self.layout.directories().into_iter();
         let directories = directories.map(|(directory, first)| (directory, Some(first)));
         let not_found = [("", None)].into_iter().chain(directories);
         files.extend(not_found.map(|(directory, beside)| {
@@ -320,12 +320,12 @@ impl<'s> Site<'s> {
                 let written = self.docs.pages.get(&self.page(*at).slug);
                 let mode = Mode::parse(written.and_then(|page| page.meta.mode.as_deref()));
                 let html = self
-                    .shell
+                    .layout
                     .page(self.plan.pages[*at], self.article(*at), mode);
                 (html.into(), HTML)
             }
             File::Markdown(at) => (self.article(*at).markdown.clone().into(), MARKDOWN),
-            File::NotFound(beside) => (self.shell.not_found(*beside).into(), HTML),
+            File::NotFound(beside) => (self.layout.not_found(*beside).into(), HTML),
             File::Made(made) => (made.bytes.clone(), made.media_type),
             File::Titles(directory) => {
                 let mut parts = self.parts().iter();
@@ -347,11 +347,11 @@ impl<'s> Site<'s> {
         let pages = self.docs.navigation.pages().map(|(id, _)| Some(id));
         // The page for missing ones looks into the default part, also on an empty site.
         let pages = pages.chain([None]);
-        pages.map(|id| self.shell.part(id).directory()).collect()
+        pages.map(|id| self.layout.part(id).directory()).collect()
     }
 
     fn parts(&self) -> &BTreeMap<Part<'s>, Vec<search::Found<'s>>> {
-        let find = || search::parts(self.docs, &self.shell, self.of_all());
+        let find = || search::parts(self.docs, &self.layout, self.of_all());
         self.parts.get_or_init(find)
     }
 
@@ -367,10 +367,10 @@ impl<'s> Site<'s> {
             .filter(|(_, page)| page.is_indexed())
             .map(|(_, page)| path_of(page))
             .collect();
-        let translations = self.shell.translations(|path| shown.contains(path));
+        let translations = self.layout.translations(|path| shown.contains(path));
         let public = self.plan.pages.iter();
         let public = public.map(|id| self.docs.navigation.page(*id));
-        let mut manifest = Manifest::new(self.shell.home(), redirects.map(redirect).collect())
+        let mut manifest = Manifest::new(self.layout.home(), redirects.map(redirect).collect())
             .translated(translations);
         manifest.canonical = canonical::find(self.docs, public, &self.plan.map);
         manifest

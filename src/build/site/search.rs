@@ -21,7 +21,7 @@ use crate::docs::navigation::tree::Page;
 use crate::release::ReleaseFile;
 use crate::render::article::Article;
 use crate::render::escape::Html;
-use crate::render::layout::{JAVASCRIPT, Part, Shell, path_of};
+use crate::render::layout::{JAVASCRIPT, Layout, Part, path_of};
 use crate::search::{self, Document, Unindexed};
 
 /// The name of the list of titles in the directory of a part.
@@ -35,13 +35,13 @@ pub(super) type Found<'d> = (&'d Page, &'d Article);
 /// among them.
 pub(super) fn parts<'d>(
     docs: &'d Docs,
-    shell: &Shell<'d>,
+    layout: &Layout<'d>,
     articles: &[Option<&'d Article>],
 ) -> BTreeMap<Part<'d>, Vec<Found<'d>>> {
     // The part of a site without pages has a list too: every page names one.
-    let mut parts = BTreeMap::from([(shell.part(None), Vec::new())]);
+    let mut parts = BTreeMap::from([(layout.part(None), Vec::new())]);
     for ((id, page), article) in docs.navigation.pages().zip(articles) {
-        let part: &mut Vec<_> = parts.entry(shell.part(Some(id))).or_default();
+        let part: &mut Vec<_> = parts.entry(layout.part(Some(id))).or_default();
         if let (true, Some(article)) = (page.is_listed(), *article) {
             part.push((page, article));
         }

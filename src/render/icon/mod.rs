@@ -51,9 +51,9 @@ pub struct Icon {
     is_outline: bool,
 }
 
-/// The icons that a document has drawn.
+/// The icons that a document holds already.
 #[derive(Clone, Debug, Default)]
-pub struct Drawn(BTreeSet<usize>);
+pub struct EmittedIcons(BTreeSet<usize>);
 
 #[derive(Debug)]
 struct Table {
@@ -227,10 +227,10 @@ impl Html {
 
     /// Draws an icon of a document whole the first time, and by reference to that after it:
     /// hundreds of entries of a sidebar may have the same one.
-    pub fn icon_once(&mut self, icon: Icon, drawn: &mut Drawn) -> &mut Self {
+    pub fn icon_once(&mut self, icon: Icon, emitted: &mut EmittedIcons) -> &mut Self {
         // No heading has a colon in its id.
         let id = format!("icon:{}", icon.number);
-        match drawn.0.insert(icon.number) {
+        match emitted.0.insert(icon.number) {
             true => self
                 .frame(icon, None)
                 .markup("<path")

@@ -1,6 +1,6 @@
 //! The column of the article: where it stands, its title, its text, what comes next.
 
-use super::{Mode, Sheet, path_of};
+use super::{Mode, PageWriter, path_of};
 use crate::docs::config::Eyebrows;
 use crate::docs::navigation::tree::Page;
 use crate::render::article::Article;
@@ -9,9 +9,9 @@ use crate::render::html::Heading;
 /// How deep the headings beside an article go.
 const LEVEL_MAX: u8 = 3;
 
-// === impl Sheet ===
+// === impl PageWriter ===
 
-impl Sheet<'_> {
+impl PageWriter<'_> {
     pub(super) fn main(&mut self, page: &Page, article: &Article, mode: Mode) {
         self.out.markup("<main id=content>\n");
         if mode.has_title() {
@@ -59,7 +59,7 @@ impl Sheet<'_> {
         if labels.is_empty() {
             return;
         }
-        if self.shell.eyebrows() == Eyebrows::Breadcrumbs {
+        if self.layout.eyebrows() == Eyebrows::Breadcrumbs {
             self.out
                 .markup("<nav class=eyebrow")
                 .attribute("aria-label", self.messages.breadcrumb)
@@ -92,7 +92,7 @@ impl Sheet<'_> {
             .markup(">")
             .text(self.messages.view_as_markdown)
             .markup("</a>");
-        let edit = self.id.and_then(|id| self.shell.edit(id));
+        let edit = self.id.and_then(|id| self.layout.edit(id));
         if let Some(edit) = edit {
             self.out
                 .markup("<a class=\"edit sign sign-edit\" rel=noopener")
@@ -125,7 +125,7 @@ impl Sheet<'_> {
         ] {
             self.out.markup(open);
             if let Some(id) = id {
-                let page = self.shell.navigation().page(id);
+                let page = self.layout.navigation().page(id);
                 self.out.markup("<a");
                 self.href(path_of(page));
                 self.out.markup("><small>").text(word).markup("</small>");

@@ -14,7 +14,7 @@ use crate::render::{html, link};
 /// the others when the page is there.
 pub const SCRIPT: &str = concat!(
     include_str!("scripts/first.js"),
-    include_str!("scripts/shell.js"),
+    include_str!("scripts/layout.js"),
     include_str!("scripts/tabs.js"),
     include_str!("scripts/copy.js"),
     include_str!("scripts/search.js"),

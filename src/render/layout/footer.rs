@@ -1,14 +1,14 @@
 //! What stands below the columns, and the links of header and footer.
 
-use super::Sheet;
+use super::PageWriter;
 use crate::docs::config::Link;
 
-// === impl Sheet ===
+// === impl PageWriter ===
 
-impl Sheet<'_> {
+impl PageWriter<'_> {
     pub(super) fn bottom(&mut self) {
         self.out.markup("<footer class=bottom><div>");
-        if let Some(footer) = self.shell.footer(self.beside) {
+        if let Some(footer) = self.layout.footer(self.beside) {
             for column in &footer.columns {
                 self.out.markup("<div>");
                 if let Some(header) = &column.header {

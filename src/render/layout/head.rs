@@ -1,16 +1,16 @@
 //! The head of a page: what it is called, what it loads, in which language it is.
 
-use super::Sheet;
+use super::PageWriter;
 use crate::digest::Digest;
 
 /// Languages that are written from right to left.
 const RIGHT_TO_LEFT: [&str; 2] = ["ar", "he"];
 
-// === impl Sheet ===
+// === impl PageWriter ===
 
-impl Sheet<'_> {
+impl PageWriter<'_> {
     pub(super) fn head(&mut self, title: &str, description: Option<&str>, indexed: bool) {
-        let language = self.shell.language_tag(self.beside);
+        let language = self.layout.language_tag(self.beside);
         self.out
             .markup("<!doctype html>\n<html")
             .attribute("lang", language);
@@ -18,7 +18,7 @@ impl Sheet<'_> {
             self.out.markup(" dir=rtl");
         }
         // The root names the banner, so that one that was dismissed is gone before it is read.
-        if let Some(banner) = self.shell.banner(self.beside).filter(|b| b.dismissible) {
+        if let Some(banner) = self.layout.banner(self.beside).filter(|b| b.dismissible) {
             let digest = Digest::of(banner.content.as_bytes()).to_string();
             self.out.attribute("data-banner", &digest[..12]);
         }
@@ -26,7 +26,7 @@ impl Sheet<'_> {
             "><head><meta charset=utf-8>\
              <meta name=viewport content=\"width=device-width, initial-scale=1\">\n<title>",
         );
-        let name = &*self.shell.config().name;
+        let name = &*self.layout.config().name;
         self.out.text(title);
         if !name.is_empty() && name != title {
             self.out.text(" - ").text(name);
@@ -40,9 +40,9 @@ impl Sheet<'_> {
         self.out.markup("</head>\n<body");
         let root = self.start.to("");
         self.out.attribute("data-root", &root);
-        let search = self.start.to(&self.shell.part(self.beside).directory());
+        let search = self.start.to(&self.layout.part(self.beside).directory());
         self.out.attribute("data-search", &search);
-        let finder = self.start.to(&self.shell.assets().finder.path);
+        let finder = self.start.to(&self.layout.assets().finder.path);
         self.out.attribute("data-finder", &finder);
         self.out
             .attribute("data-messages", &self.messages.script.joined());
@@ -72,13 +72,13 @@ impl Sheet<'_> {
         self.out
             .markup("<link rel=expect href=\"#content\" blocking=render>\n");
         self.out.markup("<link rel=stylesheet");
-        self.href(&self.shell.assets().stylesheet.path);
+        self.href(&self.layout.assets().stylesheet.path);
         // Not deferred: its first part decides on colours and banner before anything is
         // painted.
         self.out.markup(">\n<script");
-        let script = self.start.to(&self.shell.assets().script.path);
+        let script = self.start.to(&self.layout.assets().script.path);
         self.out.attribute("src", &script).markup("></script>\n");
-        if let Some(icon) = &self.shell.config().favicon {
+        if let Some(icon) = &self.layout.config().favicon {
             self.out.markup("<link rel=icon");
             self.href_written(&icon.light);
             self.out.markup(">\n");

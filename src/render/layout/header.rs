@@ -1,6 +1,6 @@
 //! What stands above the columns: banner, logo, selectors, search, links, tabs.
 
-use super::Sheet;
+use super::PageWriter;
 use super::icon::Picture;
 use crate::docs::CONFIG;
 use crate::docs::navigation::tree::DivisionKind;
@@ -8,9 +8,9 @@ use crate::mdx;
 use crate::render::html;
 use crate::render::messages::Messages;
 
-// === impl Sheet ===
+// === impl PageWriter ===
 
-impl Sheet<'_> {
+impl PageWriter<'_> {
     pub(super) fn top(&mut self, has_sidebar: bool) {
         self.banner();
         self.out
@@ -32,8 +32,8 @@ impl Sheet<'_> {
             .markup("<button class=\"search scripted sign sign-search\" type=button><span>")
             .text(self.messages.search)
             .markup("</span><kbd>/</kbd></button>");
-        let leaf = self.shell.leaf(self.beside);
-        for (divisions, at) in &leaf.trail {
+        let sidebar = self.layout.sidebar(self.beside);
+        for (divisions, at) in &sidebar.selected {
             if divisions.kind == DivisionKind::Languages {
                 self.selector(divisions, *at);
             }
@@ -44,7 +44,7 @@ impl Sheet<'_> {
             .markup("></button></div>\n");
         self.links();
         self.out.markup("</div>\n");
-        for (divisions, at) in &leaf.trail {
+        for (divisions, at) in &sidebar.selected {
             if divisions.kind == DivisionKind::Tabs {
                 self.tabs(divisions, *at);
             }
@@ -53,7 +53,7 @@ impl Sheet<'_> {
     }
 
     fn banner(&mut self) {
-        let Some(banner) = self.shell.banner(self.beside) else {
+        let Some(banner) = self.layout.banner(self.beside) else {
             return;
         };
         self.out
@@ -66,8 +66,8 @@ impl Sheet<'_> {
             });
         // What is no Markdown is text: the banner is never lost.
         if let Ok(nodes) = mdx::read_markdown(&banner.content) {
-            let messages = Messages::of(self.shell.language_tag(self.beside));
-            let map = self.shell.map();
+            let messages = Messages::of(self.layout.language_tag(self.beside));
+            let map = self.layout.map();
             let written = html::write(CONFIG, self.start, &nodes, map, messages);
             self.out.append(&written.html);
         } else {
@@ -83,15 +83,15 @@ impl Sheet<'_> {
     }
 
     fn logo(&mut self) {
-        let config = self.shell.config();
+        let config = self.layout.config();
         self.out.markup("<a class=logo");
         match config.logo.as_ref().and_then(|logo| logo.href.as_deref()) {
             Some(href) => self.href_written(href),
-            None => self.href(self.shell.home()),
+            None => self.href(self.layout.home()),
         }
         self.out.markup(">");
         let logo = config.logo.as_ref();
-        let shown = |source| Some(Picture::of(source, self.shell.map())?.address(self.start));
+        let shown = |source| Some(Picture::of(source, self.layout.map())?.address(self.start));
         match logo.map(|logo| (shown(&logo.light), shown(&logo.dark))) {
             Some((Some(light), Some(dark))) if light != dark => {
                 self.picture(&light, Some("only-light"));
@@ -104,7 +104,7 @@ impl Sheet<'_> {
     }
 
     fn name(&mut self) {
-        let name = &*self.shell.config().name;
+        let name = &*self.layout.config().name;
         self.out.text(if name.is_empty() {
             "Documentation"
         } else {
@@ -114,7 +114,7 @@ impl Sheet<'_> {
 
     fn picture(&mut self, address: &str, class: Option<&str>) {
         self.out.markup("<img height=28").attribute("src", address);
-        self.out.attribute("alt", &self.shell.config().name);
+        self.out.attribute("alt", &self.layout.config().name);
         if let Some(class) = class {
             self.out.attribute("class", class);
         }
@@ -122,7 +122,7 @@ impl Sheet<'_> {
     }
 
     fn links(&mut self) {
-        let Some(navbar) = self.shell.navbar(self.beside) else {
+        let Some(navbar) = self.layout.navbar(self.beside) else {
             return;
         };
         self.out

@@ -1,11 +1,11 @@
-//! Icons beside the labels of the shell.
+//! Icons beside the labels of the layout.
 //!
 //! `docs.json` and the frontmatter of pages name them: by a name of one of the sets, by a file
 //! of the site, by an address, or by a sign such as an emoji.
 
 use std::collections::BTreeSet;
 
-use super::Sheet;
+use super::PageWriter;
 use crate::diagnostic::Diagnostic;
 use crate::docs::{CONFIG, Docs};
 use crate::render::icon::{self, Icon};
@@ -29,18 +29,18 @@ pub(super) enum Picture {
     Elsewhere(Box<str>),
 }
 
-// === impl Sheet ===
+// === impl PageWriter ===
 
-impl Sheet<'_> {
+impl PageWriter<'_> {
     /// Draws an icon beside a label. A name that stands for nothing draws nothing; the label
     /// says it all.
     pub(super) fn icon(&mut self, icon: Option<&str>) {
-        let Some(drawing) = icon.and_then(|name| Drawing::of(name, self.shell.map())) else {
+        let Some(drawing) = icon.and_then(|name| Drawing::of(name, self.layout.map())) else {
             return;
         };
         let address = match drawing {
             Drawing::Icon(icon) => {
-                self.out.icon_once(icon, &mut self.drawn);
+                self.out.icon_once(icon, &mut self.emitted_icons);
                 return;
             }
             Drawing::Sign(sign) => {

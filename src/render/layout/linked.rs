@@ -1,7 +1,7 @@
-//! The files of the site that its shell links and shows, wherever `docs.json` names them.
+//! The files of the site that its layout links and shows, wherever `docs.json` names them.
 //!
 //! A release holds the files that something of it leads to, and what pages lead to their
-//! articles tell. The shell is the same everywhere, so here it is asked once.
+//! articles tell. The layout is the same everywhere, so here it is asked once.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::render::html;
 use crate::render::link::{Map, Start, Target};
 use crate::render::messages::Messages;
 
-/// Finds the files of the site that its shell leads to.
+/// Finds the files of the site that its layout leads to.
 #[must_use]
 pub fn linked_files(docs: &Docs, map: &Map) -> BTreeSet<Box<str>> {
     let mut linked = Linked {

@@ -3,16 +3,16 @@
 //! `accordion` is a list of rows, in which a nested group opens to show its own pages;
 //! `card` is a grid of cards, on which a nested group names them.
 
-use super::Sheet;
+use super::PageWriter;
 use crate::docs::navigation::tree::{Directory, Entry, Group, PageId};
 
-// === impl Sheet ===
+// === impl PageWriter ===
 
-impl Sheet<'_> {
+impl PageWriter<'_> {
     /// Writes the listings of the groups whose root this page is.
     pub(super) fn listings(&mut self) {
-        let shell = self.shell;
-        for group in self.id.into_iter().flat_map(|id| shell.rooted_at(id)) {
+        let layout = self.layout;
+        for group in self.id.into_iter().flat_map(|id| layout.rooted_at(id)) {
             let shown = self.shown(group);
             if shown.is_empty() {
                 continue;
@@ -27,9 +27,11 @@ impl Sheet<'_> {
 
     /// The children of a group that a listing of it shows: not the page it stands on.
     fn shown<'g>(&self, group: &'g Group) -> Vec<&'g Entry> {
-        let pages = &self.shell.navigation().pages;
+        let pages = &self.layout.navigation().pages;
         let is_shown = |entry: &&Entry| match entry {
-            Entry::Page(id) => Some(*id) != group.root && !self.shell.navigation().page(*id).hidden,
+            Entry::Page(id) => {
+                Some(*id) != group.root && !self.layout.navigation().page(*id).hidden
+            }
             Entry::Group(group) => group.first(pages).is_some(),
         };
         group.entries.iter().filter(is_shown).collect()
@@ -42,7 +44,7 @@ impl Sheet<'_> {
             match entry {
                 Entry::Page(id) => self.child(*id),
                 Entry::Group(group) => {
-                    let first = group.first(&self.shell.navigation().pages);
+                    let first = group.first(&self.layout.navigation().pages);
                     if let Some(first) = first {
                         self.child_title(first, Some(group));
                     }
@@ -94,20 +96,20 @@ impl Sheet<'_> {
     fn line(&mut self, id: PageId) {
         self.out.markup("<li>");
         self.open_link(id);
-        let page = self.shell.navigation().page(id);
+        let page = self.layout.navigation().page(id);
         self.out.text(&page.title).markup("</a></li>");
     }
 
     fn child(&mut self, id: PageId) {
         self.child_title(id, None);
-        let page = self.shell.navigation().page(id);
+        let page = self.layout.navigation().page(id);
         if let Some(description) = &page.description {
             self.out.markup("<p>").text(description).markup("</p>");
         }
     }
 
     fn child_title(&mut self, id: PageId, group: Option<&Group>) {
-        let page = self.shell.navigation().page(id);
+        let page = self.layout.navigation().page(id);
         let (icon, label, tag) = match group {
             Some(group) => (&group.icon, &group.label, &group.tag),
             None => (&page.icon, &page.title, &page.tag),
@@ -125,7 +127,7 @@ impl Sheet<'_> {
         let mut names: Vec<&str> = Vec::new();
         for entry in self.shown(group) {
             names.push(match entry {
-                Entry::Page(id) => &self.shell.navigation().page(*id).title,
+                Entry::Page(id) => &self.layout.navigation().page(*id).title,
                 Entry::Group(group) => &group.label,
             });
         }

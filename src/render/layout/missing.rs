@@ -12,13 +12,13 @@
 
 use std::collections::BTreeMap;
 
-use super::{Mode, Sheet, Shell};
+use super::{Layout, Mode, PageWriter};
 use crate::docs::navigation::tree::{Division, DivisionKind, PageId};
 use crate::render::manifest;
 
-// === impl Shell ===
+// === impl Layout ===
 
-impl<'d> Shell<'d> {
+impl<'d> Layout<'d> {
     /// Returns the directories that hold a language or a version, each with the page that
     /// opens it.
     #[must_use]
@@ -52,8 +52,11 @@ impl<'d> Shell<'d> {
 
     /// The languages and versions that a page that is listed is of.
     fn divisions(&self, id: PageId) -> impl Iterator<Item = &'d Division> {
-        let trail = self.listed(id).into_iter().flat_map(|leaf| &leaf.trail);
-        let of_kind = trail.filter(|(divisions, _)| {
+        let selected = self
+            .listed(id)
+            .into_iter()
+            .flat_map(|sidebar| &sidebar.selected);
+        let of_kind = selected.filter(|(divisions, _)| {
             matches!(
                 divisions.kind,
                 DivisionKind::Languages | DivisionKind::Versions
@@ -66,26 +69,26 @@ impl<'d> Shell<'d> {
     /// the site.
     #[must_use]
     pub fn not_found(&self, beside: Option<PageId>) -> String {
-        let mut sheet = Sheet::anywhere(self, beside);
-        let messages = sheet.messages;
-        sheet.head(messages.not_found, None, false);
-        sheet.top(true);
-        sheet.out.markup(Mode::Wide.columns());
-        sheet.sidebar();
-        sheet
+        let mut writer = PageWriter::anywhere(self, beside);
+        let messages = writer.messages;
+        writer.head(messages.not_found, None, false);
+        writer.top(true);
+        writer.out.markup(Mode::Wide.columns());
+        writer.sidebar();
+        writer
             .out
             .markup("<main id=content><article class=missing><h1>");
-        sheet
+        writer
             .out
             .text(messages.not_found)
             .markup("</h1><p class=lead>");
-        sheet.out.text(messages.not_found_text);
-        sheet.out.markup("</p><div id=suggestions></div><p><a");
-        sheet.href(beside.map_or(self.home(), |id| self.path(id)));
-        sheet.out.markup(">").text(messages.go_to_first_page);
-        sheet.out.markup("</a></p></article></main></div>\n");
-        sheet.bottom();
-        sheet.out.into_string()
+        writer.out.text(messages.not_found_text);
+        writer.out.markup("</p><div id=suggestions></div><p><a");
+        writer.href(beside.map_or(self.home(), |id| self.path(id)));
+        writer.out.markup(">").text(messages.go_to_first_page);
+        writer.out.markup("</a></p></article></main></div>\n");
+        writer.bottom();
+        writer.out.into_string()
     }
 }
 

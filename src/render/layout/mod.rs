@@ -1,4 +1,4 @@
-//! The shell around an article: everything of a page that depends on the whole site.
+//! The layout around an article: everything of a page that depends on the whole site.
 //!
 //! ```text
 //!  banner                                                              header.rs
@@ -24,7 +24,7 @@
 mod article;
 mod assets;
 mod colour;
-mod counterpart;
+mod alternate;
 mod footer;
 mod head;
 mod header;
@@ -35,20 +35,20 @@ mod missing;
 mod part;
 mod selector;
 mod sidebar;
-mod site;
+mod shared;
 mod theme;
 
 pub use assets::{Assets, JAVASCRIPT, SCRIPT, SPECULATION, SPECULATION_TYPE};
 pub use icon::unknown_icons;
 pub use linked::linked_files;
 pub use part::Part;
-pub use site::Shell;
+pub use shared::Layout;
 
 pub use super::file::STATIC;
 
 use super::article::Article;
 use super::escape::Html;
-use super::icon::Drawn;
+use super::icon::EmittedIcons;
 use super::link::{Start, Target};
 use super::messages::{self, Messages};
 use crate::docs::CONFIG;
@@ -115,8 +115,8 @@ pub fn path_of(page: &Page) -> &str {
 }
 
 /// A page in the making: where it stands and what was written of it.
-struct Sheet<'s> {
-    shell: &'s Shell<'s>,
+struct PageWriter<'s> {
+    layout: &'s Layout<'s>,
     /// The path in URLs of the page.
     path: &'s str,
     /// The page in the navigation; `None` for the page that says that there is none.
@@ -128,56 +128,56 @@ struct Sheet<'s> {
     beside: Option<PageId>,
     messages: &'static messages::Layout,
     /// The icons that are drawn already.
-    drawn: Drawn,
+    emitted_icons: EmittedIcons,
     out: Html,
 }
 
-// === impl Shell ===
+// === impl Layout ===
 
-impl Shell<'_> {
+impl Layout<'_> {
     /// Writes the page of an article.
     #[must_use]
     pub fn page(&self, id: PageId, article: &Article, mode: Mode) -> String {
         let page = self.navigation().page(id);
-        let mut sheet = Sheet::of(self, id);
+        let mut writer = PageWriter::of(self, id);
         let description = page.description.as_deref().or(article.summary.as_deref());
-        sheet.head(&page.title, description, page.is_indexed());
-        sheet.top(mode.has_sidebar());
-        sheet.out.markup(mode.columns());
+        writer.head(&page.title, description, page.is_indexed());
+        writer.top(mode.has_sidebar());
+        writer.out.markup(mode.columns());
         if mode.has_sidebar() {
-            sheet.sidebar();
+            writer.sidebar();
         }
-        sheet.main(page, article, mode);
-        sheet.out.markup("</div>\n");
-        sheet.bottom();
-        sheet.out.into_string()
+        writer.main(page, article, mode);
+        writer.out.markup("</div>\n");
+        writer.bottom();
+        writer.out.into_string()
     }
 }
 
-// === impl Sheet ===
+// === impl PageWriter ===
 
-impl<'s> Sheet<'s> {
-    /// Begins the sheet of a page.
-    fn of(shell: &'s Shell<'s>, id: PageId) -> Self {
-        let path = shell.path(id);
+impl<'s> PageWriter<'s> {
+    /// Begins the writer of a page.
+    fn of(layout: &'s Layout<'s>, id: PageId) -> Self {
+        let path = layout.path(id);
         Self {
             path,
             id: Some(id),
             start: Start::Page(path),
-            ..Self::anywhere(shell, Some(id))
+            ..Self::anywhere(layout, Some(id))
         }
     }
 
-    /// Begins a sheet that is no page of the navigation, to be shown at any path.
-    fn anywhere(shell: &'s Shell<'s>, beside: Option<PageId>) -> Self {
+    /// Begins a writer that is no page of the navigation, to be shown at any path.
+    fn anywhere(layout: &'s Layout<'s>, beside: Option<PageId>) -> Self {
         Self {
-            shell,
+            layout,
             path: "",
             id: None,
             start: Start::Anywhere,
             beside,
-            messages: &Messages::of(shell.language_tag(beside)).layout,
-            drawn: Drawn::default(),
+            messages: &Messages::of(layout.language_tag(beside)).layout,
+            emitted_icons: EmittedIcons::default(),
             out: Html::default(),
         }
     }
@@ -190,7 +190,7 @@ impl<'s> Sheet<'s> {
 
     /// Writes the address of a link that an author wrote in the configuration.
     fn href_written(&mut self, href: &str) {
-        let (address, more) = match self.shell.map().resolve(CONFIG, href) {
+        let (address, more) = match self.layout.map().resolve(CONFIG, href) {
             Target::Page { page: path, rest } | Target::Unknown { path, rest } => {
                 (self.start.to(&path) + &rest, "")
             }
@@ -205,7 +205,7 @@ impl<'s> Sheet<'s> {
 
     /// Opens a link to a page; an entry may lead elsewhere instead.
     fn open_link(&mut self, id: PageId) {
-        let page = self.shell.navigation().page(id);
+        let page = self.layout.navigation().page(id);
         self.out.markup("<a");
         match &page.link {
             Some(link) => self.href_written(link),

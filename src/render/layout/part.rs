@@ -3,7 +3,7 @@
 //! A reader of version 2 in French does not look for a page of version 1 in English, and
 //! words are taken apart differently in each language.
 
-use super::{STATIC, Shell};
+use super::{Layout, STATIC};
 use crate::digest::Digest;
 use crate::docs::navigation::tree::{DivisionKind, PageId};
 
@@ -42,15 +42,15 @@ impl Part<'_> {
     }
 }
 
-// === impl Shell ===
+// === impl Layout ===
 
-impl<'d> Shell<'d> {
+impl<'d> Layout<'d> {
     /// Returns the part of the site in which a page is found. A page that is not listed is
     /// in the part of the sidebar it is shown with.
     #[must_use]
     pub fn part(&self, id: Option<PageId>) -> Part<'d> {
-        let trail = self.leaf(id).trail.iter();
-        let mut versions = trail.filter(|(of, _)| of.kind == DivisionKind::Versions);
+        let selected = self.sidebar(id).selected.iter();
+        let mut versions = selected.filter(|(of, _)| of.kind == DivisionKind::Versions);
         Part {
             language: self.language_tag(id),
             version: versions.next().map(|(of, at)| &*of.list[*at].label),

@@ -3,12 +3,12 @@
 //! What opens is `<details>`, what is chosen is a link. Choosing a version or a language
 //! leads to the page that corresponds to the one that is read (N7).
 
-use super::Sheet;
+use super::PageWriter;
 use crate::docs::navigation::tree::{Content, Division, DivisionKind, Divisions};
 
-// === impl Sheet ===
+// === impl PageWriter ===
 
-impl Sheet<'_> {
+impl PageWriter<'_> {
     /// What is read: of which product and version. It stands at the head of the sidebar, and
     /// in the header of pages that have none.
     pub(super) fn choices(&mut self) {
@@ -18,12 +18,12 @@ impl Sheet<'_> {
                 DivisionKind::Products | DivisionKind::Dropdowns | DivisionKind::Versions
             )
         };
-        let trail = &self.shell.leaf(self.beside).trail;
-        if !trail.iter().any(|(list, _)| is_choice(list)) {
+        let selected = &self.layout.sidebar(self.beside).selected;
+        if !selected.iter().any(|(list, _)| is_choice(list)) {
             return;
         }
         self.out.markup("<div class=choices>");
-        for (divisions, at) in trail.iter().filter(|(list, _)| is_choice(list)) {
+        for (divisions, at) in selected.iter().filter(|(list, _)| is_choice(list)) {
             self.selector(divisions, *at);
         }
         self.out.markup("</div>\n");
@@ -122,12 +122,12 @@ impl Sheet<'_> {
         }
         let switches = matches!(list.kind, DivisionKind::Versions | DivisionKind::Languages);
         let to = if switches {
-            self.shell.counterpart(self.path, list, at)
+            self.layout.alternate(self.path, list, at)
         } else {
-            let first = division.first.map(|id| self.shell.navigation().page(id));
+            let first = division.first.map(|id| self.layout.navigation().page(id));
             first.map(super::path_of)
         };
-        self.href(to.unwrap_or(self.shell.home()));
+        self.href(to.unwrap_or(self.layout.home()));
     }
 
     pub(super) fn tabs(&mut self, tabs: &Divisions, at: usize) {
@@ -160,7 +160,7 @@ impl Sheet<'_> {
             .markup("<details class=selector name=choices><summary>");
         self.named(tab);
         self.out.markup("</summary><ul>");
-        let taken = self.shell.leaf(self.beside).trail.iter();
+        let taken = self.layout.sidebar(self.beside).selected.iter();
         let taken = taken.filter(|(list, _)| std::ptr::eq(*list, menu));
         let current = taken.map(|(_, at)| *at).next();
         // A hidden item that is read stands in the sidebar, and not here.
@@ -175,9 +175,9 @@ impl Sheet<'_> {
 
     /// Above a page of another version than the default: where the default has it.
     pub(super) fn outdated(&mut self) {
-        let leaf = self.shell.leaf(self.beside);
-        let versions = leaf
-            .trail
+        let sidebar = self.layout.sidebar(self.beside);
+        let versions = sidebar
+            .selected
             .iter()
             .find(|(list, _)| list.kind == DivisionKind::Versions);
         let Some((versions, at)) = versions.filter(|(versions, at)| versions.default != *at) else {

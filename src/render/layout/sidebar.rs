@@ -4,16 +4,16 @@
 //! page one; a chevron of its own then opens the group. Else the title itself opens it. A
 //! link never stands in a `<summary>`: what a press does must be one thing.
 
-use super::Sheet;
+use super::PageWriter;
 use super::selector::shown;
-use super::site::Leaf;
+use super::shared::Sidebar;
 use crate::docs::navigation::tree::{Content, DivisionKind, Divisions, Entry, Group, Open, PageId};
 
-// === impl Sheet ===
+// === impl PageWriter ===
 
-impl Sheet<'_> {
+impl PageWriter<'_> {
     pub(super) fn sidebar(&mut self) {
-        let leaf = self.shell.leaf(self.beside);
+        let sidebar = self.layout.sidebar(self.beside);
         // A column where there is room for it, else a drawer: see `styles/columns.css`.
         self.out
             .markup("<nav class=sidebar id=pages popover")
@@ -27,8 +27,8 @@ impl Sheet<'_> {
             .attribute("aria-label", self.messages.close)
             .markup("></button></div>\n");
         self.choices();
-        self.standing(leaf);
-        match leaf.content {
+        self.persistent_links(sidebar);
+        match sidebar.content {
             Some(Content::Groups(groups)) => {
                 for group in groups.iter().filter(|group| !group.hidden) {
                     self.top_group(group);
@@ -41,18 +41,22 @@ impl Sheet<'_> {
     }
 
     /// Anchors, items of a menu, and the links that stand on every page.
-    fn standing(&mut self, leaf: &Leaf<'_>) {
-        let is_standing =
+    fn persistent_links(&mut self, sidebar: &Sidebar<'_>) {
+        let is_persistent =
             |list: &Divisions| matches!(list.kind, DivisionKind::Anchors | DivisionKind::Menu);
-        let has_links = self.shell.global(self.beside).next().is_some();
-        if !has_links && !leaf.trail.iter().any(|(list, _)| is_standing(list)) {
+        let has_links = self.layout.global(self.beside).next().is_some();
+        if !has_links && !sidebar.selected.iter().any(|(list, _)| is_persistent(list)) {
             return;
         }
         self.out.markup("<ul class=anchors>");
-        for (divisions, at) in leaf.trail.iter().filter(|(list, _)| is_standing(list)) {
+        for (divisions, at) in sidebar
+            .selected
+            .iter()
+            .filter(|(list, _)| is_persistent(list))
+        {
             self.anchors(divisions, *at);
         }
-        for anchor in self.shell.global(self.beside) {
+        for anchor in self.layout.global(self.beside) {
             self.out.markup("<li><a");
             self.href_written(&anchor.href);
             self.out.markup(">");
@@ -123,8 +127,8 @@ impl Sheet<'_> {
 
     /// Returns the page that a group's title opens: its root, or with `drilldown` its first.
     fn opened_by(&self, group: &Group) -> Option<PageId> {
-        let first = || group.first(&self.shell.navigation().pages);
-        let drilled = || self.shell.drilldown().then(first).flatten();
+        let first = || group.first(&self.layout.navigation().pages);
+        let drilled = || self.layout.drilldown().then(first).flatten();
         group.root.or_else(drilled)
     }
 
@@ -141,13 +145,13 @@ impl Sheet<'_> {
     }
 
     fn entry(&mut self, id: PageId) {
-        let page = self.shell.navigation().page(id);
+        let page = self.layout.navigation().page(id);
         if page.hidden {
             return;
         }
         self.out.markup("<li>");
         self.open_link(id);
-        if let Some(endpoint) = self.shell.endpoint(id) {
+        if let Some(endpoint) = self.layout.endpoint(id) {
             let method = endpoint.method.to_string();
             self.out
                 .markup("<span class=method")

@@ -35,7 +35,7 @@ fn page(docs: &Docs, map: &Map, path: &str) -> String {
 
 fn written(docs: &Docs, map: &Map, path: &str, mode: Mode) -> String {
     let assets = Assets::new(docs);
-    let shell = Shell::new(docs, map, &assets);
+    let layout = Layout::new(docs, map, &assets);
     let (id, page) = docs
         .navigation
         .pages()
@@ -49,7 +49,7 @@ fn written(docs: &Docs, map: &Map, path: &str, mode: Mode) -> String {
         text: "Text.",
     };
     let article = article::render(&source, map, &|_| None);
-    shell.page(id, &article, mode)
+    layout.page(id, &article, mode)
 }
 
 #[track_caller]
@@ -233,7 +233,7 @@ fn the_page_for_missing_ones_links_from_anywhere() {
         &[("a", ""), ("guides/b", "")],
     );
     let assets = Assets::new(&docs);
-    let html = Shell::new(&docs, &map, &assets).not_found(None);
+    let html = Layout::new(&docs, &map, &assets).not_found(None);
     let placeholder = crate::discovery::BASE_URL_PLACEHOLDER;
     assert!(html.contains(&format!("New: <a href=\"{placeholder}/guides/b\">b</a>")));
     for piece in html.split("href=\"").skip(1) {
@@ -408,9 +408,9 @@ fn only_what_an_author_wrote_can_be_edited() {
         directory: "".into(),
     };
     let edit = repository.edit_link();
-    let shell = Shell::new(&docs, &map, &assets).edited_at(edit.as_ref());
+    let layout = Layout::new(&docs, &map, &assets).edited_at(edit.as_ref());
     let (id, _) = docs.navigation.pages().next().unwrap();
     let address = "https://github.com/acme/docs/edit/main/a.mdx";
-    assert_eq!(shell.edit(id).as_deref(), Some(address));
-    assert_eq!(Shell::new(&docs, &map, &assets).edit(id), None);
+    assert_eq!(layout.edit(id).as_deref(), Some(address));
+    assert_eq!(Layout::new(&docs, &map, &assets).edit(id), None);
 }

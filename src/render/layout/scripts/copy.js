@@ -1,10 +1,10 @@
-// Copying: code, and the whole page as Markdown.
+// Buttons that copy code, and the whole page as Markdown.
 parts.push(() => {
   if (!navigator.clipboard) {
     document.querySelector(".copy-page")?.remove();
     return;
   }
-  const { copy, copied } = words();
+  const { copy, copied } = messages();
   const said = make("div", { className: "skip" });
   said.setAttribute("role", "status");
   document.body.append(said);

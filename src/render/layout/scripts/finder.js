@@ -1,7 +1,7 @@
-// Waypost: search. A page whose title is typed comes first, from the list of titles; then
-// what the full-text index of this language and version finds, section by section.
-const { root, search: directory, words: said } = document.body.dataset;
-const [, , search, none, near] = said.split("|");
+// Waypost: search. Pages whose title matches come first, from the list of titles. Results of
+// the full-text index of this language and version follow, section by section.
+const { root, search: directory, messages } = document.body.dataset;
+const [, , search, none, near] = messages.split("|");
 const at = (path) => new URL(path, new URL(root.replace(/\/?$/, "/"), location.href)).href;
 const inside = (path) => new URL(path, new URL(`${directory}/`, location.href)).href;
 
@@ -15,11 +15,11 @@ const make = (name, properties, ...children) => {
   return element;
 };
 
-// The list of pages: [path, title, where it stands, description, [[anchor, heading]…]].
+// The list of pages: [path, title, breadcrumb, description, [[anchor, heading]…]].
 let titles;
 const load = () => titles ??= fetch(inside("pages.json")).then((answer) => answer.json());
 
-// The index of the words of all pages; without it, titles and headings are found.
+// The full-text index; if it cannot be loaded, only titles and headings are searched.
 let index;
 const words = () => index ??= import(inside("pagefind.js")).then(async (pagefind) => {
   await pagefind.options({ excerptLength: 22 });

@@ -1,5 +1,6 @@
-// Waypost: what a page can do beyond being read. Everything works without it.
-// This part runs before the first paint: colours, a dismissed banner, that there is a script.
+// Waypost: script of every page. Everything can be read without it.
+// This part runs before the first paint: it sets the colours, hides a dismissed banner, and
+// marks that scripts run.
 "use strict";
 const root = document.documentElement;
 const keep = {
@@ -16,11 +17,11 @@ const make = (name, properties, ...children) => {
   element.append(...children);
   return element;
 };
-// The words of the page's language, in the order in which the shell writes them.
-const words = () => {
+// The messages in the page's language, in the order in which the layout writes them.
+const messages = () => {
   const [copy, copied, search, none, near] = document.body.dataset.messages.split("|");
   return { copy, copied, search, none, near };
 };
-// What is done when the page is there, in order.
+// Functions that run, in this order, once the page is loaded.
 const parts = [];
 document.addEventListener("DOMContentLoaded", () => parts.forEach((part) => part()));

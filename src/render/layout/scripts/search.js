@@ -1,5 +1,5 @@
-// Search and the page for what is not there: both are a script of their own, loaded when it
-// is asked for.
+// Search, and the suggestions of the 404 page. Both are in a script of their own, which is
+// loaded on first use.
 const finder = () => import(new URL(document.body.dataset.finder, location.href));
 parts.push(() => {
   const button = document.querySelector("button.search");

@@ -1,4 +1,5 @@
-// Tabs: those of the same title change together and are remembered; what is linked to opens.
+// Tabs: those with the same title change together, and the choice is stored. A tab or
+// accordion opens if the address of the page points into it.
 const groups = [];
 const choose = (title) => groups.forEach(({ panels, show }) => {
   const at = panels.findIndex((panel) => panel.dataset.title === title);

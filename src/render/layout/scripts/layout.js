@@ -1,8 +1,9 @@
-// The shell: colours, banner, menus, sidebar, the heading that is being read.
+// The layout: colours, banner, menus, sidebar, and which heading is current.
 parts.push(() => {
-  // The frame of a diagram sees the system's colours only; its address tells it the reader's.
+  // The frame of a diagram knows only the colour scheme of the system. The one that the
+  // reader has chosen is passed in its address.
   const tellDiagrams = () => document.querySelectorAll(".diagram iframe").forEach((frame) => {
-    // A new frame, because one that goes elsewhere adds a step to the reader's history.
+    // A new frame, because changing the address of this one would add a history entry.
     const told = frame.cloneNode();
     told.src = `${frame.src.replace(/&\w+$/, "")}&${root.dataset.theme}`;
     frame.replaceWith(told);
@@ -21,7 +22,7 @@ parts.push(() => {
   });
 });
 
-// A menu closes when something else is chosen, and by Escape, which leaves the focus on it.
+// A menu closes when the reader presses elsewhere, or Escape, which keeps the focus on it.
 parts.push(() => {
   const close = (except) => document.querySelectorAll("details.selector[open]").forEach((menu) => {
     if (menu.contains(except)) return;

@@ -7,13 +7,13 @@
 //! 4. the first page there.
 //!
 //! Only pages that correspond by the first two, each to the other, are told to search engines
-//! as [translations](Shell::translations) of each other.
+//! as [translations](Layout::translations) of each other.
 //!
 //! Sources: RFC 8288 §3.4.1 (`hreflang`); `internals/decisions#alternate-pages`.
 
 use std::collections::{HashMap, HashSet};
 
-use super::Shell;
+use super::Layout;
 use crate::docs::navigation::tree::{Division, DivisionKind, Divisions, PageId};
 use crate::render::manifest::Translation;
 
@@ -30,11 +30,11 @@ pub(super) struct Members<'d> {
 /// The members of each version and language, by where it lies in memory: two may say the
 /// same.
 #[derive(Debug, Default)]
-pub(super) struct Counterparts<'d>(HashMap<usize, Members<'d>>);
+pub(super) struct Alternates<'d>(HashMap<usize, Members<'d>>);
 
-// === impl Counterparts ===
+// === impl Alternates ===
 
-impl<'d> Counterparts<'d> {
+impl<'d> Alternates<'d> {
     pub(super) fn insert(&mut self, division: &Division, path: &'d str) {
         let members = self.0.entry(address(division)).or_default();
         if members.known.insert(path) {
@@ -51,21 +51,16 @@ fn address(division: &Division) -> usize {
     std::ptr::from_ref(division).addr()
 }
 
-// === impl Shell ===
+// === impl Layout ===
 
-impl<'d> Shell<'d> {
+impl<'d> Layout<'d> {
     /// Finds the page that corresponds to one in another version or language; when there is
     /// none, the nearest thing to it.
-    pub(super) fn counterpart(
-        &self,
-        path: &str,
-        list: &'d Divisions,
-        at: usize,
-    ) -> Option<&'d str> {
+    pub(super) fn alternate(&self, path: &str, list: &'d Divisions, at: usize) -> Option<&'d str> {
         let division = &list.list[at];
         let nearest = || {
             let spellings = spellings(path, list, at);
-            self.counterparts().of(division)?.nearest(&spellings)
+            self.alternates().of(division)?.nearest(&spellings)
         };
         let first = || division.first.map(|id: PageId| self.path(id));
         self.same(path, list, at).or_else(nearest).or_else(first)
@@ -73,7 +68,7 @@ impl<'d> Shell<'d> {
 
     /// Finds the page that says the same in another version or language.
     pub(super) fn same(&self, path: &str, list: &Divisions, at: usize) -> Option<&'d str> {
-        let members = self.counterparts().of(&list.list[at])?;
+        let members = self.alternates().of(&list.list[at])?;
         let mut spellings = spellings(path, list, at).into_iter();
         spellings.find_map(|spelling| members.known.get(spelling.as_str()).copied())
     }
@@ -85,12 +80,12 @@ impl<'d> Shell<'d> {
         let mut sets = Vec::new();
         let mut taken: HashSet<&str> = HashSet::new();
         let mut seen: HashSet<usize> = HashSet::new();
-        let trails = self.leaves().iter().flat_map(|leaf| &leaf.trail);
-        for (languages, at) in trails.filter(|(list, _)| list.kind == DivisionKind::Languages) {
+        let selected = self.sidebars().iter().flat_map(|sidebar| &sidebar.selected);
+        for (languages, at) in selected.filter(|(list, _)| list.kind == DivisionKind::Languages) {
             if !seen.insert(address(&languages.list[*at])) {
                 continue;
             }
-            let members = self.counterparts().of(&languages.list[*at]);
+            let members = self.alternates().of(&languages.list[*at]);
             for path in members.into_iter().flat_map(|members| &members.ordered) {
                 let is_free = |path: &str| is_shown(path) && !taken.contains(path);
                 let set = self.translations_of(path, languages, *at, is_free);

@@ -1,4 +1,4 @@
-//! What the shells of all pages of a site share, worked out once.
+//! What the layouts of all pages of a site share, worked out once.
 
 use std::collections::HashMap;
 
@@ -13,58 +13,58 @@ use crate::docs::openapi::Endpoint;
 use crate::render::link::Map;
 use crate::site::EditLink;
 
+use super::alternate::Alternates;
 use super::assets::Assets;
-use super::counterpart::Counterparts;
 use super::theme;
 
-/// What the shells of all pages share.
+/// What the layouts of all pages share.
 #[derive(Debug)]
-pub struct Shell<'d> {
+pub struct Layout<'d> {
     docs: &'d Docs,
     map: &'d Map,
     assets: &'d Assets,
-    leaves: Vec<Leaf<'d>>,
-    /// In which leaf each page is listed first.
-    leaf_of: HashMap<PageId, usize>,
+    sidebars: Vec<Sidebar<'d>>,
+    /// In which sidebar each page is listed first.
+    sidebar_of: HashMap<PageId, usize>,
     /// The groups that each page is the root of.
     roots: HashMap<PageId, Vec<&'d Group>>,
-    counterparts: Counterparts<'d>,
+    alternates: Alternates<'d>,
     /// How the source of a page is edited, when that is known.
     edit: Option<&'d EditLink>,
 }
 
 /// A sidebar: the end of a way through the divisions.
 #[derive(Debug, Default)]
-pub(super) struct Leaf<'d> {
+pub(super) struct Sidebar<'d> {
     /// The divisions on the way, and which of each was taken.
-    pub trail: Vec<(&'d Divisions, usize)>,
+    pub selected: Vec<(&'d Divisions, usize)>,
     /// What it lists; nothing on a site without navigation.
     pub content: Option<&'d Content>,
 }
 
-// === impl Shell ===
+// === impl Layout ===
 
-impl<'d> Shell<'d> {
-    /// Works out what the shells of a documentation share.
+impl<'d> Layout<'d> {
+    /// Works out what the layouts of a documentation share.
     #[must_use]
     pub fn new(docs: &'d Docs, map: &'d Map, assets: &'d Assets) -> Self {
-        let mut shell = Self {
+        let mut layout = Self {
             docs,
             map,
             assets,
-            leaves: Vec::new(),
-            leaf_of: HashMap::new(),
+            sidebars: Vec::new(),
+            sidebar_of: HashMap::new(),
             roots: HashMap::new(),
-            counterparts: Counterparts::default(),
+            alternates: Alternates::default(),
             edit: None,
         };
         if let Some(content) = &docs.navigation.content {
-            shell.walk(content, &mut Vec::new());
+            layout.walk(content, &mut Vec::new());
         }
-        if shell.leaves.is_empty() {
-            shell.leaves.push(Leaf::default());
+        if layout.sidebars.is_empty() {
+            layout.sidebars.push(Sidebar::default());
         }
-        shell
+        layout
     }
 
     /// Says where pages are edited.
@@ -74,15 +74,15 @@ impl<'d> Shell<'d> {
         self
     }
 
-    fn walk(&mut self, content: &'d Content, trail: &mut Vec<(&'d Divisions, usize)>) {
+    fn walk(&mut self, content: &'d Content, selected: &mut Vec<(&'d Divisions, usize)>) {
         let mut pages = Vec::new();
         match content {
             Content::Link(_) => return,
             Content::Divisions(divisions) => {
                 for (at, division) in divisions.list.iter().enumerate() {
-                    trail.push((divisions, at));
-                    self.walk(&division.content, trail);
-                    trail.pop();
+                    selected.push((divisions, at));
+                    self.walk(&division.content, selected);
+                    selected.pop();
                 }
                 return;
             }
@@ -93,21 +93,21 @@ impl<'d> Shell<'d> {
                 }
             }
         }
-        let leaf = self.leaves.len();
+        let sidebar = self.sidebars.len();
         for id in pages {
-            self.leaf_of.entry(id).or_insert(leaf);
+            self.sidebar_of.entry(id).or_insert(sidebar);
             let path = path_of(self.docs.navigation.page(id));
-            for (divisions, at) in trail.iter() {
+            for (divisions, at) in selected.iter() {
                 if matches!(
                     divisions.kind,
                     DivisionKind::Versions | DivisionKind::Languages
                 ) {
-                    self.counterparts.insert(&divisions.list[*at], path);
+                    self.alternates.insert(&divisions.list[*at], path);
                 }
             }
         }
-        self.leaves.push(Leaf {
-            trail: trail.clone(),
+        self.sidebars.push(Sidebar {
+            selected: selected.clone(),
             content: Some(content),
         });
     }
@@ -155,8 +155,8 @@ impl<'d> Shell<'d> {
         first.map_or("", |id| path_of(self.navigation().page(id)))
     }
 
-    pub(super) fn counterparts(&self) -> &Counterparts<'d> {
-        &self.counterparts
+    pub(super) fn alternates(&self) -> &Alternates<'d> {
+        &self.alternates
     }
 
     pub(super) fn path(&self, id: PageId) -> &'d str {
@@ -179,19 +179,19 @@ impl<'d> Shell<'d> {
     }
 
     /// Returns the sidebar of a page; one that is not listed has the default's.
-    pub(super) fn leaf(&self, id: Option<PageId>) -> &Leaf<'d> {
+    pub(super) fn sidebar(&self, id: Option<PageId>) -> &Sidebar<'d> {
         let listed = id.and_then(|id| self.listed(id));
         let first = || self.listed(self.navigation().first()?);
-        listed.or_else(first).unwrap_or(&self.leaves[0])
+        listed.or_else(first).unwrap_or(&self.sidebars[0])
     }
 
     /// Returns the sidebar in which a page is listed first.
-    pub(super) fn listed(&self, id: PageId) -> Option<&Leaf<'d>> {
-        Some(&self.leaves[*self.leaf_of.get(&id)?])
+    pub(super) fn listed(&self, id: PageId) -> Option<&Sidebar<'d>> {
+        Some(&self.sidebars[*self.sidebar_of.get(&id)?])
     }
 
-    pub(super) fn leaves(&self) -> &[Leaf<'d>] {
-        &self.leaves
+    pub(super) fn sidebars(&self) -> &[Sidebar<'d>] {
+        &self.sidebars
     }
 
     pub(super) fn endpoint(&self, id: PageId) -> Option<&'d Endpoint> {
@@ -205,9 +205,9 @@ impl<'d> Shell<'d> {
     }
 
     pub(super) fn language(&self, id: Option<PageId>) -> Option<&'d LanguageParts> {
-        let trail = self.leaf(id).trail.iter();
+        let selected = self.sidebar(id).selected.iter();
         let mut languages =
-            trail.filter_map(|(divisions, at)| divisions.list[*at].language.as_deref());
+            selected.filter_map(|(divisions, at)| divisions.list[*at].language.as_deref());
         languages.next()
     }
 
@@ -232,8 +232,8 @@ impl<'d> Shell<'d> {
     /// Returns the links that stand on every page here: the site's and those of the
     /// divisions around.
     pub(super) fn global(&self, id: Option<PageId>) -> impl Iterator<Item = &'d Anchor> {
-        let trail = self.leaf(id).trail.iter();
-        let own = trail.flat_map(|(divisions, at)| &divisions.list[*at].global);
+        let selected = self.sidebar(id).selected.iter();
+        let own = selected.flat_map(|(divisions, at)| &divisions.list[*at].global);
         self.navigation().global.iter().chain(own)
     }
 }
