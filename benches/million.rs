@@ -15,11 +15,11 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use waypost::answer::encoding::Effort;
 use waypost::digest::Digest;
 use waypost::discovery::paths::{Document, find};
 use waypost::discovery::{Listed, Summary};
 use waypost::index::{Ask, Documents, Index, Material, SkillFile, State};
+use waypost::response::encoding::Effort;
 use waypost::site::{BasePath, Host, Origin, ProjectId, Service, Site, Visibility};
 
 #[global_allocator]
@@ -179,15 +179,15 @@ fn lookup(index: &Index, hosts: &[String]) -> Duration {
     let since = Instant::now();
     for _ in 0..LOOKUPS {
         let host = &hosts[numbers.next() % hosts.len()];
-        let answer = index.with(host, |served| {
+        let response = index.with(host, |served| {
             let document = find(
                 black_box("/.well-known/agent-card.json"),
                 &served.site.base_path,
             )
             .unwrap();
-            index.answer(served, host, document, &Ask::PLAIN)
+            index.response(served, host, document, &Ask::PLAIN)
         });
-        assert_eq!(answer.unwrap().status, 200);
+        assert_eq!(response.unwrap().status, 200);
     }
     since.elapsed() / u32::try_from(LOOKUPS).unwrap()
 }
@@ -245,7 +245,7 @@ fn main() {
             let host = format!("docs0.customer-{number}.example");
             let served = index.with(&host, |served| {
                 index
-                    .answer(
+                    .response(
                         served,
                         &host,
                         Document::Skill(&format!("site-{}", number + 1)),

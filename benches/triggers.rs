@@ -122,7 +122,7 @@ impl Client {
         Self(BufReader::new(stream))
     }
 
-    /// Sends a head and returns the status and the body of the answer.
+    /// Sends a head and returns the status and the body of the response.
     fn ask(&mut self, head: &str) -> (u16, String) {
         self.0.get_mut().write_all(head.as_bytes()).unwrap();
         let (mut status, mut length) = (0, 0);

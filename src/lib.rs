@@ -16,13 +16,13 @@
 //!    ▼
 //!  gateway ─▶ deploy ─▶ source ─▶ build ─▶ release ─▶ store ─▶ index ─▶ (visible)
 //!             keys       fetch     docs      immutable  put       compile
-//!             queue      → Tree    skills    → id       promote   answers
+//!             queue      → Tree    skills    → id       promote   responses
 //!             worker               render
 //!
 //!  GET docs.acme.com/.well-known/agent-card.json
 //!    ▼
-//!  gateway ── express lane ──▶ index ──▶ one write
-//!          └─ proxy lane ────▶ route ─▶ discovery, admin, origin (ours or the customer's)
+//!  gateway ── fast path ─────▶ index ──▶ one write
+//!          └─ proxy path ────▶ route ─▶ discovery, admin, origin (ours or the customer's)
 //! ```
 //!
 //! On the left of `store` a step may fail, be repeated and take minutes. On its right
@@ -51,14 +51,14 @@
 //! | build | the step from a tree to a release |
 //! | release, inventory | the immutable result and its list of files |
 //! | put, promote, current | store a release; make it the one that is served; that one |
-//! | answer | a finished HTTP response that is not sent yet |
-//! | front, express lane, proxy lane | see [`gateway`] |
+//! | response | a finished HTTP response that is not sent yet |
+//! | connection handler, fast path, proxy path | see [`gateway`] |
 //! | diagnostic, problem, error | what is told to an author, to an HTTP client, and to the operator |
 //!
 //! # Invariants
 //!
 //! 1. `pingora` is named only in [`gateway`] and `cli/serve`, and for the plain header value
-//!    in [`answer`].
+//!    in [`response`].
 //! 2. [`mdx`], [`docs`], [`skills`], [`discovery`], [`render`], [`release`] and [`build`] are
 //!    functions from values to values: no async, no files, no clock. The same tree gives the same
 //!    release, byte for byte.
@@ -77,7 +77,7 @@ pub mod diagnostic;
 pub mod yaml;
 pub mod telemetry;
 pub mod frontmatter;
-pub mod answer;
+pub mod response;
 pub mod site;
 
 // Reading: what authors wrote.

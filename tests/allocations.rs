@@ -1,4 +1,4 @@
-//! An express answer over HTTP/1.1 allocates nothing, a document's nor a page's.
+//! A response of the fast path over HTTP/1.1 allocates nothing, a document's nor a page's.
 //!
 //! A test binary of its own, because it counts what the allocator is asked for. The gateway
 //! runs on this test's thread; the client, on another, is not counted.
@@ -15,7 +15,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pingora::server::configuration::ServerConf;
-use waypost::answer::encoding::{Accepted, Effort};
 use waypost::build::{Options, build};
 use waypost::clock::Clock;
 use waypost::digest::Digest;
@@ -23,11 +22,12 @@ use waypost::discovery::{Listed, Summary};
 use waypost::gateway::access::{Access, Target};
 use waypost::gateway::drain::{Drain, Phase};
 use waypost::gateway::forward::TrustedPeers;
-use waypost::gateway::{Front, Gateway, Limits, Listeners, UpstreamLimits};
+use waypost::gateway::{ConnectionHandler, Gateway, Limits, Listeners, UpstreamLimits};
 use waypost::index::{
     Ask, Cache, Documents, Files, Index, Listing, Material, SkillFile, State, Stored,
 };
 use waypost::origin::{self, Asked, Resolver};
+use waypost::response::encoding::{Accepted, Effort};
 use waypost::site::{BasePath, Host, Origin, ProjectId, Service, Site, Visibility};
 use waypost::source::{Tree, TreePath};
 use waypost::store::{Local, Store, local};
@@ -101,7 +101,7 @@ fn files(site: &Site, directory: &Path) -> Files {
     )
 }
 
-/// Reads the page from the store, as the proxy lane does for who asks first.
+/// Reads the page from the store, as the proxy path does for who asks first.
 fn at_hand(index: &Index) {
     let served = index.served("docs.acme.test").unwrap();
     for accepted in [Accepted::IDENTITY_ONLY, Accepted::parse(b"br")] {
@@ -109,7 +109,7 @@ fn at_hand(index: &Index) {
             accepted,
             ..Ask::PLAIN
         };
-        let page = origin::answer(&served, "/", &ask, &Asked::default());
+        let page = origin::response(&served, "/", &ask, &Asked::default());
         assert_eq!(page.status, 200);
     }
 }
@@ -153,7 +153,7 @@ fn gateway(directory: &Path) -> Arc<Gateway> {
         limits: Arc::new(Limits::default()),
         upstream: UpstreamLimits::default(),
         trusted: TrustedPeers::default(),
-        express: true,
+        fast_path: true,
         admin: None,
         drain: Drain::new(),
         resolver: Resolver::default(),
@@ -231,7 +231,8 @@ fn an_express_answer_over_http_1_allocates_nothing() {
     let (counted, turn) = std::sync::mpsc::channel();
     let (go, wait) = std::sync::mpsc::channel();
     let allocations = runtime.block_on(async {
-        let front = Front::new(Arc::clone(&gateway), &Arc::new(ServerConf::default()), None);
+        let handler =
+            ConnectionHandler::new(Arc::clone(&gateway), &Arc::new(ServerConf::default()), None);
         let socket = tokio::net::TcpSocket::new_v4().unwrap();
         socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = socket.local_addr().unwrap();
@@ -241,7 +242,7 @@ fn an_express_answer_over_http_1_allocates_nothing() {
         }
         .open()
         .unwrap();
-        let listening = tokio::spawn(async move { front.listen(open).await });
+        let listening = tokio::spawn(async move { handler.listen(open).await });
         let client = std::thread::spawn(move || ask(address, &counted, &wait));
         // The gateway goes on between two looks at the client.
         let wait_for_turn = async || {

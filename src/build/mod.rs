@@ -27,8 +27,6 @@ mod site;
 mod title;
 mod written;
 
-use crate::answer::Encoding;
-use crate::answer::encoding::Effort;
 use crate::diagnostic::Diagnostic;
 use crate::digest::Digest;
 use crate::discovery::{
@@ -38,6 +36,8 @@ use crate::docs::page::Pages;
 use crate::docs::{self, Docs, navigation};
 use crate::release::{Builder, Release, ReleaseFile, ReleasePath};
 use crate::render::manifest::{self, Manifest};
+use crate::response::Encoding;
+use crate::response::encoding::Effort;
 use crate::site::{EditLink, Frames, Service};
 use crate::skills::{self, Generated, Meta, Skill};
 use crate::source::{Tree, TreePath};

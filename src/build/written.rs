@@ -7,9 +7,9 @@
 //! **Invariant:** the release is the one of a build that had generated this skill itself.
 
 use super::{Built, GENERATED, Report, as_skill, insert, insert_skill, listed};
-use crate::answer::Encoding;
 use crate::discovery::{JSON, SUMMARY_PATH, Summary, skill_path};
 use crate::release::ReleaseFile;
+use crate::response::Encoding;
 use crate::skills::Generated;
 
 // === impl Built ===

@@ -56,7 +56,7 @@ pub struct Config {
     /// Where certificates are.
     pub tls: tls::Config,
     /// What clients may take of us.
-    pub front: Front,
+    pub connections: Connections,
     /// How patient we are with sites' own servers.
     pub upstream: UpstreamLimits,
     /// Where requests are logged.
@@ -109,11 +109,11 @@ pub struct Sites {
 
 /// What clients may take of us.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Front {
+pub struct Connections {
     /// Times and sizes.
     pub limits: Limits,
     /// Whether discovery is answered without pingora where that is possible.
-    pub express: bool,
+    pub fast_path: bool,
     /// How many bytes of pages, of all sites together, are kept in memory.
     pub page_cache_bytes: usize,
     /// The networks of our own balancers, whose forwarding fields are believed.
@@ -133,7 +133,7 @@ impl Config {
     }
 }
 
-// === impl Listen, Store, Queue, Sites, Front ===
+// === impl Listen, Store, Queue, Sites, Connections ===
 
 impl Default for Listen {
     /// Loopback: a gateway is public only when somebody says so.
@@ -169,11 +169,11 @@ impl Default for Sites {
     }
 }
 
-impl Default for Front {
+impl Default for Connections {
     fn default() -> Self {
         Self {
             limits: Limits::default(),
-            express: true,
+            fast_path: true,
             page_cache_bytes: crate::index::CACHE_BYTES_MAX,
             trusted_peers: Vec::new(),
         }

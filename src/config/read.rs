@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use saphyr::{Scalar, YamlData};
 use serde_json::{Map, Value};
 
-use super::{Config, Front, Listen, Sites, Store, deploying};
+use super::{Config, Connections, Listen, Sites, Store, deploying};
 use crate::diagnostic::Diagnostic;
 use crate::gateway::forward::Network;
 use crate::gateway::{Limits, UpstreamLimits, access, server, tls};
@@ -59,7 +59,7 @@ fn read_top(top: Section<'_, '_, '_, '_>, config: &mut Config, findings: &Findin
         generate,
         sites,
         tls,
-        front,
+        connections,
         upstream,
         access_log,
         log,
@@ -84,7 +84,9 @@ fn read_top(top: Section<'_, '_, '_, '_>, config: &mut Config, findings: &Findin
     });
     read_sites(top, sites);
     within(top, "tls", |section| read_tls(section, tls));
-    within(top, "front", |section| read_front(section, front));
+    within(top, "connections", |section| {
+        read_connections(section, connections)
+    });
     within(top, "upstream", |section| read_upstream(section, upstream));
     top.set("access_log", access_log, access_target);
     within(top, "log", |section| read_log(section, log));
@@ -172,13 +174,13 @@ fn read_tls(section: Section<'_, '_, '_, '_>, tls: &mut tls::Config) {
     });
 }
 
-fn read_front(section: Section<'_, '_, '_, '_>, front: &mut Front) {
-    let Front {
+fn read_connections(section: Section<'_, '_, '_, '_>, connections: &mut Connections) {
+    let Connections {
         limits,
-        express,
+        fast_path,
         page_cache_bytes,
         trusted_peers,
-    } = front;
+    } = connections;
     let Limits {
         head,
         idle,
@@ -196,7 +198,7 @@ fn read_front(section: Section<'_, '_, '_, '_>, front: &mut Front) {
         drain_delay,
     } = limits;
     let wait = || seconds(1..=DAY_SECONDS);
-    section.set("express", express, boolean);
+    section.set("fast_path", fast_path, boolean);
     section.set("page_cache_bytes", page_cache_bytes, number(0..=1 << 40));
     if let Some(networks) = section.list("trusted_peers", parsed(str::parse::<Network>)) {
         *trusted_peers = networks;

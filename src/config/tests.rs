@@ -46,7 +46,7 @@ fn the_shipped_file_lists_every_key() {
         &["worker"],
         &["generate"],
         &["tls"],
-        &["front"],
+        &["connections"],
         &["upstream"],
         &["log"],
         &["admin"],
@@ -67,7 +67,7 @@ fn the_shipped_file_lists_every_key() {
 
 #[test]
 fn an_empty_file_is_the_default() {
-    for text in ["", "# nothing\n", "---\n", "front:\nlisten:\n"] {
+    for text in ["", "# nothing\n", "---\n", "connections:\nlisten:\n"] {
         assert_eq!(
             Config::parse("waypost.yaml", text),
             Ok(Config::default()),
@@ -79,7 +79,7 @@ fn an_empty_file_is_the_default() {
 #[test]
 fn every_mistake_is_found_with_its_place() {
     let text = "service:\n  nmae: x\n  domain: a b\nlisten:\n  http: [\"localhost:80\", 80]\n\
-                front:\n  head_seconds: 0\n  express: yes please\n  trusted_peers: [10.0.0.0/40]\n\
+                connections:\n  head_seconds: 0\n  fast_path: yes please\n  trusted_peers: [10.0.0.0/40]\n\
                 access_log: { path: x }\nlog: { filter: loud }\nserver: { thread: 1, user: 2 }\n\
                 store: { nats: {} }\n";
     let expected = [
@@ -87,9 +87,9 @@ fn every_mistake_is_found_with_its_place() {
         "waypost.yaml:3:11: error[conf]: `service.domain` is \"a b\", expected other text: host",
         "waypost.yaml:5:10: error[conf]: `listen.http` is \"localhost:80\", expected other text",
         "waypost.yaml:5:26: error[conf]: `listen.http` is 80, expected text, in quotes",
-        "waypost.yaml:7:17: error[conf]: `front.head_seconds` is 0, expected a whole number from 1",
-        "waypost.yaml:8:12: error[conf]: `front.express` is \"yes please\", expected true or false",
-        "waypost.yaml:9:19: error[conf]: `front.trusted_peers` is \"10.0.0.0/40\", expected other",
+        "waypost.yaml:7:17: error[conf]: `connections.head_seconds` is 0, expected a whole number from 1",
+        "waypost.yaml:8:14: error[conf]: `connections.fast_path` is \"yes please\", expected true or false",
+        "waypost.yaml:9:19: error[conf]: `connections.trusted_peers` is \"10.0.0.0/40\", expected other",
         "waypost.yaml:10:13: error[conf]: `access_log` is a mapping, expected `off`, `stdout` or",
         "waypost.yaml:11:16: error[conf]: `log.filter` is \"loud\", expected a level",
         "waypost.yaml:12:9: error[conf]: `server.thread` is not a setting of pingora (did you",
@@ -105,7 +105,7 @@ fn every_mistake_is_found_with_its_place() {
 #[test]
 fn what_is_set_is_read_and_the_rest_stays() {
     let text = "service: { name: docs }\nlisten: { https: [\"[::]:443\"], operator: false }\n\
-                front: { idle_seconds: 5, trusted_peers: [10.0.0.0/8, \"::1\"] }\n\
+                connections: { idle_seconds: 5, trusted_peers: [10.0.0.0/8, \"::1\"] }\n\
                 tls: { directory: certs, default: docs.example.com }\n\
                 access_log: { file: var/access.log }\nlog: { format: json, filter: \"warn,a=off\" }\n\
                 worker: { operator: \"127.0.0.1:9081\" }\nserver: { threads: 4 }\nstore: { local: { keep_releases: 0 } }\nsites: s.yaml\n";
@@ -116,9 +116,9 @@ fn what_is_set_is_read_and_the_rest_stays() {
     assert_eq!(config.listen.https.len(), 1);
     assert_eq!(config.listen.operator, None);
     assert_eq!(config.worker.operator, Some(([127, 0, 0, 1], 9081).into()));
-    assert_eq!(config.front.limits.idle, Duration::from_secs(5));
-    assert_eq!(config.front.limits.head, Limits::default().head);
-    assert_eq!(config.front.trusted_peers.len(), 2);
+    assert_eq!(config.connections.limits.idle, Duration::from_secs(5));
+    assert_eq!(config.connections.limits.head, Limits::default().head);
+    assert_eq!(config.connections.trusted_peers.len(), 2);
     assert_eq!(config.tls.directory, Some("certs".into()));
     let file = access::Target::File("var/access.log".into());
     assert_eq!(config.access_log, file);

@@ -6,8 +6,8 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::answer::Encoding;
 use crate::digest::Digest;
+use crate::response::Encoding;
 
 /// Where in a release the summary lies.
 pub const SUMMARY_PATH: &str = "discovery.json";

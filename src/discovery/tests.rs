@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::paths::{Document, find, normalise};
 use super::*;
-use crate::answer::Encoding;
 use crate::digest::Digest;
+use crate::response::Encoding;
 use crate::site::BasePath;
 
 fn listed(slug: &str) -> Listed {

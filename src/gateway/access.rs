@@ -1,4 +1,4 @@
-//! The access log: one line of JSON for every request, in either lane.
+//! The access log: one line of JSON for every request, on either path.
 //!
 //! A request never waits for a disk. Its line is appended to a buffer in memory under a
 //! lock that is held for a copy of some 200 bytes; a thread of its own writes the buffer
@@ -42,7 +42,7 @@ pub enum Target {
 /// One request, to be logged.
 #[derive(Clone, Copy, Debug)]
 pub struct Line<'r> {
-    /// When the answer was finished.
+    /// When the response was finished.
     pub time: SystemTime,
     /// The client's address.
     pub peer: IpAddr,
@@ -56,13 +56,13 @@ pub struct Line<'r> {
     pub host: &'r str,
     /// The path, without query.
     pub path: &'r str,
-    /// The status of the answer.
+    /// The status of the response.
     pub status: u16,
-    /// Body bytes of the answer.
+    /// Body bytes of the response.
     pub bytes: u64,
     /// Who answered.
     pub route: Route,
-    /// From the head to the end of the answer.
+    /// From the head to the end of the response.
     pub took: Duration,
     /// `User-Agent`, cut to a sane length.
     pub agent: &'r str,
@@ -276,7 +276,7 @@ mod tests {
             path: "/a\"b",
             status: 200,
             bytes: 12,
-            route: Route::Express,
+            route: Route::FastPath,
             took: Duration::from_micros(17),
             agent: "node",
         }
@@ -302,7 +302,7 @@ mod tests {
             .collect();
         assert_eq!(lines.len(), 3);
         assert_eq!(lines[0]["path"], "/a\"b");
-        assert_eq!(lines[0]["route"], "express");
+        assert_eq!(lines[0]["route"], "fast_path");
         assert_eq!(lines[0]["took_us"], 17);
     }
 }

@@ -12,15 +12,15 @@ use pingora::http::RequestHeader;
 use pingora::proxy::Session;
 
 use super::forward::TrustedPeers;
-use crate::answer::Answer;
 use crate::deploy::api::{Api, BODY_BYTES_MAX, Request};
+use crate::response::Response;
 
 /// Answers a request for the API's host.
-pub(super) async fn answer(
+pub(super) async fn response(
     session: &mut Session,
     api: &Api,
     trusted: &TrustedPeers,
-) -> Result<Answer> {
+) -> Result<Response> {
     let is_too_large = !skip_body(session).await?;
     let address = session.client_addr().and_then(|address| address.as_inet());
     let peer = address.map(std::net::SocketAddr::ip);

@@ -1,6 +1,6 @@
 //! Where a chunked body ends.
 //!
-//! The front must know where a request ends before pingora sees it, and pass on only
+//! The connection handler must know where a request ends before pingora sees it, and pass on only
 //! chunk lines that every server reads the same way. A [`Scanner`] walks over the bytes as
 //! they come, any number at a time, and keeps nothing but its place.
 //!

@@ -1,7 +1,7 @@
-//! The front of HTTP/1.1: the loop over the requests of a connection.
+//! HTTP/1.1: the loop over the requests of a connection.
 //!
 //! It waits for a whole head under a deadline and a size limit, reads it strictly, and
-//! chooses the lane; pingora sees a connection only through a [`Relay`], one request at a
+//! chooses the path; pingora sees a connection only through a [`Relay`], one request at a
 //! time.
 
 use std::pin::Pin;
@@ -15,12 +15,12 @@ use pingora::protocols::http::ServerSession;
 use tokio::time::Sleep;
 
 use super::access::Line;
-use super::express::{self, Batch};
-use super::front::Front;
+use super::fast_path::{self, Batch};
+use super::handler::ConnectionHandler;
 use super::head::{self, Form, Framing, Head, Refusal};
 use super::relay::{self, Relay};
 use super::wire::Wire;
-use crate::answer::{Connection, Content, Problem, Ready};
+use crate::response::{Connection, Content, MaybeCached, Problem};
 use crate::telemetry::Route;
 
 /// How much is asked of a connection at once while a head is awaited.
@@ -37,7 +37,7 @@ const TOO_SLOW: Refusal = Refusal {
 
 /// An HTTP/1.1 connection between two requests.
 pub(super) struct Http1 {
-    front: Arc<Front>,
+    handler: Arc<ConnectionHandler>,
     wire: Wire,
     inbox: BytesMut,
     batch: Batch,
@@ -74,7 +74,7 @@ enum Filled {
     Late,
 }
 
-/// What comes after the express lane.
+/// What comes after the fast path.
 enum Next {
     /// Waiting for the next head.
     Wait,
@@ -82,7 +82,7 @@ enum Next {
     Gone,
     /// A refusal.
     Refuse(Refusal),
-    /// The proxy lane, with the request at the front of the inbox.
+    /// The proxy path, with the request at the front of the inbox.
     Relay {
         head: usize,
         form: Form,
@@ -95,15 +95,15 @@ enum Next {
 
 impl Http1 {
     /// Takes over a connection.
-    pub(super) fn new(front: Arc<Front>, wire: Wire) -> Self {
-        let drain = front.gateway.drain.clone();
+    pub(super) fn new(handler: Arc<ConnectionHandler>, wire: Wire) -> Self {
+        let drain = handler.gateway.drain.clone();
         let clocks = Clocks {
-            timer: Box::pin(tokio::time::sleep(front.gateway.limits.head)),
+            timer: Box::pin(tokio::time::sleep(handler.gateway.limits.head)),
             draining: Box::pin(async move { drain.draining().await }),
             is_registered: false,
         };
         Self {
-            front,
+            handler,
             wire,
             inbox: BytesMut::new(),
             batch: Batch::default(),
@@ -122,7 +122,7 @@ impl Http1 {
                 Waited::Refused(refusal) => return self.refuse(refusal, Instant::now()).await,
             };
             let since = Instant::now();
-            match self.express(length, since).await {
+            match self.fast_path(length, since).await {
                 Next::Wait => {}
                 Next::Gone => return,
                 Next::Refuse(refusal) => return self.refuse(refusal, since).await,
@@ -151,7 +151,7 @@ impl Http1 {
     /// connection, later ones from their first byte; between two requests a connection has
     /// [`Limits::idle`](super::Limits::idle).
     async fn wait_for_head(&mut self) -> Waited {
-        let limits = Arc::clone(&self.front.gateway.limits);
+        let limits = Arc::clone(&self.handler.gateway.limits);
         let mut has_begun = !self.inbox.is_empty();
         let patience = if has_begun || self.served == 0 {
             limits.head
@@ -182,7 +182,7 @@ impl Http1 {
                 Filled::Some => {}
                 Filled::Over => return Waited::Over,
                 Filled::Late => {
-                    self.front.gateway.metrics.timeouts.inc();
+                    self.handler.gateway.metrics.timeouts.inc();
                     return if has_begun {
                         Waited::Refused(TOO_SLOW)
                     } else {
@@ -201,7 +201,7 @@ impl Http1 {
     /// is nothing in it.
     async fn fill(&mut self, deadline: Instant) -> Filled {
         let Self {
-            front,
+            handler,
             wire,
             inbox,
             clocks,
@@ -221,7 +221,7 @@ impl Http1 {
             }
             // Only now: a request that was sent before the drain began is answered, also when
             // its connection was accepted last.
-            if inbox.is_empty() && front.gateway.drain.is_draining() {
+            if inbox.is_empty() && handler.gateway.drain.is_draining() {
                 return Poll::Ready(Filled::Over);
             }
             if !has_waited {
@@ -236,18 +236,18 @@ impl Http1 {
         .await
     }
 
-    /// Answers as many requests of the inbox as the express lane takes, the first of which
+    /// Answers as many requests of the inbox as the fast path takes, the first of which
     /// has a head of `length` bytes.
-    async fn express(&mut self, mut length: usize, since: Instant) -> Next {
+    async fn fast_path(&mut self, mut length: usize, since: Instant) -> Next {
         let Self {
-            front,
+            handler,
             wire,
             inbox,
             batch,
             served,
             ..
         } = self;
-        let gateway = &front.gateway;
+        let gateway = &handler.gateway;
         let now = gateway.clock.now();
         let mut at = 0;
         let next = loop {
@@ -259,12 +259,12 @@ impl Http1 {
             let is_last = !head.keep_alive
                 || gateway.drain.is_draining()
                 || *served == gateway.limits.requests_per_connection_max;
-            let answer = if is_last {
+            let response = if is_last {
                 None
             } else {
-                express::answer(gateway, &head)
+                fast_path::response(gateway, &head)
             };
-            let Some(answer) = answer else {
+            let Some(response) = response else {
                 break Next::Relay {
                     head: length,
                     form: head.form,
@@ -273,12 +273,19 @@ impl Http1 {
                 };
             };
             batch.push(
-                &answer,
-                express::content_of(head.method),
+                &response,
+                fast_path::content_of(head.method),
                 Connection::Keep,
                 now,
             );
-            express::log(gateway, wire, &head, answer.answer(), since.elapsed(), now);
+            fast_path::log(
+                gateway,
+                wire,
+                &head,
+                response.response(),
+                since.elapsed(),
+                now,
+            );
             at += length;
             match memchr::memmem::find(&inbox[at..], b"\r\n\r\n") {
                 Some(end) if !batch.is_full() && end + 4 <= gateway.limits.head_bytes_max => {
@@ -290,7 +297,7 @@ impl Http1 {
         inbox.advance(at);
         if !batch.is_empty()
             && batch
-                .write(wire, gateway, Route::Express, since)
+                .write(wire, gateway, Route::FastPath, since)
                 .await
                 .is_err()
         {
@@ -302,7 +309,7 @@ impl Http1 {
     /// Lends the connection to pingora for the request at the front of the inbox.
     async fn relay(self, head: usize, framing: Framing, is_last: bool) -> Option<Self> {
         let Self {
-            front,
+            handler,
             wire,
             inbox,
             batch,
@@ -310,7 +317,7 @@ impl Http1 {
             served,
             ..
         } = self;
-        let limits = &front.gateway.limits;
+        let limits = &handler.gateway.limits;
         let relay = Relay::new(wire, inbox, head, framing, Arc::clone(limits));
         let mut session = ServerSession::new_http1(Box::new(relay));
         session.set_keepalive(Some(limits.idle.as_secs()));
@@ -318,9 +325,10 @@ impl Http1 {
         // The relay watches over the body, with a minimum rate that pingora does not have.
         session.set_read_timeout(None);
         session.set_write_timeout(Some(limits.write));
-        let (stream, _settings) = Box::pin(front.proxy.process_new_http(session, &front.shutdown))
-            .await?
-            .consume();
+        let (stream, _settings) =
+            Box::pin(handler.proxy.process_new_http(session, &handler.shutdown))
+                .await?
+                .consume();
         let relay = stream.into_any().downcast::<Relay>().ok()?;
         let parts = relay.into_parts()?;
         if !parts.is_read || is_last {
@@ -334,7 +342,7 @@ impl Http1 {
             ..
         } = parts;
         Some(Self {
-            front,
+            handler,
             wire,
             inbox,
             batch,
@@ -346,13 +354,13 @@ impl Http1 {
 
     /// Answers a request that is not passed on, and closes the connection.
     async fn refuse(mut self, refusal: Refusal, since: Instant) {
-        let gateway = Arc::clone(&self.front.gateway);
+        let gateway = Arc::clone(&self.handler.gateway);
         let now = gateway.clock.now();
-        let mut answer = Problem::new(refusal.status, refusal.detail).answer();
+        let mut response = Problem::new(refusal.status, refusal.detail).response();
         if refusal.status == 405 {
-            answer.allow = Some("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
+            response.allow = Some("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
         }
-        let ready = Ready::Made(answer);
+        let ready = MaybeCached::Made(response);
         self.batch
             .push(&ready, Content::Whole, Connection::Close, now);
         let written = self
@@ -370,7 +378,7 @@ impl Http1 {
                 host: "",
                 path,
                 status: refusal.status,
-                bytes: ready.answer().body.len() as u64,
+                bytes: ready.response().body.len() as u64,
                 route: Route::Refused,
                 took: since.elapsed(),
                 agent: "",

@@ -1,9 +1,9 @@
-//! HTTP/2: the two lanes, for each stream.
+//! HTTP/2: the two paths, for each stream.
 //!
 //! The loop that accepts streams is ours, so that a discovery request is answered in it at
 //! once: no task, no await, no pingora. Streams that have arrived together are answered
 //! together, under a cork, and leave in one write. Every other stream is a task of its own
-//! in the proxy lane. What pingora's own loop watches over, this one does too:
+//! in the proxy path. What pingora's own loop watches over, this one does too:
 //!
 //! * streams that are open at once (`REFUSED_STREAM` beyond [`Limits::streams_max`]),
 //! * streams that were never requests (`ENHANCE_YOUR_CALM` beyond
@@ -33,16 +33,16 @@ use pingora::protocols::{Digest, Stream};
 use tokio::time::Instant;
 
 use super::access::Line;
-use super::express::{self, content_of};
-use super::front::Front;
+use super::fast_path::{self, content_of};
+use super::handler::ConnectionHandler;
 use super::head::log_text;
 use super::wire::{Cork, Facts, Wire};
 use super::{Gateway, Limits};
-use crate::answer::{Answer, Ready};
+use crate::response::{MaybeCached, Response};
 use crate::site;
 use crate::telemetry::Route;
 
-/// Fields that are left to the proxy lane, as in HTTP/1.1.
+/// Fields that are left to the proxy path, as in HTTP/1.1.
 const BARRED: [header::HeaderName; 10] = [
     header::CONTENT_LENGTH,
     header::TE,
@@ -62,7 +62,7 @@ const BATCH_MAX: usize = 64;
 /// How often a connection whose streams take long is looked at.
 const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Counts the streams that are open: those in the proxy lane, and answers of the express lane
+/// Counts the streams that are open: those in the proxy path, and answers of the fast path
 /// that wait for the client's window.
 #[derive(Clone, Debug, Default)]
 struct Live(Arc<AtomicUsize>);
@@ -72,7 +72,7 @@ struct LiveStream(Live);
 
 /// An HTTP/2 connection.
 struct Http2 {
-    front: Arc<Front>,
+    handler: Arc<ConnectionHandler>,
     connection: H2Connection<Stream, Bytes>,
     digest: Arc<Digest>,
     cork: Cork,
@@ -86,20 +86,20 @@ struct Http2 {
 }
 
 /// Serves an HTTP/2 connection to its end.
-pub(super) async fn serve(front: Arc<Front>, mut wire: Wire) {
-    let limits = Arc::clone(&front.gateway.limits);
+pub(super) async fn serve(handler: Arc<ConnectionHandler>, mut wire: Wire) {
+    let limits = Arc::clone(&handler.gateway.limits);
     let facts = wire.facts().clone();
     let cork = wire.cork();
     let options = options(&limits);
     let shaking_hands = handshake(Box::new(wire), Some(options));
     let Ok(Ok(connection)) = tokio::time::timeout(limits.head, shaking_hands).await else {
-        front.gateway.metrics.stream_faults.inc();
+        handler.gateway.metrics.stream_faults.inc();
         return;
     };
     let digest = Arc::new(facts.digest());
     let last_stream = Instant::now();
     Http2 {
-        front,
+        handler,
         connection,
         digest,
         cork,
@@ -115,7 +115,7 @@ pub(super) async fn serve(front: Arc<Front>, mut wire: Wire) {
 
 impl Http2 {
     async fn run(mut self) {
-        let gateway = Arc::clone(&self.front.gateway);
+        let gateway = Arc::clone(&self.handler.gateway);
         let mut idle = Box::pin(tokio::time::sleep(gateway.limits.idle));
         let mut draining = Box::pin(gateway.drain.draining());
         let mut arrived = Vec::with_capacity(BATCH_MAX);
@@ -140,7 +140,7 @@ impl Http2 {
     /// connection goes on.
     async fn arrive(&mut self, arrived: &mut Vec<HttpSession>) -> bool {
         let Self {
-            front,
+            handler,
             connection,
             digest,
             cork,
@@ -168,9 +168,9 @@ impl Http2 {
             match accepted {
                 Poll::Ready(Ok(Some(H2Accept::Session(session)))) => arrived.push(session),
                 Poll::Ready(Ok(Some(H2Accept::Rejected))) => {
-                    front.gateway.metrics.stream_faults.inc();
+                    handler.gateway.metrics.stream_faults.inc();
                     *faults += 1;
-                    if *faults > front.gateway.limits.stream_faults_max {
+                    if *faults > handler.gateway.limits.stream_faults_max {
                         connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
                     }
                 }
@@ -179,7 +179,7 @@ impl Http2 {
                     // What h2 itself had enough of, or could not read; not a client that has gone.
                     let fault = error.root_cause().downcast_ref::<h2::Error>();
                     if fault.is_some_and(|fault| !fault.is_io()) {
-                        front.gateway.metrics.stream_faults.inc();
+                        handler.gateway.metrics.stream_faults.inc();
                     }
                     return false;
                 }
@@ -196,36 +196,36 @@ impl Http2 {
     fn leave(&mut self) -> Instant {
         self.is_leaving = true;
         self.connection.graceful_shutdown();
-        Instant::now() + self.front.gateway.limits.head
+        Instant::now() + self.handler.gateway.limits.head
     }
 
     /// Called when the connection may have been idle for long enough: begins to close it, and
     /// returns when to look again; `None` when it is to be dropped.
     fn look_idle(&mut self) -> Option<Instant> {
-        let idle = self.front.gateway.limits.idle;
+        let idle = self.handler.gateway.limits.idle;
         let quiet = self.last_stream.elapsed();
         match (self.live.count() == 0, self.is_leaving) {
             // The client has not said that it knows, in all the time it had.
             (true, true) => None,
             (true, false) if quiet >= idle => {
-                self.front.gateway.metrics.timeouts.inc();
+                self.handler.gateway.metrics.timeouts.inc();
                 Some(self.leave())
             }
             _ => Some(Instant::now() + idle.saturating_sub(quiet).max(IDLE_CHECK_INTERVAL)),
         }
     }
 
-    /// Chooses the lane of a stream.
+    /// Chooses the path of a stream.
     fn take(&self, mut session: HttpSession) {
-        let gateway = &self.front.gateway;
+        let gateway = &self.handler.gateway;
         if self.live.count() >= gateway.limits.streams_max as usize {
             gateway.metrics.stream_faults.inc();
             session.shutdown_with_reason(Reason::REFUSED_STREAM);
             return;
         }
-        match answer(gateway, &session) {
-            Some(ready) => respond(gateway, &self.facts, session, ready.answer(), &self.live),
-            None => relay(&self.front, session, LiveStream::of(&self.live)),
+        match response(gateway, &session) {
+            Some(ready) => respond(gateway, &self.facts, session, ready.response(), &self.live),
+            None => relay(&self.handler, session, LiveStream::of(&self.live)),
         }
     }
 }
@@ -239,22 +239,22 @@ fn options(limits: &Limits) -> H2Options {
     options
 }
 
-/// Hands a stream to the proxy lane, as a task of its own.
-fn relay(front: &Arc<Front>, session: HttpSession, live: LiveStream) {
-    let front = Arc::clone(front);
+/// Hands a stream to the proxy path, as a task of its own.
+fn relay(handler: &Arc<ConnectionHandler>, session: HttpSession, live: LiveStream) {
+    let handler = Arc::clone(handler);
     tokio::spawn(async move {
         let mut session = ServerSession::new_http2(session);
-        session.set_read_timeout(Some(front.gateway.limits.body));
-        session.set_write_timeout(Some(front.gateway.limits.write));
-        Box::pin(front.proxy.process_new_http(session, &front.shutdown)).await;
+        session.set_read_timeout(Some(handler.gateway.limits.body));
+        session.set_write_timeout(Some(handler.gateway.limits.write));
+        Box::pin(handler.proxy.process_new_http(session, &handler.shutdown)).await;
         drop(live);
     });
 }
 
-/// Finds the answer to a stream that the express lane takes.
-fn answer(gateway: &Gateway, session: &HttpSession) -> Option<Ready> {
+/// Finds the response to a stream that the fast path takes.
+fn response(gateway: &Gateway, session: &HttpSession) -> Option<MaybeCached> {
     let request = session.req_header();
-    let takes = gateway.express
+    let takes = gateway.fast_path
         && session.is_body_empty()
         && matches!(request.method, Method::GET | Method::HEAD)
         && BARRED
@@ -273,11 +273,11 @@ fn answer(gateway: &Gateway, session: &HttpSession) -> Option<Ready> {
     if if_none_match.is_none() && request.headers.contains_key(header::IF_MODIFIED_SINCE) {
         return None;
     }
-    express::look_up(
+    fast_path::look_up(
         gateway,
         host,
         request.uri.path(),
-        express::Fields {
+        fast_path::Fields {
             accept_encoding: accept_encoding.map(HeaderValue::as_bytes),
             accept: accept.map(HeaderValue::as_bytes),
             if_none_match: if_none_match.map(HeaderValue::as_bytes),
@@ -297,15 +297,15 @@ fn respond(
     gateway: &Arc<Gateway>,
     facts: &Facts,
     mut session: HttpSession,
-    answer: &Answer,
+    response: &Response,
     live: &Live,
 ) {
     let since = Instant::now();
     let content = content_of(session.req_header().method.as_str());
-    let length = answer.body_bytes(content);
+    let length = response.body_bytes(content);
     if session
         .write_response_header(
-            Box::new(answer.response_header(Version::HTTP_2)),
+            Box::new(response.response_header(Version::HTTP_2)),
             length == 0,
         )
         .is_err()
@@ -316,7 +316,7 @@ fn respond(
         && let Some(mut stream) = session.take_response_body_writer()
     {
         stream.reserve_capacity(length);
-        let body = answer.body.clone();
+        let body = response.body.clone();
         if stream.capacity() >= length {
             // The stream may have been reset meanwhile; then nobody waits for the body.
             let _reset = stream.send_data(body, true);
@@ -332,7 +332,7 @@ fn respond(
     let took = since.elapsed();
     gateway
         .metrics
-        .answered(Route::Express, answer.status, took);
+        .answered(Route::FastPath, response.status, took);
     if gateway.access.is_on() {
         let request = session.req_header();
         gateway.access.log(&Line {
@@ -346,9 +346,9 @@ fn respond(
                 .authority()
                 .map_or("", http::uri::Authority::as_str),
             path: request.uri.path(),
-            status: answer.status,
+            status: response.status,
             bytes: length as u64,
-            route: Route::Express,
+            route: Route::FastPath,
             took,
             agent: request
                 .headers

@@ -1,13 +1,13 @@
 //! What a client may take of us: time, bytes, connections.
 //!
-//! Everything has a limit, a name for it, and an answer for what lies beyond. The defaults
+//! Everything has a limit, a name for it, and a response for what lies beyond. The defaults
 //! are what careful servers use today: a whole request head within ten seconds (haproxy's
 //! `timeout http-request`), 16 KiB of it, 75 seconds between requests (nginx's
 //! `keepalive_timeout`).
 
 use std::time::Duration;
 
-/// Limits of the front, on both lanes.
+/// Limits of the connection handler, on both paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// How long a client may take for one whole request head, from its first byte (from
@@ -43,7 +43,7 @@ pub struct Limits {
     pub drain_delay: Duration,
 }
 
-/// How patient the proxy lane is with a site's upstream.
+/// How patient the proxy path is with a site's upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UpstreamLimits {
     /// How long connecting may take, TLS included.

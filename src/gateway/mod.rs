@@ -1,7 +1,7 @@
 //! The gateway: the life of a request.
 //!
 //! ```text
-//!  accept ─▶ (TLS) ─▶ front ─┬─ express lane ─▶ index ─▶ one write
+//!  accept ─▶ (TLS) ─▶ handler ─┬─ fast path ─▶ index ─▶ one write
 //!                            │
 //!                            └─ relay ─▶ pingora ─▶ request_filter ─▶ route ─┬─ discovery
 //!                                                                            ├─ admin
@@ -10,11 +10,11 @@
 //!
 //! | stop | module |
 //! |---|---|
-//! | listeners and handshakes | [`front`](Front) |
+//! | listeners and handshakes | [`handler`](ConnectionHandler) |
 //! | the requests of an HTTP/1.1 connection | `http1` |
 //! | what a head may look like | [`head`], `chunked` |
 //! | TLS certificates by name | [`tls`] |
-//! | discovery without pingora, over HTTP/1.1 and HTTP/2 | `express`, `http2` |
+//! | discovery without pingora, over HTTP/1.1 and HTTP/2 | `fast_path`, `http2` |
 //! | one request lent to pingora | `relay` |
 //! | what the admin API needs to know | `admin` |
 //! | pingora's phases | `proxy` |
@@ -27,9 +27,9 @@
 //! Guarantees, each a module of the integration tests:
 //!
 //! * A request has one meaning: what RFC 9112 lets two servers read differently is refused
-//!   by the front, on both lanes.
-//! * The lane is an optimisation: whatever the express lane answers, the proxy lane answers
-//!   with the same status, fields and body. In doubt the express lane hands over; it never
+//!   by the connection handler, on both paths.
+//! * The fast path is an optimisation: whatever it answers, the proxy path answers
+//!   with the same status, fields and body. In doubt the fast path hands over; it never
 //!   answers "no".
 //! * Every wait has a deadline from [`Limits`].
 //! * Client-sent forwarding fields reach an upstream only from a trusted peer.
@@ -38,9 +38,9 @@ pub mod access;
 mod admin;
 mod chunked;
 pub mod drain;
-mod express;
+mod fast_path;
 pub mod forward;
-mod front;
+mod handler;
 pub mod head;
 mod http1;
 mod http2;
@@ -55,7 +55,7 @@ pub mod server;
 pub mod tls;
 mod wire;
 
-pub use front::{Front, Listeners, OpenListeners};
+pub use handler::{ConnectionHandler, Listeners, OpenListeners};
 pub use limits::{Limits, UpstreamLimits};
 
 use std::sync::Arc;
@@ -85,8 +85,8 @@ pub struct Gateway {
     pub upstream: UpstreamLimits,
     /// Whose forwarding fields are believed.
     pub trusted: TrustedPeers,
-    /// Whether the express lane is on.
-    pub express: bool,
+    /// Whether the fast path is on.
+    pub fast_path: bool,
     /// Where we are on our way out.
     pub drain: Drain,
     /// The addresses of upstreams.

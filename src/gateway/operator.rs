@@ -5,7 +5,7 @@
 //!   that load balancers turn away before the listeners close.
 //! * `GET /metrics`: the Prometheus text format 0.0.4.
 //! * `POST /reload`: compares everything with the disk; with `?accept-removals` also when
-//!   that takes away many sites at once. 202: it happens after the answer. A worker, which
+//!   that takes away many sites at once. 202: it happens after the response. A worker, which
 //!   serves nothing, has no such call.
 
 use std::sync::Arc;

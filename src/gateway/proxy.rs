@@ -1,4 +1,4 @@
-//! The proxy lane: pingora's phases, as we fill them in.
+//! The proxy path: pingora's phases, as we fill them in.
 //!
 //! | phase | what happens |
 //! |---|---|
@@ -39,9 +39,9 @@ use super::request::{host_of, is_http2, joined, with_ask};
 use super::respond;
 use super::route::{self, Target};
 use super::{Gateway, admin};
-use crate::answer::{Answer, Problem};
 use crate::index::Served;
 use crate::origin;
+use crate::response::{Problem, Response};
 use crate::site::{HostHeader, Scheme, Upstream, UpstreamHttp};
 use crate::telemetry::Route;
 
@@ -74,8 +74,8 @@ impl Proxy {
     fn route(&self, session: &Session) -> Target {
         let request = session.req_header();
         let Some(host) = host_of(request) else {
-            let answer = Problem::new(400, "the request names no host, or two").answer();
-            return Target::Answer(Route::Refused, Box::new(answer));
+            let response = Problem::new(400, "the request names no host, or two").response();
+            return Target::Response(Route::Refused, Box::new(response));
         };
         let path = request.uri.path();
         with_ask(request, |ask, asked| {
@@ -91,16 +91,16 @@ impl Proxy {
     }
 
     /// Answers from the store, where reading may block.
-    async fn embedded(&self, session: &Session, served: Arc<Served>, path: Box<str>) -> Answer {
+    async fn embedded(&self, session: &Session, served: Arc<Served>, path: Box<str>) -> Response {
         let request = session.req_header().clone();
         let answering = tokio::task::spawn_blocking(move || {
             with_ask(&request, |ask, asked| {
-                origin::answer(&served, &path, ask, asked)
+                origin::response(&served, &path, ask, asked)
             })
         });
         answering.await.unwrap_or_else(|error| {
             log::error!(target: "origin", "answer from the store: {error}");
-            Problem::new(500, "this page cannot be made").answer()
+            Problem::new(500, "this page cannot be made").response()
         })
     }
 
@@ -158,16 +158,16 @@ impl ProxyHttp for Proxy {
     }
 
     async fn request_filter(&self, session: &mut Session, ctx: &mut Passage) -> Result<bool> {
-        let answer = match self.route(session) {
-            Target::Answer(route, answer) => {
+        let response = match self.route(session) {
+            Target::Response(route, response) => {
                 ctx.route = route;
-                *answer
+                *response
             }
             Target::Admin => {
                 ctx.route = Route::Admin;
                 match &self.gateway.admin {
-                    Some(api) => admin::answer(session, api, &self.gateway.trusted).await?,
-                    None => Problem::new(404, "this node has no admin API").answer(),
+                    Some(api) => admin::response(session, api, &self.gateway.trusted).await?,
+                    None => Problem::new(404, "this node has no admin API").response(),
                 }
             }
             Target::Embedded(served, path) => {
@@ -180,10 +180,10 @@ impl ProxyHttp for Proxy {
                     ctx.served = Some(served);
                     return Ok(false);
                 }
-                Problem::new(508, "this request has passed through here before").answer()
+                Problem::new(508, "this request has passed through here before").response()
             }
         };
-        respond::write(session, &answer).await?;
+        respond::write(session, &response).await?;
         Ok(true)
     }
 
@@ -344,8 +344,8 @@ impl ProxyHttp for Proxy {
         }
         if status > 0 && session.response_written().is_none() {
             session.set_keepalive(None);
-            let answer = Problem::new(known_status(status), detail).answer();
-            if let Err(gone) = respond::write(session, &answer).await {
+            let response = Problem::new(known_status(status), detail).response();
+            if let Err(gone) = respond::write(session, &response).await {
                 log::debug!(target: "gateway", "answer a failure: {gone}");
             }
         }

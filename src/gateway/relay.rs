@@ -1,11 +1,11 @@
-//! The relay: one HTTP/1.1 request, lent to the proxy lane.
+//! The relay: one HTTP/1.1 request, lent to the proxy path.
 //!
 //! pingora's HTTP/1.1 session reads from a stream until it has what it wants, and then
 //! some: bytes of a pipelined next request end the connection, or the request with an
 //! error. A [`Relay`] is a stream that holds exactly one request. It yields the head that
-//! the front has read, then the body as the front frames it, and then nothing: a read
-//! waits, while what the client sends next gathers in the inbox for the front. When
-//! pingora gives the stream back, [`Relay::into_parts`] returns the wire to the front.
+//! the connection handler has read, then the body as the connection handler frames it, and then nothing: a read
+//! waits, while what the client sends next gathers in the inbox for the handler. When
+//! pingora gives the stream back, [`Relay::into_parts`] returns the wire to the handler.
 //!
 //! After a `101` the relay is transparent: what follows is the other protocol's.
 //!
@@ -75,7 +75,7 @@ struct Pace {
     bytes: u64,
 }
 
-/// What the front gets back.
+/// What the connection handler gets back.
 pub(super) struct Parts {
     pub(super) wire: Wire,
     /// What the client has sent beyond the request.
@@ -124,7 +124,7 @@ impl Relay {
         self.is_upgraded.store(true, Ordering::Release);
     }
 
-    /// Returns the status of the answer that a read error of the body asks for.
+    /// Returns the status of the response that a read error of the body asks for.
     pub(super) fn fault(&self) -> Option<u16> {
         Some(self.fault.load(Ordering::Acquire)).filter(|status| *status > 0)
     }

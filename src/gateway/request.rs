@@ -1,4 +1,4 @@
-//! What the proxy lane reads of a request before anything is decided about it.
+//! What the proxy path reads of a request before anything is decided about it.
 //!
 //! Sources: RFC 9110 §5.3 (fields on several lines), §13 (conditions), §14.2 (`Range`);
 //! RFC 9113 §8.3.1 (`:authority`).
@@ -6,12 +6,12 @@
 use http::{Method as HttpMethod, Version, header};
 use pingora::http::RequestHeader;
 
-use crate::answer::Conditions;
-use crate::answer::encoding::Accepted;
 use crate::index::{Ask, Method};
 use crate::origin::Asked;
+use crate::response::Conditions;
+use crate::response::encoding::Accepted;
 
-/// Reads what the choice of an answer depends on.
+/// Reads what the choice of a response depends on.
 pub(super) fn with_ask<T>(
     request: &RequestHeader,
     act: impl FnOnce(&Ask<'_>, &Asked<'_>) -> T,

@@ -1,16 +1,16 @@
 //! Who answers a request.
 //!
-//! The one decision of the proxy lane, as a function from a host, a path and the index to
+//! The one decision of the proxy path, as a function from a host, a path and the index to
 //! a [`Target`]. `Host` alone selects the site, never `X-Forwarded-Host` and never the
 //! server name of the TLS handshake (RFC 9110 §7.4: a client may reuse a connection for
 //! any host the certificate covers).
 
 use std::sync::Arc;
 
-use crate::answer::{Answer, Problem};
 use crate::discovery::paths;
 use crate::index::{Ask, Index, Served};
 use crate::origin::{self, Asked};
+use crate::response::{Problem, Response};
 use crate::site::{self, Origin, Upstream};
 use crate::telemetry::Route;
 
@@ -18,7 +18,7 @@ use crate::telemetry::Route;
 #[derive(Clone, Debug)]
 pub enum Target {
     /// We do, with this.
-    Answer(Route, Box<Answer>),
+    Response(Route, Box<Response>),
     /// The admin API.
     Admin,
     /// The embedded origin, which has to read from the store for this path.
@@ -39,10 +39,10 @@ pub fn route(
     ask: &Ask<'_>,
     asked: &Asked<'_>,
 ) -> Target {
-    let refuse = |answer| Target::Answer(Route::Refused, Box::new(answer));
+    let refuse = |response| Target::Response(Route::Refused, Box::new(response));
     let host = match site::normalise(host) {
         Ok(host) => host,
-        Err(invalid) => return refuse(Problem::new(400, invalid.to_string()).answer()),
+        Err(invalid) => return refuse(Problem::new(400, invalid.to_string()).response()),
     };
     if *host == *index.service().api_host.as_str() {
         return Target::Admin;
@@ -52,14 +52,14 @@ pub fn route(
     };
     let path = paths::normalise(path);
     if let Some(document) = paths::find(&path, &served.site.base_path) {
-        return Target::Answer(
+        return Target::Response(
             Route::Discovery,
-            Box::new(index.answer(&served, &host, document, ask)),
+            Box::new(index.response(&served, &host, document, ask)),
         );
     }
     match served.site.origin {
-        Origin::Embedded => match origin::answer_at_hand(&served, &path, ask, asked) {
-            Some(ready) => Target::Answer(Route::Origin, Box::new(ready.into_answer())),
+        Origin::Embedded => match origin::respond_from_memory(&served, &path, ask, asked) {
+            Some(ready) => Target::Response(Route::Origin, Box::new(ready.into_response())),
             None => Target::Embedded(served, path.into()),
         },
         Origin::Upstream(_) => Target::Upstream(served),

@@ -1,9 +1,9 @@
-//! The wire: a client's connection, plain or TLS, as the front holds it.
+//! The wire: a client's connection, plain or TLS, as the connection handler holds it.
 //!
 //! What pingora wants to know about a connection (addresses, TLS) is gathered once, when
 //! the connection is accepted, so that no request pays a system call for it. A [`Wire`]
 //! is pingora's own `IO`, so it can carry HTTP/2, and it is what a
-//! [`Relay`](super::relay::Relay) lends to the proxy lane for one HTTP/1.1 request.
+//! [`Relay`](super::relay::Relay) lends to the proxy path for one HTTP/1.1 request.
 //!
 //! HTTP/2 writes and flushes each `DATA` frame by itself. Under a [`Cork`] a wire gathers
 //! what is written while frames are still being made, so that the answers of a batch of
@@ -35,7 +35,7 @@ use super::drain::ConnectionGuard;
 
 /// How much a cork holds back before it writes all the same.
 const CORKED_BYTES_MAX: usize = 64 << 10;
-/// How much a closing connection still reads, so that the answer is not destroyed by a reset.
+/// How much a closing connection still reads, so that the response is not destroyed by a reset.
 const LINGER_BYTES_MAX: usize = 64 << 10;
 /// How long it does.
 const LINGER_TIME_MAX: Duration = Duration::from_secs(1);

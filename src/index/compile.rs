@@ -12,11 +12,11 @@ use http::HeaderValue;
 
 use super::files::addressed;
 use super::{Files, VARY};
-use crate::answer::encoding::{Accepted, Effort};
-use crate::answer::{Answer, Cors, ETag, Encoding, caching};
 use crate::digest::Digest;
 use crate::discovery::paths::{self, Document};
 use crate::discovery::{self, Summary};
+use crate::response::encoding::{Accepted, Effort};
+use crate::response::{Cors, ETag, Encoding, Response, caching};
 use crate::site::{Host, Service, Site};
 
 /// What of a release discovery is made from.
@@ -185,14 +185,14 @@ impl Documents {
         self.bytes.len()
     }
 
-    /// Returns the answer to a `GET` of a document; `None` when there is no such document.
-    pub(super) fn answer(
+    /// Returns the response to a `GET` of a document; `None` when there is no such document.
+    pub(super) fn response(
         &self,
         site: &Site,
         host: &str,
         document: Document<'_>,
         accepted: Accepted,
-    ) -> Option<Answer> {
+    ) -> Option<Response> {
         let (packed, media_type, caching) = match document {
             Document::Manifest => (&self.manifest, discovery::JSON, caching::DISCOVERY),
             Document::Legacy => (&self.legacy, discovery::JSON, caching::DISCOVERY),
@@ -208,24 +208,24 @@ impl Documents {
         let (encoding, span) = packed.pick(accepted);
         // What a card says changes with site records too, which have no date.
         let last_modified = (document != Document::Card).then_some(self.last_modified);
-        Some(Answer {
+        Some(Response {
             encoding,
             etag: Some(ETag::from_identity(packed.etag, encoding)),
             last_modified,
             caching,
             vary: Some(VARY),
             cors: Cors::Open,
-            ..Answer::new(200, media_type, self.slice(span))
+            ..Response::new(200, media_type, self.slice(span))
         })
     }
 
     /// Leads to the list of skills. 307, because the skills of a site come and go.
-    fn to_index(&self) -> Answer {
-        Answer {
+    fn to_index(&self) -> Response {
+        Response {
             location: Some(self.slice(self.redirect)),
             caching: caching::DISCOVERY,
             cors: Cors::Open,
-            ..Answer::empty(307)
+            ..Response::empty(307)
         }
     }
 

@@ -1,4 +1,4 @@
-//! The index: from a host and a path to an answer, in memory.
+//! The index: from a host and a path to a response, in memory.
 //!
 //! Everything that can be decided before a request comes has been decided: which release
 //! a site serves, what its documents say on each host, how they are compressed. What is
@@ -34,9 +34,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use arc_swap::ArcSwap;
 
-use crate::answer::encoding::Accepted;
-use crate::answer::{Answer, Conditions, Cors, Outcome, Problem, caching};
 use crate::discovery::paths::Document;
+use crate::response::encoding::Accepted;
+use crate::response::{Conditions, Cors, Outcome, Problem, Response, caching};
 use crate::site::{Host, ProjectId, Service, Site};
 
 use shard::{Change, Hosts};
@@ -83,7 +83,7 @@ pub enum State {
     Public(Arc<Documents>),
 }
 
-/// What of a request matters to the choice of an answer.
+/// What of a request matters to the choice of a response.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask<'r> {
     /// The method.
@@ -108,12 +108,12 @@ pub enum Method {
 /// Answers that are the same for all sites, made once.
 #[derive(Debug)]
 struct Refusals {
-    absent: Answer,
-    unreleased: Answer,
-    method: Answer,
-    precondition: Answer,
-    unknown_host: Answer,
-    misdirected: Answer,
+    absent: Response,
+    unreleased: Response,
+    method: Response,
+    precondition: Response,
+    unknown_host: Response,
+    misdirected: Response,
 }
 
 // === impl Index ===
@@ -150,37 +150,37 @@ impl Index {
 
     /// Answers a request for a discovery document of a site.
     #[must_use]
-    pub fn answer(
+    pub fn response(
         &self,
         served: &Served,
         host: &str,
         document: Document<'_>,
         ask: &Ask<'_>,
-    ) -> Answer {
+    ) -> Response {
         let documents = match &served.state {
             State::Public(documents) => documents,
             State::Unreleased => return self.refusals.unreleased.clone(),
             State::Private => return self.refusals.absent.clone(),
         };
-        let Some(answer) = documents.answer(&served.site, host, document, ask.accepted) else {
+        let Some(response) = documents.response(&served.site, host, document, ask.accepted) else {
             return self.refusals.absent.clone();
         };
         match ask.method {
             Method::GetOrHead => {}
-            Method::Options => return Answer::preflight(),
+            Method::Options => return Response::preflight(),
             Method::Other => return self.refusals.method.clone(),
         }
-        match answer.evaluate(&ask.conditions) {
-            Outcome::Send => answer,
-            Outcome::NotModified => answer.not_modified(),
+        match response.evaluate(&ask.conditions) {
+            Outcome::Send => response,
+            Outcome::NotModified => response.not_modified(),
             Outcome::Failed => self.refusals.precondition.clone(),
         }
     }
 
-    /// Returns the answer for a host that no site has: 404 over HTTP/1.1; over HTTP/2, where
+    /// Returns the response for a host that no site has: 404 over HTTP/1.1; over HTTP/2, where
     /// a client may have reused a connection meant for another host, 421 (RFC 9110 §15.5.20).
     #[must_use]
-    pub fn unknown_host(&self, is_http2: bool) -> Answer {
+    pub fn unknown_host(&self, is_http2: bool) -> Response {
         if is_http2 {
             self.refusals.misdirected.clone()
         } else {
@@ -321,29 +321,29 @@ impl Ask<'_> {
 
 impl Refusals {
     fn new() -> Self {
-        let absent = |detail: &str, policy| Answer {
+        let absent = |detail: &str, policy| Response {
             vary: Some(VARY),
             cors: Cors::Open,
-            ..Problem::new(404, detail).cached(policy).answer()
+            ..Problem::new(404, detail).cached(policy).response()
         };
-        let method = Problem::new(405, "this document can only be read").answer();
+        let method = Problem::new(405, "this document can only be read").response();
         Self {
             absent: absent(
                 "there is no such discovery document on this site",
                 caching::ABSENT,
             ),
             unreleased: absent("this site has not been published yet", caching::NEVER),
-            method: Answer {
-                allow: Some(crate::answer::ALLOW_STATIC),
+            method: Response {
+                allow: Some(crate::response::ALLOW_STATIC),
                 cors: Cors::Open,
                 ..method
             },
             precondition: Problem::new(412, "the document is not the one the condition names")
-                .answer(),
+                .response(),
             unknown_host: Problem::new(404, "no site is served at this host")
                 .cached(caching::ABSENT)
-                .answer(),
-            misdirected: Problem::new(421, "no site is served at this host").answer(),
+                .response(),
+            misdirected: Problem::new(421, "no site is served at this host").response(),
         }
     }
 }

@@ -22,10 +22,10 @@ use super::{
     Cache, CompileError, Documents, Files, Index, Listing, LostHosts, Material, SkillFile, State,
     Stored, Unlisted,
 };
-use crate::answer::Encoding;
 use crate::clock::Clock;
 use crate::discovery::{SUMMARY_PATH, Summary, UnreadableSummary, skill_path};
 use crate::release::Inventory;
+use crate::response::Encoding;
 use crate::site::{Origin, ProjectId, Site, Visibility};
 use crate::store::sites::{Changes, Removals, ScanError, Sites};
 use crate::store::{Fence, Pointer, ReadError, Store};

@@ -3,10 +3,10 @@
 use bytes::Bytes;
 
 use super::*;
-use crate::answer::Encoding;
-use crate::answer::encoding::Effort;
 use crate::digest::Digest;
 use crate::discovery::{BASE_URL_PLACEHOLDER, Listed, Summary};
+use crate::response::Encoding;
+use crate::response::encoding::Effort;
 use crate::site::{BasePath, Origin, Visibility};
 
 const PROMOTED_AT: u64 = 1_700_000_000;
@@ -67,14 +67,14 @@ fn serving(sites: &[(&Site, State)]) -> Index {
     index
 }
 
-fn get(index: &Index, host: &str, document: Document<'_>, ask: &Ask<'_>) -> Answer {
+fn get(index: &Index, host: &str, document: Document<'_>, ask: &Ask<'_>) -> Response {
     index
-        .with(host, |served| index.answer(served, host, document, ask))
+        .with(host, |served| index.response(served, host, document, ask))
         .expect("a host that is served")
 }
 
-fn text(answer: &Answer) -> &str {
-    str::from_utf8(&answer.body).unwrap()
+fn text(response: &Response) -> &str {
+    str::from_utf8(&response.body).unwrap()
 }
 
 #[test]
@@ -82,13 +82,13 @@ fn one_skill_is_the_entry_point_and_several_make_it_a_redirect() {
     let acme = site("acme", &[]);
     let host = "acme.waypost.localhost";
     let one = serving(&[(&acme, public(&acme, &[("sdk", "# SDK")]))]);
-    let answer = get(&one, host, Document::Entry, &Ask::PLAIN);
-    assert_eq!((answer.status, text(&answer)), (200, "# SDK"));
+    let response = get(&one, host, Document::Entry, &Ask::PLAIN);
+    assert_eq!((response.status, text(&response)), (200, "# SDK"));
 
     let several = serving(&[(&acme, public(&acme, &[("sdk", "# SDK"), ("cli", "# CLI")]))]);
-    let answer = get(&several, host, Document::Entry, &Ask::PLAIN);
+    let response = get(&several, host, Document::Entry, &Ask::PLAIN);
     assert_eq!(
-        (answer.status, answer.location.as_deref()),
+        (response.status, response.location.as_deref()),
         (307, Some(b"/.well-known/skills/index.json".as_slice()))
     );
 
@@ -106,13 +106,13 @@ fn every_domain_has_its_own_card_and_the_default_subdomain_shows_the_canonical_o
         ("docs.acme.dev", "https://docs.acme.dev"),
         ("acme.waypost.localhost", "https://docs.acme.com"),
     ] {
-        let answer = get(&index, host, Document::Card, &Ask::PLAIN);
+        let response = get(&index, host, Document::Card, &Ask::PLAIN);
         assert!(
-            text(&answer).contains(&format!("\"url\":\"{url}\"")),
+            text(&response).contains(&format!("\"url\":\"{url}\"")),
             "{host}: {}",
-            text(&answer)
+            text(&response)
         );
-        assert_eq!(answer.last_modified, None);
+        assert_eq!(response.last_modified, None);
     }
 }
 
@@ -132,18 +132,18 @@ fn the_smallest_coding_a_client_takes_is_sent_with_a_tag_of_its_own() {
             accepted: Accepted::parse(accept.as_bytes()),
             ..Ask::PLAIN
         };
-        let answer = get(
+        let response = get(
             &index,
             "acme.waypost.localhost",
             Document::Skill("sdk"),
             &ask,
         );
-        assert_eq!(answer.encoding, encoding);
-        assert_eq!(encoding == Encoding::Identity, answer.body == body);
-        assert!(!tags.contains(&answer.etag), "{accept}");
-        tags.push(answer.etag);
+        assert_eq!(response.encoding, encoding);
+        assert_eq!(encoding == Encoding::Identity, response.body == body);
+        assert!(!tags.contains(&response.etag), "{accept}");
+        tags.push(response.etag);
         let mut tag = Vec::new();
-        answer.etag.unwrap().write(&mut tag);
+        response.etag.unwrap().write(&mut tag);
         let conditions = Conditions {
             if_none_match: Some(&tag),
             ..Conditions::default()
@@ -156,7 +156,7 @@ fn the_smallest_coding_a_client_takes_is_sent_with_a_tag_of_its_own() {
         );
         assert_eq!(
             (again.status, again.etag, again.body.len()),
-            (304, answer.etag, 0)
+            (304, response.etag, 0)
         );
     }
 }
@@ -204,8 +204,8 @@ fn private_and_unreleased_sites_answer_404_on_every_document() {
             Document::Skill("sdk"),
             Document::Card,
         ] {
-            let answer = get(&index, "acme.waypost.localhost", document, &Ask::PLAIN);
-            assert_eq!((answer.status, answer.caching), (404, caching));
+            let response = get(&index, "acme.waypost.localhost", document, &Ask::PLAIN);
+            assert_eq!((response.status, response.caching), (404, caching));
         }
     }
 }

@@ -18,7 +18,7 @@ const STATUSES: [u16; 33] = [
     101, 200, 201, 202, 204, 206, 301, 302, 303, 304, 307, 308, 400, 401, 403, 404, 405, 408, 412,
     413, 414, 417, 421, 422, 429, 431, 500, 501, 502, 503, 504, 505, 508,
 ];
-/// From 50 µs, which an express answer takes, to the patience of an upstream.
+/// From 50 µs, which a response of the fast path takes, to the patience of an upstream.
 const DURATION_BUCKETS: [f64; 14] = [
     0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1.0, 5.0,
     30.0,
@@ -27,9 +27,9 @@ const DURATION_BUCKETS: [f64; 14] = [
 /// Where a request was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
-    /// From the index, by the express lane.
-    Express,
-    /// From the index, by the proxy lane.
+    /// From the index, by the fast path.
+    FastPath,
+    /// From the index, by the proxy path.
     Discovery,
     /// By the admin API.
     Admin,
@@ -79,7 +79,7 @@ pub struct Metrics {
 
 impl Route {
     const ALL: [Self; 5] = [
-        Self::Express,
+        Self::FastPath,
         Self::Discovery,
         Self::Admin,
         Self::Origin,
@@ -90,7 +90,7 @@ impl Route {
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Express => "express",
+            Self::FastPath => "fast_path",
             Self::Discovery => "discovery",
             Self::Admin => "admin",
             Self::Origin => "origin",
@@ -247,12 +247,12 @@ mod tests {
     #[test]
     fn requests_are_counted_by_route_and_status() {
         let metrics = Metrics::new();
-        metrics.answered(Route::Express, 200, Duration::from_micros(20));
-        metrics.answered(Route::Express, 200, Duration::from_micros(20));
+        metrics.answered(Route::FastPath, 200, Duration::from_micros(20));
+        metrics.answered(Route::FastPath, 200, Duration::from_micros(20));
         metrics.answered(Route::Origin, 418, Duration::from_millis(3));
         let text = String::from_utf8(metrics.to_text()).unwrap();
         assert!(
-            text.contains("gateway_requests_total{route=\"express\",status=\"200\"} 2\n"),
+            text.contains("gateway_requests_total{route=\"fast_path\",status=\"200\"} 2\n"),
             "{text}"
         );
         assert!(
@@ -261,7 +261,7 @@ mod tests {
         );
         assert!(!text.contains("status=\"404\""), "{text}");
         assert!(
-            text.contains("gateway_request_duration_seconds_count{route=\"express\"} 2\n"),
+            text.contains("gateway_request_duration_seconds_count{route=\"fast_path\"} 2\n"),
             "{text}"
         );
     }

@@ -40,7 +40,7 @@ pub struct Findings<'f> {
 /// A mapping that is being read, key by key.
 #[derive(Debug)]
 pub struct Mapping<'n, 't, 'f> {
-    /// The keys that lead here: `front.`, or empty at the top.
+    /// The keys that lead here: `connections.`, or empty at the top.
     place: String,
     node: &'n Node<'t>,
     findings: &'n Findings<'f>,

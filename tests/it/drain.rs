@@ -19,7 +19,7 @@ struct Slow {
 }
 
 impl Slow {
-    fn start(front: &str) -> Self {
+    fn start(connections: &str) -> Self {
         let (proceed, wait) = channel::<()>();
         let wait = std::sync::Mutex::new(wait);
         let origin = Origin::answering(move |request, stream| {
@@ -29,7 +29,7 @@ impl Slow {
             After::Keep
         });
         let setup = Setup::new()
-            .conf("front", front)
+            .conf("connections", connections)
             .site("acme", &format!("domains: [{HOST}]\n{}", origin.record()));
         setup.publish("acme", &[("skill.md", SKILL)]);
         Self {
@@ -77,7 +77,7 @@ fn what_is_in_flight_is_finished_and_then_the_process_leaves_at_once() {
     assert_eq!(idle.receive("GET").unwrap().status, 200);
     let mut fresh = Connection::open(slow.edge.http);
     let mut busy = slow.begin();
-    // Behind it in the same connection, and read only after the answer.
+    // Behind it in the same connection, and read only after the response.
     busy.send(format!("GET /skill.md HTTP/1.1\r\nHost: {HOST}\r\n\r\n").as_bytes());
     let since = Instant::now();
     slow.edge.signal("TERM");
@@ -226,7 +226,7 @@ fn an_open_websocket_does_not_outlast_the_drain() {
         After::Close
     });
     let edge = Setup::new()
-        .conf("front", "{ drain_seconds: 1 }")
+        .conf("connections", "{ drain_seconds: 1 }")
         .site("acme", &format!("domains: [{HOST}]\n{}", origin.record()))
         .start();
     let mut socket = Connection::open(edge.http);
@@ -260,5 +260,5 @@ fn every_answer_is_in_the_access_log_when_the_process_is_gone() {
     connection.stream().shutdown(Shutdown::Both).unwrap();
     let lines = slow.edge.stopped();
     let count = |route| lines.iter().filter(|line| line["route"] == route).count();
-    assert_eq!((count("express"), count("origin")), (500, 1));
+    assert_eq!((count("fast_path"), count("origin")), (500, 1));
 }

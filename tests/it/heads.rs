@@ -1,6 +1,6 @@
-//! Request heads with one meaning pass; all others are refused, on both lanes.
+//! Request heads with one meaning pass; all others are refused, on both gateways.
 //!
-//! Raw bytes go to two gateways over the same sites, with the express lane and without, once
+//! Raw bytes go to two gateways over the same sites, with the fast path and without, once
 //! for a discovery path and once for a path of the site's own origin. The origin remembers
 //! what it is sent: nothing of a refused request may reach it, nor anything hidden behind one.
 
@@ -18,9 +18,9 @@ const PAGE: &str = "/guide";
 const HIDDEN: &str = "GET /hidden HTTP/1.1\r\nHost: docs.acme.test\r\n\r\n";
 
 /// Two gateways over one site whose pages are elsewhere.
-struct Lanes {
+struct Gateways {
     origin: Origin,
-    express: Edge,
+    fast_path: Edge,
     proxy: Edge,
 }
 
@@ -28,26 +28,29 @@ struct Lanes {
 /// for the target, discovery or not.
 struct Case(&'static str, &'static str, u16);
 
-impl Lanes {
-    fn start(front: &str) -> Self {
-        Self::before(Origin::start(), front)
+impl Gateways {
+    fn start(connections: &str) -> Self {
+        Self::before(Origin::start(), connections)
     }
 
-    fn before(origin: Origin, front: &str) -> Self {
+    fn before(origin: Origin, connections: &str) -> Self {
         let setup = Setup::new().site("acme", &format!("domains: [{HOST}]\n{}", origin.record()));
         setup.publish("acme", &[("skill.md", SKILL)]);
-        let front = |express| format!("{{ express: {express}{front} }}");
-        let second = setup.beside().conf("front", &front(false));
+        let connections = |fast_path| format!("{{ fast_path: {fast_path}{connections} }}");
+        let second = setup.beside().conf("connections", &connections(false));
         Self {
             origin,
-            express: setup.conf("front", &front(true)).start(),
+            fast_path: setup.conf("connections", &connections(true)).start(),
             proxy: second.start(),
         }
     }
 
     /// Both listeners, with a name for messages.
     fn each(&self) -> [(&'static str, SocketAddr); 2] {
-        [("express", self.express.http), ("proxy", self.proxy.http)]
+        [
+            ("fast_path", self.fast_path.http),
+            ("proxy", self.proxy.http),
+        ]
     }
 }
 
@@ -400,12 +403,12 @@ const REFUSED: &[Case] = &[
 
 #[test]
 fn a_head_with_two_meanings_is_refused_and_the_connection_closed() {
-    let lanes = Lanes::start("");
-    for (lane, address) in lanes.each() {
+    let gateways = Gateways::start("");
+    for (name, address) in gateways.each() {
         for Case(section, head, status) in REFUSED {
             for path in [DISCOVERY, PAGE] {
                 let head = head.replace("{path}", path);
-                let what = format!("RFC {section}, {lane}: {head:?}");
+                let what = format!("RFC {section}, {name}: {head:?}");
                 let bytes = [head.as_bytes(), HIDDEN.as_bytes()].concat();
                 let response = only_answer(address, &bytes, &what);
                 assert_eq!(response.status, *status, "{what}");
@@ -417,7 +420,7 @@ fn a_head_with_two_meanings_is_refused_and_the_connection_closed() {
             }
         }
     }
-    assert_eq!(lanes.origin.received().len(), 0);
+    assert_eq!(gateways.origin.received().len(), 0);
 }
 
 const TAKEN: &[Case] = &[
@@ -495,12 +498,12 @@ const TAKEN: &[Case] = &[
 
 #[test]
 fn a_head_with_one_meaning_is_answered_and_the_connection_goes_on() {
-    let lanes = Lanes::start("");
-    for (lane, address) in lanes.each() {
+    let gateways = Gateways::start("");
+    for (name, address) in gateways.each() {
         for Case(section, head, status) in TAKEN {
             for path in [DISCOVERY, PAGE] {
                 let head = head.replace("{path}", path);
-                let what = format!("RFC {section}, {lane}: {head:?}");
+                let what = format!("RFC {section}, {name}: {head:?}");
                 let mut connection = Connection::open(address);
                 connection.send(head.as_bytes());
                 let method = if head.starts_with("HEAD") {
@@ -526,22 +529,23 @@ fn a_head_with_one_meaning_is_answered_and_the_connection_goes_on() {
 
 #[test]
 fn a_head_may_come_byte_by_byte() {
-    let lanes = Lanes::start("");
-    for (lane, address) in lanes.each() {
+    let gateways = Gateways::start("");
+    for (name, address) in gateways.each() {
         for path in [DISCOVERY, PAGE] {
             let mut connection = Connection::open(address);
             let request = format!("GET {path} HTTP/1.1\r\nHost: {HOST}\r\n\r\n");
             for byte in request.as_bytes() {
                 connection.send(&[*byte]);
             }
-            assert_eq!(connection.receive("GET").expect(lane).status, 200, "{lane}");
+            assert_eq!(connection.receive("GET").expect(name).status, 200, "{name}");
         }
     }
 }
 
 #[test]
 fn heads_beyond_the_limits_say_which_limit() {
-    let lanes = Lanes::start(", head_bytes_max: 4096, target_bytes_max: 1024, fields_max: 20");
+    let gateways =
+        Gateways::start(", head_bytes_max: 4096, target_bytes_max: 1024, fields_max: 20");
     let field = format!("X: {}\r\n", "a".repeat(1000));
     let many = "X: a\r\n".repeat(20);
     let long = "a".repeat(1100);
@@ -596,10 +600,10 @@ fn heads_beyond_the_limits_say_which_limit() {
             200,
         ),
     ] {
-        for (lane, address) in lanes.each() {
+        for (name, address) in gateways.each() {
             for path in [DISCOVERY, PAGE] {
                 let head = head.replace("{path}", path);
-                let what = format!("RFC {section}, {lane}, {path}");
+                let what = format!("RFC {section}, {name}, {path}");
                 let response = only_answer(address, head.as_bytes(), &what);
                 assert_eq!(response.status, status, "{what}");
             }
@@ -609,38 +613,38 @@ fn heads_beyond_the_limits_say_which_limit() {
 
 #[test]
 fn a_tls_hello_on_the_plain_port_is_answered_in_plain_text() {
-    let lanes = Lanes::start("");
-    for (lane, address) in lanes.each() {
+    let gateways = Gateways::start("");
+    for (name, address) in gateways.each() {
         let hello = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03";
-        assert_eq!(only_answer(address, hello, lane).status, 400, "{lane}");
+        assert_eq!(only_answer(address, hello, name).status, 400, "{name}");
     }
 }
 
 #[test]
 fn a_head_that_does_not_end_in_time_is_answered_408() {
-    let lanes = Lanes::start(", head_seconds: 1, idle_seconds: 30");
-    for (lane, address) in lanes.each() {
+    let gateways = Gateways::start(", head_seconds: 1, idle_seconds: 30");
+    for (name, address) in gateways.each() {
         let since = Instant::now();
-        let response = only_answer(address, b"GET /skill.md HTTP/1.1\r\nHost:", lane);
-        assert_eq!(response.status, 408, "{lane}");
-        assert_eq!(response.field("connection"), Some("close"), "{lane}");
+        let response = only_answer(address, b"GET /skill.md HTTP/1.1\r\nHost:", name);
+        assert_eq!(response.status, 408, "{name}");
+        assert_eq!(response.field("connection"), Some("close"), "{name}");
         let took = since.elapsed();
-        assert!((900..5000).contains(&took.as_millis()), "{lane}: {took:?}");
+        assert!((900..5000).contains(&took.as_millis()), "{name}: {took:?}");
         // From its first byte for a later head: idling before it does not count against it.
         let mut connection = Connection::open(address);
         let whole = format!("GET /skill.md HTTP/1.1\r\nHost: {HOST}\r\n\r\n");
         connection.send(whole.as_bytes());
         assert_eq!(connection.receive("GET").unwrap().status, 200);
         connection.send(b"G");
-        assert_eq!(connection.receive("GET").expect(lane).status, 408, "{lane}");
+        assert_eq!(connection.receive("GET").expect(name).status, 408, "{name}");
     }
 }
 
 /// Feeding a byte now and then must not extend the deadline of a head.
 #[test]
 fn a_head_that_trickles_is_answered_408() {
-    let lanes = Lanes::start(", head_seconds: 1");
-    for (lane, address) in lanes.each() {
+    let gateways = Gateways::start(", head_seconds: 1");
+    for (name, address) in gateways.each() {
         let mut connection = Connection::open(address);
         let since = Instant::now();
         connection.send(b"GET /skill.md HTTP/1.1\r\nHost: docs.acme.test\r\nX: ");
@@ -655,54 +659,54 @@ fn a_head_that_trickles_is_answered_408() {
             }
             answer.join().unwrap()
         });
-        assert_eq!(answered.expect(lane).status, 408, "{lane}");
-        assert!(since.elapsed() < Duration::from_secs(5), "{lane}");
+        assert_eq!(answered.expect(name).status, 408, "{name}");
+        assert!(since.elapsed() < Duration::from_secs(5), "{name}");
     }
 }
 
 #[test]
 fn who_sends_nothing_is_closed_without_an_answer() {
-    let lanes = Lanes::start(", head_seconds: 1, idle_seconds: 1");
-    for (lane, address) in lanes.each() {
+    let gateways = Gateways::start(", head_seconds: 1, idle_seconds: 1");
+    for (name, address) in gateways.each() {
         let since = Instant::now();
         assert_eq!(
             Connection::open(address).receive_rest(),
             b"",
-            "{lane}: never sent"
+            "{name}: never sent"
         );
         // RFC 9112 §9.5: a server may close an idle connection at any time.
         for path in [DISCOVERY, PAGE] {
             let mut connection = Connection::open(address);
             connection.send(format!("GET {path} HTTP/1.1\r\nHost: {HOST}\r\n\r\n").as_bytes());
             assert_eq!(connection.receive("GET").unwrap().status, 200);
-            assert_eq!(connection.receive_rest(), b"", "{lane}: idle after {path}");
+            assert_eq!(connection.receive_rest(), b"", "{name}: idle after {path}");
         }
         let took = since.elapsed();
         assert!(
             (2700..10_000).contains(&took.as_millis()),
-            "{lane}: {took:?}"
+            "{name}: {took:?}"
         );
     }
-    let idle = lanes.express.metric("gateway_timeouts_total");
+    let idle = gateways.fast_path.metric("gateway_timeouts_total");
     assert!(idle >= 3.0, "{idle} connections timed out");
 }
 
 #[test]
 fn a_body_that_stalls_or_trickles_is_answered_408() {
-    let lanes = Lanes::start(", body_seconds: 1, body_rate_min: 100");
-    for (lane, address) in lanes.each() {
+    let gateways = Gateways::start(", body_seconds: 1, body_rate_min: 100");
+    for (name, address) in gateways.each() {
         let head = format!("POST {PAGE} HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: 10000\r\n\r\n");
         let since = Instant::now();
-        let stalled = only_answer(address, format!("{head}hello").as_bytes(), lane);
-        assert_eq!(stalled.status, 408, "{lane}");
+        let stalled = only_answer(address, format!("{head}hello").as_bytes(), name);
+        assert_eq!(stalled.status, 408, "{name}");
         let took = since.elapsed();
-        assert!((900..6000).contains(&took.as_millis()), "{lane}: {took:?}");
+        assert!((900..6000).contains(&took.as_millis()), "{name}: {took:?}");
     }
 }
 
 #[test]
-fn pipelined_requests_are_answered_in_their_order_across_lanes() {
-    let lanes = Lanes::start("");
+fn pipelined_requests_are_answered_in_their_order_across_paths() {
+    let gateways = Gateways::start("");
     let requests: Vec<(&str, &str)> = (0..40)
         .map(|n| match n % 5 {
             0 => ("GET", PAGE),
@@ -715,11 +719,11 @@ fn pipelined_requests_are_answered_in_their_order_across_lanes() {
         .iter()
         .map(|(method, path)| format!("{method} {path} HTTP/1.1\r\nHost: {HOST}\r\n\r\n"))
         .collect();
-    for (lane, address) in lanes.each() {
+    for (name, address) in gateways.each() {
         let mut connection = Connection::open(address);
         connection.send(text.as_bytes());
         for (method, path) in &requests {
-            let response = connection.receive(method).expect(lane);
+            let response = connection.receive(method).expect(name);
             let expected = match *method {
                 "HEAD" => String::new(),
                 _ if *path == DISCOVERY => SKILL.to_owned(),
@@ -728,17 +732,17 @@ fn pipelined_requests_are_answered_in_their_order_across_lanes() {
             assert_eq!(
                 (response.status, response.text()),
                 (200, &*expected),
-                "{lane}"
+                "{name}"
             );
         }
     }
 }
 
-/// More than the front keeps of what comes next, behind an origin that takes its time.
+/// More than the connection handler keeps of what comes next, behind an origin that takes its time.
 #[test]
 fn bodies_and_what_follows_them_are_told_apart_in_one_segment() {
-    let lanes = Lanes::start("");
-    for (lane, address) in lanes.each() {
+    let gateways = Gateways::start("");
+    for (name, address) in gateways.each() {
         let mut connection = Connection::open(address);
         let mut text = String::new();
         for n in 0..20 {
@@ -750,22 +754,22 @@ fn bodies_and_what_follows_them_are_told_apart_in_one_segment() {
             text += &format!("POST /{n} HTTP/1.1\r\nHost: {HOST}\r\n{chunked}");
         }
         connection.send(text.as_bytes());
-        let before = lanes.origin.received().len();
+        let before = gateways.origin.received().len();
         for n in 0..20 {
-            let response = connection.receive("POST").expect(lane);
-            assert_eq!(response.text(), format!("POST /{n}"), "{lane}");
+            let response = connection.receive("POST").expect(name);
+            assert_eq!(response.text(), format!("POST /{n}"), "{name}");
         }
-        lanes.origin.wait_for(20);
-        for request in &lanes.origin.received()[before.min(20)..] {
-            assert_eq!(request.body, b"GET /", "{lane}");
+        gateways.origin.wait_for(20);
+        for request in &gateways.origin.received()[before.min(20)..] {
+            assert_eq!(request.body, b"GET /", "{name}");
         }
     }
 }
 
 #[test]
 fn after_a_half_close_the_request_is_still_answered() {
-    let lanes = Lanes::start("");
-    for (lane, address) in lanes.each() {
+    let gateways = Gateways::start("");
+    for (name, address) in gateways.each() {
         for path in [DISCOVERY, PAGE] {
             // RFC 9112 §9.6.
             let mut connection = Connection::open(address);
@@ -775,35 +779,35 @@ fn after_a_half_close_the_request_is_still_answered() {
             for _ in 0..2 {
                 let response = connection
                     .receive("GET")
-                    .unwrap_or_else(|| panic!("{lane} {path}"));
-                assert_eq!(response.status, 200, "{lane} {path}");
+                    .unwrap_or_else(|| panic!("{name} {path}"));
+                assert_eq!(response.status, 200, "{name} {path}");
             }
-            assert_eq!(connection.receive_rest(), b"", "{lane} {path}");
+            assert_eq!(connection.receive_rest(), b"", "{name} {path}");
         }
     }
 }
 
-/// RFC 9112 §9.6: unread bytes must not turn into a reset that destroys the answer.
+/// RFC 9112 §9.6: unread bytes must not turn into a reset that destroys the response.
 #[test]
 fn an_answer_arrives_although_more_was_sent_than_is_read() {
-    let lanes = Lanes::start("");
-    for (lane, address) in lanes.each() {
+    let gateways = Gateways::start("");
+    for (name, address) in gateways.each() {
         let head = format!("TRACE {PAGE} HTTP/1.1\r\nHost: {HOST}\r\n\r\n");
         let bytes = [head.as_bytes(), &[b'a'; 48 << 10]].concat();
-        assert_eq!(only_answer(address, &bytes, lane).status, 405, "{lane}");
-        // A body that nobody wants: the answer comes from memory.
+        assert_eq!(only_answer(address, &bytes, name).status, 405, "{name}");
+        // A body that nobody wants: the response comes from memory.
         let head =
             format!("POST {DISCOVERY} HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: 1000000\r\n\r\n");
         let bytes = [head.as_bytes(), &[b'a'; 48 << 10]].concat();
-        let response = only_answer(address, &bytes, lane);
-        assert_eq!(response.status, 405, "{lane}");
-        assert_eq!(response.field("connection"), Some("close"), "{lane}");
+        let response = only_answer(address, &bytes, name);
+        assert_eq!(response.status, 405, "{name}");
+        assert_eq!(response.field("connection"), Some("close"), "{name}");
     }
 }
 
 #[test]
 fn a_malformed_chunked_body_is_refused_and_never_completed_at_the_origin() {
-    let lanes = Lanes::start("");
+    let gateways = Gateways::start("");
     for body in [
         "5\nhello\r\n0\r\n\r\n",
         "5 \r\nhello\r\n0\r\n\r\n",
@@ -819,9 +823,9 @@ fn a_malformed_chunked_body_is_refused_and_never_completed_at_the_origin() {
         "5\r\nhello\r\n0\r\nX: \u{1}\r\n\r\n",
         "5\r\nhello\r\n0\r\nX: a\n\r\n",
     ] {
-        for (lane, address) in lanes.each() {
+        for (name, address) in gateways.each() {
             // RFC 9112 §7.1.
-            let what = format!("{lane}: {body:?}");
+            let what = format!("{name}: {body:?}");
             let request = format!(
                 "POST {PAGE} HTTP/1.1\r\nHost: {HOST}\r\nTransfer-Encoding: chunked\r\n\r\n{body}{HIDDEN}"
             );
@@ -829,19 +833,19 @@ fn a_malformed_chunked_body_is_refused_and_never_completed_at_the_origin() {
             assert_eq!(response.status, 400, "{what}");
         }
     }
-    assert_eq!(lanes.origin.received().len(), 0);
+    assert_eq!(gateways.origin.received().len(), 0);
 }
 
 #[test]
 fn an_http_1_0_client_gets_its_answer_and_the_end_of_the_connection() {
-    let lanes = Lanes::start("");
-    for (lane, address) in lanes.each() {
+    let gateways = Gateways::start("");
+    for (name, address) in gateways.each() {
         for path in [DISCOVERY, PAGE] {
             // RFC 9112 §9.3: persistent only when asked for.
             let plain = format!("GET {path} HTTP/1.0\r\nHost: {HOST}\r\n\r\n");
-            let response = only_answer(address, plain.as_bytes(), lane);
-            assert_eq!(response.status, 200, "{lane} {path}");
-            assert_eq!(response.field("transfer-encoding"), None, "{lane} {path}");
+            let response = only_answer(address, plain.as_bytes(), name);
+            assert_eq!(response.status, 200, "{name} {path}");
+            assert_eq!(response.field("transfer-encoding"), None, "{name} {path}");
             let asked =
                 format!("GET {path} HTTP/1.0\r\nHost: {HOST}\r\nConnection: keep-alive\r\n\r\n");
             let mut connection = Connection::open(address);
@@ -849,10 +853,10 @@ fn an_http_1_0_client_gets_its_answer_and_the_end_of_the_connection() {
                 connection.send(asked.as_bytes());
                 let response = connection
                     .receive("GET")
-                    .unwrap_or_else(|| panic!("{lane} {path}"));
-                assert_eq!(response.status, 200, "{lane} {path}");
+                    .unwrap_or_else(|| panic!("{name} {path}"));
+                assert_eq!(response.status, 200, "{name} {path}");
                 let kept = response.field("connection").map(str::to_ascii_lowercase);
-                assert_eq!(kept.as_deref(), Some("keep-alive"), "{lane} {path}");
+                assert_eq!(kept.as_deref(), Some("keep-alive"), "{name} {path}");
             }
         }
     }
@@ -860,8 +864,8 @@ fn an_http_1_0_client_gets_its_answer_and_the_end_of_the_connection() {
 
 #[test]
 fn who_expects_100_continue_is_told_to_go_on() {
-    let lanes = Lanes::start("");
-    for (lane, address) in lanes.each() {
+    let gateways = Gateways::start("");
+    for (name, address) in gateways.each() {
         // RFC 9110 §10.1.1: the body comes only after the interim answer.
         let mut connection = Connection::open(address);
         connection.send(
@@ -869,28 +873,28 @@ fn who_expects_100_continue_is_told_to_go_on() {
                 .as_bytes(),
         );
         assert_eq!(
-            connection.receive("POST").expect(lane).status,
+            connection.receive("POST").expect(name).status,
             100,
-            "{lane}"
+            "{name}"
         );
         connection.send(b"hello");
-        let response = connection.receive("POST").expect(lane);
+        let response = connection.receive("POST").expect(name);
         assert_eq!(
             (response.status, response.text()),
             (200, "POST /guide"),
-            "{lane}"
+            "{name}"
         );
-        // An answer that does not need the body comes instead of the interim one.
+        // A response that does not need the body comes instead of the interim one.
         let mut connection = Connection::open(address);
         connection.send(
             format!("POST {DISCOVERY} HTTP/1.1\r\nHost: {HOST}\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n")
                 .as_bytes(),
         );
         assert_eq!(
-            connection.receive("POST").expect(lane).status,
+            connection.receive("POST").expect(name).status,
             405,
-            "{lane}"
+            "{name}"
         );
     }
-    assert_eq!(lanes.origin.received()[0].body, b"hello");
+    assert_eq!(gateways.origin.received()[0].body, b"hello");
 }

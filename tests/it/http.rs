@@ -40,7 +40,7 @@ const ALLOWED: [&str; 28] = [
     "x-llms-txt",
 ];
 
-/// An answer, read whole.
+/// A response, read whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
     pub status: u16,
@@ -150,7 +150,7 @@ impl<S: Read + Write> Connection<S> {
     /// Reads whatever comes until the gateway closes the connection.
     pub fn receive_rest(&mut self) -> Vec<u8> {
         let mut rest = Vec::new();
-        // A reset after the answer is an end, too.
+        // A reset after the response is an end, too.
         let _reset = self.reader.read_to_end(&mut rest);
         rest
     }
@@ -219,7 +219,7 @@ impl Response {
         }
     }
 
-    /// Returns the answer without what may differ between lanes, connections and seconds.
+    /// Returns the response without what may differ between the paths, connections and seconds.
     pub fn normalised(mut self) -> Self {
         self.fields
             .retain(|(name, _)| !matches!(name.as_str(), "date" | "connection"));

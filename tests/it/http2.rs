@@ -92,7 +92,7 @@ pub fn get(host: &str, path: &str) -> http::Request<()> {
         .unwrap()
 }
 
-/// Reads an answer whole.
+/// Reads a response whole.
 pub async fn receive(response: h2::client::ResponseFuture) -> Result<Response, h2::Error> {
     let all = async {
         let (head, mut body) = response.await?.into_parts();

@@ -14,8 +14,8 @@
 //! | `full` | a disk without room keeps what it has acknowledged |
 //! | `generated` | the skill of a documentation whose authors wrote none |
 //! | `git` | repositories over every transport, and what is refused |
-//! | `heads` | a request has one meaning, or is refused, on both lanes |
-//! | `lanes` | whatever the express lane answers, the proxy lane answers the same |
+//! | `heads` | a request has one meaning, or is refused, on both paths |
+//! | `both_paths` | whatever the fast path answers, the proxy path answers the same |
 //! | `navigation` | what `docs.json` means, and what is wrong with it, case by case |
 //! | `operator` | health, numbers, a line for every request |
 //! | `pages` | a site's own pages, as a browser gets them |
@@ -64,7 +64,7 @@ mod full;
 mod generated;
 mod git;
 mod heads;
-mod lanes;
+mod both_paths;
 mod navigation;
 mod operator;
 mod pages;

@@ -94,13 +94,13 @@ fn numbers_move_with_what_happens() {
     http::request(edge.http, "GET", HOST, "/guide", &[]);
     http::request(edge.http, "TRACE", HOST, "/guide", &[]);
     for (route, status, expected) in [
-        ("express", 200, 3.0),
+        ("fast_path", 200, 3.0),
         ("discovery", 405, 1.0),
         ("refused", 404, 1.0),
         ("refused", 405, 1.0),
         ("origin", 200, 1.0),
     ] {
-        // Counted before the answer is written, or a moment after its last byte has left.
+        // Counted before the response is written, or a moment after its last byte has left.
         let since = Instant::now();
         while requests(route, status) < expected && since.elapsed() < PATIENCE {}
         let seen = requests(route, status);
@@ -111,7 +111,7 @@ fn numbers_move_with_what_happens() {
     assert!((edge.metric("index_sites") - 1.0).abs() < 0.5);
     assert!((edge.metric("index_hosts") - 2.0).abs() < 0.5);
     assert!(edge.metric("index_fresh_timestamp_seconds") > 1.7e9);
-    assert!(edge.metric("gateway_request_duration_seconds_count{route=\"express\"}") > 2.5);
+    assert!(edge.metric("gateway_request_duration_seconds_count{route=\"fast_path\"}") > 2.5);
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn metrics_are_what_prometheus_reads_and_name_no_customer() {
     edge.get(HOST, "/skill.md");
     // Counted a moment after its last byte has left.
     let since = Instant::now();
-    while edge.metric("gateway_request_duration_seconds_count{route=\"express\"}") < 0.5 {
+    while edge.metric("gateway_request_duration_seconds_count{route=\"fast_path\"}") < 0.5 {
         assert!(since.elapsed() < PATIENCE, "nothing is counted");
     }
     let response = ask(&edge, "GET", "/metrics");
@@ -164,13 +164,13 @@ fn metrics_are_what_prometheus_reads_and_name_no_customer() {
     }
 }
 
-/// Sends the same requests to a gateway with the express lane or without, and returns the
+/// Sends the same requests to a gateway with the fast path or without, and returns the
 /// access lines by path.
-fn lines_of(express: bool) -> Vec<Value> {
+fn lines_of(fast_path: bool) -> Vec<Value> {
     let origin = Origin::start();
     let edge = start(
         &origin,
-        Setup::new().conf("front", &format!("{{ express: {express} }}")),
+        Setup::new().conf("connections", &format!("{{ fast_path: {fast_path} }}")),
     );
     let agent = "User-Agent: node \"18\"\r\nCookie: secret=1\r\nAuthorization: Bearer secret\r\n";
     for (method, target) in [
@@ -205,9 +205,9 @@ fn lines_of(express: bool) -> Vec<Value> {
 }
 
 #[test]
-fn every_request_has_one_access_line_in_either_lane() {
-    for express in [true, false] {
-        let lines = lines_of(express);
+fn every_request_has_one_access_line_on_either_path() {
+    for fast_path in [true, false] {
+        let lines = lines_of(fast_path);
         let text: Vec<_> = lines.iter().map(ToString::to_string).collect();
         assert_eq!(lines.len(), 14, "{text:#?}");
         for line in &lines {
@@ -223,10 +223,10 @@ fn every_request_has_one_access_line_in_either_lane() {
             assert_eq!(line["peer"], "127.0.0.1");
             assert!(!line.to_string().contains("secret"), "{line}");
         }
-        let lane = if express { "express" } else { "discovery" };
+        let route = if fast_path { "fast_path" } else { "discovery" };
         for (method, bytes, route) in [
-            ("GET", SKILL.len(), lane),
-            ("HEAD", 0, lane),
+            ("GET", SKILL.len(), route),
+            ("HEAD", 0, route),
             ("GET", SKILL.len(), "discovery"),
         ] {
             let expected = serde_json::json!({

@@ -38,7 +38,7 @@ struct Log {
     more: Condvar,
 }
 
-/// What becomes of the connection after an answer.
+/// What becomes of the connection after a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
     Keep,

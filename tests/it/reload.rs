@@ -72,7 +72,7 @@ impl Known {
         known
     }
 
-    /// Checks an answer to a request for one of the site's documents, and returns the one
+    /// Checks a response to a request for one of the site's documents, and returns the one
     /// version that all of it is of.
     #[track_caller]
     fn version_of(&self, path: &str, response: &Response) -> usize {
@@ -131,7 +131,7 @@ impl Known {
                 "/.well-known/agent-skills/long/SKILL.md",
                 "/.well-known/skills/index.json",
                 "/.well-known/skills/refund/skill.md",
-                // Not in the form that the express lane takes.
+                // Not in the form that the fast path takes.
                 "/.well-known/skills/%72efund/./SKILL.md?v=1",
             ][turn / 2 % 6];
             let coding = ["identity", "br", "gzip", "zstd"][client % 4];

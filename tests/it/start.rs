@@ -18,7 +18,7 @@ fn refusal(setup: &Setup) -> String {
 #[test]
 fn every_mistake_of_a_configuration_is_told_at_once_with_line_and_column() {
     let setup = Setup::new()
-        .conf("front", "{ head_seconds: 0 }")
+        .conf("connections", "{ head_seconds: 0 }")
         .conf("listen", "{ http: [\"nowhere\"], htps: [] }")
         .conf("services", "{}")
         .conf("tls", "{ default: \"not a host\" }");
@@ -31,18 +31,18 @@ fn every_mistake_of_a_configuration_is_told_at_once_with_line_and_column() {
             .map(|number| number.parse::<u32>().unwrap_or(0));
         places.push((numbers.next().unwrap(), numbers.next().unwrap()));
     }
-    // The harness writes keys in order: access_log, front, listen, log, queue, server, services, …
+    // The harness writes keys in order: access_log, connections, listen, log, queue, server, services, …
     places.sort_unstable();
     assert_eq!(
         places,
-        [(2, 24), (3, 18), (3, 30), (7, 1), (10, 17)],
+        [(2, 30), (3, 18), (3, 30), (7, 1), (10, 17)],
         "{words}"
     );
 }
 
 #[test]
 fn text_that_is_not_yaml_is_told_with_its_place() {
-    let setup = Setup::new().conf("front", "{ express: [");
+    let setup = Setup::new().conf("connections", "{ fast_path: [");
     let words = refusal(&setup);
     assert!(words.contains("waypost.yaml:"), "{words}");
 }

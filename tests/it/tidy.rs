@@ -113,7 +113,7 @@ fn pingora_is_named_only_where_the_edge_is() {
         let path = path.strip_prefix("src").unwrap();
         path.starts_with("gateway")
             || path.starts_with("cli/serve")
-            || [Path::new("origin/service.rs"), Path::new("answer/mod.rs")].contains(&path)
+            || [Path::new("origin/service.rs"), Path::new("response/mod.rs")].contains(&path)
     };
     let named: Vec<_> = sources()
         .into_iter()

@@ -1,4 +1,4 @@
-//! HTTPS: certificates by name, HTTP/1.1 and HTTP/2 by ALPN, both lanes on both.
+//! HTTPS: certificates by name, HTTP/1.1 and HTTP/2 by ALPN, both paths on both.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -27,15 +27,15 @@ pub struct Encrypted {
 
 impl Encrypted {
     /// Before a site without pages of its own.
-    fn start(front: &str) -> Self {
-        Self::before("", front)
+    fn start(connections: &str) -> Self {
+        Self::before("", connections)
     }
 
     /// Before a site with more lines in its record.
-    pub fn before(record: &str, front: &str) -> Self {
+    pub fn before(record: &str, connections: &str) -> Self {
         let authority = Authority::new();
         let setup = encrypted(&authority, Setup::new())
-            .conf("front", front)
+            .conf("connections", connections)
             .site("acme", &format!("domains: [{HOST}]\n{record}"));
         setup.publish("acme", &[("skill.md", SKILL)]);
         Self {
@@ -183,7 +183,7 @@ fn certificates_are_replaced_added_and_kept_while_connections_go_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn both_lanes_answer_over_both_protocols() {
+async fn both_paths_answer_over_both_protocols() {
     let origin = Origin::start();
     let gateway = Encrypted::before(&origin.record(), "{}");
     let mut http1 = gateway.http1();
@@ -199,12 +199,12 @@ async fn both_lanes_answer_over_both_protocols() {
         assert_eq!((first.status, first.text()), (200, body), "{path}");
         assert_eq!((second.status, second.text()), (200, body), "{path}");
     }
-    let express = gateway
+    let fast_path = gateway
         .edge
-        .metric("gateway_requests_total{route=\"express\",status=\"200\"}");
+        .metric("gateway_requests_total{route=\"fast_path\",status=\"200\"}");
     assert!(
-        (express - 2.0).abs() < 0.5,
-        "the express lane answered {express}"
+        (fast_path - 2.0).abs() < 0.5,
+        "the fast path answered {fast_path}"
     );
     for received in origin.received() {
         assert_eq!(received.field("x-forwarded-proto"), Some("https"));
@@ -284,11 +284,11 @@ fn every_connection_ends_with_close_notify() {
     for (request, what) in [
         (
             format!("GET /skill.md HTTP/1.1\r\nHost: {HOST}\r\n\r\n"),
-            "idle after the express lane",
+            "idle after the fast path",
         ),
         (
             format!("GET /guide HTTP/1.1\r\nHost: {HOST}\r\n\r\n"),
-            "idle after the proxy lane",
+            "idle after the proxy path",
         ),
         (
             format!("GET /skill.md HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\n\r\n"),

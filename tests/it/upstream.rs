@@ -224,7 +224,7 @@ fn forgetful() -> Origin {
 }
 
 /// Sends a request until it has gone out on a connection that was used before: one is free
-/// again a moment after its answer has arrived. Returns the answer, and how many requests the
+/// again a moment after its answer has arrived. Returns the response, and how many requests the
 /// origin had received until then.
 #[track_caller]
 fn on_a_used_connection(edge: &Edge, origin: &Origin, request: &str) -> (Response, usize) {
@@ -253,7 +253,7 @@ fn a_request_is_repeated_only_when_that_is_safe() {
         let origin = forgetful();
         let edge = before(&origin);
         assert_eq!(get(&edge, "/warm", "").status, 200);
-        // RFC 9110 §9.2.2: the connection ends before an answer; only an idempotent method
+        // RFC 9110 §9.2.2: the connection ends before a response; only an idempotent method
         // may be sent again.
         let request = format!("{method} /a HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: 0\r\n\r\n");
         let (answer, before) = on_a_used_connection(&edge, &origin, &request);
@@ -356,8 +356,11 @@ fn what_a_client_says_about_its_way_here_is_replaced() {
 #[test]
 fn a_trusted_peer_is_believed_and_continued() {
     let origin = Origin::start();
-    let front = "{ trusted_peers: [\"127.0.0.0/8\"] }";
-    let edge = before_with(&origin.record(), Setup::new().conf("front", front));
+    let connections = "{ trusted_peers: [\"127.0.0.0/8\"] }";
+    let edge = before_with(
+        &origin.record(),
+        Setup::new().conf("connections", connections),
+    );
     get(
         &edge,
         "/a",
@@ -477,7 +480,7 @@ fn echo() -> (Origin, Receiver<()>) {
     let (ended, end) = channel();
     let origin = Origin::answering(move |request, stream| {
         assert_eq!(request.field("upgrade"), Some("websocket"));
-        // See "Limits" in the gateway's proxy lane: an origin of the same machine is too fast.
+        // See "Limits" in the gateway's proxy path: an origin of the same machine is too fast.
         silence(Duration::from_millis(50));
         assert_eq!(
             request.field("sec-websocket-key"),
@@ -505,7 +508,7 @@ fn a_websocket_is_passed_through_and_outlives_the_read_timeouts() {
     let short = Setup::new()
         .conf("upstream", "{ read_seconds: 1, upgraded_seconds: 30 }")
         .conf(
-            "front",
+            "connections",
             "{ head_seconds: 1, idle_seconds: 1, body_seconds: 1 }",
         );
     let edge = before_with(&origin.record(), short);
@@ -583,7 +586,7 @@ fn events_arrive_one_by_one_with_any_gap_between_them() {
     let short = Setup::new()
         .conf("upstream", "{ read_seconds: 1, upgraded_seconds: 30 }")
         .conf(
-            "front",
+            "connections",
             "{ head_seconds: 1, idle_seconds: 1, body_seconds: 1, write_seconds: 1 }",
         );
     let edge = before_with(&origin.record(), short);

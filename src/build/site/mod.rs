@@ -25,8 +25,6 @@ use bytes::Bytes;
 
 use super::before::Earlier;
 use super::{Before, Builder, Options};
-use crate::answer::Encoding;
-use crate::answer::encoding::Effort;
 use crate::diagnostic::Diagnostic;
 use crate::digest::Digest;
 use crate::discovery::{JSON, MARKDOWN};
@@ -39,6 +37,8 @@ use crate::render::icon::Library;
 use crate::render::layout::{Assets, Layout, Mode, Part, linked_files, path_of, unknown_icons};
 use crate::render::link::Map;
 use crate::render::manifest::{self, Manifest, Redirect, page_file};
+use crate::response::Encoding;
+use crate::response::encoding::Effort;
 use crate::search::Unindexed;
 use crate::site::EditLink;
 use crate::source::Tree;

@@ -17,13 +17,13 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::panel;
 use super::shown::{Shown, Version};
-use crate::answer::{Answer, Connection, Content, Problem, caching, push_date};
 use crate::clock::Clock;
 use crate::discovery::paths;
 use crate::gateway::Limits;
 use crate::gateway::head::{Framing, Head, refuse_early};
 use crate::index::{Ask, Method};
 use crate::origin::{self, Asked};
+use crate::response::{Connection, Content, Problem, Response, caching, push_date};
 
 const HTML: &str = "text/html; charset=utf-8";
 /// How often a silent stream of events shows that it is alive.
@@ -31,7 +31,7 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// What is sent for a request.
 enum Reply {
-    Answer(Box<Answer>),
+    Response(Box<Response>),
     Events,
 }
 
@@ -77,23 +77,23 @@ async fn converse(mut stream: TcpStream, shown: Arc<Shown>, listen: IpAddr) -> i
         let request = match Head::parse(&inbox[..length], &limits) {
             Ok(head) => Request::of(&head, listen),
             Err(refusal) => {
-                let answer = Problem::new(refusal.status, refusal.detail).answer();
-                return write(&mut stream, &answer, Content::Whole, Connection::Close).await;
+                let response = Problem::new(refusal.status, refusal.detail).response();
+                return write(&mut stream, &response, Content::Whole, Connection::Close).await;
             }
         };
         inbox.drain(..length);
         let (content, is_last) = (request.content, request.is_last);
         let shown_now = Arc::clone(&shown);
         let replying = tokio::task::spawn_blocking(move || reply(&shown_now, &request));
-        let answer = match replying.await.map_err(io::Error::other)? {
+        let response = match replying.await.map_err(io::Error::other)? {
             Reply::Events => return events(stream, &shown).await,
-            Reply::Answer(answer) => answer,
+            Reply::Response(response) => response,
         };
         let connection = match is_last {
             true => Connection::Close,
             false => Connection::Keep,
         };
-        write(&mut stream, &answer, content, connection).await?;
+        write(&mut stream, &response, content, connection).await?;
         if is_last {
             return stream.shutdown().await;
         }
@@ -121,23 +121,23 @@ async fn head(
 fn reply(shown: &Shown, request: &Request) -> Reply {
     if !request.is_local {
         let problem = Problem::new(421, "a preview is for the machine that it runs on");
-        return Reply::Answer(Box::new(problem.answer()));
+        return Reply::Response(Box::new(problem.response()));
     }
-    let answer = match request.path.strip_prefix(panel::PATH) {
+    let response = match request.path.strip_prefix(panel::PATH) {
         Some("events") => return Reply::Events,
-        Some("findings") => Answer::new(200, HTML, shown.panel().as_str().to_owned().into()),
-        Some("preview.css") => Answer::new(200, "text/css; charset=utf-8", panel::STYLES.into()),
+        Some("findings") => Response::new(200, HTML, shown.panel().as_str().to_owned().into()),
+        Some("preview.css") => Response::new(200, "text/css; charset=utf-8", panel::STYLES.into()),
         Some("preview.js") => {
-            Answer::new(200, "text/javascript; charset=utf-8", panel::SCRIPT.into())
+            Response::new(200, "text/javascript; charset=utf-8", panel::SCRIPT.into())
         }
         _ => page(shown, request),
     };
-    Reply::Answer(Box::new(answer))
+    Reply::Response(Box::new(response))
 }
 
 /// Answers as the edge would, and adds the panel to what is a page. Nothing is kept: it may
 /// be another in a moment.
-fn page(shown: &Shown, request: &Request) -> Answer {
+fn page(shown: &Shown, request: &Request) -> Response {
     // Before the site: what is told as shown must not be newer than what is.
     let version = *shown.versions().borrow();
     let ask = Ask {
@@ -149,41 +149,41 @@ fn page(shown: &Shown, request: &Request) -> Answer {
         accept: request.accept.as_deref(),
         ..Asked::default()
     };
-    let answer = match shown.served() {
-        None => Answer::new(503, HTML, Bytes::from_static(panel::nothing())),
+    let response = match shown.served() {
+        None => Response::new(503, HTML, Bytes::from_static(panel::nothing())),
         Some(served) => {
             let path = paths::normalise(&request.path);
             match paths::find(&path, &served.site.base_path) {
-                Some(document) => shown.index.answer(&served, "localhost", document, &ask),
-                None => origin::answer(&served, &path, &ask, &asked),
+                Some(document) => shown.index.response(&served, "localhost", document, &ask),
+                None => origin::response(&served, &path, &ask, &asked),
             }
         }
     };
-    let is_page = answer.media_type == Some(HTML);
+    let is_page = response.media_type == Some(HTML);
     let body = match is_page {
-        true => panel::add(&answer.body, &shown.panel(), version).into(),
-        false => answer.body,
+        true => panel::add(&response.body, &shown.panel(), version).into(),
+        false => response.body,
     };
-    Answer {
+    Response {
         body,
         etag: None,
         last_modified: None,
         caching: caching::NEVER,
-        ..answer
+        ..response
     }
 }
 
 async fn write(
     stream: &mut TcpStream,
-    answer: &Answer,
+    response: &Response,
     content: Content,
     connection: Connection,
 ) -> io::Result<()> {
     let mut date = Vec::new();
     push_date(&mut date, Clock::System.unix_seconds());
-    let mut out = Vec::with_capacity(answer.body.len() + 1024);
-    answer.write_head(&mut out, &mut Vec::new(), &date, connection);
-    out.extend_from_slice(&answer.body[..answer.body_bytes(content)]);
+    let mut out = Vec::with_capacity(response.body.len() + 1024);
+    response.write_head(&mut out, &mut Vec::new(), &date, connection);
+    out.extend_from_slice(&response.body[..response.body_bytes(content)]);
     stream.write_all(&out).await
 }
 

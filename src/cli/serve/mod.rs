@@ -7,7 +7,7 @@
 //!
 //! | thread or runtime | does |
 //! |---|---|
-//! | `front` (as many threads as `server.threads`) | all client connections |
+//! | `connections` (as many threads as `server.threads`) | all client connections |
 //! | `operator` | health, readiness, numbers |
 //! | `reload` | store and site records → index |
 //! | `worker` | queue → builds → store |
@@ -48,12 +48,12 @@ use crate::gateway::drain::Drain;
 use crate::gateway::forward::TrustedPeers;
 use crate::gateway::operator::Operator;
 use crate::gateway::tls::{self, Certificates};
-use crate::gateway::{Front, Gateway, Listeners, server};
+use crate::gateway::{ConnectionHandler, Gateway, Listeners, server};
 use crate::index::Index;
 use crate::origin::Resolver;
 use crate::telemetry::{Metrics, logging};
 use reload::Reload;
-use runtimes::{FrontService, OperatorService};
+use runtimes::{ConnectionService, OperatorService};
 use stop::Stop;
 use updates::Updates;
 
@@ -105,10 +105,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         index,
         metrics: Arc::clone(&metrics),
         access,
-        limits: Arc::new(config.front.limits.clone()),
+        limits: Arc::new(config.connections.limits.clone()),
         upstream: config.upstream.clone(),
-        trusted: TrustedPeers::new(config.front.trusted_peers.clone()),
-        express: config.front.express,
+        trusted: TrustedPeers::new(config.connections.trusted_peers.clone()),
+        fast_path: config.connections.fast_path,
         drain: drain.clone(),
         resolver: Resolver::default(),
         admin: Some(Arc::clone(&updates.api)),
@@ -119,8 +119,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
     let mut server = Server::new_with_opt_and_conf(None, conf);
     server.bootstrap();
-    let front = Front::new(Arc::clone(&gateway), &server.configuration, tls);
-    let mut service = FrontService::new(front, listeners, operator.clone()).named();
+    let handler = ConnectionHandler::new(Arc::clone(&gateway), &server.configuration, tls);
+    let mut service = ConnectionService::new(handler, listeners, operator.clone()).named();
     service.threads = Some(server.configuration.threads);
     server.add_service(service);
     if let Some(socket) = operator_socket {

@@ -65,7 +65,7 @@ impl Reload {
         ));
         let (index, metrics) = (Arc::clone(index), Arc::clone(metrics));
         let mut reloader = Reloader::new(index, Arc::clone(&store), sites, metrics, Clock::System)
-            .with_cache(Cache::new(config.front.page_cache_bytes));
+            .with_cache(Cache::new(config.connections.page_cache_bytes));
         reloader
             .rescan(Removals::Guarded)
             .context("read the site records")?;

@@ -1,4 +1,4 @@
-//! What runs on pingora's runtimes: the clients' front and the operator's listener.
+//! What runs on pingora's runtimes: the clients' connections and the operator's listener.
 
 use std::sync::Arc;
 
@@ -9,31 +9,35 @@ use tokio::net::TcpSocket;
 use tokio::sync::Mutex;
 
 use crate::gateway::operator::Operator;
-use crate::gateway::{Front, Listeners};
+use crate::gateway::{ConnectionHandler, Listeners};
 
 /// Takes the clients' connections.
-pub(super) struct FrontService {
-    front: Arc<Front>,
+pub(super) struct ConnectionService {
+    handler: Arc<ConnectionHandler>,
     listeners: Mutex<Option<Listeners>>,
     operator: Operator,
 }
 
-impl FrontService {
-    pub(super) fn new(front: Arc<Front>, listeners: Listeners, operator: Operator) -> Self {
+impl ConnectionService {
+    pub(super) fn new(
+        handler: Arc<ConnectionHandler>,
+        listeners: Listeners,
+        operator: Operator,
+    ) -> Self {
         Self {
-            front,
+            handler,
             listeners: Mutex::new(Some(listeners)),
             operator,
         }
     }
 
     pub(super) fn named(self) -> GenBackgroundService<Self> {
-        GenBackgroundService::new("front".to_owned(), Arc::new(self))
+        GenBackgroundService::new("connections".to_owned(), Arc::new(self))
     }
 }
 
 #[async_trait]
-impl BackgroundService for FrontService {
+impl BackgroundService for ConnectionService {
     async fn start(&self, _shutdown: ShutdownWatch) {
         let Some(listeners) = self.listeners.lock().await.take() else {
             return;
@@ -41,7 +45,7 @@ impl BackgroundService for FrontService {
         match listeners.open() {
             Ok(open) => {
                 self.operator.loaded();
-                self.front.listen(open).await;
+                self.handler.listen(open).await;
             }
             Err(error) => {
                 log::error!(target: "serve", "{error}");

@@ -1,4 +1,4 @@
-//! The admin API: a function from a request to an answer.
+//! The admin API: a function from a request to a response.
 //!
 //! | Call | Answer |
 //! |---|---|
@@ -11,7 +11,7 @@
 //! * A1: what is asked of another owner's project is answered exactly as what is asked of
 //!   none, after the same work.
 //! * A2: every key that is not good is answered alike; the log knows why.
-//! * A3: 202 means durable. When the queue cannot say so in time, the answer is 503, and
+//! * A3: 202 means durable. When the queue cannot say so in time, the response is 503, and
 //!   asking again finds the update if it was kept after all.
 //! * A4: no answer is cached, and none tells what failed inside.
 //! * A5: keys travel under TLS or from this machine, unless the operator says otherwise.
@@ -38,8 +38,8 @@ use super::queue::{Enqueued, Queue, QueueError, Trigger};
 use super::run::blocking;
 use super::update::Source;
 use super::{FindSite, StatusId, Timestamp};
-use crate::answer::{Answer, Problem};
 use crate::clock::Clock;
+use crate::response::{Problem, Response};
 use crate::site::{ProjectId, Service};
 use rate::{Left, Limiter};
 use request::{Resource, bearer, idempotency};
@@ -80,8 +80,8 @@ pub struct Api {
     clock: Clock,
 }
 
-/// An answer that ends the matter early; boxed, because it travels beside small values.
-type Refusal = Box<Answer>;
+/// A response that ends the matter early; boxed, because it travels beside small values.
+type Refusal = Box<Response>;
 
 impl std::fmt::Debug for Api {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -118,24 +118,24 @@ impl Api {
     }
 
     /// Answers a request.
-    pub async fn handle(&self, request: &Request<'_>) -> Answer {
-        self.answer(request)
+    pub async fn handle(&self, request: &Request<'_>) -> Response {
+        self.response(request)
             .await
             .unwrap_or_else(|refusal| *refusal)
     }
 
-    async fn answer(&self, request: &Request<'_>) -> Result<Answer, Refusal> {
+    async fn response(&self, request: &Request<'_>) -> Result<Response, Refusal> {
         let resource = Resource::find(request.path).ok_or_else(nothing)?;
         let allow = resource.methods();
         if !allow.split(", ").any(|method| method == request.method) {
             let problem = Problem::new(405, format!("this path answers {allow} only"));
-            return Err(Box::new(Answer {
+            return Err(Box::new(Response {
                 allow: Some(allow),
-                ..problem.answer()
+                ..problem.response()
             }));
         }
         if let Resource::Description = resource {
-            return Ok(Answer::new(200, JSON, self.openapi.clone()));
+            return Ok(Response::new(200, JSON, self.openapi.clone()));
         }
         let key = self.authenticate(request)?;
         if request.is_too_large {
@@ -172,8 +172,8 @@ impl Api {
         if let Some(error) = error {
             challenge.push_str(&format!(", error=\"{error}\""));
         }
-        let answer = Problem::new(401, detail).answer();
-        Box::new(answer.with(header::WWW_AUTHENTICATE, text(&challenge)))
+        let response = Problem::new(401, detail).response();
+        Box::new(response.with(header::WWW_AUTHENTICATE, text(&challenge)))
     }
 
     async fn trigger(
@@ -181,28 +181,30 @@ impl Api {
         request: &Request<'_>,
         key: &Key,
         project: &str,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Response, Refusal> {
         let left = self.limiter.call(&key.owner, Instant::now());
         if left.is_over {
             let Rate { calls, window } = self.limiter.rate();
             let detail = format!("more than {calls} triggers in {} s", window.as_secs());
-            let answer = Problem::new(429, detail).answer();
-            return Err(Box::new(self.limited(retry_after(answer, left.next), left)));
+            let response = Problem::new(429, detail).response();
+            return Err(Box::new(
+                self.limited(retry_after(response, left.next), left),
+            ));
         }
         let triggered = self.enqueue(request, key, project).await;
-        let answer = triggered.map(|enqueued| {
+        let response = triggered.map(|enqueued| {
             let id = &enqueued.id;
             log::info!(
                 target: "audit", client:? = request.client, owner = &*key.owner, key:% = key.id(), project, update:% = id;
                 "{project} is to be deployed: {id}"
             );
-            Answer {
+            Response {
                 location: Some(format!("/v1/project/update-status/{id}").into()),
-                ..Answer::new(202, JSON, format!("{{\"statusId\":\"{id}\"}}\n").into())
+                ..Response::new(202, JSON, format!("{{\"statusId\":\"{id}\"}}\n").into())
             }
         });
-        match answer {
-            Ok(answer) => Ok(self.limited(answer, left)),
+        match response {
+            Ok(response) => Ok(self.limited(response, left)),
             Err(refusal) => Err(Box::new(self.limited(*refusal, left))),
         }
     }
@@ -232,7 +234,7 @@ impl Api {
         self.wait_for(self.queue.enqueue_soon(trigger, now)).await
     }
 
-    async fn status(&self, key: &Key, id: &str) -> Result<Answer, Refusal> {
+    async fn status(&self, key: &Key, id: &str) -> Result<Response, Refusal> {
         let id = StatusId::parse(id).map_err(|_invalid| no_update())?;
         let queue = Arc::clone(&self.queue);
         let read = blocking(move || queue.record(&id));
@@ -241,7 +243,7 @@ impl Api {
             .filter(|record| record.update.owner == key.owner)
             .ok_or_else(no_update)?;
         self.check_scope(key, &record.update.project)?;
-        Ok(Answer::new(200, JSON, record.to_json().into()))
+        Ok(Response::new(200, JSON, record.to_json().into()))
     }
 
     /// Refuses a key that is good, but not for this project of its owner.
@@ -254,9 +256,9 @@ impl Api {
             "Bearer realm=\"{}\", error=\"insufficient_scope\"",
             self.realm
         );
-        let answer = Problem::new(403, "the admin key does not cover this project").answer();
+        let response = Problem::new(403, "the admin key does not cover this project").response();
         Err(Box::new(
-            answer.with(header::WWW_AUTHENTICATE, text(&challenge)),
+            response.with(header::WWW_AUTHENTICATE, text(&challenge)),
         ))
     }
 
@@ -290,18 +292,18 @@ impl Api {
     }
 
     /// Tells the caller how much it may ask.
-    fn limited(&self, answer: Answer, left: Left) -> Answer {
+    fn limited(&self, response: Response, left: Left) -> Response {
         let Rate { calls, window } = self.limiter.rate();
         let policy = format!("\"owner\";q={calls};w={}", window.as_secs());
         let state = format!("\"owner\";r={};t={}", left.calls, seconds(left.next));
-        answer
+        response
             .with(RATE_LIMIT_POLICY, text(&policy))
             .with(RATE_LIMIT, text(&state))
     }
 }
 
 fn refusal(status: u16, detail: &str) -> Refusal {
-    Box::new(Problem::new(status, detail).answer())
+    Box::new(Problem::new(status, detail).response())
 }
 
 fn nothing() -> Refusal {
@@ -318,11 +320,11 @@ fn no_update() -> Refusal {
 
 fn unavailable(wait: Duration) -> Refusal {
     let detail = "the queue cannot be reached; nothing was acknowledged, try again";
-    Box::new(retry_after(Problem::new(503, detail).answer(), wait))
+    Box::new(retry_after(Problem::new(503, detail).response(), wait))
 }
 
-fn retry_after(answer: Answer, wait: Duration) -> Answer {
-    answer.with(header::RETRY_AFTER, HeaderValue::from(seconds(wait).max(1)))
+fn retry_after(response: Response, wait: Duration) -> Response {
+    response.with(header::RETRY_AFTER, HeaderValue::from(seconds(wait).max(1)))
 }
 
 /// Whole seconds, never too few.

@@ -2,7 +2,7 @@
 //!
 //! pingora forwards requests that RFC 9112 says a server must refuse or may not pass on
 //! unchanged; each of them is a way for two servers in a row to disagree about where a
-//! request ends. The front therefore reads every HTTP/1.1 head itself and hands on only
+//! request ends. The connection handler therefore reads every HTTP/1.1 head itself and hands on only
 //! what has one meaning. [`Head::parse`] is that reading: a whole head in, its parts or
 //! the status of the refusal out.
 //!
@@ -43,7 +43,7 @@ pub struct Head<'b> {
     pub keep_alive: bool,
     /// `User-Agent`, cut to what a log line holds; empty when it is not text.
     pub agent: &'b str,
-    /// The fields that decide about the express lane.
+    /// The fields that decide about the fast path.
     pub express: Express<'b>,
 }
 
@@ -69,7 +69,7 @@ pub enum Framing {
     Chunked,
 }
 
-/// What the express lane wants to know.
+/// What the fast path wants to know.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Express<'b> {
     /// The only `Accept-Encoding`.
@@ -80,15 +80,15 @@ pub struct Express<'b> {
     pub if_none_match: Option<&'b [u8]>,
     /// Whether `If-Modified-Since` is there.
     pub has_date: bool,
-    /// Whether a field is there whose meaning the express lane leaves to the proxy lane.
+    /// Whether a field is there whose meaning the fast path leaves to the proxy path.
     pub is_barred: bool,
 }
 
-/// Why a head is refused. The connection is closed after the answer: what follows a head
+/// Why a head is refused. The connection is closed after the response: what follows a head
 /// that cannot be trusted cannot be either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The status of the answer.
+    /// The status of the response.
     pub status: u16,
     /// What is wrong, for the client.
     pub detail: &'static str,
@@ -323,11 +323,11 @@ impl Form {
             return Ok(Self::Origin);
         }
         if target == "*" {
-            let answer = refuse(400, "the target * is for OPTIONS");
+            let response = refuse(400, "the target * is for OPTIONS");
             return if method == "OPTIONS" {
                 Ok(Self::Asterisk)
             } else {
-                Err(answer)
+                Err(response)
             };
         }
         let scheme = |name: &str| match name {

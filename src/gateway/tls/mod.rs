@@ -1,4 +1,4 @@
-//! TLS, terminated by the front.
+//! TLS, terminated by the handler.
 //!
 //! The certificate is chosen by the server name of the handshake, from a directory that is
 //! watched: [`Certificates`]. Which *site* answers is decided by `Host` alone, after the

@@ -2,7 +2,7 @@
 //! releases that they are of.
 //!
 //! All lie on shelves, each with a lock of its own that is held for a lookup and never
-//! while a file is read, so that the express lane can ask here. A shelf has two
+//! while a file is read, so that the fast path can ask here. A shelf has two
 //! generations: when the young one has half of the room, it becomes the old one, and what
 //! was not asked for since is forgotten.
 //!
@@ -18,10 +18,10 @@ use bytes::Bytes;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-use crate::answer::encoding::Accepted;
-use crate::answer::{Encoding, Prepared};
 use crate::digest::Digest;
 use crate::release::ReleaseId;
+use crate::response::encoding::Accepted;
+use crate::response::{CachedResponse, Encoding};
 
 use super::Listing;
 
@@ -41,7 +41,7 @@ pub(super) struct Coded {
     pub(super) digest: Digest,
 }
 
-/// What else than the path an answer was chosen by.
+/// What else than the path a response was chosen by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variant {
     /// The codings that the client takes.
@@ -73,13 +73,13 @@ struct NamedFile {
     file: Coded,
 }
 
-/// An answer by the number of its site's files, the path and the variant.
+/// A response by the number of its site's files, the path and the variant.
 #[derive(Clone, Debug)]
 struct AskedFor {
     number: u64,
     path: Arc<str>,
     variant: Variant,
-    answer: Arc<Prepared>,
+    response: Arc<CachedResponse>,
 }
 
 /// A listing by its release.
@@ -149,31 +149,33 @@ impl Cache {
         }
     }
 
-    pub(super) fn answer(
+    pub(super) fn response(
         &self,
         number: u64,
         path: &str,
         variant: Variant,
-    ) -> Option<Arc<Prepared>> {
+    ) -> Option<Arc<CachedResponse>> {
         let hash = self.hash_of_path(number, path);
         let mut shelf = lock(&self.answers, hash);
         let is_it = |kept: &AskedFor| kept.is(number, path, variant);
-        shelf.find(hash, self.bytes_max, is_it, |kept| Arc::clone(&kept.answer))
+        shelf.find(hash, self.bytes_max, is_it, |kept| {
+            Arc::clone(&kept.response)
+        })
     }
 
-    pub(super) fn put_answer(
+    pub(super) fn put_response(
         &self,
         number: u64,
         path: &str,
         variant: Variant,
-        answer: Arc<Prepared>,
+        response: Arc<CachedResponse>,
     ) {
         let hash = self.hash_of_path(number, path);
         let kept = AskedFor {
             number,
             path: path.into(),
             variant,
-            answer,
+            response,
         };
         let mut shelf = lock(&self.answers, hash);
         let is_it = |kept: &AskedFor| kept.is(number, path, variant);
@@ -228,7 +230,7 @@ impl Kept for NamedFile {
 
 impl Kept for AskedFor {
     fn bytes(&self) -> usize {
-        self.answer.bytes() + self.path.len()
+        self.response.bytes() + self.path.len()
     }
 }
 
@@ -299,7 +301,7 @@ impl<K: Kept> Shelf<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::Answer;
+    use crate::response::Response;
     use crate::store::{Local, Store, local};
 
     const PLAIN: Variant = Variant {
@@ -387,14 +389,17 @@ mod tests {
     fn an_answer_is_found_by_all_that_it_was_chosen_by_and_goes_when_others_come() {
         let cache = Cache::new(1 << 20);
         let page = |text: &'static str| {
-            let page = Answer::new(200, "text/html", Bytes::from_static(text.as_bytes()));
-            Arc::new(Prepared::new(page))
+            let page = Response::new(200, "text/html", Bytes::from_static(text.as_bytes()));
+            Arc::new(CachedResponse::new(page))
         };
         let (one, other) = (cache.number(), cache.number());
-        cache.put_answer(one, "/a", PLAIN, page("first"));
+        cache.put_response(one, "/a", PLAIN, page("first"));
         let kept = page("a");
-        cache.put_answer(one, "/a", PLAIN, Arc::clone(&kept));
-        assert!(Arc::ptr_eq(&cache.answer(one, "/a", PLAIN).unwrap(), &kept));
+        cache.put_response(one, "/a", PLAIN, Arc::clone(&kept));
+        assert!(Arc::ptr_eq(
+            &cache.response(one, "/a", PLAIN).unwrap(),
+            &kept
+        ));
         let markdown = Variant {
             markdown: true,
             ..PLAIN
@@ -409,11 +414,11 @@ mod tests {
             (one, "/a", markdown),
             (one, "/a", brotli),
         ] {
-            assert!(cache.answer(number, path, variant).is_none(), "{path}");
+            assert!(cache.response(number, path, variant).is_none(), "{path}");
         }
         for n in 0..10_000 {
-            cache.put_answer(other, &format!("/{n}"), PLAIN, page("b"));
+            cache.put_response(other, &format!("/{n}"), PLAIN, page("b"));
         }
-        assert!(cache.answer(one, "/a", PLAIN).is_none());
+        assert!(cache.response(one, "/a", PLAIN).is_none());
     }
 }

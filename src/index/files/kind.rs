@@ -1,4 +1,4 @@
-//! The media types that files of a release have; an answer carries a constant.
+//! The media types that files of a release have; a response carries a constant.
 
 /// What a browser saves and does not show.
 const UNKNOWN: &str = "application/octet-stream";

@@ -21,14 +21,14 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
-use crate::answer::encoding::{Accepted, Effort};
-use crate::answer::{Answer, Encoding, Prepared};
 use crate::build::Draft;
 use crate::digest::Digest;
 use crate::discovery::BASE_URL_PLACEHOLDER;
 use crate::release::{Item, ReleaseId};
 use crate::render::layout::STATIC;
 use crate::render::manifest::Manifest;
+use crate::response::encoding::{Accepted, Effort};
+use crate::response::{CachedResponse, Encoding, Response};
 use crate::site::ProjectId;
 use crate::store::{ReadError, Store};
 
@@ -160,22 +160,22 @@ impl Files {
         }
     }
 
-    /// Finds the answer to a request for `path` that was kept.
+    /// Finds the response to a request for `path` that was kept.
     #[must_use]
-    pub fn kept(&self, path: &str, variant: Variant) -> Option<Arc<Prepared>> {
+    pub fn kept(&self, path: &str, variant: Variant) -> Option<Arc<CachedResponse>> {
         match &self.source {
-            Source::Release(stored) => stored.cache.answer(self.number, path, variant),
+            Source::Release(stored) => stored.cache.response(self.number, path, variant),
             Source::Draft(_) => None,
         }
     }
 
     /// Keeps a 200 for the next request for `path`. A draft keeps nothing: it is looked at
     /// while it changes.
-    pub fn keep(&self, path: &str, variant: Variant, whole: Answer) -> Arc<Prepared> {
-        let prepared = Arc::new(Prepared::new(whole));
+    pub fn keep(&self, path: &str, variant: Variant, whole: Response) -> Arc<CachedResponse> {
+        let prepared = Arc::new(CachedResponse::new(whole));
         if let Source::Release(stored) = &self.source {
             let cache = &stored.cache;
-            cache.put_answer(self.number, path, variant, Arc::clone(&prepared));
+            cache.put_response(self.number, path, variant, Arc::clone(&prepared));
         }
         prepared
     }

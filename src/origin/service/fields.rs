@@ -8,9 +8,9 @@
 use http::header::{self, HeaderName, HeaderValue};
 
 use super::{CATALOG, Request};
-use crate::answer::Answer;
 use crate::render::layout::SPECULATION;
 use crate::render::link::encode;
+use crate::response::Response;
 
 /// Files of the repository are active content in a browser (SVG, PDF): nothing of them runs.
 pub(super) const ASSET_POLICY: HeaderValue =
@@ -27,29 +27,29 @@ impl Request<'_> {
     }
 
     /// Says where the catalog of interfaces is.
-    pub(super) fn with_catalog(&self, answer: Answer) -> Answer {
+    pub(super) fn with_catalog(&self, response: Response) -> Response {
         let link = self
             .catalog()
             .and_then(|link| HeaderValue::from_str(&link).ok());
         match link {
-            Some(link) => answer.with(header::LINK, link),
-            None => answer,
+            Some(link) => response.with(header::LINK, link),
+            None => response,
         }
     }
 
     /// Says which links a browser may follow before they are clicked. The field holds a list
     /// of URLs as strings; a policy without inline scripts allows rules from here only.
-    pub(super) fn with_speculation(&self, answer: Answer) -> Answer {
+    pub(super) fn with_speculation(&self, response: Response) -> Response {
         let rules = format!("\"{}/{SPECULATION}\"", self.base);
         match HeaderValue::from_str(&rules) {
-            Ok(rules) => answer.with(HeaderName::from_static("speculation-rules"), rules),
-            Err(_) => answer,
+            Ok(rules) => response.with(HeaderName::from_static("speculation-rules"), rules),
+            Err(_) => response,
         }
     }
 
     /// Says where agents find more, and which address of the page counts. Only what this
     /// node answers is named.
-    pub(super) fn with_links(&self, answer: Answer) -> Answer {
+    pub(super) fn with_links(&self, response: Response) -> Response {
         let base = self.base;
         let page = self.path.strip_suffix(".md").unwrap_or(self.path);
         let page = if page == "index" { "" } else { page };
@@ -85,10 +85,10 @@ impl Request<'_> {
         }
         let list = format!("{base}/llms.txt");
         match (HeaderValue::from_str(&links), HeaderValue::from_str(&list)) {
-            (Ok(links), Ok(list)) => answer
+            (Ok(links), Ok(list)) => response
                 .with(header::LINK, links)
                 .with(HeaderName::from_static("x-llms-txt"), list),
-            _ => answer,
+            _ => response,
         }
     }
 }

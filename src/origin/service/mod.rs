@@ -23,13 +23,13 @@ mod redirect;
 use http::header::{self, HeaderValue};
 
 use super::negotiation::prefers_markdown;
-use crate::answer::encoding::Accepted;
-use crate::answer::{Answer, Conditions, ETag, Outcome, Problem, Ready, caching};
 use crate::index::{Ask, File, Method, Open, Reading, Served, State, Unread, Variant};
 use crate::render::html::diagram;
 use crate::render::layout::STATIC;
 use crate::render::link::decode;
 use crate::render::manifest::{not_found_files, page_file};
+use crate::response::encoding::Accepted;
+use crate::response::{Conditions, ETag, MaybeCached, Outcome, Problem, Response, caching};
 use fields::ASSET_POLICY;
 use redirect::to;
 
@@ -63,22 +63,22 @@ pub struct Asked<'r> {
 /// Answers a request for `path`, normalised and without query, on one of a site's hosts. It
 /// may read from the store, and so block.
 #[must_use]
-pub fn answer(served: &Served, path: &str, ask: &Ask<'_>, asked: &Asked<'_>) -> Answer {
+pub fn response(served: &Served, path: &str, ask: &Ask<'_>, asked: &Asked<'_>) -> Response {
     find(served, path, ask, asked, Reading::Blocking).unwrap_or_else(|error| {
         log::error!(target: "origin", project:% = served.site.project; "read a file of the release: {error}");
-        Problem::new(503, "this page cannot be read at the moment").answer()
+        Problem::new(503, "this page cannot be read at the moment").response()
     })
 }
 
 /// Gives the same answer without waiting; `None` when what it takes is not in memory. What
 /// was found once is kept as it is written, for as long as it is asked for.
 #[must_use]
-pub fn answer_at_hand(
+pub fn respond_from_memory(
     served: &Served,
     path: &str,
     ask: &Ask<'_>,
     asked: &Asked<'_>,
-) -> Option<Ready> {
+) -> Option<MaybeCached> {
     let files = match &served.state {
         State::Public(documents) => documents.files(),
         State::Private | State::Unreleased => None,
@@ -86,7 +86,7 @@ pub fn answer_at_hand(
     let is_whole = ask.method == Method::GetOrHead && asked.range.is_none();
     let Some(files) = files.filter(|_| is_whole) else {
         let made = find(served, path, ask, asked, Reading::AtHand);
-        return made.ok().map(Ready::Made);
+        return made.ok().map(MaybeCached::Made);
     };
     let variant = Variant {
         accepted: ask.accepted,
@@ -101,15 +101,15 @@ pub fn answer_at_hand(
             let made = find(served, path, &ask, asked, Reading::AtHand).ok()?;
             // Of everything else there may be more than a site has files.
             if made.status != 200 {
-                return Some(Ready::Made(made));
+                return Some(MaybeCached::Made(made));
             }
             files.keep(path, variant, made)
         }
     };
     Some(match kept.evaluate(&ask.conditions) {
-        Outcome::Send => Ready::Whole(kept),
-        Outcome::NotModified => Ready::Unchanged(kept),
-        Outcome::Failed => Ready::Made(another()),
+        Outcome::Send => MaybeCached::Whole(kept),
+        Outcome::NotModified => MaybeCached::Unchanged(kept),
+        Outcome::Failed => MaybeCached::Made(another()),
     })
 }
 
@@ -119,21 +119,21 @@ fn find(
     ask: &Ask<'_>,
     asked: &Asked<'_>,
     reading: Reading,
-) -> Result<Answer, Unread> {
+) -> Result<Response, Unread> {
     let documents = match &served.state {
         State::Private => return Ok(absent()),
         State::Unreleased => {
-            return Ok(Problem::new(404, "this site has not been published yet").answer());
+            return Ok(Problem::new(404, "this site has not been published yet").response());
         }
         State::Public(documents) => documents,
     };
     match ask.method {
         Method::GetOrHead => {}
-        Method::Options => return Ok(Answer::preflight()),
+        Method::Options => return Ok(Response::preflight()),
         Method::Other => {
-            return Ok(Answer {
-                allow: Some(crate::answer::ALLOW_STATIC),
-                ..Problem::new(405, "pages can only be read").answer()
+            return Ok(Response {
+                allow: Some(crate::response::ALLOW_STATIC),
+                ..Problem::new(405, "pages can only be read").response()
             });
         }
     }
@@ -158,18 +158,18 @@ fn find(
         ask,
         asked,
     }
-    .answer()
+    .response()
 }
 
 /// RFC 9110 §15.5.13.
-fn another() -> Answer {
-    Problem::new(412, "the page is not the one the condition names").answer()
+fn another() -> Response {
+    Problem::new(412, "the page is not the one the condition names").response()
 }
 
-fn absent() -> Answer {
+fn absent() -> Response {
     Problem::new(404, "there is no such page on this site")
         .cached(caching::ABSENT)
-        .answer()
+        .response()
 }
 
 /// A request for something of a site.
@@ -184,12 +184,12 @@ struct Request<'r> {
     asked: &'r Asked<'r>,
 }
 
-type Found = Result<Option<Answer>, Unread>;
+type Found = Result<Option<Response>, Unread>;
 
 // === impl Request ===
 
 impl Request<'_> {
-    fn answer(&self) -> Result<Answer, Unread> {
+    fn response(&self) -> Result<Response, Unread> {
         if let Some(found) = self.text()? {
             return Ok(found);
         }
@@ -222,11 +222,11 @@ impl Request<'_> {
         if !is_list && !is_catalog {
             return Ok(None);
         }
-        let answer = self.addressed(&format!("texts/{name}"), &self.files.files.address)?;
+        let response = self.addressed(&format!("texts/{name}"), &self.files.files.address)?;
         Ok(match is_catalog {
             // RFC 9727 §3.1: also HEAD says where the catalog is.
-            true => answer.map(|answer| self.with_catalog(answer)),
-            false => answer,
+            true => response.map(|response| self.with_catalog(response)),
+            false => response,
         })
     }
 
@@ -254,19 +254,19 @@ impl Request<'_> {
             true => caching::IMMUTABLE,
             false => caching::DISCOVERY,
         };
-        let answer = file.map(|file| Answer {
+        let response = file.map(|file| Response {
             caching,
             ..self.sent(file)
         });
-        Ok(answer.map(|answer| {
-            let answer = self.conditional(answer);
+        Ok(response.map(|response| {
+            let response = self.conditional(response);
             // What draws diagrams has a policy of its own.
             match self.path.starts_with(diagram::FRAME) {
-                true => answer.with(
+                true => response.with(
                     header::CONTENT_SECURITY_POLICY,
                     HeaderValue::from_static(diagram::POLICY),
                 ),
-                false => answer,
+                false => response,
             }
         }))
     }
@@ -286,30 +286,30 @@ impl Request<'_> {
         if self.asked.accept.is_some_and(prefers_markdown) {
             return self.markdown(self.path, Some(VARY_PAGE));
         }
-        let Some(answer) = self.file(&html)? else {
+        let Some(response) = self.file(&html)? else {
             return Ok(None);
         };
-        let answer = Answer {
+        let response = Response {
             caching: caching::DISCOVERY,
             vary: Some(VARY_PAGE),
-            ..answer
+            ..response
         };
-        let answer = answer.with(header::CONTENT_SECURITY_POLICY, self.policy.clone());
+        let response = response.with(header::CONTENT_SECURITY_POLICY, self.policy.clone());
         Ok(Some(self.conditional(
-            self.with_links(self.with_speculation(answer)),
+            self.with_links(self.with_speculation(response)),
         )))
     }
 
     fn markdown(&self, page: &str, vary: Option<&'static str>) -> Found {
         let file = page_file(page, "md");
-        let answer = self.addressed(&file, &self.files.files.address)?;
-        Ok(answer.map(|answer| {
+        let response = self.addressed(&file, &self.files.files.address)?;
+        Ok(response.map(|response| {
             let vary = vary.unwrap_or(VARY_FILE);
-            let answer = Answer {
+            let response = Response {
                 vary: Some(vary),
-                ..answer
+                ..response
             };
-            self.with_links(answer)
+            self.with_links(response)
         }))
     }
 
@@ -327,17 +327,17 @@ impl Request<'_> {
         let Some(file) = self.files.read(&path, accepted)? else {
             return Ok(None);
         };
-        let answer = Answer {
+        let response = Response {
             caching: caching::DISCOVERY,
             ..self.sent(file)
         };
-        let answer = answer.with(header::CONTENT_SECURITY_POLICY, ASSET_POLICY);
+        let response = response.with(header::CONTENT_SECURITY_POLICY, ASSET_POLICY);
         // RFC 9110 §13.2.2: the conditions come first.
-        let answer = self.conditional(answer);
-        Ok(Some(answer.ranged(self.asked.range, self.asked.if_range)))
+        let response = self.conditional(response);
+        Ok(Some(response.ranged(self.asked.range, self.asked.if_range)))
     }
 
-    fn not_found(&self) -> Result<Answer, Unread> {
+    fn not_found(&self) -> Result<Response, Unread> {
         let accepted = self.ask.accepted;
         let Some(path) = not_found_files(self.path).find(|path| self.files.has(path)) else {
             return Ok(absent());
@@ -345,13 +345,13 @@ impl Request<'_> {
         let Some(file) = self.files.read_addressed(&path, self.base, accepted)? else {
             return Ok(absent());
         };
-        let answer = Answer {
+        let response = Response {
             encoding: file.encoding,
             caching: caching::ABSENT,
             vary: Some(VARY_FILE),
-            ..Answer::new(404, HTML, file.bytes)
+            ..Response::new(404, HTML, file.bytes)
         };
-        Ok(answer.with(header::CONTENT_SECURITY_POLICY, self.policy.clone()))
+        Ok(response.with(header::CONTENT_SECURITY_POLICY, self.policy.clone()))
     }
 
     /// A file as it lies in the release.
@@ -366,29 +366,29 @@ impl Request<'_> {
             .files
             .read_addressed(path, address, self.ask.accepted)?;
         Ok(file.map(|file| {
-            let answer = self.sent(file);
-            self.conditional(Answer {
+            let response = self.sent(file);
+            self.conditional(Response {
                 caching: caching::DISCOVERY,
-                ..answer
+                ..response
             })
         }))
     }
 
-    fn sent(&self, file: File) -> Answer {
-        Answer {
+    fn sent(&self, file: File) -> Response {
+        Response {
             encoding: file.encoding,
             etag: Some(ETag::new(&file.digest, file.encoding)),
             last_modified: Some(self.files.files.promoted_at),
             vary: Some(VARY_FILE),
-            ..Answer::new(200, file.media_type, file.bytes)
+            ..Response::new(200, file.media_type, file.bytes)
         }
     }
 
     /// RFC 9110 §13: the client's copy may still be good.
-    fn conditional(&self, answer: Answer) -> Answer {
-        match answer.evaluate(&self.ask.conditions) {
-            Outcome::Send => answer,
-            Outcome::NotModified => answer.not_modified(),
+    fn conditional(&self, response: Response) -> Response {
+        match response.evaluate(&self.ask.conditions) {
+            Outcome::Send => response,
+            Outcome::NotModified => response.not_modified(),
             Outcome::Failed => another(),
         }
     }

@@ -4,16 +4,16 @@
 //! `internals/decisions#addresses-of-pages`.
 
 use super::Request;
-use crate::answer::{Answer, caching};
 use crate::render::link::{decode, encode, page_of};
 use crate::render::manifest::page_file;
+use crate::response::{Response, caching};
 
 /// A redirect. Paths are encoded when they are written, so the field cannot be broken.
-pub(super) fn to(status: u16, location: &str) -> Answer {
-    Answer {
+pub(super) fn to(status: u16, location: &str) -> Response {
+    Response {
         caching: caching::DISCOVERY,
         location: Some(location.to_owned().into()),
-        ..Answer::empty(status)
+        ..Response::empty(status)
     }
 }
 
@@ -21,7 +21,7 @@ pub(super) fn to(status: u16, location: &str) -> Answer {
 
 impl Request<'_> {
     /// Another spelling of the path of a page leads to the page.
-    pub(super) fn spelling(&self) -> Option<Answer> {
+    pub(super) fn spelling(&self) -> Option<Response> {
         let is_other = self.path.ends_with('/')
             || self.path.ends_with(".mdx")
             || self.path == "index"
@@ -49,7 +49,7 @@ impl Request<'_> {
     }
 
     /// Leads to where a redirect of the site does; the query goes along.
-    pub(super) fn redirect(&self, destination: &str, permanent: bool) -> Answer {
+    pub(super) fn redirect(&self, destination: &str, permanent: bool) -> Response {
         let status = if permanent { 308 } else { 307 };
         let is_elsewhere =
             destination.starts_with("https://") || destination.starts_with("http://");

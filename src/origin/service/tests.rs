@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::answer::Connection;
-use crate::answer::encoding::Accepted;
 use crate::build::{Options, build};
 use crate::clock::Clock;
 use crate::discovery::{SUMMARY_PATH, Summary};
 use crate::index::{Cache, Documents, Files, Listing, Material, Stored};
 use crate::render::layout::Part;
+use crate::response::Connection;
+use crate::response::encoding::Accepted;
 use crate::site::{
     BasePath, FrameHost, Frames, Host, Origin, ProjectId, Service, Site, Visibility,
 };
@@ -128,16 +128,19 @@ fn served_of(
     }
 }
 
-fn get(served: &Served, path: &str) -> Answer {
-    answer(served, path, &Ask::PLAIN, &Asked::default())
+fn get(served: &Served, path: &str) -> Response {
+    response(served, path, &Ask::PLAIN, &Asked::default())
 }
 
-fn text(answer: &Answer) -> &str {
-    std::str::from_utf8(&answer.body).unwrap()
+fn text(response: &Response) -> &str {
+    std::str::from_utf8(&response.body).unwrap()
 }
 
-fn field(answer: &Answer, name: &str) -> String {
-    let found = answer.more.iter().find(|(known, _)| known.as_str() == name);
+fn field(response: &Response, name: &str) -> String {
+    let found = response
+        .more
+        .iter()
+        .find(|(known, _)| known.as_str() == name);
     found.map_or(String::new(), |(_, value)| {
         value.to_str().unwrap().to_owned()
     })
@@ -149,10 +152,10 @@ fn leads(served: &Served, path: &str, status: u16, location: &str) {
         query: Some("q=1"),
         ..Asked::default()
     };
-    let answer = answer(served, path, &Ask::PLAIN, &asked);
-    assert_eq!(answer.status, status, "{path}");
+    let response = response(served, path, &Ask::PLAIN, &asked);
+    assert_eq!(response.status, status, "{path}");
     assert_eq!(
-        answer.location.as_deref(),
+        response.location.as_deref(),
         Some(location.as_bytes()),
         "{path}"
     );
@@ -175,7 +178,7 @@ fn a_page_is_html_for_people_and_markdown_for_agents() {
         accept: Some(b"text/markdown, */*"),
         ..Asked::default()
     };
-    let markdown = answer(&served, "/guides/a", &Ask::PLAIN, &asked);
+    let markdown = response(&served, "/guides/a", &Ask::PLAIN, &asked);
     assert_eq!(markdown.media_type, Some(MARKDOWN));
     assert_eq!(markdown.vary, Some("Accept, Accept-Encoding"));
     assert_eq!(text(&markdown), text(&get(&served, "/guides/a.md")));
@@ -193,8 +196,8 @@ fn an_encoded_page_has_its_own_tag_and_a_known_one_is_not_sent_again() {
         accepted: Accepted::parse(b"br"),
         ..Ask::PLAIN
     };
-    let page = answer(&served, "/guides/a", &ask, &Asked::default());
-    assert_eq!(page.encoding, crate::answer::Encoding::Brotli);
+    let page = response(&served, "/guides/a", &ask, &Asked::default());
+    assert_eq!(page.encoding, crate::response::Encoding::Brotli);
     let mut tag = Vec::new();
     page.etag.unwrap().write(&mut tag);
     let ask = Ask {
@@ -204,14 +207,14 @@ fn an_encoded_page_has_its_own_tag_and_a_known_one_is_not_sent_again() {
         },
         ..ask
     };
-    let again = answer(&served, "/guides/a", &ask, &Asked::default());
+    let again = response(&served, "/guides/a", &ask, &Asked::default());
     assert_eq!((again.status, again.body.len()), (304, 0));
     let plain = Ask {
         accepted: Accepted::IDENTITY_ONLY,
         ..ask
     };
     assert_eq!(
-        answer(&served, "/guides/a", &plain, &Asked::default()).status,
+        response(&served, "/guides/a", &plain, &Asked::default()).status,
         200
     );
 }
@@ -351,17 +354,17 @@ fn what_is_missing_in_a_language_or_version_is_missed_in_its_words_and_beside_it
             "old/one/a",
         ),
     ] {
-        let answer = get(&served, &format!("/docs/{path}"));
-        assert_eq!((answer.status, answer.caching), (404, caching::ABSENT));
+        let response = get(&served, &format!("/docs/{path}"));
+        assert_eq!((response.status, response.caching), (404, caching::ABSENT));
         for piece in [
             format!("<h1>{says}</h1>"),
             format!(" data-search=\"/docs/{searched}\""),
             format!("</div><p><a href=\"/docs/{home}\">"),
         ] {
-            let text = text(&answer);
+            let text = text(&response);
             assert!(text.contains(&piece), "{path}: no {piece} in {text}");
         }
-        assert!(!text(&answer).contains("aria-current=page"), "{path}");
+        assert!(!text(&response).contains("aria-current=page"), "{path}");
     }
 }
 
@@ -391,18 +394,18 @@ fn only_files_of_the_site_can_be_sent() {
         "//",
         "/%00",
     ] {
-        let answer = get(&served, path);
+        let response = get(&served, path);
         assert!(
-            answer.status == 404 || answer.location.is_some(),
-            "{path} {answer:?}"
+            response.status == 404 || response.location.is_some(),
+            "{path} {response:?}"
         );
     }
 }
 
 #[test]
 fn pages_may_frame_what_the_configuration_says_whatever_they_were_built_with() {
-    let frames = |answer: &Answer| {
-        let policy = field(answer, "content-security-policy");
+    let frames = |response: &Response| {
+        let policy = field(response, "content-security-policy");
         let frames = policy
             .split("; ")
             .find(|part| part.starts_with("frame-src"));
@@ -460,7 +463,7 @@ fn a_private_or_unpublished_site_shows_nothing() {
 fn pages_can_only_be_read() {
     let served = served("");
     let asked = |method| {
-        answer(
+        response(
             &served,
             "/start",
             &Ask {
@@ -504,11 +507,11 @@ fn every_address_that_a_list_names_is_answered() {
         let index = crate::index::Index::new(Service::default());
         for path in paths {
             let base = &served.site.base_path;
-            let answer = match crate::discovery::paths::find(&path, base) {
-                Some(document) => index.answer(&served, "docs.acme.test", document, &Ask::PLAIN),
+            let response = match crate::discovery::paths::find(&path, base) {
+                Some(document) => index.response(&served, "docs.acme.test", document, &Ask::PLAIN),
                 None => get(&served, &path),
             };
-            assert_eq!(answer.status, 200, "{path}");
+            assert_eq!(response.status, 200, "{path}");
         }
     }
 }
@@ -524,22 +527,22 @@ fn a_part_of_an_asset_is_sent_as_it_is_and_pages_are_sent_whole() {
         accepted: Accepted::parse(b"br, gzip"),
         ..Ask::PLAIN
     };
-    let part = answer(&served, "/images/a.svg", &ask, &asked);
+    let part = response(&served, "/images/a.svg", &ask, &asked);
     assert_eq!((part.status, text(&part)), (206, "<svg"));
     let whole = get(&served, "/images/a.svg").body.len();
     assert_eq!(field(&part, "content-range"), format!("bytes 0-3/{whole}"));
-    assert_eq!(part.encoding, crate::answer::Encoding::Identity);
-    assert_eq!(answer(&served, "/guides/a", &ask, &asked).status, 200);
+    assert_eq!(part.encoding, crate::response::Encoding::Identity);
+    assert_eq!(response(&served, "/guides/a", &ask, &asked).status, 200);
 }
 
 #[test]
 fn what_is_not_at_hand_is_left_to_who_may_wait_and_then_is() {
     let served = served("");
-    let at_hand = |ask| answer_at_hand(&served, "/guides/a", &ask, &Asked::default());
+    let at_hand = |ask| respond_from_memory(&served, "/guides/a", &ask, &Asked::default());
     assert!(at_hand(Ask::PLAIN).is_none());
     let page = get(&served, "/guides/a");
     let first = at_hand(Ask::PLAIN).unwrap();
-    assert_eq!(first.answer().body, page.body);
+    assert_eq!(first.response().body, page.body);
     let mut etag = Vec::new();
     page.etag.unwrap().write(&mut etag);
     let given = |if_none_match, if_match| Ask {
@@ -558,16 +561,16 @@ fn what_is_not_at_hand_is_left_to_who_may_wait_and_then_is() {
         (given(None, Some(&etag)), 200),
     ] {
         let again = at_hand(ask).unwrap();
-        assert_eq!(again.answer().status, status, "{ask:?}");
-        let made = answer(&served, "/guides/a", &ask, &Asked::default());
-        let text = |answer: &Answer| {
+        assert_eq!(again.response().status, status, "{ask:?}");
+        let made = response(&served, "/guides/a", &ask, &Asked::default());
+        let text = |response: &Response| {
             let mut head = Vec::new();
-            answer.write_head(&mut head, &mut Vec::new(), b"", Connection::Keep);
+            response.write_head(&mut head, &mut Vec::new(), b"", Connection::Keep);
             String::from_utf8(head).unwrap()
         };
-        assert_eq!(text(again.answer()), text(&made), "{ask:?}");
+        assert_eq!(text(again.response()), text(&made), "{ask:?}");
     }
-    let is_kept = |ready: &Ready| matches!(ready, Ready::Whole(_));
+    let is_kept = |ready: &MaybeCached| matches!(ready, MaybeCached::Whole(_));
     assert!(is_kept(&first) && is_kept(&at_hand(Ask::PLAIN).unwrap()));
 }
 
@@ -575,7 +578,7 @@ fn what_is_not_at_hand_is_left_to_who_may_wait_and_then_is() {
 fn without_room_for_what_was_asked_for_pages_are_read_each_time() {
     let served = served_from(Cache::new(0), &Service::default(), "");
     for _twice in 0..2 {
-        let at_hand = answer_at_hand(&served, "/guides/a", &Ask::PLAIN, &Asked::default());
+        let at_hand = respond_from_memory(&served, "/guides/a", &Ask::PLAIN, &Asked::default());
         assert!(at_hand.is_none());
         assert_eq!(get(&served, "/guides/a").status, 200);
         assert_eq!(get(&served, "/old/a").status, 308);
@@ -600,9 +603,9 @@ fn what_is_at_hand_depends_on_what_the_client_takes() {
             (Ask::PLAIN, markdown),
             (brotli, markdown),
         ] {
-            let waited = answer(&served, "/guides/a", &ask, &asked);
-            let at_hand = answer_at_hand(&served, "/guides/a", &ask, &asked).unwrap();
-            let at_hand = at_hand.into_answer();
+            let waited = response(&served, "/guides/a", &ask, &asked);
+            let at_hand = respond_from_memory(&served, "/guides/a", &ask, &asked).unwrap();
+            let at_hand = at_hand.into_response();
             assert_eq!(at_hand.encoding, waited.encoding);
             assert_eq!(at_hand.media_type, waited.media_type);
             assert_eq!(at_hand.body, waited.body);

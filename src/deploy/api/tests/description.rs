@@ -53,32 +53,32 @@ fn conforms(document: &Value, schema: &Value, value: &Value) -> Result<(), Strin
     Ok(())
 }
 
-/// Holds an answer against what the description says of this operation.
+/// Holds a response against what the description says of this operation.
 #[track_caller]
-fn described(document: &Value, path: &str, method: &str, answer: &Answer) {
+fn described(document: &Value, path: &str, method: &str, response: &Response) {
     let responses = &document["paths"][path][method]["responses"];
-    let mut response = &responses[answer.status.to_string()];
-    if let Some(name) = response["$ref"].as_str() {
-        response = document.pointer(name.trim_start_matches('#')).unwrap();
+    let mut described = &responses[response.status.to_string()];
+    if let Some(name) = described["$ref"].as_str() {
+        described = document.pointer(name.trim_start_matches('#')).unwrap();
     }
-    let media_type = answer.media_type.unwrap();
-    let schema = &response["content"][media_type]["schema"];
+    let media_type = response.media_type.unwrap();
+    let schema = &described["content"][media_type]["schema"];
     assert!(
         schema.is_object(),
         "{method} {path}: {} {media_type} is not described",
-        answer.status
+        response.status
     );
-    conforms(document, schema, &json(answer)).unwrap();
-    for name in response["headers"]
+    conforms(document, schema, &json(response)).unwrap();
+    for name in described["headers"]
         .as_object()
         .into_iter()
         .flatten()
         .map(|(name, _)| name)
     {
         match name.as_str() {
-            "Location" => assert!(answer.location.is_some()),
-            "Allow" => assert!(answer.allow.is_some()),
-            name => assert!(!field(answer, &name.to_ascii_lowercase()).is_empty()),
+            "Location" => assert!(response.location.is_some()),
+            "Allow" => assert!(response.allow.is_some()),
+            name => assert!(!field(response, &name.to_ascii_lowercase()).is_empty()),
         }
     }
 }
@@ -101,12 +101,12 @@ async fn every_answer_is_as_the_description_says_and_every_status_it_names_is_gi
     described(&document, "/openapi.json", "get", &served);
 
     let mut given = BTreeSet::new();
-    let mut check = |path: &str, method: &str, answer: &Answer| {
-        described(&document, path, method, answer);
+    let mut check = |path: &str, method: &str, response: &Response| {
+        described(&document, path, method, response);
         given.insert((
             path.to_owned(),
             method.to_owned(),
-            answer.status.to_string(),
+            response.status.to_string(),
         ));
     };
     let wrong = node.api.handle(&request("POST", "/openapi.json")).await;
@@ -213,9 +213,9 @@ async fn every_answer_is_as_the_description_says_and_every_status_it_names_is_gi
         &node.ask("GET", &blog, &node.scoped, &[]).await,
     );
     while {
-        let answer = ask("/v1/project/update/docs", &node.acme, &[]).await;
-        check(update, "post", &answer);
-        answer.status != 429
+        let response = ask("/v1/project/update/docs", &node.acme, &[]).await;
+        check(update, "post", &response);
+        response.status != 429
     } {}
     // No queue in memory is ever out of reach; its refusal is the trigger's, checked above.
     check(status, "get", &unavailable(QUEUE_PATIENCE));

@@ -82,7 +82,7 @@ impl Node {
     }
 
     /// Asks with a key, and with these idempotency keys.
-    async fn ask(&self, method: &str, path: &str, key: &Secret, once: &[&str]) -> Answer {
+    async fn ask(&self, method: &str, path: &str, key: &Secret, once: &[&str]) -> Response {
         let authorization = format!("Bearer {}", key.reveal());
         let request = Request {
             authorization: vec![authorization.as_bytes()],
@@ -92,7 +92,7 @@ impl Node {
         self.api.handle(&request).await
     }
 
-    async fn trigger(&self, project: &str) -> Answer {
+    async fn trigger(&self, project: &str) -> Response {
         let path = format!("/v1/project/update/{project}");
         self.ask("POST", &path, &self.acme, &[]).await
     }
@@ -111,13 +111,16 @@ fn request<'r>(method: &'r str, path: &'r str) -> Request<'r> {
 }
 
 #[track_caller]
-fn json(answer: &Answer) -> Value {
-    serde_json::from_slice(&answer.body).unwrap()
+fn json(response: &Response) -> Value {
+    serde_json::from_slice(&response.body).unwrap()
 }
 
 #[track_caller]
-fn field<'a>(answer: &'a Answer, name: &str) -> &'a str {
-    let found = answer.more.iter().find(|(known, _)| known.as_str() == name);
+fn field<'a>(response: &'a Response, name: &str) -> &'a str {
+    let found = response
+        .more
+        .iter()
+        .find(|(known, _)| known.as_str() == name);
     found
         .unwrap_or_else(|| panic!("no {name}"))
         .1
@@ -128,18 +131,18 @@ fn field<'a>(answer: &'a Answer, name: &str) -> &'a str {
 #[tokio::test]
 async fn a_trigger_is_answered_with_the_id_of_its_record() {
     let node = Node::new();
-    let answer = node.trigger("docs").await;
-    assert_eq!(answer.status, 202);
-    let id = json(&answer)["statusId"].as_str().unwrap().to_owned();
+    let response = node.trigger("docs").await;
+    assert_eq!(response.status, 202);
+    let id = json(&response)["statusId"].as_str().unwrap().to_owned();
     assert_eq!(
-        answer.location.as_deref(),
+        response.location.as_deref(),
         Some(format!("/v1/project/update-status/{id}").as_bytes())
     );
 
     let path = format!("/v1/project/update-status/{id}");
-    let answer = node.ask("GET", &path, &node.acme, &[]).await;
-    assert_eq!(answer.status, 200);
-    let record = json(&answer);
+    let response = node.ask("GET", &path, &node.acme, &[]).await;
+    assert_eq!(response.status, 200);
+    let record = json(&response);
     assert_eq!(record["_id"], id.as_str());
     assert_eq!(record["status"], "queued");
     assert_eq!(record["createdAt"], "2027-01-15T08:00:00.000Z");
@@ -157,11 +160,11 @@ async fn a_trigger_is_answered_with_the_id_of_its_record() {
 #[tokio::test]
 async fn a1_another_owners_project_is_answered_as_none_is() {
     let node = Node::new();
-    let shown = |answer: &Answer| {
+    let shown = |response: &Response| {
         (
-            answer.status,
-            answer.body.clone(),
-            format!("{:?}", answer.allow),
+            response.status,
+            response.body.clone(),
+            format!("{:?}", response.allow),
         )
     };
     let unknown = node.trigger("nothing").await;
@@ -209,22 +212,22 @@ async fn a2_every_key_that_is_not_good_is_answered_alike() {
             authorization: vec![field_value.as_bytes()],
             ..request("POST", "/v1/project/update/docs")
         };
-        let answer = node.api.handle(&request).await;
-        assert_eq!(answer.status, 401, "{field_value}");
-        let challenge = field(&answer, "www-authenticate");
+        let response = node.api.handle(&request).await;
+        assert_eq!(response.status, 401, "{field_value}");
+        let challenge = field(&response, "www-authenticate");
         assert_eq!(
             challenge,
             "Bearer realm=\"waypost\", error=\"invalid_token\""
         );
-        bodies.insert(answer.body.clone());
+        bodies.insert(response.body.clone());
     }
     assert_eq!(bodies.len(), 1);
-    let answer = node
+    let response = node
         .api
         .handle(&request("POST", "/v1/project/update/docs"))
         .await;
     assert_eq!(
-        field(&answer, "www-authenticate"),
+        field(&response, "www-authenticate"),
         "Bearer realm=\"waypost\""
     );
 }
@@ -253,9 +256,9 @@ async fn a_key_for_one_project_is_refused_for_its_owners_others() {
     let node = Node::new();
     let ask = |path: &'static str| node.ask("POST", path, &node.scoped, &[]);
     assert_eq!(ask("/v1/project/update/docs").await.status, 202);
-    let answer = ask("/v1/project/update/blog").await;
-    assert_eq!(answer.status, 403);
-    assert!(field(&answer, "www-authenticate").ends_with("error=\"insufficient_scope\""));
+    let response = ask("/v1/project/update/blog").await;
+    assert_eq!(response.status, 403);
+    assert!(field(&response, "www-authenticate").ends_with("error=\"insufficient_scope\""));
     assert_eq!(ask("/v1/project/update/help").await.status, 404);
 }
 
@@ -295,18 +298,18 @@ async fn an_idempotency_key_is_answered_alike_and_belongs_to_one_project() {
 async fn the_eleventh_trigger_in_ten_seconds_is_refused_for_the_owner() {
     let node = Node::new();
     for left in (0..10).rev() {
-        let answer = node
+        let response = node
             .trigger(if left % 2 == 0 { "docs" } else { "nothing" })
             .await;
-        assert_eq!(field(&answer, "ratelimit-policy"), "\"owner\";q=10;w=10");
+        assert_eq!(field(&response, "ratelimit-policy"), "\"owner\";q=10;w=10");
         assert_eq!(
-            field(&answer, "ratelimit"),
+            field(&response, "ratelimit"),
             format!("\"owner\";r={left};t=10")
         );
     }
-    let answer = node.trigger("docs").await;
-    assert_eq!(answer.status, 429);
-    assert_eq!(field(&answer, "retry-after"), "10");
+    let response = node.trigger("docs").await;
+    assert_eq!(response.status, 429);
+    assert_eq!(field(&response, "retry-after"), "10");
     let path = "/v1/project/update/help";
     assert_eq!(node.ask("POST", path, &node.globex, &[]).await.status, 202);
 }
@@ -319,9 +322,9 @@ async fn a3_a_full_queue_acknowledges_nothing() {
     };
     let node = Node::with(Config::default(), policy);
     assert_eq!(node.trigger("docs").await.status, 202);
-    let answer = node.trigger("blog").await;
-    assert_eq!(answer.status, 503);
-    assert_eq!(field(&answer, "retry-after"), "30");
+    let response = node.trigger("blog").await;
+    assert_eq!(response.status, 503);
+    assert_eq!(field(&response, "retry-after"), "30");
     assert_eq!(node.queue.depth().unwrap().queued, 1);
 }
 
@@ -343,9 +346,9 @@ async fn other_methods_and_paths_are_named() {
         ("POST", "/v1/project/update", 404, None),
         ("POST", "/v2/project/update/docs", 404, None),
     ] {
-        let answer = node.ask(method, path, &node.acme, &[]).await;
+        let response = node.ask(method, path, &node.acme, &[]).await;
         assert_eq!(
-            (answer.status, answer.allow),
+            (response.status, response.allow),
             (status, allow),
             "{method} {path}"
         );
@@ -356,7 +359,7 @@ async fn other_methods_and_paths_are_named() {
 async fn a4_no_answer_is_cached() {
     let node = Node::new();
     for path in ["/v1/project/update/docs", "/v1/project/update/nothing", "/"] {
-        let answer = node.ask("POST", path, &node.acme, &[]).await;
-        assert_eq!(answer.caching, crate::answer::caching::NEVER);
+        let response = node.ask("POST", path, &node.acme, &[]).await;
+        assert_eq!(response.caching, crate::response::caching::NEVER);
     }
 }

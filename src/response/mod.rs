@@ -1,12 +1,12 @@
 //! Answers: finished HTTP responses that are not yet on a wire.
 //!
 //! Discovery, the admin API, the embedded origin and every refusal end in an
-//! [`Answer`]. It is written by one of three writers: as HTTP/1.1 text by the express
-//! lane ([`Answer::write_head`]), as HTTP/2 header fields by the same lane, or as a
-//! [`ResponseHeader`] by pingora ([`Answer::response_header`]). All three walk the one
-//! list of [`Answer::fields`], so that a response cannot depend on the lane it took.
+//! [`Response`]. It is written by one of three writers: as HTTP/1.1 text by the fast
+//! path ([`Response::write_head`]), as HTTP/2 header fields by the same path, or as a
+//! [`ResponseHeader`] by pingora ([`Response::response_header`]). All three walk the one
+//! list of [`Response::fields`], so that a response cannot depend on the path it took.
 //!
-//! Making an answer copies nothing and allocates nothing when its parts are prepared:
+//! Making a response copies nothing and allocates nothing when its parts are prepared:
 //! bodies are shared [`Bytes`], header values are constants or formatted straight into
 //! the writer's buffer.
 //!
@@ -15,13 +15,13 @@
 pub mod caching;
 mod conditional;
 pub mod encoding;
-mod prepared;
+mod cached;
 mod problem;
 mod range;
 
+pub use cached::{CachedResponse, MaybeCached};
 pub use conditional::{Conditions, ETag, Outcome};
 pub use encoding::Encoding;
-pub use prepared::{Prepared, Ready};
 pub use problem::Problem;
 
 use std::io::Write as _;
@@ -39,13 +39,13 @@ const CORS_MAX_AGE: &str = "86400";
 /// Methods every static document has.
 pub const ALLOW_STATIC: &str = "GET, HEAD, OPTIONS";
 
-/// How many fields an answer has, and how long a formatted value is, at most as a rule.
+/// How many fields a response has, and how long a formatted value is, at most as a rule.
 const FIELDS_TYPICAL: usize = 16;
 const FIELD_BYTES_TYPICAL: usize = 80;
 
 /// A finished HTTP response.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct Response {
     /// The status code.
     pub status: u16,
     /// `Content-Type`, when there is a body to describe.
@@ -72,14 +72,14 @@ pub struct Answer {
     pub body: Bytes,
 }
 
-/// Which CORS fields an answer carries (Fetch §3.2.3).
+/// Which CORS fields a response carries (Fetch §3.2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cors {
-    /// None: scripts of other origins cannot read the answer.
+    /// None: scripts of other origins cannot read the response.
     Closed,
     /// Everybody may read it.
     Open,
-    /// The answer to a preflight: what may be asked.
+    /// The response to a preflight: what may be asked.
     Preflight,
 }
 
@@ -88,14 +88,14 @@ pub enum Cors {
 pub enum Content {
     /// Header and body.
     Whole,
-    /// The header alone, as an answer to `HEAD`.
+    /// The header alone, as a response to `HEAD`.
     HeadOnly,
 }
 
-// === impl Answer ===
+// === impl Response ===
 
-impl Answer {
-    /// Makes an answer with a status, a media type and a body, cached by nobody and
+impl Response {
+    /// Makes a response with a status, a media type and a body, cached by nobody and
     /// readable by scripts of the same origin only.
     #[must_use]
     pub fn new(status: u16, media_type: &'static str, body: Bytes) -> Self {
@@ -106,7 +106,7 @@ impl Answer {
         }
     }
 
-    /// Makes an answer without content.
+    /// Makes a response without content.
     #[must_use]
     pub fn empty(status: u16) -> Self {
         Self {
@@ -125,7 +125,7 @@ impl Answer {
         }
     }
 
-    /// Makes the answer to `OPTIONS` on a static document: 204 with what CORS allows.
+    /// Makes the response to `OPTIONS` on a static document: 204 with what CORS allows.
     #[must_use]
     pub fn preflight() -> Self {
         Self {
@@ -183,7 +183,7 @@ impl Answer {
     }
 
     /// Calls `field` with every header field but `Date` and `Connection`, in the order in
-    /// which the express lane writes them. `scratch` is where numbers are formatted; it is
+    /// which the fast path writes them. `scratch` is where numbers are formatted; it is
     /// cleared for each.
     fn fields(&self, scratch: &mut Vec<u8>, mut field: impl FnMut(&HeaderName, Value<'_>)) {
         if let Some(media_type) = self.media_type {
@@ -239,9 +239,9 @@ impl Answer {
         date: &[u8],
         connection: Connection,
     ) {
-        prepared::write_start(out, self.status, date);
+        cached::write_start(out, self.status, date);
         self.write_fields(out, scratch);
-        prepared::write_end(out, connection);
+        cached::write_end(out, connection);
     }
 
     /// Appends the field lines of a header section, all but `Date` and `Connection`.
@@ -324,7 +324,7 @@ impl Cors {
     }
 }
 
-/// Whether an HTTP/1.1 connection goes on after an answer.
+/// Whether an HTTP/1.1 connection goes on after a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connection {
     /// The next request may follow.
@@ -386,7 +386,7 @@ fn status_line(status: u16) -> &'static str {
         504 => "504 Gateway Timeout",
         505 => "505 HTTP Version Not Supported",
         508 => "508 Loop Detected",
-        other => unreachable!("no answer has status {other}"),
+        other => unreachable!("no response has status {other}"),
     }
 }
 

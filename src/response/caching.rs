@@ -1,4 +1,4 @@
-//! Who may keep an answer, and for how long.
+//! Who may keep a response, and for how long.
 //!
 //! A handler picks a name; nobody writes the field by hand. All policies carry
 //! `no-transform` (RFC 9111 §5.2.2.6): a manifest holds the digest of a skill file, and a

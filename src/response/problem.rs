@@ -3,19 +3,19 @@
 //! The body is `application/problem+json` with one member more, `error`, the same text as
 //! `detail`, for clients that read only that. The problem `type` stays `about:blank`: no
 //! client branches on more than the status. What the log should know beyond the client
-//! travels beside the answer, never in it.
+//! travels beside the response, never in it.
 //!
 //! Source: RFC 9457 §3 and §4.2.1.
 
 use bytes::Bytes;
 use serde::Serialize;
 
-use super::{Answer, caching, reason};
+use super::{Response, caching, reason};
 
 /// The media type of problem bodies.
 const MEDIA_TYPE: &str = "application/problem+json";
 
-/// A refusal or failure, on its way to becoming an [`Answer`].
+/// A refusal or failure, on its way to becoming an [`Response`].
 #[derive(Clone, Debug)]
 pub struct Problem {
     status: u16,
@@ -52,9 +52,9 @@ impl Problem {
         self
     }
 
-    /// Returns the answer.
+    /// Returns the response.
     #[must_use]
-    pub fn answer(&self) -> Answer {
+    pub fn response(&self) -> Response {
         let body = Body {
             r#type: "about:blank",
             title: reason(self.status),
@@ -66,9 +66,9 @@ impl Problem {
         bytes.push(b'\n');
         // An owner other than `Vec` is shared from the start: clones allocate nothing.
         let bytes = Bytes::from_owner(bytes.into_boxed_slice());
-        Answer {
+        Response {
             caching: self.policy,
-            ..Answer::new(self.status, MEDIA_TYPE, bytes)
+            ..Response::new(self.status, MEDIA_TYPE, bytes)
         }
     }
 }
@@ -79,8 +79,8 @@ mod tests {
 
     #[test]
     fn a_problem_says_its_detail_twice_for_clients_that_read_only_error() {
-        let answer = Problem::new(404, "no site at \"x\"").answer();
-        let body: serde_json::Value = serde_json::from_slice(&answer.body).unwrap();
+        let response = Problem::new(404, "no site at \"x\"").response();
+        let body: serde_json::Value = serde_json::from_slice(&response.body).unwrap();
         assert_eq!(body["detail"], body["error"]);
         assert_eq!(body["title"], "Not Found");
         assert_eq!(body["status"], 404);

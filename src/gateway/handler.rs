@@ -1,6 +1,6 @@
-//! The front: listeners, handshakes, and who serves a connection.
+//! The connection handler: listeners, handshakes, and who serves a connection.
 //!
-//! The front owns a connection from `accept` to its end. What came out of the handshake is
+//! The connection handler owns a connection from `accept` to its end. What came out of the handshake is
 //! served as HTTP/1.1 ([`Http1`]) or HTTP/2 ([`http2`]).
 
 use std::net::SocketAddr;
@@ -39,8 +39,8 @@ pub struct Listeners {
 #[derive(Debug)]
 pub struct OpenListeners(Vec<(TcpListener, bool)>);
 
-/// The front of a process.
-pub struct Front {
+/// Serves the client connections of a process.
+pub struct ConnectionHandler {
     pub(super) gateway: Arc<Gateway>,
     pub(super) proxy: Arc<HttpProxy<Proxy>>,
     /// pingora's way of being told that answers are the last of their connection.
@@ -77,18 +77,18 @@ impl Listeners {
     }
 }
 
-// === impl Front ===
+// === impl ConnectionHandler ===
 
-impl std::fmt::Debug for Front {
+impl std::fmt::Debug for ConnectionHandler {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Front")
+        f.debug_struct("ConnectionHandler")
             .field("gateway", &self.gateway)
             .finish_non_exhaustive()
     }
 }
 
-impl Front {
-    /// Puts the front before pingora's proxy.
+impl ConnectionHandler {
+    /// Puts the connection handler before pingora's proxy.
     #[must_use]
     pub fn new(
         gateway: Arc<Gateway>,
@@ -155,7 +155,7 @@ impl Front {
     ) {
         let metrics = Arc::clone(&self.gateway.metrics);
         metrics.connections.inc();
-        // An answer is one write; Nagle's algorithm could only delay it.
+        // A response is one write; Nagle's algorithm could only delay it.
         let _not_tcp = stream.set_nodelay(true);
         let wire = match (is_tls, &self.tls) {
             (true, Some(acceptor)) => {

@@ -1,45 +1,45 @@
 //! Answers that are asked for again and again, with their heads composed once.
 //!
 //! A page carries a dozen fields, some of which take longer to format than its bytes take
-//! to find. What is asked for a second time is therefore kept as [`Prepared`]: the whole
+//! to find. What is asked for a second time is therefore kept as [`CachedResponse`]: the whole
 //! answer and the 304 to who has it already, each with its field lines as HTTP/1.1 writes
-//! them. The lines are those of [`Answer::write_head`], which composed them.
+//! them. The lines are those of [`Response::write_head`], which composed them.
 
 use std::sync::Arc;
 
-use super::{Answer, Conditions, Connection, Outcome, status_line};
+use super::{Conditions, Connection, Outcome, Response, status_line};
 
 /// A 200 and its 304, ready to be written.
 #[derive(Debug)]
-pub struct Prepared {
+pub struct CachedResponse {
     whole: Composed,
     unchanged: Composed,
 }
 
-/// An answer with its field lines, `Date` and `Connection` aside.
+/// A response with its field lines, `Date` and `Connection` aside.
 #[derive(Debug)]
 struct Composed {
-    answer: Answer,
+    response: Response,
     lines: Box<[u8]>,
 }
 
-/// An answer on its way to a wire: made for one request, or kept for many.
+/// A response on its way to a wire: made for one request, or kept for many.
 #[derive(Clone, Debug)]
-pub enum Ready {
+pub enum MaybeCached {
     /// Made for this request.
-    Made(Answer),
+    Made(Response),
     /// The content of what is kept.
-    Whole(Arc<Prepared>),
+    Whole(Arc<CachedResponse>),
     /// The 304 of what is kept.
-    Unchanged(Arc<Prepared>),
+    Unchanged(Arc<CachedResponse>),
 }
 
-// === impl Prepared ===
+// === impl CachedResponse ===
 
-impl Prepared {
+impl CachedResponse {
     /// Composes what a 200 and its 304 write.
     #[must_use]
-    pub fn new(whole: Answer) -> Self {
+    pub fn new(whole: Response) -> Self {
         Self {
             unchanged: Composed::new(whole.clone().not_modified()),
             whole: Composed::new(whole),
@@ -49,49 +49,49 @@ impl Prepared {
     /// Evaluates the conditions of a request.
     #[must_use]
     pub fn evaluate(&self, conditions: &Conditions<'_>) -> Outcome {
-        self.whole.answer.evaluate(conditions)
+        self.whole.response.evaluate(conditions)
     }
 
     /// Counts the bytes that it holds.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let lines = self.whole.lines.len() + self.unchanged.lines.len();
-        self.whole.answer.body.len() + lines + size_of::<Self>()
+        self.whole.response.body.len() + lines + size_of::<Self>()
     }
 }
 
 // === impl Composed ===
 
 impl Composed {
-    fn new(answer: Answer) -> Self {
+    fn new(response: Response) -> Self {
         let mut lines = Vec::new();
-        answer.write_fields(&mut lines, &mut Vec::new());
+        response.write_fields(&mut lines, &mut Vec::new());
         Self {
-            answer,
+            response,
             lines: lines.into(),
         }
     }
 }
 
-// === impl Ready ===
+// === impl MaybeCached ===
 
-impl Ready {
-    /// Returns the answer.
+impl MaybeCached {
+    /// Returns the response.
     #[must_use]
-    pub fn answer(&self) -> &Answer {
+    pub fn response(&self) -> &Response {
         match self {
-            Self::Made(answer) => answer,
-            Self::Whole(kept) => &kept.whole.answer,
-            Self::Unchanged(kept) => &kept.unchanged.answer,
+            Self::Made(response) => response,
+            Self::Whole(kept) => &kept.whole.response,
+            Self::Unchanged(kept) => &kept.unchanged.response,
         }
     }
 
-    /// Returns the answer, to be kept for as long as a request takes.
+    /// Returns the response, to be kept for as long as a request takes.
     #[must_use]
-    pub fn into_answer(self) -> Answer {
+    pub fn into_response(self) -> Response {
         match self {
-            Self::Made(answer) => answer,
-            kept => kept.answer().clone(),
+            Self::Made(response) => response,
+            kept => kept.response().clone(),
         }
     }
 
@@ -107,11 +107,11 @@ impl Ready {
         connection: Connection,
     ) {
         let kept = match self {
-            Self::Made(answer) => return answer.write_head(out, scratch, date, connection),
+            Self::Made(response) => return response.write_head(out, scratch, date, connection),
             Self::Whole(kept) => &kept.whole,
             Self::Unchanged(kept) => &kept.unchanged,
         };
-        write_start(out, kept.answer.status, date);
+        write_start(out, kept.response.status, date);
         out.extend_from_slice(&kept.lines);
         write_end(out, connection);
     }
@@ -140,36 +140,36 @@ mod tests {
     use http::header::{self, HeaderValue};
 
     use super::*;
-    use crate::answer::{ETag, Encoding, caching};
     use crate::digest::Digest;
+    use crate::response::{ETag, Encoding, caching};
 
-    fn page() -> Answer {
+    fn page() -> Response {
         let body = Bytes::from_static(b"<p>A page.");
-        let page = Answer {
+        let page = Response {
             etag: Some(ETag::new(&Digest::of(&body), Encoding::Identity)),
             last_modified: Some(784_111_777),
             caching: caching::DISCOVERY,
             vary: Some("Accept, Accept-Encoding"),
-            ..Answer::new(200, "text/html; charset=utf-8", body)
+            ..Response::new(200, "text/html; charset=utf-8", body)
         };
         page.with(header::LINK, HeaderValue::from_static("</a>; rel=x"))
     }
 
     #[test]
     fn what_is_kept_is_written_as_what_is_made() {
-        let kept = Arc::new(Prepared::new(page()));
+        let kept = Arc::new(CachedResponse::new(page()));
         let unchanged = page().not_modified();
         for (made, kept) in [
-            (page(), Ready::Whole(Arc::clone(&kept))),
-            (unchanged, Ready::Unchanged(kept)),
+            (page(), MaybeCached::Whole(Arc::clone(&kept))),
+            (unchanged, MaybeCached::Unchanged(kept)),
         ] {
             for connection in [Connection::Keep, Connection::Close] {
-                let head = |ready: &Ready| {
+                let head = |ready: &MaybeCached| {
                     let mut head = Vec::new();
                     ready.write_head(&mut head, &mut Vec::new(), b"now", connection);
                     String::from_utf8(head).unwrap()
                 };
-                assert_eq!(head(&kept), head(&Ready::Made(made.clone())));
+                assert_eq!(head(&kept), head(&MaybeCached::Made(made.clone())));
             }
         }
     }

@@ -1,9 +1,9 @@
-//! The express lane over HTTP/1.1: from a parsed head to bytes, without pingora.
+//! The fast path over HTTP/1.1: from a parsed head to bytes, without pingora.
 //!
 //! It takes a request only when nothing about it needs thought: `GET` or `HEAD`, a target
 //! that is to the letter one of the site's documents, one `Host` in normal form, and no
 //! field whose meaning is someone else's. Everything else, including every "no", is the
-//! proxy lane's. Answers of pipelined requests gather in a [`Batch`] and leave in one
+//! proxy path's. Answers of pipelined requests gather in a [`Batch`] and leave in one
 //! write; once its buffers have grown, nothing is allocated.
 
 use std::cell::Cell;
@@ -16,16 +16,16 @@ use super::Gateway;
 use super::access::Line;
 use super::head::{Form, Head};
 use super::wire::Wire;
-use crate::answer::encoding::Accepted;
-use crate::answer::{self, Answer, Conditions, Connection, Content, DATE_BYTES, Ready};
 use crate::clock;
 use crate::discovery::paths;
 use crate::index::{Ask, Served};
 use crate::origin::{self, Asked};
+use crate::response::encoding::Accepted;
+use crate::response::{self, Conditions, Connection, Content, DATE_BYTES, MaybeCached, Response};
 use crate::site::Origin;
 use crate::telemetry::Route;
 
-/// The express lane reads fields of this length at most.
+/// The fast path reads fields of this length at most.
 const FIELD_BYTES_MAX: usize = 256;
 /// How many answers leave in one write.
 pub(super) const BATCH_MAX: usize = 16;
@@ -47,10 +47,10 @@ pub(super) struct Batch {
     count: usize,
 }
 
-/// Finds the answer to a request that the express lane takes.
-pub(super) fn answer(gateway: &Gateway, head: &Head<'_>) -> Option<Ready> {
+/// Finds the response to a request that the fast path takes.
+pub(super) fn response(gateway: &Gateway, head: &Head<'_>) -> Option<MaybeCached> {
     let fields = &head.express;
-    let takes = gateway.express
+    let takes = gateway.fast_path
         && head.is_http11
         && head.form == Form::Origin
         && matches!(head.method, "GET" | "HEAD")
@@ -67,7 +67,7 @@ pub(super) fn answer(gateway: &Gateway, head: &Head<'_>) -> Option<Ready> {
     look_up(gateway, head.host_name?, head.target, fields)
 }
 
-/// The fields that the express lane reads, each the only one of its name.
+/// The fields that the fast path reads, each the only one of its name.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fields<'r> {
     pub(super) accept_encoding: Option<&'r [u8]>,
@@ -76,14 +76,14 @@ pub(super) struct Fields<'r> {
 }
 
 /// Finds what a document or a page answers to a plain `GET` or `HEAD`, in either version of
-/// HTTP: `None` when that is for the proxy lane to say. A page is answered here when it is at
-/// hand; what has to be read is the proxy lane's, and at hand the next time.
+/// HTTP: `None` when that is for the proxy path to say. A page is answered here when it is at
+/// hand; what has to be read is the proxy path's, and at hand the next time.
 pub(super) fn look_up(
     gateway: &Gateway,
     host: &str,
     path: &str,
     fields: Fields<'_>,
-) -> Option<Ready> {
+) -> Option<MaybeCached> {
     let is_short = |field: Option<&[u8]>| field.is_none_or(|field| field.len() < FIELD_BYTES_MAX);
     if !is_short(fields.accept_encoding) || !is_short(fields.if_none_match) {
         return None;
@@ -101,18 +101,20 @@ pub(super) fn look_up(
     let found = gateway.index.with(host, |served| {
         match paths::find(path, &served.site.base_path) {
             Some(document) => {
-                let answer = gateway.index.answer(served, host, document, &ask);
-                Some(Ready::Made(answer))
+                let response = gateway.index.response(served, host, document, &ask);
+                Some(MaybeCached::Made(response))
             }
             None => page(served, path, &ask, fields.accept),
         }
     });
     // A refusal may be another document's answer once the target is normalised.
-    found.flatten().filter(|found| found.answer().status < 400)
+    found
+        .flatten()
+        .filter(|found| found.response().status < 400)
 }
 
 /// Finds a page of a site that is ours to serve.
-fn page(served: &Served, path: &str, ask: &Ask<'_>, accept: Option<&[u8]>) -> Option<Ready> {
+fn page(served: &Served, path: &str, ask: &Ask<'_>, accept: Option<&[u8]>) -> Option<MaybeCached> {
     let is_ours = served.site.origin == Origin::Embedded;
     // A target with a query, or with anything that normalising might change, is not one that
     // needs no thought.
@@ -126,7 +128,7 @@ fn page(served: &Served, path: &str, ask: &Ask<'_>, accept: Option<&[u8]>) -> Op
         ..Asked::default()
     };
     (is_ours && is_plain)
-        .then(|| origin::answer_at_hand(served, path, ask, &asked))
+        .then(|| origin::respond_from_memory(served, path, ask, &asked))
         .flatten()
 }
 
@@ -141,24 +143,24 @@ impl Batch {
         self.count == BATCH_MAX
     }
 
-    /// Adds an answer.
+    /// Adds a response.
     pub(super) fn push(
         &mut self,
-        ready: &Ready,
+        ready: &MaybeCached,
         content: Content,
         connection: Connection,
         now: SystemTime,
     ) {
         let date = date(now);
         ready.write_head(&mut self.text, &mut self.scratch, &date, connection);
-        let answer = ready.answer();
-        let length = answer.body_bytes(content);
+        let response = ready.response();
+        let length = response.body_bytes(content);
         if length > COPIED_BYTES_MAX {
-            self.bodies.push((self.text.len(), answer.body.clone()));
+            self.bodies.push((self.text.len(), response.body.clone()));
         } else {
-            self.text.extend_from_slice(&answer.body[..length]);
+            self.text.extend_from_slice(&response.body[..length]);
         }
-        self.statuses[self.count] = answer.status;
+        self.statuses[self.count] = response.status;
         self.count += 1;
     }
 
@@ -205,12 +207,12 @@ impl Batch {
     }
 }
 
-/// Logs an answer that is ready to be written.
+/// Logs a response that is ready to be written.
 pub(super) fn log(
     gateway: &Gateway,
     wire: &Wire,
     head: &Head<'_>,
-    answer: &Answer,
+    response: &Response,
     took: Duration,
     now: SystemTime,
 ) {
@@ -226,9 +228,9 @@ pub(super) fn log(
         method: head.method,
         host: head.host,
         path: head.path(),
-        status: answer.status,
-        bytes: answer.body_bytes(content) as u64,
-        route: Route::Express,
+        status: response.status,
+        bytes: response.body_bytes(content) as u64,
+        route: Route::FastPath,
         took,
         agent: head.agent,
     });
@@ -253,7 +255,7 @@ pub(super) fn date(now: SystemTime) -> [u8; DATE_BYTES] {
     if of == seconds {
         return last;
     }
-    let date = answer::date(seconds);
+    let date = response::date(seconds);
     LAST.set((seconds, date));
     date
 }
@@ -266,7 +268,7 @@ mod tests {
     fn the_date_is_formatted_for_the_second_it_is_asked_for() {
         for seconds in [0, 0, 784_111_777, 1_795_206_656] {
             let now = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
-            assert_eq!(date(now), answer::date(seconds));
+            assert_eq!(date(now), response::date(seconds));
         }
         assert_eq!(
             &date(SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777)),

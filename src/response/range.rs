@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use http::header::{self, HeaderValue};
 
-use super::{Answer, ETag, Problem};
+use super::{ETag, Problem, Response};
 
 /// What a `Range` asks for of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,9 +23,9 @@ enum Wanted {
     Nothing,
 }
 
-// === impl Answer ===
+// === impl Response ===
 
-impl Answer {
+impl Response {
     /// Answers `Range` and `If-Range` with a part of a whole answer that has no coding.
     #[must_use]
     pub fn ranged(self, range: Option<&[u8]>, if_range: Option<&[u8]>) -> Self {
@@ -50,7 +50,7 @@ impl Answer {
                 part.with(header::CONTENT_RANGE, made(&text))
             }
             Wanted::Nothing => {
-                let refused = Problem::new(416, "the file has no such bytes").answer();
+                let refused = Problem::new(416, "the file has no such bytes").response();
                 refused.with(header::CONTENT_RANGE, made(&format!("bytes */{length}")))
             }
         }
@@ -116,8 +116,8 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::answer::Encoding;
     use crate::digest::Digest;
+    use crate::response::Encoding;
 
     #[test]
     fn one_range_is_read_as_the_specification_says() {
@@ -148,9 +148,9 @@ mod tests {
     fn a_part_is_sent_only_of_the_file_that_the_client_knows() {
         let body = Bytes::from_static(b"0123456789");
         let etag = ETag::new(&Digest::of(&body), Encoding::Identity);
-        let whole = Answer {
+        let whole = Response {
             etag: Some(etag),
-            ..Answer::new(200, "video/mp4", body)
+            ..Response::new(200, "video/mp4", body)
         };
         let mut tag = Vec::new();
         etag.write(&mut tag);

@@ -1,7 +1,7 @@
-//! The lane is an optimisation: both answer the same.
+//! The fast path is an optimisation: both paths answer the same.
 //!
 //! Random requests, most of them nearly discovery requests and many of them hostile, go to
-//! two gateways over the same sites, one with the express lane and one without. Status,
+//! two gateways over the same sites, one with the fast path and one without. Status,
 //! fields and body must be equal, `Date`, `Connection` and order aside, and so must the end
 //! of the connection. `WAYPOST_LONG_TESTS=1` makes a long run of it.
 
@@ -114,7 +114,7 @@ const METHODS: &[&str] = &[
     "HEAD", "HEAD", "OPTIONS", "POST", "DELETE", "PURGE", "get", "TRACE",
 ];
 
-/// Fields that mean something to a lane. `{etag}` is an entity tag of a document.
+/// Fields that mean something to one of the paths. `{etag}` is an entity tag of a document.
 const FIELDS: &[(&str, &str)] = &[
     ("Accept-Encoding", "gzip, deflate, br, zstd"),
     ("Accept-Encoding", "gzip;q=0.5, br;q=0"),
@@ -201,7 +201,7 @@ fn any_ask(
 ) -> impl Strategy<Value = Ask> {
     let field =
         (select(fields), select(etags), 0..20_u32).prop_map(|((name, value), etag, longer)| {
-            // Now and then longer than the express lane reads.
+            // Now and then longer than the fast path reads.
             let padding = if longer == 0 {
                 " ".repeat(300) + ","
             } else {
@@ -209,7 +209,7 @@ fn any_ask(
             };
             (name, value.replace("{etag}", &etag) + &padding)
         });
-    // Most requests change one thing, so that what they share stays within reach of the lane.
+    // Most requests change one thing, so that what they share stays within reach of the fast path.
     let version = prop_oneof![20 => Just("HTTP/1.1"), 1 => Just("HTTP/1.0"), 1 => Just("HTTP/1.2")];
     let plain: fn(&str) -> String = str::to_owned;
     let spelling = prop_oneof![2 => Just(plain), 1 => select(SPELLINGS)];
@@ -231,7 +231,7 @@ fn any_ask(
         })
 }
 
-/// Sites of every kind, and two gateways that differ in the express lane alone.
+/// Sites of every kind, and two gateways that differ in the fast path alone.
 fn gateways(origin: &Origin, setup: Setup) -> [Edge; 2] {
     let many = [
         ("skill.md", SKILL),
@@ -269,7 +269,7 @@ fn gateways(origin: &Origin, setup: Setup) -> [Edge; 2] {
     ] {
         setup.publish(project, files);
     }
-    let second = setup.beside().conf("front", "{ express: false }");
+    let second = setup.beside().conf("connections", "{ fast_path: false }");
     [setup.start(), second.start()]
 }
 
@@ -335,22 +335,22 @@ fn run<T: std::fmt::Debug>(
 }
 
 #[test]
-fn both_lanes_answer_every_http_1_1_request_alike() {
+fn both_paths_answer_every_http_1_1_request_alike() {
     let origin = Origin::start();
-    let [express, proxy] = gateways(&origin, Setup::new());
+    let [fast, proxy] = gateways(&origin, Setup::new());
     let fields = [FIELDS, FIELDS_OF_HTTP1].concat();
-    let asks = prop::collection::vec(any_ask(etags(&express), fields), 1..6);
+    let asks = prop::collection::vec(any_ask(etags(&fast), fields), 1..6);
     run(cases(), &asks, |asks| {
-        prop_assert_eq!(seen(&express, &asks), seen(&proxy, &asks));
+        prop_assert_eq!(seen(&fast, &asks), seen(&proxy, &asks));
         Ok(())
     });
     // Otherwise nothing was compared.
-    let taken = express.metric("gateway_request_duration_seconds_count{route=\"express\"}");
+    let taken = fast.metric("gateway_request_duration_seconds_count{route=\"fast_path\"}");
     assert!(
         taken > f64::from(cases()) / 25.0,
-        "the express lane answered {taken} requests"
+        "the fast path answered {taken} requests"
     );
-    assert!(proxy.metric("gateway_request_duration_seconds_count{route=\"express\"}") < 0.5);
+    assert!(proxy.metric("gateway_request_duration_seconds_count{route=\"fast_path\"}") < 0.5);
 }
 
 /// Makes the request that HTTP/2 can carry; `None` when the library refuses to.
@@ -388,17 +388,17 @@ async fn seen_over_http2(client: &mut Client, asks: &[Ask]) -> Vec<Result<Respon
 }
 
 #[test]
-fn both_lanes_answer_every_http_2_request_alike() {
+fn both_paths_answer_every_http_2_request_alike() {
     let origin = Origin::start();
     let authority = Authority::new();
-    let [express, proxy] = gateways(&origin, encrypted(&authority, Setup::new()));
+    let [fast, proxy] = gateways(&origin, encrypted(&authority, Setup::new()));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
-    let asks = prop::collection::vec(any_ask(etags(&express), FIELDS.to_vec()), 1..16);
+    let asks = prop::collection::vec(any_ask(etags(&fast), FIELDS.to_vec()), 1..16);
     run(cases() / 10, &asks, |asks| {
-        let [first, second] = [&express, &proxy].map(|edge| {
+        let [first, second] = [&fast, &proxy].map(|edge| {
             runtime.block_on(async {
                 // Connections of their own: faults of one request must not end another's.
                 let config = authority.client(&["h2"]);
@@ -415,10 +415,10 @@ fn both_lanes_answer_every_http_2_request_alike() {
         prop_assert_eq!(first, second);
         Ok(())
     });
-    let taken = express.metric("gateway_request_duration_seconds_count{route=\"express\"}");
+    let taken = fast.metric("gateway_request_duration_seconds_count{route=\"fast_path\"}");
     assert!(
         taken > f64::from(cases()) / 50.0,
-        "the express lane answered {taken} requests"
+        "the fast path answered {taken} requests"
     );
-    assert!(proxy.metric("gateway_request_duration_seconds_count{route=\"express\"}") < 0.5);
+    assert!(proxy.metric("gateway_request_duration_seconds_count{route=\"fast_path\"}") < 0.5);
 }

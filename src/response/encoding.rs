@@ -147,7 +147,7 @@ impl Accepted {
     /// (`;q=0`) counts. What cannot be read is not accepted.
     ///
     /// ```
-    /// use waypost::answer::encoding::{Accepted, Encoding};
+    /// use waypost::response::encoding::{Accepted, Encoding};
     ///
     /// let accepted = Accepted::parse(b"gzip;q=1.0, br;q=0, *;q=0.1");
     /// assert!(!accepted.takes(Encoding::Brotli));
