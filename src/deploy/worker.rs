@@ -95,12 +95,12 @@ impl Metrics {
     pub fn new(metrics: &telemetry::Metrics) -> Self {
         let updates = Opts::new(
             "deploy_updates_total",
-            "Attempts at updates, by how they ended.",
+            "Attempts at updates, by outcome: success, failure, retry, given_back, lost.",
         );
         let queue = Opts::new("deploy_queue_updates", "Updates in the queue, by state.");
         let steps = HistogramOpts::new(
             "deploy_step_duration_seconds",
-            "How long the steps of an update took.",
+            "How long the steps of an update took: fetch, read, build, put, promote, generate.",
         )
         .buckets(vec![
             0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0,

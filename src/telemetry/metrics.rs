@@ -5,9 +5,12 @@
 //! series. What the request path touches is looked up when the value is made, so that
 //! counting a request is two atomic additions.
 
+use std::fmt::Write as _;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use prometheus::core::Collector;
+use prometheus::proto::MetricType;
 use prometheus::{
     Encoder as _, Gauge, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec,
     IntGauge, Opts, Registry, TextEncoder,
@@ -39,10 +42,30 @@ pub enum Route {
     Refused,
 }
 
+/// A family of metrics: one name, with a series for each value of its labels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Family {
+    /// Its name.
+    pub name: String,
+    /// What it counts or measures.
+    pub help: String,
+    /// `counter`, `gauge` or `histogram`.
+    pub kind: &'static str,
+    /// The names of its labels.
+    pub labels: Vec<String>,
+}
+
+/// Every family of the process.
+#[derive(Debug, Default)]
+struct Families {
+    registry: Registry,
+    known: Mutex<Vec<Family>>,
+}
+
 /// All numbers of a process.
 #[derive(Debug)]
 pub struct Metrics {
-    registry: Registry,
+    families: Families,
     requests: [[IntCounter; STATUSES.len() + 1]; Route::ALL.len()],
     durations: [Histogram; Route::ALL.len()],
     /// Client connections that are open.
@@ -105,25 +128,25 @@ impl Metrics {
     /// Registers everything, at zero.
     #[must_use]
     pub fn new() -> Self {
-        let registry = Registry::new();
-        let r = &registry;
-        let requests = register(
-            r,
-            IntCounterVec::new(
-                opts("gateway_requests_total", "Requests answered."),
-                &["route", "status"],
+        let families = Families::default();
+        let r = &families;
+        let requests = r.register(IntCounterVec::new(
+            opts(
+                "gateway_requests_total",
+                "Requests that were answered, by where and by status.",
             ),
-        );
+            &["route", "status"],
+        ));
         let options = HistogramOpts::new(
             "gateway_request_duration_seconds",
-            "From a whole request head to the last byte of its answer.",
+            "Time from a complete request head to the last byte of the response, by where it was answered.",
         )
         .buckets(DURATION_BUCKETS.to_vec());
-        let durations = register(r, HistogramVec::new(options, &["route"]));
-        let counter = |name, help| register(r, IntCounter::new(name, help));
-        let gauge = |name, help| register(r, IntGauge::new(name, help));
-        let time = |name, help| register(r, Gauge::new(name, help));
-        let by = |name, help, label| register(r, IntCounterVec::new(opts(name, help), &[label]));
+        let durations = r.register(HistogramVec::new(options, &["route"]));
+        let counter = |name, help| r.register(IntCounter::new(name, help));
+        let gauge = |name, help| r.register(IntGauge::new(name, help));
+        let time = |name, help| r.register(Gauge::new(name, help));
+        let by = |name, help, label| r.register(IntCounterVec::new(opts(name, help), &[label]));
         Self {
             requests: Route::ALL.map(|route| {
                 std::array::from_fn(|at| {
@@ -139,45 +162,46 @@ impl Metrics {
             connections: counter("gateway_connections_total", "Client connections accepted."),
             tls_failures: counter(
                 "gateway_tls_failures_total",
-                "TLS handshakes that failed or took too long.",
+                "TLS handshakes that failed or timed out.",
             ),
             stream_faults: counter(
                 "gateway_stream_faults_total",
-                "HTTP/2 streams refused before they were requests.",
+                "HTTP/2 streams that were refused before they became requests.",
             ),
-            timeouts: counter(
-                "gateway_timeouts_total",
-                "Connections closed because nothing came in time.",
-            ),
+            timeouts: counter("gateway_timeouts_total", "Connections closed by a timeout."),
             access_lines_dropped: counter(
                 "gateway_access_lines_dropped_total",
-                "Access log lines dropped because the disk was too slow.",
+                "Lines of the access log dropped because the disk was too slow.",
             ),
             upstream_failures: by(
                 "gateway_upstream_failures_total",
-                "Failures of upstreams.",
+                "Failures of the servers of sites, by kind: connect, timeout, protocol.",
                 "kind",
             ),
-            index_hosts: gauge("index_hosts", "Hosts that are served."),
-            index_sites: gauge("index_sites", "Sites that are served."),
-            index_swaps: by("index_swaps_total", "Changes of what is served.", "outcome"),
+            index_hosts: gauge("index_hosts", "Hosts that are served now."),
+            index_sites: gauge("index_sites", "Sites that are served now."),
+            index_swaps: by(
+                "index_swaps_total",
+                "Changes of what is served, by outcome: swapped, failed, refused.",
+                "outcome",
+            ),
             index_fresh_at: time(
                 "index_fresh_timestamp_seconds",
-                "When the index last agreed with store and site records.",
+                "When the index last agreed with the store and the site records, in seconds since 1970.",
             ),
             site_findings: gauge(
                 "site_findings",
-                "Findings in the site records as they are now.",
+                "Errors and warnings in the site records as they are now.",
             ),
             certificate_expires_at: time(
                 "tls_certificate_expires_timestamp_seconds",
-                "When the first certificate expires.",
+                "When the first certificate expires, in seconds since 1970. 0 without certificates.",
             ),
             certificate_failures: counter(
                 "tls_certificate_failures_total",
-                "Certificate files that could not be used.",
+                "Certificate files that could not be used. The certificate before stays.",
             ),
-            registry,
+            families,
         }
     }
 
@@ -188,10 +212,19 @@ impl Metrics {
         self.durations[route as usize].observe(took.as_secs_f64());
     }
 
-    /// Writes everything that has a value in the Prometheus text format, version 0.0.4.
+    /// Returns every family, in the order of their names.
+    #[must_use]
+    pub fn families(&self) -> Vec<Family> {
+        let mut known = self.families.known().clone();
+        known.sort_by(|a, b| a.name.cmp(&b.name));
+        known
+    }
+
+    /// Writes everything in the Prometheus text format, version 0.0.4. A family that has no
+    /// value yet is announced by its name, so that an operator sees that it exists.
     #[must_use]
     pub fn to_text(&self) -> Vec<u8> {
-        let mut families = self.registry.gather();
+        let mut families = self.families.registry.gather();
         // A counter for each status of each route is a table of zeros; absent means zero.
         for family in families
             .iter_mut()
@@ -206,6 +239,17 @@ impl Metrics {
         TextEncoder::new()
             .encode(&families, &mut text)
             .expect("a Vec takes every byte");
+        let mut announced = String::new();
+        for family in self.families() {
+            if !families.iter().any(|with| with.name() == family.name) {
+                let Family {
+                    name, help, kind, ..
+                } = family;
+                let _never_fails =
+                    write!(announced, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+            }
+        }
+        text.extend(announced.into_bytes());
         text
     }
 
@@ -215,7 +259,7 @@ impl Metrics {
     ///
     /// When the name or a label is not one, or is registered already: names are constants.
     pub fn register<C: Collector + Clone + 'static>(&self, family: prometheus::Result<C>) -> C {
-        register(&self.registry, family)
+        self.families.register(family)
     }
 }
 
@@ -229,15 +273,34 @@ fn opts(name: &str, help: &str) -> Opts {
     Opts::new(name, help)
 }
 
-fn register<C: Collector + Clone + 'static>(
-    registry: &Registry,
-    family: prometheus::Result<C>,
-) -> C {
-    let family = family.expect("metric names and labels are constants");
-    registry
-        .register(Box::new(family.clone()))
-        .expect("every metric is registered once");
-    family
+// === impl Families ===
+
+impl Families {
+    fn register<C: Collector + Clone + 'static>(&self, family: prometheus::Result<C>) -> C {
+        let family = family.expect("metric names and labels are constants");
+        self.registry
+            .register(Box::new(family.clone()))
+            .expect("every metric is registered once");
+        let kind = match family.collect().first().map(|one| one.get_field_type()) {
+            Some(MetricType::COUNTER) => "counter",
+            Some(MetricType::HISTOGRAM) => "histogram",
+            _ => "gauge",
+        };
+        self.known()
+            .extend(family.desc().into_iter().map(|described| Family {
+                name: described.fq_name.clone(),
+                help: described.help.clone(),
+                kind,
+                labels: described.variable_labels.clone(),
+            }));
+        family
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, Vec<Family>> {
+        self.known
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
 }
 
 #[cfg(test)]
@@ -264,6 +327,33 @@ mod tests {
             text.contains("gateway_request_duration_seconds_count{route=\"fast_path\"} 2\n"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_family_without_a_value_is_announced() {
+        let metrics = Metrics::new();
+        let text = String::from_utf8(metrics.to_text()).unwrap();
+        let failures = "gateway_upstream_failures_total";
+        assert!(
+            text.contains(&format!("# TYPE {failures} counter\n")),
+            "{text}"
+        );
+        metrics
+            .upstream_failures
+            .with_label_values(&["connect"])
+            .inc();
+        let text = String::from_utf8(metrics.to_text()).unwrap();
+        assert_eq!(
+            text.matches(&format!("# TYPE {failures} ")).count(),
+            1,
+            "{text}"
+        );
+        for family in metrics.families() {
+            assert!(
+                text.contains(&format!("# TYPE {} {}\n", family.name, family.kind)),
+                "{text}"
+            );
+        }
     }
 
     #[test]
