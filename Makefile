@@ -1,13 +1,16 @@
-# The front door; behind it cargo is the task runner.
+# The tasks of this repository. Each installs what it needs and says so.
 #
-#   make run     build, publish the bundled example, serve it, print what to try
-#   make test    everything: unit, integration, real clients
-#   make check   formatting, lints, documentation, the shipped configurations
-#   make bench   measured beside nginx, ratios in one run
-.PHONY: run test check bench
+#   make run         build, publish the bundled documentation, serve it
+#   make check       formatting, lints, API documentation, licences of dependencies
+#   make test        all tests: unit tests, integration tests, real clients, a browser
+#   make bench       measure, beside nginx where there is something to compare
+#   make advisories  look for known vulnerabilities in dependencies (needs github.com)
+#   make reference   write the generated reference pages and licence lists again
+.PHONY: run check test bench advisories reference
 
 WAYPOST = target/release/waypost
 DEMO = --conf conf/demo/waypost.yaml
+DENY = target/clients/cargo-deny/bin/cargo-deny --locked
 
 run:
 	@.ci/install build
@@ -22,10 +25,18 @@ test:
 	cargo test --locked
 
 check:
-	@.ci/install build
+	@.ci/install check
 	cargo fmt --check
 	cargo clippy --locked --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --document-private-items
+	$(DENY) check licenses bans sources
+
+advisories:
+	@.ci/install check
+	$(DENY) check advisories
+
+reference:
+	UPDATE_REFERENCE=1 cargo test --locked --test it reference::
 
 bench:
 	@.ci/install bench
