@@ -64,7 +64,7 @@ reads("N3: the title of a group with a root is a link to it, a chevron beside it
 
 reads("N4: `card` and `accordion` list the children on root pages, `none` does not", async (open) => {
   let page = await open("/write");
-  assert.deepEqual(await seen(page, ".cards.listing .card-title > a"), ["Pages", "Navigation", "Components", "The fine print"]);
+  assert.deepEqual(await seen(page, ".cards.listing .card-title > a"), ["Pages", "Navigation", "Components", "The fine print", "Reference"]);
   await follow(page, page.locator(".listing").getByText("The fine print"));
   assert.equal(path(page), "/write/themes");
   assert.equal(await page.locator(".listing").count(), 0, "no listing on a page that is no root");

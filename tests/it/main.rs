@@ -23,6 +23,7 @@
 //! | `publishing` | a kill or a full disk at any step leaves the old or the new release |
 //! | `recipe` | the proxy that the documentation shows, run by nginx |
 //! | `rendering` | what a page becomes, case by case; whatever it says, nothing in it runs |
+//! | `reference` | the reference pages of the documentation are what the program says |
 //! | `references` | what comments and pages refer to is in the repository |
 //! | `reload` | under load, every answer is whole and of one release |
 //! | `sites` | records and releases change under a running gateway; broken ones change nothing |
@@ -71,6 +72,7 @@ mod pages;
 mod preview;
 mod publishing;
 mod recipe;
+mod reference;
 mod references;
 mod reload;
 mod rendering;
