@@ -74,7 +74,7 @@
 pub mod clock;
 pub mod digest;
 pub mod diagnostic;
-pub mod yaml;
+pub mod syntax;
 pub mod telemetry;
 pub mod frontmatter;
 pub mod response;

@@ -7,11 +7,12 @@ use crate::deploy::queue::Policy;
 use crate::deploy::{run, worker};
 use crate::source::git::{self, Credential};
 use crate::source::remote;
-use crate::yaml::{self, Expected, Node, boolean, number, parsed, seconds};
+use crate::syntax::Value;
+use crate::syntax::strict::{self, Expected, boolean, number, parsed, seconds};
 
 const GIB: u64 = 1 << 30;
 
-pub(super) fn read_queue(section: Section<'_, '_, '_, '_>, queue: &mut Queue, policy: &mut Policy) {
+pub(super) fn read_queue(section: Section<'_, '_, '_>, queue: &mut Queue, policy: &mut Policy) {
     let Queue::Sqlite { path: place } = queue;
     let Policy {
         lease,
@@ -40,7 +41,7 @@ pub(super) fn read_queue(section: Section<'_, '_, '_, '_>, queue: &mut Queue, po
     );
 }
 
-pub(super) fn read_git(section: Section<'_, '_, '_, '_>, git: &mut git::Config) {
+pub(super) fn read_git(section: Section<'_, '_, '_>, git: &mut git::Config) {
     let git::Config {
         mirrors,
         program,
@@ -64,7 +65,7 @@ pub(super) fn read_git(section: Section<'_, '_, '_, '_>, git: &mut git::Config) 
 }
 
 pub(super) fn read_specifications(
-    section: Section<'_, '_, '_, '_>,
+    section: Section<'_, '_, '_>,
     specifications: &mut remote::Config,
 ) {
     let remote::Config {
@@ -84,7 +85,7 @@ pub(super) fn read_specifications(
 }
 
 pub(super) fn read_worker(
-    section: Section<'_, '_, '_, '_>,
+    section: Section<'_, '_, '_>,
     worker: &mut worker::Config,
     builds: &mut run::Limits,
 ) {
@@ -114,17 +115,14 @@ pub(super) fn read_worker(
     section.set("build_seconds", total, seconds(1..=DAY_SECONDS));
 }
 
-pub(super) fn read_generate(
-    section: Section<'_, '_, '_, '_>,
-    generate: &mut run::generate::Config,
-) {
+pub(super) fn read_generate(section: Section<'_, '_, '_>, generate: &mut run::generate::Config) {
     let run::generate::Config {
         command,
         time,
         input_bytes_max,
         output_bytes_max,
     } = generate;
-    if let Some(words) = section.list("command", yaml::text) {
+    if let Some(words) = section.list("command", strict::text) {
         *command = words;
     }
     section.set("seconds", time, seconds(1..=DAY_SECONDS));
@@ -132,7 +130,7 @@ pub(super) fn read_generate(
     section.set("output_bytes_max", output_bytes_max, number(1024..=1 << 24));
 }
 
-pub(super) fn read_admin(section: Section<'_, '_, '_, '_>, admin: &mut api::Config) {
+pub(super) fn read_admin(section: Section<'_, '_, '_>, admin: &mut api::Config) {
     let api::Config {
         rate: Rate { calls, window },
         allow_plaintext,
@@ -142,18 +140,18 @@ pub(super) fn read_admin(section: Section<'_, '_, '_, '_>, admin: &mut api::Conf
     section.set("triggers_seconds", window, seconds(1..=3600));
 }
 
-/// Reads a host and the files that hold what is shown to it.
-fn credential(node: &Node<'_>) -> Result<Credential, Expected> {
+/// Reads a host and the files that hold the credentials for it.
+fn credential(value: &Value) -> Result<Credential, Expected> {
     let wanted =
         || Expected::from("{ host: NAME, https: FILE, ssh_key: FILE, ssh_known_hosts: FILE }");
-    let entries = node.data.as_mapping().ok_or_else(wanted)?;
     let mut credential = Credential::default();
-    for (key, value) in entries {
-        match key.data.as_str() {
-            Some("host") => credential.host = yaml::text(value)?,
-            Some("https") => credential.https = Some(path(value)?),
-            Some("ssh_key") => credential.ssh_key = Some(path(value)?),
-            Some("ssh_known_hosts") => credential.ssh_known_hosts = Some(path(value)?),
+    for member in value.members() {
+        let value = &member.value;
+        match &*member.key {
+            "host" => credential.host = strict::text(value)?,
+            "https" => credential.https = Some(path(value)?),
+            "ssh_key" => credential.ssh_key = Some(path(value)?),
+            "ssh_known_hosts" => credential.ssh_known_hosts = Some(path(value)?),
             _ => return Err(wanted()),
         }
     }

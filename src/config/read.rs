@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use saphyr::{Scalar, YamlData};
 use serde_json::{Map, Value};
 
 use super::{Config, Connections, Listen, Sites, Store, deploying};
@@ -12,40 +11,43 @@ use crate::gateway::forward::Network;
 use crate::gateway::{Limits, UpstreamLimits, access, server, tls};
 use crate::site::{FrameHost, Frames, Host, Scheme, Service};
 use crate::store::{Retention, local};
+use crate::syntax::strict::{
+    self, Expected, Mapping, Report, boolean, number, one_of, parsed, seconds,
+};
+use crate::syntax::{Data, Value as Yaml};
 use crate::telemetry::logging;
-use crate::yaml::{self, Expected, Findings, Mapping, Node, boolean, number, parsed, seconds};
 
-/// The name under which findings are reported.
+/// The rule of diagnostics about the configuration.
 const RULE: &str = "conf";
 
 /// No wait of a server is meant to be longer.
 pub(super) const DAY_SECONDS: u64 = 24 * 60 * 60;
 
 /// The part of a mapping that a function reads.
-pub(super) type Section<'s, 'n, 't, 'f> = &'s mut Mapping<'n, 't, 'f>;
+pub(super) type Section<'s, 'v, 't> = &'s mut Mapping<'v, 't>;
 
 /// Reads a configuration.
 pub(super) fn read(file: &str, text: &str) -> Result<Config, Vec<Diagnostic>> {
-    let findings = Findings::new(RULE, file);
+    let report = Report::new(RULE, file, text);
     let mut config = Config::default();
-    let documents = findings.documents(text).unwrap_or_default();
-    // A file that only has comments leaves everything as it is.
-    let mut documents = documents.iter().filter(|node| !node.data.is_null());
-    if let Some(mut top) = documents.next().and_then(|n| Mapping::of(n, &findings)) {
-        read_top(&mut top, &mut config, &findings);
+    let documents = report.documents().unwrap_or_default();
+    // A file with nothing but comments leaves every setting at its default.
+    let mut documents = documents.iter().filter(|document| !document.is_null());
+    if let Some(mut top) = documents.next().and_then(|d| Mapping::of(d, &report)) {
+        read_top(&mut top, &mut config, &report);
         top.finish();
     }
     if let Some(second) = documents.next() {
-        findings.error(second, "a configuration is one document");
+        report.error(second, "a configuration is one document");
     }
-    if findings.has_errors() {
-        Err(findings.into_vec())
+    if report.has_errors() {
+        Err(report.into_vec())
     } else {
         Ok(config)
     }
 }
 
-fn read_top(top: Section<'_, '_, '_, '_>, config: &mut Config, findings: &Findings<'_>) {
+fn read_top(top: Section<'_, '_, '_>, config: &mut Config, report: &Report<'_>) {
     let Config {
         service,
         listen,
@@ -93,10 +95,10 @@ fn read_top(top: Section<'_, '_, '_, '_>, config: &mut Config, findings: &Findin
     within(top, "admin", |section| {
         deploying::read_admin(section, admin)
     });
-    read_server(top, server, findings);
+    read_server(top, server, report);
 }
 
-fn read_service(section: Section<'_, '_, '_, '_>, service: &mut Service) {
+fn read_service(section: Section<'_, '_, '_>, service: &mut Service) {
     let Service {
         name,
         domain,
@@ -109,14 +111,14 @@ fn read_service(section: Section<'_, '_, '_, '_>, service: &mut Service) {
     section.set("domain", domain, parsed(Host::parse));
     section.set("api_host", api_host, parsed(Host::parse));
     let schemes = [("https", Scheme::Https), ("http", Scheme::Http)];
-    section.set("scheme", scheme, yaml::one_of(&schemes));
+    section.set("scheme", scheme, one_of(&schemes));
     section.set("port", port, number(0..=u16::MAX));
     if let Some(hosts) = section.list("frame_hosts", parsed(FrameHost::parse)) {
         *frames = Frames::new(hosts);
     }
 }
 
-fn read_listen(section: Section<'_, '_, '_, '_>, listen: &mut Listen) {
+fn read_listen(section: Section<'_, '_, '_>, listen: &mut Listen) {
     let Listen {
         http,
         https,
@@ -133,14 +135,14 @@ fn read_listen(section: Section<'_, '_, '_, '_>, listen: &mut Listen) {
 }
 
 /// Reads where the operator's listener is; `false`: nowhere.
-pub(super) fn address_or_off(node: &Node<'_>) -> Result<Option<SocketAddr>, Expected> {
-    if node.data.as_bool() == Some(false) {
+pub(super) fn address_or_off(value: &Yaml) -> Result<Option<SocketAddr>, Expected> {
+    if value.flag() == Some(false) {
         return Ok(None);
     }
-    parsed(str::parse)(node).map(Some)
+    parsed(str::parse)(value).map(Some)
 }
 
-fn read_store(section: Section<'_, '_, '_, '_>, store: &mut Store) {
+fn read_store(section: Section<'_, '_, '_>, store: &mut Store) {
     let Store::Local(local::Config {
         path: place,
         retention,
@@ -157,7 +159,7 @@ fn read_store(section: Section<'_, '_, '_, '_>, store: &mut Store) {
     });
 }
 
-fn read_sites(top: Section<'_, '_, '_, '_>, sites: &mut Sites) {
+fn read_sites(top: Section<'_, '_, '_>, sites: &mut Sites) {
     let Sites {
         path: place,
         rescan,
@@ -166,15 +168,15 @@ fn read_sites(top: Section<'_, '_, '_, '_>, sites: &mut Sites) {
     top.set("rescan_seconds", rescan, seconds(1..=DAY_SECONDS));
 }
 
-fn read_tls(section: Section<'_, '_, '_, '_>, tls: &mut tls::Config) {
+fn read_tls(section: Section<'_, '_, '_>, tls: &mut tls::Config) {
     let tls::Config { directory, default } = tls;
-    section.set("directory", directory, |node| path(node).map(Some));
-    section.set("default", default, |node| {
-        parsed(Host::parse)(node).map(Some)
+    section.set("directory", directory, |value| path(value).map(Some));
+    section.set("default", default, |value| {
+        parsed(Host::parse)(value).map(Some)
     });
 }
 
-fn read_connections(section: Section<'_, '_, '_, '_>, connections: &mut Connections) {
+fn read_connections(section: Section<'_, '_, '_>, connections: &mut Connections) {
     let Connections {
         limits,
         fast_path,
@@ -229,7 +231,7 @@ fn read_connections(section: Section<'_, '_, '_, '_>, connections: &mut Connecti
     section.set("drain_delay_seconds", drain_delay, seconds(0..=3600));
 }
 
-fn read_upstream(section: Section<'_, '_, '_, '_>, upstream: &mut UpstreamLimits) {
+fn read_upstream(section: Section<'_, '_, '_>, upstream: &mut UpstreamLimits) {
     let UpstreamLimits {
         connect,
         read,
@@ -247,42 +249,38 @@ fn read_upstream(section: Section<'_, '_, '_, '_>, upstream: &mut UpstreamLimits
     section.set("retries_max", retries_max, number(0..=16));
 }
 
-fn read_log(section: Section<'_, '_, '_, '_>, log: &mut logging::Config) {
+fn read_log(section: Section<'_, '_, '_>, log: &mut logging::Config) {
     let logging::Config { format, filter } = log;
     let formats = [
         ("text", logging::Format::Text),
         ("json", logging::Format::Json),
     ];
-    section.set("format", format, yaml::one_of(&formats));
+    section.set("format", format, one_of(&formats));
     section.set("filter", filter, log_filter);
 }
 
 /// Reads pingora's own part as it stands, and lets pingora judge it.
-fn read_server(
-    top: Section<'_, '_, '_, '_>,
-    server: &mut Map<String, Value>,
-    findings: &Findings<'_>,
-) {
-    let Some(node) = top.take("server") else {
+fn read_server(top: Section<'_, '_, '_>, server: &mut Map<String, Value>, report: &Report<'_>) {
+    let Some(value) = top.take("server") else {
         return;
     };
-    match json(node) {
+    match json(value) {
         Ok(Value::Object(written)) => {
             for error in server::server_conf(&written).err().into_iter().flatten() {
-                findings.error(node, error.to_string());
+                report.error(value, error.to_string());
             }
             *server = written;
         }
-        Ok(_) => findings.error(node, "`server` is not a mapping"),
-        Err(wanted) => findings.error(node, format!("`server` has a value that is not {wanted}")),
+        Ok(_) => report.error(value, "`server` is not a mapping"),
+        Err(wanted) => report.error(value, format!("`server` has a value that is not {wanted}")),
     }
 }
 
 /// Reads one mapping under a key, to its last key.
-pub(super) fn within<'n, 't, 'f>(
-    above: &mut Mapping<'n, 't, 'f>,
+pub(super) fn within<'v, 't>(
+    above: &mut Mapping<'v, 't>,
     key: &'static str,
-    read: impl FnOnce(&mut Mapping<'n, 't, 'f>),
+    read: impl FnOnce(&mut Mapping<'v, 't>),
 ) {
     if let Some(mut section) = above.section(key) {
         read(&mut section);
@@ -291,8 +289,8 @@ pub(super) fn within<'n, 't, 'f>(
 }
 
 /// Reads a path.
-pub(super) fn path(node: &Node<'_>) -> Result<PathBuf, Expected> {
-    let text = yaml::text(node)?;
+pub(super) fn path(value: &Yaml) -> Result<PathBuf, Expected> {
+    let text = strict::text(value)?;
     if text.is_empty() || text.contains('\0') {
         return Err("a path".into());
     }
@@ -300,8 +298,8 @@ pub(super) fn path(node: &Node<'_>) -> Result<PathBuf, Expected> {
 }
 
 /// Reads the name that stands in keys (`{name}_…`) and directories (`.{name}/skills`).
-fn service_name(node: &Node<'_>) -> Result<Box<str>, Expected> {
-    let text = yaml::text(node)?;
+fn service_name(value: &Yaml) -> Result<Box<str>, Expected> {
+    let text = strict::text(value)?;
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     if (1..=32).contains(&text.len()) && text.bytes().all(plain) {
         Ok(text)
@@ -311,27 +309,29 @@ fn service_name(node: &Node<'_>) -> Result<Box<str>, Expected> {
 }
 
 /// Reads `off`, `stdout` or the path of a file.
-fn access_target(node: &Node<'_>) -> Result<access::Target, Expected> {
+fn access_target(value: &Yaml) -> Result<access::Target, Expected> {
     let wanted = "`off`, `stdout` or { file: PATH }";
     // YAML 1.1 took `off` for false, and people know it so.
-    if node.data.as_bool() == Some(false) {
+    if value.flag() == Some(false) {
         return Ok(access::Target::Off);
     }
-    match node.data.as_str() {
+    match value.text() {
         Some("off") => return Ok(access::Target::Off),
         Some("stdout") => return Ok(access::Target::Stdout),
         _ => {}
     }
-    let mapping = node.data.as_mapping().filter(|mapping| mapping.len() == 1);
-    let file = mapping.and_then(|_| node.data.as_mapping_get("file"));
+    let file = match value.members() {
+        [member] if &*member.key == "file" => Some(&member.value),
+        _ => None,
+    };
     file.and_then(|file| path(file).ok())
         .map(access::Target::File)
         .ok_or_else(|| wanted.into())
 }
 
 /// Reads a level or directives such as `info,pingora=warn`.
-fn log_filter(node: &Node<'_>) -> Result<String, Expected> {
-    let text = yaml::text(node)?;
+fn log_filter(value: &Yaml) -> Result<String, Expected> {
+    let text = strict::text(value)?;
     let is_directive = |directive: &str| {
         let (_, level) = directive.rsplit_once('=').unwrap_or(("", directive));
         level.trim().parse::<log::LevelFilter>().is_ok()
@@ -343,21 +343,21 @@ fn log_filter(node: &Node<'_>) -> Result<String, Expected> {
     }
 }
 
-fn json(node: &Node<'_>) -> Result<Value, Expected> {
-    match &node.data {
-        YamlData::Value(Scalar::Null) => Ok(Value::Null),
-        YamlData::Value(Scalar::Boolean(truth)) => Ok((*truth).into()),
-        YamlData::Value(Scalar::Integer(number)) => Ok((*number).into()),
-        YamlData::Value(Scalar::FloatingPoint(number)) => Ok(number.into_inner().into()),
-        YamlData::Value(Scalar::String(text)) => Ok(text.as_ref().into()),
-        YamlData::Sequence(nodes) => nodes.iter().map(json).collect(),
-        YamlData::Mapping(entries) => entries
+fn json(value: &Yaml) -> Result<Value, Expected> {
+    match &value.data {
+        Data::Null => Ok(Value::Null),
+        Data::Flag(flag) => Ok((*flag).into()),
+        Data::Number(text) => match (value.integer(), text.parse::<f64>()) {
+            (Some(number), _) => Ok(number.into()),
+            (None, Ok(number)) => Ok(number.into()),
+            (None, Err(_)) => Err("a number".into()),
+        },
+        Data::Text(text) => Ok((&**text).into()),
+        Data::List(items) => items.iter().map(json).collect(),
+        Data::Map(members) => members
             .iter()
-            .map(|(key, value)| {
-                let key = key.data.as_str().ok_or("under a key that is text")?;
-                Ok((key.to_owned(), json(value)?))
-            })
+            .map(|member| Ok((member.key.to_string(), json(&member.value)?)))
             .collect(),
-        _ => Err("plain YAML".into()),
+        Data::Unread => Err("plain YAML".into()),
     }
 }

@@ -1,7 +1,7 @@
 //! The shipped file is the default, and complete; mistakes are found all at once.
 
 use super::*;
-use crate::yaml::Findings;
+use crate::syntax::strict::Report;
 
 const SHIPPED: &str = include_str!("../../conf/waypost.yaml");
 
@@ -27,7 +27,7 @@ fn known_keys(section: &[&str]) -> Vec<String> {
     text.push_str(&format!("{}zzzzzzzzzz: 1\n", " ".repeat(section.len())));
     let findings = Config::parse("waypost.yaml", &text).unwrap_err();
     let help = findings[0].help.clone().unwrap();
-    let known = help.strip_prefix("known are ").unwrap();
+    let known = help.strip_prefix("known keys: ").unwrap();
     known.split(", ").map(str::to_owned).collect()
 }
 
@@ -51,16 +51,13 @@ fn the_shipped_file_lists_every_key() {
         &["log"],
         &["admin"],
     ];
-    let documents = Findings::new("conf", "").documents(SHIPPED).unwrap();
+    let documents = Report::new("conf", "", SHIPPED).documents().unwrap();
     for section in sections {
-        let node = section.iter().fold(&documents[0], |node, key| {
-            node.data.as_mapping_get(key).unwrap()
-        });
+        let value = section
+            .iter()
+            .fold(&documents[0], |value, key| value.get(key).unwrap());
         for key in known_keys(section) {
-            assert!(
-                node.data.as_mapping_get(&key).is_some(),
-                "{section:?} {key}"
-            );
+            assert!(value.get(&key).is_some(), "{section:?} {key}");
         }
     }
 }
@@ -83,7 +80,7 @@ fn every_mistake_is_found_with_its_place() {
                 access_log: { path: x }\nlog: { filter: loud }\nserver: { thread: 1, user: 2 }\n\
                 store: { nats: {} }\n";
     let expected = [
-        "waypost.yaml:2:3: error[conf]: `service.nmae` is not a key we know (did you mean `name`?)",
+        "waypost.yaml:2:3: error[conf]: `service.nmae` is not a known key (did you mean `name`?)",
         "waypost.yaml:3:11: error[conf]: `service.domain` is \"a b\", expected other text: host",
         "waypost.yaml:5:10: error[conf]: `listen.http` is \"localhost:80\", expected other text",
         "waypost.yaml:5:26: error[conf]: `listen.http` is 80, expected text, in quotes",
@@ -93,7 +90,7 @@ fn every_mistake_is_found_with_its_place() {
         "waypost.yaml:10:13: error[conf]: `access_log` is a mapping, expected `off`, `stdout` or",
         "waypost.yaml:11:16: error[conf]: `log.filter` is \"loud\", expected a level",
         "waypost.yaml:12:9: error[conf]: `server.thread` is not a setting of pingora (did you",
-        "waypost.yaml:13:10: error[conf]: `store.nats` is not a key we know (known are local)",
+        "waypost.yaml:13:10: error[conf]: `store.nats` is not a known key (known keys: local)",
     ];
     let found = findings_of(text);
     assert_eq!(found.len(), expected.len(), "{found:#?}");

@@ -17,7 +17,7 @@ use crate::docs::navigation::has_scheme;
 use crate::docs::page::{Page, Reference, ReferenceKind};
 use crate::docs::percent::decode;
 use crate::docs::redirect;
-use crate::docs::value::reference::relative;
+use crate::docs::reference::relative;
 use crate::source::{Kind, Tree, TreePath};
 
 /// The rule that a link without its page breaks.
@@ -116,11 +116,11 @@ impl Checker<'_> {
         };
         let (line, column) = lines.locate(reference.range.start);
         let length = u32::try_from(target.chars().count()).unwrap_or(u32::MAX);
-        let finding =
+        let diagnostic =
             Diagnostic::warning(rule, page.path.as_str(), message).at(line, column, length);
         self.found.push(match help {
-            Some(help) => finding.help(help),
-            None => finding,
+            Some(help) => diagnostic.help(help),
+            None => diagnostic,
         });
     }
 
@@ -254,9 +254,9 @@ impl Checker<'_> {
                     continue;
                 };
                 let message = format!("there is no file `{path}`");
-                let finding = Diagnostic::warning(IMAGE, file.as_str(), message);
-                if !self.found.contains(&finding) {
-                    self.found.push(finding);
+                let diagnostic = Diagnostic::warning(IMAGE, file.as_str(), message);
+                if !self.found.contains(&diagnostic) {
+                    self.found.push(diagnostic);
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! `docs.json` beside its navigation: the site's name, its look, its redirects.
 
 use crate::docs::schema::{self, table};
-use crate::docs::value::{Findings, Span, Value};
+use crate::syntax::{Diagnostics, Span, Value};
 
 /// What `docs.json` says beside its navigation.
 #[derive(Clone, Debug, Default)]
@@ -162,9 +162,9 @@ pub struct Navbar {
 impl Config {
     /// Reads what `docs.json` says beside its navigation, and checks all its keys.
     #[must_use]
-    pub fn read(root: &Value, findings: &mut Findings) -> Self {
+    pub fn read(root: &Value, diagnostics: &mut Diagnostics) -> Self {
         // The navigation has a check of its own, element by element.
-        if !schema::check(root, &table::DOCS, findings) {
+        if !schema::check(root, &table::DOCS, diagnostics) {
             return Self::default();
         }
         let styling = root

@@ -51,12 +51,12 @@ pub fn find<'u>(
         before.filter(|url| !pages.contains(url) && !is_redirected(url.trim_start_matches('/')));
     let told = gone.map(|url| {
         let message = format!("the page `{url}` is gone, and nothing is redirected from it");
-        let finding = Diagnostic::warning(GONE, config.as_str(), message);
+        let diagnostic = Diagnostic::warning(GONE, config.as_str(), message);
         match successor(url, now) {
-            Some(to) => finding.help(format!(
+            Some(to) => diagnostic.help(format!(
                 "add a redirect: {{\"source\": \"{url}\", \"destination\": \"{to}\"}}"
             )),
-            None => finding.help("add a redirect to what takes its place"),
+            None => diagnostic.help("add a redirect to what takes its place"),
         }
     });
     told.collect()

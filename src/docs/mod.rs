@@ -12,7 +12,7 @@
 //! Both are functions from values to values: the same tree gives the same docs.
 
 mod percent;
-pub mod value;
+pub mod reference;
 pub mod schema;
 pub mod config;
 pub mod page;
@@ -26,6 +26,7 @@ pub mod rules;
 
 use crate::diagnostic::{Diagnostic, Location};
 use crate::source::{Kind, LookupError, Tree, TreePath};
+use crate::syntax::{Data, Diagnostics, Span, Value, json};
 
 use config::Config;
 use navigation::{Input, Navigation};
@@ -33,8 +34,7 @@ use openapi::Specification;
 use page::Pages;
 use page::ignored::Ignored;
 use published::Published;
-use value::reference::{self, OpenError};
-use value::{Data, Findings, Value, json};
+use reference::OpenError;
 
 /// The name of the configuration's file.
 pub const CONFIG: &str = "docs.json";
@@ -119,24 +119,24 @@ pub fn read(tree: &Tree, options: &Options) -> (Docs, Vec<Diagnostic>) {
 /// Reads the same, taking over pages that were read before and did not change.
 #[must_use]
 pub fn read_after(tree: &Tree, options: &Options, before: &Pages) -> (Docs, Vec<Diagnostic>) {
-    let mut findings = Findings::default();
+    let mut diagnostics = Diagnostics::default();
     let ignored = Ignored::read(tree);
     let pages = match options.extent {
         Extent::Everything => {
             let (pages, found) = Pages::read(tree, &ignored, before);
-            findings.extend(found);
+            diagnostics.extend(found);
             Some(pages)
         }
         Extent::Config => None,
     };
-    let root = config(tree, &mut findings);
+    let root = config(tree, &mut diagnostics);
     let config = root
         .as_ref()
-        .map(|root| Config::read(root, &mut findings))
+        .map(|root| Config::read(root, &mut diagnostics))
         .unwrap_or_default();
     let mut specifications = openapi::Specifications::default();
     let nothing = Value {
-        span: value::Span::default(),
+        span: Span::default(),
         data: Data::Null,
     };
     let navigation = navigation::compile(
@@ -151,20 +151,20 @@ pub fn read_after(tree: &Tree, options: &Options, before: &Pages) -> (Docs, Vec<
             lenient: options.lenient || config.lenient,
         },
         &mut specifications,
-        &mut findings,
+        &mut diagnostics,
     );
     redirect::check(
         &config.redirects,
         &navigation,
         options.extent,
-        &mut findings,
+        &mut diagnostics,
     );
     let (specifications, urls) = specifications.into_all();
     let icons = root.as_ref().map(config::icons).unwrap_or_default();
     let icons = icons.into_iter().map(|(name, span)| Icon {
         name,
-        file: findings.files.path(span.file).into(),
-        location: findings.files.locate(span),
+        file: diagnostics.files.path(span.file).into(),
+        location: diagnostics.files.locate(span),
     });
     let mut docs = Docs {
         icons: icons.collect(),
@@ -177,7 +177,7 @@ pub fn read_after(tree: &Tree, options: &Options, before: &Pages) -> (Docs, Vec<
         urls,
     };
     docs.published = published::find(&docs, tree, &ignored);
-    (docs, findings.finish())
+    (docs, diagnostics.finish())
 }
 
 /// Returns the URLs that a documentation names specifications by: what has to be fetched
@@ -199,17 +199,17 @@ pub fn is_there(tree: &Tree) -> bool {
 }
 
 /// Reads `docs.json` with the files it refers to.
-fn config(tree: &Tree, findings: &mut Findings) -> Option<Value> {
+fn config(tree: &Tree, diagnostics: &mut Diagnostics) -> Option<Value> {
     let path = tree.docs_root().join(CONFIG).ok()?;
-    let file = match reference::open(tree, &path, findings) {
+    let file = match reference::open(tree, &path, diagnostics) {
         Ok(file) => file,
         Err(error) => {
-            findings.add(unreadable(tree, &path, &error));
+            diagnostics.add(unreadable(tree, &path, &error));
             return None;
         }
     };
-    let value = json::read(file, findings)?;
-    Some(reference::expand(tree, &path, value, findings))
+    let value = json::read(file, diagnostics)?;
+    Some(reference::expand(tree, &path, value, diagnostics))
 }
 
 fn unreadable(tree: &Tree, path: &TreePath, error: &OpenError) -> Diagnostic {

@@ -17,8 +17,8 @@ use super::Docs;
 use super::navigation::tree::{Page, PageId};
 use super::openapi::{Specification, is_url};
 use super::page::ignored::Ignored;
-use super::value::{Data, Value};
 use crate::source::{Tree, TreePath};
+use crate::syntax::{Data, Value};
 
 /// A specification that everybody may have.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use std::collections::{HashMap, HashSet};
 use crate::docs::Extent;
 use crate::docs::config::Redirect;
 use crate::docs::navigation::{Navigation, has_scheme};
-use crate::docs::value::{Finding, Findings};
+use crate::syntax::{Diagnostics, SpanDiagnostic};
 
 /// The rule that redirects break.
 pub const REDIRECT: &str = "redirect";
@@ -90,18 +90,15 @@ pub(super) fn check(
     redirects: &[Redirect],
     navigation: &Navigation,
     extent: Extent,
-    findings: &mut Findings,
+    diagnostics: &mut Diagnostics,
 ) {
     if redirects.len() > COUNT_MAX {
         let message = format!(
             "there are more than {COUNT_MAX} redirects; this one and those after it are left out"
         );
-        let finding = Finding::error(
-            crate::docs::value::json::LIMIT,
-            redirects[COUNT_MAX].span,
-            message,
-        );
-        findings.push(finding);
+        let diagnostic =
+            SpanDiagnostic::error(crate::syntax::LIMIT, redirects[COUNT_MAX].span, message);
+        diagnostics.push(diagnostic);
     }
     let redirects = &redirects[..redirects.len().min(COUNT_MAX)];
     let pages: HashSet<&str> = navigation
@@ -111,17 +108,17 @@ pub(super) fn check(
         .collect();
     let mut exact: HashMap<&str, &Redirect> = HashMap::new();
     for redirect in redirects {
-        let warn = |message: String| Finding::warning(REDIRECT, redirect.span, message);
+        let warn = |message: String| SpanDiagnostic::warning(REDIRECT, redirect.span, message);
         if redirect.source.contains(['#', '?']) {
             let message = format!(
                 "`{}` has a part that no request's path has",
                 redirect.source
             );
-            findings.push(warn(message).help("a source is a path, without `?` and `#`"));
+            diagnostics.push(warn(message).help("a source is a path, without `?` and `#`"));
             continue;
         }
         if has_scheme(&redirect.source) {
-            findings.push(warn(format!(
+            diagnostics.push(warn(format!(
                 "`{}` is a URL; a source is a path of this site",
                 redirect.source
             )));
@@ -129,27 +126,27 @@ pub(super) fn check(
         }
         let source = plain(&redirect.source);
         if is_pattern(source) {
-            captures(redirect, findings);
+            captures(redirect, diagnostics);
             continue;
         }
         if extent == Extent::Everything && pages.contains(source) {
             let message = format!("`/{source}` is a page; the redirect never happens");
-            findings.push(warn(message).help("remove the redirect, or the page"));
+            diagnostics.push(warn(message).help("remove the redirect, or the page"));
         }
         if let Some(other) = exact.insert(source, redirect)
             && other.destination != redirect.destination
         {
-            findings.push(warn(format!(
+            diagnostics.push(warn(format!(
                 "`/{source}` is redirected a second time; the first counts"
             )));
             exact.insert(source, other);
         }
     }
-    circles(redirects, &exact, findings);
+    circles(redirects, &exact, diagnostics);
 }
 
 /// Every name in a destination must be one in its source.
-fn captures(redirect: &Redirect, findings: &mut Findings) {
+fn captures(redirect: &Redirect, diagnostics: &mut Diagnostics) {
     let names: HashSet<&str> = redirect.source.split('/').filter_map(name).collect();
     let destination = match redirect.destination.split_once("://") {
         Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
@@ -161,7 +158,11 @@ fn captures(redirect: &Redirect, findings: &mut Findings) {
     {
         if !names.contains(used) {
             let message = format!("`:{used}` is in the destination but not in the source");
-            findings.push(Finding::error(REDIRECT, redirect.destination_span, message));
+            diagnostics.push(SpanDiagnostic::error(
+                REDIRECT,
+                redirect.destination_span,
+                message,
+            ));
         }
     }
 }
@@ -171,7 +172,11 @@ fn name(segment: &str) -> Option<&str> {
     (!name.is_empty()).then_some(name)
 }
 
-fn circles(redirects: &[Redirect], exact: &HashMap<&str, &Redirect>, findings: &mut Findings) {
+fn circles(
+    redirects: &[Redirect],
+    exact: &HashMap<&str, &Redirect>,
+    diagnostics: &mut Diagnostics,
+) {
     let mut settled: HashSet<&str> = HashSet::new();
     for redirect in redirects {
         let mut way: Vec<&str> = Vec::new();
@@ -186,7 +191,7 @@ fn circles(redirects: &[Redirect], exact: &HashMap<&str, &Redirect>, findings: &
                     "the redirect leads in a circle: {} → /{at}",
                     circle.join(" → ")
                 );
-                findings.push(Finding::error(REDIRECT, exact[at].span, message));
+                diagnostics.push(SpanDiagnostic::error(REDIRECT, exact[at].span, message));
                 break;
             }
             way.push(at);
@@ -249,11 +254,11 @@ fn covers(source: &str, path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::docs::value::Span;
+    use crate::syntax::Span;
 
     fn found(pairs: &[(&str, &str)]) -> Vec<String> {
-        let mut findings = Findings::default();
-        findings.files.add("docs.json", "".into());
+        let mut diagnostics = Diagnostics::default();
+        diagnostics.files.add("docs.json", "".into());
         let redirects: Vec<_> = pairs
             .iter()
             .map(|(source, destination)| Redirect {
@@ -268,9 +273,13 @@ mod tests {
             &redirects,
             &Navigation::default(),
             Extent::Everything,
-            &mut findings,
+            &mut diagnostics,
         );
-        findings.finish().into_iter().map(|d| d.message).collect()
+        diagnostics
+            .finish()
+            .into_iter()
+            .map(|d| d.message)
+            .collect()
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! The rules a documentation is checked against, for `check --explain`.
 //!
-//! Every finding names one of them; a test holds that each has a golden case.
+//! Every diagnostic names one of them; a test holds that each has a golden case.
 
 /// A rule.
 #[derive(Debug)]
 pub struct Rule {
-    /// Its name in findings.
+    /// Its name in diagnostics.
     pub id: &'static str,
     /// What it asks for.
     pub title: &'static str,

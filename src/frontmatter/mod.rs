@@ -1,55 +1,64 @@
 //! Frontmatter: the YAML at the head of a Markdown file.
 //!
-//! A file has frontmatter exactly when the programs that read skills and pages find it:
-//! the file starts (after a byte order mark, if any) with a line `---`, and the YAML ends
-//! before the next line that starts with `---`. A file that starts with three dashes but
-//! not so is not a file without frontmatter; it is a mistake, and told as one, because
-//! what its author restricted there must not be read as unrestricted.
+//! We find frontmatter where the programs that read skills and pages find it: the file starts
+//! (after a byte order mark, if any) with a line `---`, and the YAML ends before the next line
+//! that starts with `---`. A file that nearly starts like that is an error, not a file without
+//! frontmatter: pages that its author restricted there must not be published.
 //!
-//! What the YAML says keeps its position, so that whoever gives it meaning can point at
-//! the line. It is read as YAML 1.2 with the core schema (`yes` is a text, `true` is
-//! not), from one mapping.
+//! Values keep their place, so that a message can point at the line. The YAML is one mapping,
+//! read by the core schema (`yes` is a text, `true` is not).
 //!
-//! **Limits.** The text has at most [`BYTES_MAX`] bytes, nesting at most [`DEPTH_MAX`]
-//! levels, aliases expand to at most [`WEIGHT_MAX`]: no input of a few lines becomes
-//! gigabytes.
+//! **Limits.** The YAML has at most [`BYTES_MAX`] bytes and is nested at most [`DEPTH_MAX`]
+//! deep; with its aliases expanded it has at most [`VALUES_MAX`] values and [`TEXT_BYTES_MAX`]
+//! bytes of text.
 //!
-//! Sources: YAML 1.2.2 §6.9.2 (anchors), §7.1 (aliases), §10.3 (core schema); the
-//! expression by which the `skills` tool splits files:
-//! `^\uFEFF?---\r?\n([\s\S]*?)\r?\n---\r?\n?([\s\S]*)$`.
+//! Sources: YAML 1.2.2 §10.3 (core schema); the expression by which the `skills` tool splits
+//! files: `^\uFEFF?---\r?\n([\s\S]*?)\r?\n---\r?\n?([\s\S]*)$`.
 
-mod load;
-mod value;
+use std::ops::Range;
 
 use crate::diagnostic::{Diagnostic, Location};
-
-pub use value::{Data, Entry, Mapping, Value};
+use crate::syntax::yaml::{self, Limits, Problem, ProblemKind};
+use crate::syntax::{Data, FileId, LineIndex, Span, Value};
 
 /// How many bytes the YAML may have.
 pub const BYTES_MAX: usize = 64 << 10;
-/// How deep lists and mappings may lie in each other, aliases expanded.
+/// How deep lists and mappings may be nested, aliases expanded.
 pub const DEPTH_MAX: usize = 32;
-/// How much there may be once aliases are expanded: the bytes of all texts and
-/// 32 for each value.
-pub const WEIGHT_MAX: usize = 4 << 20;
+/// How many values there may be, aliases expanded.
+pub const VALUES_MAX: usize = 100_000;
+/// How many bytes of text there may be, aliases expanded.
+pub const TEXT_BYTES_MAX: usize = 4 << 20;
+
+const LIMITS: Limits = Limits {
+    depth: DEPTH_MAX,
+    values: VALUES_MAX,
+    text_bytes: TEXT_BYTES_MAX,
+    // A second one is an error.
+    documents: 2,
+    indentations: 32,
+};
 
 /// What the head of a file says.
 #[derive(Clone, Debug)]
 pub struct Frontmatter {
-    /// The keys and values. Of a key that stands there twice the first value.
-    pub mapping: Mapping,
-    /// The keys that stand there again: most readers of YAML refuse the whole text then.
+    /// The keys and values, always a map. Of a key that occurs twice it has the first value.
+    pub mapping: Value,
+    /// The keys that occur again: most readers of YAML refuse the whole text then.
     pub repeated: Vec<Repeated>,
     /// Where in the text the body starts, in bytes.
     pub body_offset: usize,
+    /// The text up to the body.
+    head: Box<str>,
+    lines: LineIndex,
 }
 
-/// A key that stands in its mapping for the second time.
+/// A second occurrence of a key in its mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repeated {
     /// The key.
     pub key: Box<str>,
-    /// Where it stands again.
+    /// The place of the second occurrence.
     pub location: Location,
 }
 
@@ -59,32 +68,32 @@ pub struct Repeated {
 pub struct InvalidFrontmatter {
     /// Where in the file.
     pub location: Location,
-    /// What was found there.
+    /// What is wrong there.
     pub message: String,
 }
 
-/// Where frontmatter stands in a text.
+/// Where frontmatter is in a text, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Split<'t> {
-    yaml: &'t str,
+struct Split {
+    yaml: Range<usize>,
     body_offset: usize,
 }
 
-/// Reads the frontmatter of a file; `None` when it has none.
+/// Reads the frontmatter of a file; `None` if it has none.
 ///
 /// ```
 /// use waypost::frontmatter;
 ///
 /// let text = "---\nname: search\n---\n# Search\n";
 /// let found = frontmatter::read(text)?.expect("the file has frontmatter");
-/// assert_eq!(found.mapping.get("name").and_then(|v| v.as_str()), Some("search"));
+/// assert_eq!(found.mapping.get("name").and_then(|v| v.text()), Some("search"));
 /// assert_eq!(&text[found.body_offset..], "# Search\n");
 /// # Ok::<(), waypost::frontmatter::InvalidFrontmatter>(())
 /// ```
 ///
 /// # Errors
 ///
-/// [`InvalidFrontmatter`] when the file starts like frontmatter but cannot be read as such.
+/// [`InvalidFrontmatter`] if the file starts like frontmatter but cannot be read as such.
 pub fn read(text: &str) -> Result<Option<Frontmatter>, InvalidFrontmatter> {
     let Some(Split { yaml, body_offset }) = split(text)? else {
         return Ok(None);
@@ -94,45 +103,90 @@ pub fn read(text: &str) -> Result<Option<Frontmatter>, InvalidFrontmatter> {
             "frontmatter has {} bytes; {BYTES_MAX} are allowed",
             yaml.len()
         );
-        return Err(InvalidFrontmatter::new(1, 1, message));
+        return Err(InvalidFrontmatter::new(1, message));
     }
-    let (mapping, repeated) = load::mapping(yaml)?;
+    let head = &text[..body_offset];
+    let lines = LineIndex::new(head);
+    let stream = yaml::parse(head, yaml, FileId::default(), &LIMITS);
+    let invalid = |span: Span, message: String| InvalidFrontmatter {
+        location: lines.locate(head, span.range()),
+        message,
+    };
+    if let Some(Problem {
+        kind,
+        span,
+        message,
+    }) = stream.problem
+    {
+        return Err(invalid(
+            span,
+            match kind {
+                ProblemKind::Syntax => format!("this is not YAML: {message}"),
+                ProblemKind::Structure | ProblemKind::Limit => message,
+            },
+        ));
+    }
+    let mut documents = stream.documents.into_iter();
+    let mapping = match documents.next() {
+        Some(value) if value.is_map() => value,
+        Some(value) if !value.is_null() => {
+            let message = format!("frontmatter is {}, not keys with values", value.yaml_kind());
+            return Err(invalid(value.span, message));
+        }
+        _ => nothing(),
+    };
+    if let Some(second) = documents.next() {
+        let message = "frontmatter is more than one document".to_owned();
+        return Err(invalid(second.span, message));
+    }
+    let repeated = stream.duplicates.into_iter().map(|duplicate| Repeated {
+        key: duplicate.key,
+        location: lines.locate(head, duplicate.span.range()),
+    });
     Ok(Some(Frontmatter {
         mapping,
-        repeated,
+        repeated: repeated.collect(),
         body_offset,
+        head: head.into(),
+        lines,
     }))
 }
 
-fn split(text: &str) -> Result<Option<Split<'_>>, InvalidFrontmatter> {
+/// Finds the frontmatter of a text.
+fn split(text: &str) -> Result<Option<Split>, InvalidFrontmatter> {
     let start = text.strip_prefix('\u{feff}').unwrap_or(text);
     let opened = start.strip_prefix("---").and_then(|rest| {
         rest.strip_prefix("\r\n")
             .or_else(|| rest.strip_prefix('\n'))
     });
-    let Some(yaml_on) = opened else {
+    let Some(rest) = opened else {
         return unopened(start);
     };
-    let Some(end) = yaml_on.find("\n---") else {
+    let yaml_start = text.len() - rest.len();
+    // The closing line may be the one after the opening line.
+    let Some(closing) = rest
+        .starts_with("---")
+        .then_some(0)
+        .or_else(|| rest.find("\n---").map(|at| at + 1))
+    else {
         let message = "frontmatter is not closed by a line `---`".to_owned();
-        return Err(InvalidFrontmatter::new(1, 1, message));
+        return Err(InvalidFrontmatter::new(1, message));
     };
-    let yaml = &yaml_on[..end];
-    let body = &yaml_on[end + "\n---".len()..];
+    let body = &rest[closing + "---".len()..];
     let body = body
         .strip_prefix("\r\n")
         .or_else(|| body.strip_prefix('\n'))
         .unwrap_or(body);
     Ok(Some(Split {
-        yaml: yaml.strip_suffix('\r').unwrap_or(yaml),
+        yaml: yaml_start..yaml_start + closing,
         body_offset: text.len() - body.len(),
     }))
 }
 
-/// Tells a text that has no frontmatter from one that was meant to have some.
-fn unopened(start: &str) -> Result<Option<Split<'_>>, InvalidFrontmatter> {
-    let lines = start.lines().zip(1..);
-    let Some((line, number)) = lines.into_iter().find(|(line, _)| !line.trim().is_empty()) else {
+/// Distinguishes a text without frontmatter from one whose frontmatter is misplaced.
+fn unopened(start: &str) -> Result<Option<Split>, InvalidFrontmatter> {
+    let mut lines = (1..).zip(start.lines());
+    let Some((number, line)) = lines.find(|(_, line)| !line.trim().is_empty()) else {
         return Ok(None);
     };
     if line.trim() != "---" {
@@ -143,23 +197,52 @@ fn unopened(start: &str) -> Result<Option<Split<'_>>, InvalidFrontmatter> {
     } else {
         "frontmatter does not start in the first line, so it is not found"
     };
-    Err(InvalidFrontmatter::new(number, 1, message.to_owned()))
+    Err(InvalidFrontmatter::new(number, message.to_owned()))
+}
+
+fn nothing() -> Value {
+    Value {
+        span: Span::default(),
+        data: Data::Map(Vec::new()),
+    }
+}
+
+// === impl Frontmatter ===
+
+impl Frontmatter {
+    /// Returns line, column and length of a span of one of its values.
+    #[must_use]
+    pub fn locate(&self, span: Span) -> Location {
+        self.lines.locate(&self.head, span.range())
+    }
+}
+
+impl Default for Frontmatter {
+    /// Returns what a file without frontmatter says: nothing.
+    fn default() -> Self {
+        Self {
+            mapping: nothing(),
+            repeated: Vec::new(),
+            body_offset: 0,
+            head: Box::default(),
+            lines: LineIndex::new(""),
+        }
+    }
 }
 
 // === impl InvalidFrontmatter ===
 
 impl InvalidFrontmatter {
-    fn new(line: u32, column: u32, message: String) -> Self {
+    fn new(line: u32, message: String) -> Self {
         let location = Location {
             line,
-            column,
+            column: 1,
             length: 0,
         };
         Self { location, message }
     }
 
-    /// Returns this as a finding about a file, as an error; the caller decides otherwise
-    /// by setting its severity.
+    /// Returns this as an error about a file; the caller may lower its severity.
     #[must_use]
     pub fn diagnostic(&self, rule: &'static str, file: &str) -> Diagnostic {
         let Location { line, column, .. } = self.location;

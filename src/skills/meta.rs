@@ -8,7 +8,8 @@
 use std::collections::BTreeMap;
 
 use crate::diagnostic::Diagnostic;
-use crate::frontmatter::{Data, Entry, Mapping, Value};
+use crate::frontmatter::Frontmatter;
+use crate::syntax::{Data, Member, Value};
 
 /// The Agent Skills specification's bound, in characters.
 const COMPATIBILITY_LENGTH_MAX: usize = 500;
@@ -31,74 +32,106 @@ pub struct Meta {
 // === impl Meta ===
 
 impl Meta {
-    /// Reads what `mapping` says, and tells what of it does not fit.
-    pub(super) fn read(mapping: &Mapping, file: &str, told: &mut Vec<Diagnostic>) -> Self {
+    /// Reads what the frontmatter says; what does not fit gets a diagnostic.
+    pub(super) fn read(
+        frontmatter: &Frontmatter,
+        file: &str,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Self {
+        let mut reader = Reader {
+            frontmatter,
+            file,
+            diagnostics,
+        };
+        let mapping = &frontmatter.mapping;
         let mut meta = Self {
-            license: text(mapping, "license", file, told),
-            compatibility: text(mapping, "compatibility", file, told),
+            license: reader.text("license"),
+            compatibility: reader.text("compatibility"),
             ..Self::default()
         };
         if let Some(compatibility) = &meta.compatibility {
             let length = compatibility.chars().count();
             if length > COMPATIBILITY_LENGTH_MAX {
-                let entry = mapping.entry("compatibility").expect("it was read from it");
+                let member = mapping
+                    .member("compatibility")
+                    .expect("it was read from it");
                 let message = format!(
                     "`compatibility` has {length} characters; {COMPATIBILITY_LENGTH_MAX} are allowed"
                 );
-                told.push(warning(entry, file, message));
+                reader.warn(member, message);
             }
         }
-        if let Some(entry) = mapping.entry("allowed-tools") {
-            match tools(&entry.value) {
+        if let Some(member) = mapping.member("allowed-tools") {
+            match tools(&member.value) {
                 Some(tools) => meta.allowed_tools = tools,
-                None => told.push(not_a(entry, "a text or a list of texts", file)),
+                None => reader.wrong(member, "a text or a list of texts"),
             }
         }
-        if let Some(entry) = mapping.entry("metadata") {
-            meta.read_metadata(entry, file, told);
+        if let Some(member) = mapping.member("metadata") {
+            meta.read_metadata(member, &mut reader);
         }
         meta
     }
 
-    fn read_metadata(&mut self, entry: &Entry, file: &str, told: &mut Vec<Diagnostic>) {
-        let Some(metadata) = entry.value.as_mapping() else {
-            if entry.value.data != Data::Null {
-                told.push(not_a(entry, "keys with texts", file));
-            }
-            return;
-        };
-        for entry in metadata.iter() {
-            if let Some(value) = entry.value.scalar() {
-                self.metadata.insert(entry.key.clone(), value.into());
-            } else if entry.value.data != Data::Null {
-                told.push(not_a(entry, "a text", file));
+    fn read_metadata(&mut self, metadata: &Member, reader: &mut Reader<'_>) {
+        if !metadata.value.is_map() && !metadata.value.is_null() {
+            reader.wrong(metadata, "keys with texts");
+        }
+        for member in metadata.value.members() {
+            if let Some(value) = member.value.scalar() {
+                self.metadata.insert(member.key.clone(), value.into());
+            } else if !member.value.is_null() {
+                reader.wrong(member, "a text");
             }
         }
-        if let Some(internal) = metadata.entry("internal") {
-            self.internal = internal.value.as_bool() == Some(true);
+        if let Some(internal) = metadata.value.member("internal") {
+            self.internal = internal.value.flag() == Some(true);
             if self.internal {
                 let message = "`internal: true` hides the skill from the `skills` tool";
-                let told_at = at(
-                    Diagnostic::warning("skill-internal", file, message),
-                    internal,
-                );
-                told.push(
-                    told_at.help("it is listed and served all the same; `groups` makes it private"),
-                );
+                let help = "it is listed and served all the same; `groups` makes it private";
+                let diagnostic = reader.diagnostic("skill-internal", internal, message.to_owned());
+                reader.diagnostics.push(diagnostic.help(help));
             }
         }
     }
 }
 
-fn text(mapping: &Mapping, key: &str, file: &str, told: &mut Vec<Diagnostic>) -> Option<Box<str>> {
-    let entry = mapping.entry(key)?;
-    let text = entry.value.scalar();
-    if text.is_none() && entry.value.data != Data::Null {
-        told.push(not_a(entry, "a text", file));
+/// Reads keys and collects the diagnostics about them.
+struct Reader<'r> {
+    frontmatter: &'r Frontmatter,
+    file: &'r str,
+    diagnostics: &'r mut Vec<Diagnostic>,
+}
+
+// === impl Reader ===
+
+impl Reader<'_> {
+    fn text(&mut self, key: &str) -> Option<Box<str>> {
+        let member = self.frontmatter.mapping.member(key)?;
+        let text = member.value.scalar();
+        if text.is_none() && !member.value.is_null() {
+            self.wrong(member, "a text");
+        }
+        text.map(str::trim)
+            .filter(|text| !text.is_empty())
+            .map(Into::into)
     }
-    text.map(str::trim)
-        .filter(|text| !text.is_empty())
-        .map(Into::into)
+
+    fn wrong(&mut self, member: &Member, wanted: &str) {
+        let kind = member.value.yaml_kind();
+        self.warn(member, format!("`{}` is {kind}, not {wanted}", member.key));
+    }
+
+    fn warn(&mut self, member: &Member, message: String) {
+        let diagnostic = self.diagnostic("skill-meta", member, message);
+        self.diagnostics.push(diagnostic);
+    }
+
+    fn diagnostic(&self, rule: &'static str, member: &Member, message: String) -> Diagnostic {
+        let place = self.frontmatter.locate(member.span);
+        let diagnostic = Diagnostic::warning(rule, self.file, message);
+        diagnostic.at(place.line, place.column, place.length)
+    }
 }
 
 /// Reads tools as they are written: a list, or a text with white space or commas between
@@ -131,20 +164,6 @@ fn tools(value: &Value) -> Option<Vec<Box<str>>> {
     }
 }
 
-fn not_a(entry: &Entry, wanted: &str, file: &str) -> Diagnostic {
-    let message = format!("`{}` is {}, not {wanted}", entry.key, entry.value.kind());
-    warning(entry, file, message)
-}
-
-fn warning(entry: &Entry, file: &str, message: String) -> Diagnostic {
-    at(Diagnostic::warning("skill-meta", file, message), entry)
-}
-
-fn at(diagnostic: Diagnostic, entry: &Entry) -> Diagnostic {
-    let place = entry.location;
-    diagnostic.at(place.line, place.column, place.length)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,7 +173,7 @@ mod tests {
         let text = format!("---\n{yaml}\n---\n");
         let found = frontmatter::read(&text).unwrap().unwrap();
         let mut told = Vec::new();
-        let meta = Meta::read(&found.mapping, "SKILL.md", &mut told);
+        let meta = Meta::read(&found, "SKILL.md", &mut told);
         (meta, told.iter().map(ToString::to_string).collect())
     }
 

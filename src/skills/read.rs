@@ -7,8 +7,9 @@ use super::{
     BYTES_MAX, DESCRIPTION_UNITS_MAX, Meta, NAME_UNITS_MAX, Slug, cut, description::first_words,
 };
 use crate::diagnostic::{Diagnostic, Location, Severity};
-use crate::frontmatter::{self, Data, Entry, Mapping};
+use crate::frontmatter::{self, Frontmatter};
 use crate::source::{EntryKind, ReadError, Tree};
+use crate::syntax::{Data, Member};
 
 /// A public skill that has no slug of its own yet.
 #[derive(Debug)]
@@ -51,18 +52,19 @@ pub(super) fn read<'c>(
     let Some(text) = file.text(&bytes) else {
         return Reading::Unusable;
     };
-    let (mapping, body) = match frontmatter::read(text) {
+    let (head, body) = match frontmatter::read(text) {
         Ok(Some(found)) => {
             for repeated in &found.repeated {
                 let message = format!("`{}` stands there twice", repeated.key);
                 file.dropped_by_clients("skill-frontmatter", Some(repeated.location), message);
             }
-            (found.mapping, &text[found.body_offset..])
+            let body = &text[found.body_offset..];
+            (found, body)
         }
         Ok(None) => {
             let message = "the file has no frontmatter".to_owned();
             file.dropped_by_clients("skill-frontmatter", None, message);
-            (Mapping::default(), text.trim_start_matches('\u{feff}'))
+            (Frontmatter::default(), text.trim_start_matches('\u{feff}'))
         }
         Err(invalid) => {
             let mut diagnostic = invalid.diagnostic("skill-frontmatter", file.path);
@@ -72,23 +74,23 @@ pub(super) fn read<'c>(
             return Reading::Unusable;
         }
     };
-    if let Some(groups) = groups(&mapping) {
+    if let Some(groups) = groups(&head) {
         let message = format!(
             "`{}` keeps this skill from the public: it is not served",
             groups.key
         );
-        file.warn("skill-groups", Some(groups.location), message);
+        file.warn("skill-groups", Some(head.locate(groups.span)), message);
         return Reading::Gated;
     }
-    let (name, slug) = file.name(&mapping, &candidate.fallback_name);
-    let description = file.description(&mapping, body, &name);
-    let meta = Meta::read(&mapping, file.path, file.told);
+    let (name, slug) = file.name(&head, &candidate.fallback_name);
+    let description = file.description(&head, body, &name);
+    let meta = Meta::read(&head, file.path, file.told);
     file.companions(candidate, body);
     Reading::Public(Box::new(Draft {
         candidate,
         slug,
         name,
-        named_at: mapping.entry("name").map(|entry| entry.location),
+        named_at: place_of(&head, "name"),
         description,
         meta,
         bytes,
@@ -97,10 +99,15 @@ pub(super) fn read<'c>(
 
 /// Finds the key that makes a skill private. Whoever writes it in other letters, or
 /// without a value, did not mean everybody.
-fn groups(mapping: &Mapping) -> Option<&Entry> {
-    mapping
-        .iter()
-        .find(|entry| entry.key.trim().eq_ignore_ascii_case("groups"))
+fn groups(head: &Frontmatter) -> Option<&Member> {
+    let mut members = head.mapping.members().iter();
+    members.find(|member| member.key.trim().eq_ignore_ascii_case("groups"))
+}
+
+/// Returns the place of a key.
+fn place_of(head: &Frontmatter, key: &str) -> Option<Location> {
+    let member = head.mapping.member(key)?;
+    Some(head.locate(member.span))
 }
 
 /// A file being read: where findings about it go.
@@ -173,12 +180,12 @@ impl File<'_> {
     }
 
     /// Returns the name and the slug it comes to.
-    fn name(&mut self, mapping: &Mapping, fallback: &str) -> (String, Slug) {
-        let written = self.text_of(mapping, "name", "skill-name");
+    fn name(&mut self, head: &Frontmatter, fallback: &str) -> (String, Slug) {
+        let written = self.text_of(head, "name", "skill-name");
         let name = written.as_deref().unwrap_or(fallback);
         let slug = Slug::from_name(name);
         if written.is_some() && slug.as_ref().map(Slug::as_str) != Some(name) {
-            let place = mapping.entry("name").map(|entry| entry.location);
+            let place = place_of(head, "name");
             let served = slug.as_ref().map_or("its directory's", Slug::as_str);
             let message = format!("`{name}` is not a slug; the skill is served as `{served}`");
             self.warn("skill-name", place, message);
@@ -190,11 +197,11 @@ impl File<'_> {
     }
 
     /// Returns the description as lists have it.
-    fn description(&mut self, mapping: &Mapping, body: &str, name: &str) -> String {
-        if let Some(written) = self.text_of(mapping, "description", "skill-description") {
+    fn description(&mut self, head: &Frontmatter, body: &str, name: &str) -> String {
+        if let Some(written) = self.text_of(head, "description", "skill-description") {
             let kept = cut(&written, DESCRIPTION_UNITS_MAX);
             if kept.len() < written.len() {
-                let place = mapping.entry("description").map(|entry| entry.location);
+                let place = place_of(head, "description");
                 let message = format!(
                     "`description` is {} UTF-16 code units long; lists show the first {}",
                     written.encode_utf16().count(),
@@ -211,21 +218,20 @@ impl File<'_> {
     }
 
     /// Returns a text that clients require, or tells why they do not find it.
-    fn text_of(&mut self, mapping: &Mapping, key: &str, rule: &'static str) -> Option<String> {
-        let Some(entry) = mapping.entry(key) else {
-            if !mapping.is_empty() {
+    fn text_of(&mut self, head: &Frontmatter, key: &str, rule: &'static str) -> Option<String> {
+        let Some(value) = head.mapping.get(key) else {
+            if !head.mapping.members().is_empty() {
                 self.dropped_by_clients(rule, None, format!("`{key}` is missing"));
             }
             return None;
         };
-        let value = &entry.value;
         let text = value.scalar().unwrap_or_default().trim();
-        if value.as_str().is_none() || text.is_empty() {
+        if value.text().is_none() || text.is_empty() {
             let message = match &value.data {
                 Data::Text(_) => format!("`{key}` is empty"),
-                _ => format!("`{key}` is {}, not a text", value.kind()),
+                _ => format!("`{key}` is {}, not a text", value.yaml_kind()),
             };
-            self.dropped_by_clients(rule, Some(entry.location), message);
+            self.dropped_by_clients(rule, place_of(head, key), message);
         }
         (!text.is_empty()).then(|| text.to_owned())
     }

@@ -9,9 +9,9 @@ use serde_json::json;
 use crate::discovery::BASE_URL_PLACEHOLDER;
 use crate::docs::Docs;
 use crate::docs::published::{Address, Published};
-use crate::docs::value::is_yaml;
 use crate::render::layout::path_of;
 use crate::render::link::encode;
+use crate::syntax::is_yaml;
 
 /// RFC 9727 §4: the media type of a catalog.
 pub(super) const LINKSET: &str =

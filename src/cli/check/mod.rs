@@ -220,7 +220,7 @@ fn source(tree: &Tree, file: &str) -> Option<Arc<str>> {
     let bytes = match (tree.remote().get(file), TreePath::parse(file)) {
         (Some(fetched), _) => fetched.ok()?.clone(),
         (None, path) => tree
-            .read_at_most(&path.ok()?, docs::value::FILE_BYTES_MAX)
+            .read_at_most(&path.ok()?, crate::syntax::FILE_BYTES_MAX)
             .ok()?,
     };
     Some(String::from_utf8_lossy(&bytes).into())

@@ -2,7 +2,7 @@
 
 use crate::docs::config;
 use crate::docs::schema::{Element, Object, Shape, table};
-use crate::docs::value::{Span, Value};
+use crate::syntax::{Span, Value};
 
 use super::tree::DivisionKind;
 

@@ -26,7 +26,7 @@ mod read;
 mod slug;
 
 use crate::docs::percent::decode;
-use crate::docs::value::{Span, Value};
+use crate::syntax::{Span, Value};
 
 pub use operation::{Body, Media, Operation, Parameter, Response, Schema, Security, Server};
 pub use read::{NotFetched, SPECIFICATION, Specifications, discover, find, is_url, read};

@@ -1,6 +1,6 @@
 //! Everything about one endpoint, looked at in its specification.
 
-use crate::docs::value::Value;
+use crate::syntax::Value;
 
 use super::{Endpoint, Method, Specification};
 

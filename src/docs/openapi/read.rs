@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use crate::diagnostic::closest;
 use crate::docs::CONFIG;
 use crate::docs::page::ignored::Ignored;
-use crate::docs::value::reference::{self, OpenError};
-use crate::docs::value::{
-    Data, FILE_BYTES_MAX, FileId, Finding, Findings, Span, Value, is_yaml, json, yaml,
-};
+use crate::docs::reference::{self, OpenError};
 use crate::source::{Tree, TreePath};
+use crate::syntax::{
+    Data, Diagnostics, FILE_BYTES_MAX, FileId, LIMIT, Span, SpanDiagnostic, Value, is_yaml, json,
+    yaml,
+};
 
 use super::{Endpoint, Method, Specification};
 
@@ -74,31 +75,32 @@ impl Specifications {
         tree: &Tree,
         directory: &TreePath,
         (text, span): (&str, Span),
-        findings: &mut Findings,
+        diagnostics: &mut Diagnostics,
     ) -> Option<usize> {
         if is_url(text) {
-            return match self.fetched(tree, text, findings) {
+            return match self.fetched(tree, text, diagnostics) {
                 Ok(index) => index,
                 Err(NotFetched::NotAllowed { message, help }) => {
-                    findings.push(Finding::warning("N6", span, message).help(help));
+                    diagnostics.push(SpanDiagnostic::warning("N6", span, message).help(help));
                     None
                 }
                 Err(NotFetched::Failed { rule, message }) => {
-                    findings.push(Finding::error(rule, span, message));
+                    diagnostics.push(SpanDiagnostic::error(rule, span, message));
                     None
                 }
             };
         }
         let Some(path) = find(tree, directory, text) else {
             let message = format!("there is no specification `{text}`");
-            findings.push(Finding::error("N6", span, message).help_if(suggestion(tree, text)));
+            diagnostics
+                .push(SpanDiagnostic::error("N6", span, message).help_if(suggestion(tree, text)));
             return None;
         };
-        match self.load(tree, &path, findings) {
+        match self.load(tree, &path, diagnostics) {
             Ok(index) => index,
             Err((rule, message)) => {
                 let message = format!("the specification `{text}` cannot be read: {message}");
-                findings.push(Finding::error(rule, span, message));
+                diagnostics.push(SpanDiagnostic::error(rule, span, message));
                 None
             }
         }
@@ -114,7 +116,7 @@ impl Specifications {
         &mut self,
         tree: &Tree,
         url: &str,
-        findings: &mut Findings,
+        diagnostics: &mut Diagnostics,
     ) -> Result<Option<usize>, NotFetched> {
         if let Some(&known) = self.by_url.get(url) {
             return Ok(known);
@@ -144,11 +146,11 @@ impl Specifications {
         };
         if self.by_path.len() + self.by_url.len() >= SPECIFICATIONS_MAX {
             let message = format!("there are more than {SPECIFICATIONS_MAX} specifications");
-            return Err(failed(json::LIMIT, message));
+            return Err(failed(LIMIT, message));
         }
-        let file = reference::text(url, bytes, findings)
+        let file = reference::text(url, bytes, diagnostics)
             .map_err(|error| failed(reference::ENCODING, error.to_string()))?;
-        let index = read(file, findings).map(|specification| {
+        let index = read(file, diagnostics).map(|specification| {
             self.read.push(specification);
             self.read.len() - 1
         });
@@ -166,18 +168,18 @@ impl Specifications {
         &mut self,
         tree: &Tree,
         path: &TreePath,
-        findings: &mut Findings,
+        diagnostics: &mut Diagnostics,
     ) -> Result<Option<usize>, (&'static str, String)> {
         if let Some(&known) = self.by_path.get(path) {
             return Ok(known);
         }
         if self.by_path.len() + self.by_url.len() >= SPECIFICATIONS_MAX {
             let message = format!("there are more than {SPECIFICATIONS_MAX} specifications");
-            return Err((json::LIMIT, message));
+            return Err((LIMIT, message));
         }
-        let opened = reference::open(tree, path, findings);
+        let opened = reference::open(tree, path, diagnostics);
         let index = match &opened {
-            Ok(file) => read(*file, findings).map(|specification| {
+            Ok(file) => read(*file, diagnostics).map(|specification| {
                 self.read.push(specification);
                 self.read.len() - 1
             }),
@@ -263,18 +265,18 @@ fn suggestion(tree: &Tree, text: &str) -> Option<String> {
 
 /// Reads a file as a specification; `None` when it is none.
 #[must_use]
-pub fn read(file: FileId, findings: &mut Findings) -> Option<Specification> {
-    let path: Box<str> = findings.files.path(file).into();
+pub fn read(file: FileId, diagnostics: &mut Diagnostics) -> Option<Specification> {
+    let path: Box<str> = diagnostics.files.path(file).into();
     // The path of a URL often says nothing of what it leads to.
     let is_json = match is_url(&path) {
-        true => findings.files.text(file).trim_start().starts_with('{'),
+        true => diagnostics.files.text(file).trim_start().starts_with('{'),
         false => !is_yaml(&path),
     };
     let root = match is_json {
-        true => json::read(file, findings)?,
-        false => yaml::read(file, findings)?,
+        true => json::read(file, diagnostics)?,
+        false => yaml::read(file, diagnostics)?,
     };
-    version(&root, findings)?;
+    version(&root, diagnostics)?;
     let title = root
         .get("info")
         .and_then(|info| info.get("title")?.scalar());
@@ -285,11 +287,11 @@ pub fn read(file: FileId, findings: &mut Findings) -> Option<Specification> {
         root,
     };
     specification.endpoints = endpoints(&specification);
-    dangling(&specification, findings);
+    dangling(&specification, diagnostics);
     Some(specification)
 }
 
-fn version(root: &Value, findings: &mut Findings) -> Option<()> {
+fn version(root: &Value, diagnostics: &mut Diagnostics) -> Option<()> {
     let place = Span {
         end: root.span.start + 1,
         ..root.span
@@ -297,16 +299,18 @@ fn version(root: &Value, findings: &mut Findings) -> Option<()> {
     let found = match root.get("openapi") {
         Some(version) => match version.scalar() {
             Some(text) if text.starts_with("3.") => return Some(()),
-            _ => Finding::error(SPECIFICATION, version.span, "the version is not 3.0 or 3.1"),
+            _ => {
+                SpanDiagnostic::error(SPECIFICATION, version.span, "the version is not 3.0 or 3.1")
+            }
         },
         None if root.get("swagger").is_some() => {
-            Finding::error(SPECIFICATION, place, "this is Swagger 2.0")
+            SpanDiagnostic::error(SPECIFICATION, place, "this is Swagger 2.0")
                 .help("convert it to OpenAPI 3.0 or 3.1")
         }
-        None => Finding::error(SPECIFICATION, place, "this is no OpenAPI specification")
+        None => SpanDiagnostic::error(SPECIFICATION, place, "this is no OpenAPI specification")
             .help("it starts with `openapi: 3.1.0` or `\"openapi\": \"3.1.0\"`"),
     };
-    findings.push(found);
+    diagnostics.push(found);
     None
 }
 
@@ -369,7 +373,7 @@ fn endpoint(method: Method, path: &str, operation: &Value, span: Span) -> Endpoi
 }
 
 /// Tells the references that lead nowhere.
-fn dangling(specification: &Specification, findings: &mut Findings) {
+fn dangling(specification: &Specification, diagnostics: &mut Diagnostics) {
     let mut waiting = vec![&specification.root];
     let mut told = 0;
     let mut known: HashMap<&str, bool> = HashMap::new();
@@ -398,7 +402,11 @@ fn dangling(specification: &Specification, findings: &mut Findings) {
             } else {
                 format!("the reference `{text}` leads out of the file and is not followed")
             };
-            findings.push(Finding::warning(SPECIFICATION, reference.span, message));
+            diagnostics.push(SpanDiagnostic::warning(
+                SPECIFICATION,
+                reference.span,
+                message,
+            ));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::diagnostic::Diagnostic;
-use crate::docs::value::Findings;
+use crate::syntax::Diagnostics;
 
 const PETS: &str = r##"
 openapi: 3.1.0
@@ -46,10 +46,10 @@ components:
 "##;
 
 fn read_text(name: &str, text: &str) -> (Option<Specification>, Vec<Diagnostic>) {
-    let mut findings = Findings::default();
-    let file = findings.files.add(name, text.into());
-    let specification = read(file, &mut findings);
-    (specification, findings.finish())
+    let mut diagnostics = Diagnostics::default();
+    let file = diagnostics.files.add(name, text.into());
+    let specification = read(file, &mut diagnostics);
+    (specification, diagnostics.finish())
 }
 
 fn pets() -> Specification {

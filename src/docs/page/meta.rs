@@ -3,8 +3,9 @@
 //! Keys that are not read here belong to other tools and are passed over.
 
 use crate::diagnostic::{Diagnostic, Location};
-use crate::frontmatter::{Data, Mapping, Value};
+use crate::frontmatter::Frontmatter;
 use crate::source::TreePath;
+use crate::syntax::{Data, Value};
 
 /// What a page's frontmatter says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -43,9 +44,13 @@ pub struct Meta {
 
 impl Meta {
     /// Reads frontmatter; a value of the wrong kind is told and left out.
-    pub(super) fn read(mapping: &Mapping, path: &TreePath, found: &mut Vec<Diagnostic>) -> Self {
+    pub(super) fn read(
+        frontmatter: &Frontmatter,
+        path: &TreePath,
+        found: &mut Vec<Diagnostic>,
+    ) -> Self {
         let mut reader = Reader {
-            mapping,
+            frontmatter,
             path,
             found,
         };
@@ -59,8 +64,8 @@ impl Meta {
             url: reader.text("url"),
             canonical: reader.text("canonical"),
             openapi: reader.text("openapi").and_then(|text| {
-                let location = mapping.get("openapi")?.location;
-                Some((text, location))
+                let value = frontmatter.mapping.get("openapi")?;
+                Some((text, frontmatter.locate(value.span)))
             }),
             keywords: reader.texts("keywords"),
             groups: reader.texts("groups"),
@@ -78,7 +83,7 @@ impl Meta {
 }
 
 struct Reader<'m> {
-    mapping: &'m Mapping,
+    frontmatter: &'m Frontmatter,
     path: &'m TreePath,
     found: &'m mut Vec<Diagnostic>,
 }
@@ -87,26 +92,26 @@ struct Reader<'m> {
 
 impl Reader<'_> {
     fn wrong(&mut self, key: &str, value: &Value, expected: &str) {
-        let message = format!("`{key}` is {expected}, not {}", value.kind());
+        let message = format!("`{key}` is {expected}, not {}", value.yaml_kind());
         let Location {
             line,
             column,
             length,
-        } = value.location;
-        let finding = Diagnostic::warning(super::FRONTMATTER, self.path.as_str(), message);
-        self.found.push(finding.at(line, column, length));
+        } = self.frontmatter.locate(value.span);
+        let diagnostic = Diagnostic::warning(super::FRONTMATTER, self.path.as_str(), message);
+        self.found.push(diagnostic.at(line, column, length));
     }
 
     fn text(&mut self, key: &str) -> Option<Box<str>> {
-        let value = self.mapping.get(key)?;
+        let value = self.frontmatter.mapping.get(key)?;
         match (&value.data, value.scalar()) {
             (Data::Null, _) => None,
             (_, Some(text)) => Some(text.trim())
                 .filter(|text| !text.is_empty())
                 .map(Box::from),
             // `icon` may be an object, as in the navigation.
-            (Data::Mapping(inner), None) if key == "icon" => {
-                inner.get("name").and_then(Value::scalar).map(Box::from)
+            (Data::Map(_), None) if key == "icon" => {
+                value.get("name").and_then(Value::scalar).map(Box::from)
             }
             _ => {
                 self.wrong(key, value, "a text");
@@ -116,8 +121,8 @@ impl Reader<'_> {
     }
 
     fn flag(&mut self, key: &str) -> Option<bool> {
-        let value = self.mapping.get(key)?;
-        match (value.as_bool(), value.scalar()) {
+        let value = self.frontmatter.mapping.get(key)?;
+        match (value.flag(), value.scalar()) {
             (Some(flag), _) => Some(flag),
             (None, Some("true")) => Some(true),
             (None, Some("false")) => Some(false),
@@ -131,10 +136,10 @@ impl Reader<'_> {
 
     /// Reads a list of texts; one text is split at its commas.
     fn texts(&mut self, key: &str) -> Vec<Box<str>> {
-        let Some(value) = self.mapping.get(key) else {
+        let Some(value) = self.frontmatter.mapping.get(key) else {
             return Vec::new();
         };
-        if let Some(items) = value.as_list() {
+        if let Some(items) = value.list() {
             return items
                 .iter()
                 .filter_map(Value::scalar)

@@ -22,7 +22,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::diagnostic::Diagnostic;
-use crate::frontmatter::{self, Frontmatter};
+use crate::frontmatter;
 use crate::source::{Tree, TreePath};
 
 use ignored::Ignored;
@@ -80,18 +80,15 @@ impl Page {
     fn read(path: &TreePath, slug: &str, text: Arc<str>) -> Self {
         let mut found = Vec::new();
         let (meta, body) = match frontmatter::read(&text) {
-            Ok(Some(Frontmatter {
-                mapping,
-                repeated,
-                body_offset,
-            })) => {
-                for key in repeated {
+            Ok(Some(frontmatter)) => {
+                for key in &frontmatter.repeated {
                     let message = format!("the key `{}` stands here a second time", key.key);
                     let at = key.location;
-                    let finding = Diagnostic::warning(FRONTMATTER, path.as_str(), message);
-                    found.push(finding.at(at.line, at.column, at.length));
+                    let diagnostic = Diagnostic::warning(FRONTMATTER, path.as_str(), message);
+                    found.push(diagnostic.at(at.line, at.column, at.length));
                 }
-                (Meta::read(&mapping, path, &mut found), body_offset)
+                let meta = Meta::read(&frontmatter, path, &mut found);
+                (meta, frontmatter.body_offset)
             }
             Ok(None) => (Meta::default(), 0),
             Err(invalid) => {
@@ -174,7 +171,7 @@ impl Pages {
                     "there are more than {COUNT_MAX} pages; this one and those after it are left out"
                 );
                 found.push(Diagnostic::error(
-                    crate::docs::value::json::LIMIT,
+                    crate::syntax::LIMIT,
                     path.as_str(),
                     message,
                 ));
@@ -304,7 +301,7 @@ fn text_of(tree: &Tree, path: &TreePath) -> Result<Arc<str>, Box<Diagnostic>> {
             let before = &bytes[..error.valid_up_to()];
             let line = memchr::memchr_iter(b'\n', before).count() + 1;
             let message = "the bytes here are not UTF-8";
-            let rule = crate::docs::value::reference::ENCODING;
+            let rule = crate::docs::reference::ENCODING;
             let diagnostic = Diagnostic::error(rule, path.as_str(), message);
             let line = u32::try_from(line).unwrap_or(u32::MAX);
             Err(Box::new(diagnostic.at(line, 1, 0)))

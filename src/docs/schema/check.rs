@@ -1,7 +1,7 @@
 //! The check of one object against the table.
 
 use crate::diagnostic::closest;
-use crate::docs::value::{Data, Finding, Findings, Span, Value};
+use crate::syntax::{Data, Diagnostics, Span, SpanDiagnostic, Value};
 
 use super::{Field, NO_EFFECT, Object, REQUIRED, Shape, UNKNOWN_KEY};
 
@@ -22,19 +22,19 @@ const MEANT: [(&str, &str); 9] = [
 ///
 /// Lists of elements and of pages are only checked to be lists: what is in them has its
 /// own meaning. Returns whether `value` is an object at all.
-pub fn check(value: &Value, object: &Object, findings: &mut Findings) -> bool {
+pub fn check(value: &Value, object: &Object, diagnostics: &mut Diagnostics) -> bool {
     if value.data == Data::Unread {
         return false;
     }
     if !value.is_map() {
         let message = format!("{} is an object, not {}", object.name, value.kind());
-        findings.push(Finding::error(super::SHAPE, value.span, message));
+        diagnostics.push(SpanDiagnostic::error(super::SHAPE, value.span, message));
         return false;
     }
     for member in value.members() {
         match object.field(&member.key) {
-            Some(field) => shape(&member.value, field, member.span, object, findings),
-            None => unknown(&member.key, member.span, value, object, findings),
+            Some(field) => shape(&member.value, field, member.span, object, diagnostics),
+            None => unknown(&member.key, member.span, value, object, diagnostics),
         }
     }
     for field in object.fields.iter().filter(|field| field.required) {
@@ -52,34 +52,34 @@ pub fn check(value: &Value, object: &Object, findings: &mut Findings) -> bool {
                 end: value.span.start + 1,
                 ..value.span
             };
-            findings.push(Finding::error(rule, place, message).help(field.about));
+            diagnostics.push(SpanDiagnostic::error(rule, place, message).help(field.about));
         }
     }
     true
 }
 
-fn unknown(key: &str, span: Span, value: &Value, object: &Object, findings: &mut Findings) {
+fn unknown(key: &str, span: Span, value: &Value, object: &Object, diagnostics: &mut Diagnostics) {
     if key.starts_with('$') {
         return;
     }
     let message = format!("`{key}` is no key of {}", object.name);
-    let finding = Finding::warning(UNKNOWN_KEY, span, message);
+    let diagnostic = SpanDiagnostic::warning(UNKNOWN_KEY, span, message);
     let meant = MEANT.iter().find(|(written, _)| *written == key);
     let meant = meant
         .map(|(_, meant)| *meant)
         .filter(|meant| object.field(meant).is_some());
     let keys = object.fields.iter().map(|field| field.key);
-    findings.push(match (closest(key, keys), meant) {
+    diagnostics.push(match (closest(key, keys), meant) {
         // Only a slip has one right answer; `collapsed: true` means `expanded: false`.
-        (Some(near), _) if value.get(near).is_none() => finding
+        (Some(near), _) if value.get(near).is_none() => diagnostic
             .help(format!("did you mean `{near}`?"))
             .edit(span, format!("\"{near}\"")),
-        (_, Some(meant)) => finding.help(format!("`{meant}` is what does this here")),
-        _ => finding,
+        (_, Some(meant)) => diagnostic.help(format!("`{meant}` is what does this here")),
+        _ => diagnostic,
     });
 }
 
-fn shape(value: &Value, field: &Field, key: Span, object: &Object, findings: &mut Findings) {
+fn shape(value: &Value, field: &Field, key: Span, object: &Object, diagnostics: &mut Diagnostics) {
     if value.data == Data::Unread {
         return;
     }
@@ -92,7 +92,7 @@ fn shape(value: &Value, field: &Field, key: Span, object: &Object, findings: &mu
             Some(text) if !text.trim().is_empty() => return,
             Some(_) => {
                 let message = format!("the `{}` of this {} is empty", field.key, object.noun());
-                findings.push(Finding::error(REQUIRED, value.span, message));
+                diagnostics.push(SpanDiagnostic::error(REQUIRED, value.span, message));
                 return;
             }
             None => "a string",
@@ -100,7 +100,7 @@ fn shape(value: &Value, field: &Field, key: Span, object: &Object, findings: &mu
         Shape::Title => match value.text() {
             Some("") => {
                 let message = format!("the `{}` of this {} is empty", field.key, object.noun());
-                findings.push(Finding::error(REQUIRED, value.span, message));
+                diagnostics.push(SpanDiagnostic::error(REQUIRED, value.span, message));
                 return;
             }
             Some(_) => return,
@@ -110,13 +110,17 @@ fn shape(value: &Value, field: &Field, key: Span, object: &Object, findings: &mu
             Data::Flag(_) => return,
             Data::Text(text) if matches!(&**text, "true" | "false") => {
                 let message = format!("`{}` is true or false, not a string", field.key);
-                let finding = Finding::error(field.rule, value.span, message);
-                findings.push(finding.help("remove the quotes").edit(value.span, &**text));
+                let diagnostic = SpanDiagnostic::error(field.rule, value.span, message);
+                diagnostics.push(
+                    diagnostic
+                        .help("remove the quotes")
+                        .edit(value.span, &**text),
+                );
                 return;
             }
             _ => "true or false",
         },
-        Shape::OneOf(allowed) => return one_of(value, allowed, field, findings),
+        Shape::OneOf(allowed) => return one_of(value, allowed, field, diagnostics),
         Shape::Icon => match &value.data {
             Data::Text(_) | Data::Map(_) => return,
             _ => "the name of an icon",
@@ -132,7 +136,7 @@ fn shape(value: &Value, field: &Field, key: Span, object: &Object, findings: &mu
         Shape::Objects(inner) => match &value.data {
             Data::List(items) => {
                 for item in items {
-                    check(item, inner, findings);
+                    check(item, inner, diagnostics);
                 }
                 return;
             }
@@ -140,7 +144,7 @@ fn shape(value: &Value, field: &Field, key: Span, object: &Object, findings: &mu
         },
         Shape::Object(inner) => match value.data {
             Data::Map(_) => {
-                check(value, inner, findings);
+                check(value, inner, diagnostics);
                 return;
             }
             _ => "an object",
@@ -148,24 +152,24 @@ fn shape(value: &Value, field: &Field, key: Span, object: &Object, findings: &mu
         Shape::TextOr(inner) => match value.data {
             Data::Text(_) => return,
             Data::Map(_) => {
-                check(value, inner, findings);
+                check(value, inner, diagnostics);
                 return;
             }
             _ => "a string or an object",
         },
-        Shape::Texts => return texts(value, field, findings),
+        Shape::Texts => return texts(value, field, diagnostics),
         Shape::Any => return,
         Shape::Ignored => {
             let message = format!("`{}` has no effect here", field.key);
-            findings.push(Finding::warning(NO_EFFECT, key, message));
+            diagnostics.push(SpanDiagnostic::warning(NO_EFFECT, key, message));
             return;
         }
     };
     let message = format!("`{}` is {expected}, not {}", field.key, value.kind());
-    findings.push(Finding::error(field.rule, value.span, message).help(field.about));
+    diagnostics.push(SpanDiagnostic::error(field.rule, value.span, message).help(field.about));
 }
 
-fn one_of(value: &Value, allowed: &[&str], field: &Field, findings: &mut Findings) {
+fn one_of(value: &Value, allowed: &[&str], field: &Field, diagnostics: &mut Diagnostics) {
     let list = || {
         let quoted: Vec<_> = allowed.iter().map(|name| format!("`{name}`")).collect();
         quoted.join(", ")
@@ -174,34 +178,38 @@ fn one_of(value: &Value, allowed: &[&str], field: &Field, findings: &mut Finding
         Some(text) if allowed.contains(&text) => {}
         Some(text) => {
             let message = format!("`{}` is one of {}, not `{text}`", field.key, list());
-            let finding = Finding::error(field.rule, value.span, message);
-            findings.push(match closest(text, allowed.iter().copied()) {
-                Some(near) => finding
+            let diagnostic = SpanDiagnostic::error(field.rule, value.span, message);
+            diagnostics.push(match closest(text, allowed.iter().copied()) {
+                Some(near) => diagnostic
                     .help(format!("did you mean `{near}`?"))
                     .edit(value.span, format!("\"{near}\"")),
-                None => finding,
+                None => diagnostic,
             });
         }
         None => {
             let message = format!("`{}` is one of {}, not {}", field.key, list(), value.kind());
-            findings.push(Finding::error(field.rule, value.span, message));
+            diagnostics.push(SpanDiagnostic::error(field.rule, value.span, message));
         }
     }
 }
 
-fn texts(value: &Value, field: &Field, findings: &mut Findings) {
+fn texts(value: &Value, field: &Field, diagnostics: &mut Diagnostics) {
     if !value.is_map() {
         let message = format!(
             "`{}` is an object of names and URLs, not {}",
             field.key,
             value.kind()
         );
-        findings.push(Finding::error(field.rule, value.span, message));
+        diagnostics.push(SpanDiagnostic::error(field.rule, value.span, message));
     }
     for member in value.members() {
         if member.value.text().is_none() {
             let message = format!("`{}` is a string, not {}", member.key, member.value.kind());
-            findings.push(Finding::error(field.rule, member.value.span, message));
+            diagnostics.push(SpanDiagnostic::error(
+                field.rule,
+                member.value.span,
+                message,
+            ));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The schema: which keys an object of `docs.json` has, and of which shape their values.
 //!
 //! One table ([`table`]) says it for every object. The check of a file, the suggestions in
-//! its findings and the JSON Schema that editors use ([`json_schema`]) are three readers
+//! its diagnostics and the JSON Schema that editors use ([`json_schema`]) are three readers
 //! of that table, so they cannot disagree.
 //!
 //! A value of the wrong shape is an error and then counts as absent; a key that is not in

@@ -20,8 +20,8 @@ use std::collections::BTreeSet;
 
 use super::messages::{self, Messages};
 use crate::docs::openapi::{Endpoint, Media, Method, Operation, Specification};
-use crate::docs::value::Value as Json;
 use crate::mdx::{Element, Node, Value};
+use crate::syntax::Value as Json;
 
 use schema::default;
 

@@ -4,8 +4,8 @@
 
 use super::{Writer, element, fence, heading};
 use crate::docs::openapi::{Endpoint, Media, Method, Operation, Server};
-use crate::docs::value::{Data, Value as Json};
 use crate::mdx::Node;
+use crate::syntax::{Data, Value as Json};
 
 /// How many servers have a line of their own.
 const SERVERS_MAX: usize = 6;

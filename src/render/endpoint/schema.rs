@@ -4,9 +4,9 @@
 
 use super::{DEPTH_MAX, FIELDS_MAX, Writer, element, expandable, flag, paragraph, prose, text};
 use crate::docs::openapi::Schema;
-use crate::docs::value::Value as Json;
 use crate::mdx::{Node, Value};
 use crate::render::html::slug;
+use crate::syntax::Value as Json;
 
 /// How many values are listed.
 const VALUES_MAX: usize = 50;

@@ -20,8 +20,9 @@ use super::secret;
 use super::{CHARACTERS_MAX, Generated, LINES_MAX};
 use crate::docs::Docs;
 use crate::docs::published::Published;
-use crate::frontmatter::{self, Mapping};
+use crate::frontmatter;
 use crate::skills::{DESCRIPTION_UNITS_MAX, Slug};
+use crate::syntax::Value;
 
 /// Texts that a site makes of all its pages.
 const OVERVIEWS: [&str; 3] = ["/", "/llms.txt", "/llms-full.txt"];
@@ -108,13 +109,17 @@ pub fn accept(docs: &Docs, bytes: &[u8], base_url: &str) -> Result<Generated, Re
 }
 
 /// Returns what lists say of the skill.
-fn named(mapping: &Mapping) -> Result<(Slug, String), String> {
+fn named(mapping: &Value) -> Result<(Slug, String), String> {
     let is_groups = |key: &str| key.trim().eq_ignore_ascii_case("groups");
-    if mapping.iter().any(|entry| is_groups(&entry.key)) {
+    if mapping
+        .members()
+        .iter()
+        .any(|member| is_groups(&member.key))
+    {
         return Err("`groups` would keep it from the public".to_owned());
     }
     let text = |key: &str| {
-        let value = mapping.get(key).and_then(|value| value.as_str());
+        let value = mapping.get(key).and_then(|value| value.text());
         let text = value.map(str::trim).filter(|text| !text.is_empty());
         text.ok_or_else(|| format!("`{key}` is missing or not a text"))
     };

@@ -4,7 +4,7 @@
 use crate::docs::Docs;
 use crate::docs::openapi::{Security, Specification};
 use crate::docs::published::Published;
-use crate::docs::value::Value;
+use crate::syntax::Value;
 
 use super::outline::{Outline, endpoint};
 use super::text::{plain, short};

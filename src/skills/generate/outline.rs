@@ -5,7 +5,7 @@ use crate::docs::navigation::tree::{
     Content, DivisionKind, Divisions, Entry as Node, Group, Page, PageId,
 };
 use crate::docs::openapi::{Endpoint, Operation, Specification};
-use crate::docs::value::Value;
+use crate::syntax::Value;
 
 use super::super::description::first_words;
 use super::text::{body, plain, short};

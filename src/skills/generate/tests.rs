@@ -125,10 +125,7 @@ proptest! {
         let docs = docs(&[("docs.json", &config), ("index.mdx", &page)]);
         if let Some(generated) = generate(&docs, &title, &about, BASE) {
             let read = crate::frontmatter::read(&generated.text).unwrap().unwrap();
-            let text = |key: &str| read.mapping.get(key).and_then(|value| match &value.data {
-                crate::frontmatter::Data::Text(text) => Some(text.to_string()),
-                _ => None,
-            });
+            let text = |key: &str| read.mapping.get(key).and_then(|value| value.text().map(str::to_owned));
             prop_assert_eq!(text("name"), Some(generated.slug.as_str().to_owned()));
             prop_assert_eq!(text("description"), Some(generated.description.clone()));
             prop_assert!(!generated.description.is_empty() && !generated.description.contains("---"));

@@ -16,9 +16,10 @@ use crate::site::{
     BasePath, Host, HostHeader, Origin, ProjectId, Repository, Scheme, Service, Site, Upstream,
     UpstreamHttp, Visibility,
 };
-use crate::yaml::{self, Expected, Findings, Mapping, Node};
+use crate::syntax::Value;
+use crate::syntax::strict::{self, Expected, Mapping, Report};
 
-/// The name under which findings about site records are reported.
+/// The rule of diagnostics about site records.
 pub(super) const RULE: &str = "site";
 
 /// The longest record, in bytes.
@@ -103,81 +104,81 @@ pub(super) fn read(
     document: Document<'_>,
     service: &Service,
 ) -> (Outcome, Vec<Diagnostic>) {
-    let findings = Findings::after_lines(RULE, file, document.lines_before);
-    let outcome = read_into(&findings, document.text, service);
-    (outcome, findings.into_vec())
+    let report = Report::after_lines(RULE, file, document.text, document.lines_before);
+    let outcome = read_into(&report, document, service);
+    (outcome, report.into_vec())
 }
 
-fn read_into(findings: &Findings<'_>, text: &str, service: &Service) -> Outcome {
-    if text.len() > RECORD_BYTES_MAX {
+fn read_into(report: &Report<'_>, document: Document<'_>, service: &Service) -> Outcome {
+    if document.text.len() > RECORD_BYTES_MAX {
         let message = format!("a record has at most {RECORD_BYTES_MAX} bytes");
-        findings.add(Diagnostic::error(RULE, findings.file(), message).at(1, 1, 0));
+        let diagnostic = Diagnostic::error(RULE, report.file(), message);
+        report.add(diagnostic.at(document.lines_before + 1, 1, 0));
         return Outcome::Broken(None);
     }
-    let Some(nodes) = findings.documents(text) else {
+    let Some(values) = report.documents() else {
         return Outcome::Broken(None);
     };
-    let mut nodes = nodes.iter().filter(|node| !node.data.is_null());
-    let Some(node) = nodes.next() else {
+    let mut values = values.iter().filter(|value| !value.is_null());
+    let Some(value) = values.next() else {
         return Outcome::Empty;
     };
     // After `...` another document may follow without `---`; we do not guess at its end.
-    if let Some(second) = nodes.next() {
-        findings.error(second, "a record begins with a line `---`");
+    if let Some(second) = values.next() {
+        report.error(second, "a record begins with a line `---`");
     }
-    let Some(mut record) = Mapping::of(node, findings) else {
+    let Some(mut record) = Mapping::of(value, report) else {
         return Outcome::Broken(None);
     };
-    let project = record.require("project", yaml::parsed(ProjectId::parse));
-    let site = read_site(&mut record, project.clone(), service, findings);
+    let project = record.require("project", strict::parsed(ProjectId::parse));
+    let site = read_site(&mut record, project.clone(), service, report);
     record.finish();
     match site {
-        Some(record) if !findings.has_errors() => Outcome::Site(record),
+        Some(record) if !report.has_errors() => Outcome::Site(record),
         _ => Outcome::Broken(project),
     }
 }
 
 fn read_site(
-    record: &mut Mapping<'_, '_, '_>,
+    record: &mut Mapping<'_, '_>,
     project: Option<ProjectId>,
     service: &Service,
-    findings: &Findings<'_>,
+    report: &Report<'_>,
 ) -> Option<Record> {
     let owner = record.get("owner", name);
-    let subdomain = record.require("subdomain", |node| subdomain(node, service));
-    let domains = record.list("domains", |node| {
-        domain(node, service).map(|host| (host, findings.place(node)))
+    let subdomain = record.require("subdomain", |value| subdomain(value, service));
+    let domains = record.list("domains", |value| {
+        domain(value, service).map(|host| (host, report.place(value)))
     });
     let mut base_path = BasePath::default();
-    record.set("base_path", &mut base_path, yaml::parsed(BasePath::parse));
+    record.set("base_path", &mut base_path, strict::parsed(BasePath::parse));
     let mut visibility = Visibility::Public;
     let visibilities = [
         ("public", Visibility::Public),
         ("private", Visibility::Private),
     ];
-    record.set("visibility", &mut visibility, yaml::one_of(&visibilities));
+    record.set("visibility", &mut visibility, strict::one_of(&visibilities));
     let repository = record.section("repository").map(read_repository);
-    let origin = read_origin(record, findings);
+    let origin = read_origin(record, report);
 
     let (domains, domain_places): (Vec<_>, Vec<_>) =
         domains.unwrap_or_default().into_iter().unzip();
     if domains.len() > DOMAINS_MAX {
         let message = format!("a site has at most {DOMAINS_MAX} domains");
-        findings.error(record.node(), message);
+        report.error(record.value(), message);
     }
     for (nth, domain) in domains.iter().enumerate() {
         if domains[..nth].contains(domain) {
             let (line, column) = domain_places[nth];
-            let finding =
-                Diagnostic::error(RULE, findings.file(), format!("{domain} is listed twice"));
-            findings.add_at_file(finding.at(line, column, 0));
+            let message = format!("{domain} is listed twice");
+            report.add(Diagnostic::error(RULE, report.file(), message).at(line, column, 0));
         }
     }
     let (project, subdomain) = (project?, subdomain?);
     if visibility == Visibility::Private && origin == Some(Origin::Embedded) {
         // The embedded origin authenticates nobody, so it shows a private site to nobody.
         let message = "a private site with the embedded origin answers 404 everywhere";
-        findings.warning(record.node(), message);
+        report.warning(record.value(), message);
     }
     let places = Places {
         project: record.place_of("project"),
@@ -200,10 +201,10 @@ fn read_site(
     })
 }
 
-fn read_repository(mut section: Mapping<'_, '_, '_>) -> Option<Repository> {
-    let url = section.require("url", |node| git_word(node, "a URL"));
+fn read_repository(mut section: Mapping<'_, '_>) -> Option<Repository> {
+    let url = section.require("url", |value| git_word(value, "a URL"));
     let mut branch = "main".into();
-    section.set("branch", &mut branch, |node| git_word(node, "a branch"));
+    section.set("branch", &mut branch, |value| git_word(value, "a branch"));
     let mut directory = "".into();
     section.set("directory", &mut directory, directory_in_repository);
     section.finish();
@@ -215,22 +216,22 @@ fn read_repository(mut section: Mapping<'_, '_, '_>) -> Option<Repository> {
 }
 
 /// Reads `embedded` (also when nothing is said) or an upstream; `None` after a finding.
-fn read_origin(record: &mut Mapping<'_, '_, '_>, findings: &Findings<'_>) -> Option<Origin> {
-    let Some(node) = record.take("origin") else {
+fn read_origin(record: &mut Mapping<'_, '_>, report: &Report<'_>) -> Option<Origin> {
+    let Some(value) = record.take("origin") else {
         return Some(Origin::Embedded);
     };
-    if node.data.as_str() == Some("embedded") {
+    if value.text() == Some("embedded") {
         return Some(Origin::Embedded);
     }
-    if !node.data.is_mapping() {
-        findings.error(
-            node,
+    if !value.is_map() {
+        report.error(
+            value,
             "`origin` is neither `embedded` nor a mapping with a `url`",
         );
         return None;
     }
     let mut section = record.section("origin")?;
-    let server = section.require("url", yaml::parsed(parse_upstream));
+    let server = section.require("url", strict::parsed(parse_upstream));
     let mut http = UpstreamHttp::OneOrTwo;
     section.set("http", &mut http, upstream_http);
     let mut host_header = HostHeader::Preserve;
@@ -238,7 +239,7 @@ fn read_origin(record: &mut Mapping<'_, '_, '_>, findings: &Findings<'_>) -> Opt
         ("preserve", HostHeader::Preserve),
         ("upstream", HostHeader::Upstream),
     ];
-    section.set("host", &mut host_header, yaml::one_of(&headers));
+    section.set("host", &mut host_header, strict::one_of(&headers));
     section.finish();
     let (scheme, host, port) = server?;
     Some(Origin::Upstream(Upstream {
@@ -282,19 +283,17 @@ fn parse_upstream(text: &str) -> Result<(Scheme, Box<str>, u16), String> {
 }
 
 /// Reads `"1.1"`, `"2"` (also without quotes) or `auto`.
-fn upstream_http(node: &Node<'_>) -> Result<UpstreamHttp, Expected> {
-    let number = node.data.as_floating_point();
-    match (node.data.as_str(), node.data.as_integer(), number) {
-        (Some("auto"), ..) => Ok(UpstreamHttp::OneOrTwo),
-        (Some("1.1"), ..) => Ok(UpstreamHttp::One),
-        (_, _, Some(number)) if number.to_string() == "1.1" => Ok(UpstreamHttp::One),
-        (Some("2"), ..) | (_, Some(2), _) => Ok(UpstreamHttp::Two),
+fn upstream_http(value: &Value) -> Result<UpstreamHttp, Expected> {
+    match value.scalar() {
+        Some("auto") => Ok(UpstreamHttp::OneOrTwo),
+        Some("1.1") => Ok(UpstreamHttp::One),
+        Some("2") => Ok(UpstreamHttp::Two),
         _ => Err("`auto`, \"1.1\" or \"2\"".into()),
     }
 }
 
-fn name(node: &Node<'_>) -> Result<Box<str>, Expected> {
-    let text = yaml::text(node)?;
+fn name(value: &Value) -> Result<Box<str>, Expected> {
+    let text = strict::text(value)?;
     let plain = !text.is_empty() && text.len() <= 256 && !text.contains(char::is_control);
     if plain {
         Ok(text)
@@ -304,8 +303,8 @@ fn name(node: &Node<'_>) -> Result<Box<str>, Expected> {
 }
 
 /// Reads the first label of a default subdomain.
-fn subdomain(node: &Node<'_>, service: &Service) -> Result<Box<str>, Expected> {
-    let text = yaml::text(node)?.to_ascii_lowercase();
+fn subdomain(value: &Value, service: &Service) -> Result<Box<str>, Expected> {
+    let text = strict::text(value)?.to_ascii_lowercase();
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     // RFC 952, RFC 1123 §2.1: what browsers and certificate authorities take.
     let is_label = (1..=LABEL_LENGTH_MAX).contains(&text.len())
@@ -324,8 +323,8 @@ fn subdomain(node: &Node<'_>, service: &Service) -> Result<Box<str>, Expected> {
 }
 
 /// Reads a customer's own host: one that is not the platform's.
-fn domain(node: &Node<'_>, service: &Service) -> Result<Host, Expected> {
-    let host = yaml::parsed(Host::parse)(node)?;
+fn domain(value: &Value, service: &Service) -> Result<Host, Expected> {
+    let host = strict::parsed(Host::parse)(value)?;
     if host == service.api_host {
         return Err("another host: the admin API answers there".into());
     }
@@ -340,8 +339,8 @@ fn domain(node: &Node<'_>, service: &Service) -> Result<Host, Expected> {
 }
 
 /// Reads what is handed to git as one argument: it must never look like an option.
-fn git_word(node: &Node<'_>, what: &str) -> Result<Box<str>, Expected> {
-    let text = yaml::text(node)?;
+fn git_word(value: &Value, what: &str) -> Result<Box<str>, Expected> {
+    let text = strict::text(value)?;
     let stranger = |c: char| c.is_control() || c.is_whitespace();
     if text.is_empty() || text.starts_with('-') || text.contains(stranger) {
         return Err(format!("{what}, without spaces or a hyphen in front"));
@@ -349,8 +348,8 @@ fn git_word(node: &Node<'_>, what: &str) -> Result<Box<str>, Expected> {
     Ok(text)
 }
 
-fn directory_in_repository(node: &Node<'_>) -> Result<Box<str>, Expected> {
-    let text = yaml::text(node)?;
+fn directory_in_repository(value: &Value) -> Result<Box<str>, Expected> {
+    let text = strict::text(value)?;
     let inside = text.trim_end_matches('/');
     let leads_out = |segment: &str| matches!(segment, "" | "." | "..") || segment.contains('\0');
     if text.starts_with('/') || (!inside.is_empty() && inside.split('/').any(leads_out)) {

@@ -129,7 +129,7 @@ fn every_mistake_of_a_file_is_found_with_its_place() {
     let expected = [
         "a.yaml:2:10: error[site]: `project` is \"a b\", expected other text: a project id",
         "a.yaml:3:12: error[site]: `subdomain` is \"x.y\", expected a label",
-        "a.yaml:4:1: error[site]: `domain` is not a key we know (did you mean `domains`?)",
+        "a.yaml:4:1: error[site]: `domain` is not a known key (did you mean `domains`?)",
         "a.yaml:6:5: error[site]: `domains` is \"not a host\", expected other text",
         "a.yaml:7:5: error[site]: `domains` is \"api.waypost.localhost\", expected another host",
         "a.yaml:8:5: error[site]: `domains` is \"x.waypost.localhost\", expected the customer's",

@@ -1,7 +1,7 @@
 //! Every field of the schema's table has its cases: one where its value is accepted, and
 //! one where something is told about it.
 //!
-//! A field counts as told about when a finding stands at its key or at its value. Fields
+//! A field counts as told about when a diagnostic stands at its key or at its value. Fields
 //! that the specification does not list where they stand need only that; values that other
 //! tools make sense of need only be there.
 
@@ -11,7 +11,7 @@ use std::fs;
 use waypost::diagnostic::Diagnostic;
 use waypost::docs::CONFIG;
 use waypost::docs::schema::{Element, Field, Object, Shape, table};
-use waypost::docs::value::{Findings, Span, Value, json};
+use waypost::syntax::{Diagnostics, Span, Value, json};
 
 use super::{case, cases, input_of, path, read};
 
@@ -26,13 +26,13 @@ type Fields = BTreeMap<(&'static str, &'static str), Seen>;
 
 /// A `docs.json` and what is told of it.
 struct Told<'c> {
-    findings: &'c Findings,
+    diagnostics: &'c Diagnostics,
     found: &'c [Diagnostic],
 }
 
 impl Told<'_> {
     fn is_at(&self, span: Span) -> bool {
-        let place = self.findings.files.locate(span);
+        let place = self.diagnostics.files.locate(span);
         self.found.iter().any(|found| {
             let at = found.location.filter(|_| &*found.file == CONFIG);
             at.is_some_and(|at| (at.line, at.column) == (place.line, place.column))
@@ -103,15 +103,15 @@ fn every_field_has_a_case_that_is_accepted_and_one_that_is_told_about() {
         let Ok(bytes) = case.tree.read(&path(CONFIG)) else {
             continue;
         };
-        let mut findings = Findings::default();
+        let mut diagnostics = Diagnostics::default();
         let text = String::from_utf8(bytes.to_vec()).unwrap();
-        let config = findings.files.add(CONFIG, text.into());
-        let Some(root) = json::read(config, &mut findings) else {
+        let config = diagnostics.files.add(CONFIG, text.into());
+        let Some(root) = json::read(config, &mut diagnostics) else {
             continue;
         };
         let (_, found) = read(&case);
         let told = Told {
-            findings: &findings,
+            diagnostics: &diagnostics,
             found: &found,
         };
         told.object(&root, &table::DOCS, &mut seen);

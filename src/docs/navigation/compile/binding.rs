@@ -117,9 +117,9 @@ impl Compiler<'_> {
                 }
                 Ok(None) => {}
                 Err(unbound) => {
-                    let finding = unbound.diagnostic(&file.path);
-                    let finding = finding.at(location.line, location.column, location.length);
-                    self.findings.add(finding);
+                    let diagnostic = unbound.diagnostic(&file.path);
+                    let diagnostic = diagnostic.at(location.line, location.column, location.length);
+                    self.diagnostics.add(diagnostic);
                 }
             }
         }
@@ -133,7 +133,7 @@ impl Compiler<'_> {
         let tree = self.input.tree;
         for path in discover(tree, &Ignored::read(tree)) {
             // One that cannot be read has no endpoints; nobody asked for it by name.
-            let _unreadable = self.specifications.load(tree, &path, self.findings);
+            let _unreadable = self.specifications.load(tree, &path, self.diagnostics);
         }
     }
 
@@ -160,7 +160,7 @@ impl Compiler<'_> {
         let tree = self.input.tree;
         if let Some(file) = file {
             if is_url(file) {
-                return match self.specifications.fetched(tree, file, self.findings)? {
+                return match self.specifications.fetched(tree, file, self.diagnostics)? {
                     Some(index) => {
                         Ok(in_specification(self.specifications, index, method, of).map(Some)?)
                     }
@@ -171,7 +171,7 @@ impl Compiler<'_> {
             let Some(found) = find(tree, &directory, file) else {
                 return Err((format!("there is no specification `{file}`"), None).into());
             };
-            let loaded = self.specifications.load(tree, &found, self.findings);
+            let loaded = self.specifications.load(tree, &found, self.diagnostics);
             return match loaded.map_err(|(_, message)| (message, None))? {
                 Some(index) => {
                     Ok(in_specification(self.specifications, index, method, of).map(Some)?)
@@ -188,7 +188,7 @@ impl Compiler<'_> {
                 tree,
                 tree.docs_root(),
                 (source, *span),
-                self.findings,
+                self.diagnostics,
             ));
         }
         let all = self.specifications.all();

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use crate::docs::config::{Banner, Footer, Navbar};
 use crate::docs::schema::{self, Element};
-use crate::docs::value::{Finding, Value};
+use crate::syntax::{SpanDiagnostic, Value};
 
 use super::super::language::{self, Code, Language};
 use super::super::schema::Written;
@@ -63,7 +63,7 @@ impl Compiler<'_> {
             element: Some(element),
             value: item,
         };
-        let is_object = schema::check(item, element.object(), self.findings);
+        let is_object = schema::check(item, element.object(), self.diagnostics);
         (is_object && written.label().is_some()).then_some(written)
     }
 
@@ -134,9 +134,9 @@ impl Compiler<'_> {
             Code::Listed(language) => Some(language),
             Code::Alias(language, listed) => {
                 let message = format!("`{text}` is read, but the listed code is `{listed}`");
-                let finding = Finding::warning(LANGUAGE, span, message);
-                self.findings.push(
-                    finding
+                let diagnostic = SpanDiagnostic::warning(LANGUAGE, span, message);
+                self.diagnostics.push(
+                    diagnostic
                         .help(format!("write `{listed}`"))
                         .edit(span, format!("\"{listed}\"")),
                 );
@@ -146,8 +146,8 @@ impl Compiler<'_> {
                 let codes: Vec<_> = language::codes().collect();
                 let message = format!("`{text}` is no supported language");
                 let help = format!("the codes are {}", codes.join(", "));
-                self.findings
-                    .push(Finding::error(LANGUAGE, span, message).help(help));
+                self.diagnostics
+                    .push(SpanDiagnostic::error(LANGUAGE, span, message).help(help));
                 None
             }
         }

@@ -12,7 +12,7 @@
 use crate::diagnostic::closest;
 use crate::docs::config::sources;
 use crate::docs::openapi::{Method, Specification, slug};
-use crate::docs::value::{Data, Finding, Span, Value};
+use crate::syntax::{Data, Span, SpanDiagnostic, Value};
 
 use super::super::tree::{EndpointId, Entry, Group, Open, PageId};
 use super::binding::Bound;
@@ -97,8 +97,8 @@ impl Compiler<'_> {
             if matches!(value.data, Data::Map(_) | Data::List(_)) {
                 let message = "`openapi` names no specification";
                 let help = "write its path, or an object with `source`";
-                self.findings
-                    .push(Finding::error("N6", value.span, message).help(help));
+                self.diagnostics
+                    .push(SpanDiagnostic::error("N6", value.span, message).help(help));
             }
             return None;
         };
@@ -113,7 +113,7 @@ impl Compiler<'_> {
                 let tree = self.input.tree;
                 let root = tree.docs_root();
                 self.specifications
-                    .open(tree, root, (source, *span), self.findings)
+                    .open(tree, root, (source, *span), self.diagnostics)
             }
             None => None,
         };
@@ -140,9 +140,12 @@ impl Compiler<'_> {
         let specification = match (file, &scope.applied) {
             (Some(file), _) if self.input.pages.is_some() => {
                 let tree = self.input.tree;
-                let found =
-                    self.specifications
-                        .open(tree, tree.docs_root(), (file, span), self.findings);
+                let found = self.specifications.open(
+                    tree,
+                    tree.docs_root(),
+                    (file, span),
+                    self.diagnostics,
+                );
                 let Some(found) = found else {
                     return Some(None);
                 };
@@ -157,21 +160,22 @@ impl Compiler<'_> {
                 let message =
                     format!("`{text}` names an endpoint, but no specification applies here");
                 let help = "set `openapi` on this element or one around it";
-                self.findings
-                    .push(Finding::error("N6", span, message).help(help));
+                self.diagnostics
+                    .push(SpanDiagnostic::error("N6", span, message).help(help));
                 return Some(None);
             }
         };
         let read = &self.specifications.all()[specification];
         let Some(endpoint) = read.find(method, path) else {
-            let finding = absent(read, method, path);
-            self.findings
-                .push(Finding::error("N6", span, finding.0).help_if(finding.1));
+            let diagnostic = absent(read, method, path);
+            self.diagnostics
+                .push(SpanDiagnostic::error("N6", span, diagnostic.0).help_if(diagnostic.1));
             return Some(None);
         };
         if read.endpoints[endpoint].excluded {
             let message = format!("`{method} {path}` is excluded by `x-excluded`");
-            self.findings.push(Finding::error("N6", span, message));
+            self.diagnostics
+                .push(SpanDiagnostic::error("N6", span, message));
             return Some(None);
         }
         let id = EndpointId {
@@ -200,7 +204,7 @@ impl Compiler<'_> {
         let endpoint = &self.specifications.all()[id.specification].endpoints[id.endpoint];
         let slug = slug(endpoint, directory);
         let page = self.table.endpoint(id, endpoint, slug, scope);
-        self.table.place(page, span, scope, self.findings);
+        self.table.place(page, span, scope, self.diagnostics);
         page
     }
 

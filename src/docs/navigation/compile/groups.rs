@@ -1,7 +1,7 @@
 //! Groups and the entries of `pages`.
 
 use crate::docs::schema::Element;
-use crate::docs::value::{Data, Finding, Value};
+use crate::syntax::{Data, SpanDiagnostic, Value};
 
 use super::super::schema::{ChildKind, Written};
 use super::super::tree::{Content, Directory, Entry, Group, Open, PageId};
@@ -67,7 +67,7 @@ impl Compiler<'_> {
                         "an entry of `pages` is a path or a group, not {}",
                         item.kind()
                     );
-                    self.findings.push(Finding::error(
+                    self.diagnostics.push(SpanDiagnostic::error(
                         crate::docs::schema::SHAPE,
                         item.span,
                         message,
@@ -83,7 +83,7 @@ impl Compiler<'_> {
         match self.endpoint_entry(text, item.span, scope) {
             Some(endpoint) => endpoint,
             None => {
-                let id = self.table.list(text, item.span, scope, self.findings)?;
+                let id = self.table.list(text, item.span, scope, self.diagnostics)?;
                 self.table.note_specification(id, scope.applied.as_deref());
                 Some(id)
             }
@@ -181,7 +181,7 @@ impl Compiler<'_> {
         let (text, span) = written.text("root")?;
         let id = match self.endpoint_entry(text, span, scope) {
             Some(endpoint) => endpoint,
-            None => self.table.list(text, span, scope, self.findings),
+            None => self.table.list(text, span, scope, self.diagnostics),
         }?;
         self.table.note_specification(id, scope.applied.as_deref());
         let slug = self.table.slug(id).to_owned();
@@ -195,9 +195,9 @@ impl Compiler<'_> {
                 "`{slug}` is the root of {} and stands among its pages again",
                 written.name()
             );
-            let finding = Finding::warning("N3", again.span, message);
-            self.findings
-                .push(finding.help("the title opens it; the entry is left out"));
+            let diagnostic = SpanDiagnostic::warning("N3", again.span, message);
+            self.diagnostics
+                .push(diagnostic.help("the title opens it; the entry is left out"));
             self.table.forgive(id);
         }
         Some(id)
@@ -220,9 +220,9 @@ impl Compiler<'_> {
                 "`directory` has no effect on {}: it has no `root` to show the listing",
                 written.name()
             );
-            let finding = Finding::warning("N4", span, message);
-            self.findings
-                .push(finding.help("add `root`, the page that the title opens"));
+            let diagnostic = SpanDiagnostic::warning("N4", span, message);
+            self.diagnostics
+                .push(diagnostic.help("add `root`, the page that the title opens"));
         }
     }
 }

@@ -18,8 +18,8 @@ use std::rc::Rc;
 use crate::docs::openapi::Specifications;
 use crate::docs::page::Pages;
 use crate::docs::schema::{Element, NO_EFFECT};
-use crate::docs::value::{Finding, Findings, Span, Value};
 use crate::source::Tree;
+use crate::syntax::{Diagnostics, Span, SpanDiagnostic, Value};
 
 use self::binding::Bound;
 use self::endpoints::Applied;
@@ -64,7 +64,7 @@ struct Scope {
 struct Compiler<'a> {
     input: &'a Input<'a>,
     specifications: &'a mut Specifications,
-    findings: &'a mut Findings,
+    diagnostics: &'a mut Diagnostics,
     table: Table<'a>,
     bound: HashSet<Bound>,
     /// Whether specifications that nobody names have been looked for.
@@ -76,12 +76,12 @@ struct Compiler<'a> {
 pub fn compile(
     input: &Input<'_>,
     specifications: &mut Specifications,
-    findings: &mut Findings,
+    diagnostics: &mut Diagnostics,
 ) -> Navigation {
     let mut compiler = Compiler {
         input,
         specifications,
-        findings,
+        diagnostics,
         table: Table::new(input.pages),
         bound: HashSet::new(),
         discovered: false,
@@ -110,7 +110,8 @@ pub fn compile(
 
 impl Compiler<'_> {
     fn warn(&mut self, rule: &'static str, span: Span, message: impl Into<String>) {
-        self.findings.push(Finding::warning(rule, span, message));
+        self.diagnostics
+            .push(SpanDiagnostic::warning(rule, span, message));
     }
 
     /// Compiles what an element holds; `scope` is what it passes on.
@@ -144,8 +145,8 @@ impl Compiler<'_> {
     fn one_kind(&mut self, written: &Written<'_>, children: &[Children<'_>], href: Option<Span>) {
         let name = written.name();
         let make = match self.input.lenient {
-            true => Finding::warning,
-            false => Finding::error,
+            true => SpanDiagnostic::warning,
+            false => SpanDiagnostic::error,
         };
         let rule = if written.element.is_none() {
             "N1"
@@ -164,14 +165,14 @@ impl Compiler<'_> {
                         "keep one kind of children; nest `{key}` inside `{kept}`, or the other way round"
                     ),
                 };
-                self.findings
+                self.diagnostics
                     .push(make(rule, other.key, message).help(help));
             }
             if let Some(span) = href {
                 let kept = first.kind.key();
                 let message = format!("{name} has `href` beside `{kept}`");
                 let help = "a link has no children; remove one of the two";
-                self.findings.push(make("N2", span, message).help(help));
+                self.diagnostics.push(make("N2", span, message).help(help));
             }
             if !first.listed {
                 let message = format!(
@@ -190,8 +191,8 @@ impl Compiler<'_> {
             None => {
                 let message = "navigation has no primary pattern";
                 let help = "give it one of `pages`, `groups`, `tabs`, `anchors`, `dropdowns`, `products`, `versions`, `languages`";
-                let finding = Finding::error("N1", written.place(), message);
-                self.findings.push(finding.help(help));
+                let diagnostic = SpanDiagnostic::error("N1", written.place(), message);
+                self.diagnostics.push(diagnostic.help(help));
             }
             // Nothing is known of the endpoints it would have.
             Some(_)
@@ -249,7 +250,8 @@ impl Compiler<'_> {
             .starts_with("javascript:")
         {
             let message = "a link leads to a page or a URL, not to a script";
-            self.findings.push(Finding::error("N2", span, message));
+            self.diagnostics
+                .push(SpanDiagnostic::error("N2", span, message));
             return "/".into();
         }
         if has_scheme(text) || text.starts_with(['/', '#']) {
@@ -259,8 +261,8 @@ impl Compiler<'_> {
         if self.table.is_missing(path) && self.input.pages.is_some() {
             let message = format!("there is no page `{path}`");
             let help = "a link to another site starts with `https://`";
-            self.findings
-                .push(Finding::warning(table::MISSING, span, message).help(help));
+            self.diagnostics
+                .push(SpanDiagnostic::warning(table::MISSING, span, message).help(help));
         }
         format!("/{}", text.trim_start_matches("./")).into()
     }

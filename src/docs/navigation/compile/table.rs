@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use crate::diagnostic::closest;
 use crate::docs::openapi::{Endpoint, Method};
 use crate::docs::page::{self, Pages, title_of};
-use crate::docs::value::{Finding, Findings, Span};
+use crate::syntax::{Diagnostics, Span, SpanDiagnostic};
 
 use super::super::tree::{EndpointId, Page, PageId, Place, Source};
 use super::Scope;
@@ -128,22 +128,22 @@ impl<'a> Table<'a> {
         text: &str,
         span: Span,
         scope: &Scope,
-        findings: &mut Findings,
+        diagnostics: &mut Diagnostics,
     ) -> Option<PageId> {
-        let slug = normalised(text, span, findings)?;
+        let slug = normalised(text, span, diagnostics)?;
         let slug = match self.files {
             None => slug,
             Some(files) if files.get(&slug).is_some() => slug,
             Some(files) => {
                 let index = format!("{slug}/index");
                 if files.get(&index).is_none() {
-                    self.missing(&slug, span, files, findings);
+                    self.missing(&slug, span, files, diagnostics);
                     return None;
                 }
                 let message = format!("`{slug}` is the folder of `{index}`");
-                let finding = Finding::warning(PATH, span, message);
-                findings.push(
-                    finding
+                let diagnostic = SpanDiagnostic::warning(PATH, span, message);
+                diagnostics.push(
+                    diagnostic
                         .help(format!("write `{index}`"))
                         .edit(span, format!("\"{index}\"")),
                 );
@@ -151,19 +151,20 @@ impl<'a> Table<'a> {
             }
         };
         let id = self.page(&slug, scope);
-        self.place(id, span, scope, findings);
+        self.place(id, span, scope, diagnostics);
         Some(id)
     }
 
-    fn missing(&mut self, slug: &str, span: Span, files: &Pages, findings: &mut Findings) {
+    fn missing(&mut self, slug: &str, span: Span, files: &Pages, diagnostics: &mut Diagnostics) {
         let index = format!("{slug}/index");
         if let Some((path, reason)) = files.ignored(slug).or_else(|| files.ignored(&index)) {
             let message =
                 format!("the page `{slug}` is ignored, because {reason}; the entry is left out");
-            findings.push(Finding::warning(MISSING, span, message).help(reason.help(path)));
+            diagnostics
+                .push(SpanDiagnostic::warning(MISSING, span, message).help(reason.help(path)));
             return;
         }
-        let mut finding = Finding::warning(
+        let mut diagnostic = SpanDiagnostic::warning(
             MISSING,
             span,
             format!("there is no page `{slug}`; the entry is left out"),
@@ -172,9 +173,9 @@ impl<'a> Table<'a> {
             self.suggestions += 1;
             let near =
                 closest(slug, files.iter().map(|page| &*page.slug)).or_else(|| moved(slug, files));
-            finding = finding.help_if(near.map(|near| format!("did you mean `{near}`?")));
+            diagnostic = diagnostic.help_if(near.map(|near| format!("did you mean `{near}`?")));
         }
-        findings.push(finding);
+        diagnostics.push(diagnostic);
     }
 
     /// Returns the page of a slug, making it when it is met first.
@@ -229,7 +230,13 @@ impl<'a> Table<'a> {
     }
 
     /// Gives a page its place, its first one; tells the second.
-    pub(super) fn place(&mut self, id: PageId, span: Span, scope: &Scope, findings: &mut Findings) {
+    pub(super) fn place(
+        &mut self,
+        id: PageId,
+        span: Span,
+        scope: &Scope,
+        diagnostics: &mut Diagnostics,
+    ) {
         let again = !self.listed.insert(Listed {
             page: id,
             language: scope.language.clone(),
@@ -252,14 +259,14 @@ impl<'a> Table<'a> {
         }
         if again {
             let message = format!("`{}` is listed here a second time", page.slug);
-            findings.push(
-                Finding::warning(DUPLICATE, span, message)
+            diagnostics.push(
+                SpanDiagnostic::warning(DUPLICATE, span, message)
                     .help("its first place counts; this one only links to it"),
             );
         } else if place.language != scope.language {
             let message = format!("`{}` is listed in another language already", page.slug);
-            findings.push(
-                Finding::warning(LANGUAGES, span, message)
+            diagnostics.push(
+                SpanDiagnostic::warning(LANGUAGES, span, message)
                     .help("each language has pages of its own"),
             );
         }
@@ -350,9 +357,9 @@ fn unseen(slug: &str, hidden: bool) -> Page {
 }
 
 /// Spells an entry as the path of a page; `None` when it is none.
-fn normalised(text: &str, span: Span, findings: &mut Findings) -> Option<String> {
+fn normalised(text: &str, span: Span, diagnostics: &mut Diagnostics) -> Option<String> {
     if text.trim().is_empty() {
-        findings.push(Finding::error(
+        diagnostics.push(SpanDiagnostic::error(
             crate::docs::schema::REQUIRED,
             span,
             "an entry of `pages` is empty",
@@ -360,7 +367,7 @@ fn normalised(text: &str, span: Span, findings: &mut Findings) -> Option<String>
         return None;
     }
     if text.contains(|c: char| c.is_control()) {
-        findings.push(Finding::error(
+        diagnostics.push(SpanDiagnostic::error(
             PATH,
             span,
             format!("the path {text:?} has a control character"),
@@ -373,7 +380,7 @@ fn normalised(text: &str, span: Span, findings: &mut Findings) -> Option<String>
             "" | "." => {}
             ".." if segments.pop().is_none() => {
                 let message = format!("`{text}` leads out of the documentation's root");
-                findings.push(Finding::error(PATH, span, message));
+                diagnostics.push(SpanDiagnostic::error(PATH, span, message));
                 return None;
             }
             ".." => {}
@@ -386,7 +393,7 @@ fn normalised(text: &str, span: Span, findings: &mut Findings) -> Option<String>
         .find_map(|ending| joined.strip_suffix(ending));
     let slug = slug.unwrap_or(&joined).trim();
     if slug.is_empty() {
-        findings.push(Finding::error(
+        diagnostics.push(SpanDiagnostic::error(
             PATH,
             span,
             format!("`{text}` names no page"),
@@ -396,8 +403,8 @@ fn normalised(text: &str, span: Span, findings: &mut Findings) -> Option<String>
     if slug != text {
         let message = format!("the path `{text}` is read as `{slug}`");
         let help = "a page is named by its path from the documentation's root, without extension";
-        findings.push(
-            Finding::warning(PATH, span, message)
+        diagnostics.push(
+            SpanDiagnostic::warning(PATH, span, message)
                 .help(help)
                 .edit(span, format!("\"{slug}\"")),
         );

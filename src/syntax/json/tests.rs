@@ -7,10 +7,10 @@ use super::*;
 use crate::diagnostic::{self, Diagnostic};
 
 fn read_all(text: &str) -> (Option<Value>, Vec<Diagnostic>) {
-    let mut findings = Findings::default();
-    let file = findings.files.add("docs.json", text.into());
-    let value = read(file, &mut findings);
-    (value, findings.finish())
+    let mut diagnostics = Diagnostics::default();
+    let file = diagnostics.files.add("docs.json", text.into());
+    let value = read(file, &mut diagnostics);
+    (value, diagnostics.finish())
 }
 
 /// Reads both the text and, strictly, what it means once mended.

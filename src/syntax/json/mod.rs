@@ -13,23 +13,22 @@
 
 mod scalar;
 
-use super::{DEPTH_MAX, Data, FileId, Finding, Findings, Member, Span, VALUES_MAX, Value};
+use super::{
+    DEPTH_MAX, DUPLICATE_KEY, Data, Diagnostics, FileId, Keys, LIMIT, Member, Span, SpanDiagnostic,
+    VALUES_MAX, Value,
+};
 
 /// After how many errors of syntax the rest is not read: it is not JSON at all.
 const ERRORS_MAX: usize = 20;
-/// The rule that errors of syntax break.
+/// The rule for text that is not JSON.
 pub const SYNTAX: &str = "json-syntax";
-/// The rule that a repeated key breaks.
-pub const DUPLICATE_KEY: &str = "duplicate-key";
-/// The rule that too much breaks.
-pub const LIMIT: &str = "limit";
 
 struct Reader<'t> {
     text: &'t str,
     at: usize,
     file: FileId,
     values: usize,
-    found: Vec<Finding>,
+    diagnostics: Vec<SpanDiagnostic>,
     stopped: bool,
     /// Whether the rest is missing, or a merge was not finished: then there is no value
     /// that its author means, and what it lacks is not worth telling.
@@ -38,20 +37,20 @@ struct Reader<'t> {
 
 /// Reads the JSON of a file; `None` when there is no value in it at all.
 #[must_use]
-pub fn read(file: FileId, findings: &mut Findings) -> Option<Value> {
-    let text = std::sync::Arc::clone(findings.files.text(file));
+pub fn read(file: FileId, diagnostics: &mut Diagnostics) -> Option<Value> {
+    let text = std::sync::Arc::clone(diagnostics.files.text(file));
     let mut reader = Reader {
         text: &text,
         at: 0,
         file,
         values: 0,
-        found: Vec::new(),
+        diagnostics: Vec::new(),
         stopped: false,
         cut_off: false,
     };
     let value = reader.document();
-    for finding in reader.found {
-        findings.push(finding);
+    for diagnostic in reader.diagnostics {
+        diagnostics.push(diagnostic);
     }
     value.filter(|_| !reader.cut_off)
 }
@@ -101,19 +100,20 @@ impl Reader<'_> {
     }
 
     fn error(&mut self, start: usize, end: usize, message: impl Into<String>) {
-        let finding = Finding::error(SYNTAX, self.span(start, end), message);
-        self.report(finding);
+        let diagnostic = SpanDiagnostic::error(SYNTAX, self.span(start, end), message);
+        self.report(diagnostic);
     }
 
-    fn report(&mut self, finding: Finding) {
+    fn report(&mut self, diagnostic: SpanDiagnostic) {
         if self.stopped {
             return;
         }
-        self.found.push(finding);
-        if self.found.len() >= ERRORS_MAX {
+        self.diagnostics.push(diagnostic);
+        if self.diagnostics.len() >= ERRORS_MAX {
             let place = self.span(self.at, self.at);
             let message = format!("after {ERRORS_MAX} errors the rest is not read");
-            self.found.push(Finding::error(SYNTAX, place, message));
+            self.diagnostics
+                .push(SpanDiagnostic::error(SYNTAX, place, message));
             self.stop();
         }
     }
@@ -162,7 +162,11 @@ impl Reader<'_> {
         self.values += 1;
         if self.values > VALUES_MAX {
             let message = format!("there are more than {VALUES_MAX} values");
-            self.report(Finding::error(LIMIT, self.span(start, start), message));
+            self.report(SpanDiagnostic::error(
+                LIMIT,
+                self.span(start, start),
+                message,
+            ));
             self.stop();
             return None;
         }
@@ -188,7 +192,11 @@ impl Reader<'_> {
     fn too_deep(&mut self) -> Data {
         let start = self.at;
         let message = format!("this lies more than {DEPTH_MAX} levels deep");
-        self.report(Finding::error(LIMIT, self.span(start, start + 1), message));
+        self.report(SpanDiagnostic::error(
+            LIMIT,
+            self.span(start, start + 1),
+            message,
+        ));
         let mut open = 0usize;
         while let Some(byte) = self.peek() {
             match byte {
@@ -225,7 +233,7 @@ impl Reader<'_> {
                         let span = self.span(comma, comma + 1);
                         let message = format!("a comma before `{}`", char::from(close));
                         self.report(
-                            Finding::error(SYNTAX, span, message)
+                            SpanDiagnostic::error(SYNTAX, span, message)
                                 .help("remove it")
                                 .edit(span, ""),
                         );
@@ -236,9 +244,9 @@ impl Reader<'_> {
                     self.at += 1;
                     if comma.is_some() || first {
                         let span = self.span(self.at - 1, self.at);
-                        let finding =
-                            Finding::error(SYNTAX, span, "a comma with nothing before it");
-                        self.report(finding.help("remove it").edit(span, ""));
+                        let diagnostic =
+                            SpanDiagnostic::error(SYNTAX, span, "a comma with nothing before it");
+                        self.report(diagnostic.help("remove it").edit(span, ""));
                     } else {
                         comma = Some(self.at - 1);
                     }
@@ -265,8 +273,8 @@ impl Reader<'_> {
     fn missing_comma(&mut self) {
         let end = self.text[..self.at].trim_end().len();
         let span = self.span(end, end);
-        let finding = Finding::error(SYNTAX, span, "a comma is missing");
-        self.report(finding.help("add one").edit(span, ","));
+        let diagnostic = SpanDiagnostic::error(SYNTAX, span, "a comma is missing");
+        self.report(diagnostic.help("add one").edit(span, ","));
     }
 
     /// Skips to where the next item may start.
@@ -324,7 +332,7 @@ impl Reader<'_> {
             } else {
                 let message = format!("the key `{key}` stands here a second time");
                 reader.report(
-                    Finding::error(DUPLICATE_KEY, span, message).help("keep one of the two"),
+                    SpanDiagnostic::error(DUPLICATE_KEY, span, message).help("keep one of the two"),
                 );
             }
             true
@@ -344,10 +352,10 @@ impl Reader<'_> {
             byte if byte.is_ascii_alphabetic() || byte == b'_' || byte == b'$' => {
                 let word = self.take_word();
                 let span = self.span(start, self.at);
-                let finding =
-                    Finding::error(SYNTAX, span, format!("the key `{word}` is not quoted"));
+                let diagnostic =
+                    SpanDiagnostic::error(SYNTAX, span, format!("the key `{word}` is not quoted"));
                 self.report(
-                    finding
+                    diagnostic
                         .help("put it in double quotes")
                         .edit(span, format!("\"{word}\"")),
                 );
@@ -374,29 +382,6 @@ impl Reader<'_> {
         } else {
             self.error(start, end, message);
         }
-    }
-}
-
-/// The keys of a map: a few are compared, many are hashed.
-#[derive(Default)]
-struct Keys {
-    hashed: std::collections::HashSet<Box<str>>,
-}
-
-// === impl Keys ===
-
-impl Keys {
-    const COMPARED_MAX: usize = 32;
-
-    /// Returns whether a key is not among `members` yet.
-    fn insert(&mut self, members: &[Member], key: &str) -> bool {
-        if members.len() < Self::COMPARED_MAX {
-            return members.iter().all(|member| *member.key != *key);
-        }
-        if self.hashed.is_empty() {
-            self.hashed = members.iter().map(|member| member.key.clone()).collect();
-        }
-        self.hashed.insert(key.into())
     }
 }
 

@@ -1,32 +1,8 @@
-//! What authors wrote in JSON and YAML, with the place of each value.
-//!
-//! `docs.json`, the files it refers to and OpenAPI specifications are read into the same
-//! [`Value`], whichever of the two languages they are written in. Every value and key
-//! keeps its [`Span`], so that whoever gives it meaning can point at it, and mistakes of
-//! one kind never hide those of another: [`json`] reads on after an error.
-//!
-//! A value owns its texts. [`Files`] owns the files, and turns spans into lines and
-//! columns only when there is something to say about them. [`Findings`] collects what
-//! was said.
-//!
-//! **Limits.** A file has at most [`FILE_BYTES_MAX`] bytes, its values lie at most
-//! [`DEPTH_MAX`] deep in each other and are at most [`VALUES_MAX`]; each end in a
-//! diagnostic, so nothing that reads a value needs a bound of its own.
+//! The value: what a file of JSON or YAML contains, with the place of each part.
 
-mod findings;
-pub mod json;
-pub mod reference;
-pub mod yaml;
+use std::collections::HashSet;
 
-pub use findings::{FileId, Files, Finding, Findings};
-
-/// How many bytes a file of JSON or YAML may have. The longest real `docs.json` has 2.4
-/// MB; real specifications reach 12 MB.
-pub const FILE_BYTES_MAX: u64 = 32 << 20;
-/// How deep values may lie in each other. Real files reach 30 (specifications).
-pub const DEPTH_MAX: usize = 128;
-/// How many values there may be, those a reference or alias repeats included.
-pub const VALUES_MAX: usize = 2_000_000;
+use super::FileId;
 
 /// A range of bytes in one of the files read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -39,10 +15,10 @@ pub struct Span {
     pub end: u32,
 }
 
-/// A value and where it stands.
+/// A value and its place.
 #[derive(Clone, Debug)]
 pub struct Value {
-    /// Where it stands.
+    /// Its place in the file.
     pub span: Span,
     /// What it is.
     pub data: Data,
@@ -55,15 +31,16 @@ pub enum Data {
     Null,
     /// `true` or `false`.
     Flag(bool),
-    /// A number, as it is written.
+    /// A number, as written: `1.10` stays `1.10`.
     Number(Box<str>),
     /// A text.
     Text(Box<str>),
-    /// A list.
+    /// A list (in JSON, an array).
     List(Vec<Value>),
-    /// Keys and values in the order in which they are written, no key twice.
+    /// Keys and values (in JSON, an object; in YAML, a mapping), in the order of the file. No
+    /// key is in it twice.
     Map(Vec<Member>),
-    /// What a reference that leads nowhere would have stood for; told where it stands.
+    /// The value of a reference that could not be resolved, which has its own diagnostic.
     Unread,
 }
 
@@ -72,7 +49,7 @@ pub enum Data {
 pub struct Member {
     /// The key.
     pub key: Box<str>,
-    /// Where the key stands.
+    /// The place of the key.
     pub span: Span,
     /// Its value.
     pub value: Value,
@@ -96,7 +73,7 @@ impl Span {
         }
     }
 
-    /// Returns what stands between the quotes, when this is a quoted text without escapes.
+    /// Returns the text between the quotes, if this is a quoted text without escapes.
     #[must_use]
     pub fn inside(self) -> Self {
         Self {
@@ -110,19 +87,19 @@ impl Span {
 // === impl Value ===
 
 impl Value {
-    /// Returns the value of a key; `None` too when this is no map.
+    /// Returns the value of a key; `None` also if this is not a map.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.member(key).map(|member| &member.value)
     }
 
-    /// Returns a key with its value; `None` too when this is no map.
+    /// Returns a key with its value; `None` also if this is not a map.
     #[must_use]
     pub fn member(&self, key: &str) -> Option<&Member> {
         self.members().iter().find(|member| *member.key == *key)
     }
 
-    /// Returns the keys and values; none when this is no map.
+    /// Returns the keys and values; none if this is not a map.
     #[must_use]
     pub fn members(&self) -> &[Member] {
         match &self.data {
@@ -131,7 +108,7 @@ impl Value {
         }
     }
 
-    /// Returns the items; none when this is no list.
+    /// Returns the items; none if this is not a list.
     #[must_use]
     pub fn items(&self) -> &[Value] {
         match &self.data {
@@ -140,7 +117,7 @@ impl Value {
         }
     }
 
-    /// Returns the text, when it is one.
+    /// Returns the text, if it is one. `version: 1.0` is a number, not a text.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         match &self.data {
@@ -149,16 +126,41 @@ impl Value {
         }
     }
 
-    /// Returns a text or number as a text: `version: 1.0` means "1.0" where a text is asked for.
+    /// Returns a text, number or boolean as a text: where a text is expected, `version: 1.0`
+    /// means "1.0".
     #[must_use]
     pub fn scalar(&self) -> Option<&str> {
         match &self.data {
             Data::Text(text) | Data::Number(text) => Some(text),
+            Data::Flag(true) => Some("true"),
+            Data::Flag(false) => Some("false"),
             _ => None,
         }
     }
 
-    /// Returns the truth value, when it is one.
+    /// Returns the number, if it is a whole one; YAML also writes `0x1f` and `0o17`.
+    #[must_use]
+    pub fn integer(&self) -> Option<i64> {
+        let Data::Number(text) = &self.data else {
+            return None;
+        };
+        match (text.strip_prefix("0x"), text.strip_prefix("0o")) {
+            (Some(digits), _) => i64::from_str_radix(digits, 16).ok(),
+            (_, Some(digits)) => i64::from_str_radix(digits, 8).ok(),
+            _ => text.parse().ok(),
+        }
+    }
+
+    /// Returns the items, if this is a list.
+    #[must_use]
+    pub fn list(&self) -> Option<&[Value]> {
+        match &self.data {
+            Data::List(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// Returns the boolean, if it is one.
     #[must_use]
     pub fn flag(&self) -> Option<bool> {
         match self.data {
@@ -173,7 +175,13 @@ impl Value {
         matches!(self.data, Data::Map(_))
     }
 
-    /// Names what it is, for a message: "a list".
+    /// Returns whether this is `null`, or nothing in YAML.
+    #[must_use]
+    pub fn is_null(&self) -> bool {
+        self.data == Data::Null
+    }
+
+    /// Names its type in the words of JSON, for a message: "an array".
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self.data {
@@ -187,7 +195,18 @@ impl Value {
         }
     }
 
-    /// Counts the value and all in it, against [`VALUES_MAX`].
+    /// Names its type in the words of YAML, for a message: "a list".
+    #[must_use]
+    pub fn yaml_kind(&self) -> &'static str {
+        match self.data {
+            Data::Null => "empty",
+            Data::List(_) => "a list",
+            Data::Map(_) => "a mapping",
+            _ => self.kind(),
+        }
+    }
+
+    /// Counts the value and all values in it, for comparison with [`super::VALUES_MAX`].
     #[must_use]
     pub fn count(&self) -> usize {
         let below: usize = match &self.data {
@@ -200,23 +219,38 @@ impl Value {
 }
 
 impl PartialEq for Value {
-    /// Two values are equal wherever they stand.
+    /// Two values are equal wherever they are.
     fn eq(&self, other: &Self) -> bool {
         self.data == other.data
     }
 }
 
 impl PartialEq for Member {
-    /// Two members are equal wherever they stand.
+    /// Two members are equal wherever they are.
     fn eq(&self, other: &Self) -> bool {
         self.key == other.key && self.value == other.value
     }
 }
 
-/// A file name is read as JSON unless it says YAML.
-#[must_use]
-pub fn is_yaml(path: &str) -> bool {
-    let path = std::path::Path::new(path);
-    path.extension()
-        .is_some_and(|e| e.eq_ignore_ascii_case("yaml") || e.eq_ignore_ascii_case("yml"))
+/// The keys of a map that is being read: a few are compared, many are hashed.
+#[derive(Debug, Default)]
+pub(super) struct Keys {
+    hashed: HashSet<Box<str>>,
+}
+
+// === impl Keys ===
+
+impl Keys {
+    const COMPARED_MAX: usize = 32;
+
+    /// Returns whether a key is not among `members` yet. It must be added to them then.
+    pub(super) fn insert(&mut self, members: &[Member], key: &str) -> bool {
+        if members.len() < Self::COMPARED_MAX {
+            return members.iter().all(|member| *member.key != *key);
+        }
+        if self.hashed.is_empty() {
+            self.hashed = members.iter().map(|member| member.key.clone()).collect();
+        }
+        self.hashed.insert(key.into())
+    }
 }

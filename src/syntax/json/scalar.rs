@@ -2,7 +2,7 @@
 //!
 //! Sources: RFC 8259 §3 (words), §6 (numbers), §7 (strings).
 
-use super::{Data, Finding, Reader, SYNTAX};
+use super::{Data, Reader, SYNTAX, SpanDiagnostic};
 
 // === impl Reader ===
 
@@ -50,8 +50,13 @@ impl Reader<'_> {
                     _ => "null",
                 };
                 let span = self.span(start, self.at);
-                let finding = Finding::error(SYNTAX, span, format!("`{word}` is no value of JSON"));
-                self.report(finding.help(format!("write `{right}`")).edit(span, right));
+                let diagnostic =
+                    SpanDiagnostic::error(SYNTAX, span, format!("`{word}` is no value of JSON"));
+                self.report(
+                    diagnostic
+                        .help(format!("write `{right}`"))
+                        .edit(span, right),
+                );
                 Some(match right {
                     "null" => Data::Null,
                     right => Data::Flag(right == "true"),

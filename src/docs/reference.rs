@@ -8,15 +8,16 @@
 //!
 //! **Limits.** A chain of references is at most [`CHAIN_MAX`] long, there are at most
 //! [`REFERENCES_MAX`] of them, and what they stand for counts against
-//! [`super::VALUES_MAX`]: files that repeat each other tenfold end in one diagnostic.
+//! [`VALUES_MAX`]: files that repeat each other tenfold end in one diagnostic.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::source::{ReadError, Tree, TreePath};
-
-use super::json::{self, LIMIT};
-use super::{Data, FILE_BYTES_MAX, FileId, Finding, Findings, Span, VALUES_MAX, Value};
+use crate::syntax::{
+    DEPTH_MAX, Data, Diagnostics, FILE_BYTES_MAX, FileId, LIMIT, Span, SpanDiagnostic, VALUES_MAX,
+    Value, json,
+};
 
 /// How long a chain of files that refer to each other may be.
 pub const CHAIN_MAX: usize = 16;
@@ -40,12 +41,16 @@ struct Expansion<'t> {
 ///
 /// # Errors
 ///
-/// The finding that says why it could not be read, about `span`.
-pub fn open(tree: &Tree, path: &TreePath, findings: &mut Findings) -> Result<FileId, OpenError> {
+/// The diagnostic that says why it could not be read, about `span`.
+pub fn open(
+    tree: &Tree,
+    path: &TreePath,
+    diagnostics: &mut Diagnostics,
+) -> Result<FileId, OpenError> {
     let bytes = tree
         .read_at_most(path, FILE_BYTES_MAX)
         .map_err(OpenError::Read)?;
-    text(path.as_str(), &bytes, findings)
+    text(path.as_str(), &bytes, diagnostics)
 }
 
 /// Takes in the bytes of a file as text.
@@ -53,9 +58,9 @@ pub fn open(tree: &Tree, path: &TreePath, findings: &mut Findings) -> Result<Fil
 /// # Errors
 ///
 /// [`OpenError::Encoding`] when they are none.
-pub fn text(name: &str, bytes: &[u8], findings: &mut Findings) -> Result<FileId, OpenError> {
+pub fn text(name: &str, bytes: &[u8], diagnostics: &mut Diagnostics) -> Result<FileId, OpenError> {
     match std::str::from_utf8(bytes) {
-        Ok(text) => Ok(findings.files.add(name, Arc::from(text))),
+        Ok(text) => Ok(diagnostics.files.add(name, Arc::from(text))),
         Err(error) => {
             let before = &bytes[..error.valid_up_to()];
             let line = memchr::memchr_iter(b'\n', before).count() + 1;
@@ -81,7 +86,7 @@ pub enum OpenError {
 
 /// Puts in place of each reference in `value` what it stands for.
 #[must_use]
-pub fn expand(tree: &Tree, path: &TreePath, value: Value, findings: &mut Findings) -> Value {
+pub fn expand(tree: &Tree, path: &TreePath, value: Value, diagnostics: &mut Diagnostics) -> Value {
     let mut expansion = Expansion {
         tree,
         read: HashMap::new(),
@@ -89,17 +94,17 @@ pub fn expand(tree: &Tree, path: &TreePath, value: Value, findings: &mut Finding
         references: 0,
         values: value.count(),
     };
-    expansion.value(value, 0, findings)
+    expansion.value(value, 0, diagnostics)
 }
 
 // === impl Expansion ===
 
 impl Expansion<'_> {
-    fn value(&mut self, value: Value, depth: usize, findings: &mut Findings) -> Value {
+    fn value(&mut self, value: Value, depth: usize, diagnostics: &mut Diagnostics) -> Value {
         let span = value.span;
-        if depth > super::DEPTH_MAX {
-            let message = format!("this lies more than {} levels deep", super::DEPTH_MAX);
-            findings.push(Finding::error(LIMIT, span, message));
+        if depth > DEPTH_MAX {
+            let message = format!("this lies more than {} levels deep", DEPTH_MAX);
+            diagnostics.push(SpanDiagnostic::error(LIMIT, span, message));
             return Value {
                 span,
                 data: Data::Null,
@@ -110,7 +115,7 @@ impl Expansion<'_> {
                 let items = items.into_iter();
                 Data::List(
                     items
-                        .map(|item| self.value(item, depth + 1, findings))
+                        .map(|item| self.value(item, depth + 1, diagnostics))
                         .collect(),
                 )
             }
@@ -123,14 +128,14 @@ impl Expansion<'_> {
                         data: Data::Null,
                     };
                     let value = std::mem::replace(&mut member.value, placeholder);
-                    member.value = self.value(value, depth + 1, findings);
+                    member.value = self.value(value, depth + 1, diagnostics);
                 }
                 let siblings = Value {
                     span,
                     data: Data::Map(members),
                 };
                 return match reference {
-                    Some(reference) => self.merge(&reference, siblings, depth, findings),
+                    Some(reference) => self.merge(&reference, siblings, depth, diagnostics),
                     None => siblings,
                 };
             }
@@ -145,9 +150,9 @@ impl Expansion<'_> {
         reference: &Value,
         siblings: Value,
         depth: usize,
-        findings: &mut Findings,
+        diagnostics: &mut Diagnostics,
     ) -> Value {
-        let Some(mut target) = self.follow(reference, depth, findings) else {
+        let Some(mut target) = self.follow(reference, depth, diagnostics) else {
             let span = siblings.span;
             return Value {
                 span,
@@ -165,7 +170,7 @@ impl Expansion<'_> {
             let kind = target.kind();
             let message =
                 format!("keys beside `$ref` override an object, but the file holds {kind}");
-            findings.push(Finding::error(REFERENCE, overrides[0].span, message));
+            diagnostics.push(SpanDiagnostic::error(REFERENCE, overrides[0].span, message));
             return target;
         };
         for over in overrides {
@@ -181,24 +186,24 @@ impl Expansion<'_> {
         &mut self,
         reference: &Value,
         depth: usize,
-        findings: &mut Findings,
+        diagnostics: &mut Diagnostics,
     ) -> Option<Value> {
         let span = reference.span;
         let Some(text) = reference.text() else {
             let message = format!("`$ref` is the path of a file, not {}", reference.kind());
-            findings.push(Finding::error(REFERENCE, span, message));
+            diagnostics.push(SpanDiagnostic::error(REFERENCE, span, message));
             return None;
         };
         let path = match self.resolve(text) {
             Ok(path) => path,
             Err(message) => {
-                findings.push(Finding::error(REFERENCE, span, message));
+                diagnostics.push(SpanDiagnostic::error(REFERENCE, span, message));
                 return None;
             }
         };
         if self.chain.contains(&path) {
             let message = format!("`{text}` leads in a circle, back to {path}");
-            findings.push(Finding::error(REFERENCE, span, message));
+            diagnostics.push(SpanDiagnostic::error(REFERENCE, span, message));
             return None;
         }
         self.references += 1;
@@ -207,20 +212,20 @@ impl Expansion<'_> {
                 let message = format!(
                     "there are more than {REFERENCES_MAX} references, or {CHAIN_MAX} in a chain"
                 );
-                findings.push(Finding::error(LIMIT, span, message));
+                diagnostics.push(SpanDiagnostic::error(LIMIT, span, message));
             }
             return None;
         }
-        let value = self.load(&path, text, span, findings)?;
+        let value = self.load(&path, text, span, diagnostics)?;
         self.values += value.count();
         if self.values > VALUES_MAX {
             let message = format!("references stand for more than {VALUES_MAX} values");
-            findings.push(Finding::error(LIMIT, span, message));
+            diagnostics.push(SpanDiagnostic::error(LIMIT, span, message));
             self.references = REFERENCES_MAX + 1;
             return None;
         }
         self.chain.push(path);
-        let expanded = self.value(value, depth + 1, findings);
+        let expanded = self.value(value, depth + 1, diagnostics);
         self.chain.pop();
         Some(expanded)
     }
@@ -250,19 +255,19 @@ impl Expansion<'_> {
         path: &TreePath,
         text: &str,
         span: Span,
-        findings: &mut Findings,
+        diagnostics: &mut Diagnostics,
     ) -> Option<Value> {
         if let Some(value) = self.read.get(path) {
             return value.clone();
         }
-        let value = match open(self.tree, path, findings) {
-            Ok(file) => json::read(file, findings),
+        let value = match open(self.tree, path, diagnostics) {
+            Ok(file) => json::read(file, diagnostics),
             Err(error) => {
                 let rule = match error {
                     OpenError::Encoding { .. } => ENCODING,
                     OpenError::Read(_) => REFERENCE,
                 };
-                findings.push(Finding::error(
+                diagnostics.push(SpanDiagnostic::error(
                     rule,
                     span,
                     format!("`{text}` cannot be read: {error}"),
@@ -309,11 +314,11 @@ mod tests {
         let root = files[0].0.clone();
         let tree = Tree::from_files(files, []);
         let tree = tree.with_docs_root(path("docs"));
-        let mut findings = Findings::default();
-        let file = open(&tree, &root, &mut findings).unwrap();
-        let value = json::read(file, &mut findings).unwrap();
-        let value = expand(&tree, &root, value, &mut findings);
-        (value, findings.finish())
+        let mut diagnostics = Diagnostics::default();
+        let file = open(&tree, &root, &mut diagnostics).unwrap();
+        let value = json::read(file, &mut diagnostics).unwrap();
+        let value = expand(&tree, &root, value, &mut diagnostics);
+        (value, diagnostics.finish())
     }
 
     #[test]
