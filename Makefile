@@ -3,10 +3,11 @@
 #   make run         build, publish the bundled documentation, serve it
 #   make check       formatting, lints, API documentation, licences of dependencies
 #   make test        all tests: unit tests, integration tests, real clients, a browser
+#   make soak        for hours: a thousand kills, every fault, long random runs
 #   make bench       measure, beside nginx where there is something to compare
 #   make advisories  look for known vulnerabilities in dependencies (needs github.com)
 #   make reference   write the generated reference pages and licence lists again
-.PHONY: run check test bench advisories reference
+.PHONY: run check test soak bench advisories reference
 
 WAYPOST = target/release/waypost
 DEMO = --conf conf/demo/waypost.yaml
@@ -23,6 +24,12 @@ test:
 	@.ci/install test
 	cargo build --release --locked
 	cargo test --locked
+
+# `publishing` kills the release build; the other tests run the build of the tests.
+soak:
+	@.ci/install test
+	cargo build --release --locked
+	WAYPOST_LONG_TESTS=1 cargo test --locked --test it -- durability:: publishing:: lanes:: rendering::
 
 check:
 	@.ci/install check

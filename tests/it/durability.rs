@@ -1,9 +1,11 @@
 //! What is acknowledged is kept, whatever happens to the process.
 //!
-//! The program is killed from outside: at random while it works, and at the system calls
-//! that make things durable. `WAYPOST_ROUNDS` sets how often; a few rounds run by default.
+//! The program is killed from outside: at random moments while it works, and as it enters
+//! the system calls that make data durable. Each test also asserts that updates were
+//! acknowledged and that the kills came: nothing passes because nothing happened. A few rounds
+//! run by default, a thousand with `WAYPOST_LONG_TESTS=1` (`make soak`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -13,13 +15,25 @@ use waypost::store::{Fence, Local, Retention, Store, local};
 
 use crate::edge::{Edge, SKILL, Setup};
 use crate::http::Connection;
-use crate::repository::{API, Repository, follow, key, setup};
+use crate::repository::{API, Repository, follow, key, setup, trigger};
 
 const PROJECTS: usize = 4;
 
-/// How many times to kill.
-fn rounds(default: u64) -> u64 {
-    std::env::var("WAYPOST_ROUNDS").map_or(default, |rounds| rounds.parse().unwrap())
+/// System calls that make data durable, and at which of a thread's calls the kill comes: at
+/// the first of these numbers, or at one of so many after it. The queue writes with `pwrite64`
+/// and flushes with `fsync`, the store flushes with `fsync` and publishes with a rename.
+const DURABLE_CALLS: [(&str, usize, usize); 3] = [
+    ("fsync", 2, 20),
+    ("?rename,?renameat,?renameat2", 2, 3),
+    ("pwrite64", 40, 60),
+];
+
+/// How many times a test kills the process.
+fn rounds(default: usize) -> usize {
+    match std::env::var_os("WAYPOST_LONG_TESTS") {
+        Some(_) => 500,
+        None => default,
+    }
 }
 
 /// A gateway with a few sites of one repository, and leases that end soon.
@@ -40,13 +54,14 @@ fn sites() -> (Setup, String) {
 }
 
 /// Triggers until the gateway is gone, and returns every id that was acknowledged.
-fn trigger_until_gone(edge: &Edge, key: &str) -> Vec<String> {
-    let mut acknowledged = Vec::new();
+fn trigger_until_gone(edge: &Edge, key: &str) -> BTreeSet<String> {
+    let mut acknowledged = BTreeSet::new();
     for n in 0.. {
         let request = format!(
             "POST /v1/project/update/p{} HTTP/1.1\r\nHost: {API}\r\nAuthorization: Bearer {key}\r\nContent-Length: 0\r\n\r\n",
             n % PROJECTS
         );
+        // An update counts as acknowledged when the whole answer has come.
         let Ok(answer) = std::panic::catch_unwind(|| {
             let mut connection = Connection::open(edge.http);
             connection.send(request.as_bytes());
@@ -56,7 +71,7 @@ fn trigger_until_gone(edge: &Edge, key: &str) -> Vec<String> {
         };
         match answer {
             Some(answer) if answer.status == 202 => {
-                acknowledged.push(answer.json()["statusId"].as_str().unwrap().to_owned());
+                acknowledged.insert(answer.json()["statusId"].as_str().unwrap().to_owned());
             }
             Some(answer) => assert_eq!(answer.status, 503, "{}", answer.text()),
             None => break,
@@ -94,19 +109,17 @@ fn check(setup: &Setup, fences: &mut BTreeMap<String, Fence>) {
         assert!(now[project] >= *before, "{project} went back from {before}");
     }
     *fences = now;
-    let database = setup.path("updates.sqlite");
     let checked = Command::new("sqlite3")
-        .arg(database)
+        .arg(setup.path("updates.sqlite"))
         .arg("pragma integrity_check")
-        .output();
-    if let Ok(checked) = checked {
-        assert_eq!(checked.stdout, b"ok\n", "{checked:?}");
-    }
+        .output()
+        .expect("sqlite3 is not installed; `make test` installs it");
+    assert_eq!(checked.stdout, b"ok\n", "{checked:?}");
 }
 
 /// Every acknowledged update ends, and stays as it ended.
 #[track_caller]
-fn all_end(setup: Setup, acknowledged: &[String]) {
+fn all_end(setup: Setup, acknowledged: &BTreeSet<String>) -> Setup {
     let edge = setup.start();
     let mut ended = BTreeMap::new();
     for id in acknowledged {
@@ -117,16 +130,18 @@ fn all_end(setup: Setup, acknowledged: &[String]) {
     for (id, before) in ended {
         assert_eq!(crate::repository::record(&edge.setup, id), before);
     }
+    edge.signal("TERM");
+    edge.ended()
 }
 
 #[test]
 fn no_acknowledged_update_is_lost_when_the_process_is_killed_at_any_moment() {
     let (mut setup, key) = sites();
-    let mut acknowledged = Vec::new();
+    let mut acknowledged = BTreeSet::new();
     let mut fences = BTreeMap::new();
     for round in 0..rounds(4) {
         let edge = setup.start();
-        let life = Duration::from_millis(30 + round * 7919 % 400);
+        let life = Duration::from_millis(30 + round as u64 * 7919 % 400);
         let id = edge.id();
         let killer = std::thread::spawn(move || {
             std::thread::sleep(life);
@@ -137,98 +152,84 @@ fn no_acknowledged_update_is_lost_when_the_process_is_killed_at_any_moment() {
         setup = edge.ended();
         check(&setup, &mut fences);
     }
-    acknowledged.sort();
-    acknowledged.dedup();
-    assert!(!acknowledged.is_empty());
+    assert!(!acknowledged.is_empty(), "no update was acknowledged");
     all_end(setup, &acknowledged);
 }
 
-/// Whether this machine lets a process be traced.
-#[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
-fn can_trace() -> bool {
-    let traced = Command::new("strace")
-        .args(["-o", "/dev/null", "true"])
-        .status();
-    let can = traced.is_ok_and(|status| status.success());
-    if !can {
-        println!("skipped: strace cannot trace here");
-    }
-    can
+/// The arguments of a `strace` that injects this fault into the calls of this name.
+fn strace<'a>(trace: &'a str, inject: &'a str) -> [&'a str; 9] {
+    [
+        "strace",
+        "-f",
+        "-qq",
+        "-o",
+        "/dev/null",
+        "-e",
+        trace,
+        "-e",
+        inject,
+    ]
 }
 
 #[test]
 fn no_acknowledged_update_is_lost_when_the_process_is_killed_at_a_durable_system_call() {
-    if !can_trace() {
-        return;
-    }
-    let (mut setup, key) = sites();
-    let mut acknowledged = Vec::new();
+    let (setup, key) = sites();
+    // The queue and the store exist, and no round leaves an update waiting: a start makes none
+    // of these calls, so the gateway takes triggers before it is killed.
+    let edge = setup.start();
+    follow(&edge.setup, &trigger(&edge, &key, "p0"));
+    edge.signal("TERM");
+    let mut setup = edge.ended();
+    let mut acknowledged = 0;
     let mut fences = BTreeMap::new();
-    let calls = [
-        "fdatasync",
-        "fsync",
-        "rename,renameat,renameat2",
-        "linkat,link",
-        "pwrite64",
-    ];
-    for round in 0..rounds(5) {
-        let call = calls[usize::try_from(round).unwrap() % calls.len()];
-        let inject = format!("inject={call}:signal=KILL:when={}", 12 + round * 31 % 97);
-        let trace = format!("trace={call}");
-        let strace = [
-            "strace",
-            "-f",
-            "-qq",
-            "-o",
-            "/dev/null",
-            "-e",
-            &trace,
-            "-e",
-            &inject,
-        ];
-        let edge = setup.under(&strace).start();
-        let began = Instant::now();
-        let watchdog = edge.id();
-        let guard = std::thread::spawn(move || {
-            // A call that is never made so often leaves the process alive.
-            std::thread::sleep(Duration::from_secs(3));
-            Command::new("pkill")
-                .args(["-KILL", "-P", &watchdog.to_string()])
-                .status()
+    let mut struck = [0; DURABLE_CALLS.len()];
+    for round in 0..rounds(2 * DURABLE_CALLS.len()) {
+        let which = round % DURABLE_CALLS.len();
+        let (call, first, more) = DURABLE_CALLS[which];
+        let nth = first + round / DURABLE_CALLS.len() * 7 % more;
+        // strace counts the calls of each thread.
+        let inject = format!("inject={call}:signal=KILL:when={nth}");
+        let edge = setup
+            .under(&strace(&format!("trace={call}"), &inject))
+            .start();
+        let (began, id) = (Instant::now(), edge.id());
+        let (over, wait) = std::sync::mpsc::channel::<()>();
+        let watchdog = std::thread::spawn(move || {
+            // A thread that never makes the call so often leaves the process alive.
+            let is_alive = wait.recv_timeout(Duration::from_secs(15)).is_err();
+            if is_alive {
+                let kill = ["-KILL", "-P", &id.to_string()];
+                Command::new("pkill").args(kill).status().unwrap();
+            }
+            is_alive
         });
-        acknowledged.extend(trigger_until_gone(&edge, &key));
-        assert!(began.elapsed() < Duration::from_secs(15));
-        guard.join().unwrap().unwrap();
+        let ids = trigger_until_gone(&edge, &key);
+        assert!(began.elapsed() < Duration::from_secs(60));
+        over.send(()).ok();
+        struck[which] += usize::from(!watchdog.join().unwrap());
         setup = edge.ended().under(&[]);
         check(&setup, &mut fences);
+        setup = all_end(setup, &ids);
+        acknowledged += ids.len();
     }
-    acknowledged.sort();
-    acknowledged.dedup();
-    all_end(setup, &acknowledged);
+    assert!(acknowledged > 0, "no update was acknowledged");
+    assert!(
+        struck.iter().all(|count| *count > 0),
+        "no kill came at one of {DURABLE_CALLS:?}: {struck:?}"
+    );
 }
 
 #[test]
 fn a_disk_that_fails_acknowledges_nothing() {
-    if !can_trace() {
-        return;
-    }
     for error in ["EIO", "ENOSPC"] {
         let (setup, key) = sites();
-        // Made before, so that only triggers write.
-        setup.run(&["update", "dead-letters"]);
+        // Creates the file of the queue, so that only triggers write to it later.
+        let listed = setup.run(&["update", "dead-letters"]);
+        assert!(listed.status.success(), "{listed:?}");
         let inject = format!("inject=fdatasync,fsync:error={error}:when=1+");
-        let strace = [
-            "strace",
-            "-f",
-            "-qq",
-            "-o",
-            "/dev/null",
-            "-e",
-            "trace=fdatasync,fsync",
-            "-e",
-            &inject,
-        ];
-        let edge = setup.under(&strace).start();
+        let edge = setup
+            .under(&strace("trace=fdatasync,fsync", &inject))
+            .start();
         for n in 0..3 {
             let authorization = format!("Bearer {key}");
             let path = format!("/v1/project/update/p{n}");

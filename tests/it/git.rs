@@ -1,7 +1,7 @@
 //! Repositories over every transport: what is fetched, what is refused, and what is told.
 //!
 //! Over http, `git http-backend` behind a small server of the test's own; over ssh, a real
-//! `sshd` where there is one.
+//! `sshd`.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -240,7 +240,7 @@ impl Drop for Sshd {
 fn over_ssh_the_key_of_the_host_is_checked_and_ours_comes_from_a_file() {
     assert!(
         Path::new("/usr/sbin/sshd").exists(),
-        "there is no sshd: `make test` installs it"
+        "sshd is not installed; `make test` installs openssh-server"
     );
     let setup = setup();
     let docs = Repository::new(&setup, "docs");
@@ -264,8 +264,9 @@ fn over_ssh_the_key_of_the_host_is_checked_and_ours_comes_from_a_file() {
         path("authorized")
     );
     fs::write(path("sshd_config"), conf).unwrap();
-    // sshd wants the directory it gives up its rights in.
-    let _there = fs::create_dir_all("/run/sshd");
+    // sshd wants the directory in which it gives up its rights; only root can make it, and
+    // without it sshd says so.
+    let _made = fs::create_dir_all("/run/sshd");
     let sshd = Command::new("/usr/sbin/sshd")
         .args(["-D", "-e", "-f", &path("sshd_config")])
         .stderr(Stdio::piped())
@@ -273,10 +274,14 @@ fn over_ssh_the_key_of_the_host_is_checked_and_ours_comes_from_a_file() {
     let mut sshd = Sshd(sshd.unwrap());
     let said = BufReader::new(sshd.0.stderr.take().unwrap());
     let mut lines = said.lines().map_while(Result::ok);
-    if !lines.any(|line| line.contains("Server listening")) {
-        println!("skipped: sshd does not start here");
-        return;
-    }
+    let mut before = Vec::new();
+    let is_listening = |line: String| {
+        before.push(line);
+        before
+            .last()
+            .is_some_and(|line| line.contains("Server listening"))
+    };
+    assert!(lines.any(is_listening), "sshd does not start: {before:#?}");
     std::thread::spawn(move || lines.count());
     let known = |key: &str| {
         let key = fs::read_to_string(path(key)).unwrap();
