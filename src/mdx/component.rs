@@ -118,10 +118,10 @@ pub fn is_known(name: &str) -> bool {
         || is_part(name)
 }
 
-/// Returns whether a name is that of a component.
-#[must_use]
-pub(crate) fn is_component(name: &str) -> bool {
-    INLINE.contains(&name) || BLOCK.contains(&name)
+/// Returns the names of all components.
+#[cfg(test)]
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    INLINE.into_iter().chain(BLOCK)
 }
 
 /// Returns whether an element cannot stand in a paragraph. One that nobody knows shows

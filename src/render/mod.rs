@@ -18,6 +18,7 @@
 //! Sources: `docs.json` navigation rules N1 to N8; WHATWG HTML; MathML Core.
 
 pub mod article;
+mod component;
 pub mod endpoint;
 pub mod escape;
 pub mod file;

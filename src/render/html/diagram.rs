@@ -68,7 +68,7 @@ pub fn files() -> &'static [File; 3] {
 
 impl Writer<'_> {
     /// Writes a diagram: its drawing, and its source to open.
-    pub(super) fn diagram(&mut self, source: &str, title: &str) {
+    pub(in crate::render) fn diagram(&mut self, source: &str, title: &str) {
         let source = source.trim();
         let info = Info {
             language: "mermaid".to_owned(),

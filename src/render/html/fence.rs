@@ -163,14 +163,14 @@ impl Writer<'_> {
     }
 
     /// Draws the icon that a fence asks for.
-    pub(super) fn fence_icon(&mut self, info: &Info) {
+    pub(in crate::render) fn fence_icon(&mut self, info: &Info) {
         if let Some(icon) = icon::find(&info.icon, None, self.map.library) {
             self.out.icon(icon, None);
         }
     }
 
     /// Writes code; in a group its title stands on the tab.
-    pub(super) fn code(&mut self, info: &Info, code: &str, titled: bool) {
+    pub(in crate::render) fn code(&mut self, info: &Info, code: &str, titled: bool) {
         self.out.markup("<figure class=code");
         if !info.language.is_empty() {
             self.out.attribute("data-language", &info.language);

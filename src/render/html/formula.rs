@@ -78,7 +78,7 @@ const ATTRIBUTES: [&str; 24] = [
 // === impl Writer ===
 
 impl Writer<'_> {
-    pub(super) fn formula(&mut self, tex: &str, display: bool) {
+    pub(in crate::render) fn formula(&mut self, tex: &str, display: bool) {
         if let Some(mathml) = convert(tex, display) {
             self.out.mathml(&mathml);
             return;

@@ -5,7 +5,6 @@
 //!
 //! Sources: WHATWG HTML; WAI-ARIA Authoring Practices 1.2; MathML Core.
 
-mod component;
 pub mod diagram;
 pub(super) mod drawing;
 mod element;
@@ -17,12 +16,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::Diagnostic;
 
+use super::component;
 use super::escape::Html;
 use super::file::File;
 use super::link::{Map, Start, Target};
 use super::messages::Messages;
 use crate::mdx::component as known;
-use crate::mdx::{Alignment, Element, Item, Node, Table, plain};
+use crate::mdx::{Alignment, Element, Item, Node, Table, plain, read_markdown};
 
 /// A heading of a page, for the list beside it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -89,25 +89,27 @@ pub fn write(
     }
 }
 
-struct Writer<'p> {
-    file: &'p str,
+/// HTML of a page in the making.
+pub(super) struct Writer<'p> {
+    pub(super) file: &'p str,
     start: Start<'p>,
-    map: &'p Map,
-    messages: &'p Messages,
-    out: Html,
+    pub(super) map: &'p Map,
+    pub(super) messages: &'p Messages,
+    pub(super) out: Html,
     headings: Vec<Heading>,
     assets: BTreeSet<Box<str>>,
     /// How often each anchor was asked for.
     anchors: BTreeMap<String, usize>,
     in_link: bool,
-    /// The HTML elements of the author around what is written.
-    within: Vec<&'static str>,
+    /// The names of the HTML elements that are open, outermost first; empty for an element
+    /// that the author did not write.
+    pub(super) within: Vec<&'static str>,
     /// Classes of this page, with their declarations.
     styles: BTreeMap<String, String>,
     has_diagrams: bool,
-    /// The icons that there are not: each is told once.
-    unknown_icons: BTreeSet<Box<str>>,
-    diagnostics: Vec<Diagnostic>,
+    /// The names of icons that do not exist, so that each is reported once.
+    pub(super) unknown_icons: BTreeSet<Box<str>>,
+    pub(super) diagnostics: Vec<Diagnostic>,
 }
 
 // === impl Writer ===
@@ -132,7 +134,7 @@ impl Writer<'_> {
         (html, files)
     }
 
-    fn nodes(&mut self, nodes: &[Node]) {
+    pub(super) fn nodes(&mut self, nodes: &[Node]) {
         let mut rest = nodes;
         while let Some((node, after)) = rest.split_first() {
             rest = after;
@@ -149,11 +151,11 @@ impl Writer<'_> {
                 }
                 rest = after;
             }
-            self.views(&views);
+            component::views(self, &views);
         }
     }
 
-    fn node(&mut self, node: &Node) {
+    pub(super) fn node(&mut self, node: &Node) {
         match node {
             Node::Text(text) => {
                 self.out.text(text);
@@ -199,7 +201,7 @@ impl Writer<'_> {
         }
     }
 
-    fn wrap(&mut self, open: &'static str, children: &[Node], close: &'static str) {
+    pub(super) fn wrap(&mut self, open: &'static str, children: &[Node], close: &'static str) {
         self.out.markup(open);
         self.inside(children);
         self.out.markup(close);
@@ -207,10 +209,20 @@ impl Writer<'_> {
 
     /// Writes nodes in an element that is not their author's, so that what needs a certain
     /// parent does not take the one outside for its own.
-    fn inside(&mut self, children: &[Node]) {
+    pub(super) fn inside(&mut self, children: &[Node]) {
         self.within.push("");
         self.nodes(children);
         self.within.pop();
+    }
+
+    /// Writes the text of an attribute, in which inline Markdown is allowed.
+    pub(super) fn prose(&mut self, text: &str) {
+        match read_markdown(text).as_deref() {
+            Ok([Node::Paragraph(line)]) => self.nodes(line),
+            _ => {
+                self.out.text(text);
+            }
+        }
     }
 
     fn footnote_reference(&mut self, label: &str) {
@@ -224,7 +236,7 @@ impl Writer<'_> {
     }
 
     /// Takes an anchor that nothing else on the page has.
-    fn anchor(&mut self, wanted: &str) -> String {
+    pub(super) fn anchor(&mut self, wanted: &str) -> String {
         let wanted = if wanted.is_empty() { "section" } else { wanted };
         let mut anchor = wanted.to_owned();
         while self.anchors.contains_key(&anchor) {
@@ -236,7 +248,7 @@ impl Writer<'_> {
         anchor
     }
 
-    fn heading(&mut self, level: u8, id: Option<&str>, children: &[Node]) {
+    pub(super) fn heading(&mut self, level: u8, id: Option<&str>, children: &[Node]) {
         let text = plain(children).trim().to_owned();
         let id = self.anchor(&id.map_or_else(|| slug(&text), ToOwned::to_owned));
         // The page's title is its only h1.
@@ -266,7 +278,7 @@ impl Writer<'_> {
     }
 
     /// Lists a heading beside the page.
-    fn listed(&mut self, level: u8, id: &str, text: &str) {
+    pub(super) fn listed(&mut self, level: u8, id: &str, text: &str) {
         self.headings.push(Heading {
             level,
             id: id.into(),
@@ -297,7 +309,7 @@ impl Writer<'_> {
         true
     }
 
-    fn link(&mut self, href: &str, children: &[Node]) {
+    pub(super) fn link(&mut self, href: &str, children: &[Node]) {
         // A link in a link would end the outer one.
         if self.in_link {
             return self.nodes(children);
@@ -315,7 +327,7 @@ impl Writer<'_> {
     }
 
     /// Writes an image; `more` are attributes that were found to be harmless.
-    fn image(&mut self, src: &str, alt: &str, more: &[(&'static str, &str)]) {
+    pub(super) fn image(&mut self, src: &str, alt: &str, more: &[(&'static str, &str)]) {
         self.out.markup("<img");
         if !self.href("src", src) {
             self.out.attribute("src", "");
@@ -408,8 +420,8 @@ impl Writer<'_> {
     }
 
     fn element(&mut self, element: &Element) {
-        if self.component(element) {
-            return;
+        if let Some(component) = component::find(&element.name) {
+            return (component.html)(self, element);
         }
         match known::html(&element.name) {
             Some(name) => self.html_element(name, element),

@@ -83,7 +83,11 @@ impl Writer<'_> {
     }
 
     /// Returns a class for one declaration whose value a page gives.
-    pub(super) fn class_with(&mut self, property: &'static str, value: &str) -> Option<String> {
+    pub(in crate::render) fn class_with(
+        &mut self,
+        property: &'static str,
+        value: &str,
+    ) -> Option<String> {
         let value = value.trim();
         is_value(value)
             .then(|| format!("{property}:{value}"))

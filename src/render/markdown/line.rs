@@ -4,29 +4,30 @@
 
 use super::Writer;
 use crate::discovery::BASE_URL_PLACEHOLDER;
-use crate::mdx::component;
+use crate::mdx::component as known;
 use crate::mdx::drawing::is_part;
 use crate::mdx::{Element, Node, plain, read_markdown};
+use crate::render::component;
 use crate::render::link::{Target, encode};
 
 // === impl Writer ===
 
 impl Writer<'_> {
-    pub(super) fn line(&self, nodes: &[Node]) -> String {
+    pub(in crate::render) fn line(&self, nodes: &[Node]) -> String {
         let mut line = String::new();
         nodes.iter().for_each(|node| self.inline(node, &mut line));
         line.trim().to_owned()
     }
 
     /// Writes a text of an attribute, which may have Markdown of a line in it.
-    pub(super) fn prose(&self, text: &str) -> String {
+    pub(in crate::render) fn prose(&self, text: &str) -> String {
         match read_markdown(text).as_deref() {
             Ok([Node::Paragraph(line)]) => self.line(line),
             _ => escaped(text),
         }
     }
 
-    pub(super) fn inline(&self, node: &Node, out: &mut String) {
+    pub(in crate::render) fn inline(&self, node: &Node, out: &mut String) {
         match node {
             Node::Text(text) => escape(text, out),
             Node::Code(code) => code_span(code, out),
@@ -68,36 +69,15 @@ impl Writer<'_> {
             "i" | "em" => self.around("*", children, out),
             "s" | "del" => self.around("~~", children, out),
             "code" | "kbd" | "samp" => code_span(&plain(children), out),
-            "Latex" => out.push_str(&format!("${}$", plain(children))),
-            "Icon" => {}
-            "Tooltip" => self.tooltip(element, out),
-            "Card" | "Tile" => self.card_title(element, out),
             "iframe" | "video" | "audio" => self.media(element, out),
-            "Visibility" if element.text("for") == Some("humans") => {}
             // What a drawing says is drawn.
             name if is_part(name) => {}
-            // Spaces around words inside of it are part of the sentence.
-            _ => children.iter().for_each(|child| self.inline(child, out)),
+            name => match component::find(name) {
+                Some(component) => (component.markdown_inline)(self, element, out),
+                // Spaces around the text inside are part of the sentence.
+                None => children.iter().for_each(|child| self.inline(child, out)),
+            },
         }
-    }
-
-    fn tooltip(&self, element: &Element, out: &mut String) {
-        out.push_str(&self.line(&element.children));
-        let said = ["headline", "tip"].map(|key| element.text(key).unwrap_or_default());
-        let said: Vec<String> = said
-            .into_iter()
-            .filter(|text| !text.is_empty())
-            .map(escaped)
-            .collect();
-        if said.is_empty() {
-            return;
-        }
-        out.push_str(&format!(" ({}", said.join(": ")));
-        if let (Some(action), Some(href)) = (element.text("cta"), element.text("href")) {
-            out.push_str(", ");
-            self.link(href, &escaped(action), out);
-        }
-        out.push(')');
     }
 
     /// Links what is played or framed: there is nothing to look at in a text.
@@ -130,7 +110,7 @@ impl Writer<'_> {
     }
 
     /// Writes a link; `text` is Markdown already.
-    pub(super) fn link(&self, href: &str, text: &str, out: &mut String) {
+    pub(in crate::render) fn link(&self, href: &str, text: &str, out: &mut String) {
         match self.address(href) {
             Some(url) => write_link(&url, text, out),
             None => out.push_str(text),
@@ -162,7 +142,7 @@ pub(super) fn is_inline(node: &Node) -> bool {
         Node::Formula { display, .. } => !display,
         Node::Element(element) if is_part(&element.name) => true,
         Node::Element(element) => {
-            !component::is_block(&element.name) && element.children.iter().all(is_inline)
+            !known::is_block(&element.name) && element.children.iter().all(is_inline)
         }
         _ => false,
     }
@@ -207,7 +187,7 @@ fn destination(url: &str) -> String {
 }
 
 /// Writes code between more backticks than stand in it (CommonMark §6.1).
-pub(super) fn code_span(code: &str, out: &mut String) {
+pub(in crate::render) fn code_span(code: &str, out: &mut String) {
     if code.trim().is_empty() {
         return;
     }
@@ -219,7 +199,7 @@ pub(super) fn code_span(code: &str, out: &mut String) {
 }
 
 /// Writes a text of an attribute so that it reads back as text, in one line.
-pub(super) fn escaped(text: &str) -> String {
+pub(in crate::render) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split_whitespace() {
         if !out.is_empty() {

@@ -1,32 +1,22 @@
 //! A page as Markdown, for agents.
 //!
-//! | component | Markdown |
-//! |---|---|
-//! | callouts | a quotation that starts with the word in bold |
-//! | Card, Tile | `- [title](link): text` |
-//! | Tabs, `CodeGroup` | each title in bold above what it holds |
-//! | Steps | an ordered list |
-//! | Accordion, Expandable, Update | its title in bold, then what it holds |
-//! | `ParamField`, `ResponseField` | `- name (type, required): text` |
-//! | Frame | what it holds, its caption below |
-//! | Tooltip | its text, the tip in parentheses |
-//! | Columns, Panel, layout | what they hold |
-//! | iframe, video, audio | a link with its title |
-//! | lists, tables, quotations of HTML | those of Markdown |
-//! | drawings, icons, Visibility for humans | nothing |
+//! HTML elements become those of Markdown where it has them ([`html`]). What components become
+//! stands with them ([`component`](super::component)).
 //!
 //! Links inside the site are absolute, on the placeholder of the base URL, and end in `.md`.
 //! **Invariant:** what an author wrote as text, in an attribute too, reads back as text.
 
-mod component;
 mod html;
 mod line;
 
+use super::component;
 use super::html::fence::Info;
 use super::link::{Map, encode};
 use super::messages::Messages;
 use crate::discovery::BASE_URL_PLACEHOLDER;
 use crate::mdx::{Alignment, Node, Table};
+
+pub(super) use line::{code_span, escaped};
 
 use line::is_inline;
 
@@ -53,17 +43,18 @@ pub fn address(page: &str) -> String {
     format!("{BASE_URL_PLACEHOLDER}/{}.md", encode(page))
 }
 
-struct Writer<'p> {
+/// What the Markdown of a page is written from.
+pub(super) struct Writer<'p> {
     file: &'p str,
     map: &'p Map,
-    messages: &'p Messages,
+    pub(super) messages: &'p Messages,
 }
 
 // === impl Writer ===
 
 impl Writer<'_> {
     /// Writes blocks with blank lines between them; runs of inline nodes are paragraphs.
-    fn blocks(&self, nodes: &[Node], out: &mut String) {
+    pub(super) fn blocks(&self, nodes: &[Node], out: &mut String) {
         let mut line = String::new();
         for node in nodes {
             if is_inline(node) {
@@ -76,7 +67,7 @@ impl Writer<'_> {
         paragraph(&mut line, out);
     }
 
-    fn block(&self, node: &Node, out: &mut String) {
+    pub(super) fn block(&self, node: &Node, out: &mut String) {
         match node {
             Node::Heading {
                 level, children, ..
@@ -103,18 +94,52 @@ impl Writer<'_> {
                 block(&text, out);
             }
             Node::Element(element) => {
-                if !self.html(element, out) {
-                    self.component(element, out);
+                if self.html(element, out) {
+                    return;
+                }
+                match component::find(&element.name) {
+                    Some(component) => (component.markdown)(self, element, out),
+                    None => self.blocks(&element.children, out),
                 }
             }
             inline => block(&self.line(std::slice::from_ref(inline)), out),
         }
     }
 
-    fn inside(&self, children: &[Node]) -> String {
+    pub(super) fn inside(&self, children: &[Node]) -> String {
         let mut inside = String::new();
         self.blocks(children, &mut inside);
         inside.trim_end().to_owned()
+    }
+
+    /// Writes the content of an element after `head`: in the same line, unless it begins with
+    /// a block that needs a line of its own.
+    pub(super) fn after(&self, head: &str, between: &str, children: &[Node]) -> String {
+        let text = self.inside(children);
+        let mut shown = children.iter().filter(|node| match node {
+            Node::Text(text) => !text.trim().is_empty(),
+            _ => true,
+        });
+        let is_line = shown.next().is_none_or(|first| match first {
+            Node::Paragraph(line) => line.iter().all(is_inline),
+            node => is_inline(node),
+        });
+        match text.is_empty() {
+            true => head.to_owned(),
+            false if head.is_empty() => text,
+            false if is_line => format!("{head}{between}{text}"),
+            false => format!("{head}\n\n{text}"),
+        }
+    }
+
+    /// Writes the text of an attribute in bold as a block; nothing if it has no text.
+    pub(super) fn bold_block(&self, text: Option<&str>, out: &mut String) {
+        block(&bold(text), out);
+    }
+
+    /// Writes the text of an attribute, which may hold inline Markdown, as a block.
+    pub(super) fn prose_block(&self, text: Option<&str>, out: &mut String) {
+        block(&self.prose(text.unwrap_or_default()), out);
     }
 
     fn list<'n>(
@@ -159,6 +184,14 @@ impl Writer<'_> {
     }
 }
 
+/// Returns the text of an attribute in bold; nothing if it has no text.
+pub(super) fn bold(text: Option<&str>) -> String {
+    match escaped(text.unwrap_or_default()) {
+        text if text.is_empty() => text,
+        text => format!("**{text}**"),
+    }
+}
+
 /// Writes a row of a table.
 fn row(cells: &[String]) -> String {
     let cells = cells
@@ -167,7 +200,7 @@ fn row(cells: &[String]) -> String {
     format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
 }
 
-fn block(text: &str, out: &mut String) {
+pub(super) fn block(text: &str, out: &mut String) {
     if !text.trim().is_empty() {
         out.push_str(text);
         out.push_str("\n\n");
@@ -178,7 +211,7 @@ fn paragraph(line: &mut String, out: &mut String) {
     block(std::mem::take(line).trim(), out);
 }
 
-fn fence(info: &str, code: &str, out: &mut String) {
+pub(super) fn fence(info: &str, code: &str, out: &mut String) {
     let longest = code
         .lines()
         .map(|line| line.trim_start())
@@ -199,7 +232,7 @@ fn fence(info: &str, code: &str, out: &mut String) {
 }
 
 /// Puts `first` before the first line and `next` before the others.
-fn prefixed(text: &str, first: &str, next: &str) -> String {
+pub(super) fn prefixed(text: &str, first: &str, next: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     for (n, line) in text.split('\n').enumerate() {
         if n > 0 {

@@ -1,0 +1,53 @@
+//! `Accordion`, `Expandable` and `AccordionGroup`: content that a reader opens.
+
+use super::Component;
+use crate::mdx::Element;
+use crate::render::html::{self, slug};
+use crate::render::markdown;
+
+pub(super) const ACCORDION: Component = Component {
+    names: &["Accordion"],
+    html: |writer, element| html(writer, element, "<details class=accordion"),
+    markdown,
+    ..Component::DEFAULT
+};
+pub(super) const EXPANDABLE: Component = Component {
+    names: &["Expandable"],
+    html: |writer, element| html(writer, element, "<details class=\"accordion expandable\""),
+    ..Component::DEFAULT
+};
+pub(super) const ACCORDION_GROUP: Component = Component {
+    names: &["AccordionGroup"],
+    html: |writer, group| {
+        writer.wrap("<div class=accordions>\n", &group.children, "</div>\n");
+    },
+    ..Component::DEFAULT
+};
+
+fn html(writer: &mut html::Writer<'_>, accordion: &Element, open: &'static str) {
+    let title = accordion.text("title").unwrap_or("Details");
+    let id = writer.anchor(&accordion.text("id").map_or_else(|| slug(title), slug));
+    writer.out.markup(open).attribute("id", &id);
+    if accordion.has("defaultOpen") {
+        writer.out.markup(" open");
+    }
+    writer.out.markup("><summary>");
+    writer.icon_of(accordion, "icon");
+    writer.out.text(title);
+    if let Some(description) = accordion.text("description") {
+        writer
+            .out
+            .markup("<small>")
+            .text(description)
+            .markup("</small>");
+    }
+    writer.wrap("</summary><div>", &accordion.children, "</div></details>\n");
+}
+
+/// Writes the title with the description beside it, then the content.
+fn markdown(writer: &markdown::Writer<'_>, accordion: &Element, out: &mut String) {
+    let title = markdown::bold(accordion.text("title"));
+    let description = writer.prose(accordion.text("description").unwrap_or_default());
+    markdown::block(format!("{title} {description}").trim(), out);
+    writer.blocks(&accordion.children, out);
+}

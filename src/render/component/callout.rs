@@ -1,0 +1,60 @@
+//! `Callout` and its kinds: `Note`, `Warning`, `Info`, `Tip`, `Check`, `Danger`.
+
+use super::Component;
+use crate::mdx::Element;
+use crate::mdx::component::callout;
+use crate::render::html;
+use crate::render::markdown::{self, block, escaped, prefixed};
+
+pub(super) const CALLOUT: Component = Component {
+    // Names in lower case are unknown to the reader of pages, which warns of them.
+    names: &[
+        "Callout", "Note", "Warning", "Info", "Tip", "Check", "Danger", "Error", "note", "warning",
+        "info", "tip", "check", "success", "danger", "error",
+    ],
+    html,
+    markdown,
+    ..Component::DEFAULT
+};
+
+fn html(writer: &mut html::Writer<'_>, element: &Element) {
+    let Some(class) = callout(&element.name, element.text("type")) else {
+        return writer.nodes(&element.children);
+    };
+    // A callout without a kind has no title of its own: its icon says what it is.
+    let has_kind = *element.name != *"Callout" || element.text("type").is_some();
+    let default = match has_kind {
+        true => writer.messages.article.callout(class),
+        false => "",
+    };
+    let title = element.text("title").unwrap_or(default);
+    let own = element
+        .text("color")
+        .and_then(|color| writer.class_with("--tone", color));
+    let class = match own {
+        Some(own) => format!("callout {class} {own}"),
+        None => format!("callout {class}"),
+    };
+    writer
+        .out
+        .markup("<aside")
+        .attribute("class", &class)
+        .markup(" role=note>");
+    if !title.is_empty() || element.has("icon") {
+        writer.out.markup("<strong class=callout-word>");
+        writer.icon_of(element, "icon");
+        writer.out.text(title).markup("</strong>");
+    }
+    writer.wrap("<div>", &element.children, "</div></aside>\n");
+}
+
+fn markdown(writer: &markdown::Writer<'_>, element: &Element, out: &mut String) {
+    let Some(class) = callout(&element.name, element.text("type")) else {
+        return (Component::DEFAULT.markdown)(writer, element, out);
+    };
+    let default = writer.messages.article.callout(class);
+    let title = element.text("title").filter(|title| !title.is_empty());
+    let head = format!("**{}:**", escaped(title.unwrap_or(default)));
+    let text = writer.after(&head, " ", &element.children);
+    block(&prefixed(&text, "> ", "> "), out);
+}

@@ -1,0 +1,121 @@
+//! `Card`, and `Tile`, a card that starts with its picture.
+
+use super::Component;
+use crate::mdx::{Element, Node};
+use crate::render::html;
+use crate::render::markdown::{self, block, escaped, prefixed};
+
+pub(super) const CARD: Component = Component {
+    names: &["Card"],
+    html: card_html,
+    markdown,
+    markdown_inline: markdown_title,
+};
+pub(super) const TILE: Component = Component {
+    names: &["Tile"],
+    html: tile_html,
+    markdown,
+    markdown_inline: markdown_title,
+};
+
+fn card_html(writer: &mut html::Writer<'_>, card: &Element) {
+    let is_disabled = card.has("disabled");
+    let href = card.text("href").filter(|_| !is_disabled);
+    let mut class = "card".to_owned();
+    for (prop, name) in [("horizontal", " horizontal"), ("disabled", " disabled")] {
+        class += if card.has(prop) { name } else { "" };
+    }
+    let is_arrow = card.has("arrow")
+        || card.get("arrow").is_none() && href.is_some_and(|href| href.contains("://"));
+    class += if is_arrow && href.is_some() {
+        " arrow"
+    } else {
+        ""
+    };
+    writer.out.markup("<div").attribute("class", &class);
+    writer.out.markup(if is_disabled {
+        " aria-disabled=true>"
+    } else {
+        ">"
+    });
+    if let Some(src) = card.text("img") {
+        writer.image(src, "", &[("class", "card-image")]);
+    }
+    html_icon(writer, card);
+    html_title(writer, card.text("title").unwrap_or_default(), href);
+    writer.wrap("<div>", &card.children, "</div>");
+    if let Some(action) = card.text("cta") {
+        // Hidden from screen readers, because the title is the same link already.
+        writer
+            .out
+            .markup("<p class=card-action aria-hidden=true>")
+            .text(action)
+            .markup(" →</p>");
+    }
+    writer.out.markup("</div>\n");
+}
+
+fn tile_html(writer: &mut html::Writer<'_>, tile: &Element) {
+    writer.wrap(
+        "<div class=\"card tile\"><div class=tile-image>",
+        &tile.children,
+        "</div>",
+    );
+    let title = tile.text("title").unwrap_or_default();
+    html_title(writer, title, tile.text("href"));
+    if let Some(description) = tile.text("description") {
+        writer.out.markup("<p>");
+        writer.prose(description);
+        writer.out.markup("</p>");
+    }
+    writer.out.markup("</div>\n");
+}
+
+fn html_icon(writer: &mut html::Writer<'_>, card: &Element) {
+    if card.has("icon") {
+        let mut icon = card.clone();
+        // The `color` of a card is that of its icon.
+        if let Some(color) = card.get("color") {
+            icon.attributes.push(("iconColor".into(), color.clone()));
+        }
+        writer.icon_of(&icon, "icon");
+    }
+}
+
+fn html_title(writer: &mut html::Writer<'_>, title: &str, href: Option<&str>) {
+    writer.out.markup("<p class=card-title>");
+    match href {
+        Some(href) => writer.link(href, &[Node::Text(title.to_owned())]),
+        None => {
+            writer.out.text(title);
+        }
+    }
+    writer.out.markup("</p>\n");
+}
+
+fn markdown(writer: &markdown::Writer<'_>, card: &Element, out: &mut String) {
+    let mut head = String::new();
+    markdown_title(writer, card, &mut head);
+    let description = writer.prose(card.text("description").unwrap_or_default());
+    if !description.is_empty() {
+        head = format!("{head}: {description}");
+    }
+    let between = if description.is_empty() { ": " } else { "\n\n" };
+    let text = writer.after(&head, between, &card.children);
+    block(&prefixed(&text, "- ", "  "), out);
+}
+
+/// Writes the title of a card, linked to where the card leads.
+fn markdown_title(writer: &markdown::Writer<'_>, card: &Element, out: &mut String) {
+    let href = card.text("href").filter(|_| !card.has("disabled"));
+    let title = ["title", "cta"].map(|key| escaped(card.text(key).unwrap_or_default()));
+    let title = title.into_iter().find(|title| !title.is_empty());
+    match (href, title) {
+        (Some(href), title) => {
+            let title = title.unwrap_or_else(|| escaped(href));
+            writer.link(href, &title, out);
+        }
+        (None, Some(title)) => out.push_str(&format!("**{title}**")),
+        (None, None) => {}
+    }
+}

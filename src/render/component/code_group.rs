@@ -1,0 +1,59 @@
+//! `CodeGroup` and its kin: several blocks of code, of which a reader sees one at a time.
+
+use super::Component;
+use crate::mdx::{Element, Node};
+use crate::render::html::{self, fence::Info};
+
+pub(super) const CODE_GROUP: Component = Component {
+    names: &["CodeGroup"],
+    html: |writer, group| html(writer, group, "<div class=\"tabs codes\""),
+    markdown: |writer, group, out| writer.blocks(&group.children, out),
+    ..Component::DEFAULT
+};
+pub(super) const CODE_BLOCK: Component = Component {
+    names: &["CodeBlock"],
+    markdown: Component::DEFAULT.markdown,
+    ..CODE_GROUP
+};
+pub(super) const REQUEST_EXAMPLE: Component = Component {
+    names: &["RequestExample"],
+    html: |writer, group| html(writer, group, "<div class=\"tabs codes example request\""),
+    ..CODE_GROUP
+};
+pub(super) const RESPONSE_EXAMPLE: Component = Component {
+    names: &["ResponseExample"],
+    html: |writer, group| html(writer, group, "<div class=\"tabs codes example response\""),
+    ..CODE_GROUP
+};
+
+fn html(writer: &mut html::Writer<'_>, group: &Element, open: &'static str) {
+    writer.out.markup(open);
+    writer.out.markup(if group.has("dropdown") {
+        " data-dropdown>\n"
+    } else {
+        ">\n"
+    });
+    for child in &group.children {
+        match child {
+            Node::Fence { info, code } => html_tab(writer, &Info::parse(info), code),
+            other => writer.node(other),
+        }
+    }
+    writer.out.markup("</div>\n");
+}
+
+fn html_tab(writer: &mut html::Writer<'_>, info: &Info, code: &str) {
+    let title = [&info.title, &info.language]
+        .into_iter()
+        .find(|title| !title.is_empty())
+        .map_or("Code", |title| title);
+    writer
+        .out
+        .markup("<section class=tab")
+        .attribute("data-title", title)
+        .markup("><p class=tab-title>");
+    writer.fence_icon(info);
+    writer.out.text(title).markup("</p>");
+    writer.code(info, code, false);
+    writer.out.markup("</section>\n");
+}

@@ -1,0 +1,128 @@
+//! `ParamField` and `ResponseField`: a parameter or a field of an interface.
+
+use super::Component;
+use crate::mdx::component::parameter;
+use crate::mdx::{Element, Value, plain};
+use crate::render::html::{self, slug};
+use crate::render::markdown::{self, block, code_span, escaped, prefixed};
+
+pub(super) const FIELD: Component = Component {
+    names: &["ParamField", "Param", "ResponseField", "Response"],
+    html,
+    markdown,
+    ..Component::DEFAULT
+};
+
+fn html(writer: &mut html::Writer<'_>, field: &Element) {
+    let (place, name) = parameter(field).map_or(("", field.text("name")), |(place, name)| {
+        (place, Some(name))
+    });
+    let name = name.unwrap_or_default();
+    let wanted = field
+        .text("id")
+        .map_or_else(|| format!("field-{}", slug(name)), slug);
+    let id = writer.anchor(&wanted);
+    writer
+        .out
+        .markup("<div class=field")
+        .attribute("id", &id)
+        .markup("><p class=field-head>");
+    html_labels(writer, field.get("pre"));
+    writer.out.markup("<code>").text(name).markup("</code>");
+    html_labels(writer, field.get("post"));
+    for text in [field.text("type").unwrap_or_default(), place] {
+        if !text.is_empty() {
+            writer
+                .out
+                .markup(" <span class=badge>")
+                .text(text)
+                .markup("</span>");
+        }
+    }
+    let messages = &writer.messages.article;
+    if field.has("required") {
+        writer.out.markup(" <span class=\"badge required\">");
+        writer.out.text(messages.required).markup("</span>");
+    }
+    if field.has("deprecated") {
+        writer.out.markup(" <span class=\"badge deprecated\">");
+        writer.out.text(messages.deprecated).markup("</span>");
+    }
+    for (key, label) in [
+        ("default", messages.default),
+        ("placeholder", messages.example),
+    ] {
+        if let Some(value) = field.get(key).and_then(shown).filter(|v| !v.is_empty()) {
+            writer
+                .out
+                .markup(" <span class=badge>")
+                .text(label)
+                .markup(": ")
+                .text(&value)
+                .markup("</span>");
+        }
+    }
+    writer.wrap("</p>", &field.children, "</div>\n");
+}
+
+/// Writes the labels before or after the name of a field.
+fn html_labels(writer: &mut html::Writer<'_>, labels: Option<&Value>) {
+    let Some(Value::List(labels)) = labels else {
+        return;
+    };
+    for label in labels.iter().filter_map(Value::as_text) {
+        writer
+            .out
+            .markup(" <span class=badge>")
+            .text(label)
+            .markup("</span> ");
+    }
+}
+
+/// Returns a value as a page shows it.
+fn shown(value: &Value) -> Option<String> {
+    Some(match value {
+        Value::Text(text) => text.clone(),
+        Value::Boolean(flag) => flag.to_string(),
+        Value::List(values) => {
+            let values: Vec<_> = values.iter().filter_map(shown).collect();
+            format!("[{}]", values.join(", "))
+        }
+        Value::Nodes(nodes) => plain(nodes),
+        Value::Object(entries) => {
+            let entries = entries
+                .iter()
+                .filter_map(|(key, value)| Some(format!("{key}: {}", shown(value)?)));
+            format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
+        }
+        Value::Null => return None,
+    })
+}
+
+fn markdown(writer: &markdown::Writer<'_>, field: &Element, out: &mut String) {
+    let parameter = parameter(field);
+    let name = parameter.map(|(_, name)| name).or(field.text("name"));
+    let mut notes: Vec<String> = Vec::new();
+    // Empty brackets start no link, so `string[]` needs no escapes.
+    let kind = field.text("type");
+    notes.extend(kind.map(|kind| escaped(kind).replace("\\[\\]", "[]")));
+    notes.extend(parameter.map(|(place, _)| place.to_owned()));
+    let messages = &writer.messages.article;
+    for (key, label) in [
+        ("required", messages.required),
+        ("deprecated", messages.deprecated),
+    ] {
+        notes.extend(field.has(key).then(|| label.to_owned()));
+    }
+    let mut head = String::new();
+    code_span(name.unwrap_or_default(), &mut head);
+    if !notes.is_empty() {
+        head += &format!(" ({})", notes.join(", "));
+    }
+    if let Some(default) = field.text("default").filter(|text| !text.is_empty()) {
+        head += &format!(", {} ", messages.default);
+        code_span(default, &mut head);
+    }
+    let text = writer.after(&head, ": ", &field.children);
+    block(&prefixed(&text, "- ", "  "), out);
+}

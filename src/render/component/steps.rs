@@ -1,0 +1,105 @@
+//! `Steps` and `Step`: numbered instructions.
+
+use super::Component;
+use crate::mdx::{Element, Node};
+use crate::render::html::{self, slug};
+use crate::render::markdown::{self, block, prefixed};
+
+pub(super) const STEPS: Component = Component {
+    names: &["Steps"],
+    html: steps_html,
+    markdown: steps_markdown,
+    ..Component::DEFAULT
+};
+/// A step that stands outside of `Steps`: in HTML a list of one.
+pub(super) const STEP: Component = Component {
+    names: &["Step"],
+    html: |writer, step| {
+        writer.out.markup("<ol class=steps>\n");
+        step_html(writer, step, None);
+        writer.out.markup("</ol>\n");
+    },
+    ..Component::DEFAULT
+};
+
+fn steps_html(writer: &mut html::Writer<'_>, steps: &Element) {
+    writer.out.markup("<ol class=steps>\n");
+    let level = title_level(steps);
+    for child in &steps.children {
+        match child {
+            Node::Element(step) if *step.name == *"Step" => step_html(writer, step, level),
+            // A list may only hold items.
+            other => writer.wrap(
+                "<li class=\"step plain\">",
+                std::slice::from_ref(other),
+                "</li>\n",
+            ),
+        }
+    }
+    writer.out.markup("</ol>\n");
+}
+
+fn step_html(writer: &mut html::Writer<'_>, step: &Element, level: Option<u8>) {
+    let has_icon = step.has("icon");
+    writer.out.markup(if has_icon {
+        "<li class=\"step drawn\">"
+    } else {
+        "<li class=step>"
+    });
+    if has_icon {
+        writer.out.markup("<span class=step-icon>");
+        writer.icon_of(step, "icon");
+        writer.out.markup("</span>");
+    }
+    if let Some(title) = step.text("title") {
+        let id = step.text("id").map(slug);
+        match title_level(step).or(level) {
+            Some(level) => {
+                writer.heading(level, id.as_deref(), &[Node::Text(title.to_owned())]);
+            }
+            None => {
+                let id = writer.anchor(&id.unwrap_or_else(|| slug(title)));
+                writer
+                    .out
+                    .markup("<p class=step-title")
+                    .attribute("id", &id)
+                    .markup(">");
+                writer.prose(title);
+                writer.out.markup("</p>");
+            }
+        }
+    }
+    writer.wrap("<div>", &step.children, "</div></li>\n");
+}
+
+/// Returns the level of heading that a page asks for by `titleSize`.
+fn title_level(element: &Element) -> Option<u8> {
+    let size = element.text("titleSize")?.strip_prefix('h')?;
+    size.parse().ok().filter(|level| (2..=6).contains(level))
+}
+
+fn steps_markdown(writer: &markdown::Writer<'_>, steps: &Element, out: &mut String) {
+    let mut number = 0;
+    for child in &steps.children {
+        match child {
+            Node::Element(step) if *step.name == *"Step" => {
+                number += 1;
+                step_markdown(writer, number, step, out);
+            }
+            Node::Text(text) if text.trim().is_empty() => {}
+            other => writer.block(other, out),
+        }
+    }
+}
+
+fn step_markdown(writer: &markdown::Writer<'_>, number: usize, step: &Element, out: &mut String) {
+    let marker = format!("{number}. ");
+    let mut text = String::new();
+    let title = writer.prose(step.text("title").unwrap_or_default());
+    if !title.is_empty() {
+        block(&format!("**{title}**"), &mut text);
+    }
+    writer.blocks(&step.children, &mut text);
+    let indent = " ".repeat(marker.len());
+    block(&prefixed(text.trim_end(), &marker, &indent), out);
+}

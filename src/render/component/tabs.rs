@@ -1,0 +1,63 @@
+//! `Tabs` and `View`: alternatives, of which a reader sees one at a time.
+
+use super::Component;
+use crate::mdx::{Element, Node};
+use crate::render::html::{self, slug};
+
+pub(super) const TABS: Component = Component {
+    names: &["Tabs"],
+    html,
+    ..Component::DEFAULT
+};
+pub(super) const TAB: Component = Component {
+    names: &["Tab"],
+    html: |writer, tab| tab_html(writer, tab, "Tab"),
+    ..Component::DEFAULT
+};
+/// A view that stands alone. Views in a row are one choice: see [`views`].
+pub(super) const VIEW: Component = Component {
+    names: &["View"],
+    html: |writer, view| views(writer, &[view]),
+    ..Component::DEFAULT
+};
+
+fn html(writer: &mut html::Writer<'_>, tabs: &Element) {
+    // Groups with the same titles change together unless `sync` is false.
+    let is_alone = tabs.get("sync").is_some() && !tabs.has("sync");
+    writer
+        .out
+        .markup("<div class=tabs")
+        .markup(if is_alone { " data-sync=off>\n" } else { ">\n" });
+    for child in &tabs.children {
+        match child {
+            Node::Element(tab) if *tab.name == *"Tab" => tab_html(writer, tab, "Tab"),
+            // Other content stays readable below the tabs.
+            other => writer.node(other),
+        }
+    }
+    writer.out.markup("</div>\n");
+}
+
+/// Writes views that follow each other: one choice, which the script stores as it does for
+/// tabs.
+pub(in crate::render) fn views(writer: &mut html::Writer<'_>, views: &[&Element]) {
+    writer.out.markup("<div class=\"tabs views\">\n");
+    for view in views {
+        tab_html(writer, view, "View");
+    }
+    writer.out.markup("</div>\n");
+}
+
+fn tab_html(writer: &mut html::Writer<'_>, tab: &Element, untitled: &str) {
+    let title = tab.text("title").unwrap_or(untitled);
+    let id = writer.anchor(&tab.text("id").map_or_else(|| slug(title), slug));
+    writer
+        .out
+        .markup("<section class=tab")
+        .attribute("id", &id)
+        .attribute("data-title", title)
+        .markup("><p class=tab-title>");
+    writer.icon_of(tab, "icon");
+    writer.out.text(title);
+    writer.wrap("</p>", &tab.children, "</section>\n");
+}

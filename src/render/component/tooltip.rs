@@ -1,0 +1,57 @@
+//! `Tooltip`: a term with an explanation, which keyboard and screen reader reach too.
+
+use super::Component;
+use crate::mdx::{Element, Node};
+use crate::render::html;
+use crate::render::markdown::{self, escaped};
+
+pub(super) const TOOLTIP: Component = Component {
+    names: &["Tooltip"],
+    html,
+    markdown_inline,
+    ..Component::DEFAULT
+};
+
+fn html(writer: &mut html::Writer<'_>, tooltip: &Element) {
+    let tip = tooltip.text("tip").unwrap_or_default();
+    let headline = tooltip.text("headline").unwrap_or_default();
+    if tip.is_empty() && headline.is_empty() {
+        return writer.nodes(&tooltip.children);
+    }
+    let id = writer.anchor("tip");
+    writer
+        .out
+        .markup("<span class=tooltip tabindex=0")
+        .attribute("aria-describedby", &id);
+    writer.wrap(">", &tooltip.children, "<span role=tooltip");
+    writer.out.attribute("id", &id).markup(">");
+    if !headline.is_empty() {
+        writer
+            .out
+            .markup("<strong>")
+            .text(headline)
+            .markup("</strong> ");
+    }
+    writer.out.text(tip);
+    if let (Some(action), Some(href)) = (tooltip.text("cta"), tooltip.text("href")) {
+        writer.out.markup(" ");
+        writer.link(href, &[Node::Text(action.to_owned())]);
+    }
+    writer.out.markup("</span></span>");
+}
+
+fn markdown_inline(writer: &markdown::Writer<'_>, tooltip: &Element, out: &mut String) {
+    out.push_str(&writer.line(&tooltip.children));
+    let texts = ["headline", "tip"].map(|key| tooltip.text(key).unwrap_or_default());
+    let texts = texts.into_iter().filter(|text| !text.is_empty());
+    let texts: Vec<String> = texts.map(escaped).collect();
+    if texts.is_empty() {
+        return;
+    }
+    out.push_str(&format!(" ({}", texts.join(": ")));
+    if let (Some(action), Some(href)) = (tooltip.text("cta"), tooltip.text("href")) {
+        out.push_str(", ");
+        writer.link(href, &escaped(action), out);
+    }
+    out.push(')');
+}
