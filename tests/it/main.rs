@@ -32,7 +32,7 @@
 //! | `tidy` | the layers of the source tree |
 //! | `tls` | certificates by name, HTTP/1.1 and HTTP/2 by ALPN, limits of both |
 //! | `upstream` | what a site's own server is sent, and what of it comes back |
-//! | `walkthrough` | the commands of the README do what it says |
+//! | `walkthrough` | the commands of the walkthrough do what it says |
 //! | `worker` | a worker without listeners, beside a gateway or alone |
 //!
 //! [`edge`] starts a gateway of its own for each test, on ports that the system chooses, in

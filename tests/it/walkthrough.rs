@@ -1,6 +1,7 @@
-//! The walkthrough of the README, word for word: from a push to an installed skill.
+//! The walkthrough of the bundled documentation, word for word: from a push to an installed
+//! skill.
 //!
-//! Every line of its console block that begins with `$ ` is run by one shell. What the README
+//! Every line of its last console block that begins with `$ ` is run by one shell. What the page
 //! says must be there is made here: the addresses of a running gateway, a clone of the
 //! repository it builds, `waypost` on the path. `npx` starts the `skills` tool that
 //! `make test` has installed, with a resolver that leads `*.localhost` to loopback.
@@ -14,12 +15,12 @@ use crate::clients::{client, resolver};
 use crate::edge::SKILL;
 use crate::repository::{Repository, setup};
 
-const README: &str = include_str!("../../README.md");
-const HEADING: &str = "## From a push to an agent";
+const PAGE: &str = include_str!("../../conf/demo/docs/operate/deploy.mdx");
+const HEADING: &str = "## The whole way";
 
 /// Returns the commands of the section's last console block.
 fn commands() -> String {
-    let (_, section) = README.split_once(HEADING).expect("the README has it");
+    let (_, section) = PAGE.split_once(HEADING).expect("the page has it");
     let section = section.split("\n## ").next().unwrap_or_default();
     let (_, block) = section
         .rsplit_once("```console\n")
@@ -30,7 +31,7 @@ fn commands() -> String {
 }
 
 #[test]
-fn the_readmes_walkthrough_ends_with_an_installed_skill() {
+fn the_walkthrough_ends_with_an_installed_skill() {
     let setup = setup();
     let docs = Repository::new(&setup, "seed");
     docs.push("Begin", &[("skill.md", SKILL)]);
