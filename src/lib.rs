@@ -88,9 +88,9 @@ pub mod skills;
 
 // Writing: what is made of it.
 pub mod discovery;
+pub mod release;
 pub mod render;
 pub mod search;
-pub mod release;
 pub mod build;
 
 // Publishing: what is kept.

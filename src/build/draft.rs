@@ -14,7 +14,7 @@ use crate::diagnostic::Diagnostic;
 use crate::discovery::{Listed, Summary};
 use crate::docs::page::Pages;
 use crate::docs::{self, Docs};
-use crate::render::manifest::Manifest;
+use crate::release::site::SiteDescription;
 use crate::source::Tree;
 
 /// The files of a site, each made when it is asked for.
@@ -24,7 +24,7 @@ pub struct Draft {
     docs: Docs,
     plan: Plan,
     files: HashMap<String, File>,
-    manifest: Manifest,
+    description: SiteDescription,
     summary: Summary,
     skills: Vec<Bytes>,
     /// What reading the documentation found.
@@ -55,7 +55,7 @@ impl Draft {
         let is_there = docs.navigation.content.is_some();
         let files = site.of_pages().into_iter().chain(site.of_site());
         let files = files.filter(|_| is_there).collect();
-        let manifest = site.manifest();
+        let description = site.description();
         let of = |listed: &Listed| {
             let mut skills = described.skills.iter();
             let skill = skills.find(|skill| skill.slug.as_str() == &*listed.slug);
@@ -63,7 +63,7 @@ impl Draft {
         };
         Self {
             files,
-            manifest,
+            description,
             skills: described.summary.skills.iter().map(of).collect(),
             summary: described.summary,
             found,
@@ -108,8 +108,8 @@ impl Draft {
 
     /// Returns what no file name of the site says.
     #[must_use]
-    pub fn manifest(&self) -> &Manifest {
-        &self.manifest
+    pub fn description(&self) -> &SiteDescription {
+        &self.description
     }
 
     /// Returns what discovery says, and the skill files in its order.

@@ -13,7 +13,7 @@
 //! | `navigation.json` | the resolved navigation ([`navigation::to_json`]), when there is one |
 //! | `skills/{slug}/SKILL.md` | a public skill, the author's bytes; or the one generated where authors wrote none |
 //! | `skills/{slug}/SKILL.md.br`, `.zst`, `.gz` | the same, encoded, where that saves a fifth |
-//! | `site.json`, `pages/`, `assets/`, `static/`, `texts/`, `404.html`, `404/` | the site, as [`manifest`] lays it out |
+//! | `site.json`, `pages/`, `assets/`, `static/`, `texts/`, `404.html`, `404/` | the site, as [`release::site`](crate::release::site) lays it out |
 //!
 //! **Invariant:** what is not public has no bytes in a release.
 //!
@@ -34,8 +34,8 @@ use crate::discovery::{
 };
 use crate::docs::page::Pages;
 use crate::docs::{self, Docs, navigation};
+use crate::release::site::{SITE_FILE, SiteDescription};
 use crate::release::{Builder, Release, ReleaseFile, ReleasePath};
-use crate::render::manifest::{self, Manifest};
 use crate::response::Encoding;
 use crate::response::encoding::Effort;
 use crate::site::{EditLink, Frames, Service};
@@ -172,20 +172,21 @@ pub fn gone(navigation_before: &[u8], built: &Built, tree: &Tree) -> Vec<Diagnos
         found.map(|(_, file)| &file.bytes)
     };
     // Without a documentation there is no configuration that could redirect.
-    let (Some(now), Some(manifest), Ok(config)) = (
+    let (Some(now), Some(description), Ok(config)) = (
         file(NAVIGATION_PATH),
-        file(manifest::PATH),
+        file(SITE_FILE),
         tree.docs_root().join(docs::CONFIG),
     ) else {
         return Vec::new();
     };
-    let manifest = Manifest::parse(manifest).expect("a build writes its own manifest");
+    let description =
+        SiteDescription::parse(description).expect("a build writes its own description");
     let (before, now) = (navigation::urls(navigation_before), navigation::urls(now));
     let now: Vec<&str> = now.iter().map(|url| &**url).collect();
     docs::gone::find(
         before.iter().map(|url| &**url),
         &now,
-        |path| manifest.redirect(path).is_some(),
+        |path| description.redirect(path).is_some(),
         &config,
     )
 }

@@ -15,9 +15,9 @@ use crate::docs::Docs;
 use crate::docs::config::Image;
 use crate::docs::navigation::has_scheme;
 use crate::docs::page::{Page, Reference, ReferenceKind};
-use crate::docs::percent::decode;
 use crate::docs::redirect;
 use crate::docs::reference::relative;
+use crate::site::percent::decode;
 use crate::source::{Kind, Tree, TreePath};
 
 /// The rule that a link without its page breaks.

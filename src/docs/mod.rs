@@ -11,7 +11,6 @@
 //!
 //! Both are functions from values to values: the same tree gives the same docs.
 
-mod percent;
 pub mod reference;
 pub mod schema;
 pub mod config;

@@ -10,6 +10,7 @@
 
 mod inventory;
 mod path;
+pub mod site;
 
 use std::collections::BTreeMap;
 use std::fmt;

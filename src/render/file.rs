@@ -6,9 +6,8 @@
 use bytes::Bytes;
 
 use crate::digest::Digest;
+use crate::release::site::STATIC;
 
-/// Where the files lie in URLs, below the base path.
-pub const STATIC: &str = "_waypost";
 /// How many digits of the digest stand in a name.
 const DIGITS: usize = 16;
 

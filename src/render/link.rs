@@ -8,11 +8,12 @@
 //! Sources: RFC 3986 §3.1, §4.2, §5.2.4.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 
 use super::icon::Library;
 use crate::discovery::BASE_URL_PLACEHOLDER;
+use crate::release::site::page_of;
 use crate::site::Frames;
+use crate::site::percent::{decode, encode};
 
 /// Schemes that a link may have. `javascript:` and `data:` run what the author wrote.
 const SCHEMES: [&str; 4] = ["http", "https", "mailto", "tel"];
@@ -150,29 +151,6 @@ impl Map {
     }
 }
 
-/// Returns the path in URLs of a file: without extension, `x/index` is `x`.
-///
-/// ```
-/// use waypost::render::link::page_of;
-///
-/// assert_eq!(page_of("guides/start.mdx"), "guides/start");
-/// assert_eq!(page_of("guides/index.mdx"), "guides");
-/// assert_eq!(page_of("index.mdx"), "");
-/// ```
-#[must_use]
-pub fn page_of(file: &str) -> &str {
-    let path = file.trim_end_matches('/');
-    let path = path
-        .strip_suffix(".mdx")
-        .or_else(|| path.strip_suffix(".md"))
-        .unwrap_or(path);
-    match path.strip_suffix("index") {
-        Some("") => "",
-        Some(parent) => parent.strip_suffix('/').unwrap_or(path),
-        None => path,
-    }
-}
-
 /// Joins a path with the directory of the file that names it; dots that lead out of the
 /// docs stop at their root.
 fn absolute(file: &str, path: &str) -> String {
@@ -216,55 +194,6 @@ fn relative(page: &str, to: &str) -> String {
         out.insert_str(0, "./");
     }
     out
-}
-
-/// Writes a path as it stands in a URL (RFC 3986 §3.3).
-#[must_use]
-pub fn encode(path: &str) -> String {
-    percent(path, b"-._~/!$&'()*+,;=:@")
-}
-
-/// Writes a text of any characters as it stands in one part of a URL (RFC 3986 §2.3).
-#[must_use]
-pub fn encode_all(text: &str) -> String {
-    percent(text, b"-._~")
-}
-
-fn percent(text: &str, plain: &[u8]) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || plain.contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            write!(out, "%{byte:02X}").expect("a String takes every character");
-        }
-    }
-    out
-}
-
-/// Resolves percent-encoding; what is not UTF-8 afterwards stays as it is.
-#[must_use]
-pub fn decode(path: &str) -> String {
-    if !path.contains('%') {
-        return path.to_owned();
-    }
-    let bytes = path.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let digits = path.get(at + 1..at + 3).filter(|_| bytes[at] == b'%');
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                out.push(byte);
-                at += 3;
-            }
-            None => {
-                out.push(bytes[at]);
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8(out).unwrap_or_else(|_| path.to_owned())
 }
 
 #[cfg(test)]

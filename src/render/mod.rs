@@ -27,6 +27,5 @@ pub mod html;
 pub mod icon;
 pub mod layout;
 pub mod link;
-pub mod manifest;
 pub mod markdown;
 pub mod messages;

@@ -13,7 +13,9 @@
 mod edit;
 mod frames;
 mod host;
+pub mod percent;
 mod project;
+pub mod redirect;
 mod url;
 
 pub use edit::EditLink;

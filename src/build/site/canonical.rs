@@ -16,7 +16,8 @@ use crate::diagnostic::Diagnostic;
 use crate::docs::Docs;
 use crate::docs::navigation::tree::Page;
 use crate::render::layout::path_of;
-use crate::render::link::{Map, Target, encode};
+use crate::render::link::{Map, Target};
+use crate::site::percent::encode;
 
 /// Finds the pages that name an address, with what they name.
 pub(super) fn find<'d>(

@@ -10,7 +10,7 @@ use crate::discovery::BASE_URL_PLACEHOLDER;
 use crate::docs::Docs;
 use crate::docs::published::{Address, Published};
 use crate::render::layout::path_of;
-use crate::render::link::encode;
+use crate::site::percent::encode;
 use crate::syntax::is_yaml;
 
 /// RFC 9727 §4: the media type of a catalog.

@@ -30,13 +30,13 @@ use crate::digest::Digest;
 use crate::discovery::{JSON, MARKDOWN};
 use crate::docs::Docs;
 use crate::docs::navigation::tree::{Page, PageId};
+use crate::release::site::{Redirect, SITE_FILE, SiteDescription, not_found_file, page_file};
 use crate::release::{ReleaseFile, ReleasePath};
 use crate::render::article::Article;
 use crate::render::file::File as Made;
 use crate::render::icon::Library;
 use crate::render::layout::{Assets, Layout, Mode, Part, linked_files, path_of, unknown_icons};
 use crate::render::link::Map;
-use crate::render::manifest::{self, Manifest, Redirect, page_file};
 use crate::response::Encoding;
 use crate::response::encoding::Effort;
 use crate::search::Unindexed;
@@ -101,7 +101,7 @@ pub(super) enum File {
     /// One of the lists for agents and search engines.
     Text(Box<str>),
     /// What no name of a file says.
-    Manifest,
+    SiteDescription,
     /// A file of the repository.
     Asset(Box<str>),
 }
@@ -294,13 +294,14 @@ impl<'s> Site<'s> {
 
     /// Lists the files that there is one of.
     pub(super) fn of_site(&self) -> Vec<(String, File)> {
-        let mut files = vec![(manifest::PATH.to_owned(), File::Manifest)];
+        let mut files = vec![(SITE_FILE.to_owned(), File::SiteDescription)];
         let directories = self.layout.directories().into_iter();
         let directories = directories.map(|(directory, first)| (directory, Some(first)));
         let not_found = [("", None)].into_iter().chain(directories);
-        files.extend(not_found.map(|(directory, beside)| {
-            (manifest::not_found_file(directory), File::NotFound(beside))
-        }));
+        files.extend(
+            not_found
+                .map(|(directory, beside)| (not_found_file(directory), File::NotFound(beside))),
+        );
         files.extend(self.plan.assets.files().map(of_made));
         for directory in self.searched() {
             let path = format!("static/{directory}/{}", search::TITLES);
@@ -337,7 +338,7 @@ impl<'s> Site<'s> {
                     texts::write(name, self.docs, self.of_all(), &self.plan.map);
                 (text.into(), media_type)
             }
-            File::Manifest => (self.manifest().to_bytes().into(), JSON),
+            File::SiteDescription => (self.description().to_bytes().into(), JSON),
             File::Asset(path) => return files::read(self.tree, path),
         })
     }
@@ -356,7 +357,7 @@ impl<'s> Site<'s> {
     }
 
     /// Returns what no file name says.
-    pub(super) fn manifest(&self) -> Manifest {
+    pub(super) fn description(&self) -> SiteDescription {
         let redirect = |redirect: &crate::docs::config::Redirect| Redirect {
             source: redirect.source.clone(),
             destination: redirect.destination.clone(),
@@ -370,10 +371,11 @@ impl<'s> Site<'s> {
         let translations = self.layout.translations(|path| shown.contains(path));
         let public = self.plan.pages.iter();
         let public = public.map(|id| self.docs.navigation.page(*id));
-        let mut manifest = Manifest::new(self.layout.home(), redirects.map(redirect).collect())
-            .translated(translations);
-        manifest.canonical = canonical::find(self.docs, public, &self.plan.map);
-        manifest
+        let mut description =
+            SiteDescription::new(self.layout.home(), redirects.map(redirect).collect())
+                .translated(translations);
+        description.canonical = canonical::find(self.docs, public, &self.plan.map);
+        description
     }
 
     /// Renders all articles, on all cores.
@@ -416,7 +418,7 @@ impl File {
     fn is_coded(&self) -> bool {
         match self {
             Self::Html(_) | Self::Made(_) | Self::Titles(_) => true,
-            Self::Markdown(_) | Self::NotFound(_) | Self::Text(_) | Self::Manifest => false,
+            Self::Markdown(_) | Self::NotFound(_) | Self::Text(_) | Self::SiteDescription => false,
             Self::Asset(path) => files::is_text(path),
         }
     }

@@ -13,8 +13,9 @@ use crate::docs::Docs;
 use crate::docs::navigation::tree::Page;
 use crate::render::article::Article;
 use crate::render::layout::path_of;
-use crate::render::link::{Map, encode};
+use crate::render::link::Map;
 use crate::render::markdown;
+use crate::site::percent::encode;
 
 /// How many characters `llms.txt` may have: what the tools that read it take.
 const LLMS_CHARS_MAX: usize = 100_000;

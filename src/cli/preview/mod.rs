@@ -130,9 +130,8 @@ impl Follower {
         if let Some(name) = &self.documentation.service_name {
             options.service_name = name.as_str().into();
         }
-        let draft = Draft::new(tree, &options, std::mem::take(&mut self.known));
-        let served = self.shown.show(draft);
-        let draft = shown::draft(&served).context("take what is shown")?;
+        let draft = Arc::new(Draft::new(tree, &options, std::mem::take(&mut self.known)));
+        self.shown.show(Arc::clone(&draft));
         if watch.has_changed() {
             // What is about to be read again is not worth a check.
             self.known = draft.known();

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use bytes::Bytes;
 use tokio::sync::watch;
 
 use super::panel;
 use crate::build::Draft;
 use crate::clock::Clock;
 use crate::diagnostic::Diagnostic;
-use crate::index::{Documents, Files, Index, Material, Served, SkillFile, State};
+use crate::index::{Documents, Files, Index, LiveFiles, Material, Served, SkillFile, State};
+use crate::release::site::SiteDescription;
 use crate::render::escape::Html;
 use crate::site::{BasePath, Host, Origin, ProjectId, Scheme, Service, Site, Visibility};
 
@@ -54,7 +56,7 @@ impl Shown {
 
     /// Shows a draft from now on. One without a site is not shown when there was one before:
     /// a comma that is missing in `docs.json` must not take the page away.
-    pub(super) fn show(&self, draft: Draft) -> Arc<Served> {
+    pub(super) fn show(&self, draft: Arc<Draft>) -> Arc<Served> {
         let is_there = draft.is_there();
         let served = Arc::new(self.serve(draft));
         if is_there || self.served.load().is_none() {
@@ -64,12 +66,12 @@ impl Shown {
         served
     }
 
-    fn serve(&self, draft: Draft) -> Served {
+    fn serve(&self, draft: Arc<Draft>) -> Served {
         let site = site();
         let service = self.index.service();
         let now = Clock::System.unix_seconds();
         let (summary, skills) = draft.skills();
-        let skill = |identity: &bytes::Bytes| SkillFile {
+        let skill = |identity: &Bytes| SkillFile {
             identity: identity.clone(),
             ..SkillFile::default()
         };
@@ -80,7 +82,7 @@ impl Shown {
             files: None,
         };
         let address = service.site_url(&host(), &site.base_path);
-        material.files = Some(Arc::new(Files::of_draft(draft, &address, now)));
+        material.files = Some(Arc::new(Files::live(draft, &address, now)));
         let documents = Documents::compile(&site, service, &material)
             .expect("a draft lists the digests of its own skills, and is far from 4 GiB");
         Served {
@@ -110,11 +112,19 @@ impl Shown {
     }
 }
 
-/// Returns the draft that is served.
-pub(super) fn draft(served: &Served) -> Option<&Draft> {
-    match &served.state {
-        State::Public(documents) => documents.files()?.draft(),
-        _ => None,
+// === impl LiveFiles ===
+
+impl LiveFiles for Draft {
+    fn description(&self) -> &SiteDescription {
+        self.description()
+    }
+
+    fn has(&self, path: &str) -> bool {
+        self.has(path)
+    }
+
+    fn file(&self, path: &str) -> Option<(Bytes, &'static str)> {
+        self.file(path)
     }
 }
 

@@ -25,7 +25,7 @@ mod operation;
 mod read;
 mod slug;
 
-use crate::docs::percent::decode;
+use crate::site::percent::decode;
 use crate::syntax::{Span, Value};
 
 pub use operation::{Body, Media, Operation, Parameter, Response, Schema, Security, Server};

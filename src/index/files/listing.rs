@@ -1,7 +1,7 @@
 //! What a release says of its files: which there are, and what no name of a file says.
 
+use crate::release::site::{SITE_FILE, SiteDescription, UnreadableDescription};
 use crate::release::{Inventory, Item, ReleaseId};
-use crate::render::manifest::{self, Manifest, UnreadableManifest};
 use crate::store::{ReadError, Store};
 
 /// What a file of an inventory takes in memory beside its path: a digest, a length, a media
@@ -12,7 +12,7 @@ const ITEM_BYTES: usize = 160;
 #[derive(Debug)]
 pub struct Listing {
     inventory: Inventory,
-    pub(super) manifest: Manifest,
+    pub(super) description: SiteDescription,
     /// About how much room all of it takes.
     pub(super) bytes: usize,
 }
@@ -25,11 +25,11 @@ pub enum Unlisted {
     #[error(transparent)]
     Store(#[from] ReadError),
     /// The release has no site.
-    #[error("the release has no {}", manifest::PATH)]
+    #[error("the release has no {SITE_FILE}")]
     NoSite,
     /// What it says of its site cannot be read.
     #[error(transparent)]
-    Manifest(#[from] UnreadableManifest),
+    Description(#[from] UnreadableDescription),
 }
 
 // === impl Listing ===
@@ -45,16 +45,16 @@ impl Listing {
     ///
     /// When the release has no site, or what it says of it cannot be read.
     pub fn of(inventory: Inventory, store: &Store) -> Result<Self, Unlisted> {
-        let item = inventory.get(manifest::PATH).ok_or(Unlisted::NoSite)?;
-        let manifest = store.read(item)?;
+        let item = inventory.get(SITE_FILE).ok_or(Unlisted::NoSite)?;
+        let description = store.read(item)?;
         let items = inventory.iter();
         let items: usize = items
             .map(|(path, _)| path.as_str().len() + ITEM_BYTES)
             .sum();
         Ok(Self {
             // Redirects and the like: the longer the file, the more there is of it.
-            bytes: items + 2 * manifest.len(),
-            manifest: Manifest::parse(&manifest)?,
+            bytes: items + 2 * description.len(),
+            description: SiteDescription::parse(&description)?,
             inventory,
         })
     }

@@ -10,7 +10,7 @@
 //! Who must not wait takes only what is [at hand](Reading::AtHand); who may wait reads what
 //! is missing, and the next request finds it.
 //!
-//! In a preview the files are those of a [`Draft`], made when they are asked for.
+//! In a preview the files are [`LiveFiles`], each made when it is asked for.
 
 mod cache;
 mod kind;
@@ -21,12 +21,10 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
-use crate::build::Draft;
 use crate::digest::Digest;
 use crate::discovery::BASE_URL_PLACEHOLDER;
+use crate::release::site::{STATIC, SiteDescription};
 use crate::release::{Item, ReleaseId};
-use crate::render::layout::STATIC;
-use crate::render::manifest::Manifest;
 use crate::response::encoding::{Accepted, Effort};
 use crate::response::{CachedResponse, Encoding, Response};
 use crate::site::ProjectId;
@@ -62,14 +60,14 @@ pub struct Open<'f> {
 #[derive(Debug)]
 enum List<'f> {
     Release(&'f Stored, Arc<Listing>),
-    Draft(&'f Draft),
+    Live(&'f dyn LiveFiles),
 }
 
 /// Where files are.
 #[derive(Debug)]
 enum Source {
     Release(Stored),
-    Draft(Box<Draft>),
+    Live(Arc<dyn LiveFiles>),
 }
 
 /// The files of a release.
@@ -85,6 +83,17 @@ pub struct Stored {
     pub project: ProjectId,
     /// What pages of older releases load, found when somebody asks for it.
     pub older: OnceLock<HashMap<Box<str>, Item>>,
+}
+
+/// Files that are made when they are asked for: those of a preview, which has no release.
+/// Paths are those of a release ([`site`](crate::release::site)).
+pub trait LiveFiles: std::fmt::Debug + Send + Sync {
+    /// Returns what the file names do not say.
+    fn description(&self) -> &SiteDescription;
+    /// Returns whether there is a file.
+    fn has(&self, path: &str) -> bool;
+    /// Makes a file: its bytes and its media type.
+    fn file(&self, path: &str) -> Option<(Bytes, &'static str)>;
 }
 
 /// How far reading a file may go.
@@ -140,23 +149,14 @@ impl Files {
         }
     }
 
-    /// Takes the files of a draft, for a preview at `address`.
+    /// Takes files that are made when they are asked for, for a preview at `address`.
     #[must_use]
-    pub fn of_draft(draft: Draft, address: &str, now: u64) -> Self {
+    pub fn live(files: Arc<dyn LiveFiles>, address: &str, now: u64) -> Self {
         Self {
-            source: Source::Draft(Box::new(draft)),
+            source: Source::Live(files),
             number: 0,
             address: address.trim_end_matches('/').into(),
             promoted_at: now,
-        }
-    }
-
-    /// Returns the draft, when the files are those of one.
-    #[must_use]
-    pub fn draft(&self) -> Option<&Draft> {
-        match &self.source {
-            Source::Draft(draft) => Some(draft),
-            Source::Release(_) => None,
         }
     }
 
@@ -165,7 +165,7 @@ impl Files {
     pub fn kept(&self, path: &str, variant: Variant) -> Option<Arc<CachedResponse>> {
         match &self.source {
             Source::Release(stored) => stored.cache.response(self.number, path, variant),
-            Source::Draft(_) => None,
+            Source::Live(_) => None,
         }
     }
 
@@ -188,7 +188,7 @@ impl Files {
     pub fn open(&self, reading: Reading) -> Result<Open<'_>, Unread> {
         let list = match &self.source {
             Source::Release(stored) => List::Release(stored, stored.listing(reading)?),
-            Source::Draft(draft) => List::Draft(draft),
+            Source::Live(files) => List::Live(&**files),
         };
         Ok(Open {
             files: self,
@@ -201,12 +201,12 @@ impl Files {
 // === impl Open ===
 
 impl Open<'_> {
-    /// Returns what no file name says.
+    /// Returns what the file names do not say.
     #[must_use]
-    pub fn manifest(&self) -> &Manifest {
+    pub fn description(&self) -> &SiteDescription {
         match &self.list {
-            List::Release(_, listing) => &listing.manifest,
-            List::Draft(draft) => draft.manifest(),
+            List::Release(_, listing) => &listing.description,
+            List::Live(files) => files.description(),
         }
     }
 
@@ -215,7 +215,7 @@ impl Open<'_> {
     pub fn has(&self, path: &str) -> bool {
         match &self.list {
             List::Release(_, listing) => listing.get(path).is_some(),
-            List::Draft(draft) => draft.has(path),
+            List::Live(files) => files.has(path),
         }
     }
 
@@ -230,7 +230,7 @@ impl Open<'_> {
             List::Release(stored, listing) => {
                 stored.pick(path, accepted, self.reading, |path| listing.get(path))
             }
-            List::Draft(draft) => Ok(draft.file(path).map(|(bytes, media_type)| {
+            List::Live(files) => Ok(files.file(path).map(|(bytes, media_type)| {
                 let digest = Digest::of(&bytes);
                 File::plain(bytes, digest, media_type)
             })),
@@ -255,7 +255,7 @@ impl Open<'_> {
                     .map(Some),
                 None => Ok(None),
             },
-            List::Draft(draft) => Ok(draft.file(path).map(|(bytes, media_type)| {
+            List::Live(files) => Ok(files.file(path).map(|(bytes, media_type)| {
                 let bytes = addressed(&bytes, address);
                 let digest = Digest::of(&bytes);
                 File::plain(bytes, digest, media_type)
@@ -272,7 +272,7 @@ impl Open<'_> {
     pub fn read_older(&self, path: &str, accepted: Accepted) -> Result<Option<File>, Unread> {
         match &self.list {
             List::Release(stored, _) => stored.read_older(path, accepted, self.reading),
-            List::Draft(_) => Ok(None),
+            List::Live(_) => Ok(None),
         }
     }
 }

@@ -8,9 +8,9 @@
 use http::header::{self, HeaderName, HeaderValue};
 
 use super::{CATALOG, Request};
-use crate::render::layout::SPECULATION;
-use crate::render::link::encode;
+use crate::release::site::SPECULATION;
 use crate::response::Response;
+use crate::site::percent::encode;
 
 /// Files of the repository are active content in a browser (SVG, PDF): nothing of them runs.
 pub(super) const ASSET_POLICY: HeaderValue =
@@ -54,7 +54,7 @@ impl Request<'_> {
         let page = self.path.strip_suffix(".md").unwrap_or(self.path);
         let page = if page == "index" { "" } else { page };
         let markdown = if page.is_empty() { "index" } else { page };
-        let canonical = match self.files.manifest().canonical.get(page) {
+        let canonical = match self.files.description().canonical.get(page) {
             None => format!("{}/{}", self.files.files.address, encode(page)),
             Some(url) => match url.strip_prefix('/') {
                 Some(path) => format!("{}/{}", self.files.files.address, encode(path)),
@@ -72,7 +72,7 @@ impl Request<'_> {
             links += &format!(", {catalog}");
         }
         // RFC 8288 §3.4.1. Search engines want whole addresses, and the page itself among them.
-        for translation in self.files.manifest().translations(page) {
+        for translation in self.files.description().translations(page) {
             let address = &self.files.files.address;
             let target = format!(
                 ", <{address}/{}>; rel=\"alternate\"",

@@ -24,17 +24,14 @@ use http::header::{self, HeaderValue};
 
 use super::negotiation::prefers_markdown;
 use crate::index::{Ask, File, Method, Open, Reading, Served, State, Unread, Variant};
-use crate::render::html::diagram;
-use crate::render::layout::STATIC;
-use crate::render::link::decode;
-use crate::render::manifest::{not_found_files, page_file};
+use crate::release::site::{
+    DIAGRAM_FRAME, DIAGRAM_POLICY, STATIC, is_named_by_digest, not_found_files, page_file,
+};
 use crate::response::encoding::Accepted;
 use crate::response::{Conditions, ETag, MaybeCached, Outcome, Problem, Response, caching};
+use crate::site::percent::decode;
 use fields::ASSET_POLICY;
 use redirect::to;
-
-/// How the names start that hold a digest.
-const HASHED: [&str; 5] = ["site.", "finder.", "page.", "diagram.", "mermaid."];
 
 /// The lists of a site, which also stand below `/.well-known`.
 const WELL_KNOWN: [&str; 2] = ["llms.txt", "llms-full.txt"];
@@ -205,7 +202,7 @@ impl Request<'_> {
         if let Some(found) = self.asset()? {
             return Ok(found);
         }
-        if let Some((destination, permanent)) = self.files.manifest().redirect(self.path) {
+        if let Some((destination, permanent)) = self.files.description().redirect(self.path) {
             return Ok(self.redirect(&destination, permanent));
         }
         self.not_found()
@@ -244,13 +241,13 @@ impl Request<'_> {
         }
         let path = format!("static/{STATIC}/{name}");
         // `site.{digest}.css` and its like; the lists of pages have plain names.
-        let is_named_by_digest = HASHED.iter().any(|start| name.starts_with(start));
+        let never_changes = is_named_by_digest(name);
         let accepted = self.ask.accepted;
         let file = match self.files.read(&path, accepted)? {
-            None if is_named_by_digest => self.files.read_older(&path, accepted)?,
+            None if never_changes => self.files.read_older(&path, accepted)?,
             found => found,
         };
-        let caching = match is_named_by_digest {
+        let caching = match never_changes {
             true => caching::IMMUTABLE,
             false => caching::DISCOVERY,
         };
@@ -261,10 +258,10 @@ impl Request<'_> {
         Ok(response.map(|response| {
             let response = self.conditional(response);
             // What draws diagrams has a policy of its own.
-            match self.path.starts_with(diagram::FRAME) {
+            match self.path.starts_with(DIAGRAM_FRAME) {
                 true => response.with(
                     header::CONTENT_SECURITY_POLICY,
-                    HeaderValue::from_static(diagram::POLICY),
+                    HeaderValue::from_static(DIAGRAM_POLICY),
                 ),
                 false => response,
             }
@@ -279,7 +276,7 @@ impl Request<'_> {
         let html = page_file(self.path, "html");
         if !self.files.has(&html) {
             // The root without a page of its own leads to the first.
-            let home = &self.files.manifest().home;
+            let home = &self.files.description().home;
             let leads_home = self.path.is_empty() && !home.is_empty();
             return Ok(leads_home.then(|| to(307, &self.location(home))));
         }

@@ -4,9 +4,9 @@
 //! `internals/decisions#addresses-of-pages`.
 
 use super::Request;
-use crate::render::link::{decode, encode, page_of};
-use crate::render::manifest::page_file;
+use crate::release::site::{page_file, page_of};
 use crate::response::{Response, caching};
+use crate::site::percent::{decode, encode};
 
 /// A redirect. Paths are encoded when they are written, so the field cannot be broken.
 pub(super) fn to(status: u16, location: &str) -> Response {

@@ -17,10 +17,11 @@ use super::endpoint;
 use super::escape::Html;
 use super::file::File;
 use super::html::{self, Heading};
-use super::link::{Map, Start, page_of};
+use super::link::{Map, Start};
 use super::markdown;
 use super::messages::Messages;
 use crate::mdx::{self, Load, Node, plain};
+use crate::release::site::page_of;
 
 /// How many characters of a page's own text describe it when its author did not.
 const DESCRIPTION_CHARS: usize = 160;

@@ -3,7 +3,7 @@
 //! The library builds styles from what an author wrote, so it never runs in a page. A page
 //! holds a frame without origin (`sandbox="allow-scripts"`) whose document is a constant of
 //! this program; the source of the diagram travels in the fragment of its address, which
-//! reaches no server; behind it stand the colours that a reader has chosen. The frame has the policy [`POLICY`]: its one script, styles in markup,
+//! reaches no server; behind it stand the colours that a reader has chosen. The frame has the policy [`DIAGRAM_POLICY`](crate::release::site::DIAGRAM_POLICY): its one script, styles in markup,
 //! nothing else, no requests at all. Readers without scripts open the source below it.
 //!
 //! A renderer in Rust (`mermaid-rs-renderer` 0.3) was tried on 235 diagrams of public
@@ -21,14 +21,8 @@ use bytes::Bytes;
 use super::Writer;
 use super::fence::Info;
 use crate::render::file::File;
-use crate::render::link;
+use crate::site::percent::encode_component;
 
-/// What the frame of a diagram may do.
-pub const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; \
-     img-src data:; font-src data:; base-uri 'none'; form-action 'none'; \
-     frame-ancestors 'self'; sandbox allow-scripts";
-/// What the path of the frame starts with.
-pub const FRAME: &str = "_waypost/diagram.";
 /// How long the source of a drawn diagram may be; longer ones are shown as text.
 const SOURCE_BYTES_MAX: usize = 32 << 10;
 
@@ -80,7 +74,7 @@ impl Writer<'_> {
         }
         self.has_diagrams = true;
         let frame = self.start.to(&files()[0].path);
-        let address = format!("{frame}#{}", link::encode_all(source));
+        let address = format!("{frame}#{}", encode_component(source));
         self.out.markup(match height(source) {
             0 => "<figure class=\"diagram flat\">",
             1..=6 => "<figure class=\"diagram small\">",
@@ -167,7 +161,10 @@ mod tests {
     #[test]
     fn the_frame_names_its_scripts() {
         let [frame, library, start] = files();
-        assert!(frame.path.starts_with(FRAME) && frame.path.ends_with(".html"));
+        assert!(
+            frame.path.starts_with(crate::release::site::DIAGRAM_FRAME)
+                && frame.path.ends_with(".html")
+        );
         let document = str::from_utf8(&frame.bytes).unwrap();
         for script in [library, start] {
             let name = script.path.rsplit('/').next().unwrap();

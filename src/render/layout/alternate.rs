@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::Layout;
 use crate::docs::navigation::tree::{Division, DivisionKind, Divisions, PageId};
-use crate::render::manifest::Translation;
+use crate::release::site::Translation;
 
 /// How deep in a path the segment of a version or language stands at most.
 const DEPTH_MAX: usize = 4;

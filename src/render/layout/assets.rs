@@ -7,8 +7,10 @@ use std::fmt::Write as _;
 
 use super::colour::Rgb;
 use crate::docs::Docs;
+use crate::release::site::SPECULATION;
 use crate::render::file::File;
-use crate::render::{html, link};
+use crate::render::html;
+use crate::site::percent::encode;
 
 /// The script of every page, its parts in order: the first runs before anything is painted,
 /// the others when the page is there.
@@ -32,9 +34,6 @@ const STYLES: &str = concat!(
     include_str!("styles/code.css"),
     include_str!("styles/components.css"),
 );
-/// Where the rules for fetching pages early lie. The origin names it in a header of every page
-/// and knows no digest of a release, so its name has none.
-pub const SPECULATION: &str = "_waypost/speculation.json";
 /// The media type of such rules.
 pub const SPECULATION_TYPE: &str = "application/speculationrules+json";
 /// Links inside the site are relative. They are fetched when a reader points at them; nothing
@@ -119,7 +118,7 @@ fn fonts(docs: &Docs) -> String {
                 .chars()
                 .filter(|c| c.is_ascii_digit() || *c == ' ')
                 .collect();
-            let path = link::encode(path).replace(['(', ')', '\''], "_");
+            let path = encode(path).replace(['(', ')', '\''], "_");
             // `optional`: a font that comes late is used on the next page, and nothing moves.
             writeln!(
                 styles,

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use super::{Layout, Mode, PageWriter};
 use crate::docs::navigation::tree::{Division, DivisionKind, PageId};
-use crate::render::manifest;
+use crate::release::site;
 
 // === impl Layout ===
 
@@ -42,7 +42,7 @@ impl<'d> Layout<'d> {
             let opens = |first: &PageId| self.divisions(*first).any(|d| std::ptr::eq(d, division));
             if let Some(first) = division.first.filter(opens)
                 && !directory.is_empty()
-                && depth <= manifest::NOT_FOUND_DEPTH_MAX
+                && depth <= site::NOT_FOUND_DEPTH_MAX
             {
                 directories.entry(directory).or_insert(first);
             }

@@ -38,13 +38,11 @@ mod sidebar;
 mod shared;
 mod theme;
 
-pub use assets::{Assets, JAVASCRIPT, SCRIPT, SPECULATION, SPECULATION_TYPE};
+pub use assets::{Assets, JAVASCRIPT, SCRIPT, SPECULATION_TYPE};
 pub use icon::unknown_icons;
 pub use linked::linked_files;
 pub use part::Part;
 pub use shared::Layout;
-
-pub use super::file::STATIC;
 
 use super::article::Article;
 use super::escape::Html;

@@ -3,9 +3,10 @@
 //! A reader of version 2 in French does not look for a page of version 1 in English, and
 //! words are taken apart differently in each language.
 
-use super::{Layout, STATIC};
+use super::Layout;
 use crate::digest::Digest;
 use crate::docs::navigation::tree::{DivisionKind, PageId};
+use crate::release::site::STATIC;
 
 /// A language and version of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

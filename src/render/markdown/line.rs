@@ -8,7 +8,8 @@ use crate::mdx::component as known;
 use crate::mdx::drawing::is_part;
 use crate::mdx::{Element, Node, plain, read_markdown};
 use crate::render::component;
-use crate::render::link::{Target, encode};
+use crate::render::link::Target;
+use crate::site::percent::encode;
 
 // === impl Writer ===
 

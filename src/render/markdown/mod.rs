@@ -11,10 +11,11 @@ mod line;
 
 use super::component;
 use super::html::fence::Info;
-use super::link::{Map, encode};
+use super::link::Map;
 use super::messages::Messages;
 use crate::discovery::BASE_URL_PLACEHOLDER;
 use crate::mdx::{Alignment, Node, Table};
+use crate::site::percent::encode;
 
 pub(super) use line::{code_span, escaped};
 

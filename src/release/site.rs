@@ -1,7 +1,8 @@
-//! What a release says about its site to whoever serves it: the file `site.json`.
+//! What a release says about its site to whoever serves it: the file `site.json`, the names of
+//! the other files, and their content security policies.
 //!
-//! Pages and files of a site lie in the release under names made from their URLs, so only
-//! what no name says stands here.
+//! Pages and files of a site lie in the release under names made from their URLs. The
+//! [`SiteDescription`] holds what the names do not say.
 //!
 //! | in the release | is served at |
 //! |---|---|
@@ -18,8 +19,24 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Where in a release the manifest lies.
-pub const PATH: &str = "site.json";
+use crate::site::redirect;
+
+/// Where in a release the description lies.
+pub const SITE_FILE: &str = "site.json";
+/// Where the files lie that pages load, in URLs below the base path.
+pub const STATIC: &str = "_waypost";
+/// Where the rules lie that say which links a browser may load before they are clicked, in
+/// URLs below the base path.
+pub const SPECULATION: &str = "_waypost/speculation.json";
+/// How the path of the frame starts in which diagrams are drawn.
+pub const DIAGRAM_FRAME: &str = "_waypost/diagram.";
+/// The content security policy of that frame (CSP Level 3): its own scripts, styles in markup,
+/// no requests.
+pub const DIAGRAM_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; \
+     img-src data:; font-src data:; base-uri 'none'; form-action 'none'; \
+     frame-ancestors 'self'; sandbox allow-scripts";
+/// How the names of files below [`STATIC`] start whose names hold the digest of their bytes.
+const DIGEST_NAMED: [&str; 5] = ["site.", "finder.", "page.", "diagram.", "mermaid."];
 /// The page for paths at which there is nothing.
 const NOT_FOUND: &str = "404.html";
 /// How many segments a directory may have that has such a page of its own.
@@ -27,10 +44,10 @@ pub const NOT_FOUND_DEPTH_MAX: usize = 4;
 /// The version of the file that this program writes, and the newest it reads.
 const VERSION: u32 = 2;
 
-/// What no file name of a site says.
+/// What the file names of a site do not say.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Manifest {
+pub struct SiteDescription {
     version: u32,
     /// The path of the page that the site opens with; empty when there is one at its root.
     pub home: Box<str>,
@@ -72,22 +89,22 @@ pub struct Redirect {
     pub permanent: bool,
 }
 
-/// Why the manifest of a release cannot be used.
+/// Why the description of a site cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum UnreadableManifest {
+pub enum UnreadableDescription {
     /// Not the JSON we write.
-    #[error("read {PATH}")]
+    #[error("read {SITE_FILE}")]
     Syntax(#[from] serde_json::Error),
     /// Written by a newer program.
-    #[error("{PATH} has version {0}, this program reads up to {VERSION}")]
+    #[error("{SITE_FILE} has version {0}, this program reads up to {VERSION}")]
     Newer(u32),
 }
 
-// === impl Manifest ===
+// === impl SiteDescription ===
 
-impl Manifest {
-    /// Makes a manifest.
+impl SiteDescription {
+    /// Makes a description.
     #[must_use]
     pub fn new(home: &str, redirects: Vec<Redirect>) -> Self {
         Self {
@@ -129,19 +146,19 @@ impl Manifest {
     ///
     /// # Errors
     ///
-    /// When it is not a manifest, or one of a version yet to come.
-    pub fn parse(bytes: &[u8]) -> Result<Self, UnreadableManifest> {
+    /// When it is not a description, or has a newer version.
+    pub fn parse(bytes: &[u8]) -> Result<Self, UnreadableDescription> {
         #[derive(Deserialize)]
         struct Version {
             version: u32,
         }
         let Version { version } = serde_json::from_slice(bytes)?;
         if version > VERSION {
-            return Err(UnreadableManifest::Newer(version));
+            return Err(UnreadableDescription::Newer(version));
         }
-        let mut manifest: Self = serde_json::from_slice(bytes)?;
-        let translations = std::mem::take(&mut manifest.translations);
-        Ok(manifest.translated(translations))
+        let mut description: Self = serde_json::from_slice(bytes)?;
+        let translations = std::mem::take(&mut description.translations);
+        Ok(description.translated(translations))
     }
 
     /// Returns the file's bytes.
@@ -155,16 +172,16 @@ impl Manifest {
     /// others.
     ///
     /// ```
-    /// use waypost::render::manifest::{Manifest, Redirect};
+    /// use waypost::release::site::{SiteDescription, Redirect};
     ///
     /// let redirect = |source: &str, destination: &str| Redirect {
     ///     source: source.into(), destination: destination.into(), permanent: true,
     /// };
     /// let redirects = [redirect("/old/:page*", "/new/:page*"), redirect("/old/a", "/b")];
-    /// let manifest = Manifest::new("", redirects.into());
-    /// assert_eq!(manifest.redirect("old/x/y"), Some(("/new/x/y".to_owned(), true)));
-    /// assert_eq!(manifest.redirect("old/a"), Some(("/b".to_owned(), true)));
-    /// assert_eq!(manifest.redirect("older"), None);
+    /// let description = SiteDescription::new("", redirects.into());
+    /// assert_eq!(description.redirect("old/x/y"), Some(("/new/x/y".to_owned(), true)));
+    /// assert_eq!(description.redirect("old/a"), Some(("/b".to_owned(), true)));
+    /// assert_eq!(description.redirect("older"), None);
     /// ```
     #[must_use]
     pub fn redirect(&self, path: &str) -> Option<(String, bool)> {
@@ -174,47 +191,40 @@ impl Manifest {
             return Some((exact.destination.to_string(), exact.permanent));
         }
         self.redirects.iter().find_map(|redirect| {
-            let bound = bind(redirect.source.trim_matches('/'), path)?;
-            Some((fill(&redirect.destination, &bound), redirect.permanent))
+            let captures = redirect::captures(redirect.source.trim_matches('/'), path)?;
+            Some((captures.fill(&redirect.destination), redirect.permanent))
         })
     }
 }
 
-/// Matches a path with a pattern: the values of its names, `*` for the rest.
-fn bind<'p>(pattern: &'p str, path: &'p str) -> Option<Vec<(&'p str, &'p str)>> {
-    let mut bound = Vec::new();
-    let mut rest = Some(path);
-    for segment in pattern.split('/') {
-        if segment.ends_with('*') && (segment.len() == 1 || segment.starts_with(':')) {
-            bound.push((segment, rest.unwrap_or_default()));
-            return Some(bound);
-        }
-        let (part, after) = match rest?.split_once('/') {
-            Some((part, after)) => (part, Some(after)),
-            None => (rest?, None),
-        };
-        rest = after;
-        match segment.split_once('*') {
-            Some((before, after)) => {
-                let inside = part.strip_prefix(before)?.strip_suffix(after)?;
-                bound.push(("*", inside));
-            }
-            None if segment.starts_with(':') && !part.is_empty() => bound.push((segment, part)),
-            None if segment == part => {}
-            None => return None,
-        }
+/// Returns the path in URLs of a file: without extension, `x/index` is `x`.
+///
+/// ```
+/// use waypost::release::site::page_of;
+///
+/// assert_eq!(page_of("guides/start.mdx"), "guides/start");
+/// assert_eq!(page_of("guides/index.mdx"), "guides");
+/// assert_eq!(page_of("index.mdx"), "");
+/// ```
+#[must_use]
+pub fn page_of(file: &str) -> &str {
+    let path = file.trim_end_matches('/');
+    let path = path
+        .strip_suffix(".mdx")
+        .or_else(|| path.strip_suffix(".md"))
+        .unwrap_or(path);
+    match path.strip_suffix("index") {
+        Some("") => "",
+        Some(parent) => parent.strip_suffix('/').unwrap_or(path),
+        None => path,
     }
-    rest.is_none().then_some(bound)
 }
 
-/// Puts values in the places of their names.
-fn fill(destination: &str, bound: &[(&str, &str)]) -> String {
-    let segment = |segment: &str| {
-        let found = bound.iter().find(|(name, _)| *name == segment);
-        found.map_or_else(|| segment.to_owned(), |(_, value)| (*value).to_owned())
-    };
-    let filled: Vec<String> = destination.split('/').map(segment).collect();
-    filled.join("/")
+/// Returns whether a file below [`STATIC`] has the digest of its bytes in its name, so that it
+/// never changes.
+#[must_use]
+pub fn is_named_by_digest(name: &str) -> bool {
+    DIGEST_NAMED.iter().any(|start| name.starts_with(start))
 }
 
 /// Returns where in a release the page at a path lies, as HTML (`html`) or Markdown (`md`).
@@ -268,26 +278,22 @@ mod tests {
             destination: destination.into(),
             permanent: false,
         };
-        let manifest = Manifest::new("", vec![redirect]);
-        manifest.redirect(path).map(|(to, _)| to)
+        let description = SiteDescription::new("", vec![redirect]);
+        description.redirect(path).map(|(to, _)| to)
     }
 
     #[test]
-    fn patterns_bind_segments_and_rests() {
-        let to = |path| redirected("/a/:x/c/*", "/z/*/:x", path);
-        assert_eq!(to("a/1/c/2/3").as_deref(), Some("/z/2/3/1"));
-        assert_eq!(to("a/1/d/2"), None);
-        assert_eq!(to("a"), None);
+    fn slashes_at_the_ends_do_not_matter_to_a_redirect() {
         assert_eq!(redirected("/a", "/b", "a/").as_deref(), Some("/b"));
         assert_eq!(redirected("/a/:x", "/b", "a/"), None);
         assert_eq!(
-            redirected("/beta-*", "/v2-*", "beta-x"),
-            Some("/v2-*".into())
+            redirected("/a/:x", "/b/:x", "a/c/").as_deref(),
+            Some("/b/c")
         );
     }
 
     #[test]
-    fn a_manifest_reads_back_and_a_later_one_is_refused() {
+    fn a_description_reads_back_and_a_later_one_is_refused() {
         let page = |language: &str, path: &str| Translation {
             language: language.into(),
             path: path.into(),
@@ -297,21 +303,22 @@ mod tests {
             vec![page("en", "z"), page("fr", "fr/z")],
             vec![page("en", ""), page("fr", "fr")],
         ];
-        let manifest = Manifest::new("a", Vec::new()).translated(sets.clone());
-        let read = Manifest::parse(&manifest.to_bytes()).unwrap();
-        assert_eq!(read, manifest);
+        let description = SiteDescription::new("a", Vec::new()).translated(sets.clone());
+        let read = SiteDescription::parse(&description.to_bytes()).unwrap();
+        assert_eq!(read, description);
         for set in &sets {
             for page in set {
                 assert_eq!(read.translations(&page.path), set);
             }
         }
         assert!(read.translations("fr/a").is_empty());
-        let earlier = Manifest::parse(br#"{"version":1,"home":"a","redirects":[]}"#).unwrap();
+        let earlier =
+            SiteDescription::parse(br#"{"version":1,"home":"a","redirects":[]}"#).unwrap();
         assert!(earlier.translations("").is_empty());
         let later = br#"{"version":3,"more":1}"#;
         assert!(matches!(
-            Manifest::parse(later),
-            Err(UnreadableManifest::Newer(3))
+            SiteDescription::parse(later),
+            Err(UnreadableDescription::Newer(3))
         ));
     }
 }
