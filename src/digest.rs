@@ -1,9 +1,8 @@
-//! Digests: the sha256 of bytes that are served or stored.
+//! Digests: the SHA-256 of bytes that are served or stored.
 //!
-//! A digest names content (the store keeps files by it), identifies an entity on the
-//! wire (`ETag`) and lets a client check what it fetched (`"digest"` in the 0.2.0
-//! manifest). Its text form is 64 lower-case hexadecimal digits: real clients drop a
-//! manifest entry whose digest is spelled in upper case.
+//! The store names files by their digest, an `ETag` carries it, and a client checks with it
+//! what it fetched (`"digest"` in the list of skills, version 0.2.0). Its text form is 64
+//! lower-case hexadecimal digits: real clients drop a skill whose digest is in upper case.
 //!
 //! Sources: FIPS 180-4; Agent Skills Discovery 0.2.0, "Discovery Index".
 
@@ -12,7 +11,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest as _, Sha256};
 
-/// The sha256 of some bytes.
+/// The SHA-256 of some bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Digest([u8; 32]);
 
@@ -37,27 +36,17 @@ impl Digest {
     }
 
     /// Reads the 64 lower-case hexadecimal digits that [`Digest`]'s `Display` writes.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidDigest`] for everything else, also for upper-case digits.
     pub fn parse(text: &str) -> Result<Self, InvalidDigest> {
-        let nibble = |byte: u8| match byte {
-            b'0'..=b'9' => Some(byte - b'0'),
-            b'a'..=b'f' => Some(byte - b'a' + 10),
-            _ => None,
-        };
-        let invalid = || InvalidDigest(text.chars().take(80).collect());
-        let (pairs, []) = text.as_bytes().as_chunks::<2>() else {
-            return Err(invalid());
-        };
         let mut digest = [0; 32];
-        if pairs.len() != digest.len() {
-            return Err(invalid());
+        let is_lower_case = !text.bytes().any(|byte| byte.is_ascii_uppercase());
+        match hex::decode_to_slice(text, &mut digest) {
+            Ok(()) if is_lower_case => Ok(Self(digest)),
+            _ => Err(InvalidDigest(text.chars().take(80).collect())),
         }
-        for (byte, [high, low]) in digest.iter_mut().zip(pairs) {
-            let (Some(high), Some(low)) = (nibble(*high), nibble(*low)) else {
-                return Err(invalid());
-            };
-            *byte = high << 4 | low;
-        }
-        Ok(Self(digest))
     }
 
     /// Returns the 32 bytes.
@@ -66,7 +55,7 @@ impl Digest {
         &self.0
     }
 
-    /// Takes 32 bytes that already are a digest.
+    /// Makes a digest of the 32 bytes of one.
     #[must_use]
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
@@ -75,7 +64,7 @@ impl Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&hex::encode(self.0))
     }
 }
 

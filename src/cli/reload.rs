@@ -1,24 +1,23 @@
-//! `waypost reload`: asks a running gateway to compare everything with the disk.
+//! `waypost reload`: asks a running gateway to read all site records and pointers again.
 //!
-//! A gateway notices changes by itself. This is for what it refuses to do unasked: taking
-//! away more than a tenth of its sites at once.
+//! A gateway notices changes by itself. The command is for the one change that it does not
+//! make by itself: removing more than a tenth of its sites at once.
 
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use ureq::Agent;
 
 use super::settings::Settings;
 
-/// How long the gateway may take to say that it has understood.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long the gateway may take to answer.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Ask a running gateway to compare everything with the disk
+/// Ask a running gateway to read site records and releases again
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Also when that takes away more than a tenth of the sites
+    /// Also remove sites whose records are gone, when they are more than a tenth of all
     #[arg(long)]
     pub accept_removals: bool,
     /// The configuration, which says where the gateway's operator listener is.
@@ -26,7 +25,7 @@ pub struct Args {
     pub settings: Settings,
 }
 
-/// Asks, and returns once the gateway has understood.
+/// Asks, and returns once the gateway has accepted the request.
 ///
 /// # Errors
 ///
@@ -42,21 +41,20 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     } else {
         ""
     };
-    let ask = || {
-        let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        write!(
-            stream,
-            "POST /reload{query} HTTP/1.1\r\nHost: {address}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-        )?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        Ok::<_, std::io::Error>(answer)
-    };
-    let answer = ask().with_context(|| format!("ask the gateway on {address}"))?;
-    let status = answer.lines().next().unwrap_or_default();
-    if !status.starts_with("HTTP/1.1 202") {
-        bail!("the gateway on {address} answered {status:?}");
+    let agent: Agent = Agent::config_builder()
+        .timeout_global(Some(TIMEOUT))
+        // The listener is this machine's own: never through a proxy of the environment.
+        .proxy(None)
+        .max_redirects(0)
+        .http_status_as_error(false)
+        .build()
+        .into();
+    let response = agent
+        .post(format!("http://{address}/reload{query}"))
+        .send_empty()
+        .with_context(|| format!("ask the gateway on {address}"))?;
+    if response.status() != 202 {
+        bail!("the gateway on {address} answered {}", response.status());
     }
     Ok(ExitCode::SUCCESS)
 }

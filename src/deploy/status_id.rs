@@ -1,21 +1,21 @@
 //! The public handle of an update.
 //!
-//! Sources: Crockford, "Base 32"; the layout is that of a ULID.
+//! Source: the ULID specification (128 bits in Crockford's base 32, at
+//! <https://github.com/ulid/spec>). The digits are written in lower case.
 
 use std::fmt;
+
+use ulid::Ulid;
 
 use super::Timestamp;
 
 const PREFIX: &str = "upd_";
-/// 128 bits, five at a time.
-const DIGITS: usize = 26;
-/// No letter that is read as a digit.
-const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
-/// The public handle of an update: 48 bits of time and 80 random bits.
+/// The public handle of an update: `upd_` and a ULID, which is 48 bits of time in
+/// milliseconds and 80 random bits.
 ///
-/// Ids sort by creation, which keeps a B-tree of them growing at one end, and nobody
-/// guesses another's.
+/// Ids sort by creation, so a B-tree of them grows at one end. The random bits make an id
+/// impossible to guess.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StatusId(Box<str>);
 
@@ -27,40 +27,38 @@ pub struct InvalidStatusId;
 // === impl StatusId ===
 
 impl StatusId {
-    /// Makes an id for an update asked for `now`.
+    /// Makes an id for an update that was triggered `now`.
     ///
     /// # Errors
     ///
-    /// The operating system has no randomness to give.
+    /// The operating system has no random bytes to give.
     pub fn generate(now: Timestamp) -> Result<Self, getrandom::Error> {
         let mut random = [0; 16];
-        getrandom::fill(&mut random[6..])?;
-        let entropy = u128::from_be_bytes(random);
-        Ok(Self::from_bits(u128::from(now.millis()) << 80 | entropy))
+        getrandom::fill(&mut random)?;
+        // A ULID takes the lower 80 bits.
+        let ulid = Ulid::from_parts(now.millis(), u128::from_be_bytes(random));
+        Ok(Self::of(ulid))
     }
 
-    /// Spells 128 bits; the uppermost two are the first digit's alone.
-    pub(super) fn from_bits(bits: u128) -> Self {
-        let digit = |place: u32| {
-            let index = usize::try_from(bits >> (5 * place) & 31).expect("five bits");
-            char::from(ALPHABET[index])
-        };
-        let digits = (0..26).rev().map(digit);
-        Self(PREFIX.chars().chain(digits).collect())
+    fn of(ulid: Ulid) -> Self {
+        let mut digits = [0; ulid::ULID_LEN];
+        let digits = ulid.array_to_str(&mut digits);
+        digits.make_ascii_lowercase();
+        Self(format!("{PREFIX}{digits}").into())
     }
 
     /// Reads an id.
     ///
     /// # Errors
     ///
-    /// [`InvalidStatusId`] for everything that [`StatusId::generate`] cannot have made.
+    /// [`InvalidStatusId`] for everything that [`StatusId::generate`] cannot have made; so an
+    /// update has one id, although ULIDs may be read in either case.
     pub fn parse(text: &str) -> Result<Self, InvalidStatusId> {
         let digits = text.strip_prefix(PREFIX).ok_or(InvalidStatusId)?;
-        let known = digits.bytes().all(|byte| ALPHABET.contains(&byte));
-        // 128 bits leave three of the first digit's five unused.
-        let fits = matches!(digits.as_bytes(), [b'0'..=b'7', ..]) && digits.len() == DIGITS;
-        if known && fits {
-            Ok(Self(text.into()))
+        let ulid = Ulid::from_string(digits).map_err(|_invalid| InvalidStatusId)?;
+        let id = Self::of(ulid);
+        if id.as_str() == text {
+            Ok(id)
         } else {
             Err(InvalidStatusId)
         }
@@ -92,14 +90,31 @@ mod tests {
         for id in &ids {
             assert_eq!(StatusId::parse(id.as_str()).as_ref(), Ok(id));
         }
+    }
+
+    #[test]
+    fn two_ids_of_one_millisecond_differ() {
+        let now = Timestamp::from_millis(1_800_000_000_000);
+        let [one, other] = [(); 2].map(|()| StatusId::generate(now).unwrap());
+        assert_ne!(one, other);
+        // Ten digits of time, then sixteen of 80 random bits.
+        assert_eq!(one.as_str()[..14], other.as_str()[..14]);
+    }
+
+    #[test]
+    fn other_texts_are_not_status_ids() {
         for wrong in [
             "",
             "upd_",
             "job_01j00000000000000000000000",
-            "upd_01J0000000000000000000000u",
+            // Not a digit of base 32, in upper case, and over 128 bits.
+            "upd_01j0000000000000000000000u",
+            "upd_01J00000000000000000000000",
             "upd_80000000000000000000000000",
+            "upd_01j000000000000000000000000",
+            "upd_01j0000000000000000000000",
         ] {
-            assert_eq!(StatusId::parse(wrong), Err(InvalidStatusId));
+            assert_eq!(StatusId::parse(wrong), Err(InvalidStatusId), "{wrong}");
         }
     }
 }

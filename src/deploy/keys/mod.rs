@@ -108,10 +108,7 @@ impl Secret {
     pub fn generate(service_name: &str) -> Result<Self, getrandom::Error> {
         let mut random = [0; RANDOM_BYTES];
         getrandom::fill(&mut random)?;
-        let mut text = format!("{service_name}_");
-        for byte in random {
-            text.push_str(&format!("{byte:02x}"));
-        }
+        let mut text = format!("{service_name}_{}", hex::encode(random));
         text.push_str(&checksum(&text));
         Ok(Self(text.into()))
     }

@@ -11,7 +11,16 @@ fn update() -> Update {
         source: Source::Api,
         idempotency: None,
     };
-    Update::queued(StatusId::from_bits(7), &trigger, 1, Timestamp::default())
+    Update::queued(
+        id("upd_00000000000000000000000007"),
+        &trigger,
+        1,
+        Timestamp::default(),
+    )
+}
+
+fn id(text: &str) -> StatusId {
+    StatusId::parse(text).unwrap()
 }
 
 fn holder(epoch: u64) -> Holder {
@@ -57,7 +66,11 @@ fn u2_a_final_state_never_changes() {
         assert!(update.claim(holder(2)).is_err());
         assert!(update.renew(Timestamp::default()).is_err());
         assert!(update.reschedule(Timestamp::default(), "").is_err());
-        assert!(update.mark_superseded(&StatusId::from_bits(8)).is_err());
+        assert!(
+            update
+                .mark_superseded(&id("upd_00000000000000000000000008"))
+                .is_err()
+        );
         assert!(update.end(success(), "").is_err());
         assert!(update.end(failure(), "").is_err());
         assert_eq!(update.state, last);
@@ -77,7 +90,9 @@ fn u3_taking_over_counts_an_attempt() {
 fn u4_a_follower_ends_as_its_leader_does() {
     let mut update = update();
     update.claim(holder(1)).unwrap();
-    update.mark_superseded(&StatusId::from_bits(8)).unwrap();
+    update
+        .mark_superseded(&id("upd_00000000000000000000000008"))
+        .unwrap();
     assert_eq!(update.status(), Status::Queued);
     update.end(success(), "published").unwrap();
     assert_eq!(update.status(), Status::Success);

@@ -187,7 +187,7 @@ fn mirror_name(url: &str) -> String {
 fn lock(path: &Path) -> Result<File, FetchError> {
     let lock = || -> io::Result<File> {
         let file = File::create(path)?;
-        rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive)?;
+        file.lock()?;
         Ok(file)
     };
     lock().map_err(|source| FetchError::Mirror {

@@ -4,8 +4,6 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
-
 use crate::digest::Digest;
 use crate::release::ReleaseId;
 use crate::site::ProjectId;
@@ -34,6 +32,15 @@ pub(super) struct Layout {
 pub(super) struct Lock {
     file: File,
     path: PathBuf,
+}
+
+/// Who else may hold a lock at the same time.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Access {
+    /// Others with this access: writers, which only add files.
+    Shared,
+    /// Nobody: the sweep, which removes files, and who replaces a pointer.
+    Exclusive,
 }
 
 /// Why a directory cannot be used as a store.
@@ -80,14 +87,14 @@ impl Layout {
             layout.refuse_strangers()?;
             fs::create_dir_all(root).map_err(FileError::on("make directory", root))?;
         }
-        let _writing = layout.lock(FlockOperation::LockShared)?;
+        let _writing = layout.lock(Access::Shared)?;
         let mut fresh = make_directory(&layout.temp())?;
         for sharded in SHARDED {
             let above = root.join(sharded);
             fresh |= make_directory(&above)?;
             let mut made = false;
             for shard in 0..=u8::MAX {
-                made |= make_directory(&above.join(hexadecimal(&[shard])))?;
+                made |= make_directory(&above.join(hex::encode([shard])))?;
             }
             if made || !complete {
                 durable::flush_directory(&above)?;
@@ -174,7 +181,7 @@ impl Layout {
     pub(super) fn pointer(&self, project: &ProjectId) -> PathBuf {
         let shard = Digest::of(project.as_str().as_bytes()).as_bytes()[0];
         let mut path = self.root.join(POINTERS);
-        path.push(hexadecimal(&[shard]));
+        path.push(hex::encode([shard]));
         path.push(format!("{project}.json"));
         path
     }
@@ -193,19 +200,19 @@ impl Layout {
 
     fn shards(&self, sharded: &str) -> impl Iterator<Item = PathBuf> + use<> {
         let above = self.root.join(sharded);
-        (0..=u8::MAX).map(move |shard| above.join(hexadecimal(&[shard])))
+        (0..=u8::MAX).map(move |shard| above.join(hex::encode([shard])))
     }
 
     fn sharded(&self, sharded: &str, digest: &Digest, extension: &str) -> PathBuf {
         let [first, rest @ ..] = digest.as_bytes();
         let mut path = self.root.join(sharded);
-        path.push(hexadecimal(&[*first]));
-        path.push(hexadecimal(rest) + extension);
+        path.push(hex::encode([*first]));
+        path.push(hex::encode(rest) + extension);
         path
     }
 
     /// Locks the whole store: shared among writers, or alone.
-    pub(super) fn lock(&self, how: FlockOperation) -> Result<Lock, FileError> {
+    pub(super) fn lock(&self, access: Access) -> Result<Lock, FileError> {
         let path = self.root.join(LOCK);
         let file = OpenOptions::new()
             .create(true)
@@ -213,19 +220,25 @@ impl Layout {
             .write(true)
             .open(&path)
             .map_err(FileError::on("open", &path))?;
-        Lock::take(file, path, how)
+        Lock::take(file, path, access)
     }
 }
 
 // === impl Lock ===
 
 impl Lock {
-    fn take(file: File, path: PathBuf, how: FlockOperation) -> Result<Self, FileError> {
+    /// Waits for a lock. On Unix [`File::lock`] is `flock(2)`: it also locks directories, and
+    /// the kernel releases it when the process dies.
+    fn take(file: File, path: PathBuf, access: Access) -> Result<Self, FileError> {
         loop {
-            match flock(&file, how) {
+            let locked = match access {
+                Access::Shared => file.lock_shared(),
+                Access::Exclusive => file.lock(),
+            };
+            match locked {
                 Ok(()) => return Ok(Self { file, path }),
-                Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(FileError::on("lock", &path)(error.into())),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(FileError::on("lock", &path)(error)),
             }
         }
     }
@@ -241,7 +254,7 @@ impl Lock {
 /// Locks a directory against everybody else who locks it.
 pub(super) fn lock_directory(directory: &Path) -> Result<Lock, FileError> {
     let file = File::open(directory).map_err(FileError::on("open", directory))?;
-    Lock::take(file, directory.to_owned(), FlockOperation::LockExclusive)
+    Lock::take(file, directory.to_owned(), Access::Exclusive)
 }
 
 /// Returns the digest that [`Layout::content`] or [`Layout::inventory`] made a path of.
@@ -259,14 +272,4 @@ fn make_directory(path: &Path) -> Result<bool, FileError> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(FileError::on("make directory", path)(error)),
     }
-}
-
-/// Spells bytes as [`Digest`] does; paths are made by the million, `fmt` is slow.
-fn hexadecimal(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
-    bytes
-        .iter()
-        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
-        .collect()
 }

@@ -42,7 +42,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use rustix::fs::{AtFlags, CWD, FlockOperation, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
 
 use super::durable::{self, FileError, Temp};
 use super::pointer::InvalidPointer;
@@ -53,7 +53,7 @@ use crate::clock::Clock;
 use crate::digest::Digest;
 use crate::release::{Inventory, Item, Release, ReleaseId};
 use crate::site::ProjectId;
-use layout::Layout;
+use layout::{Access, Layout};
 
 pub use layout::{FORMAT_VERSION, OpenError};
 
@@ -127,7 +127,7 @@ impl Local {
     }
 
     pub(super) fn put(&self, release: &Release) -> Result<ReleaseId, PutError> {
-        let _writing = self.layout.lock(FlockOperation::LockShared)?;
+        let _writing = self.layout.lock(Access::Shared)?;
         let files: BTreeMap<Digest, &Bytes> = release
             .files()
             .zip(release.inventory().iter())
@@ -188,7 +188,7 @@ impl Local {
         release: ReleaseId,
         fence: Fence,
     ) -> Result<Pointer, PromoteError> {
-        let _writing = self.layout.lock(FlockOperation::LockShared)?;
+        let _writing = self.layout.lock(Access::Shared)?;
         let path = self.layout.pointer(project);
         let shard = layout::lock_directory(path.parent().unwrap_or(self.path()))?;
         let before = self.current(project)?;

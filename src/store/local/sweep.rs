@@ -14,8 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::FlockOperation;
-
+use super::layout::Access;
 use super::{Local, durable, layout, modified};
 use crate::digest::Digest;
 use crate::release::ReleaseId;
@@ -99,7 +98,7 @@ impl Local {
     fn remove_old(&self, files: &[PathBuf], oldest: SystemTime) -> Result<(u64, u64), FileError> {
         let (mut count, mut bytes) = (0, 0);
         for step in files.chunks(STEP_FILES) {
-            let _alone = self.layout.lock(FlockOperation::LockExclusive)?;
+            let _alone = self.layout.lock(Access::Exclusive)?;
             let mut directories = HashSet::new();
             for path in step {
                 let Some((_, length)) = modified(path)?.filter(|(time, _)| *time < oldest) else {
@@ -119,7 +118,7 @@ impl Local {
 
     /// Removes what killed writers left in `temp`: whoever is alive holds the lock.
     fn remove_leftovers(&self) -> Result<u64, FileError> {
-        let _alone = self.layout.lock(FlockOperation::LockExclusive)?;
+        let _alone = self.layout.lock(Access::Exclusive)?;
         let leftovers = list(&self.layout.temp())?;
         for path in &leftovers {
             remove(path)?;
