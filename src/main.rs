@@ -5,13 +5,13 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use waypost::cli::Cli;
 
-/// Small allocations by the million, which the system's allocator would scatter.
+/// The index has millions of small allocations, which fragment memory less with this one.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[expect(
     clippy::print_stderr,
-    reason = "the last word of a program that cannot go on"
+    reason = "the last message of a program that cannot continue"
 )]
 fn main() -> ExitCode {
     match Cli::parse().run() {

@@ -1,15 +1,16 @@
-//! `waypost build`: a directory of documentation becomes a directory with its release.
+//! `waypost build`: builds a directory of documentation into a directory with the release.
 //!
-//! The result is for looking at and for carrying elsewhere; `waypost publish` puts a
-//! release into the store without it.
+//! The result is for inspection and for copying elsewhere. `waypost publish` builds into the
+//! store and does not need it.
 //!
 //! ```text
 //! OUT/inventory.json      the release's inventory, whose digest is its id
 //! OUT/files/…             its files
 //! ```
 //!
-//! The directory appears whole or not at all: it is written beside its place and renamed.
-//! Only a directory that is empty or holds an earlier release is replaced.
+//! The release is written to a temporary directory, which is then renamed, so that the
+//! result is never half-written. Only a directory that is empty or holds an earlier release
+//! is replaced.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -23,9 +24,9 @@ use crate::release::Release;
 use crate::site::Service;
 use crate::source::remote;
 
-/// The release's inventory in its directory, and the mark by which one is recognised.
+/// The file with the inventory; a directory that has it is taken for a release.
 const INVENTORY: &str = "inventory.json";
-/// The directory of its files.
+/// The directory with the files of the release.
 const FILES: &str = "files";
 
 /// Build a release from a directory of documentation
@@ -34,12 +35,12 @@ pub struct Args {
     /// What to build.
     #[command(flatten)]
     pub documentation: Documentation,
-    /// Where to write the release; an earlier one there is replaced
+    /// The directory for the release; an earlier release in it is replaced
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
 }
 
-/// Builds a release, prints its report and writes it, unless authors' errors forbid it.
+/// Builds a release and prints its report. If the report has no errors, writes the release.
 ///
 /// # Errors
 ///
@@ -57,7 +58,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes a release to a directory that appears at once.
+/// Writes a release to a directory, by renaming a temporary one.
 fn write(release: &Release, out: &Path) -> anyhow::Result<()> {
     let replaces = is_replaceable(out)?;
     let name = out.file_name().context("the directory has no name")?;
@@ -73,7 +74,7 @@ fn write(release: &Release, out: &Path) -> anyhow::Result<()> {
         fs::rename(&partial, out)
     });
     if let Err(error) = written {
-        // The first failure is the one to tell; leftovers only cost space.
+        // Report the first failure; what cannot be removed only costs space.
         let _removed = fs::remove_dir_all(&partial);
         return Err(error.into());
     }
@@ -95,12 +96,12 @@ fn write_files(release: &Release, directory: &Path) -> io::Result<()> {
     fs::write(directory.join(INVENTORY), release.inventory_bytes())
 }
 
-/// Returns whether something is there that may be replaced.
+/// Returns whether there is a directory that may be replaced.
 fn is_replaceable(out: &Path) -> anyhow::Result<bool> {
     match fs::read_dir(out) {
         Ok(mut entries) => {
             if entries.next().is_some() && !out.join(INVENTORY).is_file() {
-                bail!("the directory holds something that is not a release");
+                bail!("the directory is not empty and holds no release");
             }
             Ok(true)
         }

@@ -1,4 +1,4 @@
-//! `waypost build-child`: the process of one build, started by a worker and by nobody else.
+//! `waypost build-child`: the process in which a worker runs one build.
 
 use std::process::ExitCode;
 
@@ -6,12 +6,12 @@ use anyhow::Context as _;
 
 use crate::deploy::run::child;
 
-/// Carries out the order that comes on the standard input.
+/// Runs the build that is described on standard input.
 ///
 /// # Errors
 ///
-/// When there is none, or its limits cannot be set.
+/// When there is no description, or the limits of the process cannot be set.
 pub fn run() -> anyhow::Result<ExitCode> {
-    child::serve().context("carry out a worker's order")?;
+    child::serve().context("run a build for a worker")?;
     Ok(ExitCode::SUCCESS)
 }

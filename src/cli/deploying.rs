@@ -1,4 +1,4 @@
-//! What the commands of the deploying side open: queue, keys, and the stages of an update.
+//! Opens what several commands need for updates: the queue, the admin keys, the stages.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(super) fn open_queue(config: &Config) -> anyhow::Result<Queue> {
     Ok(Queue::new(Backend::Sqlite(sqlite), config.updates.clone()))
 }
 
-/// Returns the generation of a project's newest update; 0 while there is no queue.
+/// Returns the generation of a project's newest update; 0 if there is no queue yet.
 ///
 /// # Errors
 ///
@@ -42,12 +42,12 @@ pub(super) fn last_generation(config: &Config, project: &ProjectId) -> anyhow::R
     Ok(open_queue(config)?.generation(project)?)
 }
 
-/// Opens the directory of admin keys. The store must have been opened before: it does not
-/// make itself at home where something else lies.
+/// Opens the directory of admin keys, which is in the store's. Open the store first: it
+/// refuses a directory with other files, and this directory would be one.
 ///
 /// # Errors
 ///
-/// When it can neither be found nor made.
+/// When it does not exist and cannot be created.
 pub(super) fn open_keys(config: &Config) -> anyhow::Result<Directory> {
     Ok(Directory::open(&store_path(config).join(KEYS))?)
 }
@@ -62,11 +62,11 @@ pub(super) fn load_key_cache(config: &Config) -> anyhow::Result<Arc<KeyCache>> {
     Ok(Arc::new(cache.context("read the admin keys")?))
 }
 
-/// Puts together what an update passes through.
+/// Returns what an update needs on its way through the stages.
 ///
 /// # Errors
 ///
-/// When this program cannot say where it lies.
+/// When the path of this program cannot be found.
 pub(super) fn stages(
     config: &Config,
     queue: &Arc<Queue>,
@@ -88,13 +88,13 @@ pub(super) fn stages(
     })
 }
 
-/// Names this process among workers.
+/// Returns a name for this process that no other worker has.
 ///
 /// # Errors
 ///
-/// The operating system has no randomness to give.
+/// When the operating system has no random bytes.
 pub(super) fn worker_id() -> anyhow::Result<WorkerId> {
-    // A process id alone comes back after a restart of the machine, and in containers at once.
+    // A process id is not enough: it is reused after a restart, and containers all have 1.
     let once = StatusId::generate(Timestamp::of(Clock::System.now()))
         .map_err(|error| anyhow::anyhow!("name this worker: {error}"))?;
     let host = rustix::system::uname();
@@ -111,8 +111,8 @@ fn store_path(config: &Config) -> PathBuf {
     local.path.clone()
 }
 
-/// Returns this program. On Linux by the link that follows it through a replacement of its
-/// file: parent and child must speak the same version.
+/// Returns the path of this program. On Linux it is the link to the running program, so that
+/// a child has the version of its parent even if the file was replaced since.
 fn program() -> anyhow::Result<PathBuf> {
     if cfg!(target_os = "linux") {
         return Ok("/proc/self/exe".into());

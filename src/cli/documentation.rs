@@ -1,4 +1,4 @@
-//! The arguments that name documentation on this machine.
+//! The arguments that name a directory of documentation on this machine.
 
 use std::path::PathBuf;
 
@@ -18,15 +18,15 @@ pub struct Documentation {
     /// The directory that holds the documentation
     #[arg(default_value = ".")]
     pub path: PathBuf,
-    /// The root of its repository, which links must not leave [default: the nearest
-    /// directory with a `.git`]
+    /// The root of its repository; files outside of it are not read [default: the nearest
+    /// parent directory with a `.git`]
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
-    /// The service whose skills are published: those in `.{NAME}/skills` [default: the
-    /// configured one, or waypost]
+    /// The short name of the service: skills are read from `.{NAME}/skills` [default:
+    /// `service.name` of the configuration, or waypost]
     #[arg(long, value_name = "NAME")]
     pub service_name: Option<String>,
-    /// Fetch specifications that are named by URL from this host, like api.acme.com,
+    /// Allow specifications to be fetched by URL from this host, such as api.acme.com,
     /// *.acme.com or *
     #[arg(long, value_name = "HOST")]
     pub fetch_from: Vec<Pattern>,
@@ -35,11 +35,11 @@ pub struct Documentation {
 // === impl Documentation ===
 
 impl Documentation {
-    /// Reads the tree, and tells what of it was left out.
+    /// Reads the directory. The diagnostics name the files that were left out.
     ///
     /// # Errors
     ///
-    /// When a directory is not there, cannot be read or is too large.
+    /// When a directory does not exist, cannot be read or is too large.
     pub fn open(&self) -> anyhow::Result<(Tree, Vec<Diagnostic>)> {
         let opened = directory::locate(&self.path, self.root.as_deref())
             .and_then(|(root, docs)| directory::open(&root, &docs, directory::Limits::default()));
@@ -51,7 +51,8 @@ impl Documentation {
     pub fn fetch(&self, tree: Tree, specifications: &remote::Config) -> Tree {
         let mut config = specifications.clone();
         config.hosts.extend(self.fetch_from.iter().cloned());
-        // Who types the name of a host means it, wherever it is; who types `*` does not.
+        // A host that is named in full may have a private address; one that a pattern matches
+        // may not.
         let named = self.fetch_from.iter().filter(|pattern| pattern.is_one());
         config.private_hosts.extend(named.cloned());
         if !config.is_allowed() {
@@ -79,7 +80,7 @@ impl Documentation {
         let (tree, found) = self.open()?;
         let tree = self.fetch(tree, specifications);
         let edit = repository.and_then(|repository| {
-            // Published from the directory itself, files are named from there.
+            // Without a repository around it, paths begin at the directory itself.
             let is_whole = tree.docs_root().is_root();
             let below = if is_whole { &*repository.directory } else { "" };
             Some(repository.edit_link()?.below(below))

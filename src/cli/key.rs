@@ -1,7 +1,7 @@
-//! `waypost key`: make, list and take back admin keys.
+//! `waypost key`: creates, lists and revokes admin keys.
 //!
-//! The key itself is printed once, alone on the standard output, so that it can be piped
-//! to where it belongs; everything about it goes to the standard error.
+//! A new key is printed once, alone on standard output, so that it can be piped into a
+//! secret store; everything else goes to standard error.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -25,33 +25,34 @@ pub struct Args {
 
 #[derive(Clone, Debug, Subcommand)]
 enum Action {
-    /// Make a key and print it, once
+    /// Create a key and print it; it cannot be shown again
     Create {
-        /// Whose projects it may act on
+        /// The owner whose projects the key may update
         #[arg(long)]
         owner: String,
-        /// Which of them; all when none is named
+        /// Allow only this project; may be given more than once [default: all projects of
+        /// the owner]
         #[arg(long = "project", value_name = "ID", value_parser = project)]
         projects: Vec<ProjectId>,
-        /// From when on it is refused: a date (its first moment, UTC) or a time
-        #[arg(long, value_name = "DATE", value_parser = moment)]
+        /// When the key expires: a date (at 00:00 UTC) or a time (RFC 3339) [default: never]
+        #[arg(long, value_name = "DATE", value_parser = timestamp)]
         expires: Option<Timestamp>,
-        /// What to call it in the list
+        /// A note that `key list` shows
         #[arg(long, default_value = "")]
         label: String,
         /// Where the keys are.
         #[command(flatten)]
         settings: Settings,
     },
-    /// List all keys, the newest first
+    /// List all keys, newest first
     List {
         /// Where the keys are.
         #[command(flatten)]
         settings: Settings,
     },
-    /// Take a key back: running gateways refuse it within a second
+    /// Revoke a key; running gateways refuse it within a second
     Revoke {
-        /// Its id, as the list shows it
+        /// The id of the key, as `key list` shows it
         #[arg(value_parser = KeyId::parse)]
         id: KeyId,
         /// Where the keys are.
@@ -60,11 +61,11 @@ enum Action {
     },
 }
 
-fn moment(text: &str) -> Result<Timestamp, InvalidTimestamp> {
+fn timestamp(text: &str) -> Result<Timestamp, InvalidTimestamp> {
     Timestamp::parse(text)
 }
 
-/// Does what the action says.
+/// Runs the action.
 ///
 /// # Errors
 ///
@@ -80,18 +81,21 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             settings,
         } => {
             if expires.is_some_and(|expires| expires <= now) {
-                bail!("the key would have expired already");
+                bail!("the date of `--expires` is in the past");
             }
             let config = settings.load()?;
-            // The store is made first where there is none.
+            // Create the store first: see `open_keys`.
             settings::open_store(&config)?;
             let keys = deploying::open_keys(&config)?;
             let (key, secret) =
                 keys.create(&config.service.name, owner, projects, label, now, *expires)?;
             let id = key.id();
-            writeln!(io::stderr(), "key {id} of {owner}; it is shown this once:")
-                .and_then(|()| writeln!(io::stdout(), "{}", secret.reveal()))
-                .context("print the key")?;
+            writeln!(
+                io::stderr(),
+                "key {id} of {owner}, which cannot be shown again:"
+            )
+            .and_then(|()| writeln!(io::stdout(), "{}", secret.reveal()))
+            .context("print the key")?;
         }
         Action::List { settings } => {
             let keys = deploying::open_keys(&settings.load()?)?;
@@ -116,7 +120,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// One line about a key: id, owner, what it covers, how it stands.
+/// Returns the line of a key: id, owner, projects, when it was created, validity, use, label.
 fn line(listed: &Listed, now: Timestamp) -> String {
     let Listed { key, used_at } = listed;
     let scope = match &key.scope {
@@ -129,12 +133,12 @@ fn line(listed: &Listed, now: Timestamp) -> String {
         key.id(),
         key.owner,
         key.created_at,
-        standing(key, now),
+        validity(key, now),
         key.label,
     )
 }
 
-fn standing(key: &Key, now: Timestamp) -> String {
+fn validity(key: &Key, now: Timestamp) -> String {
     match (key.revoked_at, key.expires_at) {
         (Some(at), _) => format!("revoked {at}"),
         (None, Some(at)) if at <= now => format!("expired {at}"),

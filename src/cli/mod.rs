@@ -1,7 +1,7 @@
-//! The command line: a file for each subcommand, and what several of them take.
+//! The command line: a file for each subcommand, and the arguments that several share.
 //!
-//! Here, and nowhere below, values are put together into a process: the only module that
-//! names configuration files, prints, and ends with an exit code.
+//! Only this module opens configuration files, prints, and ends the process with an exit
+//! code. The modules below take and return values.
 
 pub mod build;
 pub mod check;
@@ -31,10 +31,10 @@ use clap::{Parser, Subcommand};
 use crate::deploy::run::child;
 use crate::site::{InvalidProjectId, ProjectId};
 
-/// The edge of a documentation platform.
+/// Builds documentation from git repositories and serves it, to people and to coding agents.
 ///
-/// Exit status: 0 when all went well, 1 when what was checked or built has errors, 2 when
-/// the command could not do its work.
+/// Exit status: 0 on success, 1 if the documentation or the configuration has errors, 2 if
+/// the command could not run.
 #[derive(Debug, Parser)]
 #[command(name = "waypost", version)]
 pub struct Cli {
@@ -48,7 +48,7 @@ enum Command {
     Worker(worker::Args),
     Key(key::Args),
     Update(update::Args),
-    /// The process of one build; started by a worker
+    /// Run one build for a worker, which starts this process
     #[command(name = child::SUBCOMMAND, hide = true)]
     BuildChild,
     Build(build::Args),
@@ -64,11 +64,11 @@ enum Command {
 // === impl Cli ===
 
 impl Cli {
-    /// Does what the command line says.
+    /// Runs the command of the command line.
     ///
     /// # Errors
     ///
-    /// Why it could not be done.
+    /// Why the command could not run; what it found wrong in files is in the exit code.
     pub fn run(&self) -> anyhow::Result<ExitCode> {
         match &self.command {
             Command::Serve(args) => serve::run(args),

@@ -1,7 +1,7 @@
-//! `waypost publish`: a directory of documentation becomes what a project's hosts serve.
+//! `waypost publish`: builds a directory of documentation and serves it as a project.
 //!
-//! Build, put, promote: the same three steps as an update, without queue and worker. A
-//! running gateway over the same store notices the promotion by itself.
+//! It builds, stores and promotes a release as an update does, without queue and worker. A
+//! running gateway with the same store serves the release within a second.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -17,16 +17,16 @@ use crate::release::Release;
 use crate::site::{ProjectId, Site};
 use crate::store::{Pointer, PromoteError, Store};
 
-/// How often somebody else's promotion may come between; each time a newer fence is taken.
+/// How often to try again when another promotion came first; each try takes a newer fence.
 const ATTEMPTS_MAX: u32 = 10;
 
-/// Build documentation and make it what a project serves
+/// Build a directory of documentation and serve it as a project
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// What to build.
     #[command(flatten)]
     pub documentation: Documentation,
-    /// Whose release it becomes
+    /// The project that serves it
     #[arg(long, value_name = "ID", value_parser = project)]
     pub project: ProjectId,
     /// Where the store is.
@@ -34,8 +34,8 @@ pub struct Args {
     pub settings: Settings,
 }
 
-/// Builds a release, prints its report, and puts and promotes it, unless authors' errors
-/// forbid it.
+/// Builds a release and prints its report. If the report has no errors, stores and promotes
+/// the release.
 ///
 /// # Errors
 ///
@@ -62,8 +62,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the record of a project's site. It only adds links to a release: without one, or
-/// beside broken ones, a release can still be published.
+/// Returns the record of a project's site, if it can be read. It only adds links to the
+/// source of each page, so a release can be published without it.
 fn site(config: &Config, project: &ProjectId) -> Option<Arc<Site>> {
     let (sites, _changes) = settings::read_sites(config).ok()?;
     sites.get(project).map(Arc::clone)

@@ -1,4 +1,4 @@
-//! `waypost releases` and `waypost promote`: what is kept of a project, and going back to it.
+//! `waypost releases` and `waypost promote`: lists the releases of a project and rolls back.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -13,13 +13,13 @@ use crate::release::ReleaseId;
 use crate::site::ProjectId;
 use crate::store::Store;
 
-/// Fewer digits of an id than this are a slip, not a name.
+/// How many digits of an id are needed at least, so that a typing error matches nothing.
 const DIGITS_MIN: usize = 4;
 
-/// List the releases that are kept of a project, the current one first
+/// List the stored releases of a project, the current one first
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Whose releases
+    /// The project
     #[arg(value_parser = project)]
     pub project: ProjectId,
     /// Where the store is.
@@ -27,20 +27,20 @@ pub struct Args {
     pub settings: Settings,
 }
 
-/// Make a release that is kept the current one of its project
+/// Serve a stored release of a project again, for example to roll back
 #[derive(Clone, Debug, clap::Args)]
 pub struct PromoteArgs {
-    /// Whose release
+    /// The project
     #[arg(value_parser = project)]
     pub project: ProjectId,
-    /// The release: its id, or the first digits of it
+    /// The id of the release, or its first 4 or more digits
     pub release: String,
     /// Where the store is.
     #[command(flatten)]
     pub settings: Settings,
 }
 
-/// Prints what is kept: one line for each release.
+/// Prints a line for each release.
 ///
 /// # Errors
 ///
@@ -62,7 +62,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 ///
 /// # Errors
 ///
-/// When the release is not kept, or the store cannot be used.
+/// When the release is not in the store, or the store cannot be used.
 pub fn promote(args: &PromoteArgs) -> anyhow::Result<ExitCode> {
     let config = args.settings.load()?;
     let store = settings::open_store(&config)?;
@@ -91,13 +91,13 @@ fn list(store: &Store, project: &ProjectId) -> anyhow::Result<String> {
     Ok(lines.collect())
 }
 
-/// Finds a release by its id, or by its first digits among those that are kept.
+/// Finds a release by its id, or by its first digits among the releases of a project.
 fn find(store: &Store, project: &ProjectId, digits: &str) -> anyhow::Result<ReleaseId> {
     if let Ok(release) = ReleaseId::parse(digits) {
         return Ok(release);
     }
     if digits.len() < DIGITS_MIN {
-        bail!("at least {DIGITS_MIN} digits of a release's id are needed");
+        bail!("give at least {DIGITS_MIN} digits of the release's id");
     }
     let kept = store.releases(project)?;
     let mut found = kept
@@ -106,8 +106,8 @@ fn find(store: &Store, project: &ProjectId, digits: &str) -> anyhow::Result<Rele
         .filter(|release| release.to_string().starts_with(digits));
     match (found.next(), found.next()) {
         (Some(release), None) => Ok(release),
-        (Some(_), Some(_)) => bail!("several releases of {project} begin with {digits}"),
-        (None, _) => bail!("no release that is kept of {project} begins with {digits}"),
+        (Some(_), Some(_)) => bail!("{project} has several releases whose id begins with {digits}"),
+        (None, _) => bail!("{project} has no release whose id begins with {digits}"),
     }
 }
 

@@ -1,41 +1,42 @@
-//! `waypost reload`: asks a running gateway to read all site records and pointers again.
+//! `waypost reload`: makes a running gateway read its files again.
 //!
-//! A gateway notices changes by itself. The command is for the one change that it does not
-//! make by itself: removing more than a tenth of its sites at once.
+//! A gateway notices changes by itself, but does not remove more than a tenth of its sites
+//! at once. `waypost reload --accept-removals` makes it do so.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use http::StatusCode;
 use ureq::Agent;
 
 use super::settings::Settings;
 
-/// How long the gateway may take to answer.
+/// How long the gateway may take to accept the request.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Ask a running gateway to read site records and releases again
+/// Make a running gateway read its site records and releases again
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Also remove sites whose records are gone, when they are more than a tenth of all
+    /// Remove sites whose records are gone even if they are more than a tenth of all
     #[arg(long)]
     pub accept_removals: bool,
-    /// The configuration, which says where the gateway's operator listener is.
+    /// The configuration, which has the address of the operator's listener.
     #[command(flatten)]
     pub settings: Settings,
 }
 
-/// Asks, and returns once the gateway has accepted the request.
+/// Sends the request, and returns when the gateway has accepted it.
 ///
 /// # Errors
 ///
-/// When no gateway listens, or it answers with anything but 202.
+/// When no gateway listens, or it responds with another status than 202.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let config = args.settings.load()?;
     let address = config
         .listen
         .operator
-        .context("`listen.operator` is switched off")?;
+        .context("`listen.operator` is false, so the gateway takes no such request")?;
     let query = if args.accept_removals {
         "?accept-removals"
     } else {
@@ -43,18 +44,18 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let agent: Agent = Agent::config_builder()
         .timeout_global(Some(TIMEOUT))
-        // The listener is this machine's own: never through a proxy of the environment.
-        .proxy(None)
-        .max_redirects(0)
         .http_status_as_error(false)
+        .max_redirects(0)
+        // The listener is local: never use a proxy from the environment.
+        .proxy(None)
         .build()
         .into();
     let response = agent
         .post(format!("http://{address}/reload{query}"))
         .send_empty()
-        .with_context(|| format!("ask the gateway on {address}"))?;
-    if response.status() != 202 {
-        bail!("the gateway on {address} answered {}", response.status());
+        .with_context(|| format!("request a reload from the gateway on {address}"))?;
+    if response.status() != StatusCode::ACCEPTED {
+        bail!("the gateway on {address} responded {}", response.status());
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,4 +1,4 @@
-//! The argument that names the configuration, and what commands open by it.
+//! The option that names the configuration file, and what commands open by it.
 
 use std::fs;
 use std::io;
@@ -11,13 +11,14 @@ use crate::config::{self, Config};
 use crate::store::sites::{Changes, Removals, Sites};
 use crate::store::{Local, Store};
 
-/// The file that is read when none is named, if it is there.
+/// The file that is read if none is named. It need not exist.
 const DEFAULT_FILE: &str = "conf/waypost.yaml";
 
-/// The configuration of this machine.
+/// Which configuration file to read.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct Settings {
-    /// The configuration [default: conf/waypost.yaml, or every setting at its default]
+    /// The configuration file [default: conf/waypost.yaml; if it does not exist, every key
+    /// has its default]
     #[arg(long, value_name = "FILE", global = true)]
     pub conf: Option<PathBuf>,
 }
@@ -29,7 +30,7 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// When a named file cannot be read; or with every mistake in it, a line for each.
+    /// When a named file cannot be read, or has mistakes: then a line for each of them.
     pub fn load(&self) -> anyhow::Result<Config> {
         let file = self.conf.as_deref().unwrap_or(Path::new(DEFAULT_FILE));
         let text = match fs::read_to_string(file) {
@@ -52,14 +53,14 @@ impl Settings {
 ///
 /// # Errors
 ///
-/// When it cannot be used; a newer program's store is named as such.
+/// When it cannot be used, for example because a newer version of this program wrote it.
 pub fn open_store(config: &Config) -> anyhow::Result<Store> {
     let config::Store::Local(local) = &config.store;
     let store = Local::open(local, Clock::System)?;
     Ok(Store::Local(store))
 }
 
-/// Reads the site records of a configuration, good or bad.
+/// Reads the site records of a configuration. Broken records are reported in the changes.
 ///
 /// # Errors
 ///

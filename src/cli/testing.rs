@@ -1,4 +1,4 @@
-//! An installation of its own for each test: a configuration and what it names.
+//! For tests: a configuration with its own store and documentation, in a temporary directory.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
-//! `waypost update`: the operator's own way into the queue.
+//! `waypost update`: triggers and follows updates without the admin API.
 //!
-//! It opens the queue's file itself, so it also works while no gateway runs; a running
+//! It opens the file of the queue itself, so it works while no gateway runs; a running
 //! worker sees a new update within a fraction of a second.
 
 use std::io::{self, Write as _};
@@ -19,7 +19,7 @@ use crate::deploy::update::{Source, Status, Update};
 use crate::deploy::{InvalidStatusId, StatusId, Timestamp};
 use crate::site::ProjectId;
 
-/// How often a followed record is read.
+/// How often `--follow` reads the record.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Trigger updates, watch them, and look at the queue
@@ -78,11 +78,11 @@ fn status_id(text: &str) -> Result<StatusId, InvalidStatusId> {
     StatusId::parse(text)
 }
 
-/// Does what the action says. An update that is followed and fails is exit status 1.
+/// Runs the action. The exit status is 1 if an update that is followed fails.
 ///
 /// # Errors
 ///
-/// When the configuration or the queue cannot be used, or names nothing known.
+/// When the configuration or the queue cannot be used, or there is no such project or update.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let config = args.settings.load()?;
     let queue = deploying::open_queue(&config)?;
@@ -115,7 +115,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Action::List { project } => print_all(&queue.recent(project, 20)?)?,
         Action::Cancel { project } => {
             if !queue.cancel(project, "cancelled by the operator", now)? {
-                bail!("nothing waits for {project}");
+                bail!("no update of {project} is waiting");
             }
         }
         Action::DeadLetters => print_all(&queue.dead_letters(1000)?)?,
@@ -141,7 +141,7 @@ fn follow(queue: &Queue, id: &StatusId) -> anyhow::Result<ExitCode> {
         match record.status() {
             Status::Success => return Ok(ExitCode::SUCCESS),
             Status::Failure => return Ok(ExitCode::FAILURE),
-            // The queue's file tells nobody of its changes: whoever follows looks again.
+            // SQLite does not notify other processes of changes.
             Status::Queued | Status::InProgress => std::thread::sleep(LOOK_EVERY),
         }
     }

@@ -1,10 +1,10 @@
-//! `waypost worker`: a worker without listeners.
+//! `waypost worker`: builds updates in a process that serves no sites.
 //!
-//! It takes updates from the same queue and promotes in the same store as a gateway beside
-//! it; the gateway notices what it promotes. Site records are read again before each build
-//! whose project it does not know, and every few seconds.
+//! It uses the same queue and the same store as a gateway on the same machine, and the
+//! gateway serves what it promotes. Site records are read again before a build if they were
+//! read more than [`SITES_AGE_MAX`] ago or do not have the project.
 //!
-//! It serves nobody, but tells the operator how it is (`worker.operator`).
+//! Its only listener is the operator's (`worker.operator`): health, readiness, metrics.
 
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,10 +23,10 @@ use crate::gateway::operator::Operator;
 use crate::store::sites::{Removals, Sites};
 use crate::telemetry::{self, logging};
 
-/// How old what is known of the site records may be when a build begins.
+/// How old the site records in memory may be when a build begins.
 const SITES_AGE_MAX: Duration = Duration::from_secs(2);
 
-/// Build updates without serving anything
+/// Build updates in a process that serves no sites
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// The configuration.
@@ -34,11 +34,11 @@ pub struct Args {
     pub settings: Settings,
 }
 
-/// Works until it is told to stop.
+/// Works until a signal stops it.
 ///
 /// # Errors
 ///
-/// When something that is needed is not there, or not as it should be.
+/// When the configuration, the store, the queue or the site records cannot be used.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let config = args.settings.load()?;
     logging::start(&config.log).context("start the log")?;
@@ -71,7 +71,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             let address = listener.local_addr().context("listen for the operator")?;
             log::info!(target: "deploy", operator:% = address; "health, readiness and metrics on http://{address}");
             operator.loaded();
-            // It answers until the runtime ends.
+            // Never joined: it runs until the runtime ends.
             tokio::spawn(operator.listen(listener));
         }
         let (stop, stopped) = watch::channel(Stop::No);
@@ -79,23 +79,23 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let mut term = signal(SignalKind::terminate()).context("handle SIGTERM")?;
         let mut int = signal(SignalKind::interrupt()).context("handle SIGINT")?;
         let mut working = std::pin::pin!(working);
-        for told in [Stop::Soon, Stop::Now] {
+        for urgency in [Stop::Soon, Stop::Now] {
             tokio::select! {
                 _ = term.recv() => {}
                 _ = int.recv() => {}
                 ended = &mut working => return ended.context("the worker panicked"),
             }
-            log::info!(target: "deploy", "told to stop");
+            log::info!(target: "deploy", "stopping after a signal");
             drain.enter(Phase::Unready);
-            // Whoever does not listen any more has stopped.
-            let _ = stop.send(told);
+            // This fails only if the worker has stopped already.
+            let _ = stop.send(urgency);
         }
         working.await.context("the worker panicked")
     })?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Finds sites in the records on disk, as they are when it is asked.
+/// Returns a function that finds the site of a project in the records on disk.
 fn find_site(sites: Sites) -> FindSite {
     let known = Mutex::new((sites, Instant::now()));
     Arc::new(move |project| {
@@ -108,7 +108,9 @@ fn find_site(sites: Sites) -> FindSite {
                         log::error!(target: "sites", "{finding}");
                     }
                 }
-                Err(error) => log::error!(target: "sites", "keep the sites there were: {error}"),
+                Err(error) => {
+                    log::error!(target: "sites", "read the site records, keeping the earlier ones: {error}")
+                }
             }
             *read_at = Instant::now();
         }

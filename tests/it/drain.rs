@@ -52,7 +52,7 @@ impl Slow {
 fn is_leaving(line: &serde_json::Value) -> bool {
     line["message"]
         .as_str()
-        .is_some_and(|text| text.starts_with("leaving:"))
+        .is_some_and(|text| text.starts_with("draining:"))
 }
 
 /// Waits until an address takes no connections any more.

@@ -1,28 +1,28 @@
-//! `waypost serve`: the gateway, and everything that keeps it true.
+//! `waypost serve`: runs the gateway and a worker.
 //!
-//! Everything that can be wrong is found before anything is open: the configuration, the
-//! ports, the store, the certificates, the site records. Then the index is filled, and
-//! only then do the listeners open, so that no client is told of a site that it does not
-//! exist because it was not loaded yet.
+//! The start has an order. First the configuration, the ports, the store, the certificates
+//! and the site records are checked, so that every mistake ends the process before it
+//! serves. Then the index is filled. The listeners open last, so that no client gets a 404
+//! for a site that is not loaded yet.
 //!
 //! | thread or runtime | does |
 //! |---|---|
 //! | `connections` (as many threads as `server.threads`) | all client connections |
-//! | `operator` | health, readiness, numbers |
+//! | `operator` | health, readiness, metrics |
 //! | `reload` | store and site records → index |
 //! | `worker` | queue → builds → store |
 //! | `queue-writer` | triggers → disk |
 //! | `key-watch` | admin keys → memory |
 //! | `certificates` | certificate files → TLS |
-//! | `sweep` | what the store no longer needs |
+//! | `sweep` | removes what the store no longer needs |
 //! | `access-log` | lines → disk |
 //!
-//! `SIGTERM` and `SIGINT` drain; a second one ends the process at once. `SIGHUP` compares
-//! everything with the disk.
+//! `SIGTERM` and `SIGINT` drain; a second one ends the process at once. `SIGHUP` makes the
+//! gateway read site records and releases again.
 //!
-//! This file is the composition root; each part beside it starts and ends something of its
-//! own: [`reload`] the index and its threads, [`updates`] the deploying side, [`runtimes`]
-//! the listeners, [`stop`] the end.
+//! This file connects the parts. Each part beside it starts and stops its own threads:
+//! [`reload`] the index, [`updates`] queue and worker, [`runtimes`] the listeners. [`stop`]
+//! handles signals.
 
 mod reload;
 mod runtimes;
@@ -57,7 +57,7 @@ use runtimes::{ConnectionService, OperatorService};
 use stop::Stop;
 use updates::Updates;
 
-/// Serve all sites
+/// Serve all sites and build their updates
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// The configuration.
@@ -65,21 +65,22 @@ pub struct Args {
     pub settings: Settings,
 }
 
-/// Serves until it is told to stop.
+/// Serves until a signal stops it.
 ///
 /// # Errors
 ///
-/// When something that is needed is not there, or not as it should be.
+/// When the configuration, an address, the store, the queue, a certificate or the site
+/// records cannot be used.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let config = args.settings.load()?;
     logging::start(&config.log).context("start the log")?;
     let conf = server_conf(&config)?;
-    // Before pingora would choose: this provider has post-quantum key exchange.
+    // Before pingora chooses one. This provider has post-quantum key exchange.
     if rustls::crypto::aws_lc_rs::default_provider()
         .install_default()
         .is_err()
     {
-        log::debug!("a cryptography provider was chosen before");
+        log::debug!("a cryptography provider was installed before");
     }
     let listeners = bind(&config)?;
     let operator_socket = config.listen.operator.map(socket).transpose()?;
@@ -126,15 +127,15 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(socket) = operator_socket {
         server.add_service(OperatorService::new(operator, socket).named());
     }
-    let (worker, told) = watch::channel(worker::Stop::No);
+    let (worker, stopped) = watch::channel(worker::Stop::No);
     let stop = Stop {
         drain,
         limits: Arc::clone(&gateway.limits),
         reload: reload.request(),
         worker,
     };
-    let threads = reload.start(certificates, metrics, updates.notes())?;
-    let working = updates.start(told)?;
+    let threads = reload.start(certificates, metrics, updates.served_log())?;
+    let working = updates.start(stopped)?;
     server.run(RunArgs {
         shutdown_signal: Box::new(stop),
     });
@@ -145,7 +146,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-// === Before anything is open ===
+// === Checks before anything is open ===
 
 fn server_conf(config: &Config) -> anyhow::Result<ServerConf> {
     server::server_conf(&config.server).map_err(|wrong| {
@@ -181,7 +182,7 @@ pub(super) fn socket(address: SocketAddr) -> anyhow::Result<TcpSocket> {
         } else {
             TcpSocket::new_v6()
         }?;
-        // Connections of an earlier process that are winding down do not hold the address.
+        // Closing connections of an earlier process must not block the address.
         socket.set_reuseaddr(true)?;
         socket.bind(address)?;
         Ok::<_, std::io::Error>(socket)

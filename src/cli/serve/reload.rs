@@ -1,4 +1,4 @@
-//! Keeping what is served true to the disk: the reloader and the threads beside the runtimes.
+//! Keeps the index up to date with the disk: the reloader and the threads beside the runtimes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-use super::updates::Notes;
+use super::updates::ServedLog;
 use crate::cli::settings;
 use crate::clock::Clock;
 use crate::config::Config;
@@ -20,10 +20,10 @@ use crate::store::sites::{Removals, Sites};
 use crate::store::watch::{Change, Watch};
 use crate::telemetry::Metrics;
 
-/// How often the store is swept, the first time soon after the start.
+/// How often the store is swept; the first time is at the start.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
 
-/// The reloader, loaded once and not yet on its thread.
+/// The reloader after its first load, before its thread starts.
 pub(super) struct Reload {
     pub(super) reloader: Arc<Mutex<Reloader>>,
     pub(super) store: Arc<Store>,
@@ -32,7 +32,7 @@ pub(super) struct Reload {
     accepts_removals: Arc<AtomicBool>,
 }
 
-/// Asks the reloader to compare everything with the disk.
+/// Makes the reloader compare everything with the disk.
 #[derive(Clone, Debug)]
 pub(super) struct Request {
     watch: Arc<Watch>,
@@ -57,7 +57,7 @@ impl Reload {
             config.sites.path.clone(),
             Clock::System,
         );
-        // Watching begins before loading: a change in between is seen twice, not never.
+        // Watch before loading, so that a change in between is not missed.
         let watch = Arc::new(Watch::start(
             &store,
             &config.sites.path,
@@ -90,7 +90,7 @@ impl Reload {
         self,
         certificates: Option<Arc<Certificates>>,
         metrics: Arc<Metrics>,
-        notes: Notes,
+        served_log: ServedLog,
     ) -> anyhow::Result<Threads> {
         let Self {
             reloader,
@@ -109,14 +109,14 @@ impl Reload {
         handles.push(spawn("reload", {
             let watch = Arc::clone(&watch);
             Box::new(move || {
-                // A worker may have published while nobody served.
-                notes.compare(&reloader);
+                // A worker may have published while no gateway ran.
+                served_log.compare(&reloader);
                 while let Some(change) = watch.next() {
-                    take_in(&reloader, &change, &accepts_removals, &notes);
+                    apply(&reloader, &change, &accepts_removals, &served_log);
                 }
             })
         })?);
-        // These two end with the process: neither holds anything half-done.
+        // These two threads are never joined: they can be stopped at any point.
         if let Some(certificates) = certificates {
             spawn(
                 "certificates",
@@ -128,19 +128,20 @@ impl Reload {
     }
 }
 
-/// Waits for the reloader; whoever panicked with it left what is served as it was.
+/// Locks the reloader. After a panic it can still be used, because the index is replaced
+/// only by complete values.
 pub(super) fn locked(reloader: &Mutex<Reloader>) -> MutexGuard<'_, Reloader> {
     reloader.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes in what changed, and lets the queue know.
-fn take_in(
+/// Applies a change to the index, and records the outcome in the queue.
+fn apply(
     reloader: &Mutex<Reloader>,
     change: &Change,
     accepts_removals: &AtomicBool,
-    notes: &Notes,
+    served_log: &ServedLog,
 ) {
-    // Taken only by what can remove sites: a promotion in between leaves it there.
+    // Only a change that can remove sites resets the flag; a promotion does not.
     let removals = || match accepts_removals.swap(false, Ordering::AcqRel) {
         true => Removals::Accepted,
         false => Removals::Guarded,
@@ -148,19 +149,19 @@ fn take_in(
     let removed = match change {
         Change::Pointer(project) => {
             let served = locked(reloader).promoted(project);
-            return served.map_or((), |fence| notes.served(project, fence));
+            return served.map_or((), |fence| served_log.served(project, fence));
         }
         Change::Sites => locked(reloader).rescan_sites(removals()),
         Change::Rescan => locked(reloader).rescan(removals()),
     };
     match removed {
-        Ok(removed) => notes.removed(&removed),
+        Ok(removed) => served_log.removed(&removed),
         Err(error) => {
-            log::error!(target: "sites", "keep serving the sites there were: {error}");
+            log::error!(target: "sites", "read the site records, still serving the earlier ones: {error}");
         }
     }
     if let Change::Rescan = change {
-        notes.compare(reloader);
+        served_log.compare(reloader);
     }
 }
 
@@ -179,8 +180,8 @@ fn sweep(store: &Store) {
 }
 
 impl Request {
-    /// Asks for a comparison of everything; with `accept_removals` also when it would take
-    /// away many sites at once.
+    /// Requests a comparison of everything; with `accept_removals` it may remove any number
+    /// of sites.
     pub(super) fn rescan(&self, accept_removals: bool) {
         self.accepts_removals
             .fetch_or(accept_removals, Ordering::AcqRel);

@@ -1,4 +1,4 @@
-//! What runs on pingora's runtimes: the clients' connections and the operator's listener.
+//! The services on pingora's runtimes: client connections, and the operator's listener.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use tokio::sync::Mutex;
 use crate::gateway::operator::Operator;
 use crate::gateway::{ConnectionHandler, Listeners};
 
-/// Takes the clients' connections.
+/// Accepts client connections.
 pub(super) struct ConnectionService {
     handler: Arc<ConnectionHandler>,
     listeners: Mutex<Option<Listeners>>,
@@ -55,7 +55,7 @@ impl BackgroundService for ConnectionService {
     }
 }
 
-/// Answers the operator.
+/// Serves health, readiness and metrics.
 pub(super) struct OperatorService {
     operator: Operator,
     socket: Mutex<Option<TcpSocket>>,

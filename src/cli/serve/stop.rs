@@ -1,4 +1,4 @@
-//! From a signal to the end of the process.
+//! Signals, and the graceful end of the process.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::deploy::worker;
 use crate::gateway::Limits;
 use crate::gateway::drain::{Drain, Phase};
 
-/// Turns signals into a drain, and the end of the drain into the end of the process.
+/// Drains after a signal; the process ends when the drain has finished.
 pub(super) struct Stop {
     pub(super) drain: Drain,
     pub(super) limits: Arc<Limits>,
@@ -29,36 +29,36 @@ impl ShutdownSignalWatch for Stop {
         loop {
             tokio::select! {
                 _ = hangup.recv() => {
-                    log::info!(target: "serve", "SIGHUP: comparing everything with the disk");
+                    log::info!(target: "serve", "SIGHUP: reading site records and releases again");
                     self.reload.rescan(false);
                 }
                 _ = either(&mut term, &mut int) => break,
             }
         }
-        // A worker that does not listen any more has stopped.
+        // This fails only if the worker has stopped already.
         let _ = self.worker.send(worker::Stop::Soon);
         tokio::select! {
-            () = self.leave() => {}
+            () = self.drain() => {}
             _ = either(&mut term, &mut int) => {
-                log::warn!(target: "serve", "told twice, leaving at once");
+                log::warn!(target: "serve", "a second signal: stopping at once");
                 let _ = self.worker.send(worker::Stop::Now);
             }
         }
-        // pingora's own graceful stop would sleep its whole grace period; ours is over.
+        // Our drain is complete. pingora's graceful stop would sleep for its whole grace period.
         ShutdownSignal::FastShutdown
     }
 }
 
 impl Stop {
-    async fn leave(&self) {
+    async fn drain(&self) {
         let open = self.drain.open();
-        log::info!(target: "serve", open; "leaving: {open} connections are open");
+        log::info!(target: "serve", open; "draining: {open} connections are open");
         self.drain.enter(Phase::Unready);
         tokio::time::sleep(self.limits.drain_delay).await;
         self.drain.enter(Phase::Draining);
         let left = self.drain.finished(self.limits.drain).await;
         if left > 0 {
-            log::warn!(target: "serve", left; "{left} connections were not finished in time");
+            log::warn!(target: "serve", left; "the drain timed out with {left} open connections");
         }
     }
 }

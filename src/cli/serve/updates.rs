@@ -1,4 +1,4 @@
-//! Taking and building updates: the admin API, the queue behind it, and a worker.
+//! Updates: the admin API, its queue, and a worker.
 
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -22,7 +22,7 @@ use crate::site::ProjectId;
 use crate::store::Fence;
 use crate::telemetry::Metrics;
 
-/// The deploying side, open and not yet at work.
+/// Admin API, queue and worker, opened but not started.
 pub(super) struct Updates {
     pub(super) api: Arc<Api>,
     worker: Worker,
@@ -30,12 +30,12 @@ pub(super) struct Updates {
     queue: Arc<Queue>,
 }
 
-/// What the queue is told of what is served.
-pub(super) struct Notes {
+/// Records in the queue which releases are served.
+pub(super) struct ServedLog {
     queue: Arc<Queue>,
 }
 
-/// The deploying side at work.
+/// The started worker.
 pub(super) struct Working {
     thread: JoinHandle<()>,
     _keys: keys::Watch,
@@ -55,7 +55,7 @@ impl Updates {
             Arc::new(move |project| Some(Arc::clone(&index.served_by(project)?.site)));
         let reloader = Arc::clone(&reload.reloader);
         let announce: Announce = Arc::new(move |project| {
-            // The record says so itself, at its end.
+            // The update's record is completed at its end, not here.
             let _ = locked(&reloader).promoted(project);
         });
         let stages = deploying::stages(config, &queue, &reload.store, Some(announce))?;
@@ -82,13 +82,13 @@ impl Updates {
         })
     }
 
-    pub(super) fn notes(&self) -> Notes {
-        Notes {
+    pub(super) fn served_log(&self) -> ServedLog {
+        ServedLog {
             queue: Arc::clone(&self.queue),
         }
     }
 
-    pub(super) fn start(self, told: watch::Receiver<worker::Stop>) -> anyhow::Result<Working> {
+    pub(super) fn start(self, stopped: watch::Receiver<worker::Stop>) -> anyhow::Result<Working> {
         let keys = self.key_cache.watch().context("watch the admin keys")?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -99,7 +99,7 @@ impl Updates {
             .name("worker".to_owned())
             .spawn(move || {
                 lower_priority();
-                runtime.block_on(worker.run(told));
+                runtime.block_on(worker.run(stopped));
             })
             .context("start the worker")?;
         Ok(Working {
@@ -109,8 +109,8 @@ impl Updates {
     }
 }
 
-impl Notes {
-    /// Ends what waits for sites that are no more.
+impl ServedLog {
+    /// Cancels the waiting updates of sites that were removed.
     pub(super) fn removed(&self, projects: &[ProjectId]) {
         let now = Timestamp::of(Clock::System.now());
         for project in projects {
@@ -119,7 +119,7 @@ impl Notes {
                     log::info!(target: "deploy", project:%; "the update of {project} is cancelled: its site was removed");
                 }
                 Ok(false) => {}
-                // Whoever claims one of them finds no site, and ends it.
+                // A worker that claims one of the others finds no site and ends it.
                 Err(error) => {
                     log::error!(target: "deploy", "cancel the updates of removed sites: {error}");
                     break;
@@ -128,16 +128,17 @@ impl Notes {
         }
     }
 
-    /// Says what is served of a project from now on.
+    /// Records that a release of a project is served from now on.
     pub(super) fn served(&self, project: &ProjectId, fence: Fence) {
         let now = Timestamp::of(Clock::System.now());
         if let Err(error) = self.queue.record_served(project, fence, now) {
-            // The next comparison finds it.
-            log::warn!(target: "deploy", project:%; "note since when {project} is served: {error}");
+            // The next comparison tries again.
+            log::warn!(target: "deploy", project:%; "record the served release of {project}: {error}");
         }
     }
 
-    /// Says what is served of all projects whose successes nobody has seen.
+    /// Records the served releases of all projects with a successful update that is not
+    /// recorded as visible yet.
     pub(super) fn compare(&self, reloader: &Mutex<Reloader>) {
         match self.queue.not_yet_visible() {
             Ok(projects) => {
@@ -149,14 +150,14 @@ impl Notes {
                 }
             }
             Err(error) => {
-                log::warn!(target: "deploy", "look for what became visible: {error}");
+                log::warn!(target: "deploy", "list the updates that are not yet visible: {error}");
             }
         }
     }
 }
 
 impl Working {
-    /// Waits until what ran has finished or was given back.
+    /// Waits until running builds have finished or went back to the queue.
     pub(super) fn end(self) {
         if self.thread.join().is_err() {
             log::error!(target: "serve", "the worker panicked");
