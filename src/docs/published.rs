@@ -1,11 +1,11 @@
-//! Specifications that everybody may have: what agents rather read than pages.
+//! The specifications that are published: agents read them instead of pages.
 //!
-//! One is published as its authors wrote it, or not at all, so nothing may be in it that is
-//! on no page for everybody:
+//! A specification is published as its authors wrote it, or not at all. So it must not tell
+//! anything that no public page tells:
 //!
-//! * a page of one of its endpoints is listed, and every such page is public;
+//! * a page of one of its endpoints or schemas is listed, and every such page is public;
 //! * none of its endpoints is hidden or excluded;
-//! * it is whole: what it refers to in other files would not be there;
+//! * it refers to no other file, which would not be published with it;
 //! * its file lies below the documentation's root and is not ignored. One that is named by
 //!   URL is published where it is.
 //!
@@ -14,7 +14,7 @@
 use std::collections::BTreeMap;
 
 use super::Docs;
-use super::navigation::tree::{Page, PageId};
+use super::navigation::tree::PageId;
 use super::openapi::{Specification, is_url};
 use super::page::ignored::Ignored;
 use crate::source::{Tree, TreePath};
@@ -57,7 +57,7 @@ impl Published {
 pub(super) fn find(docs: &Docs, tree: &Tree, ignored: &Ignored) -> Vec<Published> {
     let mut first: BTreeMap<usize, PageId> = BTreeMap::new();
     for (id, page) in docs.navigation.pages().filter(|(_, page)| page.is_listed()) {
-        if let Some(number) = specification_of(page) {
+        if let Some(number) = page.specification() {
             first.entry(number).or_insert(id);
         }
     }
@@ -75,16 +75,12 @@ pub(super) fn find(docs: &Docs, tree: &Tree, ignored: &Ignored) -> Vec<Published
     published
 }
 
-fn specification_of(page: &Page) -> Option<usize> {
-    page.endpoint.map(|endpoint| endpoint.specification)
-}
-
 /// Returns whether nothing of a specification is kept from anybody.
 fn is_open(docs: &Docs, number: usize) -> bool {
     let mut endpoints = docs.specifications[number].endpoints.iter();
     let mut pages = docs.navigation.pages.iter();
     endpoints.all(|endpoint| !endpoint.hidden && !endpoint.excluded)
-        && pages.all(|page| specification_of(page) != Some(number) || page.public)
+        && pages.all(|page| page.specification() != Some(number) || page.public)
 }
 
 /// Returns whether a specification refers to nothing outside of itself.

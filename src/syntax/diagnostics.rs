@@ -1,6 +1,6 @@
 //! The diagnostics about the files that were read.
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Severity};
 
 use super::{Files, Span};
 
@@ -86,6 +86,19 @@ impl Diagnostics {
     /// Adds several.
     pub fn extend(&mut self, diagnostics: impl IntoIterator<Item = Diagnostic>) {
         self.list.extend(diagnostics);
+    }
+
+    /// Returns how many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Makes warnings of the errors that were added when there were `from` diagnostics.
+    pub fn errors_to_warnings(&mut self, from: usize) {
+        for diagnostic in self.list.iter_mut().skip(from) {
+            diagnostic.severity = Severity::Warning;
+        }
     }
 
     /// Returns whether one of them is an error.

@@ -16,8 +16,9 @@ use serde::{Deserialize, Serialize};
 use crate::digest::Digest;
 use crate::docs::Docs;
 use crate::docs::navigation::language::{self, Code};
-use crate::docs::openapi::Endpoint;
+use crate::docs::navigation::tree::Subject;
 use crate::render::article::{self, Article, Source};
+use crate::render::endpoint;
 use crate::render::link::Map;
 use crate::source::{Tree, TreePath};
 
@@ -47,7 +48,7 @@ pub(super) struct Ground {
 /// A page to be rendered.
 struct Asked<'p> {
     source: Source<'p>,
-    endpoint: Option<(usize, &'p Endpoint)>,
+    subject: Option<&'p Subject>,
 }
 
 // === impl Articles ===
@@ -154,10 +155,7 @@ impl Ground {
                 language: &language,
                 text: written.map_or("", |written| &written.text),
             },
-            endpoint: page.endpoint.and_then(|id| {
-                let specification = docs.specifications.get(id.specification)?;
-                Some((id.specification, specification.endpoints.get(id.endpoint)?))
-            }),
+            subject: page.subject.as_ref(),
         };
         let name = self.name(&asked);
         let before = self.before.0.get(&name);
@@ -171,7 +169,7 @@ impl Ground {
     /// Names everything that an article depends on, except the snippets, which only
     /// rendering tells.
     fn name(&self, asked: &Asked<'_>) -> Digest {
-        let Asked { source, endpoint } = asked;
+        let Asked { source, subject } = asked;
         let mut text = Vec::with_capacity(source.text.len() + 512);
         let mut part = |bytes: &[u8]| {
             text.extend_from_slice(&bytes.len().to_le_bytes());
@@ -184,11 +182,9 @@ impl Ground {
         part(source.description.map_or(b"-", |_some| b"+"));
         part(source.description.unwrap_or_default().as_bytes());
         part(source.language.as_bytes());
-        if let Some((specification, endpoint)) = endpoint {
+        if let Some(subject) = subject {
             part(self.specifications.as_bytes());
-            part(&specification.to_le_bytes());
-            part(endpoint.method.key().as_bytes());
-            part(endpoint.path.as_bytes());
+            part(format!("{subject:?}").as_bytes());
         }
         Digest::of(&text)
     }
@@ -211,7 +207,7 @@ fn file(docs: &Docs, page: &crate::docs::navigation::tree::Page) -> String {
     format!("{}.{}", page.slug, extension.unwrap_or("mdx"))
 }
 
-/// Renders a page: its author's text, its endpoint, or both.
+/// Renders a page: its author's text, what it shows of a specification, or both.
 fn render(asked: &Asked<'_>, tree: &Tree, docs: &Docs, map: &Map) -> Kept {
     let loaded = Mutex::new(Vec::new());
     let load = |path: &str| {
@@ -221,12 +217,9 @@ fn render(asked: &Asked<'_>, tree: &Tree, docs: &Docs, map: &Map) -> Kept {
         loaded.push((path.into(), digest));
         text
     };
-    let article = match asked.endpoint {
+    let article = match asked.subject.and_then(|subject| shown(docs, subject)) {
         None => article::render(&asked.source, map, &load),
-        Some((specification, endpoint)) => {
-            let specification = &docs.specifications[specification];
-            article::render_endpoint(&asked.source, specification, endpoint, map, &load)
-        }
+        Some(subject) => article::render_subject(&asked.source, subject, map, &load),
     };
     Kept {
         article: Arc::new(article),
@@ -235,6 +228,22 @@ fn render(asked: &Asked<'_>, tree: &Tree, docs: &Docs, map: &Map) -> Kept {
             .unwrap_or_else(PoisonError::into_inner)
             .into(),
     }
+}
+
+/// Looks up what a page shows of a specification.
+fn shown<'d>(docs: &'d Docs, subject: &'d Subject) -> Option<endpoint::Subject<'d>> {
+    let specification = |number: usize| docs.specifications.get(number);
+    Some(match subject {
+        Subject::Endpoint(id) => {
+            let specification = specification(id.specification)?;
+            let endpoint = specification.endpoints.get(id.endpoint)?;
+            endpoint::Subject::Endpoint(specification, endpoint)
+        }
+        Subject::Unread { method, path } => endpoint::Subject::Unread(*method, path),
+        Subject::Schema(id) => {
+            endpoint::Subject::Schema(specification(id.specification)?, &id.name)
+        }
+    })
 }
 
 /// Names what any specification can be read from: one may refer to other files, and to what

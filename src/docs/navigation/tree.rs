@@ -11,6 +11,7 @@
 
 use super::language::Language;
 use crate::docs::config::{Banner, Footer, Navbar};
+use crate::docs::openapi::Method;
 
 /// A resolved navigation.
 #[derive(Debug, Default)]
@@ -199,8 +200,8 @@ pub struct Page {
     pub deprecated: bool,
     /// Whether its text is an author's or made from a specification.
     pub source: Source,
-    /// The endpoint it describes.
-    pub endpoint: Option<EndpointId>,
+    /// What of a specification it describes.
+    pub subject: Option<Subject>,
     /// Its first place in the navigation; `None` when it is not listed.
     pub place: Option<Place>,
 }
@@ -212,6 +213,31 @@ pub enum Source {
     File,
     /// A specification.
     Specification,
+}
+
+/// What of a specification a page describes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// An endpoint.
+    Endpoint(EndpointId),
+    /// An endpoint of a specification that was not fetched: only its name is known.
+    Unread {
+        /// Its method.
+        method: Method,
+        /// Its path.
+        path: Box<str>,
+    },
+    /// A schema.
+    Schema(SchemaId),
+}
+
+/// One of `components.schemas` of one of the documentation's specifications.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchemaId {
+    /// Which specification.
+    pub specification: usize,
+    /// The name of the schema.
+    pub name: Box<str>,
 }
 
 /// An endpoint of one of the documentation's specifications.
@@ -242,6 +268,25 @@ pub struct Place {
 // === impl Page ===
 
 impl Page {
+    /// Returns the endpoint that the page describes, if its specification was read.
+    #[must_use]
+    pub fn endpoint(&self) -> Option<EndpointId> {
+        match self.subject {
+            Some(Subject::Endpoint(id)) => Some(id),
+            _ => None,
+        }
+    }
+
+    /// Returns the specification of what the page describes.
+    #[must_use]
+    pub fn specification(&self) -> Option<usize> {
+        match self.subject.as_ref()? {
+            Subject::Endpoint(id) => Some(id.specification),
+            Subject::Schema(id) => Some(id.specification),
+            Subject::Unread { .. } => None,
+        }
+    }
+
     /// Returns whether search engines may know of the page.
     #[must_use]
     pub fn is_indexed(&self) -> bool {

@@ -146,12 +146,29 @@ impl std::fmt::Display for Method {
 // === impl Specification ===
 
 impl Specification {
-    /// Finds an endpoint; a slash at the end of the path counts for nothing.
+    /// Finds an endpoint: the one with exactly this path, else one whose path differs in a
+    /// slash at its end.
     #[must_use]
     pub fn find(&self, method: Method, path: &str) -> Option<usize> {
-        let path = plain(path);
-        let mut endpoints = self.endpoints.iter();
-        endpoints.position(|endpoint| endpoint.method == method && plain(&endpoint.path) == path)
+        let position = |is_path: &dyn Fn(&str) -> bool| {
+            let mut endpoints = self.endpoints.iter();
+            endpoints.position(|endpoint| endpoint.method == method && is_path(&endpoint.path))
+        };
+        position(&|known| known == path).or_else(|| position(&|known| plain(known) == plain(path)))
+    }
+
+    /// Returns one of `components.schemas`.
+    #[must_use]
+    pub fn named_schema(&self, name: &str) -> Option<&Value> {
+        self.root.get("components")?.get("schemas")?.get(name)
+    }
+
+    /// Returns the names of `components.schemas`.
+    pub fn schema_names(&self) -> impl Iterator<Item = &str> {
+        let components = self.root.get("components");
+        let schemas = components.and_then(|components| components.get("schemas"));
+        let members = schemas.map_or(&[][..], Value::members);
+        members.iter().map(|member| &*member.key)
     }
 
     /// Returns the methods that a path has.

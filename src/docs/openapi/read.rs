@@ -1,4 +1,4 @@
-//! Specifications are read once each, whoever names them.
+//! Reads specifications, each file and each URL once.
 
 use std::collections::HashMap;
 
@@ -28,25 +28,26 @@ const SPECIFICATIONS_MAX: usize = 2000;
 pub struct Specifications {
     read: Vec<Specification>,
     by_path: HashMap<TreePath, Option<usize>>,
-    by_url: HashMap<Box<str>, Option<usize>>,
+    by_url: HashMap<Box<str>, Result<Option<usize>, NotFetched>>,
+    /// The URLs, in the order in which they were named first.
     urls: Vec<Box<str>>,
 }
 
-/// Why a specification that is named by URL is not at hand.
+/// Why the specification behind a URL is not available.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotFetched {
-    /// Nobody was asked: the configuration does not allow it.
+    /// No request was made, because the configuration does not allow one: a warning.
     NotAllowed {
-        /// What is so.
+        /// The message, which names the URL.
         message: String,
-        /// What to do about it.
+        /// How to make the specification available.
         help: &'static str,
     },
-    /// What came is none, or nothing came.
+    /// The request failed, or the response is not a text: an error.
     Failed {
-        /// Which rule that breaks.
+        /// The rule that this breaks.
         rule: &'static str,
-        /// What is so.
+        /// The message, which names the URL.
         message: String,
     },
 }
@@ -60,16 +61,29 @@ impl Specifications {
         &self.read
     }
 
-    /// Returns those that could be read, and the URLs that were named, as its own.
+    /// Returns those that could be read, and the URLs that were named.
     #[must_use]
     pub fn into_all(self) -> (Vec<Specification>, Vec<Box<str>>) {
         (self.read, self.urls)
     }
 
-    /// Returns the specification that a text names, reading it when it is named first.
+    /// Returns why a URL is not available, the one that was named first.
+    #[must_use]
+    pub fn not_fetched(&self) -> Option<&NotFetched> {
+        let mut urls = self.urls.iter();
+        urls.find_map(|url| self.not_fetched_from(url))
+    }
+
+    /// Returns why a URL that was named is not available.
+    #[must_use]
+    pub fn not_fetched_from(&self, url: &str) -> Option<&NotFetched> {
+        self.by_url.get(url)?.as_ref().err()
+    }
+
+    /// Returns the specification that a text names. It is read when it is named first.
     ///
     /// A path starts at the documentation's root, or in `directory`. `None` when it cannot
-    /// be read, which is told once at every place that names it.
+    /// be read; then there is a diagnostic at every place that names it.
     pub fn open(
         &mut self,
         tree: &Tree,
@@ -106,24 +120,33 @@ impl Specifications {
         }
     }
 
-    /// Returns the specification behind a URL, as far as the tree has it; `None` when what
-    /// came is none, which is told there.
+    /// Returns the specification behind a URL; `None` when the response is not a
+    /// specification, which has a diagnostic in the response itself.
     ///
     /// # Errors
     ///
-    /// [`NotFetched`], at every place that names it.
+    /// [`NotFetched`], each time that the URL is named.
     pub fn fetched(
         &mut self,
         tree: &Tree,
         url: &str,
         diagnostics: &mut Diagnostics,
     ) -> Result<Option<usize>, NotFetched> {
-        if let Some(&known) = self.by_url.get(url) {
-            return Ok(known);
+        if let Some(result) = self.by_url.get(url) {
+            return result.clone();
         }
-        if !self.urls.iter().any(|known| **known == *url) {
-            self.urls.push(url.into());
-        }
+        let result = self.read_fetched(tree, url, diagnostics);
+        self.urls.push(url.into());
+        self.by_url.insert(url.into(), result.clone());
+        result
+    }
+
+    fn read_fetched(
+        &mut self,
+        tree: &Tree,
+        url: &str,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<Option<usize>, NotFetched> {
         let failed = |rule, message: String| NotFetched::Failed {
             rule,
             message: format!("the specification `{url}` cannot be read: {message}"),
@@ -150,16 +173,14 @@ impl Specifications {
         }
         let file = reference::text(url, bytes, diagnostics)
             .map_err(|error| failed(reference::ENCODING, error.to_string()))?;
-        let index = read(file, diagnostics).map(|specification| {
+        Ok(read(file, diagnostics).map(|specification| {
             self.read.push(specification);
             self.read.len() - 1
-        });
-        self.by_url.insert(url.into(), index);
-        Ok(index)
+        }))
     }
 
-    /// Returns the specification in a file, reading it when it is asked for first; `None`
-    /// when what is in the file is none, which is told there.
+    /// Returns the specification in a file, which is read when it is asked for first; `None`
+    /// when the file is not a specification, which has a diagnostic in the file itself.
     ///
     /// # Errors
     ///

@@ -28,6 +28,8 @@ pub struct Meta {
     pub canonical: Option<Box<str>>,
     /// The endpoint it describes: `[file] METHOD path`.
     pub openapi: Option<(Box<str>, Location)>,
+    /// The schema that the page describes: `[file] Name`.
+    pub openapi_schema: Option<(Box<str>, Location)>,
     /// Words it is found by.
     pub keywords: Vec<Box<str>>,
     /// Who may read it; empty means everyone.
@@ -63,10 +65,8 @@ impl Meta {
             mode: reader.text("mode"),
             url: reader.text("url"),
             canonical: reader.text("canonical"),
-            openapi: reader.text("openapi").and_then(|text| {
-                let value = frontmatter.mapping.get("openapi")?;
-                Some((text, frontmatter.locate(value.span)))
-            }),
+            openapi: reader.located_text("openapi"),
+            openapi_schema: reader.located_text("openapi-schema"),
             keywords: reader.texts("keywords"),
             groups: reader.texts("groups"),
             hidden: reader.flag("hidden"),
@@ -118,6 +118,12 @@ impl Reader<'_> {
                 None
             }
         }
+    }
+
+    fn located_text(&mut self, key: &str) -> Option<(Box<str>, Location)> {
+        let text = self.text(key)?;
+        let value = self.frontmatter.mapping.get(key)?;
+        Some((text, self.frontmatter.locate(value.span)))
     }
 
     fn flag(&mut self, key: &str) -> Option<bool> {

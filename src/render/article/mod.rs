@@ -10,10 +10,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use serde::{Deserialize, Serialize};
 
 use crate::diagnostic::Diagnostic;
-use crate::docs::openapi::{Endpoint, Specification};
 use crate::frontmatter;
 
-use super::endpoint;
+use super::endpoint::{self, Subject};
 use super::escape::Html;
 use super::file::File;
 use super::html::{self, Heading};
@@ -75,18 +74,17 @@ pub fn render(source: &Source<'_>, map: &Map, load: &Load<'_>) -> Article {
     caught(source, map, load, Vec::new)
 }
 
-/// Renders a page with what a specification says about its endpoint below what its author
+/// Renders a page with what a specification says about its subject below what its author
 /// wrote.
 #[must_use]
-pub fn render_endpoint(
+pub fn render_subject(
     source: &Source<'_>,
-    specification: &Specification,
-    endpoint: &Endpoint,
+    subject: Subject<'_>,
     map: &Map,
     load: &Load<'_>,
 ) -> Article {
     caught(source, map, load, || {
-        endpoint::nodes(specification, endpoint, source.language)
+        endpoint::nodes(subject, source.language)
     })
 }
 

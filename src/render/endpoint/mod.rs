@@ -1,7 +1,7 @@
-//! The pages of endpoints, made from their specification (rule N6).
+//! What pages show of a specification: endpoints (rule N6) and schemas.
 //!
-//! An endpoint becomes the same nodes that an author would have written, so HTML and
-//! Markdown of it come from the same writers. It speaks the language of its page.
+//! An endpoint or schema becomes the same nodes that an author would have written, so HTML
+//! and Markdown of it come from the same writers. Headings are in the language of the page.
 //!
 //! **Anchors** are those of the English messages in every language. An author's heading is
 //! named by its own words, because whoever translates a page sees them change. These
@@ -19,7 +19,7 @@ mod schema;
 use std::collections::BTreeSet;
 
 use super::messages::{self, Messages};
-use crate::docs::openapi::{Endpoint, Media, Method, Operation, Specification};
+use crate::docs::openapi::{Endpoint, Media, Method, Operation, Schema, Specification};
 use crate::mdx::{Element, Node, Value};
 use crate::syntax::Value as Json;
 
@@ -30,36 +30,53 @@ const DEPTH_MAX: usize = 6;
 /// How many fields a page shows.
 const FIELDS_MAX: usize = 400;
 
-/// Writes the body of the page of an endpoint in the language of a BCP 47 tag; nothing when
-/// its specification lost it.
+/// What a page shows of a specification.
+#[derive(Clone, Copy, Debug)]
+pub enum Subject<'s> {
+    /// An endpoint.
+    Endpoint(&'s Specification, &'s Endpoint),
+    /// The method and path of an endpoint whose specification was not fetched.
+    Unread(Method, &'s str),
+    /// One of the schemas of a specification, by its name.
+    Schema(&'s Specification, &'s str),
+}
+
+/// Writes what a specification says in the language of a BCP 47 tag; nothing when the
+/// specification does not have it any more.
 #[must_use]
-pub fn nodes(specification: &Specification, endpoint: &Endpoint, language: &str) -> Vec<Node> {
+pub fn nodes(subject: Subject<'_>, language: &str) -> Vec<Node> {
+    match subject {
+        Subject::Endpoint(specification, endpoint) => {
+            endpoint_nodes(specification, endpoint, language)
+        }
+        Subject::Unread(method, path) => vec![name(method, path, language)],
+        Subject::Schema(specification, name) => schema_nodes(specification, name, language),
+    }
+}
+
+/// Writes the method and path of an endpoint.
+fn name(method: Method, path: &str, language: &str) -> Node {
+    if method == Method::Webhook {
+        let messages = &Messages::of(language).endpoint;
+        return paragraph(&messages.webhook_sends.replace("{}", path));
+    }
+    Node::Fence {
+        info: "http".to_owned(),
+        code: format!("{method} {path}"),
+    }
+}
+
+fn endpoint_nodes(specification: &Specification, endpoint: &Endpoint, language: &str) -> Vec<Node> {
     let Some(operation) = specification.operation(endpoint) else {
         return Vec::new();
     };
-    let messages = &Messages::of(language).endpoint;
-    let mut writer = Writer {
-        specification,
-        messages,
-        fields: 0,
-        within: Vec::new(),
-        linked: BTreeSet::new(),
-    };
+    let mut writer = Writer::new(specification, language);
     let mut nodes = Vec::new();
     if endpoint.deprecated {
-        let said = vec![paragraph(messages.deprecated)];
-        nodes.push(element("Warning", Vec::new(), said));
+        let warning = vec![paragraph(writer.messages.deprecated)];
+        nodes.push(element("Warning", Vec::new(), warning));
     }
-    if endpoint.method == Method::Webhook {
-        nodes.push(paragraph(
-            &messages.webhook_sends.replace("{}", &endpoint.path),
-        ));
-    } else {
-        nodes.push(Node::Fence {
-            info: "http".to_owned(),
-            code: format!("{} {}", endpoint.method, endpoint.path),
-        });
-    }
+    nodes.push(name(endpoint.method, &endpoint.path, language));
     nodes.extend(prose(operation.description()));
     writer.servers(&operation, &mut nodes);
     writer.security(&operation, &mut nodes);
@@ -67,6 +84,28 @@ pub fn nodes(specification: &Specification, endpoint: &Endpoint, language: &str)
     writer.body(&operation, &mut nodes);
     writer.examples(endpoint, &operation, &mut nodes);
     writer.responses(&operation, &mut nodes);
+    nodes
+}
+
+fn schema_nodes(specification: &Specification, name: &str, language: &str) -> Vec<Node> {
+    let value = specification.named_schema(name);
+    let Some(value) = value.and_then(|value| specification.resolve(value)) else {
+        return Vec::new();
+    };
+    let schema = Schema {
+        name: Some(name),
+        value,
+    };
+    let mut writer = Writer::new(specification, language);
+    let mut nodes = prose(value.get("description").and_then(Json::text));
+    nodes.extend(writer.plain(schema));
+    nodes.extend(writer.values(value));
+    writer.schema(schema, &mut nodes);
+    nodes.extend(writer.example(&Media {
+        kind: "application/json",
+        schema: Some(schema),
+        value,
+    }));
     nodes
 }
 
@@ -83,6 +122,16 @@ struct Writer<'s> {
 // === impl Writer ===
 
 impl<'s> Writer<'s> {
+    fn new(specification: &'s Specification, language: &str) -> Self {
+        Self {
+            specification,
+            messages: &Messages::of(language).endpoint,
+            fields: 0,
+            within: Vec::new(),
+            linked: BTreeSet::new(),
+        }
+    }
+
     fn parameters(&mut self, operation: &Operation<'s>, nodes: &mut Vec<Node>) {
         let parameters = operation.parameters();
         let messages = self.messages;
@@ -179,15 +228,7 @@ impl<'s> Writer<'s> {
                 inside.extend(self.plain(schema));
                 self.schema(schema, &mut inside);
             }
-            let examples = sample::examples(media);
-            let fences = examples
-                .iter()
-                .map(|(name, code)| fence("json", name.unwrap_or(self.messages.example), code));
-            let mut fences: Vec<Node> = fences.collect();
-            inside.extend(match fences.len() {
-                0 | 1 => fences.pop(),
-                _ => Some(element("CodeGroup", Vec::new(), fences)),
-            });
+            inside.extend(self.example(media));
             tabs.push((media.kind, inside));
         }
         if let [(kind, inside)] = &mut tabs[..] {
@@ -201,6 +242,19 @@ impl<'s> Writer<'s> {
         let tabs: Vec<Node> = tabs.collect();
         if !tabs.is_empty() {
             nodes.push(element("Tabs", Vec::new(), tabs));
+        }
+    }
+
+    /// Shows the examples of a body; of several one is chosen.
+    fn example(&self, media: &Media<'_>) -> Option<Node> {
+        let examples = sample::examples(media);
+        let fences = examples
+            .iter()
+            .map(|(name, code)| fence("json", name.unwrap_or(self.messages.example), code));
+        let mut fences: Vec<Node> = fences.collect();
+        match fences.len() {
+            0 | 1 => fences.pop(),
+            _ => Some(element("CodeGroup", Vec::new(), fences)),
         }
     }
 

@@ -31,7 +31,8 @@ fn written(specification: &str, language: &str) -> (String, String) {
     );
     let (docs, _) = docs::read(&tree, &docs::Options::default());
     let specification = &docs.specifications[0];
-    let nodes = nodes(specification, &specification.endpoints[0], language);
+    let subject = Subject::Endpoint(specification, &specification.endpoints[0]);
+    let nodes = nodes(subject, language);
     let (map, messages) = (Map::default(), Messages::of(language));
     let html = html::write("x.mdx", Start::Page("x"), &nodes, &map, messages).html;
     let markdown = markdown::write("x.mdx", &nodes, &map, messages);
@@ -131,4 +132,35 @@ fn an_endpoint_speaks_the_language_of_its_page_and_keeps_its_anchors() {
     };
     assert_eq!(anchors(&french), anchors(&english));
     assert!(anchors(&french).contains(&"path-parameters".to_owned()));
+}
+
+#[test]
+fn a_schema_shows_its_description_fields_and_example() {
+    let config = r#"{"name": "Pay", "navigation": {"pages": ["node"]}}"#;
+    let specification = PAY.replace(
+        r#""Node": {"type": "object","#,
+        r#""Node": {"type": "object", "description": "One *node*.", "example": {"id": "n1"},"#,
+    );
+    let page = "---\nopenapi-schema: api.json Node\n---\nBy its author.\n";
+    let files = [
+        ("docs.json", config),
+        ("api.json", &specification),
+        ("node.mdx", page),
+    ];
+    let files = files.map(|(path, text)| (TreePath::parse(path).unwrap(), text.to_owned().into()));
+    let tree = Tree::from_files(files, []);
+    let (docs, found) = docs::read(&tree, &docs::Options::default());
+    assert_eq!(found, []);
+    let page = &docs.navigation.pages[0];
+    assert_eq!((&*page.title, page.specification()), ("Node", Some(0)));
+    let nodes = nodes(Subject::Schema(&docs.specifications[0], "Node"), "en");
+    let written = markdown::write("x.mdx", &nodes, &Map::default(), Messages::of("en"));
+    for piece in [
+        "One *node*.",
+        "- `id` (string, required): The *id*.",
+        "[Node](#schema-node), as above.",
+        "```json Example\n{\n  \"id\": \"n1\"\n}\n```",
+    ] {
+        assert!(written.contains(piece), "{piece}\nis not in\n{written}");
+    }
 }

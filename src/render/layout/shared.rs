@@ -195,7 +195,7 @@ impl<'d> Layout<'d> {
     }
 
     pub(super) fn endpoint(&self, id: PageId) -> Option<&'d Endpoint> {
-        let id = self.navigation().page(id).endpoint?;
+        let id = self.navigation().page(id).endpoint()?;
         let specification = self.docs.specifications.get(id.specification)?;
         specification.endpoints.get(id.endpoint)
     }

@@ -215,7 +215,7 @@ pub(super) fn endpoint<'d>(
     docs: &'d Docs,
     page: &Page,
 ) -> Option<(&'d Specification, &'d Endpoint)> {
-    let id = page.endpoint?;
+    let id = page.endpoint()?;
     let specification = docs.specifications.get(id.specification)?;
     Some((specification, specification.endpoints.get(id.endpoint)?))
 }

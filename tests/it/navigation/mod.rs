@@ -15,7 +15,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use serde_json::Value;
 use waypost::diagnostic::Diagnostic;
-use waypost::docs::navigation::tree::{Content, Entry, Group, Open, PageId};
+use waypost::docs::navigation::tree::{Content, Entry, Group, Open, Page, PageId, Subject};
 use waypost::docs::{self, Docs, Extent, Options, rules};
 use waypost::source::{Tree, TreePath};
 
@@ -104,7 +104,8 @@ impl Outline<'_> {
             .iter()
             .filter(|page| page.place.is_none())
         {
-            writeln!(outline.out, "unlisted: {}", page.url).unwrap();
+            let subject = outline.subject(page);
+            writeln!(outline.out, "unlisted: {}{subject}", page.url).unwrap();
         }
         outline.out
     }
@@ -196,12 +197,25 @@ impl Outline<'_> {
         if page.hidden {
             text.push_str(" hidden");
         }
-        if let Some(endpoint) = page.endpoint {
-            let endpoint =
-                &self.docs.specifications[endpoint.specification].endpoints[endpoint.endpoint];
-            write!(text, " = {} {}", endpoint.method, endpoint.path).unwrap();
-        }
+        text.push_str(&self.subject(page));
         self.line(depth, &text);
+    }
+
+    /// What a page shows of a specification, after ` = `.
+    fn subject(&self, page: &Page) -> String {
+        match &page.subject {
+            None => String::new(),
+            Some(Subject::Endpoint(id)) => {
+                let specification = &self.docs.specifications[id.specification];
+                let endpoint = &specification.endpoints[id.endpoint];
+                format!(" = {} {}", endpoint.method, endpoint.path)
+            }
+            Some(Subject::Unread { method, path }) => format!(" = {method} {path}, not read"),
+            Some(Subject::Schema(id)) => {
+                let specification = &self.docs.specifications[id.specification];
+                format!(" = {} of {}", id.name, specification.path)
+            }
+        }
     }
 }
 

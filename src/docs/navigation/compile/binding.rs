@@ -1,14 +1,25 @@
-//! Pages that bind an endpoint in their frontmatter.
+//! Pages that name an endpoint or a schema in their frontmatter.
+//!
+//! `openapi: [file] METHOD /path` and `openapi-schema: [file] Name`. Where no file is named,
+//! specifications are searched in this order:
+//!
+//! 1. the one that applies where the page stands in the navigation;
+//! 2. those of `api.openapi`, the first that has it;
+//! 3. all others that the documentation names, if only one of them has it;
+//! 4. every file that says it is a specification, if only one of them has it.
+//!
+//! An endpoint of a specification that was not fetched is a page that shows its method and
+//! path.
 
 use std::collections::HashSet;
 
-use crate::diagnostic::Diagnostic;
-use crate::docs::openapi::{Endpoint, Method, NotFetched, Specifications, discover, find, is_url};
-use crate::docs::page::Pages;
+use crate::diagnostic::{Diagnostic, Location, closest};
+use crate::docs::openapi::{Method, NotFetched, Specification, discover, find, is_url};
 use crate::docs::page::ignored::Ignored;
+use crate::docs::page::{Page, Pages};
 use crate::source::TreePath;
 
-use super::super::tree::{EndpointId, PageId};
+use super::super::tree::{EndpointId, PageId, SchemaId, Subject};
 use super::Compiler;
 use super::endpoints::{Absent, Named, absent, named};
 
@@ -19,12 +30,21 @@ pub(super) struct Bound {
     path: Box<str>,
 }
 
-/// Why a page has no endpoint.
+/// What a page names.
+#[derive(Clone, Copy)]
+enum Wanted<'t> {
+    Endpoint(Method, &'t str),
+    Schema(&'t str),
+}
+
+/// Why a page has no subject.
 enum Unbound {
-    /// What it names is not there.
+    /// No specification has it.
     Absent(Absent),
-    /// What it names by URL is not at hand.
+    /// The specification was not fetched.
     NotFetched(NotFetched),
+    /// The specification is not one, which has a diagnostic of its own.
+    Unreadable,
 }
 
 /// Returns the endpoints that pages bind.
@@ -54,29 +74,94 @@ impl Bound {
     }
 }
 
+// === impl Wanted ===
+
+impl Wanted<'_> {
+    fn is_in(self, specification: &Specification) -> bool {
+        match self {
+            Self::Endpoint(method, path) => specification.find(method, path).is_some(),
+            Self::Schema(name) => specification.named_schema(name).is_some(),
+        }
+    }
+
+    /// Returns what a specification has of that name.
+    fn subject(self, number: usize, specification: &Specification) -> Result<Subject, Unbound> {
+        match self {
+            Self::Endpoint(method, path) => match specification.find(method, path) {
+                Some(endpoint) => Ok(Subject::Endpoint(EndpointId {
+                    specification: number,
+                    endpoint,
+                })),
+                None => Err(Unbound::Absent(absent(specification, method, path))),
+            },
+            Self::Schema(name) if specification.named_schema(name).is_some() => {
+                Ok(Subject::Schema(SchemaId {
+                    specification: number,
+                    name: name.into(),
+                }))
+            }
+            Self::Schema(name) => {
+                let near = closest(name, specification.schema_names());
+                let message = format!("{} has no schema `{name}`", specification.path);
+                let help = near.map(|near| format!("did you mean `{near}`?"));
+                Err(Unbound::Absent((message, help)))
+            }
+        }
+    }
+
+    /// Returns what is known of it when its specification was not fetched.
+    fn unread(self) -> Option<Subject> {
+        match self {
+            Self::Endpoint(method, path) => Some(Subject::Unread {
+                method,
+                path: path.into(),
+            }),
+            Self::Schema(_) => None,
+        }
+    }
+}
+
+impl std::fmt::Display for Wanted<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Endpoint(method, path) => write!(f, "endpoint `{method} {path}`"),
+            Self::Schema(name) => write!(f, "schema `{name}`"),
+        }
+    }
+}
+
 // === impl Unbound ===
 
 impl Unbound {
-    fn diagnostic(self, page: &TreePath) -> Diagnostic {
+    fn diagnostic(self, wanted: Wanted<'_>, page: &TreePath) -> Option<Diagnostic> {
         let page = page.as_str();
-        match self {
-            Self::Absent((message, None)) => Diagnostic::error("N6", page, message),
-            Self::Absent((message, Some(help))) => {
-                Diagnostic::error("N6", page, message).help(help)
+        Some(match self {
+            Self::Absent((message, help)) => {
+                let diagnostic = match wanted {
+                    Wanted::Endpoint(..) => Diagnostic::error("N6", page, message),
+                    Wanted::Schema(_) => Diagnostic::warning("N6", page, message),
+                };
+                match help {
+                    Some(help) => diagnostic.help(help),
+                    None => diagnostic,
+                }
             }
             Self::NotFetched(NotFetched::NotAllowed { message, help }) => {
+                let message = match wanted {
+                    Wanted::Endpoint(method, path) => {
+                        format!("the page shows only `{method} {path}`: {message}")
+                    }
+                    Wanted::Schema(name) => {
+                        format!("the page does not show schema `{name}`: {message}")
+                    }
+                };
                 Diagnostic::warning("N6", page, message).help(help)
             }
             Self::NotFetched(NotFetched::Failed { rule, message }) => {
                 Diagnostic::error(rule, page, message)
             }
-        }
-    }
-}
-
-impl From<Absent> for Unbound {
-    fn from(absent: Absent) -> Self {
-        Self::Absent(absent)
+            Self::Unreadable => return None,
+        })
     }
 }
 
@@ -89,160 +174,205 @@ impl From<NotFetched> for Unbound {
 // === impl Compiler ===
 
 impl Compiler<'_> {
-    /// Gives the pages that bind an endpoint theirs.
+    /// Gives the pages that name an endpoint or a schema theirs.
     pub(super) fn bind(&mut self) {
         self.table.add_unlisted();
         let Some(files) = self.table.files() else {
             return;
         };
+        self.read_api(files);
         for file in files.iter() {
-            let Some((text, location)) = &file.meta.openapi else {
-                continue;
-            };
             let Some(page) = self.table.by_slug(&file.slug) else {
                 continue;
             };
-            match self.binding(text, &file.path, page) {
-                Ok(Some(id)) => {
-                    let read = &self.specifications.all()[id.specification];
-                    let endpoint: &Endpoint = &read.endpoints[id.endpoint];
-                    let page = &mut self.table.pages_mut()[page.0];
-                    page.endpoint = Some(id);
-                    page.deprecated |= endpoint.deprecated;
-                    if file.meta.title.is_none()
-                        && let Some(summary) = &endpoint.summary
-                    {
-                        page.title = summary.clone();
-                    }
+            if let Some((text, location)) = &file.meta.openapi {
+                let Some(Named {
+                    file: of,
+                    method,
+                    path,
+                }) = named(text)
+                else {
+                    let message = format!("`openapi: {text}` names no endpoint");
+                    let help = "write `METHOD /path`, with the specification before it where several have it";
+                    let diagnostic = Diagnostic::warning("N6", file.path.as_str(), message);
+                    self.tell(diagnostic.help(help), *location);
+                    continue;
+                };
+                self.bind_page(file, page, of, Wanted::Endpoint(method, path), *location);
+            } else if let Some((text, location)) = &file.meta.openapi_schema {
+                let (of, name) = match text.split_once(char::is_whitespace) {
+                    Some((of, name)) => (Some(of), name.trim_start()),
+                    None => (None, &**text),
+                };
+                self.bind_page(file, page, of, Wanted::Schema(name), *location);
+            }
+        }
+    }
+
+    fn tell(&mut self, diagnostic: Diagnostic, at: Location) {
+        let diagnostic = diagnostic.at(at.line, at.column, at.length);
+        self.diagnostics.add(diagnostic);
+    }
+
+    /// Gives a page what it names, as far as it is known.
+    fn bind_page(
+        &mut self,
+        file: &Page,
+        page: PageId,
+        of: Option<&str>,
+        wanted: Wanted<'_>,
+        location: Location,
+    ) {
+        let found = match of {
+            Some(name) => self.in_named(name, file, wanted),
+            None => self.in_any(page, wanted),
+        };
+        let found = found.and_then(|number| {
+            let specification = &self.specifications.all()[number];
+            wanted.subject(number, specification)
+        });
+        match found {
+            Ok(subject) => self.give(file, page, subject),
+            Err(unbound) => {
+                if let Unbound::NotFetched(_) = unbound {
+                    self.table.pages_mut()[page.0].subject = wanted.unread();
                 }
-                Ok(None) => {}
-                Err(unbound) => {
-                    let diagnostic = unbound.diagnostic(&file.path);
-                    let diagnostic = diagnostic.at(location.line, location.column, location.length);
-                    self.diagnostics.add(diagnostic);
+                if let Some(diagnostic) = unbound.diagnostic(wanted, &file.path) {
+                    self.tell(diagnostic, location);
                 }
             }
         }
     }
 
-    /// Reads the specifications that nobody names, once.
-    fn load_discovered(&mut self) {
+    fn give(&mut self, file: &Page, page: PageId, subject: Subject) {
+        let page = &mut self.table.pages_mut()[page.0];
+        match &subject {
+            Subject::Endpoint(id) => {
+                let read = &self.specifications.all()[id.specification];
+                let endpoint = &read.endpoints[id.endpoint];
+                page.deprecated |= endpoint.deprecated;
+                if file.meta.title.is_none()
+                    && let Some(summary) = &endpoint.summary
+                {
+                    page.title = summary.clone();
+                }
+            }
+            Subject::Schema(id) => {
+                if file.meta.title.is_none() {
+                    page.title = id.name.clone();
+                }
+            }
+            Subject::Unread { .. } => {}
+        }
+        page.subject = Some(subject);
+    }
+
+    /// Reads the specifications of `api.openapi`, if a page may need them.
+    fn read_api(&mut self, pages: &Pages) {
+        let names_one =
+            |page: &Page| page.meta.openapi.is_some() || page.meta.openapi_schema.is_some();
+        if !pages.iter().any(names_one) {
+            return;
+        }
+        let tree = self.input.tree;
+        for (source, span) in self.input.api {
+            let source = (&**source, *span);
+            let opened = self
+                .specifications
+                .open(tree, tree.docs_root(), source, self.diagnostics);
+            self.api.extend(opened);
+        }
+    }
+
+    /// Reads the specifications that nothing names, once. A mistake in one stops nothing: no
+    /// author asked for it.
+    fn read_discovered(&mut self) {
         if std::mem::replace(&mut self.discovered, true) {
             return;
         }
         let tree = self.input.tree;
+        let before = self.diagnostics.count();
         for path in discover(tree, &Ignored::read(tree)) {
-            // One that cannot be read has no endpoints; nobody asked for it by name.
+            // One that cannot be read has no endpoints.
             let _unreadable = self.specifications.load(tree, &path, self.diagnostics);
         }
+        self.diagnostics.errors_to_warnings(before);
     }
 
-    /// Finds the endpoint that frontmatter names: in the file it names, else in the
-    /// specification that applies to the page, else in `api.openapi`, else in the only one
-    /// of the documentation that has it. `Ok(None)` when nothing is known of the specification.
-    fn binding(
-        &mut self,
-        text: &str,
-        path: &TreePath,
-        page: PageId,
-    ) -> Result<Option<EndpointId>, Unbound> {
-        let Some(Named {
-            file,
-            method,
-            path: of,
-        }) = named(text)
-        else {
-            let help =
-                "write `METHOD /path`, with the specification before it where several have it";
-            let message = format!("`openapi: {text}` names no endpoint");
-            return Err((message, Some(help.to_owned())).into());
-        };
+    /// Returns the specification that frontmatter names by path or URL.
+    fn in_named(&mut self, name: &str, page: &Page, wanted: Wanted<'_>) -> Result<usize, Unbound> {
         let tree = self.input.tree;
-        if let Some(file) = file {
-            if is_url(file) {
-                return match self.specifications.fetched(tree, file, self.diagnostics)? {
-                    Some(index) => {
-                        Ok(in_specification(self.specifications, index, method, of).map(Some)?)
-                    }
-                    None => Ok(None),
-                };
-            }
-            let directory = path.parent().unwrap_or_default();
-            let Some(found) = find(tree, &directory, file) else {
-                return Err((format!("there is no specification `{file}`"), None).into());
+        let read = if is_url(name) {
+            self.specifications.fetched(tree, name, self.diagnostics)?
+        } else {
+            let directory = page.path.parent().unwrap_or_default();
+            let Some(path) = find(tree, &directory, name) else {
+                let message = format!("there is no specification `{name}` with {wanted}");
+                return Err(Unbound::Absent((message, None)));
             };
-            let loaded = self.specifications.load(tree, &found, self.diagnostics);
-            return match loaded.map_err(|(_, message)| (message, None))? {
-                Some(index) => {
-                    Ok(in_specification(self.specifications, index, method, of).map(Some)?)
+            let loaded = self.specifications.load(tree, &path, self.diagnostics);
+            loaded.map_err(|(_, message)| Unbound::Absent((message, None)))?
+        };
+        read.ok_or(Unbound::Unreadable)
+    }
+
+    /// Returns the specification that has what a page names without naming its file.
+    fn in_any(&mut self, page: PageId, wanted: Wanted<'_>) -> Result<usize, Unbound> {
+        let applied = self.table.applied(page);
+        let applied_to_it = applied.and_then(|applied| applied.specification);
+        // The specifications that count for the page, though not all can be read.
+        let sources = applied.map(|applied| &*applied.source).into_iter();
+        let sources = sources.chain(self.input.api.iter().map(|(source, _)| &**source));
+        let mut not_fetched =
+            sources.filter_map(|source| self.specifications.not_fetched_from(source));
+        let mut not_fetched = not_fetched.next().cloned();
+        let candidates: Vec<usize> = applied_to_it
+            .into_iter()
+            .chain(self.api.iter().copied())
+            .collect();
+        if candidates.is_empty() && not_fetched.is_none() {
+            not_fetched = self.specifications.not_fetched().cloned();
+        }
+        let has =
+            |compiler: &Self, number: &usize| wanted.is_in(&compiler.specifications.all()[*number]);
+        if let Some(first) = candidates.iter().find(|number| has(self, number)) {
+            return Ok(*first);
+        }
+        let others = |compiler: &Self| {
+            let all = 0..compiler.specifications.all().len();
+            all.filter(|number| has(compiler, number))
+                .collect::<Vec<usize>>()
+        };
+        let mut found = others(self);
+        if found.is_empty() {
+            self.read_discovered();
+            found = others(self);
+        }
+        match (&found[..], not_fetched) {
+            ([only], _) => Ok(*only),
+            (_, Some(not_fetched)) => Err(not_fetched.into()),
+            ([], None) => match (wanted, &candidates[..]) {
+                // The page belongs to one specification, which may say what is meant.
+                (_, [only]) => Ok(*only),
+                _ => {
+                    let message = format!("no specification has the {wanted}");
+                    let help = "name the specification before it, or set `api.openapi`";
+                    Err(Unbound::Absent((message, Some(help.to_owned()))))
                 }
-                None => Ok(None),
-            };
-        }
-        let applied = self.table.specification(page);
-        let mut candidates: Vec<usize> = applied.into_iter().collect();
-        let mut remote = false;
-        for (source, span) in self.input.api {
-            remote |= is_url(source);
-            candidates.extend(self.specifications.open(
-                tree,
-                tree.docs_root(),
-                (source, *span),
-                self.diagnostics,
-            ));
-        }
-        let all = self.specifications.all();
-        let has = |&index: &usize| all[index].find(method, of).is_some();
-        if let Some(index) = candidates.iter().copied().find(|index| has(index)) {
-            return Ok(in_specification(self.specifications, index, method, of).map(Some)?);
-        }
-        let mut others: Vec<usize> = (0..all.len()).filter(has).collect();
-        if others.is_empty() && candidates.is_empty() {
-            self.load_discovered();
-            let all = self.specifications.all();
-            let has = |&index: &usize| all[index].find(method, of).is_some();
-            others = (0..all.len()).filter(has).collect();
-        }
-        let all = self.specifications.all();
-        match (&others[..], candidates.first()) {
-            ([only], _) => Ok(in_specification(self.specifications, *only, method, of).map(Some)?),
-            ([], Some(&index)) => {
-                Ok(in_specification(self.specifications, index, method, of).map(Some)?)
-            }
-            ([], None) if remote => Ok(None),
-            ([], None) => {
-                let help = "name the specification before the method, or set `api.openapi`";
-                let message = format!("no specification has the endpoint `{method} {of}`");
-                Err((message, Some(help.to_owned())).into())
-            }
-            (several, _) => {
-                let names: Vec<_> = several
+            },
+            (several, None) => {
+                let all = self.specifications.all();
+                let names = several
                     .iter()
-                    .map(|&index| format!("`{}`", all[index].path))
-                    .collect();
+                    .map(|number| format!("`{}`", all[*number].path));
+                let names: Vec<_> = names.collect();
                 let message = format!(
-                    "several specifications have `{method} {of}`: {}",
+                    "several specifications have the {wanted}: {}",
                     names.join(", ")
                 );
-                let help = "name one of them before the method";
-                Err((message, Some(help.to_owned())).into())
+                let help = "name one of them before it";
+                Err(Unbound::Absent((message, Some(help.to_owned()))))
             }
         }
-    }
-}
-
-fn in_specification(
-    specifications: &Specifications,
-    index: usize,
-    method: Method,
-    path: &str,
-) -> Result<EndpointId, Absent> {
-    let read = &specifications.all()[index];
-    match read.find(method, path) {
-        Some(endpoint) => Ok(EndpointId {
-            specification: index,
-            endpoint,
-        }),
-        None => Err(absent(read, method, path)),
     }
 }

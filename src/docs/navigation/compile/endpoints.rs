@@ -2,11 +2,10 @@
 //!
 //! `openapi` applies to an element and all below it until it is set again. If some entry
 //! below names an endpoint, only such entries make pages. Otherwise the element that sets
-//! it has a page for every endpoint: a group among its own entries, any other element as
-//! groups by tag after its own. Where its children are divisions, those of them without
-//! children of their own have the pages.
+//! it has a page for every endpoint, in groups by tag after its own entries. Where its
+//! children are divisions, those of them without children of their own have the pages.
 //!
-//! A page may bind an endpoint in its frontmatter ([`super::binding`]); it then is the
+//! A page may name an endpoint in its frontmatter ([`super::binding`]); it is then the
 //! endpoint's page, and no other is generated.
 
 use crate::diagnostic::closest;
@@ -24,7 +23,9 @@ const UNTAGGED: &str = "API Reference";
 /// A specification where it applies.
 #[derive(Debug)]
 pub(super) struct Applied {
-    /// `None` when it could not be read, which has been told.
+    /// Its path or URL, as it is written.
+    pub(super) source: Box<str>,
+    /// `None` when it could not be read; then there is a diagnostic at `openapi`.
     pub(super) specification: Option<usize>,
     /// Where the pages of its endpoints lie.
     directory: Option<Box<str>>,
@@ -118,6 +119,7 @@ impl Compiler<'_> {
             None => None,
         };
         Some(std::rc::Rc::new(Applied {
+            source: source.clone(),
             specification,
             directory: directory.map(Box::from),
             listed: lists_endpoints(element),
@@ -208,7 +210,8 @@ impl Compiler<'_> {
         page
     }
 
-    /// Returns which endpoints have generated pages here, by group, once.
+    /// Returns the endpoints that have generated pages here, by the label of their first tag,
+    /// in the order of the specification. Only the first call for a specification has any.
     fn generated(&mut self, scope: &Scope) -> Vec<(Box<str>, Vec<usize>)> {
         let Some(applied) = &scope.applied else {
             return Vec::new();
@@ -240,8 +243,8 @@ impl Compiler<'_> {
         groups
     }
 
-    /// Returns the generated pages of an element that is no group.
-    pub(super) fn generated_groups(&mut self, scope: &Scope) -> Vec<Group> {
+    /// Returns the generated pages of an element, in groups by tag.
+    pub(super) fn generated_groups(&mut self, scope: &Scope, open: Open) -> Vec<Group> {
         let groups = self.generated(scope);
         let mut generated = Vec::with_capacity(groups.len());
         for (label, endpoints) in groups {
@@ -252,24 +255,13 @@ impl Compiler<'_> {
                 icon: None,
                 tag: None,
                 root: None,
-                open: Open::Always,
+                open,
                 directory: scope.directory,
                 hidden: scope.hidden,
                 entries: self.generated_pages(&endpoints, &scope),
             });
         }
         generated
-    }
-
-    /// Returns the generated pages of a group, in the order of the specification.
-    pub(super) fn generated_entries(&mut self, scope: &Scope) -> Vec<Entry> {
-        let mut endpoints: Vec<usize> = self
-            .generated(scope)
-            .into_iter()
-            .flat_map(|(_, endpoints)| endpoints)
-            .collect();
-        endpoints.sort_unstable();
-        self.generated_pages(&endpoints, scope)
     }
 
     fn generated_pages(&mut self, endpoints: &[usize], scope: &Scope) -> Vec<Entry> {
@@ -293,7 +285,7 @@ impl Compiler<'_> {
     }
 }
 
-/// Why an endpoint is not there, and what may be meant.
+/// The message that a specification lacks an endpoint, and the help.
 pub(super) type Absent = (String, Option<String>);
 
 pub(super) fn absent(read: &Specification, method: Method, path: &str) -> Absent {

@@ -27,7 +27,7 @@ impl Compiler<'_> {
             groups.push(group);
         }
         if declares {
-            groups.extend(self.generated_groups(scope));
+            groups.extend(self.generated_groups(scope, Open::Always));
         }
         Content::Groups(groups)
     }
@@ -36,7 +36,8 @@ impl Compiler<'_> {
     pub(super) fn pages(&mut self, items: &[Value], declares: bool, scope: &Scope) -> Content {
         let mut entries = self.entries(items, Level::Top, scope);
         if declares {
-            entries.extend(self.generated_groups(scope).into_iter().map(Entry::Group));
+            let generated = self.generated_groups(scope, Open::Always);
+            entries.extend(generated.into_iter().map(Entry::Group));
         }
         Content::Entries(entries)
     }
@@ -84,7 +85,7 @@ impl Compiler<'_> {
             Some(endpoint) => endpoint,
             None => {
                 let id = self.table.list(text, item.span, scope, self.diagnostics)?;
-                self.table.note_specification(id, scope.applied.as_deref());
+                self.table.note_specification(id, scope.applied.as_ref());
                 Some(id)
             }
         }
@@ -104,7 +105,8 @@ impl Compiler<'_> {
         let mut entries = self.children(&written, root, &scope);
         let declares = item.get("openapi").is_some();
         if declares || written.children().is_empty() {
-            entries.extend(self.generated_entries(&scope));
+            let generated = self.generated_groups(&scope, Open::Collapsed);
+            entries.extend(generated.into_iter().map(Entry::Group));
         }
         self.directory(&written, root, &entries);
         if entries.is_empty() && root.is_none() {
@@ -183,7 +185,7 @@ impl Compiler<'_> {
             Some(endpoint) => endpoint,
             None => self.table.list(text, span, scope, self.diagnostics),
         }?;
-        self.table.note_specification(id, scope.applied.as_deref());
+        self.table.note_specification(id, scope.applied.as_ref());
         let slug = self.table.slug(id).to_owned();
         let pages = written.value.get("pages").map_or(&[][..], Value::items);
         let again = |item: &&Value| {

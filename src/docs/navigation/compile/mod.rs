@@ -25,7 +25,7 @@ use self::binding::Bound;
 use self::endpoints::Applied;
 use self::table::Table;
 use super::schema::{ChildKind, Children, Written};
-use super::tree::{Anchor, Content, Directory, Navigation};
+use super::tree::{Anchor, Content, Directory, Navigation, Open};
 
 /// The rule that a text which is no language code breaks.
 pub const LANGUAGE: &str = "language";
@@ -67,7 +67,9 @@ struct Compiler<'a> {
     diagnostics: &'a mut Diagnostics,
     table: Table<'a>,
     bound: HashSet<Bound>,
-    /// Whether specifications that nobody names have been looked for.
+    /// The specifications of `api.openapi` that could be read.
+    api: Vec<usize>,
+    /// Whether the specifications that nothing names have been read.
     discovered: bool,
 }
 
@@ -84,6 +86,7 @@ pub fn compile(
         diagnostics,
         table: Table::new(input.pages),
         bound: HashSet::new(),
+        api: Vec::new(),
         discovered: false,
     };
     compiler.bound = binding::bound(input.pages);
@@ -124,7 +127,7 @@ impl Compiler<'_> {
             return Some(Content::Link(self.href(href, span)));
         }
         let Some(chosen) = children.first() else {
-            let generated = self.generated_groups(scope);
+            let generated = self.generated_groups(scope, Open::Always);
             if generated.is_empty() {
                 self.nothing(written, scope);
                 return None;

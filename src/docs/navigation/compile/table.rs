@@ -1,13 +1,14 @@
 //! The pages of a navigation, as they are met.
 
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use crate::diagnostic::closest;
 use crate::docs::openapi::{Endpoint, Method};
 use crate::docs::page::{self, Pages, title_of};
 use crate::syntax::{Diagnostics, Span, SpanDiagnostic};
 
-use super::super::tree::{EndpointId, Page, PageId, Place, Source};
+use super::super::tree::{EndpointId, Page, PageId, Place, Source, Subject};
 use super::Scope;
 use super::endpoints::Applied;
 
@@ -29,7 +30,7 @@ pub(super) struct Table<'a> {
     by_slug: HashMap<Box<str>, PageId>,
     by_endpoint: HashMap<EndpointId, PageId>,
     /// The specification that applies where a page stands.
-    applied: HashMap<PageId, usize>,
+    applied: HashMap<PageId, Rc<Applied>>,
     listed: HashSet<Listed>,
     forgiven: Vec<PageId>,
     sidebar: Vec<PageId>,
@@ -112,14 +113,16 @@ impl<'a> Table<'a> {
         self.forgiven.push(id);
     }
 
-    pub(super) fn note_specification(&mut self, id: PageId, applied: Option<&Applied>) {
-        if let Some(specification) = applied.and_then(|applied| applied.specification) {
-            self.applied.entry(id).or_insert(specification);
+    /// Notes which specification applies where a page stands.
+    pub(super) fn note_specification(&mut self, id: PageId, applied: Option<&Rc<Applied>>) {
+        if let Some(applied) = applied {
+            let applied = Rc::clone(applied);
+            self.applied.entry(id).or_insert(applied);
         }
     }
 
-    pub(super) fn specification(&self, id: PageId) -> Option<usize> {
-        self.applied.get(&id).copied()
+    pub(super) fn applied(&self, id: PageId) -> Option<&Applied> {
+        self.applied.get(&id).map(|applied| &**applied)
     }
 
     /// Lists the page that an entry names.
@@ -222,7 +225,7 @@ impl<'a> Table<'a> {
             page.title = format!("{} {}", endpoint.method, endpoint.path).into();
         }
         page.source = Source::Specification;
-        page.endpoint = Some(id);
+        page.subject = Some(Subject::Endpoint(id));
         page.deprecated = endpoint.deprecated;
         let page = self.add(page);
         self.by_endpoint.insert(id, page);
@@ -254,7 +257,7 @@ impl<'a> Table<'a> {
             self.sidebar.push(id);
             return;
         };
-        if page.endpoint.is_some() || self.forgiven.contains(&id) {
+        if page.endpoint().is_some() || self.forgiven.contains(&id) {
             return;
         }
         if again {
@@ -331,7 +334,7 @@ fn of_file(file: &page::Page, hidden: bool) -> Page {
         public: meta.is_public(),
         deprecated: meta.deprecated,
         source: Source::File,
-        endpoint: None,
+        subject: None,
         place: None,
     }
 }
@@ -351,7 +354,7 @@ fn unseen(slug: &str, hidden: bool) -> Page {
         public: true,
         deprecated: false,
         source: Source::File,
-        endpoint: None,
+        subject: None,
         place: None,
     }
 }
