@@ -9,8 +9,8 @@ use crate::docs::schema::json_schema::json_schema;
 
 /// Print the JSON Schema of docs.json
 ///
-/// It is made from the same table as the checks. Point `$schema` in docs.json at it to have
-/// keys completed and described.
+/// It has the same keys as `check`. With `$schema` in docs.json naming it, an editor completes
+/// and describes the keys.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct Args {}
 

@@ -11,7 +11,7 @@
 //!                          └── sweep: after a day without a pointer ◀── history ◀──┘
 //! ```
 //!
-//! Guarantees, the same for every backend (`store/tests.rs` holds them over all):
+//! Guarantees, the same for every backend (`store/tests/mod.rs` checks them):
 //!
 //! * **S1** `put` is all or nothing: an inventory can be read only when every file it
 //!   names can. Putting a release twice is putting it once.

@@ -374,7 +374,7 @@ fn every_key_of_a_site_record_is_on_its_page() {
         let messages = messages_about(&record);
         let known = messages
             .iter()
-            .find_map(|text| text.strip_prefix("known are "))
+            .find_map(|text| text.strip_prefix("known keys: "))
             .unwrap_or_else(|| panic!("{messages:?}"));
         for key in known.split(", ") {
             let path: Vec<&str> = match parent {

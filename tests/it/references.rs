@@ -31,6 +31,9 @@ const PARTS: [&str; 8] = [
 /// Words between a document and the number of its part.
 const BETWEEN: [&str; 6] = ["section", "sections", "rule", "rules", "no", "number"];
 
+/// Units of numbers that are quantities.
+const UNITS: [&str; 8] = ["B", "KB", "MB", "GB", "MiB", "bytes", "ms", "lines"];
+
 /// Every file of the repository that holds comments or prose, with its text.
 fn files() -> Vec<(PathBuf, String)> {
     fn walk(directory: &Path, deep: bool, found: &mut Vec<(PathBuf, String)>) {
@@ -109,6 +112,13 @@ fn numbered_part(line: &str) -> Option<String> {
             next += 1;
         }
         let number = words.get(next).filter(|word| is_number(word))?;
+        // "The longest specification has 12 MB" counts bytes.
+        if words
+            .get(next + 1)
+            .is_some_and(|unit| UNITS.contains(&unit.trim_end_matches(['.', ',', ';', ')'])))
+        {
+            return None;
+        }
         // "RFC 9110 section 15", "Agent Skills specification 1.0": the document is named.
         let before = words[..at].iter().rev().take(3);
         let is_public = before
@@ -194,7 +204,7 @@ fn numbers_of_unnamed_documents_are_seen() {
         "RFC 9110 section 15",
         "the specification has 2 parts",
         "Sources: RFC 9110 §15.4.8 (307)",
-        "the longest real specification 12MB",
+        "the longest real specification 12 MB",
     ] {
         assert_eq!(numbered_part(line), None, "{line}");
     }

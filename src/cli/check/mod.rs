@@ -19,41 +19,41 @@ use crate::skills;
 use crate::source::git::local;
 use crate::source::{Tree, TreePath, directory, remote};
 
-/// Check a documentation repository
+/// Check documentation, or a configuration
 ///
-/// Reads docs.json, its pages, specifications, links and skills, and tells everything that
-/// is wrong with file, line and column. Exit status: 0 no error, 1 an error (with --strict
-/// also a warning), 2 the check could not be run.
+/// Reads docs.json, all pages, specifications, links and skills, and reports every mistake
+/// with file, line and column. Exit status: 0 without errors, 1 with an error (with --strict
+/// also with a warning), 2 if the check could not run.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// What to check.
     #[command(flatten)]
     pub documentation: Documentation,
-    /// How findings are written
+    /// The format of the report
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
-    /// Warnings fail too
+    /// Exit with status 1 for warnings too
     #[arg(long)]
     pub strict: bool,
-    /// Show all findings of a rule, not only the first 20
+    /// Show every diagnostic of a rule, not only the first 20
     #[arg(long)]
     pub all: bool,
-    /// Look at docs.json alone: every page it names counts as there
+    /// Check docs.json only; do not look for the pages that it names
     #[arg(long)]
     pub config_only: bool,
-    /// Rules N1 and N2 warn instead of failing
+    /// Report rules N1 and N2 as warnings, not as errors
     #[arg(long)]
     pub lenient: bool,
-    /// Find pages that this commit had and that now lead nowhere
+    /// Report pages that this commit had and that now are neither there nor redirected
     #[arg(long, value_name = "REF", conflicts_with = "config_only")]
     pub since: Option<String>,
-    /// Mend what has one right answer, showing what changes
+    /// Correct what has only one right answer, and show the changes
     #[arg(long)]
     pub fix: bool,
-    /// Check this configuration and its site records instead of a documentation
+    /// Check this configuration and its site records, not documentation
     #[arg(long, value_name = "FILE")]
     pub conf: Option<PathBuf>,
-    /// Explain a rule, like N2, instead of checking
+    /// Explain a rule, like N2, and check nothing
     #[arg(long, value_name = "RULE")]
     pub explain: Option<String>,
 }

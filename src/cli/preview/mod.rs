@@ -34,19 +34,19 @@ use crate::source::directory;
 use shown::Shown;
 use watch::Watch;
 
-/// Preview a documentation while it is written
+/// Show documentation while you write it
 ///
-/// Serves the documentation on this machine, shows each change at once, and tells what is
-/// wrong in the page and here.
+/// Serves the documentation on this machine, reloads the page when you save a file, and shows
+/// diagnostics in the page and in the terminal.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// What to show.
     #[command(flatten)]
     pub documentation: Documentation,
-    /// The port to listen on; 0 takes a free one
+    /// The port to listen on; 0 for a free one
     #[arg(long, default_value_t = 3000)]
     pub port: u16,
-    /// The address to listen on; everybody who reaches it can read the documentation
+    /// The address to listen on; everybody who can reach it can read the documentation
     #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     pub listen: IpAddr,
 }
