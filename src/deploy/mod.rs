@@ -1,10 +1,10 @@
 //! Deployments: from an authenticated call to a promoted release.
 //!
 //! ```text
-//!   api ──▶ keys        who may ask
+//!   api ──▶ keys        who may trigger an update
 //!    │
 //!    ▼
-//!   queue ──▶ update    what was asked for, durable before it is acknowledged
+//!   queue ──▶ update    what was triggered, on disk before the answer
 //!    ▲
 //!    │ claim, heartbeat, finish
 //!   worker ──▶ run      fetch, build, put, promote
@@ -14,15 +14,16 @@
 //!
 //! * D1: an acknowledged trigger is on disk. No crash loses it.
 //! * D2: every acknowledged status id ends as `success` or `failure`, exactly once.
-//! * D3: `success` means that a build which *began after* the trigger is live, or that
-//!   something newer is. A trigger that finds an update queued gets that update's id; one
-//!   that finds only a running build queues another, because the running one may have read
-//!   the branch too early.
-//! * D4: of one project at most one build runs and at most one waits.
-//! * D5: what is published never goes backwards, whatever clocks and zombies do: the store
-//!   compares (generation, epoch). Leases only decide when somebody else may try.
+//! * D3: `success` means that a build which *began after* the trigger is served, or a newer
+//!   one. A trigger that finds a queued update gets that update's id. A trigger that finds
+//!   only a running build queues another update, because the running build may have read the
+//!   branch before the trigger.
+//! * D4: of each project at most one build runs and at most one update waits.
+//! * D5: a project never goes back to an older release, even when a clock is wrong or a
+//!   worker that lost its lease comes back: the store compares generation and epoch. Leases
+//!   only decide when another worker may try.
 //!
-//! Delivery to a worker is at least once; nothing here promises more.
+//! An update is given to workers at least once, not exactly once.
 //!
 //! The whole path of an update: `internals/architecture#an-update`.
 
@@ -43,19 +44,18 @@ use crate::site::{ProjectId, Site};
 pub use status_id::{InvalidStatusId, StatusId};
 pub use timestamp::{InvalidTimestamp, Timestamp};
 
-/// How much less than those that answer readers the threads of deployments ask of a
-/// processor, on the scale of `nice(1)`.
+/// The niceness of threads that deploy, on the scale of `nice(1)`.
 const NICENESS: i32 = 10;
 
-/// Finds the site of a project, as it is now.
+/// Returns the current site of a project.
 pub type FindSite = Arc<dyn Fn(&ProjectId) -> Option<Arc<Site>> + Send + Sync>;
 
-/// Makes the calling thread, and what it will start, step behind those that answer readers.
+/// Lowers the priority of the calling thread and of the threads and processes it will start.
 ///
-/// Where there are not processors enough for all, nobody notices an update that is a little
-/// later; an answer that is, they do.
+/// When all processors are busy, responses go first: a reader notices a late response, and
+/// nobody notices an update that ends a little later.
 ///
-/// Sources: `setpriority(2)`: on Linux the niceness is a thread's own.
+/// Source: `setpriority(2)`: on Linux each thread has its own niceness.
 pub fn lower_priority() {
     if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
         log::warn!(target: "deploy", "lower the priority of a thread: {error}");

@@ -1,7 +1,7 @@
-//! The record of an update, as `GET /v1/project/update-status/{statusId}` answers it.
+//! The record of an update: the response of `GET /v1/project/update-status/{statusId}`.
 //!
-//! Its members only ever grow. Times are RFC 3339 in UTC. A member that is not known yet
-//! is `null`, never missing, so that a client sees the whole shape from the first read.
+//! Members may be added later, and none is ever removed. Times are RFC 3339 in UTC. A member
+//! without a value yet is `null`, so a client sees all members from the first read.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,9 +11,9 @@ use crate::site::ProjectId;
 use super::update::{State, Status, Update, cut};
 use super::{StatusId, Timestamp};
 
-/// The most paths listed of one kind of change; a first deployment may add any number.
+/// The most paths in each list of changed files; a first deployment may add any number.
 pub const CHANGED_PATHS_MAX: usize = 2000;
-/// The longest commit message kept, in bytes.
+/// The longest commit message in a record, in bytes.
 const MESSAGE_BYTES_MAX: usize = 2000;
 
 /// The commit that an update built.
@@ -22,36 +22,36 @@ const MESSAGE_BYTES_MAX: usize = 2000;
 pub struct Commit {
     /// Its object id.
     pub sha: Box<str>,
-    /// The branch it was the head of.
+    /// The branch that it was the head of.
     #[serde(rename = "ref")]
     pub branch: Box<str>,
     /// Its message.
     pub message: Box<str>,
-    /// Who wrote it.
+    /// The author's name.
     pub author: Box<str>,
-    /// What changed since the last update of the project that succeeded.
+    /// What changed since the project's last successful update.
     pub files_changed: FilesChanged,
 }
 
-/// Paths by what happened to them, at most [`CHANGED_PATHS_MAX`] each.
+/// Changed files, at most [`CHANGED_PATHS_MAX`] paths of each kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilesChanged {
-    /// New ones.
+    /// Paths of new files.
     pub added: Vec<Box<str>>,
-    /// Those with other content.
+    /// Paths of files with other content.
     pub modified: Vec<Box<str>>,
-    /// Those that are gone.
+    /// Paths of removed files.
     pub removed: Vec<Box<str>>,
 }
 
-/// What is known about an update.
+/// An update and its log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     /// The update itself.
     pub update: Update,
-    /// The one that answers for it, when it follows another.
+    /// The update that has superseded it, if one has.
     pub newer: Option<Box<Update>>,
-    /// What happened, a line each.
+    /// The lines of the log.
     pub logs: Vec<Box<str>>,
 }
 
@@ -94,7 +94,7 @@ struct Author<'a> {
 // === impl Commit ===
 
 impl Commit {
-    /// Keeps what fits of a commit.
+    /// Cuts messages and lists to the lengths that a record may have.
     #[must_use]
     pub fn bounded(mut self) -> Self {
         self.message = cut(&self.message, MESSAGE_BYTES_MAX).into();
@@ -114,7 +114,8 @@ impl Commit {
 // === impl Record ===
 
 impl Record {
-    /// Returns what callers are told: a follower shows its newer's state (rule U5).
+    /// Returns the status for callers. A superseded update has the status of the newer one
+    /// (rule U5).
     #[must_use]
     pub fn status(&self) -> Status {
         self.shown().status()
@@ -129,7 +130,7 @@ impl Record {
         }
     }
 
-    /// Returns when this node served it, if that is known.
+    /// Returns when a gateway served the release, if that is known.
     #[must_use]
     pub fn visible_at(&self) -> Option<Timestamp> {
         match self.shown().state {
@@ -138,7 +139,7 @@ impl Record {
         }
     }
 
-    /// Returns the sentence that says how it stands.
+    /// Returns one sentence about the state of the update.
     #[must_use]
     pub fn summary(&self) -> &str {
         &self.shown().summary

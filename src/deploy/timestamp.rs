@@ -1,7 +1,7 @@
-//! Times as records and the queue keep them: milliseconds, printed as RFC 3339.
+//! Times in records and in the queue: milliseconds, printed as RFC 3339.
 //!
-//! Times of day decide when something is due and what a person reads, never which of
-//! two builds is newer: that is the fence's business.
+//! A time decides when an update is due, and is shown to people. It never decides which of two
+//! builds is newer; the fence does.
 //!
 //! Source: RFC 3339 §5.6.
 
@@ -24,13 +24,13 @@ pub struct InvalidTimestamp(Box<str>);
 // === impl Timestamp ===
 
 impl Timestamp {
-    /// Takes milliseconds after the Unix epoch.
+    /// Makes a time of milliseconds after the Unix epoch.
     #[must_use]
     pub fn from_millis(millis: u64) -> Self {
         Self(millis)
     }
 
-    /// Converts a time of day; what lies before 1970 is 1970.
+    /// Converts a system time. A time before 1970 becomes 1970.
     #[must_use]
     pub fn of(time: SystemTime) -> Self {
         let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -43,19 +43,19 @@ impl Timestamp {
         self.0
     }
 
-    /// Returns this time and some more.
+    /// Returns the time that is `wait` later.
     #[must_use]
     pub fn after(self, wait: Duration) -> Self {
         Self(self.0.saturating_add(millis(wait)))
     }
 
-    /// Returns this time less some.
+    /// Returns the time that is `wait` earlier.
     #[must_use]
     pub fn before(self, wait: Duration) -> Self {
         Self(self.0.saturating_sub(millis(wait)))
     }
 
-    /// Reads what people write: a date, meaning its first moment in UTC, or a time.
+    /// Reads a date, which means its first moment in UTC, or a time.
     ///
     /// ```
     /// use waypost::deploy::Timestamp;
@@ -67,12 +67,12 @@ impl Timestamp {
     ///
     /// # Errors
     ///
-    /// [`InvalidTimestamp`] for anything else, also for a day that is in no calendar.
+    /// [`InvalidTimestamp`] for any other text, also for a day that does not exist.
     pub fn parse(text: &str) -> Result<Self, InvalidTimestamp> {
         let moment = || {
             let time = match text.parse::<jiff::Timestamp>() {
                 Ok(time) => time,
-                // jiff would read the date of a date and time, and drop the time.
+                // From a text with a time, jiff would read the date and ignore the time.
                 Err(_) if text.len() == "2027-01-31".len() => {
                     let date: jiff::civil::Date = text.parse().ok()?;
                     date.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp()

@@ -1,12 +1,13 @@
-//! The worker: takes updates from the queue and carries them out, a few at a time.
+//! The worker: claims updates from the queue and runs them, a few at a time.
 //!
-//! One loop claims, each claimed update runs in a task, and the loop knows all its tasks.
-//! It is woken by the queue's notify when the trigger came through this process, and looks
-//! by itself a few times a second for those that came through another.
+//! One loop claims updates. Each runs in a task, and the loop owns all its tasks. The queue
+//! notifies the loop of triggers that came through this process; for triggers that came through
+//! another process, the loop polls a few times a second.
 //!
-//! **Stopping.** The first word ends the claiming; builds go on for the grace period. What
-//! is not done then is given back, its processes killed, and is due at once for whoever
-//! comes next. Killed with -9, the worker leaves leases that end by themselves.
+//! **Stopping.** On the first request to stop, the worker claims nothing more, and running builds
+//! may go on for the grace period. After it, the leases of builds that have not ended are
+//! released and their processes killed; the updates are due at once. When the worker is killed
+//! with SIGKILL, its leases end by themselves.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,20 +25,20 @@ use super::update::WorkerId;
 use super::{FindSite, Timestamp};
 use crate::telemetry;
 
-/// How often the queue is looked at for triggers of other processes.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// How often old records are forgotten.
+/// How often the queue is polled for triggers of other processes.
+const POLL_EVERY: Duration = Duration::from_millis(200);
+/// How often old records are removed.
 const SWEEP_EVERY: Duration = Duration::from_secs(3600);
 
-/// How a worker works.
+/// The settings of a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// How many updates are built at once.
     pub builds_max: usize,
-    /// How long running builds may go on when the worker is told to stop.
+    /// How long running builds may go on after a request to stop.
     pub grace: Duration,
-    /// Where a worker without listeners tells the operator how it is: health, readiness and
-    /// metrics. `None` is nowhere.
+    /// The address at which a worker without listeners serves health, readiness and metrics to
+    /// the operator. `None` switches that off.
     pub operator: Option<SocketAddr>,
 }
 
@@ -48,28 +49,28 @@ pub struct Worker {
     stages: Arc<Stages>,
     find_site: FindSite,
     metrics: Metrics,
-    /// Whether the queue could not be asked, so that this is said once.
-    is_troubled: AtomicBool,
+    /// Whether the last call of the queue failed, so that the error is logged once.
+    has_failed: AtomicBool,
 }
 
-/// What a worker is told.
+/// Whether and how fast a worker is to stop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stop {
-    /// Go on.
+    /// Do not stop.
     #[default]
     No,
-    /// Take no more updates; what runs may go on for the grace period.
+    /// Claim no more updates; running builds may go on for the grace period.
     Soon,
-    /// Give back what runs.
+    /// Stop the running builds and release their leases.
     Now,
 }
 
-/// What the worker counts.
+/// The metrics of a worker.
 #[derive(Clone, Debug)]
 pub struct Metrics {
     /// Attempts by how they ended.
     updates: IntCounterVec,
-    /// Updates in the queue by what they wait for.
+    /// Updates in the queue by state.
     queue: IntGaugeVec,
     /// How long each step took.
     steps: HistogramVec,
@@ -158,51 +159,51 @@ impl Worker {
             stages,
             find_site,
             metrics,
-            is_troubled: AtomicBool::new(false),
+            has_failed: AtomicBool::new(false),
         }
     }
 
-    /// Works until it is told to stop, and then until nothing runs any more.
+    /// Runs updates until it is to stop, and returns when no build runs any more.
     pub async fn run(self, mut stop: watch::Receiver<Stop>) {
         let worker = Arc::new(self);
         let mut builds = JoinSet::new();
-        let (hurry, hurried) = watch::channel(false);
-        let mut looks = ticks(LOOK_EVERY);
+        let (cancel, cancelled) = watch::channel(false);
+        let mut polls = ticks(POLL_EVERY);
         let mut sweeps = ticks(SWEEP_EVERY);
-        log::info!(target: "deploy", worker:% = worker.id.as_str(); "worker {} takes updates", worker.id.as_str());
+        log::info!(target: "deploy", worker:% = worker.id.as_str(); "worker {} claims updates", worker.id.as_str());
         loop {
-            // Whoever rings while we claim is heard by the next wait.
+            // A notification that comes while we claim ends the next wait at once.
             while builds.len() < worker.config.builds_max
                 && let Some(claim) = worker.claim().await
             {
-                let build = Arc::clone(&worker).build(claim, hurried.clone());
+                let build = Arc::clone(&worker).build(claim, cancelled.clone());
                 builds.spawn(build);
             }
             tokio::select! {
                 () = worker.stages.queue.notified(), if builds.len() < worker.config.builds_max => {}
-                _ = looks.tick() => {}
+                _ = polls.tick() => {}
                 _ = sweeps.tick() => worker.sweep().await,
-                Some(ended) = builds.join_next() => tell(&ended),
-                () = told(&mut stop, Stop::Soon) => break,
+                Some(ended) = builds.join_next() => log_panic(&ended),
+                () = requested(&mut stop, Stop::Soon) => break,
             }
         }
-        worker.end(builds, stop, hurry).await;
+        worker.end(builds, stop, cancel).await;
     }
 
-    /// Lets running builds finish, and gives back those that do not.
+    /// Lets running builds finish, and cancels those that do not finish in time.
     async fn end(
         &self,
         mut builds: JoinSet<()>,
         mut stop: watch::Receiver<Stop>,
-        hurry: watch::Sender<bool>,
+        cancel: watch::Sender<bool>,
     ) {
         tokio::select! {
             () = all(&mut builds) => {}
             () = tokio::time::sleep(self.config.grace) => {}
-            () = told(&mut stop, Stop::Now) => {}
+            () = requested(&mut stop, Stop::Now) => {}
         }
-        // Nobody listens only when nothing runs.
-        let _ = hurry.send(true);
+        // Sending fails only when no build runs.
+        let _ = cancel.send(true);
         all(&mut builds).await;
         log::info!(target: "deploy", worker:% = self.id.as_str(); "worker {} has stopped", self.id.as_str());
     }
@@ -220,7 +221,7 @@ impl Worker {
         .await;
         match claimed {
             Ok((claim, depth)) => {
-                self.is_troubled.store(false, Ordering::Relaxed);
+                self.has_failed.store(false, Ordering::Relaxed);
                 let states = [
                     ("queued", depth.queued),
                     ("in_progress", depth.in_progress),
@@ -233,26 +234,26 @@ impl Worker {
                 claim
             }
             Err(error) => {
-                if !self.is_troubled.swap(true, Ordering::Relaxed) {
-                    log::error!(target: "deploy", "no updates are taken from the queue: {error}");
+                if !self.has_failed.swap(true, Ordering::Relaxed) {
+                    log::error!(target: "deploy", "cannot claim updates: {error}");
                 }
                 None
             }
         }
     }
 
-    async fn build(self: Arc<Self>, claim: Claim, hurried: watch::Receiver<bool>) {
+    async fn build(self: Arc<Self>, claim: Claim, cancelled: watch::Receiver<bool>) {
         let (project, update) = (claim.project().clone(), claim.id().clone());
         let site = (self.find_site)(&project);
         let mut steps = Vec::new();
-        let ended = self.stages.run(claim, site, hurried, &mut steps).await;
+        let ended = self.stages.run(claim, site, cancelled, &mut steps).await;
         self.metrics.took(&steps);
         match ended {
             Ok(ended) => {
                 self.metrics.ended(&ended);
                 log::info!(target: "deploy", project:%, update:%; "update {update} of {project}: {ended}");
             }
-            // The end of the lease tells the queue.
+            // The lease ends by itself.
             Err(error) => {
                 log::error!(target: "deploy", project:%, update:%; "update {update} of {project}: {error}");
             }
@@ -263,9 +264,9 @@ impl Worker {
         let (queue, now) = (Arc::clone(&self.stages.queue), self.now());
         match blocking(move || queue.sweep(now)).await {
             Ok(swept) => {
-                log::debug!(target: "deploy", "forgot {} old updates", swept.updates);
+                log::debug!(target: "deploy", "removed {} old updates", swept.updates);
             }
-            Err(error) => log::error!(target: "deploy", "forget old updates: {error}"),
+            Err(error) => log::error!(target: "deploy", "remove old updates: {error}"),
         }
     }
 }
@@ -289,18 +290,18 @@ impl std::fmt::Display for Ended {
 /// Waits for all builds.
 async fn all(builds: &mut JoinSet<()>) {
     while let Some(ended) = builds.join_next().await {
-        tell(&ended);
+        log_panic(&ended);
     }
 }
 
-/// Returns when a worker is told at least this. A sender that is gone says the most.
-async fn told(stop: &mut watch::Receiver<Stop>, what: Stop) {
-    let _ = stop.wait_for(|told| *told >= what).await;
+/// Returns when the worker is to stop at least like this, or when the sender was dropped.
+async fn requested(stop: &mut watch::Receiver<Stop>, least: Stop) {
+    let _ = stop.wait_for(|stop| *stop >= least).await;
 }
 
-fn tell(ended: &Result<(), tokio::task::JoinError>) {
+fn log_panic(ended: &Result<(), tokio::task::JoinError>) {
     if let Err(error) = ended {
-        // The end of the lease tells the queue.
+        // The lease ends by itself.
         log::error!(target: "deploy", "an update's task: {error}");
     }
 }

@@ -1,25 +1,25 @@
 //! The admin API: a function from a request to a response.
 //!
-//! | Call | Answer |
+//! | Call | Response |
 //! |---|---|
 //! | `POST /v1/project/update/{projectId}` | 202 with the status id, once the update is durable |
 //! | `GET /v1/project/update-status/{statusId}` | 200 with the record |
-//! | `GET /openapi.json` | the description of the above, without a key |
+//! | `GET /openapi.json` | the description of the API; it needs no key |
 //!
 //! Rules, each named by a test:
 //!
-//! * A1: what is asked of another owner's project is answered exactly as what is asked of
-//!   none, after the same work.
-//! * A2: every key that is not good is answered alike; the log knows why.
-//! * A3: 202 means durable. When the queue cannot say so in time, the response is 503, and
-//!   asking again finds the update if it was kept after all.
-//! * A4: no answer is cached, and none tells what failed inside.
-//! * A5: keys travel under TLS or from this machine, unless the operator says otherwise.
+//! * A1: a call for another owner's project gets the same response, after the same work, as a
+//!   call for a project that does not exist.
+//! * A2: every key that is not valid gets the same response. Only the log says why.
+//! * A3: 202 means that the update is durable. When the queue does not confirm that in time, the
+//!   response is 503. If the update was stored all the same, the next call finds it.
+//! * A4: no response may be cached, and none says which internal part has failed.
+//! * A5: keys are accepted over TLS or from this machine only, unless the operator allows more.
 //!
-//! Only `/v1` paths exist, and they only ever grow.
+//! Only paths below `/v1` exist. New ones may be added; none is removed.
 //!
 //! Sources: RFC 6750 §3 (challenges), RFC 9110 §15, RFC 9457,
-//! draft-ietf-httpapi-idempotency-key-header; `internals/decisions#admin-api`.
+//! draft-ietf-httpapi-idempotency-key-header.
 
 mod rate;
 mod request;
@@ -47,10 +47,10 @@ use request::{Resource, bearer, idempotency};
 pub use rate::Rate;
 pub use request::Request;
 
-/// The most content a request may have; none is needed, and what there is is skipped.
+/// The largest content of a request. No call needs content; it is read and ignored.
 pub const BODY_BYTES_MAX: u64 = 64 << 10;
-/// How long a caller waits for the queue: longer than another process may hold it.
-const QUEUE_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a caller waits for the queue: longer than another process may lock it.
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many calls may wait for the queue at once.
 const WAITING_MAX: usize = 256;
 const JSON: &str = "application/json";
@@ -58,12 +58,12 @@ const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const OPENAPI: &str = include_str!("openapi.json");
 
-/// How the API behaves.
+/// The settings of the API.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
-    /// How often an owner may trigger.
+    /// How often an owner may trigger updates.
     pub rate: Rate,
-    /// Whether keys may be sent in plain text from other machines.
+    /// Whether keys are accepted in plain text from other machines.
     pub allow_plaintext: bool,
 }
 
@@ -128,7 +128,7 @@ impl Api {
         let resource = Resource::find(request.path).ok_or_else(nothing)?;
         let allow = resource.methods();
         if !allow.split(", ").any(|method| method == request.method) {
-            let problem = Problem::new(405, format!("this path answers {allow} only"));
+            let problem = Problem::new(405, format!("this path has the methods {allow}"));
             return Err(Box::new(Response {
                 allow: Some(allow),
                 ..problem.response()
@@ -149,14 +149,14 @@ impl Api {
         }
     }
 
-    /// Finds the key of a request, or says that there is no good one (rules A2, A5).
+    /// Returns the key of a request, or the response when there is no valid one (rules A2, A5).
     fn authenticate(&self, request: &Request<'_>) -> Result<Arc<Key>, Refusal> {
         if !(request.is_confidential || self.config.allow_plaintext) {
-            let detail = "admin keys are taken over TLS only; consider this one leaked";
+            let detail = "admin keys are accepted over TLS only; revoke this one, because it was sent in plain text";
             return Err(refusal(403, detail));
         }
         let [field] = request.authorization.as_slice() else {
-            // RFC 6750 §3.1: no error code when nothing was presented.
+            // RFC 6750 §3.1: no error code when the request has no key.
             let detail = "send an admin key: Authorization: Bearer …";
             return Err(self.challenge(detail, None));
         };
@@ -196,7 +196,7 @@ impl Api {
             let id = &enqueued.id;
             log::info!(
                 target: "audit", client:? = request.client, owner = &*key.owner, key:% = key.id(), project, update:% = id;
-                "{project} is to be deployed: {id}"
+                "an update of {project} was triggered: {id}"
             );
             Response {
                 location: Some(format!("/v1/project/update-status/{id}").into()),
@@ -246,7 +246,7 @@ impl Api {
         Ok(Response::new(200, JSON, record.to_json().into()))
     }
 
-    /// Refuses a key that is good, but not for this project of its owner.
+    /// Refuses a valid key that does not cover this project of its owner.
     fn check_scope(&self, key: &Key, project: &ProjectId) -> Result<(), Refusal> {
         if key.covers(project) {
             return Ok(());
@@ -262,7 +262,7 @@ impl Api {
         ))
     }
 
-    /// Waits for the queue as long as a caller can be expected to (rule A3).
+    /// Waits for the queue, up to a limit (rule A3).
     async fn wait_for<T>(
         &self,
         asked: impl Future<Output = Result<T, QueueError>>,
@@ -270,7 +270,7 @@ impl Api {
         let Ok(_place) = self.waiting.try_acquire() else {
             return Err(unavailable(Duration::from_secs(1)));
         };
-        match tokio::time::timeout(QUEUE_PATIENCE, asked).await {
+        match tokio::time::timeout(QUEUE_TIMEOUT, asked).await {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(QueueError::KeyReused)) => {
                 let detail = "the Idempotency-Key was used for another project";
@@ -291,7 +291,7 @@ impl Api {
         }
     }
 
-    /// Tells the caller how much it may ask.
+    /// Adds the fields that say how many calls are left.
     fn limited(&self, response: Response, left: Left) -> Response {
         let Rate { calls, window } = self.limiter.rate();
         let policy = format!("\"owner\";q={calls};w={}", window.as_secs());
@@ -307,7 +307,7 @@ fn refusal(status: u16, detail: &str) -> Refusal {
 }
 
 fn nothing() -> Refusal {
-    refusal(404, "there is nothing at this path of the admin API")
+    refusal(404, "the admin API has no such path")
 }
 
 fn no_project() -> Refusal {
@@ -327,7 +327,7 @@ fn retry_after(response: Response, wait: Duration) -> Response {
     response.with(header::RETRY_AFTER, HeaderValue::from(seconds(wait).max(1)))
 }
 
-/// Whole seconds, never too few.
+/// Rounds up to whole seconds.
 fn seconds(wait: Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }
@@ -336,7 +336,7 @@ fn text(value: &str) -> HeaderValue {
     HeaderValue::from_str(value).expect("numbers, constants and the service's name")
 }
 
-/// Puts this service's address into the description.
+/// Returns the description with the address of this service.
 fn describe(service: &Service) -> Bytes {
     let mut document: serde_json::Value =
         serde_json::from_str(OPENAPI).expect("our own document is JSON");

@@ -1,8 +1,8 @@
-//! How often an owner may trigger: at most so many in any window of so long.
+//! Rate limit of triggers: each owner may make a number of calls in any window of time.
 //!
-//! The window slides: the times of the last calls are kept, so that no ten seconds hold
-//! more than they may, wherever they begin. Monotonic time, so that nobody's clock gives
-//! or takes calls.
+//! The window slides: the times of the last calls are stored, so no ten seconds contain more
+//! calls than allowed, wherever they begin. The times are monotonic, so setting a clock changes
+//! nothing.
 //!
 //! Source: draft-ietf-httpapi-ratelimit-headers (the fields `RateLimit-Policy` and
 //! `RateLimit`).
@@ -11,15 +11,15 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// From how many owners on those are forgotten who have been quiet for a window.
-const OWNERS_KEPT: usize = 1024;
+/// From this number of owners on, owners without a call in the last window are removed.
+const OWNERS_MAX: usize = 1024;
 
-/// How often an owner may trigger.
+/// How often an owner may trigger updates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     /// How many calls.
     pub calls: usize,
-    /// In how long a time.
+    /// In a window of this length.
     pub window: Duration,
 }
 
@@ -30,19 +30,19 @@ pub(super) struct Limiter {
     calls: Mutex<HashMap<Box<str>, VecDeque<Instant>>>,
 }
 
-/// What is left of an owner's calls.
+/// How many calls an owner has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Left {
-    /// Whether this call is one too many.
+    /// Whether this call exceeds the limit.
     pub(super) is_over: bool,
-    /// How many more are free now.
+    /// How many more calls are allowed now.
     pub(super) calls: usize,
-    /// When the next one becomes free.
+    /// After how long another call is allowed.
     pub(super) next: Duration,
 }
 
 impl Default for Rate {
-    /// What the service's clients are used to.
+    /// Ten calls in ten seconds.
     fn default() -> Self {
         Self {
             calls: 10,
@@ -65,12 +65,12 @@ impl Limiter {
         self.rate
     }
 
-    /// Counts a call, unless it is one too many: refused calls cost nothing.
+    /// Counts a call. A call that exceeds the limit is not counted.
     pub(super) fn call(&self, owner: &str, now: Instant) -> Left {
         let Rate { calls, window } = self.rate;
         let is_old = |call: &Instant| now.saturating_duration_since(*call) >= window;
         let mut owners = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        if owners.len() > OWNERS_KEPT {
+        if owners.len() > OWNERS_MAX {
             owners.retain(|_, made| made.back().is_some_and(|last| !is_old(last)));
         }
         let made = owners.entry(owner.into()).or_default();

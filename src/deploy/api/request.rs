@@ -1,4 +1,4 @@
-//! What is asked of the admin API, read from the parts of a request.
+//! Requests of the admin API: resource, key and idempotency key.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use crate::digest::Digest;
 /// The longest `Idempotency-Key`.
 const IDEMPOTENCY_KEY_MAX: usize = 255;
 
-/// The parts of a request that matter.
+/// The parts of a request that the API uses.
 #[derive(Clone, Debug)]
 pub struct Request<'r> {
     /// The method.
@@ -21,13 +21,13 @@ pub struct Request<'r> {
     pub idempotency_key: Vec<&'r [u8]>,
     /// Whether its content is more than [`BODY_BYTES_MAX`](super::BODY_BYTES_MAX).
     pub is_too_large: bool,
-    /// Whether nobody between the caller and us could read it.
+    /// Whether it came over TLS or from this machine.
     pub is_confidential: bool,
-    /// Where it came from, for the log.
+    /// The address of the caller, for the log.
     pub client: Option<IpAddr>,
 }
 
-/// What a path names.
+/// The resource of a path.
 pub(super) enum Resource<'r> {
     Description,
     Trigger(&'r str),
@@ -61,7 +61,7 @@ impl<'r> Resource<'r> {
     }
 }
 
-/// Reads `Bearer` and a key (RFC 9110 §11.4: the scheme's case does not matter).
+/// Returns the key after `Bearer` (RFC 9110 §11.4: the scheme is case-insensitive).
 pub(super) fn bearer(field: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(field).ok()?;
     let (scheme, key) = text.trim().split_once(' ')?;
@@ -70,7 +70,8 @@ pub(super) fn bearer(field: &[u8]) -> Option<&str> {
         .then(|| key.trim_start())
 }
 
-/// Takes the digest of an `Idempotency-Key`: what a caller chose is not ours to keep.
+/// Returns the digest of the `Idempotency-Key`. The key itself is not stored, because a caller
+/// may put anything into it.
 pub(super) fn idempotency(fields: &[&[u8]]) -> Result<Option<Digest>, Refusal> {
     let refused = |detail: &str| Err(refusal(400, detail));
     match fields {
@@ -82,6 +83,6 @@ pub(super) fn idempotency(fields: &[&[u8]]) -> Result<Option<Digest>, Refusal> {
             refused("the Idempotency-Key must be visible ASCII without spaces")
         }
         [key] => Ok(Some(Digest::of(key))),
-        _ => refused("there is more than one Idempotency-Key"),
+        _ => refused("the request has more than one Idempotency-Key"),
     }
 }

@@ -1,9 +1,8 @@
-//! All keys in memory, kept in step with their directory.
+//! All keys in memory, updated when their directory changes.
 //!
-//! A check is one digest and one lookup. The directory is looked at twice a second: its
-//! modification time says whether a key was made, changed or removed, and only then are
-//! files read. A file that cannot be read leaves its key as it was, except that a removed
-//! file removes its key.
+//! A check is one digest and one lookup. Twice a second the modification time of the directory
+//! is read; it says whether a key was created, changed or removed, and only then are files read.
+//! A file that cannot be read leaves its key as it was; a removed file removes its key.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -20,11 +19,11 @@ use crate::clock::Clock;
 use crate::deploy::Timestamp;
 use crate::digest::Digest;
 
-/// How often the directory is looked at: a revocation holds within twice this time.
+/// How often the directory is checked: a revocation takes effect within twice this time.
 const LOOK_EVERY: Duration = Duration::from_millis(400);
-/// How long a modification time may still be that of a later change: the file system's
-/// clock is coarse.
-const TICK: Duration = Duration::from_secs(2);
+/// Two changes within this time may have the same modification time, because the clocks of
+/// file systems are coarse.
+const CLOCK_STEP: Duration = Duration::from_secs(2);
 
 /// The keys that a gateway accepts.
 #[derive(Debug)]
@@ -34,11 +33,11 @@ pub struct KeyCache {
     clock: Clock,
     keys: ArcSwap<HashMap<Digest, Arc<Key>>>,
     seen: Mutex<Seen>,
-    /// Uses that are not written down yet.
+    /// Uses that are not recorded on disk yet.
     used: Mutex<HashMap<KeyId, Timestamp>>,
 }
 
-/// What the last look saw.
+/// The state of the directory at the last refresh.
 #[derive(Debug, Default)]
 struct Seen {
     changed_at: Option<SystemTime>,
@@ -46,7 +45,7 @@ struct Seen {
     files: HashMap<PathBuf, (SystemTime, Digest)>,
 }
 
-/// Keeps a cache in step for as long as it lives.
+/// A thread that refreshes a cache until this is dropped.
 #[derive(Debug)]
 pub struct Watch {
     stop: Option<Sender<()>>,
@@ -56,11 +55,11 @@ pub struct Watch {
 // === impl KeyCache ===
 
 impl KeyCache {
-    /// Reads all keys.
+    /// Reads all keys. A key that cannot be read is logged and left out.
     ///
     /// # Errors
     ///
-    /// The directory cannot be listed. A single key that cannot be read is logged.
+    /// [`KeyFileError`] when the directory cannot be listed.
     pub fn load(
         directory: Directory,
         service_name: &str,
@@ -78,18 +77,18 @@ impl KeyCache {
         Ok(cache)
     }
 
-    /// Checks what a caller presents.
+    /// Returns the key that a caller presents.
     ///
     /// # Errors
     ///
-    /// Why it is refused.
+    /// [`Refused`] when it is not valid.
     pub fn verify(&self, presented: &str) -> Result<Arc<Key>, Refused> {
         let now = Timestamp::of(self.clock.now());
         let secret = Secret::parse(presented, &self.service_name).ok_or(Refused::Malformed)?;
         let digest = secret.digest();
         let keys = self.keys.load();
-        // The map compares digests byte by byte, which tells a caller nothing about a key:
-        // it cannot choose digests. The comparison that decides takes constant time.
+        // The time that the map takes to compare digests reveals nothing about a key, because
+        // a caller cannot choose digests. The comparison that decides takes constant time.
         let key = keys.get(&digest).ok_or(Refused::Unknown)?;
         let same = key.digest.as_bytes().ct_eq(digest.as_bytes());
         if !bool::from(same) {
@@ -101,18 +100,20 @@ impl KeyCache {
         Ok(Arc::clone(key))
     }
 
-    /// Looks at the directory and takes over what changed.
+    /// Reads the keys that have changed in the directory.
     ///
     /// # Errors
     ///
-    /// The directory cannot be listed: the keys stay as they were.
+    /// [`KeyFileError`] when the directory cannot be listed: the keys stay as they were.
     pub fn refresh(&self) -> Result<(), KeyFileError> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let looked_at = self.clock.now();
         let changed_at = self.directory.changed_at().ok();
         if let (Some(changed), Some(before)) = (changed_at, seen.looked_at)
             && seen.changed_at == changed_at
-            && before.duration_since(changed).is_ok_and(|age| age > TICK)
+            && before
+                .duration_since(changed)
+                .is_ok_and(|age| age > CLOCK_STEP)
         {
             return Ok(());
         }
@@ -121,13 +122,13 @@ impl KeyCache {
         let current = self.keys.load();
         for path in self.directory.files()? {
             let modified = std::fs::metadata(&path).and_then(|metadata| metadata.modified());
-            let kept = seen.files.get(&path);
-            let unchanged = match (&modified, kept) {
-                (Ok(modified), Some((before, digest)))
-                    if modified == before
+            let before = seen.files.get(&path);
+            let unchanged = match (&modified, before) {
+                (Ok(modified), Some((modified_before, digest)))
+                    if modified == modified_before
                         && looked_at
                             .duration_since(*modified)
-                            .is_ok_and(|age| age > TICK) =>
+                            .is_ok_and(|age| age > CLOCK_STEP) =>
                 {
                     current.get(digest).cloned()
                 }
@@ -137,7 +138,7 @@ impl KeyCache {
                 Ok(key) => Some(Arc::new(key)),
                 Err(error) => {
                     log::error!(target: "deploy", "{error}");
-                    kept.and_then(|(_, digest)| current.get(digest).cloned())
+                    before.and_then(|(_, digest)| current.get(digest).cloned())
                 }
             });
             if let Some(key) = key {
@@ -155,21 +156,21 @@ impl KeyCache {
         Ok(())
     }
 
-    /// Writes down when keys were used.
+    /// Records on disk when keys were used.
     pub fn write_uses(&self) {
         let used = std::mem::take(&mut *self.used.lock().unwrap_or_else(PoisonError::into_inner));
         for (id, at) in used {
             if let Err(error) = self.directory.write_use(&id, at) {
-                log::warn!(target: "deploy", key:% = id; "write down the use of key {id}: {error}");
+                log::warn!(target: "deploy", key:% = id; "record the use of key {id}: {error}");
             }
         }
     }
 
-    /// Starts to keep the cache in step, on a thread of its own.
+    /// Starts a thread that refreshes the cache.
     ///
     /// # Errors
     ///
-    /// The thread cannot be started.
+    /// The error of the system when the thread cannot be started.
     pub fn watch(self: &Arc<Self>) -> std::io::Result<Watch> {
         let cache = Arc::clone(self);
         let (stop, stopped) = channel();
@@ -199,7 +200,7 @@ impl Drop for Watch {
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
-            log::error!(target: "deploy", "the watch over the admin keys panicked");
+            log::error!(target: "deploy", "the thread that reads the admin keys panicked");
         }
     }
 }

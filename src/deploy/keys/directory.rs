@@ -1,13 +1,13 @@
-//! Keys on disk: one JSON file each, named by the key's id.
+//! Keys on disk: one JSON file for each, named by the id of the key.
 //!
 //! ```text
-//! keys/0123456789abcdef.json   who it belongs to, what it covers, until when
+//! keys/0123456789abcdef.json   owner, scope, expiry of the key
 //! keys/used/0123456789abcdef   when it was last used, in milliseconds
 //! ```
 //!
-//! A file is written beside, synced and renamed, so a reader sees the old or the new one.
-//! The last use lies in a directory of its own: it is written behind, may be lost in a
-//! crash, and must not look like a change of keys.
+//! A file is written under another name, flushed and renamed, so a reader sees the old or the
+//! new content. The last use has its own directory: it is written later, may be lost in a crash,
+//! and must not look like a change of keys.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -29,31 +29,31 @@ pub struct Directory {
     path: Box<Path>,
 }
 
-/// A key and when it was used last.
+/// A key and when it was last used.
 #[derive(Clone, Debug)]
 pub struct Listed {
     /// The key.
     pub key: Key,
-    /// When it was used last, as far as was written down.
+    /// When it was last used, if that is recorded.
     pub used_at: Option<Timestamp>,
 }
 
-/// Why a key could not be kept or read.
+/// Why a key could not be stored or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyFileError {
-    /// The file system refuses.
+    /// An operation of the file system failed.
     #[error("{act} {}", path.display())]
     Io {
         /// What was attempted.
         act: &'static str,
-        /// With which file.
+        /// The file.
         path: PathBuf,
-        /// Why it was not possible.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
-    /// Not a key's file.
+    /// The file is not that of a key.
     #[error("read the key in {}", path.display())]
     Invalid {
         /// The file.
@@ -62,15 +62,15 @@ pub enum KeyFileError {
         #[source]
         source: serde_json::Error,
     },
-    /// Written by a newer version.
-    #[error("{} has version {found}, this program knows {VERSION}", path.display())]
+    /// A newer program wrote the file.
+    #[error("{} has version {found}; this program reads version {VERSION}", path.display())]
     Newer {
         /// The file.
         path: PathBuf,
         /// Its version.
         found: u32,
     },
-    /// There is no randomness to make a key of.
+    /// The operating system has no random bytes to give.
     #[error("make a key: {0}")]
     Random(getrandom::Error),
 }
@@ -92,22 +92,22 @@ struct Stored {
 // === impl Directory ===
 
 impl Directory {
-    /// Opens the directory, which is made when it is not there.
+    /// Opens the directory, and creates it if it is missing.
     ///
     /// # Errors
     ///
-    /// It can neither be found nor made.
+    /// [`KeyFileError::Io`] when it cannot be created.
     pub fn open(path: &Path) -> Result<Self, KeyFileError> {
         let used = path.join("used");
         fs::create_dir_all(&used).map_err(|source| failed("make", &used, source))?;
         Ok(Self { path: path.into() })
     }
 
-    /// Makes a key for an owner; the secret is nowhere but in the answer.
+    /// Creates a key for an owner. The secret is in the result and nowhere else.
     ///
     /// # Errors
     ///
-    /// It could not be kept.
+    /// [`KeyFileError`] when it could not be stored.
     pub fn create(
         &self,
         service_name: &str,
@@ -141,11 +141,11 @@ impl Directory {
         Ok((key, secret))
     }
 
-    /// Takes a key back; `None` when there is none of this id.
+    /// Revokes a key; `None` when no key has this id.
     ///
     /// # Errors
     ///
-    /// It could not be written down: the key is still good.
+    /// [`KeyFileError`] when that could not be stored: the key is still valid.
     pub fn revoke(&self, id: &KeyId, now: Timestamp) -> Result<Option<Key>, KeyFileError> {
         let path = self.file(id);
         let mut key = match self.read(&path) {
@@ -166,7 +166,7 @@ impl Directory {
     ///
     /// # Errors
     ///
-    /// One of them cannot be read.
+    /// [`KeyFileError`] when one of them cannot be read.
     pub fn list(&self) -> Result<Vec<Listed>, KeyFileError> {
         let mut listed = Vec::new();
         for path in self.files()? {
@@ -182,7 +182,7 @@ impl Directory {
         Ok(listed)
     }
 
-    /// Returns the files of keys.
+    /// Returns the paths of the files of keys.
     pub(super) fn files(&self) -> Result<Vec<PathBuf>, KeyFileError> {
         let failed = |source| failed("list", &self.path, source);
         let mut files = Vec::new();
@@ -222,21 +222,21 @@ impl Directory {
         fs::metadata(&self.path)?.modified()
     }
 
-    /// Writes down when a key was used. Losing it costs nothing, so it is not synced.
+    /// Records when a key was used. It may be lost in a crash, so it is not flushed.
     pub(super) fn write_use(&self, id: &KeyId, at: Timestamp) -> io::Result<()> {
         fs::write(self.used_file(id), at.millis().to_string())
     }
 
     fn write(&self, key: &Key) -> Result<(), KeyFileError> {
         let path = self.file(&key.id());
-        let beside = path.with_extension("new");
+        let new = path.with_extension("new");
         let bytes = serde_json::to_vec_pretty(&Stored::from(key))
             .expect("strings, numbers and lists of them");
         let write = || -> io::Result<()> {
-            let mut file = File::create(&beside)?;
+            let mut file = File::create(&new)?;
             file.write_all(&bytes)?;
             file.sync_all()?;
-            fs::rename(&beside, &path)?;
+            fs::rename(&new, &path)?;
             File::open(&self.path)?.sync_all()
         };
         write().map_err(|source| failed("write", &path, source))

@@ -1,22 +1,22 @@
-//! Admin keys: who may ask for updates.
+//! Admin keys: who may trigger updates.
 //!
-//! A key is `{service}_` and 72 hexadecimal digits: 32 random bytes and four bytes of
-//! checksum. The prefix lets secret scanners find a leaked key; the checksum lets them, and
-//! us, tell a key from a typo without a lookup. Hexadecimal, because it survives every
-//! editor, mail client and case-folding copy.
+//! A key is `{service}_` and 72 hexadecimal digits: 32 random bytes and a checksum of four bytes.
+//! Secret scanners find a leaked key by the prefix. The checksum tells a key from a typo without
+//! a lookup. The digits are hexadecimal because editors, mail clients and tools that change the
+//! case do not damage them.
 //!
-//! Only the SHA-256 of a key is kept. A key holds 256 bits from the operating system, so
-//! there is nothing to guess and a slow hash would protect nothing; it would only let
-//! anybody make the gateway work hard.
+//! Only the SHA-256 of a key is stored. A key has 256 random bits from the operating system, so
+//! nobody can guess it, and a slow hash would add no protection: it would only let anybody load
+//! the gateway with wrong keys.
 //!
-//! Each key is one small file ([`directory`]), and a gateway holds all of them in memory
-//! ([`cache`]), so that checking a key touches no disk, and a revocation holds within a
-//! second without a restart and without the queue.
+//! Each key is a small file ([`directory`]). A gateway holds all keys in memory ([`cache`]), so
+//! checking a key needs no disk, and a revocation takes effect within a second, without a restart
+//! and without the queue.
 //!
-//! **Invariant:** a [`Secret`] is printed by `key create` and read from a request. It has no
-//! `Display`, and its `Debug` shows nothing.
+//! **Invariant:** a [`Secret`] is printed by `key create` and read from a request, and nowhere
+//! else. It has no `Display`, and its `Debug` shows nothing of it.
 //!
-//! Sources: RFC 6750 (how keys travel); `internals/decisions#admin-keys`.
+//! Source: RFC 6750 (bearer tokens).
 
 mod directory;
 mod cache;
@@ -39,14 +39,14 @@ const RANDOM_BYTES: usize = 32;
 /// Digits of the random part and of the checksum.
 const DIGITS: usize = 2 * (RANDOM_BYTES + CHECKSUM_BYTES);
 const CHECKSUM_BYTES: usize = 4;
-/// How many digits of a key's digest are its id.
+/// How many digits of a key's digest make its id.
 const ID_DIGITS: usize = 16;
 
-/// A key as its holder has it.
+/// The key itself, which only its holder has.
 #[derive(Clone)]
 pub struct Secret(Box<str>);
 
-/// What a key is called where the key itself must not be shown.
+/// The id of a key, for logs and lists.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyId(Box<str>);
 
@@ -55,45 +55,45 @@ pub struct KeyId(Box<str>);
 #[error("a key id is {ID_DIGITS} hexadecimal digits, as `key list` shows them")]
 pub struct InvalidKeyId;
 
-/// What is known about a key.
+/// A key as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
     /// The SHA-256 of the key.
     pub digest: Digest,
-    /// Whose projects it may act on.
+    /// The owner whose projects it may update.
     pub owner: Box<str>,
-    /// Which of them.
+    /// Which of the projects.
     pub scope: Scope,
-    /// What its owner calls it.
+    /// A label for people.
     pub label: Box<str>,
     /// When it was made.
     pub created_at: Timestamp,
-    /// From when on it is refused, if ever.
+    /// When it expires, if ever: from then on it is refused.
     pub expires_at: Option<Timestamp>,
-    /// Since when it is refused, if it was revoked.
+    /// When it was revoked, if it was.
     pub revoked_at: Option<Timestamp>,
 }
 
-/// Which of its owner's projects a key may act on.
+/// Which of its owner's projects a key may update.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// All, also those to come.
+    /// All, also projects that do not exist yet.
     All,
     /// These.
     Projects(Vec<Box<str>>),
 }
 
-/// Why a key is refused. Callers are told the same in every case.
+/// Why a key is refused. Callers get the same response in every case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// It has not the form of a key, or its checksum is wrong.
+    /// It does not have the form of a key, or its checksum is wrong.
     Malformed,
-    /// No such key was made here.
+    /// There is no such key.
     Unknown,
-    /// Its time is over.
+    /// It has expired.
     Expired,
-    /// It was taken back.
+    /// It was revoked.
     Revoked,
 }
 
@@ -104,7 +104,7 @@ impl Secret {
     ///
     /// # Errors
     ///
-    /// The operating system has no randomness to give.
+    /// The operating system has no random bytes to give.
     pub fn generate(service_name: &str) -> Result<Self, getrandom::Error> {
         let mut random = [0; RANDOM_BYTES];
         getrandom::fill(&mut random)?;
@@ -113,7 +113,7 @@ impl Secret {
         Ok(Self(text.into()))
     }
 
-    /// Reads what a caller presents; `None` when it cannot be a key of this service.
+    /// Reads a key from a request; `None` when it cannot be a key of this service.
     #[must_use]
     pub fn parse(text: &str, service_name: &str) -> Option<Self> {
         let digits = text.strip_prefix(service_name)?.strip_prefix('_')?;
@@ -127,13 +127,13 @@ impl Secret {
         (checksum(body) == sum).then(|| Self(text.into()))
     }
 
-    /// Returns the key itself: to be shown once, to the person who made it.
+    /// Returns the key itself, to show it once to the person who created it.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// Returns what is kept of it.
+    /// Returns the digest, which is what is stored.
     #[must_use]
     pub fn digest(&self) -> Digest {
         Digest::of(self.0.as_bytes())
@@ -146,7 +146,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The checksum of everything before it: the first digits of its digest.
+/// The checksum of a text: the first digits of its SHA-256.
 fn checksum(text: &str) -> String {
     let mut digits = Digest::of(text.as_bytes()).to_string();
     digits.truncate(2 * CHECKSUM_BYTES);
@@ -160,7 +160,7 @@ impl KeyId {
     ///
     /// # Errors
     ///
-    /// [`InvalidKeyId`] for everything else, so that no id names a file elsewhere.
+    /// [`InvalidKeyId`] for any other text, so that no id is a path to another file.
     pub fn parse(text: &str) -> Result<Self, InvalidKeyId> {
         let hexadecimal = text
             .bytes()
@@ -194,7 +194,7 @@ impl Key {
         KeyId(self.digest.to_string()[..ID_DIGITS].into())
     }
 
-    /// Returns whether it may act on this project of its owner.
+    /// Returns whether it may update this project of its owner.
     #[must_use]
     pub fn covers(&self, project: &ProjectId) -> bool {
         match &self.scope {
@@ -203,7 +203,7 @@ impl Key {
         }
     }
 
-    /// Says why the key is refused at this time, if it is.
+    /// Checks that the key is valid at this time.
     ///
     /// # Errors
     ///

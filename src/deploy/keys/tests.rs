@@ -1,4 +1,4 @@
-//! Keys: their form, their files, and what a gateway accepts.
+//! Keys: their form, their files, and which a gateway accepts.
 
 use std::sync::Arc;
 

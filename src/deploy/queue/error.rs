@@ -1,37 +1,38 @@
-//! Why the queue did not do what it was asked.
+//! Why a call of the queue failed.
 
 use std::sync::Arc;
 
 use crate::deploy::update::InvalidMove;
 
-/// Why the queue did not do what it was asked.
+/// Why a call of the queue failed.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueueError {
-    /// Nothing was kept, or it is unknown whether it was; asking again is harmless.
+    /// The back end failed: nothing was stored, or it is unknown whether it was. Calling again
+    /// is harmless.
     #[error("the queue cannot be reached")]
     Unavailable(#[source] Arc<dyn std::error::Error + Send + Sync>),
-    /// What is kept cannot be understood.
-    #[error("the queue holds something unknown: {0}")]
+    /// A stored value is not valid.
+    #[error("the queue holds a value that is not valid: {0}")]
     Corrupt(String),
-    /// A newer Waypost has written it.
-    #[error("the queue has schema {found}, this version knows {known}")]
+    /// A newer program made the file.
+    #[error("the queue has schema {found}; this program reads schemas up to {known}")]
     Newer {
-        /// What was found.
+        /// The schema of the file.
         found: u32,
-        /// What is known.
+        /// The highest schema that this program reads.
         known: u32,
     },
-    /// A network file system cannot keep what SQLite promises.
+    /// SQLite is not safe on a network file system.
     #[error("the queue must not lie on a network file system ({0})")]
     NetworkFileSystem(&'static str),
-    /// As many updates wait as may.
+    /// The limit of waiting updates is reached.
     #[error("the queue is full: {limit} updates are waiting")]
     Full {
         /// The limit.
         limit: u64,
     },
-    /// The caller used its key for another project before.
+    /// The caller has used the same idempotency key for another project.
     #[error("the idempotency key was used for another project")]
     KeyReused,
     /// A move between states that no rule allows.

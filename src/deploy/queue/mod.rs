@@ -1,46 +1,47 @@
 //! The queue of updates: durable, coalescing, fenced.
 //!
-//! # What it keeps
+//! # What it stores
 //!
-//! Updates with their records, per project a counter of generations and one of epochs, and
-//! the idempotency keys of callers. A *generation* numbers the builds of a project, an
-//! *epoch* its claims; neither is ever reused. Together they are the fence that a release
-//! is promoted under, so a worker that was thought dead cannot overwrite its successor.
+//! It stores updates with their records, the idempotency keys of callers, and two counters for
+//! each project. The *generation* numbers the project's updates, the *epoch* numbers the claims
+//! of them; no number is used twice. Together they are the fence of a promotion: a worker that
+//! lost its lease and comes back cannot replace the release of the worker after it.
 //!
-//! # What a trigger finds
+//! # What a trigger returns
 //!
-//! | queued | running | answer |
+//! | queued | running | the trigger returns |
 //! |---|---|---|
 //! | no | no | a new update |
-//! | no | yes | a new update: the running build may have read the branch already |
-//! | yes | either | the queued one's id, coalesced; a retry it waits for is brought forward |
+//! | no | yes | a new update: the running build may have read the branch before the trigger |
+//! | yes | either | the queued update, coalesced; if it waits for a retry, it is due now |
 //!
-//! # Turns
+//! # Order
 //!
-//! Owners take positions: whoever has something waiting or running stands in a line, at its end
-//! when the first of it comes and at its end again with every claim. So an owner waits for
-//! at most one claim of each other one, whoever has triggered how much. Among one owner's
-//! updates the one that has been due longest is next.
+//! Owners are served round-robin. An owner joins the end of the line with the first update
+//! that waits or runs, and moves to the end with every claim. So an owner waits for at most one
+//! claim of each other owner, however many updates those have. Of one owner's updates, the one
+//! that has been due longest is claimed first.
 //!
 //! # Attempts
 //!
-//! A claim is a lease. Its holder moves the end of the lease with heartbeats and learns
-//! from them when it has lost it. When it dies, the next claim after the end of the lease
-//! takes over with a higher epoch. The world's failures are tried again after growing
-//! waits; the author's are final. An update that runs out of attempts is *dead*: it ends as
-//! a failure, is listed, and can be requeued, which makes a new update.
+//! A claim is a lease. Its holder extends the lease with heartbeats; the answer to a heartbeat
+//! says whether it still holds the lease. When a holder dies, the lease ends and another worker
+//! may claim the update, with a higher epoch. A failure that may pass, such as a network error,
+//! is tried again after a growing delay. A failure that the author must mend is final. An
+//! update that runs out of attempts is a *dead letter*: it ends as a failure and stays in the
+//! list of dead letters until the project is triggered again. Requeueing one makes a new update.
 //!
-//! # Backends
+//! # Back ends
 //!
-//! [`memory`] for tests and previews, [`sqlite`] for a node. Both keep the same values and
-//! use the same moves (`update.rs`); `conformance.rs` holds them to the same behaviour, and
-//! a property test compares them step by step.
+//! [`Sqlite`] is the queue of one machine. A back end stores and finds updates; the moves
+//! between states and the decisions are shared (`update`, `policy`). The tests in `conformance`
+//! run over every back end, and random histories compare each with a model in memory.
 //!
-//! **Deliberately absent:** a clock. Every call is told what time it is, so tests do not
-//! wait, and a wrong clock can only delay a take-over or expedite it.
+//! **Deliberately absent:** a clock. Every call gets the current time from its caller, so tests
+//! need not wait. A wrong clock can only make a lease end too early or too late.
 //!
-//! **Limits:** positions are over claims, not over the time that builds take; and an owner with
-//! very many projects can fill the queue (`waiting_max`), though each only once.
+//! **Limits:** round-robin counts claims, not the time of builds. An owner with very many
+//! projects can fill the queue (`waiting_max`), though with one update of each project.
 
 #[cfg(test)]
 mod conformance;
@@ -64,9 +65,9 @@ use policy::{Served, finish_attempt, give_up, log_line};
 pub use sqlite::Sqlite;
 pub use value::{Claim, Depth, Enqueued, Held, Outcome, Progress, Swept, Trigger};
 
-/// The most lines kept in one update's log.
+/// The most lines in the log of one update; later lines are dropped.
 pub const LOG_LINES_MAX: usize = 2000;
-/// The longest line kept, in bytes.
+/// The longest line of a log, in bytes; the rest of a longer one is cut off.
 pub const LOG_LINE_BYTES_MAX: usize = 2000;
 
 /// The queue of updates.
@@ -77,7 +78,7 @@ pub struct Queue {
     notify: Notify,
 }
 
-/// Where updates are kept.
+/// Where updates are stored.
 #[derive(Debug)]
 pub enum Backend {
     /// In a file that several processes may open.
@@ -86,7 +87,7 @@ pub enum Backend {
 
 // === impl Queue ===
 
-/// Calls the same method of whichever backend there is.
+/// Calls the same method of the back end.
 macro_rules! backend {
     ($queue:expr, $method:ident ( $($argument:expr),* )) => {
         match &$queue.backend {
@@ -96,7 +97,7 @@ macro_rules! backend {
 }
 
 impl Queue {
-    /// Makes a queue over a backend.
+    /// Makes a queue over a back end.
     #[must_use]
     pub fn new(backend: Backend, policy: Policy) -> Self {
         Self {
@@ -106,27 +107,27 @@ impl Queue {
         }
     }
 
-    /// Returns how long it waits, tries and keeps.
+    /// Returns the delays and limits of the queue.
     #[must_use]
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// Queues an update, or finds the one that will answer for the trigger.
+    /// Queues an update, or returns the queued one that the trigger coalesces with.
     ///
-    /// When this returns, the update is as durable as the backend can make it.
+    /// When this returns, the update is on disk.
     ///
     /// # Errors
     ///
-    /// [`QueueError::Full`], [`QueueError::KeyReused`], or the backend's trouble.
+    /// [`QueueError::Full`], [`QueueError::KeyReused`], or an error of the back end.
     pub fn enqueue(&self, trigger: &Trigger, now: Timestamp) -> Result<Enqueued, QueueError> {
         let enqueued = backend!(self, enqueue(trigger, &self.policy, now))?;
         self.notify.notify_one();
         Ok(enqueued)
     }
 
-    /// Does what [`Queue::enqueue`] does without holding a thread while it waits: triggers
-    /// come by the hundred, and share one flush of the disk.
+    /// Does what [`Queue::enqueue`] does, but waits without blocking a thread. Hundreds of
+    /// triggers may wait at once, and share one flush of the disk.
     ///
     /// # Errors
     ///
@@ -146,7 +147,8 @@ impl Queue {
         Ok(enqueued)
     }
 
-    /// Returns once something was queued through this value. Other processes ring no notify.
+    /// Returns once an update was queued or ended through this value. Changes by other
+    /// processes do not notify.
     pub async fn notified(&self) {
         self.notify.notified().await;
     }
@@ -155,26 +157,26 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// The backend's trouble.
+    /// An error of the back end.
     pub fn record(&self, id: &StatusId) -> Result<Option<Record>, QueueError> {
         backend!(self, record(id))
     }
 
-    /// Takes an update that is due, if one is: of the owner whose turn it is, the one that
-    /// has been due longest.
+    /// Claims an update that is due: of the owner that is next, the one that has been due
+    /// longest. Returns `None` when no update is due.
     ///
     /// # Errors
     ///
-    /// The backend's trouble.
+    /// An error of the back end.
     pub fn claim(&self, worker: &WorkerId, now: Timestamp) -> Result<Option<Claim>, QueueError> {
         backend!(self, claim(worker, &self.policy, now))
     }
 
-    /// Keeps a claim for another lease and adds to the update's record.
+    /// Extends the lease of a claim and adds progress to the update's record.
     ///
     /// # Errors
     ///
-    /// The backend's trouble.
+    /// An error of the back end.
     pub fn heartbeat(
         &self,
         claim: &Claim,
@@ -184,12 +186,13 @@ impl Queue {
         backend!(self, heartbeat(claim, progress, &self.policy, now))
     }
 
-    /// Lifts the generation of a claimed update to at least this one, because the store
-    /// holds something as new: a release published by hand, or a queue that was lost.
+    /// Raises the generation of a claimed update to at least `at_least`. That is needed when
+    /// the store has a release of the same or a higher generation: one that was published by
+    /// hand, or one from before the queue's file was lost.
     ///
     /// # Errors
     ///
-    /// The backend's trouble.
+    /// An error of the back end.
     pub fn raise_generation(&self, claim: &mut Claim, at_least: u64) -> Result<Held, QueueError> {
         let held = backend!(self, raise_generation(claim, at_least))?;
         claim.update.generation = claim.update.generation.max(at_least);
@@ -200,7 +203,7 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// The backend's trouble.
+    /// An error of the back end.
     pub fn finish(
         &self,
         claim: &Claim,
@@ -209,16 +212,16 @@ impl Queue {
         now: Timestamp,
     ) -> Result<Held, QueueError> {
         let held = backend!(self, finish(claim, outcome, summary, &self.policy, now))?;
-        // The project's next update may have waited for this one.
+        // The project's next update may have waited for this one to end.
         self.notify.notify_one();
         Ok(held)
     }
 
-    /// Ends what waits for a project that is no more.
+    /// Ends the waiting update of a project. Returns whether there was one.
     ///
     /// # Errors
     ///
-    /// The backend's trouble.
+    /// An error of the back end.
     pub fn cancel(
         &self,
         project: &ProjectId,
@@ -228,12 +231,13 @@ impl Queue {
         backend!(self, cancel(project, summary, now))
     }
 
-    /// Notes what a gateway serves of a project now, so that the record of the update which
-    /// published it says since when: those that have ended, and the one that will.
+    /// Records which promotion of a project a gateway serves since `now`. The records of the
+    /// updates up to that promotion then say when they became visible; an update that has not
+    /// ended yet says so when it ends.
     ///
     /// # Errors
     ///
-    /// The backend's trouble.
+    /// An error of the back end.
     pub fn record_served(
         &self,
         project: &ProjectId,
@@ -243,25 +247,26 @@ impl Queue {
         backend!(self, record_served(project, fence, now))
     }
 
-    /// Lists projects with a success of which nobody has said that it is visible.
+    /// Lists the projects with a successful update that no gateway has reported as visible.
     ///
     /// # Errors
     ///
-    /// The backend's trouble.
+    /// An error of the back end.
     pub fn not_yet_visible(&self) -> Result<Vec<ProjectId>, QueueError> {
         backend!(self, not_yet_visible())
     }
 
-    /// Lists updates that ran out of attempts, the latest first.
+    /// Lists the dead letters, the latest first: updates that ran out of attempts.
     ///
     /// # Errors
     ///
-    /// The backend's trouble.
+    /// An error of the back end.
     pub fn dead_letters(&self, limit: u32) -> Result<Vec<Update>, QueueError> {
         backend!(self, dead_letters(limit))
     }
 
-    /// Queues a project's dead update again, as a new one; `None` when it has none.
+    /// Queues a new update for the latest dead letter of a project. Returns `None` when the
+    /// project has none.
     ///
     /// # Errors
     ///
@@ -280,36 +285,36 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// The backend's trouble.
+    /// An error of the back end.
     pub fn recent(&self, project: &ProjectId, limit: u32) -> Result<Vec<Update>, QueueError> {
         backend!(self, recent(project, limit))
     }
 
-    /// Forgets what is older than the policy keeps.
+    /// Removes records and idempotency keys that are older than the policy allows.
     ///
     /// # Errors
     ///
-    /// The backend's trouble.
+    /// An error of the back end.
     pub fn sweep(&self, now: Timestamp) -> Result<Swept, QueueError> {
         backend!(self, sweep(&self.policy, now))
     }
 
-    /// Returns the generation of a project's newest update; 0 when it never had one. What
-    /// is published by hand takes a higher one, so that a build which is running then
+    /// Returns the generation of a project's newest update; 0 when it never had one. A release
+    /// that is published by hand takes a higher one, so that a build which runs at that time
     /// does not replace it.
     ///
     /// # Errors
     ///
-    /// The backend's trouble.
+    /// An error of the back end.
     pub fn generation(&self, project: &ProjectId) -> Result<u64, QueueError> {
         backend!(self, generation(project))
     }
 
-    /// Counts the updates by what they wait for.
+    /// Counts the updates that wait, run, or are dead letters.
     ///
     /// # Errors
     ///
-    /// The backend's trouble.
+    /// An error of the back end.
     pub fn depth(&self) -> Result<Depth, QueueError> {
         backend!(self, depth())
     }

@@ -1,6 +1,6 @@
-//! How long the queue waits and how often it tries, and what an attempt's end means.
+//! Delays and limits of the queue, and what the end of an attempt means.
 //!
-//! The decisions every backend shares; none of them looks at where updates are kept.
+//! All back ends share these decisions. Nothing here depends on how updates are stored.
 
 use std::time::Duration;
 
@@ -10,22 +10,22 @@ use super::{LOG_LINE_BYTES_MAX, Outcome};
 use crate::digest::Digest;
 use crate::store::Fence;
 
-/// How long the queue waits, tries and keeps.
+/// Delays and limits of the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// How long a worker may be silent before another takes over.
+    /// How long a lease lasts after a claim or a heartbeat.
     pub lease: Duration,
-    /// How often an update is tried.
+    /// How many attempts an update has.
     pub attempts_max: u32,
-    /// The wait after the first attempt; each next one is four times as long.
+    /// The delay after the first attempt; each later delay is four times as long.
     pub retry_delay: Duration,
-    /// The longest wait between two attempts.
+    /// The longest delay between two attempts.
     pub retry_delay_max: Duration,
-    /// How many updates may wait; more are refused.
+    /// How many updates may wait; further triggers are refused.
     pub waiting_max: u64,
     /// How long the records of ended updates are kept.
     pub retention: Duration,
-    /// How long an `Idempotency-Key` is remembered.
+    /// How long an `Idempotency-Key` is stored.
     pub idempotency: Duration,
 }
 
@@ -46,10 +46,11 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// Returns how long to wait after this many attempts of an update.
+    /// Returns the delay after this many attempts of an update.
     ///
-    /// A fifth more or less keeps updates that failed together from coming back together.
-    /// It is taken from the id, so that it needs no randomness and repeats.
+    /// The delay is up to a fifth shorter or longer than planned, so that updates which failed
+    /// together are not retried together. The difference is derived from the id: the same
+    /// update always waits equally long.
     #[must_use]
     pub fn retry_delay(&self, id: &StatusId, attempts: u32) -> Duration {
         let factor = 4u32.saturating_pow(attempts.saturating_sub(1));
@@ -63,25 +64,25 @@ impl Policy {
     }
 }
 
-/// What a gateway serves of a project, as far as the queue was told.
+/// The promotion of a project that a gateway serves, as last recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Served {
-    /// The place of its promotion among the project's.
+    /// The fence of the promotion.
     pub(super) fence: Fence,
-    /// Since when.
+    /// Since when it is served.
     pub(super) since: Timestamp,
 }
 
 // === impl Served ===
 
 impl Served {
-    /// What is served once this fence was seen.
+    /// Returns what is served after a gateway has reported this fence.
     pub(super) fn advance(before: Option<Self>, fence: Fence, now: Timestamp) -> Self {
         match before {
-            // Late news.
+            // An older report that comes late.
             Some(before) if before.fence >= fence => before,
-            // The second promotion of one claim: the update has been visible since its first.
-            // What is published by hand has no claim, and epoch 0.
+            // The second promotion of one claim: the update is visible since the first one.
+            // A release that was published by hand has no claim, and epoch 0.
             Some(before) if fence.epoch > 0 && before.fence.epoch == fence.epoch => Self {
                 fence,
                 since: before.since,
@@ -90,7 +91,7 @@ impl Served {
         }
     }
 
-    /// Tells a success that it is visible, if what is served is its release or a later one.
+    /// Marks a successful update as visible when its release or a later one is served.
     pub(super) fn mark_visible(&self, update: &mut Update) {
         let State::Success { epoch, .. } = update.state else {
             return;
@@ -101,7 +102,8 @@ impl Served {
     }
 }
 
-/// What becomes of an update whose attempt ended; `waiting` is the project's queued one.
+/// Moves an update whose attempt has ended to its next state. `waiting` is the project's
+/// queued update.
 pub(super) fn finish_attempt(
     update: &mut Update,
     outcome: &Outcome,
@@ -160,20 +162,20 @@ pub(super) fn finish_attempt(
     }
 }
 
-/// What becomes of an update whose worker died at its last attempt.
+/// Ends an update whose worker died in its last attempt.
 pub(super) fn give_up(update: &mut Update, now: Timestamp) -> Result<(), InvalidMove> {
     let state = State::Failure {
         ended_at: now,
         dead_letter: true,
     };
     let summary = format!(
-        "gave up after {} attempts: the worker stopped answering each time",
+        "gave up after {} attempts: the worker stopped responding in the last one",
         update.attempts
     );
     update.end(state, &summary)
 }
 
-/// A line of the log as it is kept.
+/// Returns a line of the log as it is stored.
 pub(super) fn log_line(now: Timestamp, text: &str) -> Box<str> {
     let text = cut(text, LOG_LINE_BYTES_MAX);
     format!("{now} {text}").into()

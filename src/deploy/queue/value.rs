@@ -1,4 +1,4 @@
-//! What the queue is given and what it answers, whichever backend it has.
+//! The arguments and results of the queue, the same for every back end.
 
 use crate::deploy::record::Commit;
 use crate::deploy::update::{Source, Update};
@@ -7,57 +7,57 @@ use crate::digest::Digest;
 use crate::release::ReleaseId;
 use crate::site::ProjectId;
 
-/// What is asked of the queue.
+/// A request to update a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trigger {
     /// The project to build.
     pub project: ProjectId,
-    /// Whose project it is.
+    /// The owner of the project.
     pub owner: Box<str>,
     /// The site's subdomain, for the record.
     pub subdomain: Box<str>,
-    /// Which way it was asked for.
+    /// Where the request came from.
     pub source: Source,
-    /// The digest of the caller's `Idempotency-Key`.
+    /// The digest of the caller's `Idempotency-Key`, if it sent one.
     pub idempotency: Option<Digest>,
 }
 
-/// The queue's answer to a trigger.
+/// The result of a trigger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Enqueued {
-    /// The update that answers for the trigger.
+    /// The update whose build will include what the caller has pushed.
     pub id: StatusId,
-    /// Whether it had been queued before.
+    /// Whether the update was queued by an earlier trigger.
     pub coalesced: bool,
 }
 
-/// An update in the hands of a worker.
+/// An update that a worker has claimed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// The update as it was claimed.
     pub update: Update,
-    /// The number of this claim among the project's.
+    /// The number of this claim among the claims of the project.
     pub epoch: u64,
-    /// The commit of the project's last success, to tell what changed since.
+    /// The commit of the project's last successful update, to list the files changed since.
     pub commit_before: Option<Box<str>>,
 }
 
-/// What a worker tells the queue while it builds.
+/// What a worker adds to the record while it builds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// New lines of the log.
+    /// New lines for the log.
     pub lines: Vec<String>,
     /// The commit, once it is known.
     pub commit: Option<Commit>,
 }
 
-/// Whether a claim still holds its update.
+/// Whether a claim still holds the lease of its update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Held {
-    /// It does.
+    /// It holds the lease.
     Yes,
-    /// Somebody else took over: stop.
+    /// It has lost the lease: another worker may have claimed the update, so stop.
     Lost,
 }
 
@@ -68,34 +68,34 @@ pub enum Outcome {
     Success {
         /// The release.
         release: ReleaseId,
-        /// When this node served it.
+        /// When this process served it; `None` in a worker without listeners.
         visible_at: Option<Timestamp>,
     },
-    /// It cannot succeed without somebody changing something.
+    /// Trying again cannot help: the author or the operator must change something.
     Failure,
-    /// The world's fault: try again, but not for ever.
+    /// Trying again may help. The queue does so until the attempts run out.
     Retry,
-    /// The worker stops; the attempt does not count.
+    /// The worker stops and releases the lease; the attempt does not count.
     LeaseReleased,
 }
 
-/// How the queue stands.
+/// How many updates the queue holds, by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Depth {
     /// Updates that wait.
     pub queued: u64,
     /// Updates being built.
     pub in_progress: u64,
-    /// Updates that ran out of attempts and were not looked at.
+    /// Updates that ran out of attempts and whose project was not triggered since.
     pub dead_letters: u64,
 }
 
 /// What a sweep removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
-    /// Records of ended updates.
+    /// How many records of ended updates.
     pub updates: u64,
-    /// Remembered idempotency keys.
+    /// How many idempotency keys.
     pub idempotency_keys: u64,
 }
 

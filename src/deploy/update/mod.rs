@@ -1,28 +1,27 @@
-//! One update: what was asked for, how far it is, and the moves between its states.
+//! One update: what was triggered, its state, and the moves between states.
 //!
 //! ```text
 //!              claim                    end
 //!   queued ──────────▶ in_progress ──────────▶ success | failure
 //!     ▲ │                 │   │
-//!     │ │     retry,      │   │ a newer update is queued
-//!     │ └───◀─ give back ─┘   ▼
-//!     │                    follows ──────────▶ what its newer ends as
+//!     │ │  retry, lease   │   │ a newer update is queued
+//!     │ └─── released ────┘   ▼
+//!     │                  superseded ──────────▶ the same end as the newer update
 //! ```
 //!
 //! **Rules** (tests name them):
 //!
-//! * U1: an update moves only along the arrows; any other move is an [`InvalidMove`].
+//! * U1: an update moves only along the arrows. Any other move is an [`InvalidMove`].
 //! * U2: `success` and `failure` are final. Trying a failed update again is a new update.
-//! * U3: the attempt is counted when it begins, so a build that kills its worker counts.
-//! * U4: an attempt that ended for the world's reasons goes back to `queued`; when a newer
-//!   update of the project is queued by then, the older one *follows* it, because the
-//!   newer build reads the branch later and so covers both.
-//! * U5: what a caller reads is one of four words. A follower shows its newer's.
-//! * U6: the one thing that is added to a success later is when it became visible: a gateway
-//!   may see the release before its worker has recorded the end, or long after.
+//! * U3: an attempt is counted when it begins, so a build that kills its worker counts.
+//! * U4: an attempt that failed for a reason that may pass goes back to `queued`. If a newer
+//!   update of the project is queued by then, the older one is *superseded by* it instead: the
+//!   newer build reads the branch later, so it includes what both were triggered for.
+//! * U5: callers see one of four statuses. A superseded update shows the status of the newer one.
+//! * U6: one value is added to a success later: when it became visible. A gateway may serve the
+//!   release before the worker has recorded the end of the update, or much later.
 //!
-//! The same value and the same moves are used by every backend of the queue; a backend
-//! only finds and keeps updates.
+//! All back ends of the queue use this value and these moves.
 
 use crate::release::ReleaseId;
 use crate::site::ProjectId;
@@ -31,117 +30,117 @@ use super::queue::Trigger;
 use super::record::Commit;
 use super::{StatusId, Timestamp};
 
-/// The longest summary kept, in bytes.
+/// The longest summary, in bytes; the rest of a longer one is cut off.
 const SUMMARY_BYTES_MAX: usize = 2000;
 
-/// Who runs builds: unique per process.
+/// The name of a worker, unique for each process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerId(Box<str>);
 
-/// Which way an update was asked for.
+/// Where a trigger came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// A call of the admin API.
     Api,
-    /// The operator's command line, or a requeued update.
+    /// The operator's command line, or the requeueing of a dead letter.
     Internal,
 }
 
 /// One queued deployment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Update {
-    /// Its public handle.
+    /// The public handle.
     pub id: StatusId,
     /// The project to build.
     pub project: ProjectId,
-    /// Who may read it.
+    /// The owner of the project, who may read the record.
     pub owner: Box<str>,
-    /// The site's subdomain when it was asked for.
+    /// The site's subdomain at the time of the trigger.
     pub subdomain: Box<str>,
-    /// Which way it was asked for.
+    /// Where the trigger came from.
     pub source: Source,
-    /// Its number among the project's builds: what it publishes replaces anything lower.
+    /// Its number among the project's updates. Its release replaces releases of lower numbers.
     pub generation: u64,
-    /// When it was asked for.
+    /// When it was triggered.
     pub created_at: Timestamp,
     /// How many attempts have begun.
     pub attempts: u32,
-    /// How far it is.
+    /// The state.
     pub state: State,
-    /// The last thing worth knowing about it, in a sentence.
+    /// One sentence about the state.
     pub summary: Box<str>,
-    /// What it builds, once that is known.
+    /// The commit that it builds, once it is known.
     pub commit: Option<Commit>,
 }
 
-/// How far an update is.
+/// The state of an update.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It waits for a worker, not before `ready_at`.
+    /// It waits for a worker.
     Queued {
         /// When the next attempt may begin.
         ready_at: Timestamp,
     },
-    /// A later update of the same project will answer for it.
+    /// A newer update of the same project builds what it was triggered for (rule U4).
     Superseded {
-        /// That update: itself queued or in progress.
+        /// The newer update, which is queued or in progress.
         by: StatusId,
     },
     /// A worker builds it.
     InProgress(Holder),
-    /// A release at or above its generation was promoted.
+    /// A release of its generation or a higher one was promoted.
     Success {
         /// When it ended.
         ended_at: Timestamp,
-        /// What was published.
+        /// The release.
         release: ReleaseId,
-        /// The claim that published it.
+        /// The epoch of the claim that published it.
         epoch: u64,
-        /// When this node served it; a worker without listeners does not know it.
+        /// When a gateway served it, if one has reported that.
         visible_at: Option<Timestamp>,
     },
-    /// It ended without a release; what was served before still is.
+    /// It ended without a release. The release that was served before is still served.
     Failure {
         /// When it ended.
         ended_at: Timestamp,
-        /// Whether it ran out of attempts and nobody has looked at it yet.
+        /// Whether it ran out of attempts and the project was not triggered since.
         dead_letter: bool,
     },
 }
 
-/// Who builds an update, and until when nobody else may.
+/// The worker that builds an update, and its lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
     /// The worker.
     pub worker: WorkerId,
-    /// The number of this claim among the project's claims: the fence.
+    /// The number of this claim among the project's claims.
     pub epoch: u64,
-    /// When others may take over.
+    /// When the lease ends, and another worker may claim the update.
     pub lease_until: Timestamp,
 }
 
-/// What callers are told about an update.
+/// The status of an update as callers see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// No attempt runs.
+    /// It waits for an attempt.
     Queued,
     /// An attempt runs.
     InProgress,
-    /// Published, final.
+    /// It was published. This is final.
     Success,
-    /// Not published, final.
+    /// It was not published. This is final.
     Failure,
 }
 
-/// A move that no rule allows: ours to fix.
+/// A move between states that no rule allows. It is an error in this program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("update {id} cannot go from {from} to {to}")]
 pub struct InvalidMove {
     /// The update.
     pub id: StatusId,
-    /// Where it is.
+    /// The state that it is in.
     pub from: &'static str,
-    /// Where it should have gone.
+    /// The state that it should have moved to.
     pub to: &'static str,
 }
 
@@ -164,7 +163,7 @@ impl WorkerId {
 // === impl Source ===
 
 impl Source {
-    /// Returns the word that records use.
+    /// Returns the word for it in records.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -173,7 +172,7 @@ impl Source {
         }
     }
 
-    /// Reads the word that records use.
+    /// Reads the word for it in records.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         match text {
@@ -187,7 +186,7 @@ impl Source {
 // === impl Status ===
 
 impl Status {
-    /// Returns the word that callers read.
+    /// Returns the word for it in the API.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -198,7 +197,7 @@ impl Status {
         }
     }
 
-    /// Returns whether nothing will happen to the update any more.
+    /// Returns whether the update has ended.
     #[must_use]
     pub fn is_final(self) -> bool {
         matches!(self, Self::Success | Self::Failure)
@@ -208,7 +207,7 @@ impl Status {
 // === impl State ===
 
 impl State {
-    /// Returns the name of the state, as the queue's table spells it.
+    /// Returns the name of the state in the queue's table.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -242,7 +241,7 @@ impl Update {
         }
     }
 
-    /// Returns what callers are told, unless the update follows another (rule U5).
+    /// Returns the status for callers, unless the update is superseded (rule U5).
     #[must_use]
     pub fn status(&self) -> Status {
         match self.state {
@@ -268,13 +267,13 @@ impl Update {
         matches!(&self.state, State::InProgress(holder) if holder.epoch == epoch)
     }
 
-    /// Gives it to a worker and counts the attempt (rule U3).
+    /// Starts an attempt of a worker and counts it (rule U3).
     ///
-    /// Taking over from a worker whose lease has passed is the same move.
+    /// Taking over from a worker whose lease has ended is the same move.
     ///
     /// # Errors
     ///
-    /// [`InvalidMove`] when it has ended or follows another.
+    /// [`InvalidMove`] when it has ended or is superseded.
     pub fn claim(&mut self, holder: Holder) -> Result<(), InvalidMove> {
         match self.state {
             State::Queued { .. } | State::InProgress(_) => {
@@ -286,11 +285,11 @@ impl Update {
         }
     }
 
-    /// Moves the end of the lease.
+    /// Extends the lease.
     ///
     /// # Errors
     ///
-    /// [`InvalidMove`] when nobody holds it.
+    /// [`InvalidMove`] when it is not in progress.
     pub fn renew(&mut self, until: Timestamp) -> Result<(), InvalidMove> {
         match &mut self.state {
             State::InProgress(holder) => {
@@ -317,11 +316,11 @@ impl Update {
         }
     }
 
-    /// Lets a later update of the project answer for it, after an attempt (rule U4).
+    /// Marks it as superseded by a newer update of the project (rule U4).
     ///
     /// # Errors
     ///
-    /// [`InvalidMove`] when it has ended, or waits for its first attempt.
+    /// [`InvalidMove`] when it is queued or has ended.
     pub fn mark_superseded(&mut self, by: &StatusId) -> Result<(), InvalidMove> {
         match self.state {
             State::InProgress(_) | State::Superseded { .. } => {
@@ -333,41 +332,41 @@ impl Update {
         }
     }
 
-    /// Ends a follower as its newer ended (rule U4).
+    /// Ends a superseded update as the newer one has ended (rule U4).
     ///
     /// # Errors
     ///
-    /// [`InvalidMove`] when it had ended, or its newer has not.
+    /// [`InvalidMove`] when it has ended before, or the newer one has not.
     pub fn end_as(&mut self, newer: &Self) -> Result<(), InvalidMove> {
         let mut state = newer.state.clone();
         if let State::Failure { dead_letter, .. } = &mut state {
-            // One entry in the list of the dead is enough.
+            // The newer one is in the list of dead letters already.
             *dead_letter = false;
         }
         self.commit.clone_from(&newer.commit);
         self.end(state, &newer.summary)
     }
 
-    /// Adds when a success became visible, unless that is known (rule U6).
+    /// Records when a success became visible, unless that is recorded (rule U6).
     pub fn mark_visible(&mut self, at: Timestamp) {
         if let State::Success { visible_at, .. } = &mut self.state {
             visible_at.get_or_insert(at);
         }
     }
 
-    /// Brings a retry forward: who triggers again does not want to wait for it.
+    /// Makes a waiting retry due now, because the project was triggered again.
     pub fn expedite(&mut self, now: Timestamp) {
         if let State::Queued { ready_at } = &mut self.state {
             *ready_at = now.min(*ready_at);
         }
     }
 
-    /// Ends it, for good (rule U2).
+    /// Ends it (rule U2).
     ///
     /// # Errors
     ///
-    /// [`InvalidMove`] when it has ended before, when the state is not a final one, or when
-    /// it would succeed without an attempt.
+    /// [`InvalidMove`] when it has ended before, when `state` is not a final one, or when it
+    /// would succeed without an attempt.
     pub fn end(&mut self, state: State, summary: &str) -> Result<(), InvalidMove> {
         let allowed = matches!(
             (&self.state, &state),
@@ -397,7 +396,7 @@ impl Update {
     }
 }
 
-/// Cuts a text after at most `bytes_max` bytes, between two characters.
+/// Returns the longest beginning of a text that has at most `bytes_max` bytes.
 #[must_use]
 pub fn cut(text: &str, bytes_max: usize) -> &str {
     &text[..text.floor_char_boundary(bytes_max)]

@@ -218,7 +218,7 @@ async fn every_answer_is_as_the_description_says_and_every_status_it_names_is_gi
         response.status != 429
     } {}
     // No queue in memory is ever out of reach; its refusal is the trigger's, checked above.
-    check(status, "get", &unavailable(QUEUE_PATIENCE));
+    check(status, "get", &unavailable(QUEUE_TIMEOUT));
 
     let mut named = BTreeSet::new();
     for (path, item) in document["paths"].as_object().unwrap() {

@@ -1,4 +1,4 @@
-//! What callers are answered.
+//! The responses of the API.
 
 mod description;
 

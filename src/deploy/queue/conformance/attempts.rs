@@ -1,4 +1,4 @@
-//! Leases, take-overs, retries, and what becomes of what never succeeds.
+//! Leases, take-overs, retries, and dead letters.
 
 use super::super::super::update::State;
 use super::*;
@@ -33,13 +33,13 @@ fn a_heartbeat_moves_the_end_of_the_lease() {
 }
 
 #[test]
-fn a_zombie_can_change_nothing() {
+fn a_worker_that_lost_its_lease_can_change_nothing() {
     on_each(|queue| {
         let id = enqueue(queue, "docs", 0).id;
         let mut zombie = claim(queue, 0);
         let successor = claim(queue, 31);
         let progress = Progress {
-            lines: vec!["from beyond".to_owned()],
+            lines: vec!["late".to_owned()],
             commit: None,
         };
         assert_eq!(
@@ -78,7 +78,7 @@ fn a_zombie_can_change_nothing() {
 }
 
 #[test]
-fn a_lost_update_is_covered_by_a_newer_one_that_waits() {
+fn an_update_whose_worker_died_is_superseded_by_a_queued_one() {
     on_each(|queue| {
         let first = enqueue(queue, "docs", 0).id;
         let _dead_worker = claim(queue, 0);
@@ -90,7 +90,7 @@ fn a_lost_update_is_covered_by_a_newer_one_that_waits() {
         assert_eq!(
             status(queue, &first),
             Status::InProgress,
-            "it shows its newer's state"
+            "it shows the status of the newer one"
         );
 
         let third = enqueue(queue, "docs", 32).id;
@@ -111,7 +111,7 @@ fn a_lost_update_is_covered_by_a_newer_one_that_waits() {
 }
 
 #[test]
-fn a_retry_waits_longer_each_time_and_then_the_update_is_dead() {
+fn a_retry_waits_longer_each_time_and_then_the_update_is_a_dead_letter() {
     on_each(|queue| {
         let id = enqueue(queue, "docs", 0).id;
         let mut now = 0;
@@ -127,7 +127,7 @@ fn a_retry_waits_longer_each_time_and_then_the_update_is_dead() {
                     now += 1;
                 }
                 waits.push(now - began);
-                // Claimed to find the moment; given back, the attempt does not count.
+                // It was claimed to find the moment. A released lease counts no attempt.
                 let probe = record(queue, &id).update;
                 let State::InProgress(holder) = probe.state.clone() else {
                     panic!("claimed above");
@@ -161,7 +161,7 @@ fn a_retry_waits_longer_each_time_and_then_the_update_is_dead() {
 }
 
 #[test]
-fn a_build_that_kills_its_worker_each_time_ends_as_dead() {
+fn a_build_that_kills_its_worker_each_time_ends_as_a_dead_letter() {
     on_each(|queue| {
         let id = enqueue(queue, "docs", 0).id;
         for round in 0..5 {
@@ -221,7 +221,7 @@ fn a_trigger_brings_a_waiting_retry_forward() {
 }
 
 #[test]
-fn what_is_given_back_is_due_at_once_and_has_lost_no_attempt() {
+fn a_released_lease_makes_the_update_due_at_once_and_counts_no_attempt() {
     on_each(|queue| {
         enqueue(queue, "docs", 0);
         let claimed = claim(queue, 0);
@@ -233,7 +233,7 @@ fn what_is_given_back_is_due_at_once_and_has_lost_no_attempt() {
 }
 
 #[test]
-fn a_lifted_generation_is_what_the_next_one_counts_from() {
+fn the_next_generation_is_above_a_raised_one() {
     on_each(|queue| {
         enqueue(queue, "docs", 0);
         let mut claimed = claim(queue, 0);

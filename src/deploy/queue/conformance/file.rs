@@ -1,4 +1,4 @@
-//! What only a queue in a file promises.
+//! What a queue in a file guarantees besides: sharing, surviving, refusing newer files.
 
 use super::*;
 
@@ -29,6 +29,6 @@ fn a_file_of_a_newer_version_is_refused() {
     let opened = Sqlite::open(&path);
     assert_eq!(
         opened.unwrap_err().to_string(),
-        "the queue has schema 7, this version knows 1"
+        "the queue has schema 7; this program reads schemas up to 1"
     );
 }

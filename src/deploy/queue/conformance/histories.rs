@@ -1,4 +1,4 @@
-//! Random histories: every backend behaves as the model does.
+//! Random histories: every back end behaves as the model does.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::model::Model;
 use super::*;
 
-/// A step that the backend and the model take.
+/// A step that the back end and the model take.
 #[derive(Clone, Debug)]
 enum Step {
     Enqueue { project: u8, key: Option<u8> },

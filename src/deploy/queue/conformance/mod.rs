@@ -1,4 +1,4 @@
-//! One suite over every backend: what the queue promises, whoever keeps it.
+//! One suite over every back end of the queue.
 
 mod attempts;
 mod file;

@@ -1,4 +1,4 @@
-//! Owners take positions, whoever has triggered how much.
+//! Owners are served round-robin, however many updates each has.
 
 use super::*;
 
@@ -25,19 +25,19 @@ fn an_owner_with_many_projects_does_not_keep_another_waiting() {
             owners(&claims),
             ["big", "small", "new", "big", "small", "big", "big", "big"]
         );
-        // What waits longest comes first within an owner.
+        // Of one owner, the update that has waited longest comes first.
         assert_eq!(claims[1].project().as_str(), "small-0");
         assert_eq!(claims[4].project().as_str(), "small-1");
     });
 }
 
 #[test]
-fn an_owner_that_comes_again_and_again_does_not_jump_the_line() {
+fn an_owner_that_triggers_again_and_again_does_not_overtake() {
     on_each(|queue| {
         enqueue_many(queue, "big", 20, 0);
         let mut claims = Vec::new();
         for second in 1..9 {
-            // Nothing of theirs is left each time.
+            // Each time, no other update of this owner waits or runs.
             enqueue_many(queue, "again", 1, second);
             let claimed = claim(queue, second);
             let _ = queue
@@ -55,7 +55,7 @@ fn an_owner_that_comes_again_and_again_does_not_jump_the_line() {
 }
 
 #[test]
-fn an_owner_whose_updates_are_not_due_holds_up_nobody() {
+fn an_owner_whose_updates_are_not_due_delays_nobody() {
     on_each(|queue| {
         enqueue_many(queue, "failing", 1, 0);
         let failing = claim(queue, 0);

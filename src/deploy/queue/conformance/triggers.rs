@@ -1,4 +1,4 @@
-//! What a trigger finds, and what is kept of it.
+//! What a trigger returns, and what is stored of it.
 
 use super::*;
 

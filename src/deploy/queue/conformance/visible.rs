@@ -1,4 +1,4 @@
-//! Since when what was published is served, whoever says it and whenever.
+//! When a release became visible, whichever process reports it and whenever.
 
 use super::*;
 
@@ -20,7 +20,7 @@ fn visible_at(queue: &Queue, id: &StatusId) -> Option<Timestamp> {
 }
 
 #[test]
-fn u6_what_is_seen_before_the_end_is_recorded_stands_in_the_record() {
+fn u6_a_report_before_the_end_is_in_the_record_at_the_end() {
     on_each(|queue| {
         let id = enqueue(queue, "docs", 0).id;
         let claimed = claim(queue, 1);
@@ -35,7 +35,7 @@ fn u6_what_is_seen_before_the_end_is_recorded_stands_in_the_record() {
 }
 
 #[test]
-fn u6_what_is_seen_after_the_end_is_added_once() {
+fn u6_a_report_after_the_end_is_added_once() {
     on_each(|queue| {
         let id = enqueue(queue, "docs", 0).id;
         let claimed = claim(queue, 1);
@@ -55,7 +55,7 @@ fn u6_what_is_seen_after_the_end_is_added_once() {
 }
 
 #[test]
-fn u6_what_is_older_makes_nothing_visible_and_what_is_newer_does() {
+fn u6_an_older_promotion_makes_nothing_visible_and_a_newer_one_does() {
     on_each(|queue| {
         enqueue(queue, "docs", 0);
         let first = claim(queue, 0);
@@ -113,7 +113,7 @@ fn u6_an_update_that_promotes_twice_is_visible_since_the_first() {
 }
 
 #[test]
-fn u6_a_project_that_was_never_queued_is_nobodys_news() {
+fn u6_a_report_of_a_project_that_was_never_queued_is_ignored() {
     on_each(|queue| {
         let by_hand = Fence {
             generation: 4,

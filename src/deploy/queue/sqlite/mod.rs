@@ -1,12 +1,11 @@
-//! The queue of a node: one SQLite file.
+//! The queue of one machine: a SQLite file.
 //!
-//! SQLite, because an operator can look at it with a program that is everywhere, because
-//! several processes may open it, and because no store of comparable speed has a comparable
-//! record of not losing anything. Write-ahead log and `synchronous=FULL`: a commit that was
-//! acknowledged is on the disk.
+//! Operators can look at it with the `sqlite3` program, several processes may open it, and
+//! SQLite has a long record of not losing data. The write-ahead log and `synchronous=FULL` make
+//! every acknowledged commit durable.
 //!
-//! One thread writes (`writer`), readers have connections of their own and never wait for
-//! it. The tables are described in the scripts that make them (`schema`).
+//! One thread writes (`writer`). Readers have their own connections and never wait for it. The
+//! scripts that create the tables describe them (`schema`).
 //!
 //! Sources: SQLite, "Write-Ahead Logging" and "PRAGMA synchronous".
 
@@ -31,12 +30,12 @@ use crate::site::ProjectId;
 use crate::store::Fence;
 use writer::Writer;
 
-/// How long to wait for another process that writes.
+/// How long to wait while another process writes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-/// How many prepared statements a connection keeps: all of them.
-const STATEMENTS_KEPT: usize = 64;
-/// How many idle reading connections are kept.
-const READERS_KEPT: usize = 8;
+/// How many prepared statements a connection caches: room for all of them.
+const STATEMENTS_CACHED: usize = 64;
+/// The most idle connections for reading.
+const READERS_IDLE_MAX: usize = 8;
 
 /// A queue in a SQLite file.
 pub struct Sqlite {
@@ -48,11 +47,11 @@ pub struct Sqlite {
 // === impl Sqlite ===
 
 impl Sqlite {
-    /// Opens the queue in this file, which is made when it is not there.
+    /// Opens the queue in this file, and creates the file if it is missing.
     ///
     /// # Errors
     ///
-    /// It cannot be opened, lies on a network file system, or is of a newer version.
+    /// [`QueueError::NetworkFileSystem`], [`QueueError::Newer`], or an error of SQLite.
     pub fn open(path: &Path) -> Result<Self, QueueError> {
         if let Some(directory) = path.parent() {
             std::fs::create_dir_all(directory).map_err(QueueError::unavailable)?;
@@ -95,7 +94,7 @@ impl Sqlite {
         policy: &Policy,
         now: Timestamp,
     ) -> Result<Option<Claim>, QueueError> {
-        // An idle worker looks often: it must not write to find nothing.
+        // An idle worker polls often, and most polls find nothing: those must not write.
         const DUE: &str = "WHERE due_at <= ?1 ORDER BY due_at LIMIT 1";
         let millis = row::stored(now.millis());
         if self
@@ -201,7 +200,7 @@ impl Sqlite {
 
     pub(super) fn record(&self, id: &StatusId) -> Result<Option<Record>, QueueError> {
         self.read(|connection| {
-            // One snapshot: the newer must not end between the two reads.
+            // One snapshot, so that the newer update does not end between the two reads.
             let snapshot = connection
                 .unchecked_transaction()
                 .map_err(QueueError::unavailable)?;
@@ -270,14 +269,14 @@ impl Sqlite {
         })
     }
 
-    /// Reads with a connection that nobody else uses meanwhile.
+    /// Runs a query on a connection that no other thread uses at the same time.
     fn read<T>(
         &self,
         query: impl FnOnce(&Connection) -> Result<T, QueueError>,
     ) -> Result<T, QueueError> {
         let lock = || self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = lock().pop();
-        let connection = match kept {
+        let idle = lock().pop();
+        let connection = match idle {
             Some(connection) => connection,
             None => {
                 let connection = connect(&self.path)?;
@@ -288,10 +287,10 @@ impl Sqlite {
             }
         };
         let result = query(&connection);
-        // After trouble a new connection is the better one.
+        // A connection that has failed is not used again.
         if result.is_ok() {
             let mut readers = lock();
-            if readers.len() < READERS_KEPT {
+            if readers.len() < READERS_IDLE_MAX {
                 readers.push(connection);
             }
         }
@@ -314,7 +313,7 @@ fn connect(path: &Path) -> Result<Connection, QueueError> {
         connection.pragma_update(None, "journal_mode", "wal")?;
         connection.pragma_update(None, "synchronous", "full")?;
         connection.pragma_update(None, "foreign_keys", true)?;
-        connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+        connection.set_prepared_statement_cache_capacity(STATEMENTS_CACHED);
         Ok(connection)
     };
     open().map_err(QueueError::unavailable)
@@ -330,7 +329,7 @@ fn logs(connection: &Connection, id: &StatusId) -> Result<Vec<Box<str>>, QueueEr
     read().map_err(QueueError::unavailable)
 }
 
-/// SQLite's locks and its shared memory do not hold across machines.
+/// SQLite's locks and shared memory do not work between machines.
 #[cfg(target_os = "linux")]
 fn refuse_network_file_system(directory: &Path) -> Result<(), QueueError> {
     /// `f_type` as `statfs(2)` lists them.

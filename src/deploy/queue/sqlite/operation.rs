@@ -1,7 +1,7 @@
-//! What the writer does inside a transaction: find rows, move the updates, save them.
+//! The operations of the writer: each finds rows, moves updates, and saves them.
 //!
-//! Every function here runs in the writer's savepoint. Nothing decides by itself what a
-//! state becomes: the moves are those of `update.rs` and the queue's `after`.
+//! Every function here runs in a savepoint of the writer. What an update becomes is decided
+//! by the moves in `update` and by `policy`, not here.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -16,7 +16,7 @@ use super::visible;
 use crate::digest::Digest;
 use crate::site::ProjectId;
 
-/// The most records removed in one transaction, so that triggers do not wait for a sweep.
+/// The most records removed in one transaction, so that triggers do not wait long for a sweep.
 const SWEEP_ROWS_MAX: u32 = 500;
 
 pub(super) fn enqueue(
@@ -31,7 +31,7 @@ pub(super) fn enqueue(
         return if project == trigger.project.as_str() {
             Ok(Enqueued {
                 id: StatusId::parse(&id).map_err(|_invalid| {
-                    QueueError::Corrupt(format!("the idempotency key's id {id:?}"))
+                    QueueError::Corrupt(format!("the id {id:?} of an idempotency key"))
                 })?,
                 coalesced: true,
             })
@@ -56,7 +56,7 @@ pub(super) fn enqueue(
             coalesced: false,
         },
     };
-    // A new trigger is somebody looking at the project's dead updates.
+    // Whoever triggers the project again has seen that its last update failed.
     const CLEAR: &str = "UPDATE updates SET dead_letter = 0 WHERE project = ?1 AND dead_letter = 1";
     execute(connection, CLEAR, [trigger.project.as_str()])?;
     if let Some(digest) = &trigger.idempotency {
@@ -128,8 +128,8 @@ pub(super) fn claim(
     policy: &Policy,
     now: Timestamp,
 ) -> Result<Option<Claim>, QueueError> {
-    // What has been due longest of the owner whose turn it is. Queued ones wait while another
-    // of the project is being built and its lease lasts.
+    // The update that has been due longest, of the first owner with a due update. A queued
+    // update is not due while another of its project is being built and the lease lasts.
     const DUE: &str = "WHERE id = (SELECT next FROM (SELECT position, (\
              SELECT due.id FROM updates AS due \
              WHERE due.owner = owners.owner AND due.due_at <= ?1 \
@@ -146,7 +146,8 @@ pub(super) fn claim(
     Ok(None)
 }
 
-/// Claims an update that is due, or brings its project nearer to having one claimed.
+/// Claims an update that is due. Returns `None` when it was superseded or ended instead: then
+/// the caller looks again.
 fn take(
     connection: &Connection,
     mut update: Update,
@@ -307,7 +308,7 @@ pub(super) fn requeue(
     enqueue(connection, &trigger, policy, now).map(Some)
 }
 
-/// Removes a batch of what is older than the policy keeps.
+/// Removes a batch of records and idempotency keys that are older than the policy allows.
 pub(super) fn sweep(
     connection: &Connection,
     policy: &Policy,
@@ -346,13 +347,14 @@ fn running(connection: &Connection, project: &ProjectId) -> Result<Option<Update
     )
 }
 
-/// Finds the update of a claim that still holds it.
+/// Finds the update of a claim; `None` when the claim has lost its lease.
 fn held(connection: &Connection, claim: &Claim) -> Result<Option<Update>, QueueError> {
     let update = find(connection, "WHERE id = ?1", [claim.id().as_str()])?;
     Ok(update.filter(|update| update.is_held_by(claim.epoch)))
 }
 
-/// Lets the followers of `id` follow `newer`: nobody follows a older.
+/// Marks the updates that `id` had superseded as superseded by `newer`, as `id` itself is now.
+/// So no superseded update refers to another superseded one.
 fn forward(connection: &Connection, id: &StatusId, newer: &StatusId) -> Result<(), QueueError> {
     for mut older in list(connection, "WHERE superseded_by = ?1", [id.as_str()])? {
         older.mark_superseded(newer)?;

@@ -1,7 +1,7 @@
-//! An update as a row, and back.
+//! Reading and writing an update as a row.
 //!
-//! A row says more than the table's checks can: what does not make an [`Update`] is
-//! reported as corrupt, never guessed.
+//! The checks of the table cannot express everything. A row that is not a valid [`Update`] is an
+//! error ([`QueueError::Corrupt`]); no value is guessed.
 
 use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 
@@ -15,7 +15,7 @@ use crate::site::ProjectId;
 const COLUMNS: &str = "id, project, owner, subdomain, source, generation, created_at, attempts, \
      state, due_at, worker, epoch, superseded_by, ended_at, release, visible_at, dead_letter, summary, commit_json";
 
-/// What a state adds to a row.
+/// The columns whose values depend on the state.
 #[derive(Default)]
 struct Columns<'a> {
     due_at: Option<i64>,
@@ -28,7 +28,7 @@ struct Columns<'a> {
     dead_letter: bool,
 }
 
-/// Adds a new update.
+/// Inserts a new update.
 pub(super) fn insert(connection: &Connection, update: &Update) -> Result<(), QueueError> {
     const SQL: &str = "INSERT INTO updates (id, project, owner, subdomain, source, generation, \
          created_at, attempts, state, due_at, summary) \
@@ -49,7 +49,7 @@ pub(super) fn insert(connection: &Connection, update: &Update) -> Result<(), Que
     execute(connection, SQL, values).map(|_one| ())
 }
 
-/// Writes everything of an update that can change.
+/// Writes the columns of an update that can change.
 pub(super) fn save(connection: &Connection, update: &Update) -> Result<(), QueueError> {
     const SQL: &str = "UPDATE updates SET generation = ?2, attempts = ?3, state = ?4, due_at = ?5, \
          worker = ?6, epoch = ?7, superseded_by = ?8, ended_at = ?9, release = ?10, visible_at = ?11, \
@@ -76,7 +76,7 @@ pub(super) fn save(connection: &Connection, update: &Update) -> Result<(), Queue
     execute(connection, SQL, values).map(|_one| ())
 }
 
-/// Finds the first update of a query's tail: `WHERE …`.
+/// Returns the first update of a query, given from its `WHERE` on.
 pub(super) fn find(
     connection: &Connection,
     tail: &str,
@@ -89,7 +89,7 @@ pub(super) fn find(
         .transpose()
 }
 
-/// Finds all updates of a query's tail.
+/// Returns all updates of a query, given from its `WHERE` on.
 pub(super) fn list(
     connection: &Connection,
     tail: &str,
@@ -117,7 +117,7 @@ pub(super) fn execute(
         .map_err(QueueError::unavailable)
 }
 
-/// A number as SQLite keeps it: what is over 2^63 never comes back.
+/// Converts a number for SQLite, whose integers are signed; a larger one becomes the largest.
 pub(super) fn stored(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
@@ -193,7 +193,7 @@ fn read(row: &Row<'_>) -> Result<Update, QueueError> {
     })
 }
 
-/// Puts a state together from its columns; `None` when they do not make one.
+/// Reads a state from its columns; `None` when they are not valid.
 fn state(row: &Row<'_>, name: &str) -> rusqlite::Result<Option<State>> {
     let time = |column: &str| row.get(column).map(Timestamp::from_millis);
     Ok(match name {

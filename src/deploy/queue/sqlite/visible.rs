@@ -1,8 +1,8 @@
-//! Since when what an update has published is served.
+//! When a release became visible, and which promotion of a project is served.
 //!
-//! A worker without listeners does not know it, and a gateway may see the release before
-//! its worker has recorded the end. So what is seen is kept with the project, and told to
-//! its successes whichever comes first.
+//! A worker without listeners does not know when its release is served, and a gateway may
+//! serve a release before its worker has recorded the end of the update. So the promotion that
+//! is served is stored with the project, and successes are marked as visible on either event.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -12,7 +12,7 @@ use super::row::{execute, list, save, stored};
 use crate::site::ProjectId;
 use crate::store::Fence;
 
-/// Returns what was seen of a project.
+/// Returns the promotion of a project that a gateway serves, if one has reported it.
 pub(super) fn served(
     connection: &Connection,
     project: &ProjectId,
@@ -36,7 +36,7 @@ pub(super) fn served(
         .map_err(QueueError::unavailable)
 }
 
-/// Keeps what is seen of a project, and tells the successes that wait for it.
+/// Records the promotion that a gateway serves, and marks successes as visible.
 pub(super) fn record_served(
     connection: &Connection,
     project: &ProjectId,
@@ -61,8 +61,7 @@ pub(super) fn record_served(
     Ok(())
 }
 
-/// Lists projects with a success of which nobody has said that it is visible. Those of a
-/// version that did not keep the claim are left as they are.
+/// Lists the projects with a success that no gateway has reported as visible.
 pub(super) fn not_yet_visible(connection: &Connection) -> Result<Vec<ProjectId>, QueueError> {
     const SQL: &str = "SELECT DISTINCT project FROM updates WHERE state = 'success' \
          AND visible_at IS NULL ORDER BY project";

@@ -1,9 +1,9 @@
-//! One thread writes; whoever writes at the same time shares its `fsync`.
+//! The thread that writes; callers that write at the same time share one `fsync`.
 //!
-//! A commit costs one `fsync` whatever it holds. The writer takes everything that waits,
-//! runs each operation in a savepoint of its own, commits once, and only then answers.
-//! An operation that fails takes nobody with it; a commit that fails fails them all, and
-//! none was acknowledged.
+//! A commit costs one `fsync`, however much it writes. The writer takes all waiting operations,
+//! runs each in its own savepoint, commits once, and only then answers the callers. An operation
+//! that fails is rolled back alone. When the commit fails, all its operations fail, and none was
+//! acknowledged.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -15,26 +15,26 @@ use tokio::sync::oneshot;
 use super::super::QueueError;
 use crate::deploy::lower_priority;
 
-/// The most operations of one commit: what waits longer than that is not kept waiting by
-/// one more `fsync`.
+/// The most operations in one commit. With so many, one more `fsync` for the next batch does not
+/// matter.
 const BATCH_MAX: usize = 512;
-/// How many operations may wait before callers do: more than the API lets wait, so that
-/// submitting never holds up an async thread.
+/// How many operations may wait before submitting blocks: more than the API lets wait, so that
+/// submitting never blocks an async thread.
 const WAITING_MAX: usize = 4096;
 
 /// The thread that owns the writing connection.
 #[derive(Debug)]
 pub(super) struct Writer {
-    /// `None` once the writer is told to end.
+    /// `None` once the writer is to end.
     operations: Option<SyncSender<Box<dyn Operation>>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Something to write, and somebody who waits for it.
+/// An operation, and the caller that waits for it.
 trait Operation: Send {
-    /// Runs inside a savepoint. `false` asks for it to be rolled back.
+    /// Runs inside a savepoint. Returns `false` to have the savepoint rolled back.
     fn run(&mut self, connection: &Connection) -> bool;
-    /// Tells the caller, after the commit or when there will be none.
+    /// Answers the caller, after the commit or after its failure.
     fn answer(self: Box<Self>, committed: Result<(), QueueError>);
 }
 
@@ -44,7 +44,7 @@ struct Call<F, R, T> {
     reply: R,
 }
 
-/// The writer has ended: its process is going away.
+/// The writer has ended, because the process is ending.
 #[derive(Debug, thiserror::Error)]
 #[error("the writer has ended")]
 struct Ended;
@@ -77,14 +77,14 @@ impl Writer {
         act: impl FnOnce(&Connection) -> Result<T, QueueError> + Send + 'static,
     ) -> Result<T, QueueError> {
         let (caller, answer) = sync_channel(1);
-        // A caller that went away has nobody to tell.
+        // A caller that has stopped waiting needs no answer.
         self.submit(act, move |result| drop(caller.send(result)))?;
         answer
             .recv()
             .unwrap_or_else(|_| Err(QueueError::unavailable(Ended)))
     }
 
-    /// The same without a thread that waits: hundreds of callers cost none.
+    /// Does the same without blocking a thread.
     pub(super) async fn call_soon<T: Send + 'static>(
         &self,
         act: impl FnOnce(&Connection) -> Result<T, QueueError> + Send + 'static,
@@ -114,7 +114,7 @@ impl Writer {
 }
 
 impl Drop for Writer {
-    /// Waits until everything that was handed over is written.
+    /// Waits until all submitted operations are written.
     fn drop(&mut self) {
         self.operations = None;
         if let Some(thread) = self.thread.take()
@@ -142,7 +142,7 @@ where
 
     fn answer(self: Box<Self>, committed: Result<(), QueueError>) {
         let result = match (self.result, committed) {
-            // Its own failure says more than the transaction's.
+            // The operation's own error says more than that of the transaction.
             (Some(Err(error)), _) | (_, Err(error)) => Err(error),
             (Some(result), Ok(())) => result,
             (None, Ok(())) => Err(QueueError::unavailable(RolledBack)),
@@ -171,7 +171,7 @@ fn commit(connection: &Connection, batch: &mut [Box<dyn Operation>]) -> Result<(
         execute(connection, "COMMIT")
     });
     if result.is_err() && !connection.is_autocommit() {
-        // Nothing of it was acknowledged, so nothing of it must be kept.
+        // No operation of it was acknowledged, so none may be stored.
         if let Err(error) = execute(connection, "ROLLBACK") {
             log::error!(target: "deploy", "the queue cannot roll back: {error}");
         }

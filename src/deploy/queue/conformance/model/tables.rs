@@ -12,8 +12,8 @@ pub(super) struct Tables {
     pub(super) updates: BTreeMap<StatusId, Entry>,
     pub(super) projects: HashMap<ProjectId, Project>,
     pub(super) keys: HashMap<(Box<str>, Digest), Key>,
-    /// Of owners with updates that wait or run, and perhaps of some that had; the lowest is
-    /// next.
+    /// The round-robin position of each owner; the lowest is next. Owners without updates that
+    /// wait or run may still be here.
     positions: HashMap<Box<str>, u64>,
 }
 
@@ -100,7 +100,7 @@ impl Tables {
             });
         }
         let id = StatusId::generate(now).map_err(QueueError::unavailable)?;
-        self.queue_up(&trigger.owner);
+        self.join_line(&trigger.owner);
         let project = self.projects.entry(trigger.project.clone()).or_default();
         project.generation += 1;
         let update = Update::queued(id.clone(), trigger, project.generation, now);
@@ -109,8 +109,8 @@ impl Tables {
         Ok(id)
     }
 
-    /// Puts an owner at the end, unless something of theirs waits or runs already.
-    fn queue_up(&mut self, owner: &str) {
+    /// Puts an owner at the end of the line, unless an update of theirs waits or runs already.
+    fn join_line(&mut self, owner: &str) {
         let is_live = |entry: &&Entry| {
             let state = &entry.update.state;
             matches!(state, State::Queued { .. } | State::InProgress(_))
@@ -126,7 +126,7 @@ impl Tables {
         self.positions.insert(owner.into(), last + 1);
     }
 
-    /// A new trigger is somebody looking at the project's dead updates.
+    /// Whoever triggers the project again has seen that its last update failed.
     pub(super) fn clear_dead_letters(&mut self, project: &ProjectId) {
         for entry in self.updates.values_mut() {
             if let State::Failure { dead_letter, .. } = &mut entry.update.state
@@ -166,8 +166,8 @@ impl Tables {
         })
     }
 
-    /// Finds the update that has been due longest of the owner whose turn it is: queued and
-    /// not waiting for a running build, or in progress with a lease that has passed.
+    /// Returns the update that has been due longest, of the first owner with a due update: one
+    /// that is queued and need not wait for a running build, or one whose lease has ended.
     pub(super) fn due(&self, now: Timestamp) -> Option<StatusId> {
         let due_at = |update: &Update| match &update.state {
             State::Queued { ready_at } => {
@@ -187,7 +187,7 @@ impl Tables {
         due.min().map(|(_, _, id)| id.clone())
     }
 
-    /// Claims an update that is due, or brings its project nearer to having one claimed.
+    /// Claims an update that is due. Returns `None` when it was superseded or ended instead.
     pub(super) fn take(
         &mut self,
         id: &StatusId,
@@ -234,8 +234,7 @@ impl Tables {
         }))
     }
 
-    /// Lets the followers of `id` follow `newer`, as `id` itself does now: nobody follows
-    /// a older.
+    /// Marks the updates that `id` had superseded as superseded by `newer`, as `id` itself is.
     pub(super) fn forward(&mut self, id: &StatusId, newer: &StatusId) -> Result<(), QueueError> {
         for older in self.superseded(id) {
             self.entry(&older)?.update.mark_superseded(newer)?;
