@@ -71,6 +71,7 @@
 //! 7. What authors wrote and what we made of it are two types, never one with `Option`s.
 
 // Base: values that every layer uses.
+pub mod error;
 pub mod clock;
 pub mod digest;
 pub mod diagnostic;

@@ -14,6 +14,7 @@ mod closest;
 pub mod github;
 pub mod json;
 pub mod sarif;
+mod tally;
 pub mod text;
 
 use std::fmt;
@@ -22,6 +23,7 @@ use std::ops::Range;
 use serde::Serialize;
 
 pub use closest::closest;
+pub use tally::{Tally, count, sort};
 
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]

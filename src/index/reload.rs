@@ -24,6 +24,7 @@ use super::{
 };
 use crate::clock::Clock;
 use crate::discovery::{SUMMARY_PATH, Summary, UnreadableSummary, skill_path};
+use crate::error::chain;
 use crate::release::Inventory;
 use crate::response::Encoding;
 use crate::site::{Origin, ProjectId, Site, Visibility};
@@ -243,7 +244,7 @@ impl Reloader {
             Ok(Some(pointer)) => (Some(pointer.current.fence()), self.compile(site, &pointer)),
             Err(error) => (None, Err(error.into())),
         };
-        let trouble = loaded.as_ref().err().map(chain);
+        let trouble = loaded.as_ref().err().map(|error| chain(error));
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let before = known
             .get(&site.project)
@@ -360,15 +361,4 @@ impl Reloader {
             .index_fresh_at
             .set(now.unwrap_or_default().as_secs_f64());
     }
-}
-
-/// Joins an error and its sources into one line.
-fn chain(error: &LoadError) -> String {
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(error) = source {
-        text += &format!(": {error}");
-        source = error.source();
-    }
-    text
 }
