@@ -89,6 +89,7 @@ fn site(number: usize, domains: usize) -> Site {
         base_path: BasePath::default(),
         visibility: Visibility::Public,
         repository: None,
+        lenient: false,
         origin: Origin::Embedded,
     }
 }

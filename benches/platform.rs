@@ -22,7 +22,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use waypost::build::{Options, build};
+use waypost::build::{Input, Options, build};
 use waypost::clock::Clock;
 use waypost::release::Release;
 use waypost::site::ProjectId;
@@ -39,7 +39,8 @@ fn release(number: usize, text: &str) -> Release {
     let skill =
         format!("---\nname: site-{number}\ndescription: Use site {number}.\n---\n\n# {text}\n");
     let tree = Tree::from_files([(TreePath::parse("skill.md").unwrap(), skill.into())], []);
-    build(&tree, &Options::default()).release
+    let options = Options::default();
+    build(&Input::read(tree, &options), &options).release
 }
 
 fn project(number: usize) -> ProjectId {

@@ -14,13 +14,16 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 mod repository;
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use repository::{PAGES, repository};
-use waypost::build::{self, Articles, Before, Built, Draft, Earlier, Known, Options};
+use waypost::build::{
+    self, Articles, Built, Input, Options, Preview, PreviewCache, Previous, PreviousRelease,
+};
 use waypost::digest::Digest;
 use waypost::docs;
 use waypost::release::Item;
@@ -141,26 +144,31 @@ fn update(round: usize, title: &str, before: &(Built, Vec<u8>)) -> Built {
         .map(|(_, file)| (file.digest(), &file.bytes))
         .collect();
     let read = |item: &Item| by_digest.get(&item.digest).map(|bytes| (*bytes).clone());
-    let before = Before {
+    let previous = Previous {
         articles: Articles::from_bytes(&before.1).expect("written by this program"),
-        release: Some(Earlier {
+        release: Some(PreviousRelease {
             inventory: before.0.release.inventory(),
             read: &read,
         }),
     };
-    let (built, articles) = build::build_after(&tree, &Options::default(), &before);
-    std::hint::black_box(articles.to_bytes());
+    let options = Options::default();
+    let built = build::build_after(&Input::read(tree, &options), &options, &previous);
+    std::hint::black_box(built.articles.to_bytes());
     built
 }
 
 /// Saves a page and looks at it, as in a preview.
-fn preview(round: usize, known: &mut Known) {
+fn preview(round: usize, cache: &mut PreviewCache) {
     let tree = edited(round, "Page 550");
-    let draft = Draft::new(tree, &Options::default(), std::mem::take(known));
-    let (page, _) = draft.file("pages/guides/page-550.html").expect("a page");
+    let options = Options::default();
+    let PreviewCache { pages, articles } = std::mem::take(cache);
+    let nothing = |_urls: &[Box<str>]| Ok::<_, Infallible>(None);
+    let input = Input::fetch(tree, &options, &pages, nothing).expect("nothing is fetched");
+    let preview = Preview::new(input, &options, articles);
+    let (page, _) = preview.file("pages/guides/page-550.html").expect("a page");
     let text = format!("Edited {round} times.");
     assert!(memchr::memmem::find(&page, text.as_bytes()).is_some());
-    *known = draft.known();
+    *cache = preview.cache();
 }
 
 /// Makes a directory in memory where there is one: how a file system treats thousands of files
@@ -224,12 +232,15 @@ fn main() {
     let tree = repository(page, ENDPOINTS, None);
     let options = Options::default();
     let bytes: usize = (0..PAGES).map(|n| page(n).len()).sum();
-    let (built, articles) = build::build_after(&tree, &options, &Before::default());
+    let built = build::build(
+        &Input::read(repository(page, ENDPOINTS, None), &options),
+        &options,
+    );
     assert!(built.report.diagnostics.is_empty(), "{}", built.report);
     println!(
         "{PAGES} pages of {} bytes, {} articles; {} files of {} bytes",
         bytes / PAGES,
-        articles.len(),
+        built.articles.len(),
         built.report.files,
         built.report.bytes
     );
@@ -237,8 +248,12 @@ fn main() {
         let (docs, found) = docs::read(&tree, &docs::Options::default());
         (docs::check::check(&docs, &tree), found)
     });
-    timed("build, everything", 5, |_| build::build(&tree, &options));
-    let kept = articles.to_bytes();
+    let mut trees: Vec<Tree> = (0..5).map(|_| repository(page, ENDPOINTS, None)).collect();
+    timed("build, everything", 5, |_| {
+        let tree = trees.pop().expect("one for each round");
+        build::build(&Input::read(tree, &options), &options)
+    });
+    let kept = built.articles.to_bytes();
     println!("what is kept for the next build: {} bytes", kept.len());
     let before = (built, kept);
     timed("build, one page changed", 5, |round| {
@@ -248,10 +263,10 @@ fn main() {
         update(round, &format!("Title {round}"), &before)
     });
     // The first look reads everything, as a preview does when it starts.
-    let mut known = Known::default();
-    preview(0, &mut known);
+    let mut cache = PreviewCache::default();
+    preview(0, &mut cache);
     timed("preview, a page saved and made again", 9, |round| {
-        preview(round, &mut known);
+        preview(round, &mut cache);
     });
     let ours = process(&tree, 5);
     match mdbook(5) {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pingora::server::configuration::ServerConf;
-use waypost::build::{Options, build};
+use waypost::build::{Input, Options, build};
 use waypost::clock::Clock;
 use waypost::digest::Digest;
 use waypost::discovery::{Listed, Summary};
@@ -79,7 +79,9 @@ fn files(site: &Site, directory: &Path) -> Files {
         ("index.mdx", "Words to read.\n\n".repeat(200)),
     ];
     let written = written.map(|(path, text)| (TreePath::parse(path).unwrap(), text.into()));
-    let release = build(&Tree::from_files(written, []), &Options::default()).release;
+    let options = Options::default();
+    let input = Input::read(Tree::from_files(written, []), &options);
+    let release = build(&input, &options).release;
     let config = local::Config {
         path: directory.join("store"),
         ..local::Config::default()
@@ -125,6 +127,7 @@ fn gateway(directory: &Path) -> Arc<Gateway> {
         base_path: BasePath::default(),
         visibility: Visibility::Public,
         repository: None,
+        lenient: false,
         origin: Origin::Embedded,
     });
     let body = "Use the SDK to create an order, then follow it. ".repeat(50);

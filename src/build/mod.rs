@@ -5,47 +5,73 @@
 //! was read from a directory or from git, here or on another machine; so a release's id
 //! answers whether anything changed.
 //!
+//! ```text
+//!  Tree ── Input::fetch ──▶ Input ─┬─ build_after ──▶ Built: release, report, articles
+//!           read once, fetch       └─ Preview::new ─▶ Preview: one file at a time
+//! ```
+//!
 //! What goes into a release:
 //!
 //! | path | content |
 //! |---|---|
 //! | `discovery.json` | the [`Summary`]: title, description and the list of skills |
 //! | `navigation.json` | the resolved navigation ([`navigation::to_json`]), when there is one |
-//! | `skills/{slug}/SKILL.md` | a public skill, the author's bytes; or the one generated where authors wrote none |
+//! | `skills/{slug}/SKILL.md` | a public skill, the author's bytes; or the generated one where authors wrote none |
 //! | `skills/{slug}/SKILL.md.br`, `.zst`, `.gz` | the same, encoded, where that saves a fifth |
 //! | `site.json`, `pages/`, `assets/`, `static/`, `texts/`, `404.html`, `404/` | the site, as [`release::site`](crate::release::site) lays it out |
 //!
 //! **Invariant:** what is not public has no bytes in a release.
 //!
-//! A build always ends with a release and a [`Report`]. Whether a release with findings may
-//! be promoted is the caller's question to the report ([`Report::refuse_if_errors`]).
+//! # Errors and warnings
+//!
+//! A build always ends with a release and a [`Report`]. An error means that readers would
+//! miss something that authors wrote, or see something that they did not mean to publish: a page
+//! that cannot be decoded, frontmatter that might have named the groups that may read it, a
+//! navigation that means two things. A warning means that everything is there.
+//!
+//! **One error, in one page of many, keeps the whole release from being published**, and
+//! the release that is served stays. Publishing the other pages would take a page away from
+//! readers or show it changed, in a moment that nobody chose; a mistake costs its authors a
+//! second push instead. All commands say so with the same sentence ([`Refused`]):
+//!
+//! | | with an error |
+//! |---|---|
+//! | `waypost check` | exit status 1 |
+//! | `waypost preview` | everything is shown as far as it can be read, beside the errors |
+//! | `waypost build` | exit status 1, nothing is written; with `--keep-going` the release is written all the same, to look at |
+//! | `waypost publish`, an update | nothing is published, the served release stays |
+//!
+//! A navigation that breaks the rules N1 or N2 may be published as it is by
+//! [`Options::lenient`], or by the key `lenient` of `docs.json`; its errors then are warnings.
 
-mod before;
-mod draft;
+mod input;
+mod preview;
+mod previous;
 mod report;
 mod site;
+mod skill;
 mod title;
-mod written;
 
 use crate::diagnostic::Diagnostic;
 use crate::digest::Digest;
 use crate::discovery::{
     BASE_URL_PLACEHOLDER, JSON, Listed, MARKDOWN, SUMMARY_PATH, Summary, skill_path,
 };
-use crate::docs::page::Pages;
-use crate::docs::{self, Docs, navigation};
-use crate::release::site::{SITE_FILE, SiteDescription};
+use crate::docs::{self, navigation};
+use crate::release::site::SiteDescription;
 use crate::release::{Builder, Release, ReleaseFile, ReleasePath};
 use crate::response::Encoding;
 use crate::response::encoding::Effort;
 use crate::site::{EditLink, Frames, Service};
 use crate::skills::{self, Generated, Meta, Skill};
-use crate::source::{Tree, TreePath};
+use crate::source::TreePath;
 
-pub use before::{Articles, Before, Earlier};
-pub use draft::{Draft, Known};
-pub use report::{BuildError, Report, Served};
+pub use input::Input;
+pub use preview::{Preview, PreviewCache};
+pub use previous::{Articles, Previous, PreviousRelease};
+pub use report::{Refused, Report, Served};
 
+use site::{Plan, Site};
 use title::Title;
 
 /// Where the resolved navigation lies.
@@ -63,6 +89,8 @@ pub struct Options {
     pub frames: Frames,
     /// Where the files of the repository are edited, when that is known.
     pub edit: Option<EditLink>,
+    /// Rules N1 and N2 of the navigation warn instead of failing, whatever `docs.json` says.
+    pub lenient: bool,
 }
 
 /// What a build made.
@@ -72,6 +100,12 @@ pub struct Built {
     pub release: Release,
     /// What is in it, and what is wrong with what it was made from.
     pub report: Report,
+    /// What the next build may take over.
+    pub articles: Articles,
+    /// The release's `discovery.json`.
+    summary: Summary,
+    /// The release's `site.json`, when it has a site.
+    description: Option<SiteDescription>,
 }
 
 impl Options {
@@ -82,6 +116,7 @@ impl Options {
             service_name: service.name.clone(),
             frames: service.frames.clone(),
             edit: None,
+            lenient: false,
         }
     }
 }
@@ -92,44 +127,56 @@ impl Default for Options {
     }
 }
 
-/// Builds a release from the documentation of a tree.
+/// Builds a release.
 #[must_use]
-pub fn build(tree: &Tree, options: &Options) -> Built {
-    build_after(tree, options, &Before::default()).0
+pub fn build(input: &Input, options: &Options) -> Built {
+    build_after(input, options, &Previous::default())
 }
 
-/// Builds the same release, taking over what did not change; returns what the next build
-/// may take over.
+/// Builds the same release, and takes over from the previous build what did not change.
 #[must_use]
-pub fn build_after(tree: &Tree, options: &Options, before: &Before<'_>) -> (Built, Articles) {
+pub fn build_after(input: &Input, options: &Options, previous: &Previous<'_>) -> Built {
     let mut release = Release::builder();
-    let (docs, mut diagnostics) = documentation(tree, &Pages::default());
-    diagnostics.extend(docs::check::check(&docs, tree));
-    let mut articles = Articles::default();
-    if docs.navigation.content.is_some() {
-        let navigation = ReleaseFile::new(navigation::to_json(&docs.navigation), JSON);
+    let described = Described::new(input, options);
+    let plan = Plan::new(input, options, previous.articles.clone());
+    let site = Site::new(input, &plan);
+    let site = Some(site).filter(|_| input.has_site());
+    let mut found = Vec::new();
+    if let Some(site) = &site {
+        let navigation = ReleaseFile::new(navigation::to_json(&input.docs.navigation), JSON);
         insert(&mut release, NAVIGATION_PATH, navigation);
-        let (made, found) = site::insert(&mut release, tree, &docs, options, before);
-        articles = made;
-        diagnostics.extend(found);
+        found = site.insert(&mut release, previous.release.as_ref());
     }
-    let described = Described::new(tree, &docs, options);
-    diagnostics.extend(described.found);
     for skill in &described.skills {
         insert_skill(&mut release, skill);
     }
-    insert(
-        &mut release,
-        SUMMARY_PATH,
-        ReleaseFile::new(described.summary.to_bytes(), JSON),
-    );
+    let summary = ReleaseFile::new(described.summary.to_bytes(), JSON);
+    insert(&mut release, SUMMARY_PATH, summary);
 
     let release = release.finish();
-    let report = Report::new(&release, &described.skills, diagnostics);
-    (Built { release, report }, articles)
+    found.extend(diagnostics(input, &described, site.as_ref()));
+    let report = Report::new(&release, &described.skills, found);
+    Built {
+        release,
+        report,
+        summary: described.summary,
+        description: site.map(|site| site.description().clone()),
+        articles: plan.into_articles(),
+    }
+}
+
+/// Returns what is wrong with the documentation, its skills and the rendered pages of its
+/// site.
+fn diagnostics(input: &Input, described: &Described, site: Option<&Site<'_>>) -> Vec<Diagnostic> {
+    let mut found = input.diagnostics.clone();
+    found.extend(docs::check::check(&input.docs, &input.tree));
+    found.extend(described.found.iter().cloned());
+    found.extend(site.into_iter().flat_map(Site::found));
+    found
 }
 
 /// What discovery says of a documentation.
+#[derive(Debug)]
 struct Described {
     summary: Summary,
     /// The public skills.
@@ -138,7 +185,8 @@ struct Described {
 }
 
 impl Described {
-    fn new(tree: &Tree, docs: &Docs, options: &Options) -> Self {
+    fn new(input: &Input, options: &Options) -> Self {
+        let Input { tree, docs, .. } = input;
         let (mut skills, found) = skills::collect(tree, &options.service_name);
         let title = Title::of(&docs.config);
         let mut list: Vec<Listed> = skills.iter().map(|skill| listed(skill, false)).collect();
@@ -162,41 +210,32 @@ impl Described {
     }
 }
 
-/// Finds the pages that an earlier release had, by its `navigation.json`, and that lead
-/// nowhere in what was built of `tree`.
-#[must_use]
-pub fn gone(navigation_before: &[u8], built: &Built, tree: &Tree) -> Vec<Diagnostic> {
-    let file = |name: &str| {
-        let mut files = built.release.files();
-        let found = files.find(|(path, _)| path.as_str() == name);
-        found.map(|(_, file)| &file.bytes)
-    };
-    // Without a documentation there is no configuration that could redirect.
-    let (Some(now), Some(description), Ok(config)) = (
-        file(NAVIGATION_PATH),
-        file(SITE_FILE),
-        tree.docs_root().join(docs::CONFIG),
-    ) else {
-        return Vec::new();
-    };
-    let description =
-        SiteDescription::parse(description).expect("a build writes its own description");
-    let (before, now) = (navigation::urls(navigation_before), navigation::urls(now));
-    let now: Vec<&str> = now.iter().map(|url| &**url).collect();
-    docs::gone::find(
-        before.iter().map(|url| &**url),
-        &now,
-        |path| description.redirect(path).is_some(),
-        &config,
-    )
-}
+// === impl Built ===
 
-/// Reads the documentation of a tree; one that has none may still have skills.
-fn documentation(tree: &Tree, before: &Pages) -> (Docs, Vec<Diagnostic>) {
-    if !docs::is_there(tree) {
-        return (Docs::default(), Vec::new());
+impl Built {
+    /// Finds the pages that an earlier release had, by its `navigation.json`, and that lead
+    /// nowhere in this one.
+    #[must_use]
+    pub fn removed_pages(&self, input: &Input, navigation_before: &[u8]) -> Vec<Diagnostic> {
+        // Without a documentation there is no configuration that could redirect.
+        let (Some(description), Ok(config)) =
+            (&self.description, input.tree.docs_root().join(docs::CONFIG))
+        else {
+            return Vec::new();
+        };
+        let before = navigation::urls(navigation_before);
+        let now = input.docs.navigation.pages.iter();
+        let now: Vec<&str> = now
+            .filter(|page| page.public)
+            .map(|page| &*page.url)
+            .collect();
+        docs::gone::find(
+            before.iter().map(|url| &**url),
+            &now,
+            |path| description.redirect(path).is_some(),
+            &config,
+        )
     }
-    docs::read_after(tree, &docs::Options::default(), before)
 }
 
 fn as_skill(generated: Generated) -> Skill {
@@ -220,8 +259,8 @@ fn listed(skill: &Skill, generated: bool) -> Listed {
     }
 }
 
-/// Adds a skill file in every coding that pays. A generated one is only there as it is: the
-/// index encodes it anew with each site's own address.
+/// Adds a skill file, and encoded variants that are smaller. A generated one is only there as it
+/// is: the index encodes it with the address of each site.
 fn insert_skill(release: &mut Builder, skill: &Skill) {
     let is_generated = skill.path.as_str() == GENERATED;
     let slug = skill.slug.as_str();

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{self, Diagnostic, Tally, count};
 use crate::release::{Release, ReleaseId};
 use crate::skills::Skill;
 
@@ -17,7 +17,7 @@ pub struct Report {
     pub bytes: u64,
     /// The skills that it serves, by slug.
     pub skills: Vec<Served>,
-    /// Findings, by file and place.
+    /// What is wrong, by file and place.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -30,12 +30,12 @@ pub struct Served {
     pub file: Box<str>,
 }
 
-/// Why a release must not be promoted.
+/// Why a release is not published.
 #[derive(Debug, thiserror::Error)]
-#[error("documentation has {}: {first}", count(*errors, "error"))]
-pub struct BuildError {
+#[error("{}, the first is {first}", tally.refusal().unwrap_or_default())]
+pub struct Refused {
     /// How many errors there are.
-    pub errors: usize,
+    pub tally: Tally,
     /// The first of them.
     pub first: Diagnostic,
 }
@@ -62,42 +62,35 @@ impl Report {
         report
     }
 
-    /// Adds findings of those who read the tree.
+    /// Adds what somebody else found in the same tree.
     pub fn add(&mut self, diagnostics: Vec<Diagnostic>) {
         self.diagnostics.extend(diagnostics);
-        self.diagnostics
-            .sort_by(|one, other| (&one.file, one.location).cmp(&(&other.file, other.location)));
+        diagnostic::sort(&mut self.diagnostics);
     }
 
-    /// Returns how many errors there are.
+    /// Counts errors and warnings.
     #[must_use]
-    pub fn errors(&self) -> usize {
-        self.diagnostics.iter().filter(|d| d.is_error()).count()
-    }
-
-    /// Returns how many warnings there are.
-    #[must_use]
-    pub fn warnings(&self) -> usize {
-        self.diagnostics.len() - self.errors()
+    pub fn tally(&self) -> Tally {
+        Tally::of(&self.diagnostics)
     }
 
     /// Lets a release pass that was made without errors.
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when an author's mistake keeps the release from being served.
-    pub fn refuse_if_errors(&self) -> Result<(), BuildError> {
+    /// [`Refused`] when there is an error in what the authors wrote.
+    pub fn refuse_if_errors(&self) -> Result<(), Refused> {
         match self.diagnostics.iter().find(|d| d.is_error()) {
             None => Ok(()),
-            Some(first) => Err(BuildError {
-                errors: self.errors(),
+            Some(first) => Err(Refused {
+                tally: self.tally(),
                 first: first.clone(),
             }),
         }
     }
 }
 
-/// Findings line by line, then what was built.
+/// What is wrong, line by line, then what was built, then why it cannot be published.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for diagnostic in &self.diagnostics {
@@ -106,25 +99,16 @@ impl fmt::Display for Report {
         for Served { slug, file } in &self.skills {
             writeln!(f, "skill {slug} from {file}")?;
         }
-        let Self {
-            release,
-            files,
-            bytes,
-            ..
-        } = self;
+        let Self { release, bytes, .. } = self;
+        let (skills, files) = (count(self.skills.len(), "skill"), count(self.files, "file"));
+        let tally = self.tally();
         write!(
             f,
-            "release {release}: {}, {}, {bytes} bytes; {}, {}",
-            count(self.skills.len(), "skill"),
-            count(*files, "file"),
-            count(self.errors(), "error"),
-            count(self.warnings(), "warning"),
-        )
+            "release {release}: {skills}, {files}, {bytes} bytes; {tally}"
+        )?;
+        match tally.refusal() {
+            None => Ok(()),
+            Some(refusal) => write!(f, "\n{refusal}"),
+        }
     }
-}
-
-/// Writes a number of things: `1 file`, `2 files`.
-fn count(number: usize, thing: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {thing}{plural}")
 }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::*;
-use crate::source::TreePath;
+use crate::source::{Tree, TreePath};
 
 fn tree(files: &[(&str, &str)]) -> Tree {
     let file = |(path, text): &(&str, &str)| {
@@ -18,7 +18,8 @@ fn skill(name: &str, body: &str) -> String {
 }
 
 fn built(files: &[(&str, &str)]) -> Built {
-    build(&tree(files), &Options::default())
+    let options = Options::default();
+    build(&Input::read(tree(files), &options), &options)
 }
 
 fn paths(release: &Release) -> Vec<&str> {
@@ -28,7 +29,9 @@ fn paths(release: &Release) -> Vec<&str> {
 #[test]
 fn a_release_holds_the_authors_bytes_and_a_summary_with_their_digest() {
     let text = skill("pay", "\u{feff}Ünchanged\r\n\0");
-    let Built { release, report } = built(&[
+    let Built {
+        release, report, ..
+    } = built(&[
         (
             "docs.json",
             r#"{"name": "Acme", "navigation": {"pages": ["index"]}}"#,
@@ -123,7 +126,9 @@ fn what_is_private_leaves_no_trace_in_a_release() {
 
 #[test]
 fn a_tree_without_documentation_makes_a_release_without_skills() {
-    let Built { release, report } = built(&[]);
+    let Built {
+        release, report, ..
+    } = built(&[]);
     assert_eq!(paths(&release), ["discovery.json"]);
     assert_eq!(report.diagnostics, []);
 }
@@ -152,23 +157,26 @@ fn a_change_of_one_byte_makes_another_release() {
 #[test]
 fn errors_refuse_and_warnings_do_not() {
     let Built { report, .. } = built(&[("skill.md", "# No frontmatter")]);
-    assert_eq!((report.errors(), report.warnings()), (0, 1));
+    assert_eq!((report.tally().errors, report.tally().warnings), (0, 1));
     report.refuse_if_errors().unwrap();
 
     let Built { report, .. } = built(&[("skill.md", ""), ("docs.json", "[]")]);
     let error = report.refuse_if_errors().unwrap_err();
-    assert_eq!(error.errors, report.errors());
-    assert!(
-        error
-            .to_string()
-            .starts_with(&format!("documentation has {} errors: ", error.errors)),
-        "{error}"
+    assert_eq!(error.tally, report.tally());
+    let refusal = "cannot be published: 2 errors in 2 files, the first is docs.json:1:1: error";
+    assert!(error.to_string().starts_with(refusal), "{error}");
+    let last = report.to_string().lines().last().map(str::to_owned);
+    assert_eq!(
+        last.as_deref(),
+        Some("cannot be published: 2 errors in 2 files")
     );
 }
 
 #[test]
 fn a_report_tells_findings_in_the_order_of_files_then_what_was_built() {
-    let Built { release, report } = built(&[
+    let Built {
+        release, report, ..
+    } = built(&[
         ("skill.md", &skill("Pay People", "")),
         (".waypost/skills/a/SKILL.md", ""),
     ]);
@@ -242,8 +250,9 @@ fn a_directory_makes_the_release_of_the_same_files_in_memory() {
     )
     .with_docs_root(docs);
 
-    let one = build(&on_disk, &Options::default());
-    let other = build(&in_memory, &Options::default());
+    let options = Options::default();
+    let built = |tree| build(&Input::read(tree, &options), &options);
+    let (one, other) = (built(on_disk), built(in_memory));
     assert_eq!(one.release.id(), other.release.id());
     assert_eq!(one.report.to_string(), other.report.to_string());
     assert_eq!(
@@ -322,7 +331,7 @@ fn another_skill_in_the_place_of_the_generated_one_changes_two_files_and_no_find
     assert_eq!(report.release, after.release.id());
     assert_eq!(&*report.skills[0].slug, "pay");
     assert_eq!(report.files, before.report.files);
-    assert!(report.warnings() + report.errors() > 0);
+    assert!(!report.diagnostics.is_empty());
     assert_eq!(report.diagnostics, before.report.diagnostics);
 
     // The release is the one of a build: with the skill of one, it is that one.

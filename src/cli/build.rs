@@ -38,9 +38,14 @@ pub struct Args {
     /// The directory for the release; an earlier release in it is replaced
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
+    /// Write the release also when there are errors; the exit status stays 1
+    #[arg(long)]
+    pub keep_going: bool,
 }
 
-/// Builds a release and prints its report. If the report has no errors, writes the release.
+/// Builds a release, prints its report and writes it. With an error nothing is written: no
+/// script that misses the exit status carries a faulty release elsewhere. `--keep-going`
+/// writes what could be built all the same.
 ///
 /// # Errors
 ///
@@ -50,12 +55,15 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         .documentation
         .build(&Service::default(), &remote::Config::default(), None)?;
     writeln!(io::stdout(), "{}", built.report).context("print the report")?;
-    if built.report.errors() > 0 {
-        return Ok(ExitCode::FAILURE);
+    let is_refused = built.report.refuse_if_errors().is_err();
+    if !is_refused || args.keep_going {
+        write(&built.release, &args.out)
+            .with_context(|| format!("write the release to {}", args.out.display()))?;
     }
-    write(&built.release, &args.out)
-        .with_context(|| format!("write the release to {}", args.out.display()))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(match is_refused {
+        true => ExitCode::FAILURE,
+        false => ExitCode::SUCCESS,
+    })
 }
 
 /// Writes a release to a directory, by renaming a temporary one.
@@ -131,8 +139,10 @@ mod tests {
                 path: docs,
                 service_name: None,
                 fetch_from: Vec::new(),
+                lenient: false,
             },
             out: directory.path().join("out"),
+            keep_going: false,
         };
         (directory, args)
     }
@@ -191,5 +201,24 @@ mod tests {
         let (directory, args) = documentation("");
         assert_eq!(run(&args).unwrap(), ExitCode::FAILURE);
         assert_eq!(names(directory.path()), ["docs"]);
+    }
+
+    #[test]
+    fn a_release_with_errors_is_written_for_those_who_ask_for_it_and_still_fails() {
+        let (directory, args) = documentation(SKILL);
+        let args = Args {
+            keep_going: true,
+            ..args
+        };
+        let docs = &args.documentation.path;
+        let config = r#"{"name": "A", "navigation": {"pages": ["good", "bad"]}}"#;
+        fs::write(docs.join("docs.json"), config).unwrap();
+        fs::write(docs.join("good.mdx"), "Fine.").unwrap();
+        fs::write(docs.join("bad.mdx"), b"\xff").unwrap();
+        assert_eq!(run(&args).unwrap(), ExitCode::FAILURE);
+        let pages = names(&args.out.join("files/pages"));
+        assert!(pages.contains(&"good.html".to_owned()), "{pages:?}");
+        assert!(!pages.contains(&"bad.html".to_owned()), "{pages:?}");
+        assert_eq!(names(directory.path()), ["docs", "out"]);
     }
 }

@@ -1,15 +1,16 @@
 //! The arguments that name a directory of documentation on this machine.
 
+use std::convert::Infallible;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Args;
 
-use crate::build::{Built, Options, build};
+use crate::build::{Built, Input, Options, build};
 use crate::diagnostic::Diagnostic;
-use crate::docs;
-use crate::site::{Repository, Service};
-use crate::source::remote::{self, Pattern};
+use crate::docs::page::Pages;
+use crate::site::{Service, Site};
+use crate::source::remote::{self, Pattern, Remote};
 use crate::source::{Tree, directory};
 
 /// Documentation in a directory.
@@ -30,6 +31,9 @@ pub struct Documentation {
     /// *.acme.com or *
     #[arg(long, value_name = "HOST")]
     pub fetch_from: Vec<Pattern>,
+    /// Report rules N1 and N2 as warnings, not as errors
+    #[arg(long)]
+    pub lenient: bool,
 }
 
 // === impl Documentation ===
@@ -46,27 +50,51 @@ impl Documentation {
         opened.with_context(|| format!("open documentation in {}", self.path.display()))
     }
 
-    /// Adds the specifications that are named by URL, from hosts that the configuration or
-    /// the command line names.
-    pub fn fetch(&self, tree: Tree, specifications: &remote::Config) -> Tree {
+    /// Fetches the specifications that URLs name, from hosts that the configuration or the
+    /// command line names; `None` when there is no such host.
+    pub fn fetch(&self, urls: &[Box<str>], specifications: &remote::Config) -> Option<Remote> {
         let mut config = specifications.clone();
         config.hosts.extend(self.fetch_from.iter().cloned());
         // A host that is named in full may have a private address; one that a pattern matches
         // may not.
         let named = self.fetch_from.iter().filter(|pattern| pattern.is_one());
         config.private_hosts.extend(named.cloned());
-        if !config.is_allowed() {
-            return tree;
-        }
-        let urls = docs::urls(&tree);
-        if urls.is_empty() {
-            return tree;
-        }
-        tree.with_remote(remote::fetch(&config, &urls))
+        config.is_allowed().then(|| remote::fetch(&config, urls))
     }
 
-    /// Builds a release of it, for a service, under its name unless another is given;
-    /// pages link to their source in the repository when that is known.
+    /// Reads the documentation once, with what it names by URL.
+    ///
+    /// # Errors
+    ///
+    /// As [`Documentation::open`]; what authors did wrong is in the value.
+    pub fn read(
+        &self,
+        options: &Options,
+        specifications: &remote::Config,
+    ) -> anyhow::Result<Input> {
+        let (tree, left_out) = self.open()?;
+        let fetch = |urls: &[Box<str>]| Ok::<_, Infallible>(self.fetch(urls, specifications));
+        let mut input = match Input::fetch(tree, options, &Pages::default(), fetch) {
+            Ok(input) => input,
+            Err(never) => match never {},
+        };
+        input.diagnostics.extend(left_out);
+        Ok(input)
+    }
+
+    /// Returns how a service builds it: under its name unless another is given.
+    #[must_use]
+    pub fn options(&self, service: &Service) -> Options {
+        let mut options = Options::of(service);
+        if let Some(name) = &self.service_name {
+            options.service_name = name.as_str().into();
+        }
+        options.lenient = self.lenient;
+        options
+    }
+
+    /// Builds a release of it for a service, and for a site when there is one: pages link to
+    /// their source in its repository.
     ///
     /// # Errors
     ///
@@ -75,25 +103,18 @@ impl Documentation {
         &self,
         service: &Service,
         specifications: &remote::Config,
-        repository: Option<&Repository>,
+        site: Option<&Site>,
     ) -> anyhow::Result<Built> {
-        let (tree, found) = self.open()?;
-        let tree = self.fetch(tree, specifications);
-        let edit = repository.and_then(|repository| {
+        let mut options = self.options(service);
+        options.lenient |= site.is_some_and(|site| site.lenient);
+        let input = self.read(&options, specifications)?;
+        let repository = site.and_then(|site| site.repository.as_ref());
+        options.edit = repository.and_then(|repository| {
             // Without a repository around it, paths begin at the directory itself.
-            let is_whole = tree.docs_root().is_root();
+            let is_whole = input.tree.docs_root().is_root();
             let below = if is_whole { &*repository.directory } else { "" };
             Some(repository.edit_link()?.below(below))
         });
-        let mut options = Options {
-            edit,
-            ..Options::of(service)
-        };
-        if let Some(name) = &self.service_name {
-            options.service_name = name.as_str().into();
-        }
-        let mut built = build(&tree, &options);
-        built.report.add(found);
-        Ok(built)
+        Ok(build(&input, &options))
     }
 }

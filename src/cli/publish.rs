@@ -43,13 +43,12 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let config = args.settings.load()?;
     let site = site(&config, &args.project);
-    let repository = site.as_ref().and_then(|site| site.repository.as_ref());
-    let built = args
-        .documentation
-        .build(&config.service, &config.specifications, repository)?;
+    let built =
+        args.documentation
+            .build(&config.service, &config.specifications, site.as_deref())?;
     let mut out = io::stdout();
     writeln!(out, "{}", built.report).context("print the report")?;
-    if built.report.errors() > 0 {
+    if built.report.refuse_if_errors().is_err() {
         return Ok(ExitCode::FAILURE);
     }
     let store = settings::open_store(&config)?;
@@ -103,6 +102,7 @@ mod tests {
                 root: Some(docs.to_owned()),
                 service_name: None,
                 fetch_from: Vec::new(),
+                lenient: false,
             },
             project: ProjectId::parse("acme").unwrap(),
             settings: installation.settings(),

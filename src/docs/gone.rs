@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use crate::diagnostic::{Diagnostic, closest};
-use crate::docs::page::ignored::Ignored;
 use crate::docs::page::{slug_of, url};
 use crate::docs::{CONFIG, Docs, redirect};
 use crate::source::{Tree, TreePath};
@@ -15,13 +14,12 @@ pub const GONE: &str = "page-gone";
 /// redirected, with their likely successors.
 #[must_use]
 pub fn check(before: &[TreePath], docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
-    let ignored = Ignored::read(tree);
     let root = tree.docs_root();
     let Ok(config) = root.join(CONFIG) else {
         return Vec::new();
     };
     let before = before.iter().filter_map(|path| path.strip_prefix(root));
-    let before = before.filter(|below| !ignored.is_ignored(below));
+    let before = before.filter(|below| !docs.ignored.is_ignored(below));
     let before: Vec<_> = before.filter_map(slug_of).map(|slug| url(&slug)).collect();
     let now: Vec<_> = docs
         .navigation

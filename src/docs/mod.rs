@@ -4,13 +4,17 @@
 //! configuration, the pages, the specifications, and the navigation, which says how they
 //! belong together. It never fails. What is wrong is in the list beside the values, all of
 //! it from one pass, and what could be understood is there: `check` shows the list, a build
-//! ends when an error is in it.
+//! with an error in it is not published.
+//!
+//! Specifications that are named by URL have to be fetched between two steps, [`parse`] and
+//! [`Parsed::resolve`]; every file is read once all the same.
 //!
 //! [`check`] looks at what no single file can tell: links between pages, anchors, images,
 //! snippets, redirects.
 //!
-//! Both are functions from values to values: the same tree gives the same docs.
+//! All are functions from values to values: the same tree gives the same docs.
 
+mod parsed;
 pub mod reference;
 pub mod schema;
 pub mod config;
@@ -25,15 +29,17 @@ pub mod rules;
 
 use crate::diagnostic::{Diagnostic, Location};
 use crate::source::{Kind, LookupError, Tree, TreePath};
-use crate::syntax::{Data, Diagnostics, Span, Value, json};
+use crate::syntax::{Diagnostics, Value, json};
 
 use config::Config;
-use navigation::{Input, Navigation};
+use navigation::Navigation;
 use openapi::Specification;
 use page::Pages;
 use page::ignored::Ignored;
 use published::Published;
 use reference::OpenError;
+
+pub use parsed::{Parsed, parse};
 
 /// The name of the configuration's file.
 pub const CONFIG: &str = "docs.json";
@@ -57,8 +63,8 @@ pub struct Docs {
     pub published: Vec<Published>,
     /// The icons that `docs.json` names.
     pub icons: Vec<Icon>,
-    /// The URLs that specifications are named by, whether they are at hand or not.
-    pub urls: Vec<Box<str>>,
+    /// Which files are not documentation.
+    pub ignored: Ignored,
 }
 
 /// An icon that `docs.json` names.
@@ -91,7 +97,7 @@ pub enum Extent {
     Config,
 }
 
-/// Reads the documentation of a tree.
+/// Reads the documentation of a tree, with the specifications that are in it.
 ///
 /// ```
 /// use waypost::docs;
@@ -112,81 +118,7 @@ pub enum Extent {
 /// ```
 #[must_use]
 pub fn read(tree: &Tree, options: &Options) -> (Docs, Vec<Diagnostic>) {
-    read_after(tree, options, &Pages::default())
-}
-
-/// Reads the same, taking over pages that were read before and did not change.
-#[must_use]
-pub fn read_after(tree: &Tree, options: &Options, before: &Pages) -> (Docs, Vec<Diagnostic>) {
-    let mut diagnostics = Diagnostics::default();
-    let ignored = Ignored::read(tree);
-    let pages = match options.extent {
-        Extent::Everything => {
-            let (pages, found) = Pages::read(tree, &ignored, before);
-            diagnostics.extend(found);
-            Some(pages)
-        }
-        Extent::Config => None,
-    };
-    let root = config(tree, &mut diagnostics);
-    let config = root
-        .as_ref()
-        .map(|root| Config::read(root, &mut diagnostics))
-        .unwrap_or_default();
-    let mut specifications = openapi::Specifications::default();
-    let nothing = Value {
-        span: Span::default(),
-        data: Data::Null,
-    };
-    let navigation = navigation::compile(
-        &Input {
-            tree,
-            navigation: root
-                .as_ref()
-                .and_then(|root| root.get("navigation"))
-                .unwrap_or(&nothing),
-            pages: pages.as_ref(),
-            api: &config.openapi,
-            lenient: options.lenient || config.lenient,
-        },
-        &mut specifications,
-        &mut diagnostics,
-    );
-    redirect::check(
-        &config.redirects,
-        &navigation,
-        options.extent,
-        &mut diagnostics,
-    );
-    let (specifications, urls) = specifications.into_all();
-    let icons = root.as_ref().map(config::icons).unwrap_or_default();
-    let icons = icons.into_iter().map(|(name, span)| Icon {
-        name,
-        file: diagnostics.files.path(span.file).into(),
-        location: diagnostics.files.locate(span),
-    });
-    let mut docs = Docs {
-        icons: icons.collect(),
-        redirects: redirect::resolve(&config.redirects, &navigation),
-        config,
-        pages: pages.unwrap_or_default(),
-        navigation,
-        specifications,
-        published: Vec::new(),
-        urls,
-    };
-    docs.published = published::find(&docs, tree, &ignored);
-    (docs, diagnostics.finish())
-}
-
-/// Returns the URLs that a documentation names specifications by: what has to be fetched
-/// before it is read for good.
-#[must_use]
-pub fn urls(tree: &Tree) -> Vec<Box<str>> {
-    match is_there(tree) {
-        true => read(tree, &Options::default()).0.urls,
-        false => Vec::new(),
-    }
+    parse(tree, options, &Pages::default()).resolve(tree)
 }
 
 /// Returns whether a tree has a documentation: a `docs.json`, readable or not.

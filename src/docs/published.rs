@@ -16,7 +16,6 @@ use std::collections::BTreeMap;
 use super::Docs;
 use super::navigation::tree::PageId;
 use super::openapi::{Specification, is_url};
-use super::page::ignored::Ignored;
 use crate::source::{Tree, TreePath};
 use crate::syntax::{Data, Value};
 
@@ -54,7 +53,7 @@ impl Published {
 }
 
 /// Finds the specifications that everybody may have, in the order of their first pages.
-pub(super) fn find(docs: &Docs, tree: &Tree, ignored: &Ignored) -> Vec<Published> {
+pub(super) fn find(docs: &Docs, tree: &Tree) -> Vec<Published> {
     let mut first: BTreeMap<usize, PageId> = BTreeMap::new();
     for (id, page) in docs.navigation.pages().filter(|(_, page)| page.is_listed()) {
         if let Some(number) = page.specification() {
@@ -67,7 +66,7 @@ pub(super) fn find(docs: &Docs, tree: &Tree, ignored: &Ignored) -> Vec<Published
         Some(Published {
             specification: number,
             page,
-            address: address(specification, tree, ignored).filter(|_| is_published)?,
+            address: address(specification, tree, docs).filter(|_| is_published)?,
         })
     });
     let mut published: Vec<Published> = published.collect();
@@ -95,13 +94,13 @@ fn is_whole(value: &Value) -> bool {
     }
 }
 
-fn address(specification: &Specification, tree: &Tree, ignored: &Ignored) -> Option<Address> {
+fn address(specification: &Specification, tree: &Tree, docs: &Docs) -> Option<Address> {
     if is_url(&specification.path) {
         return Some(Address::Elsewhere(specification.path.clone()));
     }
     let path = TreePath::parse(&specification.path).ok()?;
     let below = path.strip_prefix(tree.docs_root())?;
-    (!ignored.is_path_ignored(tree, &path)).then(|| Address::File(below.into()))
+    (!docs.ignored.is_path_ignored(tree, &path)).then(|| Address::File(below.into()))
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ fn site(name: &str, domains: &[&str]) -> Site {
         base_path: BasePath::default(),
         visibility: Visibility::Public,
         repository: None,
+        lenient: false,
         origin: Origin::Embedded,
     }
 }

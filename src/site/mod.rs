@@ -41,6 +41,9 @@ pub struct Site {
     pub visibility: Visibility,
     /// Where its documentation is written; `None` when releases are only published by hand.
     pub repository: Option<Repository>,
+    /// Whether its documentation is published although its navigation breaks the rules N1 or N2:
+    /// one kind of children at each level.
+    pub lenient: bool,
     /// Who answers what is not discovery.
     pub origin: Origin,
 }

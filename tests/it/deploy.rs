@@ -104,6 +104,46 @@ fn an_authors_mistake_ends_the_update_with_its_place_and_the_good_release_stays(
 }
 
 #[test]
+fn a_navigation_of_two_kinds_is_published_when_the_record_of_the_site_is_lenient() {
+    let setup = setup();
+    let docs = Repository::new(&setup, "docs");
+    let config = r#"{"name": "Acme", "navigation": {
+        "versions": [{"version": "1", "pages": ["index"]}],
+        "tabs": [{"tab": "More", "pages": ["more"]}]}}"#;
+    let files = [
+        ("docs.json", config),
+        ("index.mdx", "# Welcome"),
+        ("more.mdx", "More."),
+    ];
+    docs.push("Begin", &files);
+    let key = key(&setup, "acme");
+    let edge = setup
+        .site("strict", &format!("owner: acme\n{}", docs.record()))
+        .site(
+            "acme",
+            &format!("owner: acme\nlenient: true\n{}", docs.record()),
+        )
+        .start();
+
+    let refused = follow(&edge.setup, &trigger(&edge, &key, "strict"));
+    assert_eq!(refused["status"], "failure", "{refused:#}");
+    let summary = refused["summary"].as_str().unwrap();
+    assert!(
+        summary.starts_with(
+            "cannot be published: 1 error in 1 file, the first is docs.json:3:9: error[N1]"
+        ) && summary.contains("`lenient: true` in the site's record"),
+        "{summary}"
+    );
+
+    let published = follow(&edge.setup, &trigger(&edge, &key, "acme"));
+    assert_eq!(published["status"], "success", "{published:#}");
+    let logs = published["logs"].to_string();
+    assert!(logs.contains("warning[N1]"), "{logs}");
+    let page = edge.get("acme.waypost.localhost", "/");
+    assert!(page.text().contains("Welcome"), "{}", page.text());
+}
+
+#[test]
 fn a_revoked_key_is_refused_by_the_running_gateway_within_a_second() {
     let setup = setup();
     let key = key(&setup, "acme");

@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use rayon::prelude::*;
 
 use crate::docs::Docs;
-use crate::docs::page::ignored::Ignored;
 use crate::docs::published::Published;
 use crate::render::link::{Asset, Map};
 use crate::source::{Tree, TreePath};
@@ -48,13 +48,12 @@ const KINDS: [(&str, &str); 24] = [
 ];
 
 /// Finds the files that pages may show, with the sizes of images.
-pub(super) fn find(tree: &Tree) -> BTreeMap<Box<str>, Asset> {
-    let ignored = Ignored::read(tree);
+pub(super) fn find(tree: &Tree, docs: &Docs) -> BTreeMap<Box<str>, Asset> {
     let files: Vec<&TreePath> = tree
         .files()
-        .filter(|path| kind(path.as_str()).is_some() && !ignored.is_path_ignored(tree, path))
+        .filter(|path| kind(path.as_str()).is_some() && !docs.ignored.is_path_ignored(tree, path))
         .collect();
-    let sizes = super::in_parallel(&files, |path| size(tree, path));
+    let sizes: Vec<_> = files.par_iter().map(|path| size(tree, path)).collect();
     let below = |path: &TreePath| path.strip_prefix(tree.docs_root()).map(Box::from);
     let named = files.iter().zip(sizes).filter_map(|(path, size)| {
         let below: Box<str> = below(path)?;

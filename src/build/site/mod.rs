@@ -18,13 +18,13 @@ mod search;
 mod texts;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use rayon::prelude::*;
 
-use super::before::Earlier;
-use super::{Before, Builder, Options};
+use super::previous::PreviousRelease;
+use super::{Builder, Input, Options};
 use crate::diagnostic::Diagnostic;
 use crate::digest::Digest;
 use crate::discovery::{JSON, MARKDOWN};
@@ -75,14 +75,7 @@ pub(super) struct Site<'s> {
     articles: OnceLock<Vec<Option<&'s Article>>>,
     /// What is searched on its own, once all are rendered.
     parts: OnceLock<BTreeMap<Part<'s>, Vec<search::Found<'s>>>>,
-}
-
-/// A part of the work of a build, which needs nothing of the others.
-enum Task<'s> {
-    /// Makes a file, and its codings.
-    File(String, File),
-    /// Makes the full-text index of a part.
-    Index(Part<'s>),
+    description: OnceLock<SiteDescription>,
 }
 
 /// A file of a site.
@@ -106,53 +99,6 @@ pub(super) enum File {
     Asset(Box<str>),
 }
 
-/// Adds the site of a documentation to a release. Returns its articles, and what is wrong
-/// with its pages.
-pub(super) fn insert(
-    release: &mut Builder,
-    tree: &Tree,
-    docs: &Docs,
-    options: &Options,
-    before: &Before<'_>,
-) -> (Articles, Vec<Diagnostic>) {
-    let plan = Plan::new(tree, docs, options, before.articles.clone());
-    let site = Site::new(tree, docs, &plan);
-    site.render_all();
-    let made = in_parallel(&site.tasks(), |task| {
-        site.carry_out(task, before.release.as_ref())
-    });
-    let mut found: Vec<Diagnostic> = Vec::new();
-    for made in made {
-        match made {
-            Ok(files) => {
-                let put = |(path, file): (String, _)| put(release, &path, file);
-                found.extend(files.into_iter().filter_map(put));
-            }
-            Err(unindexed) => found.push(Diagnostic::warning(
-                "search-index",
-                crate::docs::CONFIG,
-                unindexed.to_string(),
-            )),
-        }
-    }
-    let mut found: Vec<_> = found
-        .into_iter()
-        .map(|found| in_repository(tree, found))
-        .collect();
-    found.extend(self::found(&site));
-    (plan.into_articles(), found)
-}
-
-/// Tells what is wrong with the pages of a site.
-pub(super) fn found(site: &Site<'_>) -> Vec<Diagnostic> {
-    let articles = (0..site.plan.pages.len()).map(|at| site.article(at));
-    let found = articles.flat_map(|article| article.diagnostics.iter().cloned());
-    let mut found: Vec<_> = found.map(|found| in_repository(site.tree, found)).collect();
-    found.extend(unknown_icons(site.docs, &site.plan.map));
-    found.extend(canonical::unusable(site.docs, &site.plan.map));
-    found
-}
-
 /// Adds a file. Paths are made of those of authors: one that no release can have is told.
 fn put(release: &mut Builder, path: &str, file: ReleaseFile) -> Option<Diagnostic> {
     let inserted = ReleasePath::parse(path)
@@ -170,10 +116,11 @@ fn put(release: &mut Builder, path: &str, file: ReleaseFile) -> Option<Diagnosti
 
 impl Plan {
     /// Finds what a site is made from. Nothing is rendered yet.
-    pub(super) fn new(tree: &Tree, docs: &Docs, options: &Options, before: Articles) -> Self {
+    pub(super) fn new(input: &Input, options: &Options, before: Articles) -> Self {
+        let Input { tree, docs, .. } = input;
         let map = Map {
             pages: public(docs).map(|(_, page)| path_of(page).into()).collect(),
-            assets: files::find(tree),
+            assets: files::find(tree, docs),
             frames: options.frames.clone(),
             library: Library::parse(docs.config.icon_library.as_deref()),
         };
@@ -206,7 +153,8 @@ impl Plan {
         self.map.assets.contains_key(path)
     }
 
-    fn into_articles(self) -> Articles {
+    /// Returns the articles that were rendered or taken over, as its own.
+    pub(super) fn into_articles(self) -> Articles {
         let rendered = self.articles.into_iter();
         Articles::of(rendered.filter_map(OnceLock::into_inner))
     }
@@ -215,7 +163,8 @@ impl Plan {
 // === impl Site ===
 
 impl<'s> Site<'s> {
-    pub(super) fn new(tree: &'s Tree, docs: &'s Docs, plan: &'s Plan) -> Self {
+    pub(super) fn new(input: &'s Input, plan: &'s Plan) -> Self {
+        let Input { tree, docs, .. } = input;
         Self {
             tree,
             docs,
@@ -223,43 +172,86 @@ impl<'s> Site<'s> {
             layout: Layout::new(docs, &plan.map, &plan.assets).edited_at(plan.edit.as_ref()),
             articles: OnceLock::new(),
             parts: OnceLock::new(),
+            description: OnceLock::new(),
         }
     }
 
-    /// Lists what a build does once all articles are rendered. What takes longest comes first,
-    /// so that nobody waits for it at the end.
-    fn tasks(&self) -> Vec<Task<'s>> {
-        let indices = self.parts().keys().copied().map(Task::Index);
-        let files = self.files().into_iter();
-        indices
-            .chain(files.map(|(path, file)| Task::File(path, file)))
-            .collect()
+    /// Adds all files of the site to a release, made on all cores. Returns what is wrong with
+    /// the files themselves; [`Site::found`] returns what is wrong with the pages.
+    pub(super) fn insert(
+        &self,
+        release: &mut Builder,
+        previous: Option<&PreviousRelease<'_>>,
+    ) -> Vec<Diagnostic> {
+        self.render_all();
+        let parts: Vec<Part<'_>> = self.parts().keys().copied().collect();
+        let files = self.files();
+        // An index takes longer than any file, so they are begun at once.
+        let (indices, files): (Vec<_>, Vec<_>) = rayon::join(
+            || parts.par_iter().map(|part| self.index(*part)).collect(),
+            || {
+                let files = files.par_iter();
+                files
+                    .flat_map_iter(|(path, file)| self.encoded(path, file, previous))
+                    .collect()
+            },
+        );
+        let mut found: Vec<Diagnostic> = Vec::new();
+        for index in indices {
+            match index {
+                Ok(files) => {
+                    let put = |(path, file): (String, _)| put(release, &path, file);
+                    found.extend(files.into_iter().filter_map(put));
+                }
+                Err(unindexed) => found.push(Diagnostic::warning(
+                    "search-index",
+                    crate::docs::CONFIG,
+                    unindexed.to_string(),
+                )),
+            }
+        }
+        found.extend(
+            files
+                .into_iter()
+                .filter_map(|(path, file)| put(release, &path, file)),
+        );
+        let found = found.into_iter();
+        found.map(|found| in_repository(self.tree, found)).collect()
     }
 
-    /// Carries a task out: the files of a release that come of it.
-    fn carry_out(
+    /// Returns what is wrong with the pages, which are rendered for it.
+    pub(super) fn found(&self) -> Vec<Diagnostic> {
+        let articles = (0..self.plan.pages.len()).map(|at| self.article(at));
+        let found = articles.flat_map(|article| article.diagnostics.iter().cloned());
+        let mut found: Vec<_> = found.map(|found| in_repository(self.tree, found)).collect();
+        found.extend(unknown_icons(self.docs, &self.plan.map));
+        found.extend(canonical::unusable(self.docs, &self.plan.map));
+        found
+    }
+
+    /// Makes the files of the full-text index of a part.
+    fn index(&self, part: Part<'s>) -> Result<Vec<(String, ReleaseFile)>, Unindexed> {
+        let files = search::index(part, &self.parts()[&part])?.into_iter();
+        let directory = part.directory();
+        let named = |(name, file)| (format!("static/{directory}/{name}"), file);
+        Ok(files.map(named).collect())
+    }
+
+    /// Makes a file, with its encoded variants.
+    fn encoded(
         &self,
-        task: &Task<'s>,
-        before: Option<&Earlier<'_>>,
-    ) -> Result<Vec<(String, ReleaseFile)>, Unindexed> {
-        Ok(match task {
-            Task::Index(part) => {
-                let files = search::index(*part, &self.parts()[part])?.into_iter();
-                let directory = part.directory();
-                let named = |(name, file)| (format!("static/{directory}/{name}"), file);
-                files.map(named).collect()
-            }
-            Task::File(path, file) => match self.make(file) {
-                None => Vec::new(),
-                Some((bytes, media_type)) => {
-                    let identity = ReleaseFile::new(bytes, media_type);
-                    match file.is_coded() {
-                        true => coded(path, identity, before),
-                        false => vec![(path.clone(), identity)],
-                    }
-                }
-            },
-        })
+        path: &str,
+        file: &File,
+        previous: Option<&PreviousRelease<'_>>,
+    ) -> Vec<(String, ReleaseFile)> {
+        let Some((bytes, media_type)) = self.make(file) else {
+            return Vec::new();
+        };
+        let identity = ReleaseFile::new(bytes, media_type);
+        match file.is_coded() {
+            true => coded(path, identity, previous),
+            false => vec![(path.to_owned(), identity)],
+        }
     }
 
     /// Lists the files of the site: those that depend on what pages show, once they are
@@ -356,8 +348,12 @@ impl<'s> Site<'s> {
         self.parts.get_or_init(find)
     }
 
-    /// Returns what no file name says.
-    pub(super) fn description(&self) -> SiteDescription {
+    /// Returns the description of the site, which a release has as a file.
+    pub(super) fn description(&self) -> &SiteDescription {
+        self.description.get_or_init(|| self.describe())
+    }
+
+    fn describe(&self) -> SiteDescription {
         let redirect = |redirect: &crate::docs::config::Redirect| Redirect {
             source: redirect.source.clone(),
             destination: redirect.destination.clone(),
@@ -380,9 +376,8 @@ impl<'s> Site<'s> {
 
     /// Renders all articles, on all cores.
     pub(super) fn render_all(&self) {
-        let all: Vec<usize> = (0..self.plan.pages.len()).collect();
-        in_parallel(&all, |at| {
-            self.article(*at);
+        (0..self.plan.pages.len()).into_par_iter().for_each(|at| {
+            self.article(at);
         });
     }
 
@@ -446,13 +441,13 @@ fn in_repository(tree: &Tree, mut found: Diagnostic) -> Diagnostic {
 fn coded(
     path: &str,
     identity: ReleaseFile,
-    before: Option<&Earlier<'_>>,
+    previous: Option<&PreviousRelease<'_>>,
 ) -> Vec<(String, ReleaseFile)> {
-    let before = before.filter(|before| before.has(path, &identity));
+    let previous = previous.filter(|previous| previous.has(path, &identity));
     let mut files = Vec::with_capacity(1 + CODINGS.len());
     for encoding in CODINGS {
         let path = format!("{path}{}", encoding.suffix());
-        let taken = before.and_then(|before| before.take(&path));
+        let taken = previous.and_then(|previous| previous.take(&path));
         let coded = match taken {
             Some(taken) => taken,
             None => {
@@ -464,33 +459,6 @@ fn coded(
     }
     files.push((path.to_owned(), identity));
     files
-}
-
-/// Does the same with each item on all cores, which take the next one whenever they are done
-/// with one; the results are in the order of the items.
-fn in_parallel<T: Sync, R: Send>(items: &[T], act: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut done = Vec::with_capacity(items.len() / threads);
-        // Relaxed: each number is given out once, and joining publishes what was done.
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(item) = items.get(at) else {
-                return done;
-            };
-            done.push((at, act(item)));
-        }
-    };
-    let mut done: Vec<(usize, R)> = std::thread::scope(|scope| {
-        let running: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        let joined = running.into_iter().map(|running| running.join());
-        joined
-            .flat_map(|done| done.expect("what panics in a page is caught where it is rendered"))
-            .collect()
-    });
-    done.sort_unstable_by_key(|(at, _)| *at);
-    done.into_iter().map(|(_, result)| result).collect()
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 
-use crate::build::{Articles, Before, Built, Earlier, Options, build, build_after};
+use crate::build::{
+    Articles, Built, Input, Options, Previous, PreviousRelease, build, build_after,
+};
 use crate::discovery::BASE_URL_PLACEHOLDER;
 use crate::release::{Item, Release};
 use crate::site::{FrameHost, Frames};
@@ -16,10 +18,15 @@ fn built(files: &[(&str, &str)]) -> Built {
         (path, (*text).to_owned().into())
     };
     let config = [("docs.json", CONFIG)];
-    build(
-        &Tree::from_files(config.iter().chain(files).map(file), []),
-        &Options::default(),
-    )
+    of_tree(Tree::from_files(config.iter().chain(files).map(file), []))
+}
+
+fn of_tree(tree: Tree) -> Built {
+    build(&input(tree), &Options::default())
+}
+
+fn input(tree: Tree) -> Input {
+    Input::read(tree, &Options::default())
 }
 
 fn acme() -> Built {
@@ -53,26 +60,29 @@ fn a_page_frames_the_hosts_of_the_service_and_links_others() {
     let page = "<iframe src=\"https://play.acme.test/x\" title=\"Play\"></iframe>";
     let files = [("docs.json", CONFIG), ("index.mdx", page)];
     let files = files.map(|(path, text)| (TreePath::parse(path).unwrap(), text.to_owned().into()));
-    let tree = Tree::from_files(files, []);
+    let input = input(Tree::from_files(files, []));
     let options = Options {
         frames: Frames::new([FrameHost::parse("*.acme.test").unwrap()]),
         ..Options::default()
     };
     let index = |built: Built| text(&built.release, "pages/index.html");
-    let (default, articles) = build_after(&tree, &Options::default(), &Before::default());
+    let default = build(&input, &Options::default());
+    let articles = default.articles.clone();
     assert!(index(default).contains("<a href=\"https://play.acme.test/x\""));
     // Articles that were made with another list are not taken over.
-    let before = Before {
+    let previous = Previous {
         articles,
-        ..Before::default()
+        release: None,
     };
-    let (framed, _) = build_after(&tree, &options, &before);
+    let framed = build_after(&input, &options, &previous);
     assert!(index(framed).contains("<iframe "));
 }
 
 #[test]
 fn a_release_holds_each_page_for_people_and_for_agents() {
-    let Built { release, report } = acme();
+    let Built {
+        release, report, ..
+    } = acme();
     report.refuse_if_errors().unwrap();
     assert!(text(&release, "pages/index.html").contains("<a href=\"guides/a\">a</a>"));
     assert!(text(&release, "pages/guides/a.html").contains("<h1>A &amp; B</h1>"));
@@ -132,7 +142,9 @@ fn a_page_that_is_not_utf_8_is_told_and_the_others_are_read() {
         file("guides/a.mdx", b"Line.\nCaf\xe9"),
         file("hidden.mdx", b"x"),
     ];
-    let Built { release, report } = build(&Tree::from_files(files, []), &Options::default());
+    let Built {
+        release, report, ..
+    } = of_tree(Tree::from_files(files, []));
     let told = report.diagnostics.iter().find(|told| told.is_error());
     assert_eq!(
         told.map(ToString::to_string).as_deref(),
@@ -155,7 +167,9 @@ fn icons_of_the_navigation_are_drawn_shipped_or_told() {
         ("images/c.svg", "<svg/>"),
     ];
     let files = files.map(|(path, text)| (TreePath::parse(path).unwrap(), text.to_owned().into()));
-    let Built { release, report } = build(&Tree::from_files(files, []), &Options::default());
+    let Built {
+        release, report, ..
+    } = of_tree(Tree::from_files(files, []));
     let html = text(&release, "pages/b.html");
     // Lucide draws lines.
     assert!(html.contains("fill=none stroke=currentColor") && html.contains("🚀"));
@@ -191,7 +205,9 @@ fn what_the_shell_links_is_in_the_release_wherever_it_is_named() {
         .chain(pages)
         .chain([("docs.json".to_owned(), config.to_owned())]);
     let files = files.map(|(path, text)| (TreePath::parse(&path).unwrap(), text.into()));
-    let Built { release, report } = build(&Tree::from_files(files, []), &Options::default());
+    let Built {
+        release, report, ..
+    } = of_tree(Tree::from_files(files, []));
     report.refuse_if_errors().unwrap();
     let html = text(&release, "pages/index.html") + &text(&release, "pages/fr.html");
     for name in names {
@@ -216,7 +232,9 @@ fn a_library_that_is_not_bundled_is_told_once_and_shown_as_far_as_others_have_it
         ("b.mdx", "---\nicon: world\n---\nx"),
     ];
     let files = files.map(|(path, text)| (TreePath::parse(path).unwrap(), text.to_owned().into()));
-    let Built { release, report } = build(&Tree::from_files(files, []), &Options::default());
+    let Built {
+        release, report, ..
+    } = of_tree(Tree::from_files(files, []));
     let told: Vec<_> = report.diagnostics.iter().map(ToString::to_string).collect();
     let once = "docs.json: warning[icon-library]: the icons of `tabler` are not bundled; those are shown that Font Awesome or Lucide has, too (write `fontawesome` or `lucide`, and draw others as files of the site)";
     assert_eq!(told, [once]);
@@ -235,7 +253,7 @@ fn callouts_speak_the_language_of_their_page() {
         ("fr/index.mdx", "<Note>x</Note>"),
     ];
     let files = files.map(|(path, text)| (TreePath::parse(path).unwrap(), text.to_owned().into()));
-    let Built { release, .. } = build(&Tree::from_files(files, []), &Options::default());
+    let Built { release, .. } = of_tree(Tree::from_files(files, []));
     assert!(text(&release, "pages/index.html").contains("<strong class=callout-word>Note<"));
     assert!(text(&release, "pages/fr.html").contains("<strong class=callout-word>Remarque<"));
     assert!(text(&release, "pages/fr.md").contains("> **Remarque:** x"));
@@ -243,7 +261,9 @@ fn callouts_speak_the_language_of_their_page() {
 
 #[test]
 fn one_bad_page_leaves_the_others_alone() {
-    let Built { release, report } = built(&[
+    let Built {
+        release, report, ..
+    } = built(&[
         ("index.mdx", "Fine."),
         ("guides/a.mdx", &"<Note>".repeat(10_000)),
         ("hidden.mdx", "x"),
@@ -329,32 +349,30 @@ proptest! {
         trees in proptest::collection::vec(edits(), 2..4)
     ) {
         let options = Options::default();
-        let mut before: Option<(Built, Articles)> = None;
-        for tree in &trees {
-            let alone = build(tree, &options);
+        let mut before: Option<Built> = None;
+        for tree in trees {
+            let input = input(tree);
+            let alone = build(&input, &options);
             let read = |item: &Item| {
-                let release = &before.as_ref()?.0.release;
+                let release = &before.as_ref()?.release;
                 let mut files = release.files();
                 let (_, file) = files.find(|(_, file)| file.digest() == item.digest)?;
                 Some(file.bytes.clone())
             };
-            let earlier = Before {
+            let previous = Previous {
                 // As the next process reads them.
-                articles: before.as_ref().map_or_else(Articles::default, |(_, articles)| {
-                    Articles::from_bytes(&articles.to_bytes()).unwrap()
+                articles: before.as_ref().map_or_else(Articles::default, |built| {
+                    Articles::from_bytes(&built.articles.to_bytes()).unwrap()
                 }),
-                release: before.as_ref().map(|(built, _)| Earlier {
+                release: before.as_ref().map(|built| PreviousRelease {
                     inventory: built.release.inventory(),
                     read: &read,
                 }),
             };
-            let (after, articles) = build_after(tree, &options, &earlier);
+            let after = build_after(&input, &options, &previous);
             prop_assert_eq!(after.release.id(), alone.release.id());
             prop_assert_eq!(&after.report.diagnostics, &alone.report.diagnostics);
-            before = Some((
-                Built { release: after.release, report: alone.report },
-                articles,
-            ));
+            before = Some(after);
         }
     }
 }
@@ -362,12 +380,12 @@ proptest! {
 #[test]
 fn a_page_that_did_not_change_is_taken_over_and_one_whose_snippet_did_is_not() {
     let render = |snippet, articles| {
-        let tree = tree(&[Some(0), Some(3), None, None], Some(snippet), false);
-        let before = Before {
+        let input = input(tree(&[Some(0), Some(3), None, None], Some(snippet), false));
+        let previous = Previous {
             articles,
             release: None,
         };
-        build_after(&tree, &Options::default(), &before).1
+        build_after(&input, &Options::default(), &previous).articles
     };
     let first = render("One.", Articles::default());
     let again = render("One.", first.clone());
@@ -386,7 +404,7 @@ fn each_language_has_a_list_of_its_own_pages() {
         file("index.mdx", "English."),
         file("fr/index.mdx", "---\ntitle: Bienvenue\n---\n"),
     ];
-    let release = build(&Tree::from_files(files, []), &Options::default()).release;
+    let release = of_tree(Tree::from_files(files, [])).release;
     let french = text(&release, "texts/fr/llms.txt");
     assert!(
         french.contains("Bienvenue") && !french.contains("index.md)"),
@@ -410,7 +428,7 @@ fn each_version_of_each_language_is_searched_on_its_own() {
         page("v1/a.mdx", "# First\n\nWhales sang."),
         page("jp/a.mdx", "# 最初\n\n東京に住んでいます。"),
     ];
-    let Built { release, .. } = build(&Tree::from_files(files, []), &Options::default());
+    let Built { release, .. } = of_tree(Tree::from_files(files, []));
     let lists: Vec<_> = release
         .files()
         .filter(|(path, _)| path.as_str().ends_with("/pages.json"))
@@ -465,7 +483,7 @@ fn a_sitemap_lists_the_pages_that_are_known_by_their_own_address() {
         ("guides/ö.mdx", page("https://acme.com/guides/%C3%B6")),
     ];
     let pages = pages.map(|(path, text)| (TreePath::parse(path).unwrap(), text.into()));
-    let release = build(&Tree::from_files(pages, []), &Options::default()).release;
+    let release = of_tree(Tree::from_files(pages, [])).release;
     let sitemap = text(&release, "texts/sitemap.xml");
     let listed: Vec<&str> = sitemap
         .lines()

@@ -13,7 +13,8 @@ use anyhow::{Context as _, bail};
 use super::Documentation;
 use crate::build;
 use crate::diagnostic::text::{Colour, Folding};
-use crate::diagnostic::{Diagnostic, github, json, sarif, text};
+use crate::diagnostic::{Diagnostic, Tally, count, github, json, sarif, text};
+use crate::docs::page::Pages;
 use crate::docs::{self, Docs, Extent, rules};
 use crate::skills;
 use crate::source::git::local;
@@ -41,9 +42,6 @@ pub struct Args {
     /// Check docs.json only; do not look for the pages that it names
     #[arg(long)]
     pub config_only: bool,
-    /// Report rules N1 and N2 as warnings, not as errors
-    #[arg(long)]
-    pub lenient: bool,
     /// Report pages that this commit had and that now are neither there nor redirected
     #[arg(long, value_name = "REF", conflicts_with = "config_only")]
     pub since: Option<String>,
@@ -136,14 +134,23 @@ fn check(args: &Args) -> anyhow::Result<Checked> {
         false => Extent::Everything,
     };
     let options = docs::Options {
-        lenient: args.lenient,
+        lenient: args.documentation.lenient,
         extent,
     };
-    let tree = match extent {
-        Extent::Config => tree,
-        Extent::Everything => args.documentation.fetch(tree, &remote::Config::default()),
+    let parsed = docs::parse(&tree, &options, &Pages::default());
+    let urls = match extent {
+        Extent::Config => Vec::new(),
+        Extent::Everything => parsed.urls(),
     };
-    let (docs, of_docs) = docs::read(&tree, &options);
+    let fetched = match urls.is_empty() {
+        true => None,
+        false => args.documentation.fetch(&urls, &remote::Config::default()),
+    };
+    let tree = match fetched {
+        Some(fetched) => tree.with_remote(fetched),
+        None => tree,
+    };
+    let (docs, of_docs) = parsed.resolve(&tree);
     found.extend(of_docs);
     if extent == Extent::Everything {
         found.extend(docs::check::check(&docs, &tree));
@@ -196,7 +203,11 @@ fn print(args: &Args, checked: &Checked) -> io::Result<()> {
                 false => Folding::Folded,
             };
             draw(&mut out, &checked.tree, &checked.found, folding)?;
-            writeln!(out, "{}", summary(checked))
+            writeln!(out, "{}", summary(checked))?;
+            match Tally::of(&checked.found).refusal() {
+                Some(refusal) => writeln!(out, "{refusal}"),
+                None => Ok(()),
+            }
         }
     }
 }
@@ -227,29 +238,15 @@ fn source(tree: &Tree, file: &str) -> Option<Arc<str>> {
 }
 
 fn summary(checked: &Checked) -> String {
-    let errors = checked
-        .found
-        .iter()
-        .filter(|found| found.is_error())
-        .count();
-    let warnings = checked.found.len() - errors;
+    let tally = Tally::of(&checked.found);
     let pages = &checked.docs.navigation.pages;
     let unlisted = pages.iter().filter(|page| page.place.is_none()).count();
     format!(
-        "{} ({} not in the navigation), {}: {}, {}",
+        "{} ({} not in the navigation), {}: {tally}",
         count(pages.len(), "page"),
         unlisted,
         count(checked.docs.specifications.len(), "specification"),
-        count(errors, "error"),
-        count(warnings, "warning"),
     )
-}
-
-pub(super) fn count(count: usize, what: &str) -> String {
-    match count {
-        1 => format!("1 {what}"),
-        _ => format!("{count} {what}s"),
-    }
 }
 
 #[cfg(test)]
@@ -267,12 +264,12 @@ mod tests {
                 path: directory.path().to_owned(),
                 service_name: None,
                 fetch_from: Vec::new(),
+                lenient: false,
             },
             format: Format::Json,
             strict: false,
             all: false,
             config_only: false,
-            lenient: false,
             since: None,
             fix: false,
             conf: None,

@@ -1,8 +1,8 @@
 //! `waypost preview`: a documentation as it will be published, while it is written.
 //!
 //! ```text
-//!  files ──watch──▶ Draft ──▶ Shown ──▶ server ──▶ browser
-//!                     └─check─▶ findings ─┴─▶ terminal, panel
+//!  files ──watch──▶ Preview ──▶ Shown ──▶ server ──▶ browser
+//!                       └─check─▶ findings ─┴─▶ terminal, panel
 //! ```
 //!
 //! A change is read and shown before anything is checked or any other page rendered: the
@@ -18,18 +18,24 @@ mod server;
 mod shown;
 mod watch;
 
+use std::collections::HashMap;
+use std::convert::Infallible;
 use std::io::{self, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use bytes::Bytes;
 
 use super::Documentation;
-use super::check::{count, draw};
-use crate::build::{Draft, Known, Options};
+use super::check::draw;
+use crate::build::{Input, Preview, PreviewCache};
+use crate::diagnostic::Tally;
 use crate::diagnostic::text::Folding;
+use crate::site::Service;
 use crate::source::directory;
+use crate::source::remote::{self, Remote};
 
 use shown::Shown;
 use watch::Watch;
@@ -78,7 +84,8 @@ async fn serve(args: &Args) -> anyhow::Result<()> {
     let follower = Follower {
         documentation: args.documentation.clone(),
         shown: Arc::clone(&shown),
-        known: Known::default(),
+        cache: PreviewCache::default(),
+        fetched: HashMap::new(),
     };
     std::thread::Builder::new()
         .name("preview".to_owned())
@@ -107,7 +114,10 @@ struct Follower {
     documentation: Documentation,
     shown: Arc<Shown>,
     /// What was read and rendered so far.
-    known: Known,
+    cache: PreviewCache,
+    /// The specifications that were fetched so far, by URL. They are not fetched again at every
+    /// change; one that failed is.
+    fetched: HashMap<Box<str>, Bytes>,
 }
 
 // === impl Follower ===
@@ -126,31 +136,51 @@ impl Follower {
     /// Shows what is written now, and then says what is wrong with it.
     fn read(&mut self, watch: &Watch) -> anyhow::Result<()> {
         let (tree, mut found) = self.documentation.open()?;
-        let mut options = Options::default();
-        if let Some(name) = &self.documentation.service_name {
-            options.service_name = name.as_str().into();
-        }
-        let draft = Arc::new(Draft::new(tree, &options, std::mem::take(&mut self.known)));
-        self.shown.show(Arc::clone(&draft));
+        let options = self.documentation.options(&Service::default());
+        let PreviewCache { pages, articles } = std::mem::take(&mut self.cache);
+        let fetch = |urls: &[Box<str>]| Ok::<_, Infallible>(self.fetch(urls));
+        let input = match Input::fetch(tree, &options, &pages, fetch) {
+            Ok(input) => input,
+            Err(never) => match never {},
+        };
+        let preview = Arc::new(Preview::new(input, &options, articles));
+        self.shown.show(Arc::clone(&preview));
         if watch.has_changed() {
             // What is about to be read again is not worth a check.
-            self.known = draft.known();
+            self.cache = preview.cache();
             return Ok(());
         }
-        found.extend(draft.check());
-        self.known = draft.known();
+        found.extend(preview.check());
+        self.cache = preview.cache();
         self.shown.tell(&found, None);
         let mut text = Vec::new();
-        draw(&mut text, draft.tree(), &found, Folding::Folded)?;
-        let errors = found.iter().filter(|found| found.is_error()).count();
+        draw(&mut text, &preview.input().tree, &found, Folding::Folded)?;
+        let tally = Tally::of(&found);
         let mut out = io::stdout().lock();
         out.write_all(&text)?;
-        writeln!(
-            out,
-            "{}, {}",
-            count(errors, "error"),
-            count(found.len() - errors, "warning")
-        )?;
+        writeln!(out, "{tally}")?;
+        if let Some(refusal) = tally.refusal() {
+            writeln!(out, "{refusal}")?;
+        }
         Ok(out.flush()?)
+    }
+
+    /// Returns the specifications that URLs name: those that were fetched before, and the
+    /// others from the hosts that the command line names.
+    fn fetch(&mut self, urls: &[Box<str>]) -> Option<Remote> {
+        let is_new = |url: &&Box<str>| !self.fetched.contains_key(*url);
+        let new: Vec<Box<str>> = urls.iter().filter(is_new).cloned().collect();
+        let fetched = match new.is_empty() {
+            true => Remote::default(),
+            false => self.documentation.fetch(&new, &remote::Config::default())?,
+        };
+        for (url, file) in fetched.iter() {
+            if let Ok(bytes) = file {
+                self.fetched.insert(url.into(), bytes.clone());
+            }
+        }
+        let known = self.fetched.iter();
+        let known = known.map(|(url, bytes)| (url.clone(), bytes.clone()));
+        Some(fetched.with(known))
     }
 }

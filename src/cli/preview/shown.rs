@@ -7,7 +7,7 @@ use bytes::Bytes;
 use tokio::sync::watch;
 
 use super::panel;
-use crate::build::Draft;
+use crate::build::Preview;
 use crate::clock::Clock;
 use crate::diagnostic::Diagnostic;
 use crate::index::{Documents, Files, Index, LiveFiles, Material, Served, SkillFile, State};
@@ -54,23 +54,23 @@ impl Shown {
         }
     }
 
-    /// Shows a draft from now on. One without a site is not shown when there was one before:
+    /// Shows a preview from now on. One without a site is not shown when there was one before:
     /// a comma that is missing in `docs.json` must not take the page away.
-    pub(super) fn show(&self, draft: Arc<Draft>) -> Arc<Served> {
-        let is_there = draft.is_there();
-        let served = Arc::new(self.serve(draft));
-        if is_there || self.served.load().is_none() {
+    pub(super) fn show(&self, preview: Arc<Preview>) -> Arc<Served> {
+        let has_site = preview.input().has_site();
+        let served = Arc::new(self.serve(preview));
+        if has_site || self.served.load().is_none() {
             self.served.store(Some(Arc::clone(&served)));
             self.state.send_modify(|version| version.site += 1);
         }
         served
     }
 
-    fn serve(&self, draft: Arc<Draft>) -> Served {
+    fn serve(&self, preview: Arc<Preview>) -> Served {
         let site = site();
         let service = self.index.service();
         let now = Clock::System.unix_seconds();
-        let (summary, skills) = draft.skills();
+        let (summary, skills) = preview.skills();
         let skill = |identity: &Bytes| SkillFile {
             identity: identity.clone(),
             ..SkillFile::default()
@@ -82,9 +82,9 @@ impl Shown {
             files: None,
         };
         let address = service.site_url(&host(), &site.base_path);
-        material.files = Some(Arc::new(Files::live(draft, &address, now)));
+        material.files = Some(Arc::new(Files::live(preview, &address, now)));
         let documents = Documents::compile(&site, service, &material)
-            .expect("a draft lists the digests of its own skills, and is far from 4 GiB");
+            .expect("a preview lists the digests of its own skills, and is far from 4 GiB");
         Served {
             site: Arc::new(site),
             state: State::Public(Arc::new(documents)),
@@ -114,7 +114,7 @@ impl Shown {
 
 // === impl LiveFiles ===
 
-impl LiveFiles for Draft {
+impl LiveFiles for Preview {
     fn description(&self) -> &SiteDescription {
         self.description()
     }
@@ -141,6 +141,7 @@ fn site() -> Site {
         base_path: BasePath::default(),
         visibility: Visibility::Public,
         repository: None,
+        lenient: false,
         origin: Origin::Embedded,
     }
 }

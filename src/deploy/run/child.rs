@@ -1,14 +1,14 @@
-//! A process of its own for each preparation.
+//! A process of its own for each build.
 //!
-//! What strangers wrote is parsed in a child: the same binary, told what to do on its
-//! standard input, saying how it goes on its standard output, under limits on memory, file
-//! size and open files that the system enforces. A repository that eats memory, recurses
-//! without end or crashes a parser kills its own build; the gateway in the parent does not
-//! notice.
+//! What customers wrote is parsed in a child process: the same binary, which reads what to do
+//! on its standard input and reports on its standard output, under limits on memory, file
+//! size and open files that the system enforces. A repository that exhausts memory, recurses
+//! without end or crashes a parser ends its own build, and the gateway in the parent goes on.
 //!
-//! The child leads a process group, which git and ssh belong to. It ends with its parent:
-//! its input stays open as long as the parent lives, and when it closes, for whatever
-//! reason, the child kills its group. So `kill -9` leaves nothing running.
+//! The child leads a process group, which git and ssh belong to. Its standard input is also
+//! its **parent-death pipe**: it stays open as long as the parent lives, and when it closes,
+//! for whatever reason, the child kills its group. So a parent that is killed with `kill -9`
+//! leaves nothing running.
 //!
 //! Sources: `setrlimit(2)`, `kill(2)`, `setpgid(2)`.
 
@@ -27,7 +27,7 @@ use super::prepare::prepare;
 
 /// The subcommand that a child is started with.
 pub const SUBCOMMAND: &str = "build-child";
-/// The most a child may say.
+/// How many bytes of events a child may write.
 const OUTPUT_BYTES_MAX: u64 = 64 << 20;
 
 /// What a build may use.
@@ -39,7 +39,7 @@ pub struct Limits {
     pub file_bytes: u64,
     /// How many files it may have open.
     pub open_files: u64,
-    /// How long the branch may take to come.
+    /// How long the fetch of the branch may take.
     pub fetch: Duration,
     /// How long everything together may take.
     pub total: Duration,
@@ -52,14 +52,14 @@ struct Order {
     limits: Limits,
 }
 
-/// A preparation that runs.
+/// A child process that runs.
 #[derive(Debug)]
 pub(super) struct Running {
     process: Child,
     events: BufReader<tokio::io::Take<ChildStdout>>,
     line: Vec<u8>,
-    /// Open as long as we live: the child ends when it closes.
-    _lifeline: ChildStdin,
+    /// The parent-death pipe: open as long as this process lives.
+    _input: ChildStdin,
 }
 
 // === impl Limits ===
@@ -95,7 +95,7 @@ impl Limits {
         set(Resource::As, self.memory_bytes)?;
         set(Resource::Fsize, self.file_bytes)?;
         set(Resource::Nofile, self.open_files)?;
-        // What it was reading does not belong into a core file.
+        // What it reads must not end up in a core file.
         set(Resource::Core, 0)?;
         Ok(())
     }
@@ -104,19 +104,19 @@ impl Limits {
 // === impl Running ===
 
 impl Running {
-    /// Starts a child and tells it what to do.
+    /// Starts a child and writes its order.
     pub(super) async fn start(program: &PathBuf, job: Job, limits: &Limits) -> io::Result<Self> {
         let mut process = Command::new(program)
             .arg(SUBCOMMAND)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // A panic's message belongs into the log of the service.
+            // The message of a panic goes into the log of the service.
             .stderr(Stdio::inherit())
             .process_group(0)
             .kill_on_drop(true)
             .spawn()?;
         let missing = || io::Error::other("the child has no pipes");
-        let mut lifeline = process.stdin.take().ok_or_else(missing)?;
+        let mut input = process.stdin.take().ok_or_else(missing)?;
         let output = process.stdout.take().ok_or_else(missing)?;
         let order = Order {
             job,
@@ -124,13 +124,13 @@ impl Running {
         };
         let mut line = serde_json::to_vec(&order)?;
         line.push(b'\n');
-        lifeline.write_all(&line).await?;
-        lifeline.flush().await?;
+        input.write_all(&line).await?;
+        input.flush().await?;
         Ok(Self {
             process,
             events: BufReader::new(output.take(OUTPUT_BYTES_MAX)),
             line: Vec::new(),
-            _lifeline: lifeline,
+            _input: input,
         })
     }
 
@@ -146,7 +146,7 @@ impl Running {
         Ok(Some(event))
     }
 
-    /// Returns the process's id, as long as it has not been waited for.
+    /// Returns the process id, until the process has been waited for.
     pub(super) fn id(&self) -> Option<u32> {
         self.process.id()
     }
@@ -173,7 +173,7 @@ impl Running {
     }
 
     fn kill_group(&self) {
-        // No id: it has been waited for, and the number may be another's by now.
+        // Without an id it has been waited for, and another process may have the number.
         let id = self
             .process
             .id()
@@ -202,13 +202,13 @@ pub fn serve() -> io::Result<()> {
     let order: Order = serde_json::from_str(&line)?;
     order.limits.apply()?;
     std::thread::Builder::new()
-        .name("lifeline".to_owned())
+        .name("parent-death".to_owned())
         .spawn(end_with_parent)?;
     let mut output = io::stdout().lock();
     prepare(&order.job, &mut |event| {
         let mut line = serde_json::to_vec(&event).expect("strings, numbers and lists of them");
         line.push(b'\n');
-        // A parent that does not listen any more has closed the lifeline too.
+        // A parent that has closed this pipe has closed the parent-death pipe too.
         let _ = output.write_all(&line).and_then(|()| output.flush());
     });
     Ok(())

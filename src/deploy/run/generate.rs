@@ -1,28 +1,27 @@
 //! A configured command that writes the `skill.md` of sites whose authors wrote none.
 //!
-//! The deterministic file is published first, as with every update. Then, in the build's own
+//! The generated file is published first, as with every update. Then, in the build's own
 //! process and under its limits, the command runs; what it writes is judged by the same
 //! rules ([`skills::accept`]), and when it passes, a second release with it is put and
-//! promoted after the first. A command that fails, takes too long, says too much or breaks a
-//! rule changes nothing but the record, which says why.
+//! promoted after the first. A command that fails, takes too long, writes too much or breaks
+//! a rule changes nothing but the record, which says why.
 //!
 //! What the command is given:
 //!
-//! * on its standard input one JSON object, [`Input`]: the deterministic `skill.md`, the
-//!   bounds, the base URL that every link must begin with (a placeholder, since a release
-//!   knows no domain), and the pages it may speak of, with their texts;
+//! * on its standard input one JSON object, [`Input`]: the generated `skill.md`, the limits,
+//!   the base URL that every link must begin with (a placeholder, since a release knows no
+//!   domain), and the pages it may speak of, with their texts;
 //! * an empty directory of its own, which is also its `HOME` and `TMPDIR` and is removed
 //!   afterwards;
-//! * no environment beyond those, `PATH` and `LANG`: what it needs to reach a model lies in
+//! * no environment beyond those, `PATH` and `LANG`: what it needs to reach a model is in
 //!   files that the operator names in its arguments.
 //!
-//! It writes the file on its standard output and ends with status 0. What it says on its
-//! standard error goes where ours goes, and never into a record, which customers read.
+//! It writes the file on its standard output and ends with status 0. Its standard error is
+//! that of the service, and never goes into a record, which customers read.
 //!
-//! What it wrote is kept beside the mirrors, with the digest of what it was told and of its
-//! own words: an update that would tell the same publishes that at once and runs nothing.
-//!
-//! Source: `internals/decisions#generated-skill`.
+//! Its output is cached beside the mirrors, with the digests of its input and of the output
+//! itself: an update with the same input publishes the cached output at once and runs
+//! nothing.
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, Read as _, Write as _};
@@ -41,30 +40,30 @@ use crate::skills::{self, CHARACTERS_MAX, Generated, LINES_MAX};
 /// Where the command and what it starts are looked for.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Which command writes, and what it may use.
+/// Which command writes, and its limits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Config {
-    /// The program and its arguments; nothing: the deterministic file stays.
+    /// The program and its arguments; empty: the generated file stays.
     pub command: Vec<Box<str>>,
     /// How long it may take.
     pub time: Duration,
-    /// How much it is told of the pages' texts.
+    /// How many bytes of the pages' texts it is given.
     pub input_bytes_max: usize,
-    /// How much it may write.
+    /// How many bytes it may write.
     pub output_bytes_max: u64,
 }
 
-/// A skill that nobody wrote, for the command to write a better one.
+/// A generated skill, for the command to write a better one.
 #[derive(Debug)]
 pub(super) struct Task<'c> {
     /// The command.
     pub(super) config: &'c Config,
     /// The documentation that the skill is of.
     pub(super) docs: Docs,
-    /// The deterministic file.
+    /// The generated file.
     pub(super) skill: String,
-    /// Where what the command wrote is kept.
-    pub(super) kept: PathBuf,
+    /// The file that caches the output of the command.
+    pub(super) cache: PathBuf,
 }
 
 /// What the command reads.
@@ -75,7 +74,7 @@ struct Input<'a> {
     /// The most lines and characters of what it writes.
     lines_max: usize,
     characters_max: usize,
-    /// The file that stands until it has written a better one.
+    /// The generated file, which is served until the command has written a better one.
     skill: &'a str,
     /// The pages of the default language and version that everybody may read.
     pages: Vec<Page<'a>>,
@@ -96,19 +95,19 @@ struct Page<'a> {
 /// Why there is no other file.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum WriteError {
-    /// It cannot be started, or spoken with.
+    /// It cannot be started, or its pipes fail.
     #[error("{act} the command: {source}")]
     Command {
         act: &'static str,
         source: io::Error,
     },
-    /// It says itself that it has failed.
+    /// Its exit status is not 0.
     #[error("the command ended with {0}")]
     Status(std::process::ExitStatus),
-    /// More than anybody reads.
+    /// Its output is longer than allowed.
     #[error("the command wrote more than {0} bytes")]
     TooMuch(u64),
-    /// A rule is broken.
+    /// Its output breaks a rule.
     #[error("what the command wrote is refused: {0}")]
     Refused(#[from] skills::Refused),
 }
@@ -136,10 +135,10 @@ impl Config {
         let mut process = self.process(directory).spawn().map_err(failed("start"))?;
         let stdin = process.stdin.take();
         // It may write before it has read everything, or never read at all.
-        let told = std::thread::Builder::new()
+        let writer = std::thread::Builder::new()
             .name("generate-input".to_owned())
             .spawn(move || stdin.map_or(Ok(()), |mut stdin| stdin.write_all(&input)))
-            .map_err(failed("speak with"))?;
+            .map_err(failed("write to"))?;
         let mut written = Vec::new();
         if let Some(stdout) = process.stdout.take() {
             stdout
@@ -154,8 +153,8 @@ impl Config {
         if !status.success() {
             return Err(WriteError::Status(status));
         }
-        // A command that does not need to know everything closes its input: no failure.
-        drop(told);
+        // A command may close its input without having read all of it: that is no failure.
+        drop(writer);
         Ok(written)
     }
 
@@ -180,36 +179,36 @@ impl Config {
 // === impl Task ===
 
 impl Task<'_> {
-    /// Runs the command in a directory of its own, and keeps what it wrote.
+    /// Runs the command in a directory of its own, and caches its output.
     ///
-    /// Nothing here holds the clock: whoever started this process ends it and everything it
-    /// has started when the time is over.
+    /// There is no time limit here: the parent of this process kills it and everything it has
+    /// started when the time is over.
     pub(super) fn write(&self) -> Result<Generated, WriteError> {
         let input = self.input();
-        let material = self.digest(&input);
+        let digest = self.digest(&input);
         let written = self.config.run(&directory(std::process::id()), input)?;
         let accepted = skills::accept(&self.docs, &written, BASE_URL_PLACEHOLDER)?;
-        if let Err(error) = keep(&self.kept, &material, &written) {
+        if let Err(error) = store(&self.cache, &digest, &written) {
             // The next update runs the command again.
-            log::warn!(target: "deploy", "keep {}: {error}", self.kept.display());
+            log::warn!(target: "deploy", "write {}: {error}", self.cache.display());
         }
         Ok(accepted)
     }
 
-    /// Returns what the command has written of the very same, if that is kept. It is judged
-    /// again: the rules may have changed.
-    pub(super) fn kept(&self) -> Option<Generated> {
-        let file = fs::read(&self.kept).ok()?;
+    /// Returns the cached output of the command for the same input. It is judged again: the
+    /// rules may have changed.
+    pub(super) fn cached(&self) -> Option<Generated> {
+        let file = fs::read(&self.cache).ok()?;
         let (head, written) = file.split_at_checked(file.iter().position(|&b| b == b'\n')? + 1)?;
-        let material = self.digest(&self.input());
-        if head != self::head(&material, written).as_bytes() {
+        let digest = self.digest(&self.input());
+        if head != self::head(&digest, written).as_bytes() {
             return None;
         }
         skills::accept(&self.docs, written, BASE_URL_PLACEHOLDER).ok()
     }
 
-    /// Returns the digest of everything that decides what the command writes, as far as we
-    /// know it.
+    /// Returns the digest of the command and its input: what decides about its output, as far
+    /// as is known here.
     fn digest(&self, input: &[u8]) -> Digest {
         let command = serde_json::to_vec(&self.config.command);
         let command = command.expect("words are written as JSON");
@@ -246,17 +245,18 @@ impl Task<'_> {
     }
 }
 
-/// Keeps what a command wrote, and what it was told.
-fn keep(kept: &Path, material: &Digest, written: &[u8]) -> io::Result<()> {
-    let partial = kept.with_extension("partial");
-    let head = head(material, written);
+/// Writes the output of a command to its cache, with the digest of its input.
+fn store(cache: &Path, input: &Digest, written: &[u8]) -> io::Result<()> {
+    let partial = cache.with_extension("partial");
+    let head = head(input, written);
     fs::write(&partial, [head.as_bytes(), written].concat())?;
-    fs::rename(partial, kept)
+    fs::rename(partial, cache)
 }
 
-/// The first line of what is kept. A file that a power cut has left incomplete has another.
-fn head(material: &Digest, written: &[u8]) -> String {
-    format!("{material} {}\n", Digest::of(written))
+/// Returns the first line of a cache. It does not fit the rest of a file that a power cut has
+/// left incomplete.
+fn head(input: &Digest, written: &[u8]) -> String {
+    format!("{input} {}\n", Digest::of(written))
 }
 
 /// Returns the directory of the command that a build process runs.
@@ -264,7 +264,7 @@ fn directory(process: u32) -> PathBuf {
     std::env::temp_dir().join(format!("waypost-generate-{process}"))
 }
 
-/// Removes what a build process has left: it may have been killed in the middle.
+/// Removes the directory of a build process, which may have been killed before it did so.
 pub(super) fn clean(process: u32) {
     let directory = directory(process);
     match fs::remove_dir_all(&directory) {

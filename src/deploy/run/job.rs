@@ -1,4 +1,4 @@
-//! What the process of a build is told, and what it says: values that cross between two
+//! What the process of a build is told, and what it reports: values that cross between two
 //! processes, as one line of JSON each.
 
 use std::path::PathBuf;
@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::generate;
 use crate::build::Options;
 use crate::deploy::record::Commit;
+use crate::error::chain;
 use crate::release::ReleaseId;
 use crate::site::{Frames, Repository};
 use crate::source::{git, remote};
@@ -37,6 +38,8 @@ pub struct Job {
     pub store: PathBuf,
     /// The command that writes the `skill.md` of this site, if one does.
     pub generate: Option<generate::Config>,
+    /// Rules N1 and N2 of the navigation warn instead of failing.
+    pub lenient: bool,
 }
 
 // === impl Job ===
@@ -53,17 +56,18 @@ impl Job {
             service_name: self.service_name.clone(),
             frames: self.frames.clone(),
             edit: repository.edit_link(),
+            lenient: self.lenient,
         }
     }
 
-    /// Returns the file that keeps what the command wrote: with the mirrors, in a cache that
-    /// may be deleted at any time.
-    pub(super) fn written(&self) -> PathBuf {
-        self.git.mirrors.join(format!("{}.written", self.project))
+    /// Returns the file that caches the output of the command: with the mirrors, which may be
+    /// deleted at any time.
+    pub(super) fn skill_cache(&self) -> PathBuf {
+        self.git.mirrors.join(format!("{}.skill", self.project))
     }
 }
 
-/// What a preparation says about itself.
+/// A report on the progress of a build.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
@@ -73,11 +77,11 @@ pub enum Event {
     Line(String),
     /// The commit is known.
     Commit(Commit),
-    /// A release is in the store; the last event, unless another one follows.
+    /// A release is in the store; the last event, unless a command still writes its skill.
     Prepared(Prepared),
-    /// The last event of one that made no other release, and why.
-    Kept(String),
-    /// The last event of one that made none.
+    /// The command made no other release, and why; the last event.
+    SkillStays(String),
+    /// There is no release; the last event.
     Stopped(Stopped),
 }
 
@@ -88,21 +92,21 @@ pub struct Prepared {
     pub release: ReleaseId,
     /// What is in it, in a sentence.
     pub summary: String,
-    /// Whether a command is now run to write a better `skill.md`.
-    pub follows: bool,
+    /// Whether a command is now run to write a better `skill.md`, for another release.
+    pub skill_pending: bool,
 }
 
 /// A step of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// The branch is brought here.
+    /// The branch is fetched.
     Fetch,
-    /// Its tree is listed.
+    /// The documentation is read.
     Read,
-    /// The release is made.
+    /// The release is built.
     Build,
-    /// The release is kept.
+    /// The release is stored.
     Put,
     /// The release becomes the current one.
     Promote,
@@ -149,7 +153,7 @@ impl Step {
 // === impl Stopped ===
 
 impl Stopped {
-    /// The world's fault: another attempt may succeed.
+    /// A failure that nobody has to mend: another attempt may succeed.
     #[must_use]
     pub fn transient(error: &(dyn std::error::Error + 'static)) -> Self {
         Self {
@@ -158,7 +162,7 @@ impl Stopped {
         }
     }
 
-    /// Somebody has to change something first.
+    /// A failure that stays until somebody changes something.
     #[must_use]
     pub fn lasting(error: &(dyn std::error::Error + 'static)) -> Self {
         Self {
@@ -166,16 +170,4 @@ impl Stopped {
             transient: false,
         }
     }
-}
-
-/// Joins an error and its sources.
-pub(super) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        source = error.source();
-    }
-    text
 }

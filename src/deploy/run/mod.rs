@@ -6,29 +6,31 @@
 //! ```
 //!
 //! Each step is safe to repeat, so a crash between any two of them costs an attempt and
-//! nothing else: a put without a promotion leaves a release that is swept, a promotion
-//! without a recorded end is made again and found to be done.
+//! nothing else: a put without a promotion leaves a release that is removed later, a promotion
+//! without a recorded end is repeated and found to be done.
 //!
 //! * R1: while it runs, the update is held by heartbeats; an attempt that has lost its
-//!   update stops at once and promotes nothing.
-//! * R2: the author's mistakes end the update; the world's end the attempt.
+//!   lease stops at once and promotes nothing.
+//! * R2: an error of the authors ends the update; a failure of the network, the disk or this
+//!   machine ends the attempt, and another one follows.
 //! * R3: the fence of the promotion is (generation, epoch) of the claim. When the store
-//!   holds something as new before the build begins, the generation is lifted above it;
-//!   when something newer appears meanwhile, it stays and the update has succeeded.
+//!   holds something as new before the build begins, the generation is raised above it;
+//!   when something newer appears in the meantime, it stays and the update has succeeded.
+//! * R4: when a command is to write the `skill.md` ([`generate`]), its release is a second
+//!   promotion of the same update, with the next generation, which is taken before the
+//!   first. Until then, and when the command fails, the first release stays. A newer update
+//!   does not wait for the command: it stops it.
+//! * R5: a documentation with an error is not published, in whichever page the error is; see
+//!   [`build`](crate::build).
 //!
-//! * R4: when a command is to write the `skill.md` ([`generate`]), its release follows as a
-//!   second promotion of the same update, one generation higher, which is taken before the
-//!   first. Until then, and when it fails, the first one stands. A newer update does not wait
-//!   for the command: it ends it.
-//!
-//! **Limits:** an update that is taken over or given back while the command runs does
-//! everything again, so the deterministic file is served once more until it has run.
+//! **Limits:** an update whose lease is lost or released while the command runs does
+//! everything again, so the generated file is served once more until the command has run.
 
+mod cache;
 pub mod child;
 pub mod generate;
-mod hearing;
 mod job;
-mod kept;
+mod monitor;
 mod prepare;
 mod promote;
 
@@ -46,31 +48,31 @@ use crate::clock::Clock;
 use crate::site::{ProjectId, Service, Site, Visibility};
 use crate::source::{git, remote};
 use crate::store::{Fence, Store};
-use hearing::Hearing;
+use monitor::BuildMonitor;
 
 pub use child::Limits;
 pub use job::{Event, Job, Prepared, Step, Stopped};
 
-/// What the record of an update says whose site went before it was built.
+/// The summary of an update whose site was removed before it was built.
 pub const SITE_REMOVED: &str = "cancelled: the site was removed";
 
-/// Everything an update passes through.
+/// Everything that an update needs.
 pub struct Stages {
     /// Where the update comes from.
     pub queue: Arc<Queue>,
-    /// Where its release is kept.
+    /// Where its release is stored.
     pub store: Arc<Store>,
     /// The directory of the store, for the child.
     pub store_path: PathBuf,
-    /// The names the platform goes by.
+    /// The names of the platform.
     pub service: Service,
     /// How repositories are fetched.
     pub git: git::Config,
     /// Which specifications are fetched that documentation names by URL.
     pub specifications: remote::Config,
-    /// What a build may use.
+    /// The limits of a build.
     pub limits: Limits,
-    /// Which command may write the `skill.md` that no author wrote.
+    /// Which command may write a `skill.md` where authors wrote none.
     pub generate: generate::Config,
     /// The program that a child is: this one.
     pub program: PathBuf,
@@ -83,12 +85,12 @@ pub struct Stages {
 /// Makes this node serve a project's current release, and returns when it does.
 pub type Announce = Arc<dyn Fn(&ProjectId) + Send + Sync>;
 
-/// How an attempt ended: for the queue, and for the numbers.
+/// How an attempt ended: for the queue, and for the metrics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// The queue was told this.
     With(Outcome),
-    /// Somebody else holds the update.
+    /// Another worker holds the update.
     Lost,
 }
 
@@ -109,11 +111,11 @@ impl Stages {
 
     /// Carries out one attempt of an update and tells the queue how it ended.
     ///
-    /// `stop` becomes true when the process cannot wait any longer; the update is given back.
+    /// `stop` becomes true when the process cannot wait any longer; the lease is then released.
     ///
     /// # Errors
     ///
-    /// The queue cannot be told; the end of the lease tells it.
+    /// The queue cannot be reached; it takes the update back when the lease ends.
     pub async fn run(
         &self,
         mut claim: Claim,
@@ -125,7 +127,7 @@ impl Stages {
             let summary = SITE_REMOVED.to_owned();
             return self.finish(claim, Outcome::Failure, summary).await;
         };
-        match self.lift(&mut claim).await {
+        match self.raise_generation(&mut claim).await {
             Ok(Held::Yes) => {}
             Ok(Held::Lost) => return Ok(Ended::Lost),
             Err(stopped) => return self.stopped(claim, stopped).await,
@@ -134,9 +136,9 @@ impl Stages {
             Ok(job) => job,
             Err(stopped) => return self.stopped(claim, stopped).await,
         };
-        let mut hearing = Hearing::new(self, claim.clone(), stop);
-        let ended = self.publish(claim, &site, job, &mut hearing).await;
-        steps.append(&mut hearing.end().await);
+        let mut monitor = BuildMonitor::new(self, claim.clone(), stop);
+        let ended = self.publish(claim, &site, job, &mut monitor).await;
+        steps.append(&mut monitor.end().await);
         ended
     }
 
@@ -147,7 +149,7 @@ impl Stages {
                 transient: false,
             });
         };
-        // A private site shows no skill, so nobody needs to write one.
+        // A private site shows no skill.
         let is_public = site.visibility == Visibility::Public;
         let writes = is_public && !self.generate.command.is_empty();
         Ok(Job {
@@ -162,11 +164,12 @@ impl Stages {
             git: self.git.clone(),
             specifications: self.specifications.clone(),
             store: self.store_path.clone(),
+            lenient: site.lenient,
         })
     }
 
-    /// Lifts the claim's generation above what the store holds (rule R3).
-    async fn lift(&self, claim: &mut Claim) -> Result<Held, Stopped> {
+    /// Raises the claim's generation above what the store holds (rule R3).
+    async fn raise_generation(&self, claim: &mut Claim) -> Result<Held, Stopped> {
         let (store, project) = (Arc::clone(&self.store), claim.project().clone());
         let current = blocking(move || store.current(&project))
             .await
@@ -177,18 +180,22 @@ impl Stages {
         if current < fence(claim) {
             return Ok(Held::Yes);
         }
-        let lifted = self.lifted(claim, current.generation + 1).await;
-        let (held, lifted) = lifted.map_err(|error| Stopped::transient(&error))?;
-        *claim = lifted;
+        let raised = self.with_generation(claim, current.generation + 1).await;
+        let (held, raised) = raised.map_err(|error| Stopped::transient(&error))?;
+        *claim = raised;
         Ok(held)
     }
 
-    /// Returns a claim with at least this generation, which is then nobody else's.
-    async fn lifted(&self, claim: &Claim, at_least: u64) -> Result<(Held, Claim), QueueError> {
-        let (queue, mut lifted) = (Arc::clone(&self.queue), claim.clone());
+    /// Returns a claim with at least this generation, which no other claim has.
+    async fn with_generation(
+        &self,
+        claim: &Claim,
+        at_least: u64,
+    ) -> Result<(Held, Claim), QueueError> {
+        let (queue, mut raised) = (Arc::clone(&self.queue), claim.clone());
         blocking(move || {
-            let held = queue.raise_generation(&mut lifted, at_least)?;
-            Ok((held, lifted))
+            let held = queue.raise_generation(&mut raised, at_least)?;
+            Ok((held, raised))
         })
         .await
     }
@@ -214,8 +221,8 @@ impl Stages {
         summary: String,
     ) -> Result<Ended, QueueError> {
         let (queue, now) = (Arc::clone(&self.queue), self.now());
-        let told = outcome.clone();
-        let held = blocking(move || queue.finish(&claim, &told, &summary, now)).await?;
+        let ending = outcome.clone();
+        let held = blocking(move || queue.finish(&claim, &ending, &summary, now)).await?;
         Ok(match held {
             Held::Yes => Ended::With(outcome),
             Held::Lost => Ended::Lost,
@@ -230,12 +237,12 @@ fn fence(claim: &Claim) -> Fence {
     }
 }
 
-/// Returns when a flag is raised. A sender that is gone wants no less.
-async fn raised(flag: &mut watch::Receiver<bool>) {
-    let _ = flag.wait_for(|raised| *raised).await;
+/// Waits until a flag is set. A dropped sender counts as a set flag.
+async fn until_set(flag: &mut watch::Receiver<bool>) {
+    let _ = flag.wait_for(|is_set| *is_set).await;
 }
 
-/// Runs what blocks where it may.
+/// Runs a blocking function on a thread that may block.
 pub(super) async fn blocking<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(act)
         .await

@@ -1,26 +1,28 @@
-//! The part of an update that handles what strangers wrote: fetch, read, build, put, and
-//! where an operator wants it, a command that writes the skill nobody wrote.
+//! The part of an update that handles what customers wrote: fetch, read, build, put, and
+//! where an operator wants it, a command that writes a better skill than the generated one.
 //!
-//! Nobody sees anything of it: it ends with a release in the store that no pointer names.
-//! It runs in a process of its own ([`super::child`]), says what it does in [`Event`]s, and
-//! blocks as long as it takes; whoever started it holds the clock.
+//! It changes nothing that anybody is served: it ends with a release in the store that no
+//! pointer names. It runs in a process of its own ([`super::child`]), reports what it does
+//! in [`Event`]s, and blocks as long as it takes; the parent enforces the time limits.
 
 use std::time::Instant;
 
 use bytes::Bytes;
 
+use super::cache::BuildCache;
 use super::generate::Task;
-use super::job::{Event, Job, Prepared, Step, Stopped, chain};
-use super::kept::Kept;
-use crate::build::{Articles, Before, Built, Earlier, NAVIGATION_PATH, build_after, gone};
+use super::job::{Event, Job, Prepared, Step, Stopped};
+use crate::build::{Built, Input, NAVIGATION_PATH, Previous, PreviousRelease, build_after};
 use crate::clock::Clock;
 use crate::deploy::record::{Commit, FilesChanged};
-use crate::diagnostic::Diagnostic;
-use crate::docs;
+use crate::diagnostic::count;
+use crate::docs::page::Pages;
+use crate::error::chain;
 use crate::release::Item;
 use crate::site::ProjectId;
+use crate::source::TreePath;
 use crate::source::git::{self, Address, FetchError, Head};
-use crate::source::{Tree, TreePath, remote};
+use crate::source::remote::{self, Remote};
 use crate::store::{Local, Retention, Store, local};
 
 /// What a preparation has made.
@@ -32,50 +34,49 @@ struct Made<'j> {
     task: Option<Task<'j>>,
 }
 
-/// Prepares a release and tells how it goes; the last event says how it ended.
-pub(super) fn prepare(job: &Job, tell: &mut dyn FnMut(Event)) {
-    let made = match attempt(job, tell) {
+/// Prepares a release and reports its progress; the last event says how it ended.
+pub(super) fn prepare(job: &Job, report: &mut dyn FnMut(Event)) {
+    let made = match attempt(job, report) {
         Ok(made) => made,
-        Err(stopped) => return tell(Event::Stopped(stopped)),
+        Err(stopped) => return report(Event::Stopped(stopped)),
     };
-    tell(Event::Prepared(made.prepared.clone()));
+    report(Event::Prepared(made.prepared.clone()));
     if let Some(task) = made.task {
-        tell(Event::Step(Step::Generate));
-        let last = match rewrite(&task, made.built, &made.store, tell) {
+        report(Event::Step(Step::Generate));
+        let last = match rewrite(&task, made.built, &made.store, report) {
             Ok(prepared) if prepared.release != made.prepared.release => Event::Prepared(prepared),
-            Ok(_) => Event::Kept("the command wrote the same".to_owned()),
-            Err(why) => Event::Kept(why),
+            Ok(_) => Event::SkillStays("the command wrote the same".to_owned()),
+            Err(why) => Event::SkillStays(why),
         };
-        tell(last);
+        report(last);
     }
 }
 
-fn attempt<'j>(job: &'j Job, tell: &mut dyn FnMut(Event)) -> Result<Made<'j>, Stopped> {
-    tell(Event::Step(Step::Fetch));
-    let head = fetch(job, tell)?;
-    tell(Event::Step(Step::Read));
-    let (tree, found) = read(job, &head, tell)?;
-    let tree = specifications(job, tree, tell)?;
-    tell(Event::Step(Step::Build));
+fn attempt<'j>(job: &'j Job, report: &mut dyn FnMut(Event)) -> Result<Made<'j>, Stopped> {
+    report(Event::Step(Step::Fetch));
+    let head = fetch(job, report)?;
+    report(Event::Step(Step::Read));
+    let input = read(job, &head, report)?;
+    report(Event::Step(Step::Build));
     let store = open(job)?;
-    let (mut built, articles) = make(job, &tree, found, &store, tell)?;
-    let mut task = task(job, &tree, &built);
-    if let Some(kept) = task.as_ref().and_then(Task::kept) {
-        let line = "generate: nothing it is told of has changed; what the command wrote stays";
-        tell(Event::Line(line.to_owned()));
-        built = built.with_skill(kept);
+    let mut built = build(job, &input, &store, report)?;
+    let mut task = task(job, input, &built);
+    if let Some(cached) = task.as_ref().and_then(Task::cached) {
+        let line = "generate: the input of the command has not changed; its last output is used";
+        report(Event::Line(line.to_owned()));
+        built = built.with_skill(cached);
         task = None;
     }
-    tell(Event::Step(Step::Put));
-    let mut prepared = put(&store, &built, tell)?;
-    prepared.follows = task.is_some();
-    let kept = Kept {
+    report(Event::Step(Step::Put));
+    let mut prepared = put(&store, &built, report)?;
+    prepared.skill_pending = task.is_some();
+    let cache = BuildCache {
         release: prepared.release,
-        articles,
+        articles: std::mem::take(&mut built.articles),
     };
-    if let Err(error) = kept.write(job) {
-        tell(Event::Line(format!(
-            "put: the next build starts from nothing: {error}"
+    if let Err(error) = cache.write(job) {
+        report(Event::Line(format!(
+            "put: the next build starts without a cache: {error}"
         )));
     }
     Ok(Made {
@@ -86,16 +87,15 @@ fn attempt<'j>(job: &'j Job, tell: &mut dyn FnMut(Event)) -> Result<Made<'j>, St
     })
 }
 
-/// Finds what there is for a command to write: a skill that nobody wrote.
-fn task<'j>(job: &'j Job, tree: &Tree, built: &Built) -> Option<Task<'j>> {
+/// Returns what a command is to write: a better skill than the generated one.
+fn task<'j>(job: &'j Job, input: Input, built: &Built) -> Option<Task<'j>> {
     let config = job.generate.as_ref()?;
     let skill = built.generated()?.to_owned();
-    let (docs, _told_before) = docs::read(tree, &docs::Options::default());
     Some(Task {
         config,
-        docs,
+        docs: input.docs,
         skill,
-        kept: job.written(),
+        cache: job.skill_cache(),
     })
 }
 
@@ -104,20 +104,20 @@ fn rewrite(
     task: &Task<'_>,
     built: Built,
     store: &Store,
-    tell: &mut dyn FnMut(Event),
+    report: &mut dyn FnMut(Event),
 ) -> Result<Prepared, String> {
     let since = Instant::now();
     let written = task.write().map_err(|error| error.to_string())?;
-    tell(Event::Line(format!(
+    report(Event::Line(format!(
         "generate: the command wrote skill {} of {} characters ({} ms)",
         written.slug.as_str(),
         written.text.chars().count(),
         since.elapsed().as_millis(),
     )));
-    put(store, &built.with_skill(written), tell).map_err(|stopped| stopped.summary)
+    put(store, &built.with_skill(written), report).map_err(|stopped| stopped.summary)
 }
 
-fn fetch(job: &Job, tell: &mut dyn FnMut(Event)) -> Result<Head, Stopped> {
+fn fetch(job: &Job, report: &mut dyn FnMut(Event)) -> Result<Head, Stopped> {
     let since = Instant::now();
     let stopped = |error: FetchError| Stopped {
         transient: error.is_transient(),
@@ -128,18 +128,18 @@ fn fetch(job: &Job, tell: &mut dyn FnMut(Event)) -> Result<Head, Stopped> {
     let head = git::fetch(&job.git, &address).map_err(stopped)?;
     let commit = commit(job, &head);
     let subject = commit.message.lines().next().unwrap_or_default();
-    tell(Event::Line(format!(
+    report(Event::Line(format!(
         "fetch: {} is at {} \"{subject}\" by {} ({} ms)",
         job.branch,
         short(&head.commit),
         head.author,
         since.elapsed().as_millis(),
     )));
-    tell(Event::Line(format!(
+    report(Event::Line(format!(
         "fetch: {}",
         changed(job, &commit.files_changed)
     )));
-    tell(Event::Commit(commit));
+    report(Event::Commit(commit));
     Ok(head)
 }
 
@@ -179,103 +179,104 @@ fn short(commit: &str) -> &str {
     commit.get(..12).unwrap_or(commit)
 }
 
-fn read(
-    job: &Job,
-    head: &Head,
-    tell: &mut dyn FnMut(Event),
-) -> Result<(Tree, Vec<Diagnostic>), Stopped> {
+/// Reads the documentation, with the specifications that it names by URL.
+fn read(job: &Job, head: &Head, report: &mut dyn FnMut(Event)) -> Result<Input, Stopped> {
     let since = Instant::now();
     let docs = TreePath::parse(&job.directory).map_err(|invalid| Stopped::lasting(&invalid))?;
-    let (tree, found) = head.open(&docs).map_err(|error| match error {
+    let (tree, left_out) = head.open(&docs).map_err(|error| match error {
         git::OpenError::Git(_) => Stopped::transient(&error),
         _ => Stopped::lasting(&error),
     })?;
-    tell(Event::Line(format!(
-        "read: {} files ({} ms)",
-        tree.files().count(),
+    let files = tree.files().count();
+    let mut input = Input::fetch(tree, &job.options(), &Pages::default(), |urls| {
+        specifications(job, urls, report)
+    })?;
+    input.diagnostics.extend(left_out);
+    report(Event::Line(format!(
+        "read: {files} files, {} ({} ms)",
+        count(input.docs.pages.iter().len(), "page"),
         since.elapsed().as_millis(),
     )));
-    Ok((tree, found))
+    Ok(input)
 }
 
-/// Brings the specifications that are named by URL. The world's fault ends this attempt;
-/// what the author has to change is for the build to tell.
-fn specifications(job: &Job, tree: Tree, tell: &mut dyn FnMut(Event)) -> Result<Tree, Stopped> {
+/// Fetches the specifications that are named by URL, where the service allows it. A failure of
+/// the network ends this attempt; what the author has to change becomes an error of the build.
+fn specifications(
+    job: &Job,
+    urls: &[Box<str>],
+    report: &mut dyn FnMut(Event),
+) -> Result<Option<Remote>, Stopped> {
     if !job.specifications.is_allowed() {
-        return Ok(tree);
-    }
-    let urls = docs::urls(&tree);
-    if urls.is_empty() {
-        return Ok(tree);
+        return Ok(None);
     }
     let since = Instant::now();
-    let fetched = remote::fetch(&job.specifications, &urls);
+    let fetched = remote::fetch(&job.specifications, urls);
     for (url, file) in fetched.iter() {
         match file {
-            Ok(bytes) => tell(Event::Line(format!("read: {url}: {} bytes", bytes.len()))),
+            Ok(bytes) => report(Event::Line(format!("read: {url}: {} bytes", bytes.len()))),
             Err(error) if error.is_transient() => {
-                let summary = format!("the specification {url} did not come: {}", chain(error));
+                let why = chain(error);
                 return Err(Stopped {
-                    summary,
+                    summary: format!("the specification {url} could not be fetched: {why}"),
                     transient: true,
                 });
             }
             Err(_) => {}
         }
     }
-    tell(Event::Line(format!(
-        "read: asked for {} specifications ({} ms)",
-        urls.len(),
+    report(Event::Line(format!(
+        "read: fetched {} ({} ms)",
+        count(urls.len(), "specification"),
         since.elapsed().as_millis()
     )));
-    Ok(tree.with_remote(fetched))
+    Ok(Some(fetched))
 }
 
-fn make(
+/// Builds a release; errors of the authors end the update here.
+fn build(
     job: &Job,
-    tree: &Tree,
-    found: Vec<Diagnostic>,
+    input: &Input,
     store: &Store,
-    tell: &mut dyn FnMut(Event),
-) -> Result<(Built, Articles), Stopped> {
+    report: &mut dyn FnMut(Event),
+) -> Result<Built, Stopped> {
     let since = Instant::now();
-    let (mut built, articles) = build_on(job, tree, store);
-    built.report.add(found);
+    let mut built = build_on_cache(job, input, store);
     if let Some(before) = navigation_before(job, store) {
-        let gone = gone(&before, &built, tree);
-        built.report.add(gone);
+        let removed = built.removed_pages(input, &before);
+        built.report.add(removed);
     }
     for line in built.report.to_string().lines() {
-        tell(Event::Line(format!("build: {line}")));
+        report(Event::Line(format!("build: {line}")));
     }
-    tell(Event::Line(format!(
+    report(Event::Line(format!(
         "build: done ({} ms)",
         since.elapsed().as_millis()
     )));
     built
         .report
         .refuse_if_errors()
-        .map_err(|error| Stopped::lasting(&error))?;
-    Ok((built, articles))
+        .map_err(|refused| Stopped::lasting(&refused))?;
+    Ok(built)
 }
 
-/// Builds on what the last build left.
-fn build_on(job: &Job, tree: &Tree, store: &Store) -> (Built, Articles) {
-    let before = Kept::read(job);
-    let inventory = before.as_ref();
-    let inventory = inventory.and_then(|before| store.inventory(before.release).ok());
+/// Builds with what the previous build has left.
+fn build_on_cache(job: &Job, input: &Input, store: &Store) -> Built {
+    let cache = BuildCache::read(job);
+    let inventory = cache.as_ref();
+    let inventory = inventory.and_then(|cache| store.inventory(cache.release).ok());
     let read = |item: &Item| store.read(item).ok();
-    let before = Before {
-        articles: before.map(|before| before.articles).unwrap_or_default(),
-        release: inventory.as_ref().map(|inventory| Earlier {
+    let previous = Previous {
+        articles: cache.map(|cache| cache.articles).unwrap_or_default(),
+        release: inventory.as_ref().map(|inventory| PreviousRelease {
             inventory,
             read: &read,
         }),
     };
-    build_after(tree, &job.options(), &before)
+    build_after(input, &job.options(), &previous)
 }
 
-/// Returns what the current release says of its pages; nothing depends on it but warnings.
+/// Returns the navigation of the current release. Only warnings depend on it.
 fn navigation_before(job: &Job, store: &Store) -> Option<Bytes> {
     let project = ProjectId::parse(&job.project).ok()?;
     let current = store.current(&project).ok()??.current.release;
@@ -286,38 +287,32 @@ fn navigation_before(job: &Job, store: &Store) -> Option<Bytes> {
 fn open(job: &Job) -> Result<Store, Stopped> {
     let config = local::Config {
         path: job.store.clone(),
-        // Only a promotion trims what is kept.
+        // Only a promotion removes old releases.
         retention: Retention::default(),
     };
     let store = Local::open(&config, Clock::System).map_err(|error| Stopped::transient(&error))?;
     Ok(Store::Local(store))
 }
 
-fn put(store: &Store, built: &Built, tell: &mut dyn FnMut(Event)) -> Result<Prepared, Stopped> {
+fn put(store: &Store, built: &Built, report: &mut dyn FnMut(Event)) -> Result<Prepared, Stopped> {
     let since = Instant::now();
     let release = store
         .put(&built.release)
         .map_err(|error| Stopped::transient(&error))?;
-    tell(Event::Line(format!(
+    report(Event::Line(format!(
         "put: release {} is in the store ({} ms)",
         short(&release.to_string()),
         since.elapsed().as_millis(),
     )));
-    let skills = built.report.skills.len();
-    let summary = format!(
-        "{} files, {skills} skill{}, {} warning{}",
-        built.report.files,
-        if skills == 1 { "" } else { "s" },
-        built.report.warnings(),
-        if built.report.warnings() == 1 {
-            ""
-        } else {
-            "s"
-        },
-    );
+    let (files, skills) = (built.report.files, built.report.skills.len());
+    let warnings = built.report.tally().warnings;
     Ok(Prepared {
         release,
-        summary,
-        follows: false,
+        summary: format!(
+            "{files} files, {}, {}",
+            count(skills, "skill"),
+            count(warnings, "warning")
+        ),
+        skill_pending: false,
     })
 }

@@ -1,10 +1,10 @@
-//! From a release in the store to what everybody sees.
+//! From a release in the store to what is served.
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::hearing::{Heard, Hearing};
 use super::job::{Job, Prepared, Step, Stopped};
+use super::monitor::{BuildMonitor, BuildResult};
 use super::{Ended, Stages, blocking, fence};
 use crate::deploy::Timestamp;
 use crate::deploy::queue::{Claim, Held, Outcome, Progress, QueueError};
@@ -21,53 +21,55 @@ struct Published {
 }
 
 impl Stages {
-    /// Has a release prepared and promotes it, and the one that may follow it.
+    /// Has a release prepared and promotes it; then the same for the release with the skill of
+    /// a command, where one is written.
     pub(super) async fn publish(
         &self,
         mut claim: Claim,
         site: &Site,
         job: Job,
-        hearing: &mut Hearing<'_>,
+        monitor: &mut BuildMonitor<'_>,
     ) -> Result<Ended, QueueError> {
-        let prepared = match hearing.begin(job).await? {
-            Heard::Prepared(prepared) => prepared,
+        let prepared = match monitor.start(job).await? {
+            BuildResult::Prepared(prepared) => prepared,
             unprepared => return self.unprepared(claim, unprepared).await,
         };
-        let (follows, offered) = (prepared.follows, fence(&claim));
-        if follows {
-            // Its place is taken now: what is published by hand meanwhile comes after it.
-            let (held, lifted) = self.lifted(&claim, offered.generation + 1).await?;
-            if held == Held::Lost {
+        let (skill_pending, offered) = (prepared.skill_pending, fence(&claim));
+        if skill_pending {
+            // The generation of the second release is taken now, so that what is published by
+            // hand in the meantime is newer than both.
+            let raised = self.with_generation(&claim, offered.generation + 1).await?;
+            let (Held::Yes, with_generation) = raised else {
                 return Ok(Ended::Lost);
-            }
-            claim = lifted;
+            };
+            claim = with_generation;
         }
-        let mut published = match self.promote(&claim, prepared, offered, hearing).await {
+        let mut published = match self.promote(&claim, prepared, offered, monitor).await {
             Ok(published) => published,
             Err(stopped) => return self.stopped(claim, stopped).await,
         };
         if self.note_published(&claim, site, &published).await? == Held::Lost {
             return Ok(Ended::Lost);
         }
-        if follows {
-            let why = match hearing.listen().await? {
-                Heard::Prepared(written) => {
+        if skill_pending {
+            let replaced = match monitor.next().await? {
+                BuildResult::Prepared(written) => {
                     let offered = fence(&claim);
-                    let replaced = self.promote(&claim, written, offered, hearing).await;
+                    let replaced = self.promote(&claim, written, offered, monitor).await;
                     replaced.map_err(|stopped| stopped.summary)
                 }
-                Heard::Kept(why) => Err(why),
-                Heard::Stopped(stopped) => Err(stopped.summary),
+                BuildResult::SkillStays(why) => Err(why),
+                BuildResult::Stopped(stopped) => Err(stopped.summary),
                 unfinished => return self.unprepared(claim, unfinished).await,
             };
-            let line = match why {
+            let line = match replaced {
                 Ok(replacement) => {
                     // The update has been visible since its first release was.
                     published.release = replacement.release;
                     published.summary = replacement.summary;
                     "generate: the skill.md of the command is published".to_owned()
                 }
-                Err(why) => format!("generate: the deterministic skill.md stays: {why}"),
+                Err(why) => format!("generate: the generated skill.md stays: {why}"),
             };
             if self.note_line(&claim, line).await? == Held::Lost {
                 return Ok(Ended::Lost);
@@ -80,25 +82,25 @@ impl Stages {
         self.finish(claim, outcome, published.summary).await
     }
 
-    /// Tells the queue of an attempt that ended before its end.
-    async fn unprepared(&self, claim: Claim, heard: Heard) -> Result<Ended, QueueError> {
-        match heard {
-            Heard::Stopped(stopped) => self.stopped(claim, stopped).await,
-            Heard::Lost => Ok(Ended::Lost),
-            Heard::Prepared(_) | Heard::Kept(_) | Heard::GiveBack => {
-                let summary = "given back: the worker is shutting down".to_owned();
+    /// Tells the queue of an attempt that ended without a release.
+    async fn unprepared(&self, claim: Claim, result: BuildResult) -> Result<Ended, QueueError> {
+        match result {
+            BuildResult::Stopped(stopped) => self.stopped(claim, stopped).await,
+            BuildResult::LeaseLost => Ok(Ended::Lost),
+            BuildResult::Prepared(_) | BuildResult::SkillStays(_) | BuildResult::ShuttingDown => {
+                let summary = "released: the worker is shutting down".to_owned();
                 self.finish(claim, Outcome::LeaseReleased, summary).await
             }
         }
     }
 
-    /// The only step that anybody sees.
+    /// Makes a release the current one: the only step that changes what is served.
     async fn promote(
         &self,
         claim: &Claim,
         prepared: Prepared,
         offered: Fence,
-        hearing: &mut Hearing<'_>,
+        monitor: &mut BuildMonitor<'_>,
     ) -> Result<Published, Stopped> {
         let since = Instant::now();
         let (store, project) = (Arc::clone(&self.store), claim.project().clone());
@@ -117,7 +119,7 @@ impl Stages {
             Err(error) => return Err(Stopped::transient(&error)),
         };
         let visible_at = self.announce(claim.project()).await;
-        hearing.took(Step::Promote, since.elapsed());
+        monitor.add_step(Step::Promote, since.elapsed());
         Ok(Published {
             release,
             summary,
@@ -125,7 +127,7 @@ impl Stages {
         })
     }
 
-    /// Returns what was promoted instead of ours.
+    /// Returns what was promoted instead of our release.
     async fn current(&self, project: &ProjectId) -> Result<ReleaseId, Stopped> {
         let (store, project) = (Arc::clone(&self.store), project.clone());
         let current = blocking(move || store.current(&project))
@@ -133,7 +135,7 @@ impl Stages {
             .map_err(|error| Stopped::transient(&error))?;
         let current = current.map(|pointer| pointer.current.release);
         current.ok_or_else(|| Stopped {
-            summary: "the pointer of the project is gone".to_owned(),
+            summary: "the pointer of the project has been removed".to_owned(),
             transient: true,
         })
     }

@@ -6,6 +6,7 @@ use crate::diagnostic::closest;
 use crate::docs::CONFIG;
 use crate::docs::page::ignored::Ignored;
 use crate::docs::reference::{self, OpenError};
+use crate::error::chain;
 use crate::source::{Tree, TreePath};
 use crate::syntax::{
     Data, Diagnostics, FILE_BYTES_MAX, FileId, LIMIT, Span, SpanDiagnostic, Value, is_yaml, json,
@@ -61,10 +62,10 @@ impl Specifications {
         &self.read
     }
 
-    /// Returns those that could be read, and the URLs that were named.
+    /// Returns those that could be read, as its own.
     #[must_use]
-    pub fn into_all(self) -> (Vec<Specification>, Vec<Box<str>>) {
-        (self.read, self.urls)
+    pub fn into_all(self) -> Vec<Specification> {
+        self.read
     }
 
     /// Returns why a URL is not available, the one that was named first.
@@ -221,14 +222,6 @@ impl Specifications {
 #[must_use]
 pub fn is_url(text: &str) -> bool {
     text.contains("://")
-}
-
-/// Joins an error and its sources.
-fn chain(error: &dyn std::error::Error) -> String {
-    let sources = std::iter::successors(error.source(), |error| error.source());
-    sources.fold(error.to_string(), |text, source| {
-        format!("{text}: {source}")
-    })
 }
 
 /// Finds the file that a text names, from the documentation's root or a directory, its

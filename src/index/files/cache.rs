@@ -342,7 +342,9 @@ mod tests {
             (path, text.to_owned().into())
         });
         let tree = crate::source::Tree::from_files(files, []);
-        let release = crate::build::build(&tree, &crate::build::Options::default()).release;
+        let options = crate::build::Options::default();
+        let input = crate::build::Input::read(tree, &options);
+        let release = crate::build::build(&input, &options).release;
         let directory = tempfile::tempdir().unwrap();
         let config = local::Config {
             path: directory.path().join("store"),

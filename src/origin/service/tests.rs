@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::build::{Options, build};
+use crate::build::{Input, Options, build};
 use crate::clock::Clock;
 use crate::discovery::{SUMMARY_PATH, Summary};
 use crate::index::{Cache, Documents, Files, Listing, Material, Stored};
@@ -28,6 +28,7 @@ fn site(base_path: &str) -> Site {
         base_path: BasePath::parse(base_path).unwrap(),
         visibility: Visibility::Public,
         repository: None,
+        lenient: false,
         origin: Origin::Embedded,
     }
 }
@@ -89,7 +90,9 @@ fn served_of(
     let files = files
         .iter()
         .map(|(path, text)| (TreePath::parse(path).unwrap(), (*text).to_owned().into()));
-    let release = build(&Tree::from_files(files, []), &Options::default()).release;
+    let options = Options::default();
+    let input = Input::read(Tree::from_files(files, []), &options);
+    let release = build(&input, &options).release;
     let directory = tempfile::tempdir().unwrap();
     let config = local::Config {
         path: directory.path().join("store"),

@@ -203,6 +203,14 @@ impl Remote {
         self.files.get(url).map(Result::as_ref)
     }
 
+    /// Adds files that were fetched before.
+    #[must_use]
+    pub fn with(mut self, files: impl IntoIterator<Item = (Box<str>, Bytes)>) -> Self {
+        let files = files.into_iter().map(|(url, bytes)| (url, Ok(bytes)));
+        self.files.extend(files);
+        self
+    }
+
     /// Returns what came of each URL, by URL.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Result<&Bytes, &FetchError>)> {
         let mut files: Vec<_> = self.files.iter().collect();

@@ -159,6 +159,8 @@ fn read_site(
     ];
     record.set("visibility", &mut visibility, strict::one_of(&visibilities));
     let repository = record.section("repository").map(read_repository);
+    let mut lenient = false;
+    record.set("lenient", &mut lenient, strict::boolean);
     let origin = read_origin(record, report);
 
     let (domains, domain_places): (Vec<_>, Vec<_>) =
@@ -193,6 +195,7 @@ fn read_site(
         base_path,
         visibility,
         repository: repository.flatten(),
+        lenient,
         origin: origin?,
     };
     Some(Record {

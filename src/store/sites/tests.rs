@@ -74,7 +74,7 @@ fn a_record_becomes_a_site_with_every_key_in_its_place() {
         "acme.yaml",
         "project: acme\nowner: org_1\nsubdomain: Acme\n\
          domains: [docs.acme.com, DOCS.acme.dev.]\nbase_path: /docs\nvisibility: private\n\
-         repository: { url: \"https://git.example/acme.git\", branch: trunk, directory: docs/ }\n\
+         repository: { url: \"https://git.example/acme.git\", branch: trunk, directory: docs/ }\nlenient: true\n\
          origin: { url: \"https://origin.acme.internal:8443\", host: upstream, http: 2 }\n",
     );
     platform.write("bare.yaml", "project: bare\nsubdomain: bare\n");
@@ -98,6 +98,7 @@ fn a_record_becomes_a_site_with_every_key_in_its_place() {
         (&*repository.branch, &*repository.directory),
         ("trunk", "docs")
     );
+    assert!(acme.lenient);
     let upstream = Upstream {
         scheme: Scheme::Https,
         host: "origin.acme.internal".into(),
@@ -113,6 +114,7 @@ fn a_record_becomes_a_site_with_every_key_in_its_place() {
     assert_eq!(&*bare.owner, "bare");
     assert_eq!(bare.origin, Origin::Embedded);
     assert_eq!(bare.repository, None);
+    assert!(!bare.lenient);
 }
 
 #[test]

@@ -33,6 +33,7 @@ fn site(project: &str, owner: &str) -> Site {
         base_path: BasePath::default(),
         visibility: Visibility::Public,
         repository: None,
+        lenient: false,
         origin: Origin::Embedded,
     }
 }

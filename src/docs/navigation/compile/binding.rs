@@ -15,7 +15,6 @@ use std::collections::HashSet;
 
 use crate::diagnostic::{Diagnostic, Location, closest};
 use crate::docs::openapi::{Method, NotFetched, Specification, discover, find, is_url};
-use crate::docs::page::ignored::Ignored;
 use crate::docs::page::{Page, Pages};
 use crate::source::TreePath;
 
@@ -292,7 +291,7 @@ impl Compiler<'_> {
         }
         let tree = self.input.tree;
         let before = self.diagnostics.count();
-        for path in discover(tree, &Ignored::read(tree)) {
+        for path in discover(tree, self.input.ignored) {
             // One that cannot be read has no endpoints.
             let _unreadable = self.specifications.load(tree, &path, self.diagnostics);
         }

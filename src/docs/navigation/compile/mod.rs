@@ -17,6 +17,7 @@ use std::rc::Rc;
 
 use crate::docs::openapi::Specifications;
 use crate::docs::page::Pages;
+use crate::docs::page::ignored::Ignored;
 use crate::docs::schema::{Element, NO_EFFECT};
 use crate::source::Tree;
 use crate::syntax::{Diagnostics, Span, SpanDiagnostic, Value};
@@ -39,6 +40,8 @@ pub const DUPLICATE_LABEL: &str = "duplicate-label";
 pub struct Input<'a> {
     /// Where specifications are.
     pub tree: &'a Tree,
+    /// Which of its files are not looked at.
+    pub ignored: &'a Ignored,
     /// The value of `navigation`.
     pub navigation: &'a Value,
     /// The pages; `None` to look at `docs.json` alone.
@@ -161,20 +164,23 @@ impl Compiler<'_> {
                 let (kept, key) = (first.kind.key(), other.kind.key());
                 let message = format!("{name} has `{kept}` and `{key}` at the same level");
                 let help = match written.element {
-                    None => format!(
-                        "keep one primary pattern; nest `{key}` inside `{kept}`, or the other way round"
-                    ),
-                    Some(_) => format!(
-                        "keep one kind of children; nest `{key}` inside `{kept}`, or the other way round"
-                    ),
+                    None => "keep one primary pattern",
+                    Some(_) => "keep one kind of children",
                 };
+                let help = format!(
+                    "{help}; nest `{key}` inside `{kept}`, or the other way round{}",
+                    self.lenience()
+                );
                 self.diagnostics
                     .push(make(rule, other.key, message).help(help));
             }
             if let Some(span) = href {
                 let kept = first.kind.key();
                 let message = format!("{name} has `href` beside `{kept}`");
-                let help = "a link has no children; remove one of the two";
+                let help = format!(
+                    "a link has no children; remove one of the two{}",
+                    self.lenience()
+                );
                 self.diagnostics.push(make("N2", span, message).help(help));
             }
             if !first.listed {
@@ -184,6 +190,18 @@ impl Compiler<'_> {
                     written.object().name
                 );
                 self.warn("N2", first.key, message);
+            }
+        }
+    }
+
+    /// Returns the end of the help for rules N1 and N2: how the documentation is published
+    /// without a change of its navigation.
+    fn lenience(&self) -> &'static str {
+        match self.input.lenient {
+            true => "",
+            false => {
+                "; with `\"lenient\": true` in docs.json, or `lenient: true` in the site's record, \
+                 this is a warning"
             }
         }
     }

@@ -1,8 +1,9 @@
-//! Listening to the process of a build.
+//! Watching the process of a build.
 //!
-//! What it says becomes lines of the update's record, a few times a second; each time the
-//! lease is renewed, so a follower sees the build go on and nobody else takes it over. Here
-//! is the clock as well: what takes too long is ended, with everything it has started.
+//! Its events become lines of the update's record, a few times a second. Each time the lease
+//! is renewed, so those who follow the update see its progress and no other worker takes it
+//! over. The time limits are enforced here too: what takes too long is killed, with every
+//! process it has started.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,17 +12,17 @@ use tokio::sync::watch;
 
 use super::child::Running;
 use super::job::{Event, Job, Prepared, Step, Stopped};
-use super::{Stages, blocking, generate, raised};
+use super::{Stages, blocking, generate, until_set};
 use crate::deploy::queue::{Claim, Held, Progress, QueueError};
 use crate::deploy::record::Commit;
 
-/// How often new lines of the log are written down: a follower's patience.
-const NOTE_EVERY: Duration = Duration::from_millis(250);
-/// After how long a silence somebody who follows is told that the step goes on.
+/// How often new lines are written to the record.
+const RECORD_EVERY: Duration = Duration::from_millis(250);
+/// After how long without a line the record says that the step goes on.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
 
-/// What is heard of a child, and what of it is not written down yet.
-pub(super) struct Hearing<'s> {
+/// The process of a build, and its events that are not in the record yet.
+pub(super) struct BuildMonitor<'s> {
     stages: &'s Stages,
     claim: Claim,
     stop: watch::Receiver<bool>,
@@ -29,30 +30,31 @@ pub(super) struct Hearing<'s> {
     began: Instant,
     lines: Vec<String>,
     commit: Option<Commit>,
-    /// The start of the child counts as part of the first.
+    /// The step that runs; the start of the process counts as part of the first.
     step: Step,
     step_since: Instant,
+    /// The steps that have ended, and how long they took.
     steps: Vec<(Step, Duration)>,
-    noted_at: Instant,
+    recorded_at: Instant,
 }
 
-/// How the listening to a child ended, for now.
-pub(super) enum Heard {
+/// What a build process came to, for now.
+pub(super) enum BuildResult {
     /// A release is in the store.
     Prepared(Prepared),
-    /// What is published stays as it is.
-    Kept(String),
+    /// The release with the generated skill stays, and why.
+    SkillStays(String),
     /// There is no release.
     Stopped(Stopped),
-    /// Somebody else holds the update.
-    Lost,
+    /// Another worker holds the update.
+    LeaseLost,
     /// This process has to stop.
-    GiveBack,
+    ShuttingDown,
 }
 
-// === impl Hearing ===
+// === impl BuildMonitor ===
 
-impl<'s> Hearing<'s> {
+impl<'s> BuildMonitor<'s> {
     pub(super) fn new(stages: &'s Stages, claim: Claim, stop: watch::Receiver<bool>) -> Self {
         Self {
             stages,
@@ -65,73 +67,73 @@ impl<'s> Hearing<'s> {
             step: Step::Fetch,
             step_since: Instant::now(),
             steps: Vec::new(),
-            noted_at: Instant::now(),
+            recorded_at: Instant::now(),
         }
     }
 
-    /// Starts a child and listens until it has prepared a release, or will not.
-    pub(super) async fn begin(&mut self, job: Job) -> Result<Heard, QueueError> {
+    /// Starts a process and waits until it has prepared a release, or has failed to.
+    pub(super) async fn start(&mut self, job: Job) -> Result<BuildResult, QueueError> {
         self.lines.push(format!(
             "attempt {} of {}",
             self.claim.update.attempts,
             self.stages.queue.policy().attempts_max
         ));
-        if self.note().await? == Held::Lost {
-            return Ok(Heard::Lost);
+        if self.record().await? == Held::Lost {
+            return Ok(BuildResult::LeaseLost);
         }
         match Running::start(&self.stages.program, job, &self.stages.limits).await {
             Ok(running) => self.running = Some(running),
-            Err(error) => return Ok(Heard::Stopped(Stopped::transient(&error))),
+            Err(error) => return Ok(BuildResult::Stopped(Stopped::transient(&error))),
         }
-        self.listen().await
+        self.next().await
     }
 
-    /// Listens on, to the next release or to why there is none.
-    pub(super) async fn listen(&mut self) -> Result<Heard, QueueError> {
-        let heard = self.listen_on().await?;
-        let is_told = !matches!(heard, Heard::Lost | Heard::GiveBack);
-        if is_told && self.note().await? == Held::Lost {
-            return Ok(Heard::Lost);
+    /// Waits for the next release of the process, or for the reason why there is none.
+    pub(super) async fn next(&mut self) -> Result<BuildResult, QueueError> {
+        let result = self.watch().await?;
+        let holds = !matches!(result, BuildResult::LeaseLost | BuildResult::ShuttingDown);
+        if holds && self.record().await? == Held::Lost {
+            return Ok(BuildResult::LeaseLost);
         }
-        Ok(heard)
+        Ok(result)
     }
 
-    async fn listen_on(&mut self) -> Result<Heard, QueueError> {
-        let mut ticks = tokio::time::interval(NOTE_EVERY);
+    async fn watch(&mut self) -> Result<BuildResult, QueueError> {
+        let mut ticks = tokio::time::interval(RECORD_EVERY);
         loop {
             let Some(running) = &mut self.running else {
-                return Ok(self.silence("there is no build process"));
+                return Ok(self.died("there is no build process"));
             };
             tokio::select! {
                 event = running.event() => match event {
                     Ok(Some(event)) => {
-                        if let Some(heard) = self.hear(event) {
-                            return Ok(heard);
+                        if let Some(result) = self.take(event) {
+                            return Ok(result);
                         }
                     }
                     Ok(None) => {
                         let how = running.ended().await;
-                        return Ok(self.silence(&how));
+                        return Ok(self.died(&how));
                     }
-                    Err(error) => return Ok(Heard::Stopped(Stopped::transient(&error))),
+                    Err(error) => return Ok(BuildResult::Stopped(Stopped::transient(&error))),
                 },
                 _ = ticks.tick() => {
-                    if let Some(heard) = self.overdue() {
-                        return Ok(heard);
+                    if let Some(result) = self.overdue() {
+                        return Ok(result);
                     }
-                    if self.is_due() && self.note().await? == Held::Lost {
-                        return Ok(Heard::Lost);
+                    if self.is_record_due() && self.record().await? == Held::Lost {
+                        return Ok(BuildResult::LeaseLost);
                     }
                     if self.step == Step::Generate && self.is_superseded().await? {
-                        return Ok(Heard::Kept("a newer update waits".to_owned()));
+                        return Ok(BuildResult::SkillStays("a newer update waits".to_owned()));
                     }
                 },
-                () = raised(&mut self.stop) => return Ok(Heard::GiveBack),
+                () = until_set(&mut self.stop) => return Ok(BuildResult::ShuttingDown),
             }
         }
     }
 
-    /// Ends the child and everything it has started, and returns how long each step took.
+    /// Kills the process and everything it has started, and returns how long each step took.
     pub(super) async fn end(&mut self) -> Vec<(Step, Duration)> {
         if let Some(mut running) = self.running.take() {
             let process = running.id();
@@ -143,57 +145,57 @@ impl<'s> Hearing<'s> {
         std::mem::take(&mut self.steps)
     }
 
-    /// Counts a step that is not the child's.
-    pub(super) fn took(&mut self, step: Step, took: Duration) {
+    /// Adds a step that did not run in the process.
+    pub(super) fn add_step(&mut self, step: Step, took: Duration) {
         self.steps.push((step, took));
         self.step_since = Instant::now();
     }
 
-    /// Takes in an event; some end the listening.
-    fn hear(&mut self, event: Event) -> Option<Heard> {
+    /// Takes in an event; some are a result.
+    fn take(&mut self, event: Event) -> Option<BuildResult> {
         match event {
             Event::Step(step) => {
                 if step != self.step {
-                    self.step_ends();
+                    self.end_step();
                     self.step = step;
                 }
             }
             Event::Line(line) => self.lines.push(line),
             Event::Commit(commit) => self.commit = Some(commit),
             Event::Prepared(prepared) => {
-                self.step_ends();
-                return Some(Heard::Prepared(prepared));
+                self.end_step();
+                return Some(BuildResult::Prepared(prepared));
             }
-            Event::Kept(why) => {
-                self.step_ends();
-                return Some(Heard::Kept(why));
+            Event::SkillStays(why) => {
+                self.end_step();
+                return Some(BuildResult::SkillStays(why));
             }
-            Event::Stopped(stopped) => return Some(Heard::Stopped(stopped)),
+            Event::Stopped(stopped) => return Some(BuildResult::Stopped(stopped)),
         }
         None
     }
 
-    fn step_ends(&mut self) {
+    fn end_step(&mut self) {
         self.steps.push((self.step, self.step_since.elapsed()));
         self.step_since = Instant::now();
     }
 
-    /// A child that said nothing last has died.
-    fn silence(&self, how: &str) -> Heard {
-        Heard::Stopped(Stopped {
+    /// A process whose last event is not a result has died.
+    fn died(&self, how: &str) -> BuildResult {
+        BuildResult::Stopped(Stopped {
             summary: format!("{}: {how}", self.step.as_str()),
             transient: true,
         })
     }
 
-    /// Says which limit has passed, if one has.
-    fn overdue(&self) -> Option<Heard> {
+    /// Returns the result of a time limit that has passed, if one has.
+    fn overdue(&self) -> Option<BuildResult> {
         let limits = &self.stages.limits;
         let (step, took) = (self.step, self.step_since.elapsed());
         if step == Step::Generate {
             let limit = self.stages.generate.time;
             let late = format!("the command did not finish within {} s", limit.as_secs());
-            return (took > limit).then_some(Heard::Kept(late));
+            return (took > limit).then_some(BuildResult::SkillStays(late));
         }
         let summary = if step == Step::Fetch && took > limits.fetch {
             let limit = limits.fetch.as_secs();
@@ -204,17 +206,17 @@ impl<'s> Hearing<'s> {
         } else {
             return None;
         };
-        Some(Heard::Stopped(Stopped {
+        Some(BuildResult::Stopped(Stopped {
             summary,
             transient: true,
         }))
     }
 
-    /// Returns whether there is something to write down, or the lease wants renewing.
-    fn is_due(&self) -> bool {
+    /// Returns whether there is something to record, or the lease has to be renewed.
+    fn is_record_due(&self) -> bool {
         !self.lines.is_empty()
             || self.commit.is_some()
-            || self.noted_at.elapsed() > self.stages.queue.policy().lease / 3
+            || self.recorded_at.elapsed() > self.stages.queue.policy().lease / 3
     }
 
     /// Returns whether the project's next update waits for this one.
@@ -227,14 +229,14 @@ impl<'s> Hearing<'s> {
             .is_some_and(|newest| newest.id != *self.claim.id()))
     }
 
-    /// Writes down what was heard, and keeps the lease.
-    async fn note(&mut self) -> Result<Held, QueueError> {
-        let silent = self.noted_at.elapsed();
-        self.noted_at = Instant::now();
+    /// Writes new lines to the record, and renews the lease.
+    async fn record(&mut self) -> Result<Held, QueueError> {
+        let silent = self.recorded_at.elapsed();
+        self.recorded_at = Instant::now();
         if self.lines.is_empty() && silent > SILENCE_MAX {
             let took = self.step_since.elapsed().as_secs();
             self.lines.push(format!(
-                "{}: still at it after {took} s",
+                "{}: still running after {took} s",
                 self.step.as_str()
             ));
         }

@@ -1,9 +1,10 @@
 //! What the build of an update leaves to the next one of the same repository.
 //!
 //! A file beside the mirror holds the articles of the last build and names its release, so
-//! that an update renders and compresses what has changed and nothing else. It is a cache:
-//! what another program wrote, is damaged or is not there is as good as nothing, and a file
-//! over [`BYTES_MAX`] is not written. It appears whole or not at all, by a rename.
+//! that an update renders and compresses what has changed and nothing else. It is a cache: a
+//! file of another version of this program, a damaged one or none at all only makes the
+//! next build slower, and a file over [`BYTES_MAX`] is not written. It is replaced by a
+//! rename, so it is never half written.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -16,27 +17,27 @@ use crate::digest::Digest;
 use crate::release::ReleaseId;
 
 /// What the file begins with.
-const MAGIC: &[u8; 16] = b"waypost-kept-01\n";
+const MAGIC: &[u8; 16] = b"waypost-cache-1\n";
 /// How many bytes the file may have.
 const BYTES_MAX: usize = 64 << 20;
 /// How many bytes articles may have once they are decompressed.
 const ARTICLES_BYTES_MAX: usize = 1 << 30;
-/// Fast: a text is written and read once an update.
+/// A fast level: the file is written and read once an update.
 const LEVEL: i32 = 1;
 const DIGEST_BYTES: usize = 32;
 
 /// What a build leaves.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct BuildCache {
     /// The release that it made.
     pub(super) release: ReleaseId,
     /// Its articles.
     pub(super) articles: Articles,
 }
 
-// === impl Kept ===
+// === impl BuildCache ===
 
-impl Kept {
+impl BuildCache {
     /// Reads what the last build of a job left; `None` when there is nothing of use.
     pub(super) fn read(job: &Job) -> Option<Self> {
         let mut bytes = Vec::new();
@@ -46,7 +47,7 @@ impl Kept {
         Self::parse(&bytes, &program()?)
     }
 
-    /// Keeps it for the next build of the job.
+    /// Writes the file for the next build of the job.
     pub(super) fn write(&self, job: &Job) -> io::Result<()> {
         let Some(program) = program() else {
             return Ok(());
@@ -97,11 +98,12 @@ impl Kept {
 fn path(job: &Job) -> PathBuf {
     let name = format!("{}\0{}\0{}", job.url, job.branch, job.directory);
     let digest = Digest::of(name.as_bytes()).to_string();
-    job.git.mirrors.join(format!("{}.kept", &digest[..32]))
+    job.git.mirrors.join(format!("{}.cache", &digest[..32]))
 }
 
-/// Names this program: another may render otherwise. Reading all of it would take longer
-/// than what it is asked for, so its file tells: replaced or rewritten, it is another.
+/// Identifies this program, because another version may render differently. Its digest would
+/// take longer to compute than a build saves, so its file stands for it: a replaced or
+/// rewritten file has another inode or time.
 fn program() -> Option<Digest> {
     let file = fs::metadata(Path::new("/proc/self/exe"))
         .or_else(|_| fs::metadata(std::env::current_exe()?))
@@ -120,43 +122,43 @@ fn program() -> Option<Digest> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::build::{Before, Options, build_after};
+    use crate::build::{Input, Options, build};
     use crate::source::{Tree, TreePath};
 
-    fn kept() -> Kept {
+    fn cache() -> BuildCache {
         let file =
             |path: &str, text: &str| (TreePath::parse(path).unwrap(), text.to_owned().into());
         let config = r#"{"name": "A", "navigation": {"pages": ["index"]}}"#;
         let tree = Tree::from_files([file("docs.json", config), file("index.mdx", "Text.")], []);
-        let (built, articles) = build_after(&tree, &Options::default(), &Before::default());
-        Kept {
+        let built = build(&Input::read(tree, &Options::default()), &Options::default());
+        BuildCache {
             release: built.release.id(),
-            articles,
+            articles: built.articles,
         }
     }
 
     #[test]
-    fn what_was_written_is_read_back_by_the_same_program_alone() {
-        let kept = kept();
+    fn a_cache_is_read_by_the_program_that_wrote_it_and_by_no_other() {
+        let cache = cache();
         let program = Digest::of(b"this");
-        let bytes = kept.to_bytes(&program).unwrap();
-        let read = Kept::parse(&bytes, &program).unwrap();
-        assert_eq!(read.release, kept.release);
+        let bytes = cache.to_bytes(&program).unwrap();
+        let read = BuildCache::parse(&bytes, &program).unwrap();
+        assert_eq!(read.release, cache.release);
         assert_eq!(read.articles.len(), 1);
-        assert!(Kept::parse(&bytes, &Digest::of(b"another")).is_none());
+        assert!(BuildCache::parse(&bytes, &Digest::of(b"another")).is_none());
     }
 
     #[test]
-    fn a_file_with_any_bit_changed_or_missing_is_nothing() {
+    fn a_cache_with_any_bit_changed_or_missing_is_not_used() {
         let program = Digest::of(b"this");
-        let bytes = kept().to_bytes(&program).unwrap();
-        // What names the release is looked up in the store, which has it or not.
+        let bytes = cache().to_bytes(&program).unwrap();
+        // The release is looked up in the store; a wrong one is not found there.
         let release = MAGIC.len() + DIGEST_BYTES..MAGIC.len() + 2 * DIGEST_BYTES;
         for at in (0..bytes.len()).filter(|at| !release.contains(at)) {
             let mut damaged = bytes.clone();
             damaged[at] ^= 1;
-            assert!(Kept::parse(&damaged, &program).is_none(), "{at}");
-            assert!(Kept::parse(&bytes[..at], &program).is_none(), "{at}");
+            assert!(BuildCache::parse(&damaged, &program).is_none(), "{at}");
+            assert!(BuildCache::parse(&bytes[..at], &program).is_none(), "{at}");
         }
     }
 }

@@ -1,9 +1,9 @@
-//! What a build may take over from the one before.
+//! What a build takes over from the previous one.
 //!
-//! Most updates change a page or two of a thousand. What did not change need not be made
-//! again: articles are taken from [`Articles`], and compressed files from the release that
-//! was made then ([`Earlier`]), where the bytes that they were made of are the same. Both
-//! must come from the same program; whoever keeps them sees to that.
+//! Most updates change a page or two of a thousand. Rendered articles are taken from
+//! [`Articles`], and compressed files from the release that was built then
+//! ([`PreviousRelease`]), where the bytes that they were made from are the same. Both must come
+//! from the same version of this program; whoever keeps them checks that.
 //!
 //! **Invariant:** the release is the same with and without.
 
@@ -15,38 +15,38 @@ pub use super::site::Articles;
 
 /// What a build may take over. The default is nothing.
 #[derive(Debug, Default)]
-pub struct Before<'b> {
-    /// The articles of a build before.
+pub struct Previous<'b> {
+    /// The articles of the previous build.
     pub articles: Articles,
-    /// The release of that build.
-    pub release: Option<Earlier<'b>>,
+    /// The release of the previous build.
+    pub release: Option<PreviousRelease<'b>>,
 }
 
-/// The release of a build before, wherever it lies.
-pub struct Earlier<'b> {
+/// The release of the previous build, wherever it is stored.
+pub struct PreviousRelease<'b> {
     /// The list of its files.
     pub inventory: &'b Inventory,
-    /// Reads one of them; `None` when it is gone.
+    /// Reads one of them; `None` when it has been removed.
     pub read: &'b (dyn Fn(&Item) -> Option<Bytes> + Sync),
 }
 
-// === impl Earlier ===
+// === impl PreviousRelease ===
 
-impl std::fmt::Debug for Earlier<'_> {
+impl std::fmt::Debug for PreviousRelease<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Earlier").finish_non_exhaustive()
+        f.debug_struct("PreviousRelease").finish_non_exhaustive()
     }
 }
 
-impl Earlier<'_> {
+impl PreviousRelease<'_> {
     /// Returns whether the release had this file with these bytes.
     pub(super) fn has(&self, path: &str, file: &ReleaseFile) -> bool {
         let before = self.inventory.get(path);
         before.is_some_and(|before| before.digest == file.digest())
     }
 
-    /// Takes a coding of a file that it has: `Some(None)` when that coding did not pay,
-    /// `None` when the file cannot be read any longer.
+    /// Takes an encoded variant of a file that it has: `Some(None)` when it had no such
+    /// variant, because that was not smaller; `None` when the variant can no longer be read.
     pub(super) fn take(&self, path: &str) -> Option<Option<ReleaseFile>> {
         match self.inventory.get(path) {
             None => Some(None),

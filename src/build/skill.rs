@@ -1,0 +1,62 @@
+//! The generated skill of a build, and how another one replaces it.
+//!
+//! A generated skill is its own file and its line in the summary; no other file of a release
+//! says anything of it. So when an operator's command writes a better one, the two files are
+//! replaced and nothing is built again.
+//!
+//! **Invariant:** the release is the one of a build that had generated this skill itself.
+
+use super::{Built, GENERATED, Report, as_skill, insert, insert_skill, listed};
+use crate::discovery::{JSON, SUMMARY_PATH, skill_path};
+use crate::release::ReleaseFile;
+use crate::response::Encoding;
+use crate::skills::Generated;
+
+// === impl Built ===
+
+impl Built {
+    /// Returns the text of the generated skill. There is one when authors wrote none, and no
+    /// other skill then.
+    #[must_use]
+    pub fn generated(&self) -> Option<&str> {
+        let served = self.report.skills.first()?;
+        if *served.file != *GENERATED {
+            return None;
+        }
+        let file = self
+            .release
+            .file(&skill_path(&served.slug, Encoding::Identity))?;
+        str::from_utf8(&file.bytes).ok()
+    }
+
+    /// Replaces the generated skill by one that has passed
+    /// [`skills::accept`](crate::skills::accept()) for the same documentation; where authors
+    /// wrote their own, nothing changes. The diagnostics stay as they are.
+    #[must_use]
+    pub fn with_skill(self, skill: Generated) -> Self {
+        if self.generated().is_none() {
+            return self;
+        }
+        let mut release = self.release.into_builder();
+        for served in &self.report.skills {
+            release.remove(&skill_path(&served.slug, Encoding::Identity));
+        }
+        let skill = as_skill(skill);
+        insert_skill(&mut release, &skill);
+
+        let mut summary = self.summary;
+        summary.skills = vec![listed(&skill, true)];
+        release.remove(SUMMARY_PATH);
+        let file = ReleaseFile::new(summary.to_bytes(), JSON);
+        insert(&mut release, SUMMARY_PATH, file);
+
+        let release = release.finish();
+        let report = Report::new(&release, &[skill], self.report.diagnostics);
+        Self {
+            release,
+            report,
+            summary,
+            ..self
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Documentation whose files have been read, before its navigation is resolved.
+//!
+//! Generated pages need the specifications, and some of these are named by URL. So reading
+//! has two steps with a fetch between them: [`parse`] reads every file of the repository
+//! once, [`Parsed::urls`] says what is still missing, and [`Parsed::resolve`] makes the
+//! [`Docs`] when the fetched specifications are in the tree. Who fetches nothing takes both
+//! steps at once with [`read`](super::read()).
+
+use super::config::{self, Config};
+use super::navigation::{self, Input};
+use super::openapi::{self, is_url};
+use super::page::Pages;
+use super::page::ignored::Ignored;
+use super::{Docs, Extent, Icon, Options, published, redirect};
+use crate::diagnostic::Diagnostic;
+use crate::source::Tree;
+use crate::syntax::{Data, Diagnostics, Span, Value};
+
+/// Documentation whose files have been read.
+#[derive(Debug)]
+pub struct Parsed {
+    options: Options,
+    ignored: Ignored,
+    /// `None` when `docs.json` alone is read.
+    pages: Option<Pages>,
+    /// The value of `docs.json`; `None` when it cannot be read.
+    root: Option<Value>,
+    config: Config,
+    diagnostics: Diagnostics,
+}
+
+/// Reads the files of a documentation. A page that stands in `before` with the same path and
+/// text is taken from there.
+#[must_use]
+pub fn parse(tree: &Tree, options: &Options, before: &Pages) -> Parsed {
+    let mut diagnostics = Diagnostics::default();
+    let ignored = Ignored::read(tree);
+    let pages = match options.extent {
+        Extent::Everything => {
+            let (pages, found) = Pages::read(tree, &ignored, before);
+            diagnostics.extend(found);
+            Some(pages)
+        }
+        Extent::Config => None,
+    };
+    let root = super::config(tree, &mut diagnostics);
+    let config = root
+        .as_ref()
+        .map(|root| Config::read(root, &mut diagnostics))
+        .unwrap_or_default();
+    Parsed {
+        options: *options,
+        ignored,
+        pages,
+        root,
+        config,
+        diagnostics,
+    }
+}
+
+// === impl Parsed ===
+
+impl Parsed {
+    /// Returns the URLs by which `docs.json` and the pages name specifications, each once, in
+    /// the order in which they are written.
+    #[must_use]
+    pub fn urls(&self) -> Vec<Box<str>> {
+        let mut urls: Vec<Box<str>> = Vec::new();
+        let mut add = |text: &str| {
+            if is_url(text) && !urls.iter().any(|known| **known == *text) {
+                urls.push(text.into());
+            }
+        };
+        if let Some(navigation) = self.root.as_ref().and_then(|root| root.get("navigation")) {
+            gather(navigation, &mut add);
+        }
+        for (source, _) in &self.config.openapi {
+            add(source);
+        }
+        for page in self.pages.iter().flat_map(Pages::iter) {
+            for (text, _) in page.meta.openapi.iter().chain(&page.meta.openapi_schema) {
+                text.split_whitespace()
+                    .next()
+                    .into_iter()
+                    .for_each(&mut add);
+            }
+        }
+        urls
+    }
+
+    /// Resolves the navigation with the specifications of the tree, those among them that
+    /// were fetched after it was parsed. What is wrong is in the list, by file and place.
+    #[must_use]
+    pub fn resolve(self, tree: &Tree) -> (Docs, Vec<Diagnostic>) {
+        let Self {
+            options,
+            ignored,
+            pages,
+            root,
+            config,
+            mut diagnostics,
+        } = self;
+        let nothing = Value {
+            span: Span::default(),
+            data: Data::Null,
+        };
+        let navigation = root.as_ref().and_then(|root| root.get("navigation"));
+        let mut specifications = openapi::Specifications::default();
+        let navigation = navigation::compile(
+            &Input {
+                tree,
+                ignored: &ignored,
+                navigation: navigation.unwrap_or(&nothing),
+                pages: pages.as_ref(),
+                api: &config.openapi,
+                lenient: options.lenient || config.lenient,
+            },
+            &mut specifications,
+            &mut diagnostics,
+        );
+        redirect::check(
+            &config.redirects,
+            &navigation,
+            options.extent,
+            &mut diagnostics,
+        );
+        let icons = root.as_ref().map(config::icons).unwrap_or_default();
+        let icons = icons.into_iter().map(|(name, span)| Icon {
+            name,
+            file: diagnostics.files.path(span.file).into(),
+            location: diagnostics.files.locate(span),
+        });
+        let mut docs = Docs {
+            icons: icons.collect(),
+            redirects: redirect::resolve(&config.redirects, &navigation),
+            config,
+            pages: pages.unwrap_or_default(),
+            navigation,
+            specifications: specifications.into_all(),
+            published: Vec::new(),
+            ignored,
+        };
+        docs.published = published::find(&docs, tree);
+        (docs, diagnostics.finish())
+    }
+}
+
+/// Finds the texts that name a specification: the value of every `openapi`, and the first word
+/// of entries such as `https://api.acme.com/openapi.json GET /pay`. Values lie at most
+/// [`DEPTH_MAX`](crate::syntax::DEPTH_MAX) deep in each other.
+fn gather(value: &Value, add: &mut impl FnMut(&str)) {
+    for member in value.members() {
+        match &*member.key {
+            "openapi" => config::sources(&member.value)
+                .iter()
+                .for_each(|(source, _)| add(source)),
+            _ => gather(&member.value, add),
+        }
+    }
+    for item in value.items() {
+        let mut words = item.text().unwrap_or_default().split_whitespace();
+        if let (Some(first), Some(_method)) = (words.next(), words.next()) {
+            add(first);
+        }
+        gather(item, add);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::TreePath;
+    use crate::source::remote::Remote;
+
+    const CONFIG: &str = r#"{"name": "Acme", "api": {"openapi": "https://a.test/root.json"},
+        "navigation": {"tabs": [
+            {"tab": "One", "openapi": "https://a.test/one.json"},
+            {"tab": "Two", "openapi": {"source": "https://a.test/two.yaml", "directory": "two"}, "groups": [
+                {"group": "G", "pages": ["index", "https://a.test/one.json GET /a", "https://a.test/four.json GET /a"]}]},
+            {"tab": "Link", "href": "https://a.test/"}]}}"#;
+    const SPECIFICATION: &str = r#"{"openapi": "3.1.0", "info": {"title": "A", "version": "1"},
+        "paths": {"/a": {"get": {"summary": "Look"}}}}"#;
+
+    const BOUND: &str = "---\nopenapi: https://a.test/five.json GET /a\n---\n";
+
+    fn tree(config: &str, page: &str) -> Tree {
+        let files = [("docs.json", config), ("index.mdx", page)];
+        let files =
+            files.map(|(path, text)| (TreePath::parse(path).unwrap(), text.to_owned().into()));
+        Tree::from_files(files, [])
+    }
+
+    #[test]
+    fn every_url_that_names_a_specification_is_asked_for_once() {
+        let parsed = parse(&tree(CONFIG, BOUND), &Options::default(), &Pages::default());
+        let names = [
+            "one.json",
+            "two.yaml",
+            "four.json",
+            "root.json",
+            "five.json",
+        ];
+        let urls = names.map(|name| format!("https://a.test/{name}").into_boxed_str());
+        assert_eq!(parsed.urls(), urls);
+    }
+
+    #[test]
+    fn specifications_that_were_fetched_after_parsing_make_pages() {
+        let config = r#"{"name": "Acme", "navigation": {"groups": [
+            {"group": "G", "openapi": "https://a.test/five.json"}, {"group": "H", "openapi": "https://a.test/six.json"}]}}"#;
+        let tree = tree(config, "# Welcome");
+        let parsed = parse(&tree, &Options::default(), &Pages::default());
+        let fetched = parsed.urls().into_iter();
+        let fetched: Remote = fetched.map(|url| (url, Ok(SPECIFICATION.into()))).collect();
+        let (docs, found) = parsed.resolve(&tree.with_remote(fetched));
+        assert_eq!(found, []);
+        assert_eq!(docs.specifications.len(), 2);
+        let urls: Vec<_> = docs
+            .navigation
+            .pages
+            .iter()
+            .map(|page| &*page.url)
+            .collect();
+        assert_eq!(urls, ["/look", "/look-1", "/"]);
+    }
+
+    #[test]
+    fn what_is_read_in_two_steps_is_what_is_read_in_one() {
+        let tree = tree(CONFIG, BOUND);
+        let parsed = parse(&tree, &Options::default(), &Pages::default());
+        let (docs, found) = parsed.resolve(&tree);
+        let (at_once, found_at_once) = super::super::read(&tree, &Options::default());
+        assert_eq!(found, found_at_once);
+        assert_eq!(
+            navigation::to_json(&docs.navigation),
+            navigation::to_json(&at_once.navigation)
+        );
+    }
+}
