@@ -1,6 +1,6 @@
-//! What a site calls itself: `name` and `description` of `docs.json`.
+//! The title and the description of a site: `name` and `description` of `docs.json`.
 //!
-//! A site has a title whatever else its configuration says, or fails to say.
+//! A site always has a title, also when its configuration names none.
 //!
 //! | | first of |
 //! |---|---|
@@ -15,7 +15,7 @@ use crate::skills::{DESCRIPTION_UNITS_MAX, NAME_UNITS_MAX, cut};
 /// The title of a site that has none.
 const TITLE: &str = "Documentation";
 
-/// What a site calls itself.
+/// The title and the description of a site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Title {
     /// Never empty.
@@ -27,7 +27,7 @@ pub(super) struct Title {
 // === impl Title ===
 
 impl Title {
-    /// Takes from a configuration what a site calls itself.
+    /// Returns the title and the description that a configuration gives a site.
     pub(super) fn of(config: &Config) -> Self {
         let text = |text: &str, units_max| {
             let text = cut(text.trim(), units_max);

@@ -1,12 +1,13 @@
-//! Pages that search engines shall know by another address: `canonical` of the frontmatter.
+//! The canonical addresses of pages: `canonical` of the frontmatter.
 //!
-//! An address of the site is kept as a path, for a release knows no domain; the origin writes
-//! either into the `Link` field of the page, in place of the page's own address.
+//! An address on the site itself is stored as a path, because a release knows no domain. The
+//! origin writes the address into the `Link` field of the page's response, in place of the
+//! page's own.
 //!
-//! A sitemap lists the addresses that pages shall be known by, so a page that names another
-//! is not in it. Many authors write a page's own address in full. Whether the domain is the
-//! site's the release cannot know: what ends in the page's own path is taken as its own, for
-//! an address too many does less harm than a site that is not listed.
+//! A sitemap lists canonical addresses, so a page that names another one is not in it. Many
+//! authors write a page's own address in full, and a release cannot know whether its domain is
+//! the site's. So an address that ends in the page's own path counts as its own: a superfluous
+//! entry does less harm than a site that is not listed.
 //!
 //! Sources: RFC 6596 (the canonical link relation); sitemaps.org 0.9.
 
@@ -19,7 +20,7 @@ use crate::render::layout::path_of;
 use crate::render::link::{Map, Target};
 use crate::site::percent::encode;
 
-/// Finds the pages that name an address, with what they name.
+/// Finds the pages that name a canonical address, with that address.
 pub(super) fn find<'d>(
     docs: &Docs,
     pages: impl Iterator<Item = &'d Page>,
@@ -29,7 +30,7 @@ pub(super) fn find<'d>(
     named.collect()
 }
 
-/// Returns whether a page shall be known by its own address.
+/// Returns whether the canonical address of a page is its own.
 pub(super) fn is_own(docs: &Docs, page: &Page, map: &Map) -> bool {
     let Some(named) = named(docs, page, map) else {
         return true;
@@ -52,7 +53,7 @@ fn named(docs: &Docs, page: &Page, map: &Map) -> Option<Box<str>> {
     address(&page.slug, written.meta.canonical.as_deref()?, map)
 }
 
-/// Tells which addresses name nothing that the page could be known by.
+/// Finds canonical addresses that are neither a page of this site nor a URL.
 pub(super) fn unusable(docs: &Docs, map: &Map) -> Vec<Diagnostic> {
     let wrong = docs.pages.iter().filter_map(|page| {
         let written = page.meta.canonical.as_deref()?;
@@ -66,7 +67,7 @@ pub(super) fn unusable(docs: &Docs, map: &Map) -> Vec<Diagnostic> {
     wrong.collect()
 }
 
-/// Returns an address as it is kept: a URL, or a path with a leading slash.
+/// Returns an address as it is stored: a URL, or a path with a leading slash.
 fn address(slug: &str, written: &str, map: &Map) -> Option<Box<str>> {
     match map.resolve(slug, written) {
         Target::Page { page, .. } => Some(format!("/{page}").into()),

@@ -1,5 +1,5 @@
-//! The interfaces that a documentation describes, for programs: where each is, its
-//! specification, and the first page about it.
+//! The catalog of the APIs that a documentation describes, for programs: the server of each,
+//! its specification, and the first page about it.
 //!
 //! Sources: RFC 9727 (`api-catalog`), RFC 9264 §4.2 (`application/linkset+json`), RFC 8631
 //! (`service-desc`, `service-doc`).
@@ -17,7 +17,7 @@ use crate::syntax::is_yaml;
 pub(super) const LINKSET: &str =
     "application/linkset+json; profile=\"https://www.rfc-editor.org/info/rfc9727\"";
 
-/// An interface that is described.
+/// An API that is described.
 pub(super) struct Interface<'d> {
     /// What it is called.
     pub(super) title: &'d str,
@@ -27,7 +27,7 @@ pub(super) struct Interface<'d> {
     media_type: &'static str,
     /// The address of the first page about it.
     page: String,
-    /// Where it is itself.
+    /// The URL of its server.
     server: Option<&'d str>,
 }
 

@@ -1,8 +1,8 @@
 //! Files of the repository that pages show: which may be public, and as what.
 //!
-//! Only kinds of a list are served, none of which a browser runs on its own; the origin
-//! adds a policy that forbids what SVG and PDF could do. What is ignored, hidden by a dot
-//! or nowhere shown is in no release.
+//! Only the kinds in [`KINDS`] are served. A browser executes none of them by itself, and the
+//! origin adds a policy that forbids the scripts of SVG and PDF files. A file that is ignored or
+//! that no page shows is in no release.
 
 use std::collections::BTreeMap;
 
@@ -70,7 +70,7 @@ fn kind(path: &str) -> Option<&'static str> {
     known.map(|(_, media_type)| *media_type)
 }
 
-/// Returns whether compressing a file can pay.
+/// Returns whether compression can make a file smaller.
 pub(super) fn is_text(path: &str) -> bool {
     let texts = ["image/svg+xml", "application/json", "application/yaml"];
     kind(path).is_some_and(|kind| kind.starts_with("text/") || texts.contains(&kind))

@@ -47,10 +47,11 @@ pub use articles::Articles;
 use articles::{Ground, Kept};
 
 const HTML: &str = "text/html; charset=utf-8";
-/// The codings of pages. Whoever takes zstd takes brotli too, so a third would only cost.
+/// The encodings of pages. Clients that accept zstd accept brotli too, so a third one would only
+/// take space.
 const CODINGS: [Encoding; 2] = [Encoding::Brotli, Encoding::Gzip];
 
-/// What a site is made from beside its docs, and the articles that are there already.
+/// What a site is made from beside its documentation, and the articles rendered so far.
 #[derive(Debug)]
 pub(super) struct Plan {
     map: Map,
@@ -73,7 +74,7 @@ pub(super) struct Site<'s> {
     /// Of all pages of the navigation, once all are rendered; those that are not public have
     /// none.
     articles: OnceLock<Vec<Option<&'s Article>>>,
-    /// What is searched on its own, once all are rendered.
+    /// The pages of each part that has a search of its own, once all are rendered.
     parts: OnceLock<BTreeMap<Part<'s>, Vec<search::Found<'s>>>>,
     description: OnceLock<SiteDescription>,
 }
@@ -85,7 +86,7 @@ pub(super) enum File {
     Html(usize),
     /// The same for agents.
     Markdown(usize),
-    /// What is shown where nothing is, beside a page.
+    /// The page for a missing address, with the sidebar of a page.
     NotFound(Option<PageId>),
     /// A file that was made for pages.
     Made(Made),
@@ -93,13 +94,14 @@ pub(super) enum File {
     Titles(Box<str>),
     /// One of the lists for agents and search engines.
     Text(Box<str>),
-    /// What no name of a file says.
+    /// The description of the site.
     SiteDescription,
     /// A file of the repository.
     Asset(Box<str>),
 }
 
-/// Adds a file. Paths are made of those of authors: one that no release can have is told.
+/// Adds a file. Its path is made from one of the authors'; where no release can have it, that is
+/// an error.
 fn put(release: &mut Builder, path: &str, file: ReleaseFile) -> Option<Diagnostic> {
     let inserted = ReleasePath::parse(path)
         .map_err(|error| error.to_string())
@@ -284,7 +286,7 @@ impl<'s> Site<'s> {
         files
     }
 
-    /// Lists the files that there is one of.
+    /// Lists the files that a site has once.
     pub(super) fn of_site(&self) -> Vec<(String, File)> {
         let mut files = vec![(SITE_FILE.to_owned(), File::SiteDescription)];
         let directories = self.layout.directories().into_iter();
@@ -335,10 +337,10 @@ impl<'s> Site<'s> {
         })
     }
 
-    /// Returns the directories of the parts that are searched on their own.
+    /// Returns the directories of the parts that have a search of their own.
     fn searched(&self) -> BTreeSet<String> {
         let pages = self.docs.navigation.pages().map(|(id, _)| Some(id));
-        // The page for missing ones looks into the default part, also on an empty site.
+        // The page for missing addresses searches the default part, also on an empty site.
         let pages = pages.chain([None]);
         pages.map(|id| self.layout.part(id).directory()).collect()
     }
@@ -408,8 +410,8 @@ impl<'s> Site<'s> {
 // === impl File ===
 
 impl File {
-    /// Returns whether a release has the file in several codings. What has an address in it
-    /// is encoded when the address is known.
+    /// Returns whether a release has encoded variants of the file. One with a placeholder for the
+    /// address of the site is encoded when that address is known.
     fn is_coded(&self) -> bool {
         match self {
             Self::Html(_) | Self::Made(_) | Self::Titles(_) => true,
@@ -429,7 +431,7 @@ fn public(docs: &Docs) -> impl Iterator<Item = (PageId, &Page)> {
     docs.navigation.pages().filter(|(_, page)| page.public)
 }
 
-/// A finding names the file from the root of the repository.
+/// Makes a diagnostic name its file from the root of the repository.
 fn in_repository(tree: &Tree, mut found: Diagnostic) -> Diagnostic {
     if let Ok(path) = tree.docs_root().join(&found.file) {
         found.file = path.as_str().into();
@@ -437,7 +439,7 @@ fn in_repository(tree: &Tree, mut found: Diagnostic) -> Diagnostic {
     found
 }
 
-/// Returns a file in each coding that pays.
+/// Returns a file with its encoded variants, those that are smaller.
 fn coded(
     path: &str,
     identity: ReleaseFile,

@@ -1,9 +1,10 @@
 //! Search that works in the page: for each language and version a list of titles, and a
 //! full-text index.
 //!
-//! The index alone puts the page whose title is typed first in about nine of ten cases, so
-//! the list of titles goes before it; the page for missing addresses uses the list too. What
-//! fails in making it costs the index, never the build: titles and headings are still found.
+//! With the index alone, the page whose title is typed comes first in about nine of ten cases,
+//! so the list of titles is searched before it; the page for missing addresses uses the list
+//! too. When the index cannot be made, the build goes on without it: titles and headings are
+//! still found.
 //!
 //! | in the directory of a [`Part`] | is |
 //! |---|---|
@@ -31,8 +32,7 @@ const HEADINGS_MAX: usize = 60;
 /// A page that can be found.
 pub(super) type Found<'d> = (&'d Page, &'d Article);
 
-/// Sorts the pages that can be found by the part they are found in. What is hidden is not
-/// among them.
+/// Groups the pages that can be found by part. Hidden pages are not among them.
 pub(super) fn parts<'d>(
     docs: &'d Docs,
     layout: &Layout<'d>,
@@ -67,7 +67,7 @@ pub(super) fn titles(pages: &[Found<'_>]) -> Vec<u8> {
 ///
 /// # Errors
 ///
-/// When there is none to be had.
+/// The library cannot make one.
 pub(super) fn index(
     part: Part<'_>,
     pages: &[Found<'_>],

@@ -1,7 +1,7 @@
 //! The lists of a site's pages, for agents and search engines.
 //!
-//! What is hidden, asked not to be indexed, not public or not in the navigation is in none
-//! of them; what shall be known by another address is not in the sitemap. Addresses are on
+//! A page that is hidden, not to be indexed, not public or not in the navigation is in none of
+//! them; a page with another canonical address is not in the sitemap. Addresses begin with
 //! the placeholder of the base URL.
 
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ use crate::render::link::Map;
 use crate::render::markdown;
 use crate::site::percent::encode;
 
-/// How many characters `llms.txt` may have: what the tools that read it take.
+/// How many characters `llms.txt` may have: the limit of the tools that read it.
 const LLMS_CHARS_MAX: usize = 100_000;
 /// How many bytes `llms-full.txt` may have.
 const LLMS_FULL_BYTES_MAX: usize = 8 << 20;
@@ -89,8 +89,8 @@ pub(super) fn write(
         of_language => {
             let language = of_language.split('/').next();
             // The version that is shown first is the one whose pages come first.
-            let speaks = |page: &Page| division(page).is_some_and(|(spoken, _)| spoken == language);
-            let first = listed.iter().find(|(page, _)| speaks(page));
+            let is_in = |page: &Page| division(page).is_some_and(|(code, _)| code == language);
+            let first = listed.iter().find(|(page, _)| is_in(page));
             let first = first.and_then(|(page, _)| division(page));
             let same = |(page, _): &(&Page, &Article)| division(page) == first;
             let of_language: Vec<_> = listed.into_iter().filter(same).collect();
