@@ -1,11 +1,11 @@
-//! HTML in the making, in which text cannot become markup.
+//! A builder of HTML in which text cannot become markup.
 //!
-//! The only way to write markup is a `&'static str`: what this program's source says.
-//! What comes from a page goes through [`Html::text`] or [`Html::attribute`].
+//! Markup is a `&'static str`, so it comes from the source code of this program. Text from
+//! pages goes through [`Html::text`] or [`Html::attribute`], which escape it.
 //!
 //! Sources: WHATWG HTML §13.3 (escaping a string).
 
-/// HTML in the making. It can be kept and read back by this program.
+/// HTML so far. It is serialised only into caches that this program reads back.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Html(String);
 
@@ -35,7 +35,7 @@ impl Html {
         self
     }
 
-    /// Writes an attribute into the tag that is open.
+    /// Writes an attribute; a tag must be open.
     pub fn attribute(&mut self, name: &'static str, value: &str) -> &mut Self {
         self.0.push(' ');
         self.0.push_str(name);
@@ -51,13 +51,13 @@ impl Html {
         self
     }
 
-    /// Adds what is already HTML.
+    /// Adds other HTML.
     pub fn append(&mut self, other: &Self) -> &mut Self {
         self.0.push_str(&other.0);
         self
     }
 
-    /// Adds MathML that the converter of formulas wrote.
+    /// Adds MathML from the converter of formulas, which escapes text itself.
     pub(super) fn mathml(&mut self, mathml: &str) -> &mut Self {
         self.0.push_str(mathml);
         self

@@ -1,17 +1,17 @@
-//! Files that a build makes for pages: stylesheets, scripts, frames.
+//! Files that a build generates for pages: stylesheets, scripts, frames.
 //!
-//! Their names hold their digest, so that browsers may keep them for ever and a cached
-//! page finds the files it was written with.
+//! Their names contain their digest. So browsers may cache them for ever, and a cached page
+//! loads the files that it was written with.
 
 use bytes::Bytes;
 
 use crate::digest::Digest;
 use crate::release::site::STATIC;
 
-/// How many digits of the digest stand in a name.
+/// How many hexadecimal digits of the digest are in a name.
 const DIGITS: usize = 16;
 
-/// A file whose name is its digest.
+/// A file whose name contains its digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
     /// Its path in URLs.
@@ -25,7 +25,7 @@ pub struct File {
 // === impl File ===
 
 impl File {
-    /// Names a file by what it holds.
+    /// Names a file by its content.
     #[must_use]
     pub fn new(name: &str, extension: &str, bytes: Bytes, media_type: &'static str) -> Self {
         let digest = Digest::of(&bytes).to_string();

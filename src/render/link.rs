@@ -1,9 +1,9 @@
-//! Where links lead.
+//! Links: resolves what authors write, and writes relative addresses.
 //!
-//! A link inside the site is written by authors as a path from the root of the docs or
-//! from the directory of the file it stands in, with or without extension, trailing slash
-//! or `/index`. It is resolved to a page when the site is built, and written relative to
-//! the page that shows it, so that it holds under every domain and base path (**R5**).
+//! Authors write a link inside the site as a path from the root of the docs or from the
+//! directory of their file, with or without extension, trailing slash or `/index`. The build
+//! resolves it to a page and writes it relative to the page with the link, so that it works
+//! under every domain and base path (**R5**).
 //!
 //! Sources: RFC 3986 §3.1, §4.2, §5.2.4.
 
@@ -15,19 +15,19 @@ use crate::release::site::page_of;
 use crate::site::Frames;
 use crate::site::percent::{decode, encode};
 
-/// Schemes that a link may have. `javascript:` and `data:` run what the author wrote.
+/// The allowed schemes. `javascript:` and `data:` would run code of the author.
 const SCHEMES: [&str; 4] = ["http", "https", "mailto", "tel"];
 
-/// What links of a site can lead to.
+/// The possible targets of links inside a site.
 #[derive(Clone, Debug, Default)]
 pub struct Map {
-    /// The pages: their path in URLs, without leading slash; the root page is empty.
+    /// The paths in URLs of the pages, without leading slash; the root page is empty.
     pub pages: BTreeSet<Box<str>>,
     /// Other files that may be referenced, by path from the root of the docs.
     pub assets: BTreeMap<Box<str>, Asset>,
-    /// Where icons are looked for first.
+    /// The icon set that is searched first.
     pub library: Library,
-    /// The sites that pages may frame.
+    /// The hosts that pages may show in frames.
     pub frames: Frames,
 }
 
@@ -38,12 +38,12 @@ pub struct Asset {
     pub size: Option<(usize, usize)>,
 }
 
-/// From where links are written.
+/// What links are relative to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start<'p> {
     /// A page, by its path in URLs.
     Page(&'p str),
-    /// What is shown at any path.
+    /// A page that is shown at any path: links begin with the placeholder of the base path.
     Anywhere,
 }
 
@@ -59,26 +59,26 @@ pub enum Target {
     },
     /// Another file of the site.
     Asset(Box<str>),
-    /// A place on the same page.
+    /// A fragment or query of the same page.
     Here(Box<str>),
-    /// Somewhere else, by a scheme that does no harm.
+    /// An address outside of the site, with an allowed scheme.
     Elsewhere(Box<str>),
-    /// A path of the site at which nothing is known.
+    /// A path of the site with neither page nor file.
     Unknown {
         /// The path.
         path: Box<str>,
         /// Query and fragment.
         rest: Box<str>,
     },
-    /// An address that is not followed: an unsafe scheme.
+    /// An address with a scheme that is not allowed.
     Refused,
 }
 
 // === impl Start ===
 
 impl Start<'_> {
-    /// Writes the address of a path of the site: relative from a page, else on the placeholder
-    /// of the base path.
+    /// Returns the address of a path of the site: relative to a page, or else after the
+    /// placeholder of the base path.
     ///
     /// ```
     /// use waypost::render::link::Start;
@@ -101,7 +101,7 @@ impl Start<'_> {
 // === impl Map ===
 
 impl Map {
-    /// Finds where a link on the page of `file` leads.
+    /// Resolves a link on the page of `file`.
     #[must_use]
     pub fn resolve(&self, file: &str, href: &str) -> Target {
         // WHATWG URL: leading and trailing controls are stripped, tabs and newlines anywhere.
@@ -151,8 +151,8 @@ impl Map {
     }
 }
 
-/// Joins a path with the directory of the file that names it; dots that lead out of the
-/// docs stop at their root.
+/// Joins a path with the directory of the file that has the link; `..` stops at the root of
+/// the docs.
 fn absolute(file: &str, path: &str) -> String {
     let mut segments: Vec<&str> = Vec::new();
     if !path.starts_with('/') {
@@ -171,12 +171,12 @@ fn absolute(file: &str, path: &str) -> String {
     segments.join("/")
 }
 
-/// Writes the way from one page to a path of the site.
+/// Returns the relative reference from a page to a path of the site.
 fn relative(page: &str, to: &str) -> String {
     let mut from: Vec<&str> = page.split('/').collect();
     from.pop();
     let to: Vec<&str> = to.split('/').collect();
-    // The last segment is the document and is always written.
+    // The last segment names the document and is always written.
     let (name, directory) = to.split_last().unwrap_or((&"", &[]));
     let common = from
         .iter()
@@ -189,7 +189,8 @@ fn relative(page: &str, to: &str) -> String {
         out.push('/');
     }
     out.push_str(&encode(name));
-    // An empty reference is the page itself, and a colon in the first segment a scheme.
+    // RFC 3986 §4.2, §4.4: an empty reference is the page itself, and a colon in the first
+    // segment would end a scheme.
     if out.is_empty() || out.split('/').next().is_some_and(|s| s.contains(':')) {
         out.insert_str(0, "./");
     }

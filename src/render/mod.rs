@@ -1,19 +1,19 @@
-//! Render: from the text of a page to what people and agents read.
+//! Render: writes pages as HTML for people and as Markdown for agents.
 //!
-//! Functions from values to values. A page is read once ([`crate::mdx`]) and written twice: as
-//! HTML ([`html`]) for people and as Markdown ([`markdown`]) for agents. The shell around
-//! an article ([`layout`]) knows the whole site and is cheap; the article knows only its
-//! own page, so it can be kept when another page changes.
+//! All functions are pure. A page is read once ([`crate::mdx`]) and written twice: as HTML
+//! ([`html`]) and as Markdown ([`markdown`]). The article depends only on its own page, so
+//! it can be reused when another page changes. The layout around it ([`layout`]) depends on
+//! the whole site, and is cheap to write.
 //!
 //! | rule | |
 //! |---|---|
-//! | **R1** | No script of a page is run, and none is passed on: what has a value is read off. |
+//! | **R1** | No script of a page is run or passed on. An expression is shown if its value can be computed without running code. |
 //! | **R2** | HTML is written by [`escape::Html`], which takes text only through its escapes and markup only as constants. |
-//! | **R3** | Of elements and attributes that authors write, those of a list pass; an address has a scheme of a list. |
-//! | **R4** | An element nobody knows shows what it holds. |
+//! | **R3** | Only listed elements, attributes and URL schemes of authors are written. |
+//! | **R4** | An unknown element is replaced by its content. |
 //! | **R5** | Links inside the site are relative: an article knows no domain and no base path. |
-//! | **R6** | One page never takes down or stalls a build: limits by name, and what panics is caught. Such a page is shown as its source, with a warning. |
-//! | **R7** | What is written as HTML reads back as it was written: nothing stands where a parser would move it. |
+//! | **R6** | One page cannot stop or stall a build: its size and work are limited, and a panic is caught. Such a page is shown as its source, with a warning. |
+//! | **R7** | A browser parses the HTML into the tree that was written: no element is where a parser would move it. |
 //!
 //! Sources: `docs.json` navigation rules N1 to N8; WHATWG HTML; MathML Core.
 

@@ -1,15 +1,17 @@
-//! Diagrams: Mermaid, drawn by its own library in a frame that can reach nothing.
+//! Diagrams: Mermaid runs in the browser, in a frame without access to the page or network.
 //!
-//! The library builds styles from what an author wrote, so it never runs in a page. A page
-//! holds a frame without origin (`sandbox="allow-scripts"`) whose document is a constant of
-//! this program; the source of the diagram travels in the fragment of its address, which
-//! reaches no server; behind it stand the colours that a reader has chosen. The frame has the policy [`DIAGRAM_POLICY`](crate::release::site::DIAGRAM_POLICY): its one script, styles in markup,
-//! nothing else, no requests at all. Readers without scripts open the source below it.
+//! The library builds styles from text of the author, so it must not run in the page itself.
+//! The page has a sandboxed frame without origin (`sandbox="allow-scripts"`), whose document
+//! is a constant of this program. The source of the diagram is in the fragment of the frame's
+//! address, which browsers send to no server; the colour scheme that the reader has chosen
+//! follows it. The policy of the frame
+//! ([`DIAGRAM_POLICY`](crate::release::site::DIAGRAM_POLICY)) allows its own scripts and
+//! styles in markup, and no requests. Readers without scripts open the source below the frame.
 //!
 //! A renderer in Rust (`mermaid-rs-renderer` 0.3) was tried on 235 diagrams of public
-//! documentation: it refused 16 of them over `A->>+B`, drew labels over boxes in others, and
-//! measures text with the fonts of the machine, which would make a release depend on where
-//! it was built.
+//! documentation. It rejected 16 of them because of `A->>+B`, drew labels over boxes in
+//! others, and measured text with the fonts of the machine, so that a release would depend on
+//! where it was built.
 //!
 //! Sources: Mermaid 11.17.2 (MIT), vendored as `mermaid.min.js.br`; CSP Level 3 §6.1, §7.
 
@@ -23,7 +25,7 @@ use super::fence::Info;
 use crate::render::file::File;
 use crate::site::percent::encode_component;
 
-/// How long the source of a drawn diagram may be; longer ones are shown as text.
+/// How long the source of a diagram may be; a longer one is shown as code.
 const SOURCE_BYTES_MAX: usize = 32 << 10;
 
 const LIBRARY: &[u8] = include_bytes!("mermaid.min.js.br");
@@ -41,7 +43,7 @@ pub fn files() -> &'static [File; 3] {
             .expect("the library is part of this program");
         let library = File::new("mermaid", "js", library.into(), SCRIPT);
         let start = File::new("diagram", "js", Bytes::from_static(START.as_bytes()), SCRIPT);
-        // All three lie in one directory.
+        // All three files are in the same directory.
         let name = |file: &File| file.path.rsplit('/').next().unwrap_or_default().to_owned();
         let document = format!(
             "<!doctype html>\n<html lang=en>\n<meta charset=utf-8>\n<title>Diagram</title>\n\
@@ -61,7 +63,7 @@ pub fn files() -> &'static [File; 3] {
 // === impl Writer ===
 
 impl Writer<'_> {
-    /// Writes a diagram: its drawing, and its source to open.
+    /// Writes a diagram: the frame that draws it, and its source in a `<details>`.
     pub(in crate::render) fn diagram(&mut self, source: &str, title: &str) {
         let source = source.trim();
         let info = Info {
@@ -103,7 +105,7 @@ impl Writer<'_> {
     }
 }
 
-/// Guesses how high a diagram is, so that its place is kept before it is drawn.
+/// Estimates the height of a diagram in lines, so that the page does not move when it is drawn.
 fn height(source: &str) -> usize {
     let lines = source
         .split(['\n', ';'])
@@ -111,13 +113,13 @@ fn height(source: &str) -> usize {
         .count();
     match kind(source) {
         "Sequence diagram" => lines,
-        // Side by side is less high than one below the other, and a single line is a chain.
+        // From left to right, several lines of source share one row of the drawing.
         _ if source.contains(" LR") || source.contains(" RL") => lines / 3,
         _ => lines,
     }
 }
 
-/// Names a diagram for those who do not see it.
+/// Returns the kind of a diagram, as its label for screen readers.
 fn kind(source: &str) -> &'static str {
     let first = source
         .lines()

@@ -1,6 +1,5 @@
-//! Drawings that stand in a page: inline SVG by a list of its own
-//! ([`crate::mdx::drawing`]). References reach only into the document itself
-//! (`fill="url(#a)"`).
+//! Inline SVG: only listed elements ([`crate::mdx::drawing`]) and attributes are written, and
+//! references only to the same document (`fill="url(#a)"`).
 //!
 //! Sources: SVG 2 §5, §8 to §13; WHATWG HTML §13.2.6.5 (foreign content).
 
@@ -8,7 +7,7 @@ use super::Writer;
 use crate::mdx::drawing::ELEMENTS;
 use crate::mdx::{Element, Node, Value};
 
-/// Attributes, as SVG spells them; JSX spells them without hyphens.
+/// The allowed attributes in the spelling of SVG; JSX spells them without hyphens.
 const ATTRIBUTES: &str = "\
     aria-hidden aria-label clip-path clip-rule clipPathUnits cx cy d dominant-baseline dx dy \
     fill fill-opacity fill-rule font-family font-size font-style font-weight fx fy \
@@ -48,7 +47,8 @@ impl Writer<'_> {
         self.out.markup("</").markup(name).markup(">");
     }
 
-    /// Writes what lies in a drawing; paragraphs are only how it was read.
+    /// Writes the content of a drawing. The reader of pages puts text into paragraphs, which
+    /// are skipped.
     fn parts(&mut self, within: &'static str, nodes: &[Node]) {
         for node in nodes {
             match node {
@@ -77,7 +77,7 @@ impl Writer<'_> {
     }
 }
 
-/// Returns whether a page means this attribute: `strokeWidth` is `stroke-width`.
+/// Returns whether two spellings name the same attribute: `strokeWidth` is `stroke-width`.
 fn is(written: &str, attribute: &str) -> bool {
     let mut written = written
         .chars()
@@ -90,7 +90,7 @@ fn is(written: &str, attribute: &str) -> bool {
     attribute.clone().all(|c| written.next() == Some(c)) && written.next().is_none()
 }
 
-/// Returns whether a value refers to nothing outside of the page.
+/// Returns whether a value has no reference out of the page.
 fn is_harmless(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     if lower.contains(['\\', '<', '&']) || lower.contains("script") || lower.contains("data:") {

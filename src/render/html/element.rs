@@ -1,8 +1,8 @@
-//! HTML elements that pages may use, with the attributes they may have (R3).
+//! HTML elements of pages, with their allowed attributes (**R3**).
 //!
-//! **Invariant:** what is written reads back as it was written. A parser of HTML moves
-//! what may not stand where it stands (a block in a paragraph, text in a row of a table,
-//! an item in an item), so nothing is written there in the first place.
+//! **Invariant:** a browser parses the HTML into the tree that was written (**R7**). A parser
+//! moves misplaced elements: a block in a paragraph, text in a table row, an item in an item.
+//! So this module never writes an element where it is not allowed.
 //!
 //! Sources: WHATWG HTML §3.2.5 (content models), §13.2.6 (tree construction), §4.8.1 and
 //! §4.8.4 (pictures), §4.8.5 (frames), §15.3 (what attributes look like).
@@ -12,7 +12,7 @@ use crate::mdx::component as known;
 use crate::mdx::{Element, Node, Value, plain};
 use crate::render::link::Target;
 
-/// Attributes that every HTML element may have; they name and describe, and do nothing.
+/// Attributes that are allowed on every HTML element: names and descriptions.
 const GLOBAL: [&str; 7] = [
     "id",
     "title",
@@ -22,7 +22,7 @@ const GLOBAL: [&str; 7] = [
     "aria-label",
     "aria-hidden",
 ];
-/// Attributes that only some elements have.
+/// Further attributes that are allowed on some elements.
 const OWN: [(&str, &[&str]); 9] = [
     ("td", &["colspan", "rowspan"]),
     ("th", &["colspan", "rowspan", "scope"]),
@@ -45,7 +45,8 @@ const OWN: [(&str, &[&str]); 9] = [
         ],
     ),
 ];
-/// Elements that stand only in certain others, and what else is put in them becomes.
+/// Elements that may contain only certain others: their name, the allowed children, and the
+/// element that is put around other content (empty: such content is left out).
 const PARTS: [(&str, &[&str], &str); 8] = [
     (
         "table",
@@ -87,9 +88,9 @@ impl Writer<'_> {
             return self.nodes(children);
         }
         let name = match name {
-            // A paragraph ends where a block starts; a block in a line ends nothing.
+            // A parser ends `<p>` at a block, but not `<div>`.
             "p" if children.iter().any(Node::is_or_holds_block) => "div",
-            // The page has these landmarks already.
+            // The layout has these landmarks already; a second one confuses screen readers.
             "main" | "header" | "footer" | "article" | "nav" => "div",
             "summary" if self.within.last() != Some(&"details") => "div",
             name => name,
@@ -111,7 +112,7 @@ impl Writer<'_> {
         self.out.markup("</").markup(name).markup(">");
     }
 
-    /// Returns whether an element can stand where the writer is.
+    /// Returns whether an element is allowed in the element that is open.
     fn may_stand(&self, name: &str) -> bool {
         let parent = self.within.last();
         let mut wholes = PARTS
@@ -125,7 +126,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes what stands in an element that may only hold certain others.
+    /// Writes the content of an element that may contain only certain others.
     fn parts_of(&mut self, parts: &[&str], otherwise: &'static str, nodes: &[Node]) {
         let mut rest: Vec<&Node> = Vec::new();
         for node in nodes {
@@ -134,7 +135,7 @@ impl Writer<'_> {
                     self.other_part(otherwise, &mut rest);
                     self.node(node);
                 }
-                // How it was read, and what a snippet or a fragment shows.
+                // Paragraphs come from the reader of pages, fragments from snippets.
                 Node::Paragraph(children) if !is_text(children) => {
                     self.other_part(otherwise, &mut rest);
                     self.parts_of(parts, otherwise, children);
@@ -150,7 +151,7 @@ impl Writer<'_> {
         self.other_part(otherwise, &mut rest);
     }
 
-    /// Puts what may not stand here into an element that may.
+    /// Writes content that is not allowed here inside an element that is.
     fn other_part(&mut self, name: &'static str, nodes: &mut Vec<&Node>) {
         let children: Vec<Node> = std::mem::take(nodes).into_iter().cloned().collect();
         if children.is_empty() || name.is_empty() {
@@ -168,7 +169,7 @@ impl Writer<'_> {
             self.out.attribute("class", &class);
         }
         for allowed in GLOBAL.iter().chain(own) {
-            // JSX spells some of them in its own way: `colSpan`.
+            // JSX spells some attributes differently: `colSpan`.
             let mut all = element.attributes.iter();
             let found = all.find(|(name, _)| name.eq_ignore_ascii_case(allowed));
             match found.map(|(_, value)| value) {
@@ -187,7 +188,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Returns the classes of an element: what it is shown for, and what its style says.
+    /// Returns the classes of an element: for light or dark mode, and for its style.
     pub(super) fn classes(&mut self, element: &Element, more: Option<&str>) -> Option<String> {
         let written = element.text("className").or_else(|| element.text("class"));
         let mut classes: Vec<String> = more.map(ToOwned::to_owned).into_iter().collect();
@@ -197,7 +198,7 @@ impl Writer<'_> {
         (!classes.is_empty()).then(|| classes.join(" "))
     }
 
-    /// Returns the classes for attributes that were styles before HTML had any (§15.3).
+    /// Returns the classes for presentational attributes such as `align` (§15.3).
     fn hints(&mut self, element: &Element) -> Vec<String> {
         let mut classes = Vec::new();
         // `align` on a table would move the table, not align its text (§15.3.8).
@@ -225,7 +226,7 @@ impl Writer<'_> {
     fn html_link(&mut self, element: &Element) {
         match element.text("href") {
             Some(href) => self.link(href, &element.children),
-            // `<a id="x">` is only a place.
+            // `<a id="x">` without `href` is no link.
             None => {
                 self.out.markup("<span");
                 self.attributes("span", element);
@@ -261,9 +262,9 @@ impl Writer<'_> {
         self.image(dark, alt, &more);
     }
 
-    /// Shows one picture in light and another in dark, by the reader's choice here and not by
-    /// the system's; it has the size that its `<img>` says. Sources that offer the same in
-    /// another format or size are not needed: the `<img>` shows it everywhere.
+    /// Writes a `<picture>` with sources for light and dark as two images, because the reader
+    /// may choose another colour scheme than the system's. Both have the size of the `<img>`.
+    /// Other sources are left out: the `<img>` has a format that every browser shows.
     fn html_picture(&mut self, picture: &Element) {
         let mut parts = Vec::new();
         elements_in(&picture.children, &mut parts);
@@ -338,7 +339,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A frame is shown for hosts of a list, without access to anything; else a link to it is.
+    /// Writes a sandboxed frame if its host is allowed, else a link to the address.
     fn html_frame(&mut self, element: &Element) {
         let src = element.text("src").unwrap_or_default();
         let title = element
@@ -361,7 +362,8 @@ impl Writer<'_> {
     }
 }
 
-/// Finds the elements that lie in another, also through the paragraphs they were read as.
+/// Finds all elements below nodes. The reader of pages puts text into paragraphs, which are
+/// skipped.
 fn elements_in<'n>(nodes: &'n [Node], found: &mut Vec<&'n Element>) {
     for node in nodes {
         match node {
@@ -375,15 +377,15 @@ fn elements_in<'n>(nodes: &'n [Node], found: &mut Vec<&'n Element>) {
     }
 }
 
-/// Returns the first address of a `srcset` (§4.8.4.2.1): what ends in a comma has no
-/// descriptor.
+/// Returns the first address of a `srcset` (§4.8.4.2.1). An address that ends in a comma has
+/// no descriptor.
 fn first_of(srcset: &str) -> Option<&str> {
     let first = srcset.split_whitespace().next()?;
     let first = first.trim_matches(',');
     (!first.is_empty()).then_some(first)
 }
 
-/// Reads a length of HTML (§2.3.4.4): pixels, or a share.
+/// Reads a length of HTML (§2.3.4.4) in pixels or percent.
 fn length(text: &str) -> Option<String> {
     let number = text.trim();
     let (number, unit) = match number.strip_suffix('%') {
@@ -394,14 +396,16 @@ fn length(text: &str) -> Option<String> {
     Some(format!("{number}{unit}"))
 }
 
-/// Returns whether a paragraph is one, and not the parts of what it stands in.
+/// Returns whether a paragraph contains text only. One with elements may be an artefact of
+/// the reader of pages, around the parts of a table or list.
 fn is_text(children: &[Node]) -> bool {
     !children
         .iter()
         .any(|child| matches!(child, Node::Element(_)))
 }
 
-/// Pages show one picture in light and another in dark by these class names.
+/// Returns the class for content that is shown only in light or only in dark mode. Pages say
+/// so with these class names of Tailwind CSS.
 fn mode(classes: &str) -> Option<&'static str> {
     let has = |wanted: &str| classes.split_whitespace().any(|class| class == wanted);
     let shows = [

@@ -1,35 +1,35 @@
-//! Fenced code: what its info string says, and the code with its colours.
+//! Fenced code: its info string, and its lines with highlighting.
 
 use std::borrow::Cow;
 
 use super::Writer;
 use crate::render::{highlight, icon};
 
-/// How many lines of expandable code need no expanding.
+/// Expandable code with at most this many lines is shown in full.
 const SHOWN_LINES: usize = 12;
 
-/// What the info string of a fence says.
+/// The info string of a fence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Info {
     /// The language.
     pub language: String,
-    /// What stands above the code.
+    /// The title above the code.
     pub title: String,
     /// The name of an icon beside the title.
     pub icon: String,
-    /// The lines that are marked, from 1.
+    /// The ranges of highlighted lines; the first line is 1.
     pub marked: Vec<(usize, usize)>,
-    /// The lines that stand out because all others are pale.
+    /// The ranges of focused lines; all others are dimmed.
     pub focused: Vec<(usize, usize)>,
     /// Whether lines are numbered.
     pub numbered: bool,
-    /// Whether long lines are broken.
+    /// Whether long lines are wrapped.
     pub wrapped: bool,
     /// Whether only the start is shown until a reader asks for more.
     pub expandable: bool,
 }
 
-/// What happens to a line.
+/// How a line is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Line {
     Plain,
@@ -42,7 +42,8 @@ enum Line {
 // === impl Info ===
 
 impl Info {
-    /// Reads an info string: `js title="a.js" {1,3-4} lines`, or the title as bare words.
+    /// Reads an info string such as `js title="a.js" {1,3-4} lines`. Words that are no option
+    /// are the title.
     pub(crate) fn parse(info: &str) -> Self {
         let info = info.trim();
         let end = info.find(|c: char| c.is_whitespace() || c == '{');
@@ -77,8 +78,8 @@ impl Info {
         read
     }
 
-    /// Says what happens to a line, from 1, and how it reads without saying so itself:
-    /// `// [!code ++]` is a remark for us.
+    /// Returns how a line is shown, by its number from 1, and its text without an annotation
+    /// such as `// [!code ++]`.
     fn line<'l>(&self, number: usize, line: &'l str) -> (Line, Cow<'l, str>) {
         let within = |ranges: &[(usize, usize)]| {
             ranges
@@ -127,7 +128,7 @@ fn remark(line: &str) -> Option<(Line, Cow<'_, str>)> {
     ))
 }
 
-/// Splits off a word; quotes and braces keep spaces together.
+/// Splits off a word; spaces between quotes or braces do not end it.
 fn word(text: &str) -> (&str, &str) {
     let mut closes = None;
     for (at, c) in text.char_indices() {
@@ -162,14 +163,14 @@ impl Writer<'_> {
         self.code(&info, code, true);
     }
 
-    /// Draws the icon that a fence asks for.
+    /// Writes the icon of a fence, if it has one.
     pub(in crate::render) fn fence_icon(&mut self, info: &Info) {
         if let Some(icon) = icon::find(&info.icon, None, self.map.library) {
             self.out.icon(icon, None);
         }
     }
 
-    /// Writes code; in a group its title stands on the tab.
+    /// Writes code; `titled` is false in a group, where the tab has the title.
     pub(in crate::render) fn code(&mut self, info: &Info, code: &str, titled: bool) {
         self.out.markup("<figure class=code");
         if !info.language.is_empty() {

@@ -1,7 +1,7 @@
-//! A page as HTML, for people.
+//! Writes a page as HTML.
 //!
-//! What the reader made is written element by element. Names and attributes of elements
-//! pass a list (**R3**); everything else is text (**R2**).
+//! Only listed elements and attributes are written (**R3**); all other content of a page is
+//! written as text (**R2**).
 //!
 //! Sources: WHATWG HTML; WAI-ARIA Authoring Practices 1.2; MathML Core.
 
@@ -42,15 +42,15 @@ pub struct Written {
     pub html: Html,
     /// Its headings in order.
     pub headings: Vec<Heading>,
-    /// The files of the site that it shows or links, by path from the root of the docs.
+    /// The files of the repository that it shows or links, by path from the root of the docs.
     pub assets: BTreeSet<Box<str>>,
-    /// The files that it loads and that are made for it.
+    /// The generated files that it loads.
     pub files: Vec<File>,
     /// What was left out, and why.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// The styles of components, for the stylesheet of a site.
+/// The stylesheet of components, which becomes part of that of a site.
 pub const STYLES: &str = include_str!("components.css");
 
 /// Writes the nodes of `file`, which are shown at `start`, in the language of `messages`.
@@ -89,7 +89,7 @@ pub fn write(
     }
 }
 
-/// HTML of a page in the making.
+/// Writes the HTML of a page.
 pub(super) struct Writer<'p> {
     pub(super) file: &'p str,
     start: Start<'p>,
@@ -115,7 +115,7 @@ pub(super) struct Writer<'p> {
 // === impl Writer ===
 
 impl Writer<'_> {
-    /// Puts what the page loads before it, and returns the files.
+    /// Returns the HTML with links to the generated files, and these files.
     fn with_files(&mut self) -> (Html, Vec<File>) {
         let mut html = Html::default();
         let mut files = Vec::new();
@@ -173,7 +173,7 @@ impl Writer<'_> {
             Node::Emphasis(children) => self.wrap("<em>", children, "</em>"),
             Node::Strong(children) => self.wrap("<strong>", children, "</strong>"),
             Node::Struck(children) => self.wrap("<del>", children, "</del>"),
-            // A block would end a paragraph.
+            // A parser ends `<p>` at a block.
             Node::Paragraph(children) if children.iter().any(Node::is_or_holds_block) => {
                 self.wrap("<div class=paragraph>", children, "</div>\n");
             }
@@ -207,8 +207,8 @@ impl Writer<'_> {
         self.out.markup(close);
     }
 
-    /// Writes nodes in an element that is not their author's, so that what needs a certain
-    /// parent does not take the one outside for its own.
+    /// Writes nodes inside an element that this program adds. An HTML element that needs a
+    /// certain parent does not find it there, even if the author has one further out.
     pub(super) fn inside(&mut self, children: &[Node]) {
         self.within.push("");
         self.nodes(children);
@@ -251,7 +251,7 @@ impl Writer<'_> {
     pub(super) fn heading(&mut self, level: u8, id: Option<&str>, children: &[Node]) {
         let text = plain(children).trim().to_owned();
         let id = self.anchor(&id.map_or_else(|| slug(&text), ToOwned::to_owned));
-        // The page's title is its only h1.
+        // Only the title of the page is an `<h1>`.
         let (open, close) = match level {
             1 | 2 => ("<h2", "</h2>\n"),
             3 => ("<h3", "</h3>\n"),
@@ -277,7 +277,7 @@ impl Writer<'_> {
         self.listed(level.max(2), &id, &text);
     }
 
-    /// Lists a heading beside the page.
+    /// Adds a heading to the list of headings.
     pub(super) fn listed(&mut self, level: u8, id: &str, text: &str) {
         self.headings.push(Heading {
             level,
@@ -286,7 +286,8 @@ impl Writer<'_> {
         });
     }
 
-    /// Writes the address of a link; `false` when it is one that is not followed.
+    /// Writes an attribute with the address of a link; returns `false` if the address is not
+    /// allowed.
     fn href(&mut self, name: &'static str, href: &str) -> bool {
         let written = match self.map.resolve(self.file, href) {
             Target::Page { page, rest } => self.start.to(&page) + &rest,
@@ -310,7 +311,7 @@ impl Writer<'_> {
     }
 
     pub(super) fn link(&mut self, href: &str, children: &[Node]) {
-        // A link in a link would end the outer one.
+        // A parser ends a link at a link inside it.
         if self.in_link {
             return self.nodes(children);
         }
@@ -326,7 +327,7 @@ impl Writer<'_> {
         self.out.markup("</a>");
     }
 
-    /// Writes an image; `more` are attributes that were found to be harmless.
+    /// Writes an image; `more` are further attributes, which must be allowed ones.
     pub(super) fn image(&mut self, src: &str, alt: &str, more: &[(&'static str, &str)]) {
         self.out.markup("<img");
         if !self.href("src", src) {
@@ -384,7 +385,8 @@ impl Writer<'_> {
     }
 
     fn table(&mut self, table: &Table) {
-        // A wide table scrolls on its own, and the keyboard can reach it to do so.
+        // A wide table scrolls inside this element, which takes the focus so that the
+        // keyboard can scroll it.
         self.out
             .markup("<div class=table tabindex=0 role=region")
             .attribute("aria-label", self.messages.article.table)
@@ -426,7 +428,7 @@ impl Writer<'_> {
         match known::html(&element.name) {
             Some(name) => self.html_element(name, element),
             None if *element.name == *"svg" => self.drawing(element),
-            // Parts of a drawing say nothing without it.
+            // Parts of a drawing are not shown outside of one.
             None if crate::mdx::drawing::is_part(&element.name) => {}
             // R4.
             None => self.nodes(&element.children),

@@ -1,8 +1,9 @@
-//! `style={{…}}` of pages: listed properties, as classes of a stylesheet of the page.
+//! The `style` attribute of pages, written as classes in a stylesheet of the page.
 //!
-//! A policy forbids styles in markup, so each set of declarations becomes a class whose
-//! name is its digest, and a page that has any loads one more stylesheet. What could load
-//! a file, cover the page or end a declaration is not on the list or not a value.
+//! The content security policy forbids styles in markup. So each set of declarations becomes
+//! a class, whose name is their digest, and a page with such classes loads its own stylesheet.
+//! Only listed properties are written, and no value that could load a file, cover the page or
+//! end a declaration.
 //!
 //! Sources: CSS Syntax 3 §4 and §5; WHATWG HTML §4.2.6 (a stylesheet may stand in a body).
 
@@ -15,7 +16,7 @@ use crate::mdx::{Element, Value};
 /// How long a value may be.
 const VALUE_BYTES_MAX: usize = 200;
 
-/// Properties that lay out and colour what they stand on, and nothing else.
+/// The allowed properties: they change layout and colours of their own element only.
 const PROPERTIES: &str = "\
     align-content align-items align-self aspect-ratio background background-color border \
     border-bottom border-bottom-color border-collapse border-color border-left border-radius \
@@ -31,7 +32,7 @@ const PROPERTIES: &str = "\
     padding-inline padding-left padding-right padding-top place-content place-items row-gap \
     stroke table-layout text-align text-decoration text-transform vertical-align white-space \
     width";
-/// Functions that compute and load nothing.
+/// The allowed functions: they compute values and load nothing.
 const FUNCTIONS: [&str; 14] = [
     "calc",
     "clamp",
@@ -48,7 +49,7 @@ const FUNCTIONS: [&str; 14] = [
     "rgb",
     "rgba",
 ];
-/// Properties whose numbers have no unit; to all others React adds `px`.
+/// Properties whose numbers have no unit. For all others `px` is added, as React does.
 const UNITLESS: [&str; 10] = [
     "aspect-ratio",
     "column-count",
@@ -65,13 +66,13 @@ const UNITLESS: [&str; 10] = [
 // === impl Writer ===
 
 impl Writer<'_> {
-    /// Returns the class of what an element's `style` says; none when nothing of it may be.
+    /// Returns the class for the `style` of an element, if any declaration in it is allowed.
     pub(super) fn style_of(&mut self, element: &Element) -> Option<String> {
         let declarations = declarations(element.get("style")?);
         self.class(declarations)
     }
 
-    /// Returns a class for declarations that passed the list.
+    /// Returns the class for declarations, which must be allowed ones.
     pub(super) fn class(&mut self, declarations: String) -> Option<String> {
         if declarations.is_empty() {
             return None;
@@ -82,7 +83,7 @@ impl Writer<'_> {
         Some(class)
     }
 
-    /// Returns a class for one declaration whose value a page gives.
+    /// Returns the class for one declaration with a value from a page, if it is allowed.
     pub(in crate::render) fn class_with(
         &mut self,
         property: &'static str,
@@ -95,7 +96,7 @@ impl Writer<'_> {
     }
 }
 
-/// Reads `style`, which is an object in JSX and a text in HTML.
+/// Reads a `style`, which is an object in JSX and a text in HTML.
 fn declarations(style: &Value) -> String {
     let mut out = String::new();
     let mut add = |name: &str, value: &str| {
@@ -146,8 +147,8 @@ fn kebab(name: &str) -> String {
     out
 }
 
-/// Returns whether a value can stand in a declaration: no strings, no escapes, nothing that
-/// ends it, and only functions of the list.
+/// Returns whether a value is allowed: no strings, no escapes, no character that ends the
+/// declaration, and only listed functions.
 fn is_value(value: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || " .,%#()+-*/_".contains(c);
     if value.is_empty()
@@ -170,7 +171,7 @@ fn is_value(value: &str) -> bool {
 /// Writes the stylesheet of a page.
 pub(super) fn stylesheet<'s>(classes: impl Iterator<Item = (&'s String, &'s String)>) -> String {
     classes.fold(String::new(), |mut out, (class, declarations)| {
-        // Two classes outweigh the one that a component gives.
+        // `article .x` is more specific than the single class of a component.
         writeln!(out, "article .{class}{{{declarations}}}")
             .expect("a String takes every character");
         out

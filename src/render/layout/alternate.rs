@@ -1,13 +1,15 @@
-//! Which page of another version or language corresponds to the one that is read.
+//! The alternate page: where a reader arrives who switches to another version or language.
 //!
-//! 1. the same page, when it is listed there too;
-//! 2. the page whose path has the segment of that version or language in place of this
-//!    one's, or added, or left out;
-//! 3. the first page of the nearest directory that both have;
-//! 4. the first page there.
+//! It is the first of these that exists:
 //!
-//! Only pages that correspond by the first two, each to the other, are told to search engines
-//! as [translations](Layout::translations) of each other.
+//! 1. the same page, if the other version or language lists it too;
+//! 2. the page whose path differs only in the segment that names the version or language:
+//!    replaced, added or left out;
+//! 3. the first page of the deepest directory that both have;
+//! 4. the first page of the other version or language.
+//!
+//! Search engines are told of [translations](Layout::translations) only if rule 1 or 2 holds
+//! in both directions.
 //!
 //! Sources: RFC 8288 §3.4.1 (`hreflang`); `internals/decisions#alternate-pages`.
 
@@ -17,7 +19,7 @@ use super::Layout;
 use crate::docs::navigation::tree::{Division, DivisionKind, Divisions, PageId};
 use crate::release::site::Translation;
 
-/// How deep in a path the segment of a version or language stands at most.
+/// How many segments of a path may come before the one that names a version or language.
 const DEPTH_MAX: usize = 4;
 
 /// The paths of a version or a language, in the order of the navigation.
@@ -27,8 +29,8 @@ pub(super) struct Members<'d> {
     known: HashSet<&'d str>,
 }
 
-/// The members of each version and language, by where it lies in memory: two may say the
-/// same.
+/// The members of each version and language. The key is the address of the division in
+/// memory, because two divisions can have the same label.
 #[derive(Debug, Default)]
 pub(super) struct Alternates<'d>(HashMap<usize, Members<'d>>);
 
@@ -54,8 +56,7 @@ fn address(division: &Division) -> usize {
 // === impl Layout ===
 
 impl<'d> Layout<'d> {
-    /// Finds the page that corresponds to one in another version or language; when there is
-    /// none, the nearest thing to it.
+    /// Finds the alternate page of a path in another version or language (rules 1 to 4).
     pub(super) fn alternate(&self, path: &str, list: &'d Divisions, at: usize) -> Option<&'d str> {
         let division = &list.list[at];
         let nearest = || {
@@ -66,15 +67,15 @@ impl<'d> Layout<'d> {
         self.same(path, list, at).or_else(nearest).or_else(first)
     }
 
-    /// Finds the page that says the same in another version or language.
+    /// Finds the page with the same content in another version or language (rules 1 and 2).
     pub(super) fn same(&self, path: &str, list: &Divisions, at: usize) -> Option<&'d str> {
         let members = self.alternates().of(&list.list[at])?;
         let mut spellings = spellings(path, list, at).into_iter();
         spellings.find_map(|spelling| members.known.get(spelling.as_str()).copied())
     }
 
-    /// Returns the sets of pages that say the same in several languages, in the order of the
-    /// navigation. A page stands in one set at most, so that all of a set name the same.
+    /// Returns the sets of pages that are translations of each other, in the order of the
+    /// navigation. A page is in one set at most, so all pages of a set name the same set.
     #[must_use]
     pub fn translations(&self, is_shown: impl Fn(&str) -> bool) -> Vec<Vec<Translation>> {
         let mut sets = Vec::new();
@@ -98,7 +99,8 @@ impl<'d> Layout<'d> {
         sets
     }
 
-    /// Returns the pages that say what a page says, by the place of their language.
+    /// Returns the translations of a page and the page itself, each with the index of its
+    /// language.
     fn translations_of(
         &self,
         path: &'d str,
@@ -118,7 +120,7 @@ impl<'d> Layout<'d> {
                     is_free(found) && back == Some(path)
                 }),
             };
-            // One page for two languages says nothing in either.
+            // A page that two languages share is a translation in neither of them.
             set.extend(
                 found
                     .filter(|found| set.iter().all(|(_, other)| other != found))
@@ -142,7 +144,7 @@ fn translation(languages: &Divisions, (n, path): (usize, &str)) -> Translation {
 // === impl Members ===
 
 impl<'d> Members<'d> {
-    /// Finds the first page of the deepest directory that a spelling of the path is in.
+    /// Finds the first page of the deepest directory that contains one of the spellings.
     fn nearest(&self, spellings: &[String]) -> Option<&'d str> {
         let mut best: Option<(usize, &'d str)> = None;
         for spelling in spellings {
@@ -167,8 +169,8 @@ impl<'d> Members<'d> {
     }
 }
 
-/// The paths that a page may have in a version or language, the likeliest first. Only a
-/// segment that names another of the list is replaced or left out.
+/// Returns the paths that a page may have in a version or language, the likeliest first.
+/// Only a segment that names another version or language is replaced or left out.
 fn spellings(path: &str, list: &Divisions, at: usize) -> Vec<String> {
     let mut spellings = vec![path.to_owned()];
     let segments: Vec<&str> = path.split('/').filter(|s| !s.is_empty()).collect();
@@ -192,7 +194,7 @@ fn spellings(path: &str, list: &Divisions, at: usize) -> Vec<String> {
     spellings
 }
 
-/// What a segment that names the version or language may be.
+/// Returns the segments that may name the version or language.
 fn names(division: &Division) -> Vec<String> {
     let label = division.label.to_lowercase();
     let mut names = match &division.language {

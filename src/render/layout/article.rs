@@ -1,4 +1,4 @@
-//! The column of the article: where it stands, its title, its text, what comes next.
+//! The column of the article: breadcrumb, title, text, previous and next page.
 
 use super::{Mode, PageWriter, path_of};
 use crate::docs::config::Eyebrows;
@@ -6,7 +6,7 @@ use crate::docs::navigation::tree::Page;
 use crate::render::article::Article;
 use crate::render::html::Heading;
 
-/// How deep the headings beside an article go.
+/// The deepest level of headings in the list beside an article.
 const LEVEL_MAX: u8 = 3;
 
 // === impl PageWriter ===
@@ -50,7 +50,7 @@ impl PageWriter<'_> {
         self.out.markup("</div>\n");
     }
 
-    /// Where the page stands, as `styling.eyebrows` wants it.
+    /// Writes the breadcrumb or the section above the title, as `styling.eyebrows` asks.
     fn eyebrow(&mut self, page: &Page) {
         let Some(place) = &page.place else {
             return;
@@ -76,7 +76,7 @@ impl PageWriter<'_> {
         }
     }
 
-    /// What a reader can do with the page: take it along as Markdown, look at that, mend it.
+    /// Writes the actions: copy the page as Markdown, view it as Markdown, edit its source.
     fn actions(&mut self) {
         let markdown = if self.path.is_empty() {
             "index"
@@ -136,7 +136,8 @@ impl PageWriter<'_> {
         self.out.markup("</nav>\n");
     }
 
-    /// The headings of the page: beside the article where there is room, else above it.
+    /// Writes the list of headings. The stylesheet puts it beside the article on a wide
+    /// screen, and above it otherwise.
     fn contents(&mut self, headings: &[Heading]) {
         let listed = headings.iter().filter(|h| h.level <= LEVEL_MAX);
         if listed.clone().nth(1).is_none() {

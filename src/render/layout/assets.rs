@@ -1,7 +1,7 @@
-//! What all pages of a site load: one stylesheet, one script; and the script of the search,
-//! loaded when somebody searches.
+//! The files that all pages of a site load: a stylesheet, a script, and the script of the
+//! search, which is loaded on first use.
 //!
-//! The names hold their digest, so that they can be kept for ever.
+//! Their names contain their digest, so that browsers may cache them for ever.
 
 use std::fmt::Write as _;
 
@@ -12,8 +12,8 @@ use crate::render::file::File;
 use crate::render::html;
 use crate::site::percent::encode;
 
-/// The script of every page, its parts in order: the first runs before anything is painted,
-/// the others when the page is there.
+/// The script of every page. Its first part runs before the first paint, the others when the
+/// page is loaded.
 pub const SCRIPT: &str = concat!(
     include_str!("scripts/first.js"),
     include_str!("scripts/layout.js"),
@@ -25,7 +25,7 @@ const FINDER: &str = include_str!("scripts/finder.js");
 /// The media type of a script (RFC 9239 §6).
 pub const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// The stylesheet of every page; what comes later wins.
+/// The stylesheet of every page. The order matters: later rules override earlier ones.
 const STYLES: &str = concat!(
     include_str!("styles/base.css"),
     include_str!("styles/chrome.css"),
@@ -36,11 +36,11 @@ const STYLES: &str = concat!(
 );
 /// The media type of such rules.
 pub const SPECULATION_TYPE: &str = "application/speculationrules+json";
-/// Links inside the site are relative. They are fetched when a reader points at them; nothing
-/// of another host is, or it would be told what is read here.
+/// Browsers may fetch a page when a reader points at its link. Only relative links, which are
+/// those inside the site: another host must not learn what is read here.
 const SPECULATION_RULES: &str = r#"{"prefetch":[{"source":"document","where":{"selector_matches":"a:not([href^='http'], [href^='mailto:'], [href^='#'], [type])"},"eagerness":"moderate"}]}"#;
 
-/// What all pages of a site load.
+/// The files that all pages of a site load.
 #[derive(Clone, Debug)]
 pub struct Assets {
     /// The stylesheet, with the site's colours.
@@ -49,14 +49,14 @@ pub struct Assets {
     pub script: File,
     /// The search: a module, which the script imports on first use.
     pub finder: File,
-    /// Which links a browser may fetch before they are followed.
+    /// The rules by which a browser may fetch linked pages early.
     pub speculation: File,
 }
 
 // === impl Assets ===
 
 impl Assets {
-    /// Returns all of them.
+    /// Returns all files.
     #[must_use]
     pub fn files(&self) -> [&File; 4] {
         [
@@ -67,7 +67,7 @@ impl Assets {
         ]
     }
 
-    /// Makes the files of a site.
+    /// Generates the files of a site.
     #[must_use]
     pub fn new(docs: &Docs) -> Self {
         let styles = STYLES.to_owned() + html::STYLES + &accents(docs) + &fonts(docs);
@@ -84,7 +84,7 @@ impl Assets {
     }
 }
 
-/// The site's own colours: `primary`, and `light` in its place on dark ground.
+/// Returns the styles with the colours of the site: `primary`, and `light` for dark mode.
 fn accents(docs: &Docs) -> String {
     let colors = &docs.config.colors;
     let read = |colour: &Option<Box<str>>| Rgb::parse(colour.as_deref()?);
@@ -102,14 +102,14 @@ fn accents(docs: &Docs) -> String {
     )
 }
 
-/// The site's own fonts. A file of the repository is loaded, from beside the stylesheet; a name
-/// alone is a font that the reader has.
+/// Returns the styles with the fonts of the site. A font is a file of the repository, whose
+/// path is relative to the stylesheet, or the name of a font that the reader may have.
 fn fonts(docs: &Docs) -> String {
     let fonts = &docs.config.fonts;
     let mut styles = String::new();
     for (font, property) in [(&fonts.body, "--sans"), (&fonts.heading, "--heading")] {
         let Some(font) = font else { continue };
-        // A family is written between quotes: what could end them is not in it.
+        // The family is written between quotes, so characters that could end them are removed.
         let is_plain = |c: char| c.is_alphanumeric() || " -_".contains(c);
         let family: String = font.family.chars().filter(|c| is_plain(*c)).collect();
         if let Some(path) = font.file() {
@@ -119,7 +119,8 @@ fn fonts(docs: &Docs) -> String {
                 .filter(|c| c.is_ascii_digit() || *c == ' ')
                 .collect();
             let path = encode(path).replace(['(', ')', '\''], "_");
-            // `optional`: a font that comes late is used on the next page, and nothing moves.
+            // `optional`: a font that loads late is used from the next page on, so that no text
+            // moves.
             writeln!(
                 styles,
                 "@font-face {{ font-family: \"{family}\"; src: url(\"../{path}\"); \

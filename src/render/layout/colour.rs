@@ -1,14 +1,15 @@
-//! A site's own colour, made readable.
+//! Adjusts the colour of a site until text in it is readable.
 //!
-//! The main colour of a brand is seldom one that text can have: it is moved towards black
-//! on light ground, and towards white on dark ground, until it is. What stands on it is
-//! black or white, whichever can be read better.
+//! The main colour of a brand seldom has enough contrast for text. It is mixed with black for
+//! light mode, and with white for dark mode, until it has. Text on the colour is black or
+//! white, whichever has more contrast.
 //!
 //! Sources: WCAG 2.2 §1.4.3 (4.5 to 1), "relative luminance" and "contrast ratio".
 
-/// The grounds of the design, as in `styles/base.css`; the tinted one is the worst case.
-const LIGHT_GROUND: Rgb = Rgb([0xf0, 0xf5, 0xf2]);
-const DARK_GROUND: Rgb = Rgb([0x16, 0x1f, 0x1b]);
+/// The background of light mode with the least contrast: the tinted one of `styles/base.css`.
+const LIGHT_BACKGROUND: Rgb = Rgb([0xf0, 0xf5, 0xf2]);
+/// The same for dark mode.
+const DARK_BACKGROUND: Rgb = Rgb([0x16, 0x1f, 0x1b]);
 /// WCAG 2.2 §1.4.3.
 const CONTRAST_MIN: f64 = 4.5;
 
@@ -22,8 +23,8 @@ impl Rgb {
     const BLACK: Self = Self([0; 3]);
     const WHITE: Self = Self([0xff; 3]);
 
-    /// Reads `#rgb` or `#rrggbb`; nothing else can be a colour, so that none can end the
-    /// declaration it stands in.
+    /// Reads `#rgb` or `#rrggbb`. Nothing else is accepted, so that no text of an author can
+    /// end the CSS declaration.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let digits = text.trim().strip_prefix('#')?;
         if !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
@@ -43,17 +44,17 @@ impl Rgb {
         }
     }
 
-    /// Returns the colour as text on light ground can have it.
+    /// Returns the colour for text in light mode.
     pub(super) fn on_light(self) -> Self {
-        self.towards(Self::BLACK, LIGHT_GROUND)
+        self.towards(Self::BLACK, LIGHT_BACKGROUND)
     }
 
-    /// Returns the colour as text on dark ground can have it.
+    /// Returns the colour for text in dark mode.
     pub(super) fn on_dark(self) -> Self {
-        self.towards(Self::WHITE, DARK_GROUND)
+        self.towards(Self::WHITE, DARK_BACKGROUND)
     }
 
-    /// Returns black or white, whichever can be read better on this.
+    /// Returns black or white, whichever has more contrast with this colour.
     pub(super) fn ink(self) -> Self {
         if self.contrast(Self::WHITE) >= self.contrast(Self::BLACK) {
             Self::WHITE
@@ -62,7 +63,7 @@ impl Rgb {
         }
     }
 
-    fn towards(self, end: Self, ground: Self) -> Self {
+    fn towards(self, end: Self, background: Self) -> Self {
         let mixed = (0..=20_u16).map(|step| {
             let mix = |at: usize| {
                 let (from, to) = (u16::from(self.0[at]), u16::from(end.0[at]));
@@ -70,7 +71,7 @@ impl Rgb {
             };
             Self([mix(0), mix(1), mix(2)])
         });
-        let mut readable = mixed.filter(|colour| colour.contrast(ground) >= CONTRAST_MIN);
+        let mut readable = mixed.filter(|colour| colour.contrast(background) >= CONTRAST_MIN);
         readable.next().unwrap_or(end)
     }
 
@@ -114,19 +115,22 @@ mod tests {
     }
 
     #[test]
-    fn every_colour_can_be_read_on_either_ground_and_written_on() {
+    fn text_in_and_on_every_colour_is_readable() {
         for text in ["#ffff00", "#000", "#fff", "#0b6e4f", "#16a34a", "#ff5a1f"] {
             let colour = Rgb::parse(text).unwrap();
             assert!(
-                colour.on_light().contrast(LIGHT_GROUND) >= CONTRAST_MIN,
+                colour.on_light().contrast(LIGHT_BACKGROUND) >= CONTRAST_MIN,
                 "{text}"
             );
             assert!(
-                colour.on_dark().contrast(DARK_GROUND) >= CONTRAST_MIN,
+                colour.on_dark().contrast(DARK_BACKGROUND) >= CONTRAST_MIN,
                 "{text}"
             );
-            for ground in [colour.on_light(), colour.on_dark()] {
-                assert!(ground.contrast(ground.ink()) >= CONTRAST_MIN, "{text}");
+            for background in [colour.on_light(), colour.on_dark()] {
+                assert!(
+                    background.contrast(background.ink()) >= CONTRAST_MIN,
+                    "{text}"
+                );
             }
         }
         let readable = Rgb::parse("#0b6e4f").unwrap();

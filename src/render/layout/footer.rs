@@ -1,4 +1,4 @@
-//! What stands below the columns, and the links of header and footer.
+//! The footer of a page, and the links of header and footer.
 
 use super::PageWriter;
 use crate::docs::config::Link;
@@ -45,7 +45,7 @@ impl PageWriter<'_> {
     }
 }
 
-/// Returns how a network of `footer.socials` writes its own name; of others the key is shown.
+/// Returns the name of a network of `footer.socials`; for an unknown one, the key.
 fn name(network: &str) -> &str {
     match network {
         "bluesky" => "Bluesky",

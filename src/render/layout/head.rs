@@ -1,4 +1,4 @@
-//! The head of a page: what it is called, what it loads, in which language it is.
+//! The `<head>` of a page: title, language, stylesheets and scripts.
 
 use super::PageWriter;
 use crate::digest::Digest;
@@ -17,7 +17,7 @@ impl PageWriter<'_> {
         if RIGHT_TO_LEFT.contains(&language) {
             self.out.markup(" dir=rtl");
         }
-        // The root names the banner, so that one that was dismissed is gone before it is read.
+        // On the root element, so that the script hides a dismissed banner before it is painted.
         if let Some(banner) = self.layout.banner(self.beside).filter(|b| b.dismissible) {
             let digest = Digest::of(banner.content.as_bytes()).to_string();
             self.out.attribute("data-banner", &digest[..12]);
@@ -67,14 +67,13 @@ impl PageWriter<'_> {
     }
 
     fn loaded(&mut self) {
-        // HTML, "expect" links: nothing is painted before the article begins, so what is
-        // parsed late in the header moves nothing of it that is seen.
+        // WHATWG HTML §4.6.7.8: nothing is painted before the article begins, so a header
+        // that is parsed in parts does not move the page.
         self.out
             .markup("<link rel=expect href=\"#content\" blocking=render>\n");
         self.out.markup("<link rel=stylesheet");
         self.href(&self.layout.assets().stylesheet.path);
-        // Not deferred: its first part decides on colours and banner before anything is
-        // painted.
+        // Not deferred, because its first part sets colours and banner before the first paint.
         self.out.markup(">\n<script");
         let script = self.start.to(&self.layout.assets().script.path);
         self.out.attribute("src", &script).markup("></script>\n");

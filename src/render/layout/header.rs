@@ -1,4 +1,4 @@
-//! What stands above the columns: banner, logo, selectors, search, links, tabs.
+//! The header of a page: banner, logo, selectors, search, links, tabs.
 
 use super::PageWriter;
 use super::icon::Picture;
@@ -16,8 +16,8 @@ impl PageWriter<'_> {
         self.out
             .markup("<header class=top><div class=head><div class=bar>");
         if has_sidebar {
-            // A popover opens without a script, closes by Escape or a press outside, and
-            // gives the focus back.
+            // A popover works without a script: it closes on Escape or a press outside, and
+            // returns the focus.
             self.out.markup(
                 "<button class=\"plain-button menu sign sign-menu\" type=button popovertarget=pages",
             );
@@ -64,7 +64,7 @@ impl PageWriter<'_> {
             } else {
                 ">"
             });
-        // What is no Markdown is text: the banner is never lost.
+        // A banner that is not valid Markdown is shown as text.
         if let Ok(nodes) = mdx::read_markdown(&banner.content) {
             let messages = Messages::of(self.layout.language_tag(self.beside));
             let map = self.layout.map();

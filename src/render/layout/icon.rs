@@ -1,7 +1,7 @@
 //! Icons beside the labels of the layout.
 //!
-//! `docs.json` and the frontmatter of pages name them: by a name of one of the sets, by a file
-//! of the site, by an address, or by a sign such as an emoji.
+//! `docs.json` and the frontmatter of pages give an icon as a name of an icon set, a file of
+//! the repository, a URL, or a character such as an emoji.
 
 use std::collections::BTreeSet;
 
@@ -11,29 +11,28 @@ use crate::docs::{CONFIG, Docs};
 use crate::render::icon::{self, Icon};
 use crate::render::link::{Map, Start, Target};
 
-/// What a name stands for.
+/// What the text of an icon means.
 enum Drawing<'n> {
-    /// An icon of the sets.
+    /// An icon of an icon set.
     Icon(Icon),
     /// A picture.
     Picture(Picture),
-    /// A character that is its own drawing.
+    /// A character, such as an emoji.
     Sign(&'n str),
 }
 
-/// A picture that `docs.json` or a frontmatter names.
+/// A picture that `docs.json` or frontmatter names.
 pub(super) enum Picture {
     /// A file of the site, by its path.
     File(Box<str>),
-    /// A picture of another server.
+    /// A picture on another server, by its URL.
     Elsewhere(Box<str>),
 }
 
 // === impl PageWriter ===
 
 impl PageWriter<'_> {
-    /// Draws an icon beside a label. A name that stands for nothing draws nothing; the label
-    /// says it all.
+    /// Writes an icon beside a label; nothing for an unknown name, because the label is enough.
     pub(super) fn icon(&mut self, icon: Option<&str>) {
         let Some(drawing) = icon.and_then(|name| Drawing::of(name, self.layout.map())) else {
             return;
@@ -77,7 +76,7 @@ impl Picture {
     pub(super) fn of(source: &str, map: &Map) -> Option<Self> {
         match map.resolve(CONFIG, source) {
             Target::Asset(path) => Some(Self::File(path)),
-            // The policy of pages lets in no others.
+            // The content security policy of pages allows only `https:`.
             Target::Elsewhere(url) => url.starts_with("https:").then_some(Self::Elsewhere(url)),
             _ => None,
         }
@@ -91,7 +90,7 @@ impl Picture {
     }
 }
 
-/// Finds the files of the site that `docs.json` and frontmatters name as icons.
+/// Finds the files that `docs.json` and frontmatter name as icons.
 pub(super) fn icon_files<'d>(docs: &'d Docs, map: &'d Map) -> impl Iterator<Item = Box<str>> + 'd {
     let of_pages = docs.pages.iter().filter(|page| page.meta.is_public());
     let of_pages = of_pages.filter_map(|page| page.meta.icon.as_deref());
@@ -102,8 +101,8 @@ pub(super) fn icon_files<'d>(docs: &'d Docs, map: &'d Map) -> impl Iterator<Item
     })
 }
 
-/// Tells which icons of `docs.json` and of frontmatters there are not, each once; and that the
-/// library is not here that they are of.
+/// Reports unknown icons in `docs.json` and frontmatter, each once per file, and an icon
+/// library that is not bundled.
 #[must_use]
 pub fn unknown_icons(docs: &Docs, map: &Map) -> Vec<Diagnostic> {
     let of_config = docs.icons.iter().map(|icon| {

@@ -1,7 +1,7 @@
-//! The files of the site that its layout links and shows, wherever `docs.json` names them.
+//! The files of the repository that the layout of a site shows or links.
 //!
-//! A release holds the files that something of it leads to, and what pages lead to their
-//! articles tell. The layout is the same everywhere, so here it is asked once.
+//! A release holds only files that its pages need. Each article lists its own files; the
+//! files that `docs.json` names are the same for all pages and are found here once.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::render::html;
 use crate::render::link::{Map, Start, Target};
 use crate::render::messages::Messages;
 
-/// Finds the files of the site that its layout leads to.
+/// Finds the files that the layout of a site shows or links.
 #[must_use]
 pub fn linked_files(docs: &Docs, map: &Map) -> BTreeSet<Box<str>> {
     let mut linked = Linked {
@@ -40,7 +40,7 @@ pub fn linked_files(docs: &Docs, map: &Map) -> BTreeSet<Box<str>> {
     linked.files
 }
 
-/// What was found.
+/// The files found so far.
 struct Linked<'m> {
     map: &'m Map,
     files: BTreeSet<Box<str>>,
@@ -59,7 +59,7 @@ impl Linked<'_> {
         hrefs.into_iter().for_each(|href| self.link(href));
     }
 
-    /// What the site has, and a language may have of its own (N8).
+    /// Adds the files of banner, header and footer, which a language may override (N8).
     fn parts(&mut self, banner: &Option<Banner>, navbar: &Option<Navbar>, footer: &Option<Footer>) {
         if let Some(nodes) = banner
             .as_ref()

@@ -1,7 +1,7 @@
 //! N4: the listing of a group on its root page.
 //!
-//! `accordion` is a list of rows, in which a nested group opens to show its own pages;
-//! `card` is a grid of cards, on which a nested group names them.
+//! `accordion` is a list of rows; the row of a nested group opens and shows its pages.
+//! `card` is a grid of cards; the card of a nested group names its pages.
 
 use super::PageWriter;
 use crate::docs::navigation::tree::{Directory, Entry, Group, PageId};
@@ -25,7 +25,7 @@ impl PageWriter<'_> {
         }
     }
 
-    /// The children of a group that a listing of it shows: not the page it stands on.
+    /// Returns the children of a group that its listing shows: all but the root page.
     fn shown<'g>(&self, group: &'g Group) -> Vec<&'g Entry> {
         let pages = &self.layout.navigation().pages;
         let is_shown = |entry: &&Entry| match entry {
@@ -80,7 +80,7 @@ impl PageWriter<'_> {
         self.out.markup("</ul>\n");
     }
 
-    /// The pages of a nested group, at whatever depth.
+    /// Writes links to all pages of a nested group, at any depth.
     fn opened(&mut self, group: &Group) {
         if let Some(root) = group.root {
             self.line(root);
@@ -122,7 +122,7 @@ impl PageWriter<'_> {
         self.out.markup("</p>");
     }
 
-    /// The titles of a group's children, in a line.
+    /// Returns the titles of a group's children in one line.
     fn names(&self, group: &Group) -> String {
         let mut names: Vec<&str> = Vec::new();
         for entry in self.shown(group) {

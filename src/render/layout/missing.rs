@@ -1,14 +1,15 @@
-//! The page for paths at which there is nothing.
+//! The 404 pages of a site.
 //!
-//! It is a file of the release, made before anybody asks, and shown at any depth: its links
-//! start at the placeholder of the base path. What was looked for nobody knows before; but
-//! below `/fr` it was something French. So each language and version whose pages lie in a
-//! directory has such a page for what is missing there: in its language, beside its sidebar,
-//! and with suggestions from its part of the search. The origin takes the one of the nearest
-//! directory. Were it the script that chose, whoever has none would read English, and the
-//! script would have to know where every part lies.
+//! They are files of the release. A 404 page is shown at any path, so its links begin with
+//! the placeholder of the base path.
 //!
-//! **Limit.** A language whose own pages have no directory in common is one with the site.
+//! Who follows a dead link below `/fr` expects French. Therefore each language and version
+//! whose pages are in one directory has its own 404 page: in its language, with its sidebar,
+//! and with suggestions from its part of the search index. The origin serves the one of the
+//! deepest directory that contains the path. A script could choose instead, but then readers
+//! without scripts would get English.
+//!
+//! **Limit.** A language whose pages have no directory in common uses the 404 page of the site.
 
 use std::collections::BTreeMap;
 
@@ -19,11 +20,10 @@ use crate::release::site;
 // === impl Layout ===
 
 impl<'d> Layout<'d> {
-    /// Returns the directories that hold a language or a version, each with the page that
-    /// opens it.
+    /// Returns the directories that contain a language or a version, each with its first page.
     #[must_use]
     pub fn directories(&self) -> BTreeMap<&'d str, PageId> {
-        // In the order of the navigation: of two that hold the same the outer one comes first.
+        // In the order of the navigation, so that the outer of two divisions comes first.
         let mut held: Vec<(&Division, &str)> = Vec::new();
         for (id, page) in self.navigation().pages().filter(|(_, page)| page.public) {
             let directory = page.slug.rsplit_once('/').map_or("", |(parent, _)| parent);
@@ -38,7 +38,7 @@ impl<'d> Layout<'d> {
         let mut directories = BTreeMap::new();
         for (division, directory) in held {
             let depth = directory.split('/').count();
-            // A page that is listed elsewhere before opens that, and not this.
+            // A first page that another division lists earlier would show that one's sidebar.
             let opens = |first: &PageId| self.divisions(*first).any(|d| std::ptr::eq(d, division));
             if let Some(first) = division.first.filter(opens)
                 && !directory.is_empty()
@@ -50,7 +50,7 @@ impl<'d> Layout<'d> {
         directories
     }
 
-    /// The languages and versions that a page that is listed is of.
+    /// Returns the languages and versions that a listed page belongs to.
     fn divisions(&self, id: PageId) -> impl Iterator<Item = &'d Division> {
         let selected = self
             .listed(id)
@@ -65,8 +65,8 @@ impl<'d> Layout<'d> {
         of_kind.map(|(divisions, at)| &divisions.list[*at])
     }
 
-    /// Writes the page for what is missing beside a page; without one, beside the first of
-    /// the site.
+    /// Writes a 404 page with the language and sidebar of the page `beside`, or else of the
+    /// first page of the site.
     #[must_use]
     pub fn not_found(&self, beside: Option<PageId>) -> String {
         let mut writer = PageWriter::anywhere(self, beside);
@@ -92,7 +92,7 @@ impl<'d> Layout<'d> {
     }
 }
 
-/// Returns the directory that holds two others.
+/// Returns the deepest directory that contains two others.
 fn common<'p>(one: &'p str, other: &str) -> &'p str {
     let segments = one.split('/').zip(other.split('/'));
     let same = segments.take_while(|(one, other)| one == other);

@@ -1,4 +1,4 @@
-//! The layout around an article: everything of a page that depends on the whole site.
+//! The layout around an article: the parts of a page that depend on the whole site.
 //!
 //! ```text
 //!  banner                                                              header.rs
@@ -6,18 +6,18 @@
 //!           languages · colours                                        selector.rs
 //!  tabs     with their menus                                           selector.rs
 //!  ┌ sidebar ┐┌ article ────────────────────┐┌ on this page ┐          sidebar.rs
-//!  │ anchors ││ where it stands · title     ││ headings     │          article.rs
+//!  │ anchors ││ breadcrumb · title          ││ headings     │          article.rs
 //!  │ groups  ││ body · listing of a root    ││              │          listing.rs
 //!  └─────────┘│ previous · next             │└──────────────┘
 //!  footer     └─────────────────────────────┘                          footer.rs
 //! ```
 //!
-//! Where there is no article stands the page of `missing.rs`.
+//! The page for a path without an article is in `missing.rs`.
 //!
-//! All of it is readable and can be operated without scripts: what opens is `<details>` or
-//! a popover, what is chosen is a link. The resolved navigation has decided what is shown;
-//! here it is only written. Classes are those of `styles/`; what only a script can do has
-//! the class `scripted` and is not seen without one.
+//! A page can be read and used without scripts: menus are `<details>` or popovers, and every
+//! choice is a link. What needs a script has the class `scripted` and is hidden without one.
+//! Which entries are shown is decided by the resolved navigation, not here. The classes are
+//! in `styles/`.
 //!
 //! Sources: rules N2 to N8 of the navigation ([`crate::docs::rules`]); WCAG 2.2; WHATWG HTML.
 
@@ -52,7 +52,7 @@ use super::messages::{self, Messages};
 use crate::docs::CONFIG;
 use crate::docs::navigation::tree::{Page, PageId};
 
-/// What stands around an article, by the `mode` of its frontmatter.
+/// Which parts of the layout a page has, by the `mode` of its frontmatter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// Sidebar, title, article, list of headings.
@@ -71,7 +71,7 @@ pub enum Mode {
 // === impl Mode ===
 
 impl Mode {
-    /// Reads the `mode` of a page's frontmatter; what is unknown is the default.
+    /// Reads the `mode` of a page's frontmatter; an unknown one is the default.
     #[must_use]
     pub fn parse(mode: Option<&str>) -> Self {
         match mode {
@@ -112,20 +112,20 @@ pub fn path_of(page: &Page) -> &str {
     page.url.trim_start_matches('/')
 }
 
-/// A page in the making: where it stands and what was written of it.
+/// Writes one page: its place in the site, and the HTML so far.
 struct PageWriter<'s> {
     layout: &'s Layout<'s>,
     /// The path in URLs of the page.
     path: &'s str,
-    /// The page in the navigation; `None` for the page that says that there is none.
+    /// The page in the navigation; `None` for the 404 page.
     id: Option<PageId>,
-    /// From where all links are written.
+    /// What links are relative to.
     start: Start<'s>,
-    /// The page whose language, sidebar and links this has: itself, when it is one. `None`
-    /// has those of the first.
+    /// The page whose language, sidebar and links are shown: the page itself, or for a 404
+    /// page one of the same directory. `None` is the first page of the site.
     beside: Option<PageId>,
     messages: &'static messages::Layout,
-    /// The icons that are drawn already.
+    /// The icons that the page has already; later uses refer to the first.
     emitted_icons: EmittedIcons,
     out: Html,
 }
@@ -166,7 +166,7 @@ impl<'s> PageWriter<'s> {
         }
     }
 
-    /// Begins a writer that is no page of the navigation, to be shown at any path.
+    /// Begins the writer of a page that is not in the navigation and is shown at any path.
     fn anywhere(layout: &'s Layout<'s>, beside: Option<PageId>) -> Self {
         Self {
             layout,
@@ -180,13 +180,13 @@ impl<'s> PageWriter<'s> {
         }
     }
 
-    /// Writes the address of a path of the site.
+    /// Writes `href` with a path of the site.
     fn href(&mut self, to: &str) {
         let href = self.start.to(to);
         self.out.attribute("href", &href);
     }
 
-    /// Writes the address of a link that an author wrote in the configuration.
+    /// Writes `href` with a link from `docs.json`.
     fn href_written(&mut self, href: &str) {
         let (address, more) = match self.layout.map().resolve(CONFIG, href) {
             Target::Page { page: path, rest } | Target::Unknown { path, rest } => {
@@ -201,7 +201,7 @@ impl<'s> PageWriter<'s> {
         self.out.attribute("href", &address).markup(more);
     }
 
-    /// Opens a link to a page; an entry may lead elsewhere instead.
+    /// Opens a link to a page, or to the address that the page has instead of content.
     fn open_link(&mut self, id: PageId) {
         let page = self.layout.navigation().page(id);
         self.out.markup("<a");

@@ -1,7 +1,7 @@
-//! Parts of a site that are searched on their own: a language, and in it a version.
+//! Parts of a site with a search index of their own: one for each language and version.
 //!
 //! A reader of version 2 in French does not look for a page of version 1 in English, and
-//! words are taken apart differently in each language.
+//! each language has its own rules for splitting and stemming words.
 
 use super::Layout;
 use crate::digest::Digest;
@@ -11,7 +11,7 @@ use crate::release::site::STATIC;
 /// A language and version of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Part<'d> {
-    /// The BCP 47 tag of the language its pages are in.
+    /// The BCP 47 tag of the language of its pages.
     pub language: &'d str,
     /// The label of the version, on a site that has several.
     pub version: Option<&'d str>,
@@ -20,8 +20,8 @@ pub struct Part<'d> {
 // === impl Part ===
 
 impl Part<'_> {
-    /// Returns the path in URLs of the directory of its search index. It has no digest of the
-    /// index in its name: that changes with every word, and the pages around it should not.
+    /// Returns the path in URLs of the directory of its search index. The name has no digest,
+    /// because every page names it and would change with every word of any other page.
     ///
     /// ```
     /// use waypost::render::layout::Part;
@@ -34,7 +34,7 @@ impl Part<'_> {
         let language = self.language;
         match self.version {
             None => format!("{STATIC}/search/{language}"),
-            // A label can be any text.
+            // A label can be any text, so it is hashed.
             Some(version) => {
                 let digest = Digest::of(version.as_bytes()).to_string();
                 format!("{STATIC}/search/{language}-{}", &digest[..8])
@@ -46,8 +46,8 @@ impl Part<'_> {
 // === impl Layout ===
 
 impl<'d> Layout<'d> {
-    /// Returns the part of the site in which a page is found. A page that is not listed is
-    /// in the part of the sidebar it is shown with.
+    /// Returns the part whose index has a page. A page that is not listed belongs to the part
+    /// of the sidebar that is shown beside it.
     #[must_use]
     pub fn part(&self, id: Option<PageId>) -> Part<'d> {
         let selected = self.sidebar(id).selected.iter();
@@ -58,7 +58,7 @@ impl<'d> Layout<'d> {
         }
     }
 
-    /// Returns the BCP 47 tag of the language that a page is in.
+    /// Returns the BCP 47 tag of the language of a page.
     pub(super) fn language_tag(&self, id: Option<PageId>) -> &'d str {
         self.language(id).map_or("en", |parts| &*parts.language.tag)
     }

@@ -1,7 +1,7 @@
-//! Choosing a part of the site: lists to open, and the tabs.
+//! Selectors of product, version and language, and the tabs.
 //!
-//! What opens is `<details>`, what is chosen is a link. Choosing a version or a language
-//! leads to the page that corresponds to the one that is read (N7).
+//! A selector is a `<details>` with links. Another version or language links to the alternate
+//! page of this one (N7).
 
 use super::PageWriter;
 use crate::docs::navigation::tree::{Content, Division, DivisionKind, Divisions};
@@ -9,8 +9,8 @@ use crate::docs::navigation::tree::{Content, Division, DivisionKind, Divisions};
 // === impl PageWriter ===
 
 impl PageWriter<'_> {
-    /// What is read: of which product and version. It stands at the head of the sidebar, and
-    /// in the header of pages that have none.
+    /// Writes the selectors of product and version: at the top of the sidebar, or in the
+    /// header of a page without sidebar.
     pub(super) fn choices(&mut self) {
         let is_choice = |list: &Divisions| {
             matches!(
@@ -29,7 +29,7 @@ impl PageWriter<'_> {
         self.out.markup("</div>\n");
     }
 
-    /// A list to choose one of several divisions from.
+    /// Writes a selector of one of several divisions.
     pub(super) fn selector(&mut self, divisions: &Divisions, at: usize) {
         let current = &divisions.list[at];
         let (open, what) = match divisions.kind {
@@ -39,7 +39,7 @@ impl PageWriter<'_> {
             }
             _ => ("<details class=selector", self.messages.product),
         };
-        // Of details of one name the browser keeps at most one open.
+        // The browser opens only one of several `<details>` with the same name.
         self.out
             .markup(open)
             .attribute("data-kind", divisions.kind.key())
@@ -48,7 +48,7 @@ impl PageWriter<'_> {
             self.out.markup(" class=\"sign sign-globe\"");
         }
         self.out.markup("><span>");
-        // What is chosen here: seen where the choice alone would not say it.
+        // The kind of the selector. It is visible for versions only: "2.0" alone says little.
         self.out
             .markup(if divisions.kind == DivisionKind::Versions {
                 "<small>"
@@ -73,7 +73,7 @@ impl PageWriter<'_> {
         self.out.markup("</ul></details>");
     }
 
-    /// Opens the link that chooses a division, with its name.
+    /// Opens the link to a division and writes its name.
     pub(super) fn open_division(&mut self, list: &Divisions, n: usize, is_current: bool) {
         let division = &list.list[n];
         self.out.markup("<a");
@@ -89,7 +89,7 @@ impl PageWriter<'_> {
         self.named(division);
     }
 
-    /// Icon, name and badge of a division.
+    /// Writes icon, name and badge of a division.
     fn named(&mut self, division: &Division) {
         self.icon(division.icon.as_deref());
         self.out.text(label(division));
@@ -114,7 +114,7 @@ impl PageWriter<'_> {
         }
     }
 
-    /// Writes where choosing a division leads.
+    /// Writes `href` with the page that a division leads to.
     fn division_href(&mut self, list: &Divisions, at: usize) {
         let division = &list.list[at];
         if let Content::Link(href) = &division.content {
@@ -163,7 +163,7 @@ impl PageWriter<'_> {
         let taken = self.layout.sidebar(self.beside).selected.iter();
         let taken = taken.filter(|(list, _)| std::ptr::eq(*list, menu));
         let current = taken.map(|(_, at)| *at).next();
-        // A hidden item that is read stands in the sidebar, and not here.
+        // Even the current item is left out if it is hidden; the sidebar shows it.
         for (n, item) in shown(menu, None) {
             self.out.markup("<li>");
             self.open_division(menu, n, current == Some(n));
@@ -173,7 +173,8 @@ impl PageWriter<'_> {
         self.out.markup("</ul></details>");
     }
 
-    /// Above a page of another version than the default: where the default has it.
+    /// Writes the notice above a page that is not of the default version, with a link to the
+    /// alternate page of the default version.
     pub(super) fn outdated(&mut self) {
         let sidebar = self.layout.sidebar(self.beside);
         let versions = sidebar
@@ -195,8 +196,8 @@ impl PageWriter<'_> {
     }
 }
 
-/// Lists the divisions that are shown, with their places: those that are not hidden, and the
-/// one at `at`, where the reader is.
+/// Lists the divisions that are shown, with their indices: those that are not hidden, and
+/// the selected one, at `at`.
 pub(super) fn shown(
     divisions: &Divisions,
     at: Option<usize>,
@@ -205,7 +206,7 @@ pub(super) fn shown(
     all.filter(move |(n, division)| !division.hidden || at == Some(*n))
 }
 
-/// What a division is called; a language calls itself in its own language.
+/// Returns the label of a division; that of a language is in the language itself.
 fn label(division: &Division) -> &str {
     match &division.language {
         Some(parts) => parts.language.name,

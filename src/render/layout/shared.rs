@@ -1,4 +1,4 @@
-//! What the layouts of all pages of a site share, worked out once.
+//! The part of the layout that is the same for all pages of a site, computed once.
 
 use std::collections::HashMap;
 
@@ -17,35 +17,36 @@ use super::alternate::Alternates;
 use super::assets::Assets;
 use super::theme;
 
-/// What the layouts of all pages share.
+/// The layout of a site.
 #[derive(Debug)]
 pub struct Layout<'d> {
     docs: &'d Docs,
     map: &'d Map,
     assets: &'d Assets,
     sidebars: Vec<Sidebar<'d>>,
-    /// In which sidebar each page is listed first.
+    /// The first sidebar that lists each page, as an index into `sidebars`.
     sidebar_of: HashMap<PageId, usize>,
-    /// The groups that each page is the root of.
+    /// The groups whose root each page is.
     roots: HashMap<PageId, Vec<&'d Group>>,
     alternates: Alternates<'d>,
-    /// How the source of a page is edited, when that is known.
+    /// The link to edit a page, if the repository is known.
     edit: Option<&'d EditLink>,
 }
 
-/// A sidebar: the end of a way through the divisions.
+/// A sidebar: what is listed for one selection of tab, version, language and so on.
 #[derive(Debug, Default)]
 pub(super) struct Sidebar<'d> {
-    /// The divisions on the way, and which of each was taken.
+    /// The divisions from the root down to this sidebar, each with the index of the selected
+    /// one.
     pub selected: Vec<(&'d Divisions, usize)>,
-    /// What it lists; nothing on a site without navigation.
+    /// The pages and groups; `None` on a site without navigation.
     pub content: Option<&'d Content>,
 }
 
 // === impl Layout ===
 
 impl<'d> Layout<'d> {
-    /// Works out what the layouts of a documentation share.
+    /// Computes the layout of a documentation.
     #[must_use]
     pub fn new(docs: &'d Docs, map: &'d Map, assets: &'d Assets) -> Self {
         let mut layout = Self {
@@ -67,7 +68,7 @@ impl<'d> Layout<'d> {
         layout
     }
 
-    /// Says where pages are edited.
+    /// Sets where pages are edited.
     #[must_use]
     pub fn edited_at(mut self, edit: Option<&'d EditLink>) -> Self {
         self.edit = edit;
@@ -171,21 +172,21 @@ impl<'d> Layout<'d> {
         theme::drilldown(&self.docs.config)
     }
 
-    /// Returns where the source of a page is edited: only what an author wrote has one.
+    /// Returns where the source of a page is edited; a generated page has no source.
     pub(super) fn edit(&self, id: PageId) -> Option<String> {
         let page = self.docs.navigation.page(id);
         let written = self.docs.pages.get(&page.slug)?;
         Some(self.edit?.of(written.path.as_str()))
     }
 
-    /// Returns the sidebar of a page; one that is not listed has the default's.
+    /// Returns the sidebar of a page; a page that is not listed has that of the first page.
     pub(super) fn sidebar(&self, id: Option<PageId>) -> &Sidebar<'d> {
         let listed = id.and_then(|id| self.listed(id));
         let first = || self.listed(self.navigation().first()?);
         listed.or_else(first).unwrap_or(&self.sidebars[0])
     }
 
-    /// Returns the sidebar in which a page is listed first.
+    /// Returns the first sidebar that lists a page.
     pub(super) fn listed(&self, id: PageId) -> Option<&Sidebar<'d>> {
         Some(&self.sidebars[*self.sidebar_of.get(&id)?])
     }
@@ -211,26 +212,26 @@ impl<'d> Layout<'d> {
         languages.next()
     }
 
-    /// N8: a language's own banner takes the place of the site's.
+    /// Returns the banner: that of the language, or else that of the site (N8).
     pub(super) fn banner(&self, id: Option<PageId>) -> Option<&'d Banner> {
         let own = self.language(id).and_then(|parts| parts.banner.as_ref());
         own.or(self.docs.config.banner.as_ref())
     }
 
-    /// N8, as the banner.
+    /// Returns the footer, by the same rule as the banner.
     pub(super) fn footer(&self, id: Option<PageId>) -> Option<&'d Footer> {
         let own = self.language(id).and_then(|parts| parts.footer.as_ref());
         own.or(self.docs.config.footer.as_ref())
     }
 
-    /// N8, as the banner.
+    /// Returns the links of the header, by the same rule as the banner.
     pub(super) fn navbar(&self, id: Option<PageId>) -> Option<&'d Navbar> {
         let own = self.language(id).and_then(|parts| parts.navbar.as_ref());
         own.or(self.docs.config.navbar.as_ref())
     }
 
-    /// Returns the links that stand on every page here: the site's and those of the
-    /// divisions around.
+    /// Returns the links for the top of the sidebar: those of the site, then those of the
+    /// selected divisions.
     pub(super) fn global(&self, id: Option<PageId>) -> impl Iterator<Item = &'d Anchor> {
         let selected = self.sidebar(id).selected.iter();
         let own = selected.flat_map(|(divisions, at)| &divisions.list[*at].global);

@@ -1,8 +1,8 @@
-//! The sidebar: anchors, then the groups and pages of where the reader is.
+//! The sidebar: links for every page, then the groups and pages of the selected divisions.
 //!
-//! A group's title is a link when it has a root (N3), or when `drilldown` makes its first
-//! page one; a chevron of its own then opens the group. Else the title itself opens it. A
-//! link never stands in a `<summary>`: what a press does must be one thing.
+//! The title of a group is a link if the group has a root page (N3), or to its first page if
+//! `drilldown` is set; then a separate chevron opens the group. Otherwise the title opens it.
+//! A `<summary>` never contains a link, because a press on it would do two things.
 
 use super::PageWriter;
 use super::selector::shown;
@@ -14,7 +14,7 @@ use crate::docs::navigation::tree::{Content, DivisionKind, Divisions, Entry, Gro
 impl PageWriter<'_> {
     pub(super) fn sidebar(&mut self) {
         let sidebar = self.layout.sidebar(self.beside);
-        // A column where there is room for it, else a drawer: see `styles/columns.css`.
+        // On a wide screen a column, else a drawer: see `styles/columns.css`.
         self.out
             .markup("<nav class=sidebar id=pages popover")
             .attribute("aria-label", self.messages.pages)
@@ -40,7 +40,7 @@ impl PageWriter<'_> {
         self.out.markup("</nav>\n");
     }
 
-    /// Anchors, items of a menu, and the links that stand on every page.
+    /// Writes the anchors, the items of a menu, and the links that every page has.
     fn persistent_links(&mut self, sidebar: &Sidebar<'_>) {
         let is_persistent =
             |list: &Divisions| matches!(list.kind, DivisionKind::Anchors | DivisionKind::Menu);
@@ -66,8 +66,7 @@ impl PageWriter<'_> {
         self.out.markup("</ul>\n");
     }
 
-    /// Pages without a group and groups between them, at the top of a sidebar. N5: a group
-    /// here is a top-level one.
+    /// Writes a sidebar that mixes pages and groups. Its groups are top-level ones (N5).
     fn top_entries(&mut self, entries: &[Entry]) {
         let mut rest = entries;
         while let Some(first) = rest.first() {
@@ -95,7 +94,7 @@ impl PageWriter<'_> {
         }
     }
 
-    /// N5: a group at the top is always open.
+    /// Writes a top-level group, which is always open (N5).
     fn top_group(&mut self, group: &Group) {
         self.out.markup("<section class=group>");
         if !group.label.is_empty() {
@@ -107,7 +106,7 @@ impl PageWriter<'_> {
         self.out.markup("</section>");
     }
 
-    /// N3: the title of a group with a root opens it.
+    /// Writes the title of a group, as a link if it opens a page (N3).
     fn group_title(&mut self, group: &Group) {
         match self.opened_by(group) {
             Some(page) => {
@@ -125,7 +124,8 @@ impl PageWriter<'_> {
         self.badge(group.tag.as_deref());
     }
 
-    /// Returns the page that a group's title opens: its root, or with `drilldown` its first.
+    /// Returns the page that the title of a group links to: its root, or its first page if
+    /// `drilldown` is set.
     fn opened_by(&self, group: &Group) -> Option<PageId> {
         let first = || group.first(&self.layout.navigation().pages);
         let drilled = || self.layout.drilldown().then(first).flatten();
@@ -178,7 +178,7 @@ impl PageWriter<'_> {
         let is_open = group.open != Open::Collapsed || self.is_inside(group);
         let open = if is_open { " open" } else { "" };
         match self.opened_by(group) {
-            // A link in a summary cannot be told from the summary, so the two stand apart.
+            // The link must not be inside the summary; see the module's documentation.
             Some(_) => {
                 self.out.markup("<li class=nested>");
                 self.group_title(group);
@@ -199,7 +199,7 @@ impl PageWriter<'_> {
         self.out.markup("</details></li>");
     }
 
-    /// Returns whether the page that is read stands in a group.
+    /// Returns whether this page is in a group.
     fn is_inside(&self, group: &Group) -> bool {
         let Some(id) = self.id else {
             return false;

@@ -1,7 +1,7 @@
-//! What the name of a theme stands for.
+//! What the `theme` of `docs.json` changes.
 //!
-//! There is one design, whatever the name. A name only gives the defaults of two settings,
-//! for sites that set neither:
+//! There is one design for all themes. The name of the theme only sets the defaults of two
+//! settings:
 //!
 //! | `theme` | `styling.eyebrows` | `interaction.drilldown` |
 //! |---|---|---|

@@ -1,7 +1,7 @@
 //! HTML elements as Markdown: lists, tables, quotations, code.
 //!
-//! **Limits.** A cell of a table is one line in Markdown: blocks in it stand behind each
-//! other with `<br>` between them. What spans rows is written in the first of them.
+//! **Limits.** A table cell is one line in Markdown, so the blocks in a cell are joined with
+//! `<br>`. The content of a cell that spans rows is written in the first of them.
 //!
 //! Sources: WHATWG HTML §4.4 (grouping), §4.9.12 (the table model); GFM 0.29 §4.10.
 
@@ -10,18 +10,18 @@ use super::{Writer, block, fence, prefixed, row};
 use crate::mdx::drawing::is_part;
 use crate::mdx::{Element, Node, plain};
 
-/// No table that somebody reads has more; a cell may claim a thousand.
+/// A limit on columns, because one cell may claim 1,000 (`colspan`).
 const COLUMNS_MAX: usize = 50;
 
-/// What a table of the page says, row by row.
+/// The content of a table, row by row.
 #[derive(Default)]
 struct Grid<'n> {
-    /// What stands outside of its cells: the caption, and what its author misplaced.
+    /// The content outside of cells: the caption, and misplaced content.
     around: Vec<&'n Node>,
     rows: Vec<Row<'n>>,
 }
 
-/// A row as it is written, without the cells of rows above that reach into it.
+/// A row, without the cells of earlier rows that span it.
 struct Row<'n> {
     is_head: bool,
     cells: Vec<&'n Element>,
@@ -30,8 +30,8 @@ struct Row<'n> {
 // === impl Writer ===
 
 impl Writer<'_> {
-    /// Writes an HTML element that is a block; `false` when it is none that says more than
-    /// what it holds.
+    /// Writes an HTML element that has a form of its own in Markdown; returns `false` for all
+    /// others.
     pub(super) fn html(&self, element: &Element, out: &mut String) -> bool {
         let children = &element.children;
         match &*element.name {
@@ -64,7 +64,7 @@ impl Writer<'_> {
                 self.media(element, &mut line);
                 block(&line, out);
             }
-            // What a drawing says is drawn.
+            // SVG has no text form.
             name if is_part(name) => {}
             _ => return false,
         }
@@ -84,7 +84,7 @@ impl Writer<'_> {
         if width == 0 {
             return;
         }
-        // GFM has no table without a head.
+        // GFM 0.29 §4.10: a table has a header row.
         if !has_head {
             rows.insert(0, Vec::new());
         }
@@ -99,9 +99,9 @@ impl Writer<'_> {
         block(text.trim_end(), out);
     }
 
-    /// Writes the cells of each row in the columns that they stand in (WHATWG HTML §4.9.12.1).
+    /// Writes the cells of each row in their columns (WHATWG HTML §4.9.12.1).
     fn cells(&self, rows: &[Row<'_>]) -> Vec<Vec<String>> {
-        // For how many rows more a cell above takes each column.
+        // For each column, how many more rows an earlier cell spans.
         let mut taken = [0_usize; COLUMNS_MAX];
         let mut written = Vec::with_capacity(rows.len());
         for row in rows {
@@ -128,7 +128,7 @@ impl Writer<'_> {
         written
     }
 
-    /// Writes what a cell holds in one line.
+    /// Returns the content of a cell in one line.
     fn cell(&self, nodes: &[Node]) -> String {
         let mut parts: Vec<String> = Vec::new();
         self.cell_parts(nodes, &mut parts);
@@ -188,7 +188,7 @@ impl Writer<'_> {
 // === impl Grid ===
 
 impl<'n> Grid<'n> {
-    /// Finds the rows; paragraphs are only how they were read.
+    /// Finds the rows. The reader of pages puts text into paragraphs, which are skipped.
     fn gather(&mut self, nodes: &'n [Node], is_head: bool) {
         for node in nodes {
             match node {
@@ -200,7 +200,7 @@ impl<'n> Grid<'n> {
                         self.cells_in(&element.children, &mut cells);
                         self.rows.push(Row { is_head, cells });
                     }
-                    // A row that its author began with its cells.
+                    // A cell without a row around it.
                     "td" | "th" => self.rows.push(Row {
                         is_head,
                         cells: vec![element],
@@ -227,7 +227,7 @@ impl<'n> Grid<'n> {
     }
 }
 
-/// Finds the items of a list; what stands between them is an item of its own.
+/// Finds the items of a list. Content between items becomes an item.
 fn items(nodes: &[Node]) -> Vec<(Option<bool>, &[Node])> {
     let mut found = Vec::new();
     for node in nodes {
@@ -244,7 +244,7 @@ fn items(nodes: &[Node]) -> Vec<(Option<bool>, &[Node])> {
     found
 }
 
-/// Takes the lines out of the paragraphs that they were read as.
+/// Replaces paragraphs by their content.
 fn lines(nodes: &[Node]) -> Vec<Node> {
     let line = |node: &Node| match node {
         Node::Paragraph(children) => children.clone(),

@@ -1,4 +1,4 @@
-//! What stands in a line: words, marks, links, pictures.
+//! Inline Markdown: text, emphasis, code, links, images.
 //!
 //! Sources: CommonMark 0.31.2 §2.4 (backslash escapes), §6.1 (code spans), §6.3 (links).
 
@@ -20,7 +20,7 @@ impl Writer<'_> {
         line.trim().to_owned()
     }
 
-    /// Writes a text of an attribute, which may have Markdown of a line in it.
+    /// Writes the text of an attribute, in which inline Markdown is allowed.
     pub(in crate::render) fn prose(&self, text: &str) -> String {
         match read_markdown(text).as_deref() {
             Ok([Node::Paragraph(line)]) => self.line(line),
@@ -57,7 +57,7 @@ impl Writer<'_> {
         match &*element.name {
             "a" => match element.text("href") {
                 Some(href) => self.link(href, &self.line(children), out),
-                // Only a place.
+                // `<a id="x">` without `href` is no link.
                 None => out.push_str(&self.line(children)),
             },
             "img" => {
@@ -71,7 +71,7 @@ impl Writer<'_> {
             "s" | "del" => self.around("~~", children, out),
             "code" | "kbd" | "samp" => code_span(&plain(children), out),
             "iframe" | "video" | "audio" => self.media(element, out),
-            // What a drawing says is drawn.
+            // SVG has no text form.
             name if is_part(name) => {}
             name => match component::find(name) {
                 Some(component) => (component.markdown_inline)(self, element, out),
@@ -81,7 +81,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Links what is played or framed: there is nothing to look at in a text.
+    /// Writes a link to a video, an audio file or a framed page.
     pub(super) fn media(&self, element: &Element, out: &mut String) {
         let default = match &*element.name {
             "iframe" => self.messages.article.embedded_page,
@@ -118,7 +118,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes an image; where its address leads nowhere, what it shows.
+    /// Writes an image, or its alternative text if its address is not allowed.
     fn image(&self, src: &str, alt: &str, out: &mut String) {
         let alt = escaped(alt);
         match self.address(src) {
@@ -128,7 +128,7 @@ impl Writer<'_> {
     }
 }
 
-/// Returns whether a node can stand in a line of text.
+/// Returns whether a node is inline.
 pub(super) fn is_inline(node: &Node) -> bool {
     match node {
         Node::Text(_)
@@ -149,7 +149,7 @@ pub(super) fn is_inline(node: &Node) -> bool {
     }
 }
 
-/// Returns the address of the first source that a video names.
+/// Returns the address of the first `<source>` of a video.
 fn source_in(nodes: &[Node]) -> Option<&str> {
     nodes.iter().find_map(|node| match node {
         Node::Element(source) if *source.name == *"source" => source.text("src"),
@@ -167,7 +167,8 @@ fn write_link(url: &str, text: &str, out: &mut String) {
     }
 }
 
-/// Writes an address so that the link ends where it does (CommonMark §6.3).
+/// Returns an address as a link destination, between angle brackets where it needs them
+/// (CommonMark §6.3).
 fn destination(url: &str) -> String {
     let ends = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '(' | ')' | '<' | '>');
     if !url.contains(ends) {
@@ -187,7 +188,7 @@ fn destination(url: &str) -> String {
     out
 }
 
-/// Writes code between more backticks than stand in it (CommonMark §6.1).
+/// Writes code between more backticks than it contains (CommonMark §6.1).
 pub(in crate::render) fn code_span(code: &str, out: &mut String) {
     if code.trim().is_empty() {
         return;
@@ -199,7 +200,7 @@ pub(in crate::render) fn code_span(code: &str, out: &mut String) {
     out.push_str(&format!("{fence}{space}{code}{space}{fence}"));
 }
 
-/// Writes a text of an attribute so that it reads back as text, in one line.
+/// Returns the text of an attribute, escaped and in one line.
 pub(in crate::render) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split_whitespace() {
@@ -211,7 +212,7 @@ pub(in crate::render) fn escaped(text: &str) -> String {
     out
 }
 
-/// Writes text so that it reads back as text.
+/// Writes text, with escapes for the characters that Markdown would interpret.
 fn escape(text: &str, out: &mut String) {
     for c in text.chars() {
         if matches!(c, '*' | '`' | '<' | '[' | ']' | '\\') {

@@ -3,8 +3,10 @@
 //! HTML elements become those of Markdown where it has them ([`html`]). What components become
 //! stands with them ([`component`](super::component)).
 //!
-//! Links inside the site are absolute, on the placeholder of the base URL, and end in `.md`.
-//! **Invariant:** what an author wrote as text, in an attribute too, reads back as text.
+//! Links inside the site begin with the placeholder of the base URL and end in `.md`.
+//!
+//! **Invariant:** text of an author, in attributes too, is escaped, so that a reader of
+//! Markdown takes it for text.
 
 mod html;
 mod line;
@@ -44,7 +46,7 @@ pub fn address(page: &str) -> String {
     format!("{BASE_URL_PLACEHOLDER}/{}.md", encode(page))
 }
 
-/// What the Markdown of a page is written from.
+/// Writes the Markdown of a page.
 pub(super) struct Writer<'p> {
     file: &'p str,
     map: &'p Map,
@@ -222,7 +224,7 @@ pub(super) fn fence(info: &str, code: &str, out: &mut String) {
     let Info {
         language, title, ..
     } = Info::parse(info);
-    // CommonMark 0.31.2 §4.5: no backtick stands behind a fence of them.
+    // CommonMark 0.31.2 §4.5: an info string after backticks has no backtick.
     let title = title.replace(['`', '\n'], "");
     let space = if title.is_empty() { "" } else { " " };
     let end = if code.ends_with('\n') { "" } else { "\n" };

@@ -47,7 +47,7 @@ const byTitle = (pages, typed) => {
   return pages
     .map((page) => ({ page, ...rank(page, query, terms) }))
     .filter(({ score }) => score)
-    // Of two that match alike the shorter title is the nearer one.
+    // If two titles match equally, the shorter one comes first.
     .sort((one, other) => other.score - one.score || one.page[1].length - other.page[1].length)
     .map(({ page: [path, title, where], heading }) => ({
       path: heading ? `${path}#${heading[0]}` : path,
@@ -70,7 +70,7 @@ const byWords = async (typed) => {
   });
 };
 
-// An excerpt comes as HTML with marks in it; read apart, so that only text and marks arrive.
+// An excerpt is HTML with `<mark>`. It is parsed, and only text and marks are taken from it.
 const excerpt = (html) => [...new DOMParser().parseFromString(html, "text/html").body.childNodes]
   .map((node) => (node.nodeName === "MARK" ? make("mark", {}, node.textContent) : node.textContent));
 
@@ -125,7 +125,7 @@ const show = (found, typed) => {
   return fresh.length;
 };
 
-// What is typed later wins, however long the index takes.
+// Results of an earlier query are dropped if a later one was typed meanwhile.
 let asked = 0;
 const find = async () => {
   const turn = ++asked;
@@ -138,7 +138,7 @@ const find = async () => {
   choose(0);
   const sections = await byWords(typed);
   if (turn !== asked) return;
-  // A title that is typed stays in front of all that only mentions it.
+  // Pages whose title matches come before pages whose text does.
   const count = show([...pages.slice(0, PAGES_MAX), ...sections, ...pages.slice(PAGES_MAX)], typed);
   choose(chosen);
   status.textContent = count || `${none}: ${typed}`;
@@ -163,8 +163,8 @@ export const open = () => {
   input.select();
 };
 
-// Two texts are as near as the share of their pairs of letters that they have in common: that
-// finds a word misspelt as well as one in another order.
+// The similarity of two texts is the share of letter pairs that they have in common. It finds
+// misspelt words and words in another order.
 const pairs = (text) => {
   const letters = [...fold(text).replace(/[^\p{L}\p{N}]+/gu, " ").trim()];
   return new Set(letters.slice(1).map((letter, n) => letters[n] + letter));
@@ -176,7 +176,7 @@ const nearness = (one, other) => {
 const SUGGESTIONS_MAX = 5;
 const NEAR = 0.4;
 
-// Names the pages whose titles and paths are nearest to the address that was asked for.
+// Suggests the pages whose titles and paths are most similar to the requested path.
 export const suggest = async (place) => {
   const address = decodeURIComponent(location.pathname);
   const last = (path) => path.split("/").filter(Boolean).pop() ?? "";

@@ -33,7 +33,7 @@ parts.push(() => {
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") close(null); });
 });
 
-// The sidebar stays where it was scrolled to, and shows the page that is read.
+// The sidebar keeps its scroll position from page to page, and shows the current page.
 parts.push(() => {
   const sidebar = document.querySelector(".sidebar");
   if (!sidebar) return;
@@ -50,7 +50,7 @@ parts.push(() => {
   }
 });
 
-// The list of headings follows the reader.
+// The list of headings marks the heading that the reader has scrolled to.
 parts.push(() => {
   const links = [...document.querySelectorAll(".contents a")];
   const headings = links.map((link) => document.getElementById(decodeURIComponent(link.hash.slice(1))));

@@ -38,7 +38,7 @@ parts.push(() => {
         const top = button.getBoundingClientRect().top;
         choose(panel.dataset.title);
         show(n);
-        // Groups above may have changed their height: what was clicked stays where it was.
+        // Tab groups above may have changed their height; keep the clicked tab in place.
         scrollBy({ top: button.getBoundingClientRect().top - top, behavior: "instant" });
         keep.set("tab", panel.dataset.title);
         if (isNamed) address(panel.id);
@@ -70,7 +70,7 @@ parts.push(() => {
   reveal();
   addEventListener("hashchange", reveal);
   document.querySelectorAll(".accordion > summary").forEach((summary) => {
-    // An open accordion can be linked to.
+    // Put the accordion into the address, so that it can be linked to.
     const accordion = summary.parentElement;
     summary.addEventListener("click", () => { if (!accordion.open && accordion.id) address(accordion.id); });
   });
