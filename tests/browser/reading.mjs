@@ -73,7 +73,7 @@ reads("views: one at a time is read, each can be linked to", async (open) => {
   assert.match(await views.innerText(), /update trigger acme/);
   assert.doesNotMatch(await views.innerText(), /publish docs/);
   assert.equal(new URL(page.url()).hash, "#from-a-branch");
-  assert.ok(await page.getByText("Going back is a promotion").isVisible(), "what is below belongs to both");
+  assert.ok(await page.getByText("To go back, promote").isVisible(), "what is below belongs to both");
   const linked = await open("/write/publish#from-a-branch");
   assert.match(await linked.locator(".views").innerText(), /update trigger acme/);
 });
