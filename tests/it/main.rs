@@ -31,6 +31,7 @@
 //! | `start` | what cannot be served is refused at the start, all of it at once |
 //! | `tidy` | the layers of the source tree |
 //! | `tls` | certificates by name, HTTP/1.1 and HTTP/2 by ALPN, limits of both |
+//! | `toolchain` | the oldest Rust that we name is enough for every dependency |
 //! | `upstream` | what a site's own server is sent, and what of it comes back |
 //! | `walkthrough` | the commands of the walkthrough do what it says |
 //! | `worker` | a worker without listeners, beside a gateway or alone |
@@ -81,6 +82,7 @@ mod specifications;
 mod start;
 mod tidy;
 mod tls;
+mod toolchain;
 mod upstream;
 mod walkthrough;
 mod worker;
