@@ -146,15 +146,27 @@ impl Reader<'_> {
             start + 1
         };
         self.at = end;
-        self.error(
-            start,
-            end,
-            if end == start + 1 {
-                "expected a value"
-            } else {
-                "JSON has no comments"
-            },
-        );
+        if end == start + 1 {
+            return self.error(start, end, "expected a value");
+        }
+        let span = self.span(start, end);
+        let diagnostic = SpanDiagnostic::error(SYNTAX, span, "JSON has no comments");
+        let removed = self.with_surroundings(start, end);
+        self.report(diagnostic.help("remove it").edit(removed, ""));
+    }
+
+    /// Returns the span to remove with a comment: its lines, if nothing else is in them, else
+    /// also the spaces before it.
+    fn with_surroundings(&self, start: usize, end: usize) -> Span {
+        let before = self.text[..start].trim_end_matches([' ', '\t']).len();
+        let after = self.text[end..].trim_start_matches([' ', '\t', '\r']);
+        let is_alone = before == 0 || self.text[..before].ends_with('\n');
+        match after.strip_prefix('\n') {
+            Some(next_line) if is_alone => self.span(before, self.text.len() - next_line.len()),
+            Some(_) => self.span(before, end),
+            None if is_alone => self.span(start, end),
+            None => self.span(before, end),
+        }
     }
 
     fn value(&mut self, depth: usize) -> Option<Value> {

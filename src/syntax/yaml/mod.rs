@@ -129,8 +129,12 @@ pub fn parse(text: &str, range: Range<usize>, file: FileId, limits: &Limits) -> 
         let problem = match builder.read() {
             Ok(()) => return builder.stream,
             Err(Stopped::Problem(problem)) => problem,
-            Err(Stopped::Indentation { at }) => {
-                if indentations < limits.indentations && builder.places.indent(at) {
+            Err(stopped @ (Stopped::Indentation { at } | Stopped::Tab { at })) => {
+                let indent = match stopped {
+                    Stopped::Tab { .. } => Places::indent_line,
+                    _ => Places::indent,
+                };
+                if indentations < limits.indentations && indent(&mut builder.places, at) {
                     indentations += 1;
                     places = builder.places;
                     continue;
@@ -152,8 +156,12 @@ pub fn parse(text: &str, range: Range<usize>, file: FileId, limits: &Limits) -> 
 /// Why a [`Builder`] stops.
 enum Stopped {
     Problem(Problem),
-    /// The quoted text at this character is indented too little.
+    /// The quoted text that starts at this character is indented too little.
     Indentation {
+        at: usize,
+    },
+    /// A line of a quoted text is indented with the tab at this character.
+    Tab {
         at: usize,
     },
 }
@@ -230,8 +238,10 @@ impl<'t, 'l> Builder<'t, 'l> {
 
     fn refused(&mut self, error: &ScanError) -> Stopped {
         let at = error.marker().index();
-        if error.info() == "invalid indentation in quoted scalar" {
-            return Stopped::Indentation { at };
+        match error.info() {
+            "invalid indentation in quoted scalar" => return Stopped::Indentation { at },
+            "tab cannot be used as indentation" => return Stopped::Tab { at },
+            _ => {}
         }
         Stopped::Problem(Problem {
             kind: ProblemKind::Syntax,

@@ -6,6 +6,9 @@ use std::ops::Range;
 
 use crate::syntax::{FileId, Span};
 
+/// Deeper than any key that is nested within the limits and indented by two spaces a level.
+const LINE_INDENTATION: usize = 256;
+
 /// The text that the parser gets, and the conversion of its places.
 ///
 /// Places are asked for nearly in the order of the text, so each is found from the one before.
@@ -77,6 +80,23 @@ impl<'t> Places<'t> {
         }
         text.push_str(&self.text[end..]);
         self.text = Cow::Owned(text);
+        self.last = (0, 0);
+        true
+    }
+
+    /// Indents the line that has a character in its indentation. Indentation is not part of a
+    /// quoted text, so any number of spaces will do.
+    pub(super) fn indent_line(&mut self, at: usize) -> bool {
+        let at = self.byte(at);
+        let line_start = self.text[..at].rfind('\n').map_or(0, |at| at + 1);
+        if self.inserted.last().is_some_and(|&last| last >= line_start) {
+            return false;
+        }
+        let spaces = line_start..line_start + LINE_INDENTATION;
+        self.text
+            .to_mut()
+            .insert_str(line_start, &" ".repeat(LINE_INDENTATION));
+        self.inserted.extend(spaces);
         self.last = (0, 0);
         true
     }
