@@ -19,6 +19,8 @@ pub(super) struct Candidate {
     pub path: TreePath,
     /// Its name when it does not say: the directory's.
     pub fallback_name: Box<str>,
+    /// Whether it is in a directory of its own.
+    pub in_directory: bool,
     /// What stands beside it in its directory.
     pub companions: Vec<(Box<str>, EntryKind)>,
 }
@@ -62,6 +64,7 @@ impl Search {
         let candidate = Candidate {
             path,
             fallback_name: ROOT_NAME.into(),
+            in_directory: false,
             companions: Vec::new(),
         };
         Some((candidate, real))
@@ -106,6 +109,7 @@ impl Search {
         let candidate = Candidate {
             path,
             fallback_name: directory.name().into(),
+            in_directory: true,
             companions,
         };
         Some((candidate, real))

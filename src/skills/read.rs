@@ -9,7 +9,7 @@ use super::{
 use crate::diagnostic::{Diagnostic, Location, Severity};
 use crate::frontmatter::{self, Frontmatter};
 use crate::source::{EntryKind, ReadError, Tree};
-use crate::syntax::{Data, Member};
+use crate::syntax::{Data, Member, Value};
 
 /// A public skill that has no slug of its own yet.
 #[derive(Debug)]
@@ -83,6 +83,7 @@ pub(super) fn read<'c>(
         return Reading::Gated;
     }
     let (name, slug) = file.name(&head, &candidate.fallback_name);
+    file.compare_with_directory(&head, candidate);
     let description = file.description(&head, body, &name);
     let meta = Meta::read(&head, file.path, file.told);
     file.companions(candidate, body);
@@ -194,6 +195,24 @@ impl File<'_> {
             .or_else(|| Slug::from_name(fallback))
             .unwrap_or_else(|| Slug::parse("skill").expect("a constant slug"));
         (cut(name, NAME_UNITS_MAX).to_owned(), slug)
+    }
+
+    /// The Agent Skills specification demands that a skill has the name of its directory.
+    fn compare_with_directory(&mut self, head: &Frontmatter, candidate: &Candidate) {
+        let name = head.mapping.get("name").and_then(Value::text);
+        let directory = &*candidate.fallback_name;
+        let Some(name) = name.filter(|name| candidate.in_directory && *name != directory) else {
+            return;
+        };
+        // Another warning says that it is not a slug.
+        if Slug::parse(name).is_ok() {
+            let message = format!("the skill `{name}` is in the directory `{directory}`");
+            let place = place_of(head, "name");
+            let help = "give both the same name: some clients drop the skill otherwise";
+            let mut diagnostic = Diagnostic::warning("skill-name", self.path, message).help(help);
+            diagnostic.location = place;
+            self.told.push(diagnostic);
+        }
     }
 
     /// Returns the description as lists have it.

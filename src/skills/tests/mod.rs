@@ -54,7 +54,7 @@ fn left_out(text: impl Into<Bytes>, rule: &str, place: Option<(u32, u32)>) {
     let tree = Tree::from_files(
         [
             (path(".waypost/skills/a/SKILL.md"), text.into()),
-            (path(".waypost/skills/b/SKILL.md"), SOUND.into()),
+            (path(".waypost/skills/acme/SKILL.md"), SOUND.into()),
         ],
         [],
     );
@@ -77,12 +77,12 @@ fn a_root_file_and_directories_are_collected_together_sorted_by_slug() {
     let other = SOUND.replace("acme", "zeta");
     let (skills, told) = collected(&[
         ("skill.md", &other),
-        (".waypost/skills/anything/SKILL.md", SOUND),
+        (".waypost/skills/acme/SKILL.md", SOUND),
         (".waypost/skills/README.md", "# About these"),
         (".other/skills/a/SKILL.md", SOUND),
     ]);
     assert_eq!(slugs(&skills), ["acme", "zeta"]);
-    assert_eq!(skills[0].path.as_str(), ".waypost/skills/anything/SKILL.md");
+    assert_eq!(skills[0].path.as_str(), ".waypost/skills/acme/SKILL.md");
     assert_eq!(told, []);
 }
 
@@ -130,7 +130,7 @@ fn a_link_that_leads_nowhere_leaves_the_others_alone() {
         (".waypost/skills/b", "->b"),
         (".waypost/skills/c", "->missing"),
         (".waypost/skills/d/SKILL.md", "->nothing.md"),
-        (".waypost/skills/e/SKILL.md", SOUND),
+        (".waypost/skills/acme/SKILL.md", SOUND),
     ]);
     assert_eq!(slugs(&skills), ["acme"]);
     let expected = [
@@ -331,9 +331,9 @@ fn keys_that_other_tools_understand_are_nobodys_business() {
 fn files_beside_a_skill_are_told_only_when_it_refers_to_them() {
     let text = format!("{SOUND}See [rules](references/rules.md).\n");
     let (_, told) = collected(&[
-        (".waypost/skills/a/SKILL.md", &text),
-        (".waypost/skills/a/references/rules.md", ""),
-        (".waypost/skills/a/scripts/run.sh", ""),
+        (".waypost/skills/acme/SKILL.md", &text),
+        (".waypost/skills/acme/references/rules.md", ""),
+        (".waypost/skills/acme/scripts/run.sh", ""),
     ]);
     assert_eq!(rules(&told), ["skill-companion"]);
     assert!(told[0].message.contains("`references`") && !told[0].message.contains("scripts"));

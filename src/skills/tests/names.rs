@@ -18,6 +18,21 @@ fn a_name_that_is_no_slug_is_served_under_one() {
 }
 
 #[test]
+fn a_name_that_is_not_the_directorys_is_a_warning() {
+    let (skill, told) = one("---\nname: paying\ndescription: d\n---\n");
+    assert_eq!(skill.slug.as_str(), "paying");
+    assert_eq!(
+        told,
+        [
+            ".waypost/skills/pay/SKILL.md:2:1: warning[skill-name]: the skill `paying` is in the directory `pay` (give both the same name: some clients drop the skill otherwise)"
+        ]
+    );
+    // The file in the root of the documentation has no directory of its own.
+    let (_, told) = collected(&[("skill.md", SOUND)]);
+    assert_eq!(told, []);
+}
+
+#[test]
 fn a_missing_name_is_the_directorys() {
     for head in [
         "description: d",
