@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 
+use super::check::until_closed;
 use crate::docs::schema::json_schema::json_schema;
 
 /// Print the JSON Schema of docs.json
@@ -18,9 +19,9 @@ pub struct Args {}
 ///
 /// # Errors
 ///
-/// When standard output is closed.
+/// If standard output cannot be written.
 pub fn run(_args: &Args) -> anyhow::Result<ExitCode> {
     let schema = serde_json::to_string_pretty(&json_schema()).context("write the schema")?;
-    writeln!(io::stdout(), "{schema}").context("print the schema")?;
+    until_closed(writeln!(io::stdout(), "{schema}")).context("print the schema")?;
     Ok(ExitCode::SUCCESS)
 }

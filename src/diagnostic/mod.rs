@@ -13,6 +13,7 @@
 mod closest;
 pub mod github;
 pub mod json;
+pub mod rules;
 pub mod sarif;
 mod tally;
 pub mod text;

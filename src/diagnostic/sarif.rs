@@ -1,18 +1,22 @@
-//! Findings for code scanning: a SARIF log.
+//! Diagnostics for code scanning: a SARIF log.
 //!
-//! Sources: SARIF 2.1.0 (OASIS) §3.13 (log), §3.14 (run), §3.27 (result), §3.30 (region).
+//! Sources: SARIF 2.1.0 (OASIS) §3.13 (log), §3.14 (run), §3.27 (result), §3.30 (region), §3.49
+//! (description of a rule).
 
 use serde_json::{Value, json};
 
-use super::{Diagnostic, Severity};
+use super::{Diagnostic, Severity, rules};
 
-/// Writes findings as a SARIF log of one run.
+/// Writes diagnostics as a SARIF log of one run.
+///
+/// `rules_url` is where the reference of the rules is published, if it is; each rule has a
+/// heading there.
 #[must_use]
-pub fn render(found: &[Diagnostic]) -> String {
-    let mut rules: Vec<&str> = found.iter().map(|d| d.rule).collect();
+pub fn render(diagnostics: &[Diagnostic], rules_url: Option<&str>) -> String {
+    let mut rules: Vec<&str> = diagnostics.iter().map(|d| d.rule).collect();
     rules.sort_unstable();
     rules.dedup();
-    let rules: Vec<_> = rules.iter().map(|id| json!({ "id": id })).collect();
+    let rules: Vec<_> = rules.iter().map(|id| rule(id, rules_url)).collect();
     let log = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -20,10 +24,24 @@ pub fn render(found: &[Diagnostic]) -> String {
             "tool": { "driver": { "name": "waypost", "version": env!("CARGO_PKG_VERSION"), "rules": rules } },
             // §3.14.17: columns count what our locations count.
             "columnKind": "unicodeCodePoints",
-            "results": found.iter().map(result).collect::<Vec<_>>(),
+            "results": diagnostics.iter().map(result).collect::<Vec<_>>(),
         }],
     });
     serde_json::to_string_pretty(&log).expect("texts and numbers are always JSON")
+}
+
+/// Describes a rule (§3.49).
+fn rule(id: &str, rules_url: Option<&str>) -> Value {
+    let mut descriptor = json!({ "id": id });
+    if let Some(rule) = rules::find(id) {
+        descriptor["shortDescription"] = json!({ "text": rule.title });
+        descriptor["fullDescription"] = json!({ "text": rule.text });
+        descriptor["help"] = json!({ "text": rule.text, "markdown": rule.text });
+    }
+    if let Some(url) = rules_url {
+        descriptor["helpUri"] = format!("{url}#{}", id.to_ascii_lowercase()).into();
+    }
+    descriptor
 }
 
 fn result(diagnostic: &Diagnostic) -> Value {
@@ -69,7 +87,8 @@ mod tests {
         let found = Diagnostic::warning("page-missing", "a b/docs.json", "there is no page `x`")
             .at(2, 5, 3)
             .help("did you mean `y`?");
-        let log: Value = serde_json::from_str(&render(&[found])).unwrap();
+        let log: Value =
+            serde_json::from_str(&render(&[found], Some("https://docs.test/rules"))).unwrap();
         let result = &log["runs"][0]["results"][0];
         assert_eq!(result["ruleId"], "page-missing");
         assert_eq!(
@@ -79,9 +98,14 @@ mod tests {
         let place = &result["locations"][0]["physicalLocation"];
         assert_eq!(place["artifactLocation"]["uri"], "a%20b/docs.json");
         assert_eq!(place["region"]["endColumn"], 8);
+        let rule = &log["runs"][0]["tool"]["driver"]["rules"][0];
+        assert_eq!(rule["id"], "page-missing");
         assert_eq!(
-            log["runs"][0]["tool"]["driver"]["rules"][0]["id"],
-            "page-missing"
+            rule["shortDescription"]["text"],
+            "entries of `pages` name pages"
         );
+        let help = rule["help"]["text"].as_str().unwrap();
+        assert!(help.starts_with("An entry without its page is left out."));
+        assert_eq!(rule["helpUri"], "https://docs.test/rules#page-missing");
     }
 }

@@ -13,6 +13,7 @@ use std::collections::{HashMap, HashSet};
 use crate::diagnostic::{Diagnostic, closest};
 use crate::docs::Docs;
 use crate::docs::config::Image;
+use crate::docs::config_link;
 use crate::docs::navigation::has_scheme;
 use crate::docs::page::{Page, Reference, ReferenceKind};
 use crate::docs::redirect;
@@ -50,6 +51,7 @@ pub fn check(docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
         }
     }
     checker.images();
+    checker.found.extend(config_link::check(docs, tree));
     checker.found
 }
 
@@ -289,7 +291,7 @@ fn in_page(page: &Page, anchor: &str) -> Outcome {
     ))
 }
 
-fn without_ending(path: &str) -> &str {
+pub(super) fn without_ending(path: &str) -> &str {
     let path = path.trim_end_matches('/');
     let bare = path
         .strip_suffix(".mdx")
@@ -298,7 +300,7 @@ fn without_ending(path: &str) -> &str {
 }
 
 /// Paths that the service answers beside pages.
-fn is_service_path(path: &str) -> bool {
+pub(super) fn is_service_path(path: &str) -> bool {
     matches!(
         path,
         "llms.txt" | "llms-full.txt" | "skill.md" | "sitemap.xml" | "robots.txt" | "mcp"

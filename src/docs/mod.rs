@@ -23,15 +23,16 @@ pub mod openapi;
 pub mod navigation;
 pub mod published;
 pub mod check;
+pub mod config_link;
 pub mod gone;
 pub mod redirect;
-pub mod rules;
 
 use crate::diagnostic::{Diagnostic, Location};
 use crate::source::{Kind, LookupError, Tree, TreePath};
 use crate::syntax::{Diagnostics, Value, json};
 
 use config::Config;
+use config_link::ConfigLink;
 use navigation::Navigation;
 use openapi::Specification;
 use page::Pages;
@@ -65,6 +66,8 @@ pub struct Docs {
     pub icons: Vec<Icon>,
     /// Which files are not documentation.
     pub ignored: Ignored,
+    /// The links of `docs.json`.
+    pub links: Vec<ConfigLink>,
 }
 
 /// An icon that `docs.json` names.

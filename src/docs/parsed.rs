@@ -7,6 +7,7 @@
 //! steps at once with [`read`](super::read()).
 
 use super::config::{self, Config};
+use super::config_link::{self, ConfigLink};
 use super::navigation::{self, Input};
 use super::openapi::{self, is_url};
 use super::page::Pages;
@@ -130,7 +131,17 @@ impl Parsed {
             file: diagnostics.files.path(span.file).into(),
             location: diagnostics.files.locate(span),
         });
+        let links = root.as_ref().map(config_link::find).unwrap_or_default();
+        let links = links
+            .into_iter()
+            .map(|(href, span, in_navigation)| ConfigLink {
+                href,
+                file: diagnostics.files.path(span.file).into(),
+                location: diagnostics.files.locate(span),
+                in_navigation,
+            });
         let mut docs = Docs {
+            links: links.collect(),
             icons: icons.collect(),
             redirects: redirect::resolve(&config.redirects, &navigation),
             config,

@@ -11,12 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::icon::Library;
 use crate::discovery::BASE_URL_PLACEHOLDER;
+use crate::docs::config_link::SCHEMES;
 use crate::release::site::page_of;
 use crate::site::Frames;
 use crate::site::percent::{decode, encode};
-
-/// The allowed schemes. `javascript:` and `data:` would run code of the author.
-const SCHEMES: [&str; 4] = ["http", "https", "mailto", "tel"];
 
 /// The possible targets of links inside a site.
 #[derive(Clone, Debug, Default)]

@@ -51,6 +51,8 @@ pub struct Tree {
     contents: Contents,
     docs_root: TreePath,
     remote: Remote,
+    /// The files whose bytes are not those of `contents`, by real path.
+    changed: HashMap<TreePath, Bytes>,
 }
 
 /// Where the bytes of a tree's files are.
@@ -145,6 +147,7 @@ impl Tree {
             contents,
             docs_root: TreePath::root(),
             remote: Remote::default(),
+            changed: HashMap::new(),
         }
     }
 
@@ -158,6 +161,20 @@ impl Tree {
     #[must_use]
     pub fn with_remote(self, remote: Remote) -> Self {
         Self { remote, ..self }
+    }
+
+    /// Returns the same tree with other bytes in some of its files.
+    ///
+    /// # Panics
+    ///
+    /// If one of the paths does not lead to a file.
+    #[must_use]
+    pub fn with_changed(mut self, files: impl IntoIterator<Item = (TreePath, Bytes)>) -> Self {
+        for (path, bytes) in files {
+            let found = self.lookup(&path).expect("the caller has read the file");
+            self.changed.insert(found.path, bytes);
+        }
+        self
     }
 
     /// Returns what came of the URLs that the documentation names.
@@ -200,19 +217,23 @@ impl Tree {
         if found.kind != Kind::File {
             return Err(ReadError::NotAFile { path: found.path });
         }
+        let in_memory = |bytes: &Bytes| {
+            let length = bytes.len() as u64;
+            if length > bytes_max {
+                return Err(ReadError::TooLarge {
+                    bytes: length,
+                    limit: bytes_max,
+                });
+            }
+            Ok(bytes.clone())
+        };
+        if let Some(bytes) = self.changed.get(&found.path) {
+            return in_memory(bytes);
+        }
         match &self.contents {
             Contents::Memory(files) => {
-                let bytes = files
-                    .get(&found.path)
-                    .expect("every listed file of a tree in memory has its bytes");
-                let length = bytes.len() as u64;
-                if length > bytes_max {
-                    return Err(ReadError::TooLarge {
-                        bytes: length,
-                        limit: bytes_max,
-                    });
-                }
-                Ok(bytes.clone())
+                let bytes = files.get(&found.path);
+                in_memory(bytes.expect("every listed file of a tree in memory has its bytes"))
             }
             Contents::Directory(reader) => reader.read(&found.path, bytes_max),
             Contents::Git(reader) => reader.read(&found.path, bytes_max),

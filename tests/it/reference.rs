@@ -14,7 +14,7 @@ use serde_json::Value;
 use waypost::cli::Cli;
 use waypost::config::Config;
 use waypost::deploy::worker;
-use waypost::docs::rules::RULES;
+use waypost::diagnostic::rules::RULES;
 use waypost::docs::schema::json_schema::json_schema;
 use waypost::telemetry::Metrics;
 

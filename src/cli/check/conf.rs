@@ -9,28 +9,25 @@ use crate::cli::settings;
 use crate::config::Config;
 use crate::diagnostic::Diagnostic;
 
-/// The rule of records that cannot be listed at all.
-const RULE: &str = "config";
+/// The rule for site records that cannot be listed at all.
+const RULE: &str = "conf";
 
-/// Finds what is wrong with a configuration; with one that is right, also with its site
-/// records.
+/// Checks a configuration and, if it has no errors, its site records.
 ///
 /// # Errors
 ///
 /// When the file cannot be read.
-pub(super) fn find(file: &Path) -> anyhow::Result<Vec<Diagnostic>> {
+pub(super) fn check(file: &Path) -> anyhow::Result<Vec<Diagnostic>> {
     let text = fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?;
     let name = file.to_string_lossy();
     let config = match Config::parse(&name, &text) {
         Ok(config) => config,
-        Err(found) => return Ok(found),
+        Err(diagnostics) => return Ok(diagnostics),
     };
-    let mut found = Vec::new();
-    match settings::read_sites(&config) {
-        Ok((_sites, changes)) => found.extend(changes.findings),
-        Err(error) => found.push(Diagnostic::error(RULE, &name, format!("{error:#}"))),
-    }
-    Ok(found)
+    Ok(match settings::read_sites(&config) {
+        Ok((_sites, changes)) => changes.findings,
+        Err(error) => vec![Diagnostic::error(RULE, &name, format!("{error:#}"))],
+    })
 }
 
 #[cfg(test)]
@@ -44,20 +41,20 @@ mod tests {
         let sites = directory.path().join("sites");
         fs::create_dir(&sites).unwrap();
         fs::write(&file, format!("sites: {}\n", sites.display())).unwrap();
-        assert_eq!(find(&file).unwrap(), []);
+        assert_eq!(check(&file).unwrap(), []);
 
         fs::write(
             sites.join("a.yaml"),
             "project: a\nsubdomain: a\ndomain: x\n",
         )
         .unwrap();
-        let found = find(&file).unwrap();
+        let found = check(&file).unwrap();
         assert_eq!(found.len(), 1);
         assert!(found[0].message.contains("domain"), "{}", found[0]);
 
         fs::write(&file, "listne: {}\nserver: 7\n").unwrap();
-        assert_eq!(find(&file).unwrap().len(), 2);
+        assert_eq!(check(&file).unwrap().len(), 2);
         fs::write(&file, "sites: /nowhere\n").unwrap();
-        assert_eq!(find(&file).unwrap().len(), 1);
+        assert_eq!(check(&file).unwrap().len(), 1);
     }
 }

@@ -1,4 +1,8 @@
-//! `check --fix`: the edits that findings carry, made in the files.
+//! `check --fix`: makes the edits that diagnostics carry.
+//!
+//! An edit is made for a mistake that has one right answer. It can still be wrong: what the
+//! author meant may be something else. So the changed files are checked before they are
+//! written, and a file whose changes would add errors stays as it is.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,60 +14,163 @@ use crate::cli::Documentation;
 use crate::diagnostic::{Diagnostic, Edit, apply};
 use crate::source::{Tree, TreePath, directory};
 
-/// Makes the edits, showing each changed line on standard error; returns how many.
+/// A file that edits change.
+struct Changed<'d> {
+    name: &'d str,
+    /// Its path in the tree, with links resolved.
+    path: TreePath,
+    before: String,
+    after: String,
+    edits: Vec<Edit>,
+}
+
+/// Makes the edits and shows the changed lines on standard error. Returns whether a file was
+/// changed.
+///
+/// `errors` counts the errors of a tree.
 ///
 /// # Errors
 ///
-/// When a file cannot be read or written.
-pub(super) fn mend(
+/// If a file cannot be read or written.
+pub(super) fn fix(
     documentation: &Documentation,
-    tree: &Tree,
-    found: &[Diagnostic],
-) -> anyhow::Result<usize> {
+    tree: Tree,
+    diagnostics: &[Diagnostic],
+    errors: &dyn Fn(&Tree) -> anyhow::Result<usize>,
+) -> anyhow::Result<bool> {
     let (root, _) = directory::locate(&documentation.path, documentation.root.as_deref())?;
-    let mut edits: BTreeMap<&str, Vec<Edit>> = BTreeMap::new();
-    for finding in found {
-        if let Some(edit) = &finding.edit {
-            edits
-                .entry(&finding.file)
-                .or_default()
-                .push((**edit).clone());
+    let files = changed_files(&tree, diagnostics)?;
+    let (mut tree, mut count) = (tree, errors_of(diagnostics));
+    let mut has_changed = false;
+    for file in files {
+        let fixed = tree.with_changed([(file.path.clone(), file.after.clone().into())]);
+        let fixed_count = errors(&fixed)?;
+        if fixed_count > count {
+            let Changed { path, before, .. } = file;
+            writeln!(
+                io::stderr(),
+                "{}: not changed, because the changes would make {} new errors",
+                file.name,
+                fixed_count - count
+            )?;
+            tree = fixed.with_changed([(path, before.into())]);
+            continue;
         }
+        (tree, count) = (fixed, fixed_count);
+        let difference = difference(file.name, &file.before, &file.edits);
+        write!(io::stderr(), "{difference}")?;
+        let path = root.join(file.path.as_str());
+        fs::write(&path, &file.after).with_context(|| format!("write {}", file.name))?;
+        has_changed = true;
     }
-    let mut made = 0;
-    for (file, edits) in edits {
-        // The tree resolves links itself, inside the repository only.
-        let path = tree.lookup(&TreePath::parse(file)?)?.path;
-        let path = root.join(path.as_str());
-        let text = fs::read_to_string(&path).with_context(|| format!("read {file}"))?;
-        let (mended, count) = apply(&text, &edits);
-        write!(io::stderr(), "{}", difference(file, &text, &mended))?;
-        fs::write(&path, mended).with_context(|| format!("write {file}"))?;
-        made += count;
-    }
-    Ok(made)
+    Ok(has_changed)
 }
 
-/// Shows the lines that differ; edits change lines but never their number.
-fn difference(file: &str, before: &str, after: &str) -> String {
-    let mut out = format!("--- {file}\n+++ {file}\n");
-    for (number, (old, new)) in (1..).zip(before.lines().zip(after.lines())) {
-        if old != new {
-            out.push_str(&format!("@@ {number} @@\n-{old}\n+{new}\n"));
+/// Counts the errors among some diagnostics.
+pub(super) fn errors_of(diagnostics: &[Diagnostic]) -> usize {
+    diagnostics.iter().filter(|d| d.is_error()).count()
+}
+
+fn changed_files<'d>(
+    tree: &Tree,
+    diagnostics: &'d [Diagnostic],
+) -> anyhow::Result<Vec<Changed<'d>>> {
+    let mut edits: BTreeMap<&str, Vec<Edit>> = BTreeMap::new();
+    for diagnostic in diagnostics {
+        if let Some(edit) = &diagnostic.edit {
+            let edits = edits.entry(&diagnostic.file).or_default();
+            edits.push((**edit).clone());
         }
     }
+    let changed = edits.into_iter().map(|(name, edits)| {
+        // The tree resolves links itself, inside the repository only.
+        let path = tree.lookup(&TreePath::parse(name)?)?.path;
+        let bytes = tree.read(&path).with_context(|| format!("read {name}"))?;
+        let before = String::from_utf8(bytes.into()).with_context(|| format!("read {name}"))?;
+        let (after, _) = apply(&before, &edits);
+        Ok(Changed {
+            name,
+            path,
+            before,
+            after,
+            edits,
+        })
+    });
+    changed.collect()
+}
+
+/// Shows the lines that edits change.
+fn difference(file: &str, before: &str, edits: &[Edit]) -> String {
+    let mut edits = edits.to_vec();
+    edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
+    let mut out = format!("--- {file}\n+++ {file}\n");
+    let mut rest = edits.as_slice();
+    while let Some(first) = rest.first() {
+        let start = before[..first.range.start]
+            .rfind('\n')
+            .map_or(0, |at| at + 1);
+        let mut end = line_end(before, first);
+        let mut count = 1;
+        while let Some(next) = rest.get(count).filter(|next| next.range.start < end) {
+            end = end.max(line_end(before, next));
+            count += 1;
+        }
+        let shifted: Vec<_> = rest[..count]
+            .iter()
+            .map(|edit| Edit {
+                range: edit.range.start - start..edit.range.end - start,
+                replacement: edit.replacement.clone(),
+            })
+            .collect();
+        let old = &before[start..end];
+        let (new, _) = apply(old, &shifted);
+        let number = before[..start].matches('\n').count() + 1;
+        out.push_str(&format!("@@ {number} @@\n"));
+        for (sign, lines) in [('-', old), ('+', &*new)] {
+            for line in lines.lines() {
+                out.push_str(&format!("{sign}{line}\n"));
+            }
+        }
+        rest = &rest[count..];
+    }
     out
+}
+
+/// Returns where the last line ends that an edit changes, its line break included.
+fn line_end(text: &str, edit: &Edit) -> usize {
+    let end = edit.range.end;
+    if end > edit.range.start && text[..end].ends_with('\n') {
+        return end;
+    }
+    text[end..]
+        .find('\n')
+        .map_or(text.len(), |length| end + length + 1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn edit(range: std::ops::Range<usize>, replacement: &str) -> Edit {
+        Edit {
+            range,
+            replacement: replacement.into(),
+        }
+    }
+
     #[test]
     fn only_changed_lines_are_shown() {
         assert_eq!(
-            difference("docs.json", "a\nb,\nc", "a\nb\nc"),
-            "--- docs.json\n+++ docs.json\n@@ 2 @@\n-b,\n+b\n"
+            difference(
+                "docs.json",
+                "a\nb,,\nc\n",
+                &[edit(3..4, ""), edit(4..5, "")]
+            ),
+            "--- docs.json\n+++ docs.json\n@@ 2 @@\n-b,,\n+b\n"
+        );
+        assert_eq!(
+            difference("f", "a\n// b\nc\nd", &[edit(2..7, ""), edit(9..10, "e")]),
+            "--- f\n+++ f\n@@ 2 @@\n-// b\n@@ 4 @@\n-d\n+e\n"
         );
     }
 }

@@ -13,9 +13,9 @@ use anyhow::{Context as _, bail};
 use super::Documentation;
 use crate::build;
 use crate::diagnostic::text::{Colour, Folding};
-use crate::diagnostic::{Diagnostic, Tally, count, github, json, sarif, text};
+use crate::diagnostic::{Diagnostic, Tally, count, github, json, rules, sarif, text};
 use crate::docs::page::Pages;
-use crate::docs::{self, Docs, Extent, rules};
+use crate::docs::{self, Docs, Extent, Parsed};
 use crate::skills;
 use crate::source::git::local;
 use crate::source::{Tree, TreePath, directory, remote};
@@ -51,12 +51,15 @@ pub struct Args {
     /// Check this configuration and its site records, not documentation
     #[arg(long, value_name = "FILE")]
     pub conf: Option<PathBuf>,
+    /// Where the reference of the rules is published, for the links of a SARIF log
+    #[arg(long, value_name = "URL")]
+    pub rules_url: Option<String>,
     /// Explain a rule, like N2, and check nothing
     #[arg(long, value_name = "RULE")]
     pub explain: Option<String>,
 }
 
-/// How findings are written.
+/// How diagnostics are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
     /// For people, with the source line and a caret
@@ -73,7 +76,7 @@ pub enum Format {
 struct Checked {
     tree: Tree,
     docs: Docs,
-    found: Vec<Diagnostic>,
+    diagnostics: Vec<Diagnostic>,
 }
 
 /// Checks a documentation.
@@ -86,61 +89,76 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return explain(id);
     }
     if let Some(file) = &args.conf {
-        let found = conf::find(file)?;
-        print_lines(args, &found).context("print the findings")?;
-        return Ok(outcome(args, &found));
+        let diagnostics = conf::check(file)?;
+        until_closed(print_lines(args, &diagnostics)).context("print the diagnostics")?;
+        return Ok(outcome(args, &diagnostics));
     }
-    let mut checked = check(args)?;
+    let (tree, left_out) = args.documentation.open()?;
+    let mut checked = check(args, tree, &left_out)?;
     if args.fix {
-        let mended = fix::mend(&args.documentation, &checked.tree, &checked.found)?;
-        if mended > 0 {
-            checked = check(args)?;
-        }
+        let errors = |tree: &Tree| errors_of(args, tree, &left_out);
+        let Checked {
+            tree, diagnostics, ..
+        } = checked;
+        fix::fix(&args.documentation, tree, &diagnostics, &errors)?;
+        let (tree, left_out) = args.documentation.open()?;
+        checked = check(args, tree, &left_out)?;
     }
-    print(args, &checked).context("print the findings")?;
-    Ok(outcome(args, &checked.found))
+    until_closed(print(args, &checked)).context("print the diagnostics")?;
+    Ok(outcome(args, &checked.diagnostics))
 }
 
-fn outcome(args: &Args, found: &[Diagnostic]) -> ExitCode {
-    let fails = |found: &Diagnostic| args.strict || found.is_error();
-    match found.iter().any(fails) {
+/// A program that reads our output may close it early, as `head` does: that is not an error.
+pub(super) fn until_closed(printed: io::Result<()>) -> io::Result<()> {
+    match printed {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        printed => printed,
+    }
+}
+
+fn outcome(args: &Args, diagnostics: &[Diagnostic]) -> ExitCode {
+    let fails = |diagnostic: &Diagnostic| args.strict || diagnostic.is_error();
+    match diagnostics.iter().any(fails) {
         true => ExitCode::FAILURE,
         false => ExitCode::SUCCESS,
     }
 }
 
-/// Prints findings about files that are in no tree, a line for each.
-fn print_lines(args: &Args, found: &[Diagnostic]) -> anyhow::Result<()> {
+/// Prints diagnostics about files that are in no tree, one in each line.
+fn print_lines(args: &Args, diagnostics: &[Diagnostic]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     if args.format == Format::Json {
-        serde_json::to_writer(&mut out, found)?;
-        return Ok(writeln!(out)?);
+        serde_json::to_writer(&mut out, diagnostics)?;
+        return writeln!(out);
     }
-    for finding in found {
-        writeln!(out, "{finding}")?;
+    for diagnostic in diagnostics {
+        writeln!(out, "{diagnostic}")?;
     }
-    let errors = found.iter().filter(|found| found.is_error()).count();
-    Ok(writeln!(
+    let errors = fix::errors_of(diagnostics);
+    writeln!(
         out,
         "{errors} errors, {} warnings",
-        found.len() - errors
-    )?)
+        diagnostics.len() - errors
+    )
 }
 
-fn check(args: &Args) -> anyhow::Result<Checked> {
-    let (tree, mut found) = args.documentation.open()?;
-    let extent = match args.config_only {
-        true => Extent::Config,
-        false => Extent::Everything,
-    };
-    let options = docs::Options {
+fn options(args: &Args) -> docs::Options {
+    docs::Options {
         lenient: args.documentation.lenient,
-        extent,
-    };
-    let parsed = docs::parse(&tree, &options, &Pages::default());
-    let urls = match extent {
-        Extent::Config => Vec::new(),
-        Extent::Everything => parsed.urls(),
+        extent: match args.config_only {
+            true => Extent::Config,
+            false => Extent::Everything,
+        },
+    }
+}
+
+/// Checks a tree with the specifications that it names by URL; `left_out` are the diagnostics
+/// about files that are not in it.
+fn check(args: &Args, tree: Tree, left_out: &[Diagnostic]) -> anyhow::Result<Checked> {
+    let parsed = docs::parse(&tree, &options(args), &Pages::default());
+    let urls = match args.config_only {
+        true => Vec::new(),
+        false => parsed.urls(),
     };
     let fetched = match urls.is_empty() {
         true => None,
@@ -150,20 +168,42 @@ fn check(args: &Args) -> anyhow::Result<Checked> {
         Some(fetched) => tree.with_remote(fetched),
         None => tree,
     };
-    let (docs, of_docs) = parsed.resolve(&tree);
-    found.extend(of_docs);
-    if extent == Extent::Everything {
-        found.extend(docs::check::check(&docs, &tree));
+    let (docs, diagnostics) = diagnostics_of(args, &tree, parsed, left_out)?;
+    Ok(Checked {
+        tree,
+        docs,
+        diagnostics,
+    })
+}
+
+/// Counts the errors of a tree, with the specifications that were fetched before.
+fn errors_of(args: &Args, tree: &Tree, left_out: &[Diagnostic]) -> anyhow::Result<usize> {
+    let parsed = docs::parse(tree, &options(args), &Pages::default());
+    let (_docs, diagnostics) = diagnostics_of(args, tree, parsed, left_out)?;
+    Ok(Tally::of(&diagnostics).errors)
+}
+
+fn diagnostics_of(
+    args: &Args,
+    tree: &Tree,
+    parsed: Parsed,
+    left_out: &[Diagnostic],
+) -> anyhow::Result<(Docs, Vec<Diagnostic>)> {
+    let mut diagnostics = left_out.to_vec();
+    let (docs, of_docs) = parsed.resolve(tree);
+    diagnostics.extend(of_docs);
+    if !args.config_only {
+        diagnostics.extend(docs::check::check(&docs, tree));
         let default = build::Options::default().service_name;
         let named = args.documentation.service_name.as_deref();
-        let (_skills, of_skills) = skills::collect(&tree, named.unwrap_or(&default));
-        found.extend(of_skills);
+        let (_skills, of_skills) = skills::collect(tree, named.unwrap_or(&default));
+        diagnostics.extend(of_skills);
     }
     if let Some(reference) = &args.since {
-        found.extend(gone(&args.documentation, &tree, &docs, reference)?);
+        diagnostics.extend(gone(&args.documentation, tree, &docs, reference)?);
     }
-    found.sort_by(|one, other| (&one.file, one.location).cmp(&(&other.file, other.location)));
-    Ok(Checked { tree, docs, found })
+    diagnostics.sort_by(|one, other| (&one.file, one.location).cmp(&(&other.file, other.location)));
+    Ok((docs, diagnostics))
 }
 
 /// Finds the pages that a commit had and that now lead nowhere.
@@ -187,24 +227,29 @@ fn explain(id: &str) -> anyhow::Result<ExitCode> {
             known.join(", ")
         );
     };
-    writeln!(io::stdout(), "{}: {}\n\n{}", rule.id, rule.title, rule.text)?;
+    let printed = writeln!(io::stdout(), "{}: {}\n\n{}", rule.id, rule.title, rule.text);
+    until_closed(printed).context("print the rule")?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn print(args: &Args, checked: &Checked) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match args.format {
-        Format::Json => writeln!(out, "{}", json::render(&checked.found)),
-        Format::Sarif => writeln!(out, "{}", sarif::render(&checked.found)),
-        Format::Github => write!(out, "{}", github::render(&checked.found)),
+        Format::Json => writeln!(out, "{}", json::render(&checked.diagnostics)),
+        Format::Sarif => writeln!(
+            out,
+            "{}",
+            sarif::render(&checked.diagnostics, args.rules_url.as_deref())
+        ),
+        Format::Github => write!(out, "{}", github::render(&checked.diagnostics)),
         Format::Text => {
             let folding = match args.all {
                 true => Folding::Unfolded,
                 false => Folding::Folded,
             };
-            draw(&mut out, &checked.tree, &checked.found, folding)?;
+            draw(&mut out, &checked.tree, &checked.diagnostics, folding)?;
             writeln!(out, "{}", summary(checked))?;
-            match Tally::of(&checked.found).refusal() {
+            match Tally::of(&checked.diagnostics).refusal() {
                 Some(refusal) => writeln!(out, "{refusal}"),
                 None => Ok(()),
             }
@@ -212,11 +257,11 @@ fn print(args: &Args, checked: &Checked) -> io::Result<()> {
     }
 }
 
-/// Draws findings for people, in colours when the standard output is a terminal.
+/// Draws diagnostics for people, in colours when the standard output is a terminal.
 pub(super) fn draw(
     out: &mut impl io::Write,
     tree: &Tree,
-    found: &[Diagnostic],
+    diagnostics: &[Diagnostic],
     folding: Folding,
 ) -> io::Result<()> {
     let colour = match io::stdout().is_terminal() {
@@ -224,7 +269,11 @@ pub(super) fn draw(
         false => Colour::Plain,
     };
     let source = |file: &str| source(tree, file);
-    write!(out, "{}", text::render(found, &source, colour, folding))
+    write!(
+        out,
+        "{}",
+        text::render(diagnostics, &source, colour, folding)
+    )
 }
 
 fn source(tree: &Tree, file: &str) -> Option<Arc<str>> {
@@ -238,7 +287,7 @@ fn source(tree: &Tree, file: &str) -> Option<Arc<str>> {
 }
 
 fn summary(checked: &Checked) -> String {
-    let tally = Tally::of(&checked.found);
+    let tally = Tally::of(&checked.diagnostics);
     let pages = &checked.docs.navigation.pages;
     let unlisted = pages.iter().filter(|page| page.place.is_none()).count();
     format!(
@@ -272,6 +321,7 @@ mod tests {
             config_only: false,
             since: None,
             fix: false,
+            rules_url: None,
             conf: None,
             explain: None,
         }
@@ -329,6 +379,64 @@ mod tests {
         run(&fixing).unwrap();
         let again = fs::read_to_string(directory.path().join("docs.json")).unwrap();
         assert_eq!(again, mended);
+    }
+
+    #[test]
+    fn a_key_whose_value_does_not_fit_is_not_renamed() {
+        let config = r#"{"name": "A", "navigation": {"anchors": [
+            {"anchor": "B", "group": "Let's talk", "pages": ["index"]}]}}"#;
+        let directory = documentation(config);
+        let fixing = Args {
+            fix: true,
+            ..args(&directory)
+        };
+        run(&fixing).unwrap();
+        let after = fs::read_to_string(directory.path().join("docs.json")).unwrap();
+        assert_eq!(after, config);
+    }
+
+    #[test]
+    fn a_file_that_edits_would_make_worse_stays_as_it_is() {
+        let config = r#"{"name": "A", "navigation": {"pages": ["index"]}}"#;
+        let directory = documentation(config);
+        let (tree, _) = args(&directory).documentation.open().unwrap();
+        let wrong = Diagnostic::warning("N1", "docs.json", "m").edit(15..27, "\"navigate\"");
+        let errors = |tree: &Tree| errors_of(&args(&directory), tree, &[]);
+        let documentation = &args(&directory).documentation;
+        let changed = fix::fix(documentation, tree, &[wrong], &errors).unwrap();
+        let after = fs::read_to_string(directory.path().join("docs.json")).unwrap();
+        assert_eq!((changed, &*after), (false, config));
+    }
+
+    #[test]
+    fn comments_are_removed() {
+        let config = "{\n  // the name\n  \"name\": \"A\", // here\n  /* and\n  the rest */\n  \"navigation\": {\"pages\": /* one */ [\"index\"]}\n}\n";
+        let directory = documentation(config);
+        let fixing = Args {
+            fix: true,
+            ..args(&directory)
+        };
+        assert_eq!(run(&fixing).unwrap(), ExitCode::SUCCESS);
+        assert_eq!(
+            fs::read_to_string(directory.path().join("docs.json")).unwrap(),
+            "{\n  \"name\": \"A\",\n  \"navigation\": {\"pages\": [\"index\"]}\n}\n"
+        );
+    }
+
+    #[test]
+    fn config_only_says_nothing_that_the_whole_check_does_not() {
+        let config = r#"{"name": "A", "navigation": {"openapi": "openapi.json"}}"#;
+        let directory = documentation(config);
+        let openapi = r#"{"openapi": "3.1.0", "info": {"title": "A"},
+            "paths": {"/a": {"get": {"summary": "A"}}}}"#;
+        fs::write(directory.path().join("openapi.json"), openapi).unwrap();
+        for config_only in [false, true] {
+            let args = Args {
+                config_only,
+                ..args(&directory)
+            };
+            assert_eq!(run(&args).unwrap(), ExitCode::SUCCESS, "{config_only}");
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@
 //! What breaks N1 or N2 is an error, and a warning on a site that is `lenient`; then the
 //! strongest kind of children is kept ([`schema::Written::children`]), never silently.
 //!
-//! `check --explain` prints the rules in full ([`crate::docs::rules`]).
+//! `check --explain` prints the rules in full ([`crate::diagnostic::rules`]).
 
 mod compile;
 mod json;

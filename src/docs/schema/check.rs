@@ -1,7 +1,7 @@
 //! The check of one object against the table.
 
 use crate::diagnostic::closest;
-use crate::syntax::{Data, Diagnostics, Span, SpanDiagnostic, Value};
+use crate::syntax::{Data, Diagnostics, Member, Span, SpanDiagnostic, Value};
 
 use super::{Field, NO_EFFECT, Object, REQUIRED, Shape, UNKNOWN_KEY};
 
@@ -34,7 +34,7 @@ pub fn check(value: &Value, object: &Object, diagnostics: &mut Diagnostics) -> b
     for member in value.members() {
         match object.field(&member.key) {
             Some(field) => shape(&member.value, field, member.span, object, diagnostics),
-            None => unknown(&member.key, member.span, value, object, diagnostics),
+            None => unknown(member, value, object, diagnostics),
         }
     }
     for field in object.fields.iter().filter(|field| field.required) {
@@ -58,25 +58,50 @@ pub fn check(value: &Value, object: &Object, diagnostics: &mut Diagnostics) -> b
     true
 }
 
-fn unknown(key: &str, span: Span, value: &Value, object: &Object, diagnostics: &mut Diagnostics) {
+fn unknown(member: &Member, value: &Value, object: &Object, diagnostics: &mut Diagnostics) {
+    let (key, span) = (&*member.key, member.span);
     if key.starts_with('$') {
         return;
     }
-    let message = format!("`{key}` is no key of {}", object.name);
+    let message = format!("`{key}` is not a key of {}", object.name);
     let diagnostic = SpanDiagnostic::warning(UNKNOWN_KEY, span, message);
     let meant = MEANT.iter().find(|(written, _)| *written == key);
     let meant = meant
         .map(|(_, meant)| *meant)
         .filter(|meant| object.field(meant).is_some());
-    let keys = object.fields.iter().map(|field| field.key);
+    // A key whose value would be wrong under the other key is not a misspelling of it.
+    let fields = object.fields.iter();
+    let fields = fields.filter(|field| fits(&member.value, field.shape));
+    let keys = fields.map(|field| field.key);
     diagnostics.push(match (closest(key, keys), meant) {
-        // Only a slip has one right answer; `collapsed: true` means `expanded: false`.
+        // Only a misspelling has one right answer; `collapsed: true` means `expanded: false`.
         (Some(near), _) if value.get(near).is_none() => diagnostic
             .help(format!("did you mean `{near}`?"))
             .edit(span, format!("\"{near}\"")),
-        (_, Some(meant)) => diagnostic.help(format!("`{meant}` is what does this here")),
+        (_, Some(meant)) => diagnostic.help(format!("`{meant}` is the key for this here")),
         _ => diagnostic,
     });
+}
+
+/// Returns whether a value has the type that a shape asks for.
+fn fits(value: &Value, shape: Shape) -> bool {
+    match shape {
+        Shape::Text
+        | Shape::Label
+        | Shape::Title
+        | Shape::OneOf(_)
+        | Shape::Language
+        | Shape::Href
+        | Shape::Page => value.text().is_some(),
+        Shape::Flag => value.flag().is_some(),
+        Shape::Icon | Shape::TextOr(_) => value.text().is_some() || value.is_map(),
+        Shape::Pages | Shape::Elements(_) | Shape::Unlisted(_) | Shape::Objects(_) => {
+            value.list().is_some()
+        }
+        Shape::Object(_) | Shape::Texts => value.is_map(),
+        Shape::OpenApi | Shape::Any => true,
+        Shape::Ignored => false,
+    }
 }
 
 fn shape(value: &Value, field: &Field, key: Span, object: &Object, diagnostics: &mut Diagnostics) {
@@ -84,7 +109,17 @@ fn shape(value: &Value, field: &Field, key: Span, object: &Object, diagnostics: 
         return;
     }
     let expected = match field.shape {
-        Shape::Text | Shape::Href | Shape::Page => match value.text() {
+        Shape::Text => match value.text() {
+            Some(_) => return,
+            None => "a string",
+        },
+        Shape::Href | Shape::Page => match value.text() {
+            Some(text) if text.trim().is_empty() => {
+                let message = format!("the `{}` of this {} is empty", field.key, object.noun());
+                let diagnostic = SpanDiagnostic::warning(field.rule, value.span, message);
+                diagnostics.push(diagnostic.help(format!("remove it, or write: {}", field.about)));
+                return;
+            }
             Some(_) => return,
             None => "a string",
         },

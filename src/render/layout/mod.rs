@@ -19,7 +19,7 @@
 //! Which entries are shown is decided by the resolved navigation, not here. The classes are
 //! in `styles/`.
 //!
-//! Sources: rules N2 to N8 of the navigation ([`crate::docs::rules`]); WCAG 2.2; WHATWG HTML.
+//! Sources: rules N2 to N8 of the navigation ([`crate::diagnostic::rules`]); WCAG 2.2; WHATWG HTML.
 
 mod article;
 mod assets;

@@ -92,7 +92,12 @@ impl Applied {
 
 impl Compiler<'_> {
     /// Reads the `openapi` of an element; an empty one ends what applied before.
-    pub(super) fn apply(&mut self, value: &Value, element: &Value) -> Option<std::rc::Rc<Applied>> {
+    pub(super) fn apply(
+        &mut self,
+        value: &Value,
+        element: &Value,
+        inherits: bool,
+    ) -> Option<std::rc::Rc<Applied>> {
         let sources = sources(value);
         let Some((source, span)) = sources.first() else {
             if matches!(value.data, Data::Map(_) | Data::List(_)) {
@@ -103,13 +108,21 @@ impl Compiler<'_> {
             }
             return None;
         };
+        if source.is_empty() {
+            if !inherits {
+                let help = "remove it, or write the path of a specification";
+                let message = "`openapi` is empty, and no specification applies that it would end";
+                self.diagnostics
+                    .push(SpanDiagnostic::warning("N6", *span, message).help(help));
+            }
+            return None;
+        }
         if sources.len() > 1 {
             let message = "of several specifications only the first is used";
             self.warn("N6", sources[1].1, message);
         }
         let directory = value.get("directory").and_then(Value::text);
         let specification = match self.input.pages {
-            Some(_) if source.is_empty() => None,
             Some(_) => {
                 let tree = self.input.tree;
                 let root = tree.docs_root();

@@ -208,19 +208,19 @@ impl Compiler<'_> {
 
     /// Tells that an element has nothing in it.
     fn nothing(&mut self, written: &Written<'_>, scope: &Scope) {
+        let is_unknown = scope
+            .applied
+            .as_ref()
+            .is_some_and(|applied| applied.is_unknown());
         match written.element {
+            // The pages of its endpoints would be there, but which is not known.
+            _ if is_unknown => {}
             None => {
                 let message = "navigation has no primary pattern";
                 let help = "give it one of `pages`, `groups`, `tabs`, `anchors`, `dropdowns`, `products`, `versions`, `languages`";
                 let diagnostic = SpanDiagnostic::error("N1", written.place(), message);
                 self.diagnostics.push(diagnostic.help(help));
             }
-            // Nothing is known of the endpoints it would have.
-            Some(_)
-                if scope
-                    .applied
-                    .as_ref()
-                    .is_some_and(|applied| applied.is_unknown()) => {}
             Some(_) => {
                 let message = format!("{} has no pages and is left out", written.name());
                 self.warn(EMPTY, written.place(), message);
@@ -238,7 +238,7 @@ impl Compiler<'_> {
             .flag("hidden")
             .map_or(scope.hidden, |(hidden, _)| hidden);
         if let Some(value) = written.value.get("openapi") {
-            scope.applied = self.apply(value, written.value);
+            scope.applied = self.apply(value, written.value, scope.applied.is_some());
         }
     }
 
