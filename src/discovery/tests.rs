@@ -189,3 +189,22 @@ fn normalising_decodes_the_unreserved_and_removes_dot_segments_only() {
         assert_eq!(normalise(path), expected, "{path}");
     }
 }
+
+#[test]
+fn the_paths_that_documents_name_lead_to_these_documents() {
+    for (base, index) in [
+        ("", "/.well-known/skills/index.json"),
+        ("/docs", "/docs/.well-known/skills/index.json"),
+    ] {
+        let base = BasePath::parse(base).unwrap();
+        let path = paths::legacy_index(&base);
+        let file = paths::skill_file(&base, "charge");
+        assert_eq!(path, index);
+        assert_eq!(
+            file,
+            format!("{base}/.well-known/agent-skills/charge/SKILL.md")
+        );
+        assert_eq!(find(&path, &base), Some(Document::Legacy));
+        assert_eq!(find(&file, &base), Some(Document::Skill("charge")));
+    }
+}

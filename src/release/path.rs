@@ -115,6 +115,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_path_may_be_as_long_as_the_limits_say_and_no_longer() {
+        let segment = "s".repeat(SEGMENT_LENGTH_MAX);
+        assert!(ReleasePath::parse(&segment).is_ok());
+        let over = format!("{segment}s");
+        assert_eq!(ReleasePath::parse(&over), Err(InvalidReleasePath::TooLong));
+        let mut longest = "a/".repeat(PATH_LENGTH_MAX / 2 - 1) + "ab";
+        assert_eq!(longest.len(), PATH_LENGTH_MAX);
+        assert!(ReleasePath::parse(&longest).is_ok());
+        longest.push('c');
+        assert_eq!(
+            ReleasePath::parse(&longest),
+            Err(InvalidReleasePath::TooLong)
+        );
+    }
+
+    #[test]
     fn a_path_has_one_spelling_and_never_leads_out() {
         for wrong in ["", "/a", "a/", "a//b", ".", "..", "a/./b", "a/../b", "a\0b"] {
             assert!(ReleasePath::parse(wrong).is_err(), "{wrong:?}");

@@ -192,6 +192,14 @@ mod tests {
     }
 
     #[test]
+    fn a_tag_is_made_again_from_its_part_of_the_digest() {
+        let digest = Digest::of(b"skill");
+        let tag = tag(Encoding::Brotli);
+        assert_eq!(tag.identity(), digest.as_bytes()[..TAG_BYTES]);
+        assert_eq!(ETag::from_identity(tag.identity(), Encoding::Brotli), tag);
+    }
+
+    #[test]
     fn a_tag_is_the_digest_and_the_coding_in_quotes() {
         let digest = Digest::of(b"skill").to_string();
         assert_eq!(

@@ -245,15 +245,65 @@ mod tests {
         check("gzipped, brx", &[]);
     }
 
-    #[test]
-    fn a_coding_that_saves_less_than_a_fifth_is_not_made() {
+    /// Bytes that nothing makes smaller, the same in each run.
+    fn noise() -> impl Iterator<Item = u8> {
         let mut state = 1_u32;
-        let noise: Vec<u8> = std::iter::repeat_with(|| {
+        std::iter::repeat_with(move || {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             state.to_be_bytes()[0]
         })
-        .take(4096)
-        .collect();
+    }
+
+    #[test]
+    fn a_coding_that_saves_two_fifths_is_made() {
+        // One of eight letters in each byte: three bits of eight.
+        let text: Vec<u8> = noise().take(4096).map(|byte| b'a' + byte % 8).collect();
+        for encoding in Encoding::CODED {
+            let encoded = encoding.encode(&text, Effort::Release).unwrap();
+            let saved = text.len() - encoded.len();
+            assert!(
+                (text.len() / 5 * 2..text.len() / 5 * 4).contains(&saved),
+                "{encoding:?}: {saved}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_window_of_brotli_is_the_smallest_that_the_text_fits_into() {
+        for (length, bits) in [
+            (0, 16),
+            (65_535, 16),
+            (65_536, 17),
+            (1 << 21, 22),
+            (1 << 30, 22),
+        ] {
+            assert_eq!(window(length), bits, "{length}");
+        }
+        // RFC 7932 §9.1: a stream that begins with a zero bit has a window of 16 bits.
+        let short = brotli(&b"Use the SDK. ".repeat(50), Effort::Release);
+        assert_eq!(short[0] & 1, 0);
+        let long = brotli(&b"Use the SDK. ".repeat(50_000), Effort::Load);
+        assert_eq!(long[0] & 1, 1);
+    }
+
+    #[test]
+    fn more_effort_makes_fewer_bytes() {
+        let text: Vec<u8> = noise()
+            .take(20_000)
+            .flat_map(|byte| format!("{} ", byte % 64).into_bytes())
+            .collect();
+        for encoding in Encoding::CODED {
+            let length = |effort| encoding.encode(&text, effort).unwrap().len();
+            assert!(
+                length(Effort::Release) < length(Effort::Load),
+                "{encoding:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_coding_that_saves_less_than_a_fifth_is_not_made() {
+        let noise: Vec<u8> = noise().take(4096).collect();
         let prose = "Use the SDK to create a charge. ".repeat(100);
         for encoding in Encoding::CODED {
             assert_eq!(encoding.encode(&noise, Effort::Load), None);

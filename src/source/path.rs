@@ -188,6 +188,21 @@ mod tests {
     }
 
     #[test]
+    fn paths_are_told_apart_by_their_text() {
+        use std::collections::HashSet;
+        use std::hash::{BuildHasher as _, RandomState};
+
+        let (one, other) = (path("a/b"), path("a/c"));
+        assert_ne!(one, other);
+        assert_eq!(one, path("a/b"));
+        assert_eq!(format!("{one:?} {one}"), "\"a/b\" a/b");
+        let state = RandomState::new();
+        assert_ne!(state.hash_one(&one), state.hash_one(&other));
+        let set: HashSet<TreePath> = [one.clone(), other, path("a/b")].into();
+        assert_eq!((set.len(), set.contains(&one)), (2, true));
+    }
+
+    #[test]
     fn what_could_lead_outside_is_no_path() {
         let owned = |text: &str| Box::<str>::from(text);
         for (text, why) in [
