@@ -1,30 +1,29 @@
 //! Source: one commit of a repository, read-only.
 //!
-//! A [`Tree`] is the only way the rest of the program sees what an author wrote. Its
-//! *listing* (names, kinds, link targets) is taken once, when the tree is opened; the
-//! *contents* of files are read on demand from wherever they are: memory, a directory, a
-//! git object database. So a build sees one state of names throughout, and a repository
-//! of a million files costs what its names cost.
+//! The rest of the program reads what an author wrote through a [`Tree`] only. Its *listing*
+//! (names, kinds, link targets) is read once, when the tree is opened. The *contents* of files
+//! are read on demand, from memory, a directory, or the object database of git. So a build sees
+//! the same names from beginning to end, and opening a repository of a million files reads only
+//! their names.
 //!
-//! **Links.** Git records a symbolic link as a file that holds a path. A tree resolves
-//! links itself, in memory, over its own listing ([`Listing::lookup`]): the operating
-//! system never follows one. A link can therefore lead only to what is listed.
+//! **Links.** Git records a symbolic link as a file that contains a path. A tree resolves links
+//! itself, in memory, over its own listing ([`Listing::lookup`]); the operating system never
+//! follows one. So a link can lead only to an entry of the listing.
 //!
-//! * **Invariant:** no link leads out of the repository. An absolute target and one with
-//!   more `..` than there are directories above it are
-//!   [`LookupError::LeavesRepository`], whatever stands at the far end.
+//! * **Invariant:** no link leads out of the repository. A link with an absolute target, or with
+//!   more `..` than there are directories above it, is a [`LookupError::LeavesRepository`],
+//!   wherever it leads.
 //! * **Invariant:** resolution ends. It follows at most [`LINK_HOPS_MAX`] links.
-//! * Every segment may be a link: `a/b/c` works when `a` leads elsewhere.
-//! * `..` in a target means the directory that holds the place reached so far, after
-//!   links, as POSIX has it.
+//! * Every segment of a path may be a link: `a/b/c` works when `a` is a link to a directory.
+//! * `..` in a target is the parent of the directory that was reached after following links, as
+//!   in POSIX.
 //!
-//! **What is elsewhere.** A documentation may name files by URL. Where the configuration
-//! allows it they are fetched ([`remote`]) and part of the tree: [`Tree::remote`].
+//! **Files elsewhere.** A documentation may name files by URL. Where the configuration allows it,
+//! they are fetched ([`remote`]) and become part of the tree: [`Tree::remote`].
 //!
-//! **The same commit gives the same tree.** What git does not record is not here: empty
-//! directories, sockets and devices, modes. What is not committed because git ignores it
-//! is left out by [`directory`]; what is no valid path (names that are not UTF-8) is left
-//! out with a diagnostic by every reader.
+//! **The same commit gives the same tree.** A tree contains only what git records: no empty
+//! directories, sockets, devices or modes. [`directory`] leaves out files that git ignores. Every
+//! reader leaves out names that are not valid paths (not UTF-8), with a diagnostic.
 //!
 //! Sources: POSIX.1-2024 §4.16 (pathname resolution), `gitrepository-layout(5)`,
 //! `gitignore(5)`; `internals/decisions#links-inside-a-repository`.
@@ -51,16 +50,16 @@ pub struct Tree {
     contents: Contents,
     docs_root: TreePath,
     remote: Remote,
-    /// The files whose bytes are not those of `contents`, by real path.
+    /// Files whose bytes replace those of `contents`, by path without links.
     changed: HashMap<TreePath, Bytes>,
 }
 
-/// Where the bytes of a tree's files are.
+/// Where the contents of a tree's files are.
 #[derive(Debug)]
 enum Contents {
-    /// In memory, by real path.
+    /// In memory, by path without links.
     Memory(HashMap<TreePath, Bytes>),
-    /// Below a directory of the file system.
+    /// In a directory of the file system.
     Directory(directory::Reader),
     /// In the object database of a mirror.
     Git(git::Reader),
@@ -76,23 +75,23 @@ pub enum ReadError {
     /// The path leads to a directory or a submodule.
     #[error("{path} is not a file")]
     NotAFile {
-        /// Where the path led.
+        /// Where the path leads.
         path: TreePath,
     },
-    /// The file is longer than it may be.
+    /// The file is too long.
     #[error("{bytes} bytes are more than the {limit} allowed")]
     TooLarge {
-        /// How long it is.
+        /// Its length, in bytes.
         bytes: u64,
-        /// How long it may be.
+        /// The largest length, in bytes.
         limit: u64,
     },
     /// The file could not be read, or is no longer what the listing says.
     #[error("read {path}")]
     Io {
-        /// Which file.
+        /// The file.
         path: TreePath,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
@@ -118,7 +117,7 @@ impl Tree {
     ///
     /// # Panics
     ///
-    /// When one path lies below another that is no directory: the caller's mistake.
+    /// When a path is given twice, or lies below a file or link.
     #[must_use]
     pub fn from_files(
         files: impl IntoIterator<Item = (TreePath, Bytes)>,
@@ -151,13 +150,13 @@ impl Tree {
         }
     }
 
-    /// Names the directory of the repository that holds the documentation.
+    /// Sets the directory of the repository that contains the documentation.
     #[must_use]
     pub fn with_docs_root(self, docs_root: TreePath) -> Self {
         Self { docs_root, ..self }
     }
 
-    /// Adds what came of the URLs that the documentation names.
+    /// Adds the files that the documentation names by URL.
     #[must_use]
     pub fn with_remote(self, remote: Remote) -> Self {
         Self { remote, ..self }
@@ -177,23 +176,23 @@ impl Tree {
         self
     }
 
-    /// Returns what came of the URLs that the documentation names.
+    /// Returns the files that the documentation names by URL.
     #[must_use]
     pub fn remote(&self) -> &Remote {
         &self.remote
     }
 
-    /// Returns the directory of the repository that holds the documentation.
+    /// Returns the directory of the repository that contains the documentation.
     #[must_use]
     pub fn docs_root(&self) -> &TreePath {
         &self.docs_root
     }
 
-    /// Finds what a path leads to, following links at every segment.
+    /// Resolves a path, following links at every segment.
     ///
     /// # Errors
     ///
-    /// [`LookupError`] says which path or link leads nowhere, and why.
+    /// [`LookupError`] names the path or link that leads nowhere, and says why.
     pub fn lookup(&self, path: &TreePath) -> Result<Found, LookupError> {
         self.listing.lookup(path)
     }
@@ -202,7 +201,7 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// See [`ReadError`]. A directory's own limit on the length of files applies.
+    /// See [`ReadError`]. The limit of the reader on the length of files applies.
     pub fn read(&self, path: &TreePath) -> Result<Bytes, ReadError> {
         self.read_at_most(path, u64::MAX)
     }
@@ -240,21 +239,21 @@ impl Tree {
         }
     }
 
-    /// Returns what a directory holds, by name, links unresolved.
+    /// Returns the entries of a directory by name; links are not followed.
     ///
     /// # Errors
     ///
-    /// [`LookupError`] when the path leads nowhere or to something else.
+    /// [`LookupError`] when the path does not lead to a directory.
     pub fn list(&self, directory: &TreePath) -> Result<Vec<(Box<str>, EntryKind)>, LookupError> {
         self.listing.list(directory)
     }
 
-    /// Returns every regular file and every link in path order, links not followed.
+    /// Returns all regular files and links in path order; links are not followed.
     pub fn files_and_links(&self) -> impl Iterator<Item = &TreePath> {
         self.listing.files_and_links()
     }
 
-    /// Returns every regular file in path order, links not followed.
+    /// Returns all regular files in path order; links are not followed.
     pub fn files(&self) -> impl Iterator<Item = &TreePath> {
         self.listing.files()
     }

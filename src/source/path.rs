@@ -1,11 +1,11 @@
 //! Paths inside a repository.
 //!
-//! A [`TreePath`] is what git itself records: segments joined by `/`, relative to the
-//! root of the repository. It cannot name anything outside: there is no leading slash
-//! and no `..`, so joining two of them never needs a check. Links are the only way a
-//! path can lead elsewhere, and [`super::Tree`] resolves those itself.
+//! A [`TreePath`] is a path as git records it: segments joined by `/`, relative to the root of
+//! the repository. It has no leading slash and no `..`, so it cannot name anything outside, and
+//! joining two of them needs no check. Only a link can lead elsewhere, and [`super::Tree`]
+//! resolves links.
 //!
-//! Sources: git's `verify_path` (what an index entry may be called), POSIX.1-2024 §3.254.
+//! Sources: `verify_path` of git (the valid paths of index entries), POSIX.1-2024 §3.254.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -13,7 +13,7 @@ use std::hash::{Hash, Hasher};
 
 /// A path relative to the root of a repository; the root itself is empty.
 ///
-/// Paths are ordered segment by segment, as a walk through the repository meets them:
+/// Paths are ordered segment by segment, in the order of a walk through the repository:
 /// `a/b` comes before `a-b`, although `-` is the smaller byte.
 #[derive(Clone, Default)]
 pub struct TreePath(Box<str>);
@@ -22,16 +22,16 @@ pub struct TreePath(Box<str>);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidTreePath {
-    /// It starts at the root of the file system.
+    /// It begins with a slash.
     #[error("path {0:?} is absolute")]
     Absolute(Box<str>),
-    /// Two slashes in a row, or one at the end.
+    /// It has two slashes in a row, or one at the end.
     #[error("path {0:?} has an empty segment")]
     EmptySegment(Box<str>),
-    /// A `.` or `..` segment.
+    /// It has a `.` or `..` segment.
     #[error("path {0:?} has a `.` or `..` segment")]
     DotSegment(Box<str>),
-    /// No file system can hold it.
+    /// It has a NUL character, which no file system allows.
     #[error("path {0:?} contains a NUL character")]
     Nul(Box<str>),
 }
@@ -52,7 +52,7 @@ impl TreePath {
     ///
     /// # Errors
     ///
-    /// Says which rule of [`InvalidTreePath`] is broken.
+    /// [`InvalidTreePath`] says which rule is broken.
     pub fn parse(text: &str) -> Result<Self, InvalidTreePath> {
         if text.is_empty() {
             return Ok(Self::root());
@@ -89,11 +89,11 @@ impl TreePath {
         &self.0
     }
 
-    /// Returns the path that `below` names, seen from this one.
+    /// Returns the path of `below`, which is relative to this one.
     ///
     /// # Errors
     ///
-    /// As [`TreePath::parse`], about `below`: it may have several segments but leads only down.
+    /// As [`TreePath::parse`] for `below`, which may have several segments.
     pub fn join(&self, below: &str) -> Result<Self, InvalidTreePath> {
         let below = Self::parse(below)?;
         Ok(match (self.is_root(), below.is_root()) {
@@ -126,7 +126,7 @@ impl TreePath {
         self.0.split('/').filter(|segment| !segment.is_empty())
     }
 
-    /// Returns this path as seen from `directory`: `None` when it does not lie at or below it.
+    /// Returns this path relative to `directory`; `None` when it is not `directory` or below it.
     #[must_use]
     pub fn strip_prefix(&self, directory: &Self) -> Option<&str> {
         if directory.is_root() {

@@ -1,38 +1,38 @@
-//! What git would not record: the patterns of `.gitignore` and `.git/info/exclude`.
+//! The patterns of `.gitignore` and `.git/info/exclude`.
 //!
-//! Patterns of a directory see paths relative to it. The last matching pattern of the
-//! deepest directory decides; what lies in an ignored directory cannot come back.
+//! The patterns of a directory apply to paths relative to it. The last matching pattern of the
+//! deepest directory decides. A file in an ignored directory cannot be included again.
 //!
-//! Sources: `gitignore(5)`.
+//! Source: `gitignore(5)`.
 
 use std::path::{Path, PathBuf};
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-/// The longest pattern file that is read; the rest of a longer one does not count.
+/// How many bytes of a pattern file are read; the rest is ignored.
 pub(super) const PATTERN_BYTES_MAX: u64 = 1 << 20;
 
-/// The patterns that hold in a directory: its own, those above it, the repository's.
+/// The patterns for a directory: its own, those of the directories above it, and `info/exclude`.
 #[derive(Debug, Default)]
 pub(super) struct Patterns {
-    /// From `info/exclude` (first) down to the directory at hand, each with the number of
-    /// segments its directory's path has.
+    /// From `info/exclude` down to the current directory, each with the number of segments in the
+    /// path of its directory.
     levels: Vec<(usize, Gitignore)>,
 }
 
 // === impl Patterns ===
 
 impl Patterns {
-    /// Adds the patterns of a directory whose path has `depth` segments, and returns
-    /// whether there are any: then [`Patterns::leave`] takes them away again.
+    /// Adds the patterns of a directory whose path has `depth` segments. Returns whether there are
+    /// any; then [`Patterns::leave`] must be called after the directory.
     pub(super) fn enter(&mut self, depth: usize, text: &[u8]) -> bool {
         let text = String::from_utf8_lossy(text);
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-        // Relative to the directory: paths are cut accordingly before they are matched.
+        // Paths are made relative to the directory before they are matched.
         let mut builder = GitignoreBuilder::new("");
         for line in text.lines() {
-            // A line that is no pattern matches nothing, as in git.
+            // A line that is not a valid pattern matches nothing, as in git.
             let _invalid = builder.add_line(None, line);
         }
         match builder.build() {
@@ -44,12 +44,12 @@ impl Patterns {
         }
     }
 
-    /// Takes the patterns of the last directory entered away.
+    /// Removes the patterns of the last directory.
     pub(super) fn leave(&mut self) {
         self.levels.pop();
     }
 
-    /// Returns whether git leaves out what stands at `segments` from the root down.
+    /// Returns whether a pattern ignores the path with these segments.
     pub(super) fn ignore(&self, segments: &[&str], is_directory: bool) -> bool {
         let decide = |(depth, patterns): &(usize, Gitignore)| {
             let path: PathBuf = segments.get(*depth..)?.iter().collect();

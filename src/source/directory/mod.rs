@@ -1,20 +1,19 @@
 //! A directory of the file system, read as git would have recorded it.
 //!
-//! `waypost build`, `check`, `preview` and `publish` work on what lies in a directory:
-//! mostly a working tree, sometimes an export without `.git`. The listing is taken in one
-//! walk; a file is opened when its content is asked for.
+//! `waypost build`, `check`, `preview` and `publish` read a directory: mostly a working tree,
+//! sometimes an export without `.git`. The names are listed in one walk; a file is opened when its
+//! content is read.
 //!
-//! * **Invariant:** no content from outside the root is read; only git's own directory may
-//!   lie elsewhere, as it does in a linked working tree. The root is opened once, and every
-//!   path is opened below it segment by segment with `O_NOFOLLOW`, so a directory or file
-//!   that is exchanged for a link after the walk is an error, not a way out.
-//! * Left out, as git leaves it out: `.git` itself; files that a `.gitignore` of the
-//!   repository or `info/exclude` matches, unless git has recorded them; empty directories;
-//!   sockets, pipes and devices; what lies inside a nested repository or a submodule (a
-//!   [`Node::Submodule`], as git records it).
+//! * **Invariant:** no content outside the root is read. Only git's own directory may lie
+//!   elsewhere, as for a linked working tree. The root is opened once, and every path is opened
+//!   below it, segment by segment, with `O_NOFOLLOW`. So a directory or file that is replaced by
+//!   a link after the walk gives an error.
+//! * Left out, as by git: `.git`; files that a `.gitignore` of the repository or `info/exclude`
+//!   matches, unless git has recorded them; empty directories; sockets, pipes and devices; the
+//!   files of a nested repository or a submodule (a [`Node::Submodule`]).
 //! * Left out with a diagnostic: names and link targets that are not UTF-8 (`source-name`).
-//! * The user's own excludes file (`core.excludesFile`) is not read: what a build leaves
-//!   out must not depend on who builds.
+//! * The user's own file of patterns (`core.excludesFile`) is not read, because a build must not
+//!   depend on the user who runs it.
 //!
 //! Sources: `gitignore(5)`, `gitrepository-layout(5)`, `open(2)` on `O_NOFOLLOW`.
 
@@ -32,14 +31,14 @@ use rustix::fs::{FileType, Mode, OFlags};
 use super::{Contents, LookupError, Node, ReadError, Tree, TreePath};
 use crate::diagnostic::Diagnostic;
 
-/// What a directory may hold at most.
+/// The limits of a directory that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// How many files, links and directories are listed.
     pub entries_max: usize,
-    /// How many bytes one file may have to be read.
+    /// The longest file that is read, in bytes.
     pub file_bytes_max: u64,
-    /// How deep directories may lie in each other. One descriptor is open per level.
+    /// How deep directories may be nested. One file descriptor is open for each level.
     pub depth_max: usize,
 }
 
@@ -50,22 +49,22 @@ pub enum OpenError {
     /// A directory could not be read.
     #[error("read directory {}", path.display())]
     Io {
-        /// Which directory.
+        /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
-    /// There are more entries than allowed.
+    /// There are too many entries.
     #[error("repository has more than {limit} files and directories")]
     TooManyEntries {
         /// How many are allowed.
         limit: usize,
     },
-    /// Directories lie deeper in each other than allowed.
+    /// Directories are nested too deep.
     #[error("directory {path} lies more than {limit} levels deep")]
     TooDeep {
-        /// The first that is too deep.
+        /// The first directory that is too deep.
         path: TreePath,
         /// How many levels are allowed.
         limit: usize,
@@ -78,18 +77,18 @@ pub enum OpenError {
         /// Where the repository is.
         root: PathBuf,
     },
-    /// The path of the documentation is no path inside a repository.
+    /// The path of the documentation is not a valid path of a repository.
     #[error("{} cannot be a path of a repository", docs.display())]
     DocsPath {
         /// Where the documentation is.
         docs: PathBuf,
     },
-    /// The directory of the documentation is not there.
+    /// There is no directory of the documentation.
     #[error("find the documentation")]
     Docs(#[source] LookupError),
 }
 
-/// Reads files below a root that is held open.
+/// Reads files below a root directory that stays open.
 #[derive(Debug)]
 pub(super) struct Reader {
     root: OwnedFd,
@@ -99,7 +98,7 @@ pub(super) struct Reader {
 // === impl Limits ===
 
 impl Default for Limits {
-    /// Room for the largest documentation repositories seen, times ten.
+    /// Ten times the size of the largest documentation repositories that we have seen.
     fn default() -> Self {
         Self {
             entries_max: 1_000_000,
@@ -112,7 +111,7 @@ impl Default for Limits {
 // === impl Reader ===
 
 impl Reader {
-    /// Reads the file at a real path: one without links.
+    /// Reads the file at a path without links.
     pub(super) fn read(&self, path: &TreePath, bytes_max: u64) -> Result<bytes::Bytes, ReadError> {
         let limit = bytes_max.min(self.file_bytes_max);
         let failed = |source: io::Error| ReadError::Io {
@@ -132,7 +131,7 @@ impl Reader {
             return Err(too_large(length));
         }
         let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
-        // One byte more than allowed shows a file that grew meanwhile.
+        // One byte more than allowed, to notice a file that has grown.
         let mut file = file.take(limit.saturating_add(1));
         file.read_to_end(&mut bytes).map_err(failed)?;
         let length = bytes.len() as u64;
@@ -152,7 +151,7 @@ impl Reader {
             directory = Some(walk::open_directory(above, segment)?);
         }
         let directory = directory.as_ref().unwrap_or(&self.root);
-        // `NONBLOCK`: a pipe put in the file's place must not stop us.
+        // `NONBLOCK`: opening a pipe that has replaced the file must not block.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = rustix::fs::openat(directory, path.name(), flags, Mode::empty())?;
         Ok(file.into())
@@ -163,12 +162,12 @@ impl Reader {
 
 /// Opens a directory as a repository with its documentation at `docs`.
 ///
-/// What is left out because nobody could name it is told in the diagnostics. A `docs`
-/// that leads through links is replaced by the place it leads to.
+/// Names that are not valid paths are left out, with a diagnostic. A `docs` that leads through
+/// links is replaced by the path without links.
 ///
 /// # Errors
 ///
-/// [`OpenError`], when the directory cannot be read whole or within `limits`.
+/// [`OpenError`] when a part of the directory cannot be read, or a limit is exceeded.
 pub fn open(
     root: &Path,
     docs: &TreePath,
@@ -178,7 +177,7 @@ pub fn open(
         path: root.to_owned(),
         source,
     };
-    // The root itself may be reached through links: its user named it.
+    // The root itself may be reached through links, because the user of the program names it.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let descriptor =
         rustix::fs::open(root, flags, Mode::empty()).map_err(|errno| failed(errno.into()))?;
@@ -196,8 +195,8 @@ pub fn open(
     Ok((tree.with_docs_root(found.path), diagnostics))
 }
 
-/// Returns the root of the repository that `path` lies in: the nearest directory, from
-/// `path` upwards, that holds a `.git`.
+/// Returns the root of the repository that contains `path`: the nearest directory, from `path`
+/// upwards, with a `.git`.
 #[must_use]
 pub fn find_root(path: &Path) -> Option<PathBuf> {
     // In a linked worktree and in a submodule `.git` is a file.
@@ -206,14 +205,14 @@ pub fn find_root(path: &Path) -> Option<PathBuf> {
         .map(Path::to_owned)
 }
 
-/// Splits the directory a user named into the root of its repository and the path of the
-/// documentation in it.
+/// Splits the directory of a documentation into the root of its repository and the path below
+/// the root.
 ///
-/// The root is `root` when given, else [`find_root`]'s, else the directory itself.
+/// The root is `root` when it is given, or the result of [`find_root`], or the directory itself.
 ///
 /// # Errors
 ///
-/// [`OpenError`] when a directory is not there or one does not hold the other.
+/// [`OpenError`] when a directory does not exist or the documentation is not below the root.
 pub fn locate(docs: &Path, root: Option<&Path>) -> Result<(PathBuf, TreePath), OpenError> {
     let canonical = |path: &Path| {
         path.canonicalize().map_err(|source| OpenError::Io {

@@ -1,8 +1,8 @@
-//! The walk that takes the listing of a directory.
+//! The walk that lists the names in a directory.
 //!
-//! It holds one descriptor per level and opens each directory by name below the one that
-//! holds it, without following links. Names are taken in byte order, so two walks of the
-//! same files meet them, and the limits, in the same order.
+//! One file descriptor is open for each level, and each directory is opened by name below its
+//! parent, without following links. Names are visited in byte order, so two walks of the same
+//! files give the same result, also when a limit ends them.
 //!
 //! Sources: `openat(2)`, `readdir(3)` (`d_type` may be unknown), `gitignore(5)`.
 
@@ -19,31 +19,31 @@ use super::{Limits, Node, OpenError, TreePath};
 use crate::diagnostic::Diagnostic;
 use crate::source::Listing;
 
-/// How many names without meaning are told one by one.
+/// How many names that are left out are reported; a last diagnostic says that there are more.
 const DIAGNOSTICS_MAX: usize = 100;
 
-/// A walk under way.
+/// The state of a walk.
 struct Walk<'w> {
     root: &'w Path,
     limits: Limits,
     patterns: Patterns,
     tracked: Tracked,
-    /// Whether the walk is in an ignored directory, where only what git has recorded counts.
+    /// Whether the walk is in an ignored directory, where only recorded files are listed.
     only_recorded: bool,
     listing: Listing,
     entries: usize,
     diagnostics: Vec<Diagnostic>,
 }
 
-/// How git sees an entry.
+/// Whether git tracks an entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum TrackingStatus {
     /// No pattern ignores it.
-    Kept,
-    /// A pattern ignores it, but it, or something below it, is recorded.
+    NotIgnored,
+    /// A pattern ignores it, but git has recorded it or a file below it.
     Recorded,
-    /// It is none of the repository's.
-    LeftOut,
+    /// A pattern ignores it.
+    Ignored,
 }
 
 /// Lists what git would record below `root`.
@@ -63,7 +63,7 @@ pub(super) fn list(
         diagnostics: Vec::new(),
     };
     if let Some(git) = GitDirectory::of(root) {
-        walk.learn(&git);
+        walk.read_git(&git);
     }
     walk.directory(descriptor, &TreePath::root())?;
     Ok((walk.listing, walk.diagnostics))
@@ -84,8 +84,8 @@ fn read_patterns(file: std::fs::File) -> io::Result<Vec<u8>> {
 // === impl Walk ===
 
 impl Walk<'_> {
-    /// Learns from git's own directory what it records and what it leaves out.
-    fn learn(&mut self, git: &GitDirectory) {
+    /// Reads the index and the patterns in git's own directory.
+    fn read_git(&mut self, git: &GitDirectory) {
         self.patterns.enter(0, git.exclude().as_bytes());
         match git.tracked() {
             Ok(tracked) => self.tracked = tracked,
@@ -98,17 +98,17 @@ impl Walk<'_> {
         }
     }
 
-    fn standing(&self, path: &TreePath, is_directory: bool) -> Standing {
+    fn tracking_status(&self, path: &TreePath, is_directory: bool) -> TrackingStatus {
         let segments: Vec<&str> = path.segments().collect();
         if !self.only_recorded && !self.patterns.ignore(&segments, is_directory) {
-            return Standing::Kept;
+            return TrackingStatus::NotIgnored;
         }
-        // `gitignore(5)`: patterns do not concern what is recorded already.
+        // `gitignore(5)`: patterns do not apply to recorded files.
         let path = path.as_str();
         if self.tracked.is_recorded(path) || is_directory && self.tracked.is_recorded_below(path) {
-            Standing::Recorded
+            TrackingStatus::Recorded
         } else {
-            Standing::LeftOut
+            TrackingStatus::Ignored
         }
     }
 
@@ -149,7 +149,7 @@ impl Walk<'_> {
         name: &CString,
         kind: FileType,
     ) -> Result<(), OpenError> {
-        // git records nothing under this name, in any case.
+        // git records no file of this name, in upper or lower case.
         if name.as_bytes().eq_ignore_ascii_case(b".git") {
             return Ok(());
         }
@@ -160,8 +160,8 @@ impl Walk<'_> {
         let path = above
             .join(text)
             .expect("a name in a directory is a segment");
-        let standing = self.standing(&path, kind == FileType::Directory);
-        if standing == Standing::LeftOut {
+        let status = self.tracking_status(&path, kind == FileType::Directory);
+        if status == TrackingStatus::Ignored {
             return Ok(());
         }
         self.entries += 1;
@@ -188,7 +188,7 @@ impl Walk<'_> {
                 if self.tracked.is_submodule(path.as_str()) || is_repository() {
                     self.insert(path, Node::Submodule);
                 } else {
-                    let only_recorded = standing == Standing::Recorded;
+                    let only_recorded = status == TrackingStatus::Recorded;
                     let above = std::mem::replace(&mut self.only_recorded, only_recorded);
                     self.directory(&below, &path)?;
                     self.only_recorded = above;

@@ -1,8 +1,8 @@
-//! Where a repository is: a URL and a branch that are safe to hand to git.
+//! The address of a repository: a URL and a branch that are safe as arguments of git.
 //!
-//! git understands more than it should be asked: `ext::` runs programs, a plain path reads
-//! this machine, a leading hyphen is an option. An [`Address`] is made only of what the
-//! configuration allows.
+//! git accepts addresses that would be dangerous here: `ext::` runs programs, a plain path reads
+//! this machine, and a leading hyphen is an option. An [`Address`] is one that the configuration
+//! allows.
 //!
 //! Sources: `git-fetch(1)` "GIT URLS", `gitremote-helpers(7)`, `git-check-ref-format(1)`.
 
@@ -31,25 +31,25 @@ pub(super) enum Transport {
     File,
 }
 
-/// Why a repository is not fetched. Nothing of the URL is repeated that could be secret.
+/// Why an address is refused. The messages repeat no part of the URL that may be secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidAddress {
-    /// Not a URL that git has one meaning for.
+    /// It is not a URL, or git could read it in several ways.
     #[error(
         "the repository's URL is not one: write https://host/path, ssh://host/path or user@host:path"
     )]
     Url,
-    /// A transport that is not allowed here.
+    /// The transport is not allowed.
     #[error("repositories are not fetched over {0} here")]
     Transport(Box<str>),
-    /// A repository of this machine that no configuration names.
+    /// The repository is on this machine, in a directory that the configuration does not name.
     #[error("repositories of this machine are fetched only from the configured directories")]
     Local,
-    /// A password or token in the URL.
+    /// The URL contains a password or token.
     #[error("the repository's URL carries a password; name a file of credentials instead")]
     Password,
-    /// Not the name of a branch.
+    /// The name of the branch is not valid.
     #[error("{0:?} is not the name of a branch")]
     Branch(Box<str>),
 }
@@ -57,11 +57,11 @@ pub enum InvalidAddress {
 // === impl Address ===
 
 impl Address {
-    /// Reads a URL and a branch as a site record spells them.
+    /// Reads the URL and the branch of a site record.
     ///
     /// # Errors
     ///
-    /// Says which rule of [`InvalidAddress`] is broken.
+    /// [`InvalidAddress`] says which rule is broken.
     pub fn parse(url: &str, branch: &str, config: &Config) -> Result<Self, InvalidAddress> {
         let printable = url.bytes().all(|byte| byte.is_ascii_graphic());
         if url.is_empty() || url.len() > URL_BYTES_MAX || url.starts_with('-') || !printable {
@@ -104,7 +104,7 @@ impl Address {
 // === impl Transport ===
 
 impl Transport {
-    /// The name that `GIT_ALLOW_PROTOCOL` knows it by.
+    /// Returns its name in `GIT_ALLOW_PROTOCOL`.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Https => "https",
@@ -145,7 +145,7 @@ fn refused(transport: &str) -> InvalidAddress {
     InvalidAddress::Transport(shown.take(20).collect())
 }
 
-/// Takes the host out of `user@host:port`.
+/// Returns the host of `user@host:port`.
 fn host(authority: &str) -> Result<&str, InvalidAddress> {
     let (user, host) = match authority.rsplit_once('@') {
         Some((user, host)) => (Some(user), host),
@@ -180,7 +180,7 @@ fn local<'u>(path: &str, config: &Config) -> Result<(Transport, Option<&'u str>)
     }
 }
 
-/// The rules of `git-check-ref-format(1)`, by their numbers there.
+/// Checks a name by the rules of `git-check-ref-format(1)`; comments give their numbers.
 fn is_branch(name: &str) -> bool {
     let forbidden = |byte: u8| {
         // 4, 5 and 10: no control characters, spaces, globs or backslashes.

@@ -1,18 +1,17 @@
-//! Whose fault it is when git fails.
+//! What an error of git means, and who can mend it.
 //!
-//! git tells errors in prose. It is asked for its untranslated messages, and the few that
-//! decide between the author's, the operator's and the world's fault are listed in
-//! [`classify`]; everything unknown is the world's and is tried again.
+//! git reports errors as text. It runs with untranslated messages, and [`classify`] lists those
+//! that tell an error of the author or operator from one that may pass. An unknown error is
+//! treated as one that may pass and is tried again.
 //!
-//! Sources: messages from git's `remote-curl.c`, `connect.c` and `fetch.c`, and of
-//! OpenSSH's `ssh(1)`.
+//! Sources: messages of git (`remote-curl.c`, `connect.c`, `fetch.c`) and of OpenSSH (`ssh(1)`).
 
 use std::io;
 use std::path::PathBuf;
 
 use super::address::InvalidAddress;
 
-/// The longest message taken from git, in bytes.
+/// The longest message of git that is shown, in bytes.
 const MESSAGE_BYTES_MAX: usize = 600;
 
 /// git ended with an error, or could not be run.
@@ -27,40 +26,40 @@ pub struct GitError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FetchError {
-    /// The site record names no repository that may be fetched.
+    /// The address in the site record is refused.
     #[error(transparent)]
     Address(#[from] InvalidAddress),
-    /// The host knows no such repository, or does not show it to us.
+    /// The host has no such repository, or does not show it to this client.
     #[error("the repository does not exist, or its host does not show it: {0}")]
     MissingRepository(String),
     /// The repository has no such branch.
     #[error("the repository has no branch {0:?}")]
     MissingBranch(Box<str>),
-    /// The host refuses our credentials, or we have none.
+    /// The host refuses the credentials, or none are configured.
     #[error("the repository's host refuses the credentials: {0}")]
     Credentials(String),
-    /// The host is not the one we know.
+    /// The host's key is not the known one.
     #[error("the repository's host has an unknown key: {0}")]
     HostKey(String),
-    /// The repository is larger than a process of ours may write.
+    /// The repository is larger than the limits of the process allow.
     #[error("the repository is too large: {0}")]
     TooLarge(String),
-    /// Our own mirror cannot be read.
+    /// The mirror cannot be read.
     #[error("read the mirror: {0}")]
     Damaged(String),
-    /// The network, or the host.
+    /// An error of the network or of the host.
     #[error("fetch the repository: {0}")]
     Network(String),
-    /// Our own disk.
+    /// An operation on the directory of mirrors failed.
     #[error("use {}", path.display())]
     Mirror {
-        /// Which file or directory.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
-    /// git cannot be run or does not understand us.
+    /// git cannot be run, or refuses its arguments.
     #[error(transparent)]
     Git(#[from] GitError),
 }
@@ -68,7 +67,7 @@ pub enum FetchError {
 // === impl FetchError ===
 
 impl FetchError {
-    /// Returns whether trying again may help without anybody changing anything.
+    /// Returns whether trying again may succeed.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
@@ -87,7 +86,7 @@ impl FetchError {
 
 impl GitError {
     pub(super) fn unreadable(command: &'static str) -> Self {
-        Self::damaged(command, "its output has not the form that was asked for")
+        Self::damaged(command, "its output does not have the requested form")
     }
 
     pub(super) fn damaged(command: &'static str, message: &str) -> Self {
@@ -102,7 +101,7 @@ impl GitError {
     }
 }
 
-/// Takes from git's complaints what a person needs: no progress, no hints, no credentials.
+/// Returns the useful part of git's messages: without progress, hints and credentials.
 pub(super) fn message(stderr: &str) -> String {
     let lines = stderr.lines().map(str::trim).filter(|line| {
         !line.is_empty() && !line.starts_with("hint:") && !line.starts_with("Warning: Permanently")
@@ -137,7 +136,7 @@ fn without_user(line: &str) -> String {
     clean
 }
 
-/// Tells what a message of git, ssh or curl means; `None` when it is not known.
+/// Returns what a message of git, ssh or curl means; `None` when it is not known.
 pub(super) fn classify(message: &str) -> Option<FetchError> {
     let says = |texts: &[&str]| texts.iter().any(|text| message.contains(text));
     let owned = message.to_owned();

@@ -1,4 +1,4 @@
-//! What a commit of a repository on this machine holds: its names, not its contents.
+//! The names of the files in a commit of a repository on this machine.
 
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use super::program::Git;
 use crate::source::TreePath;
 
 /// Lists the files of a commit that `reference` names (a branch, a tag, `HEAD~1`), in the
-/// repository whose working tree is at `root`. Names that are no paths are passed over.
+/// repository whose working tree is at `root`. Names that are not valid paths are left out.
 ///
 /// # Errors
 ///
-/// When git cannot be run or knows no such commit.
+/// [`GitError`] when git cannot be run or there is no such commit.
 pub fn files(root: &Path, reference: &str) -> Result<Vec<TreePath>, GitError> {
     let listed = Git::local(&root.join(".git")).names(reference)?;
     let names = listed

@@ -1,27 +1,27 @@
 //! A branch of a git repository, read from the object database of a mirror.
 //!
-//! A *mirror* is a bare repository of ours, one per URL, that holds the newest commit of
-//! each branch that was asked for. [`fetch`] brings one branch up to date, and
-//! [`Head::open`] lists the commit's tree and reads blobs on demand. There is no work
-//! tree: nothing an author commits becomes a file, a link or a program on our disk.
+//! A *mirror* is a bare repository in our directory, one for each URL. It has the newest commit
+//! of each branch that was fetched. [`fetch`] updates one branch; [`Head::open`] lists the tree of
+//! the commit and reads blobs on demand. There is no working tree, so nothing that an author
+//! commits becomes a file, a link or a program on this disk.
 //!
-//! **Why the git program and not a library.** Transports and credentials then are what
-//! operators know (`ssh` with its keys, https with its proxies), and fixes for both come
-//! with the system. A host that hangs is a process that can be killed with all it started,
-//! and a hostile pack is parsed under the limits of that process. The cost is a few
-//! milliseconds per call; a build makes five.
+//! **Why the git program and not a library.** Operators know its transports and credentials (`ssh`
+//! with its keys, https with its proxies), and security fixes come with the system. A fetch that
+//! hangs is a process that can be killed, with all processes that it has started. A hostile pack is
+//! parsed under the limits of that process. The cost is a few milliseconds for each call, and a
+//! build makes five calls.
 //!
-//! * **Invariant:** git reads no configuration but ours: no system, user or repository
-//!   settings, no hooks, no attributes, no prompts ([`program`]).
-//! * **Invariant:** only the transports of [`Config`] are used, checked by us before
-//!   ([`address`]) and by git itself during the fetch, redirects included.
-//! * **Invariant:** no credential stands on a command line, in an error or in a log. They
-//!   are named by file; URLs that carry a password are refused.
-//! * A mirror is a cache: one that a crash or a full disk has damaged is made anew.
+//! * **Invariant:** git reads only our configuration: no settings of the system, the user or the
+//!   repository, no hooks, no attributes, no prompts ([`program`]).
+//! * **Invariant:** only the transports of [`Config`] are used. [`address`] checks that before,
+//!   and git checks it during the fetch, also for redirects.
+//! * **Invariant:** no credential is on a command line, in an error or in a log. Credentials are
+//!   in files; a URL with a password is refused.
+//! * A mirror is a cache: when a crash or a full disk has damaged it, it is created again.
 //!
-//! Contents are as committed: `.gitattributes` (line ends, filters, `export-ignore`) are
-//! not applied. A Git LFS pointer is the text that was committed and gets a diagnostic;
-//! a submodule is listed and not entered.
+//! Contents are as committed: `.gitattributes` (line ends, filters, `export-ignore`) is not
+//! applied. A Git LFS pointer is read as the text that was committed and gets a diagnostic. A
+//! submodule is listed, and its files are not.
 //!
 //! Sources: `git-fetch(1)`, `git-ls-tree(1)`, `git-cat-file(1)`, `git(1)` on
 //! `GIT_ALLOW_PROTOCOL`, `git-credential-store(1)`.
@@ -49,39 +49,39 @@ pub use failure::{FetchError, GitError};
 use program::Git;
 pub(super) use reader::Reader;
 
-/// The most paths reported of one kind of change.
+/// The most paths in each list of changes.
 const CHANGES_MAX: usize = 2000;
 
-/// Where mirrors are kept, and what may be fetched how.
+/// Where mirrors are, which transports may be used, and limits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Config {
     /// The directory of mirrors.
     pub mirrors: PathBuf,
     /// The git program.
     pub program: PathBuf,
-    /// Directories of this machine whose repositories may be fetched; none by default.
+    /// Directories of this machine whose repositories may be fetched. By default there are none.
     pub local: Vec<PathBuf>,
     /// Whether `http://` may be used; by default only `https` and `ssh` are.
     pub plaintext: bool,
-    /// Which credentials to show to which host.
+    /// The credentials for each host.
     pub credentials: Vec<Credential>,
-    /// The most files of a repository.
+    /// The most files in a repository.
     pub entries_max: usize,
-    /// The longest file that is read.
+    /// The longest file that is read, in bytes.
     pub file_bytes_max: u64,
 }
 
-/// Credentials for a host, by reference.
+/// The files with the credentials for a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Credential {
-    /// The host, as URLs spell it.
+    /// The host, as in URLs.
     pub host: Box<str>,
     /// For https: a file in the format of `git-credential-store(1)`, a line
     /// `https://user:token@host`.
     pub https: Option<PathBuf>,
     /// For ssh: a private key that only its owner may read.
     pub ssh_key: Option<PathBuf>,
-    /// For ssh: the keys the host may have.
+    /// For ssh: a file with the keys that the host may have.
     pub ssh_known_hosts: Option<PathBuf>,
 }
 
@@ -102,11 +102,11 @@ pub struct Head {
 /// What changed between two commits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Paths that are new.
+    /// Paths of new files.
     pub added: Vec<Box<str>>,
-    /// Paths with other content or mode.
+    /// Paths of files with another content or mode.
     pub modified: Vec<Box<str>>,
-    /// Paths that are gone.
+    /// Paths of removed files.
     pub removed: Vec<Box<str>>,
 }
 
@@ -114,42 +114,42 @@ pub struct Changes {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// git could not read its own objects.
+    /// git could not read the objects of the mirror.
     #[error("read the commit")]
     Git(#[from] GitError),
-    /// More files than allowed.
+    /// The repository has too many files.
     #[error("repository has more than {limit} files")]
     TooManyEntries {
         /// How many are allowed.
         limit: usize,
     },
-    /// The directory of the documentation is not there.
+    /// There is no directory of the documentation.
     #[error("find the documentation")]
     Docs(#[source] LookupError),
 }
 
-/// Brings the mirror of a repository up to date with one branch.
+/// Updates one branch in the mirror of a repository.
 ///
-/// Blocks for as long as the host does; whoever calls it sets the time limit by ending the
-/// process group.
+/// It blocks until the host has answered. The caller limits the time by killing the process
+/// group.
 ///
 /// # Errors
 ///
-/// [`FetchError`] says whose fault it is.
+/// [`FetchError`] says what has failed, and whether trying again may succeed.
 pub fn fetch(config: &Config, address: &Address) -> Result<Head, FetchError> {
     let directory = config.mirrors.join(mirror_name(address.url()));
     std::fs::create_dir_all(&config.mirrors).map_err(|source| FetchError::Mirror {
         path: config.mirrors.clone(),
         source,
     })?;
-    // Several projects may share a repository, and git's own locks give up at once.
+    // Several projects may share a repository, and git does not wait for its own locks.
     let lock = lock(&directory.with_extension("lock"))?;
     let git = Git::new(config, &directory, address);
-    let fetched = bring(&git, &directory, address).or_else(|error| match error {
+    let fetched = update(&git, &directory, address).or_else(|error| match error {
         FetchError::Damaged(_) => {
-            log::warn!(target: "source", "a mirror is damaged and made anew: {error}");
+            log::warn!(target: "source", "a mirror is damaged and is created again: {error}");
             remove(&directory)?;
-            bring(&git, &directory, address)
+            update(&git, &directory, address)
         }
         error => Err(error),
     });
@@ -166,7 +166,7 @@ pub fn fetch(config: &Config, address: &Address) -> Result<Head, FetchError> {
     })
 }
 
-fn bring(git: &Git, directory: &Path, address: &Address) -> Result<(), FetchError> {
+fn update(git: &Git, directory: &Path, address: &Address) -> Result<(), FetchError> {
     if !directory.join("HEAD").exists() {
         remove(directory)?;
         git.init()?;
@@ -177,13 +177,14 @@ fn bring(git: &Git, directory: &Path, address: &Address) -> Result<(), FetchErro
     Ok(())
 }
 
-/// A mirror's directory is named by its URL, which may hold anything.
+/// Returns the name of a mirror's directory. It is a digest, because a URL may contain any
+/// character.
 fn mirror_name(url: &str) -> String {
     let digest = Digest::of(url.as_bytes()).to_string();
     format!("{}.git", &digest[..32])
 }
 
-/// Waits until nobody else fetches into the mirror.
+/// Waits until no other process fetches into the mirror.
 fn lock(path: &Path) -> Result<File, FetchError> {
     let lock = || -> io::Result<File> {
         let file = File::create(path)?;
@@ -196,7 +197,7 @@ fn lock(path: &Path) -> Result<File, FetchError> {
     })
 }
 
-/// Removes the lock files that a killed git left behind; ours is held, so no other lives.
+/// Removes the lock files of killed git processes. We hold our own lock, so no git runs.
 fn clear_locks(directory: &Path) {
     let own = [
         "HEAD.lock",
@@ -215,13 +216,13 @@ fn clear_locks(directory: &Path) {
                 .extension()
                 .is_some_and(|extension| extension == "lock")
             {
-                // No branch is called so: git-check-ref-format(1), rule 1.
+                // No branch has such a name: git-check-ref-format(1), rule 1.
                 locks.push(path);
             }
         }
     }
     for lock in locks {
-        // Mostly there is none. What cannot be removed makes git complain, and it says it better.
+        // Mostly there is none. If one cannot be removed, git reports it.
         let _ = std::fs::remove_file(lock);
     }
 }
@@ -239,7 +240,7 @@ fn remove(directory: &Path) -> Result<(), FetchError> {
 // === impl Config ===
 
 impl Config {
-    /// Mirrors in this directory, everything else at its default.
+    /// Returns the default configuration with this directory of mirrors.
     #[must_use]
     pub fn new(mirrors: &Path) -> Self {
         Self {
@@ -267,7 +268,7 @@ impl Head {
     ///
     /// # Errors
     ///
-    /// [`OpenError`]; what is only left out is told in the diagnostics.
+    /// [`OpenError`]. Files that are left out get a diagnostic.
     pub fn open(&self, docs: &TreePath) -> Result<(Tree, Vec<Diagnostic>), OpenError> {
         let (reader, listing, diagnostics) = Reader::open(
             &self.git,
@@ -284,8 +285,8 @@ impl Head {
         Ok((tree.with_docs_root(found.path), diagnostics))
     }
 
-    /// Tells what changed since an earlier commit; `None` when the mirror does not hold it
-    /// any more, as after a rewritten history.
+    /// Returns what has changed since an earlier commit; `None` when the mirror does not have that
+    /// commit any more, as after a rewritten history.
     #[must_use]
     pub fn changes_since(&self, commit: &str) -> Option<Changes> {
         let listed = self.git.changes(commit, &self.commit).ok()?;

@@ -1,4 +1,4 @@
-//! Running git, with nothing but our own settings.
+//! Running git, with our settings only.
 //!
 //! Sources: `git(1)` "Environment Variables", `git-config(1)`, `ssh(1)`.
 
@@ -30,31 +30,32 @@ impl Git {
                 .is_some_and(|host| host.eq_ignore_ascii_case(&credential.host))
         });
         let mut settings: Vec<String> = [
-            // No hook of a template or of a mirror someone wrote into.
+            // No hook of a template, or of a mirror that another process wrote to.
             "core.hooksPath=/dev/null",
-            // A mirror is a cache: a damaged one is made anew.
+            // A mirror is a cache: a damaged one is created again.
             "core.fsync=none",
             "gc.auto=0",
             "gc.autoDetach=false",
             "maintenance.auto=false",
             "fetch.recurseSubmodules=false",
             "fetch.fsckObjects=true",
-            // Old repositories have harmless oddities; what could hurt stays an error.
+            // Old repositories have these harmless errors; the others stay errors.
             "fetch.fsck.zeroPaddedFilemode=ignore",
             "fetch.fsck.badTimezone=ignore",
             "fetch.fsck.missingSpaceBeforeDate=ignore",
             "transfer.credentialsInUrl=die",
-            // A host that sends less than 1 KB/s for 30 s hangs.
+            // A host that sends less than 1 KB/s for 30 s is treated as hanging.
             "http.lowSpeedLimit=1000",
             "http.lowSpeedTime=30",
             "http.followRedirects=initial",
-            // An empty value clears what any other configuration may have named.
+            // An empty value removes the helpers of other configurations.
             "credential.helper=",
         ]
         .map(str::to_owned)
         .into();
         if let Some(file) = credential.and_then(|credential| credential.https.as_ref()) {
-            // Run by git through a shell: the path, not what is in the file.
+            // git runs the helper through a shell. The command has the path of the file, not its
+            // content.
             let helper = format!("store --file={}", quoted(file));
             settings.push(format!("credential.helper={helper}"));
         }
@@ -74,7 +75,7 @@ impl Git {
         }
     }
 
-    /// git on a repository of this machine, to read what is in it.
+    /// Returns git for reading a repository of this machine.
     pub(super) fn local(directory: &Path) -> Self {
         Self {
             program: Config::default().program,
@@ -121,18 +122,18 @@ impl Git {
             })
     }
 
-    /// Packs what many small fetches have left; what fails is tried after the next fetch.
+    /// Packs the objects of many small fetches. If that fails, it is tried after the next fetch.
     pub(super) fn tidy(&self) {
         let mut command = self.command();
         command.arg("--git-dir").arg(&*self.directory);
-        // The later setting wins: only here may git decide to collect.
+        // The later setting wins: only here may git collect garbage.
         command.args(["-c", "gc.auto=6700", "gc", "--auto", "--quiet"]);
         if let Err(error) = self.run("gc", command) {
             log::warn!(target: "source", "{error}");
         }
     }
 
-    /// Reads id, author and message of a branch's head.
+    /// Reads id, author and message of the head of a branch.
     pub(super) fn head(&self, branch: &str) -> Result<[Box<str>; 3], GitError> {
         let mut command = self.command();
         command.arg("--git-dir").arg(&*self.directory);
@@ -184,7 +185,7 @@ impl Git {
         self.run("diff-tree", command)
     }
 
-    /// A process that answers ids on its input with objects on its output.
+    /// Returns a command that reads ids from its input and writes the objects to its output.
     pub(super) fn objects(&self) -> Command {
         let mut command = self.command();
         command.arg("--git-dir").arg(&*self.directory);
@@ -196,7 +197,7 @@ impl Git {
         command
     }
 
-    /// git with our settings and no others.
+    /// Returns a command of git with our settings only.
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         let kept = [
@@ -226,7 +227,7 @@ impl Git {
             command.env("GIT_SSH_COMMAND", ssh);
             command.env("GIT_SSH_VARIANT", "ssh");
         }
-        // A mirror may belong to the user the service ran as before.
+        // A mirror may belong to another user, under which the service ran before.
         command.args([
             "-c",
             "safe.directory=*",
@@ -260,7 +261,8 @@ impl Git {
     }
 }
 
-/// ssh with our settings and no others. Everything is quoted: git hands it to a shell.
+/// Returns the ssh command with our settings only. Paths are quoted, because git runs it through
+/// a shell.
 fn ssh_command(key: Option<&PathBuf>, known_hosts: Option<&PathBuf>) -> String {
     let mut command = "ssh -F none -o BatchMode=yes -o StrictHostKeyChecking=yes \
          -o ConnectTimeout=10 -o ServerAliveInterval=10 -o ServerAliveCountMax=3 \

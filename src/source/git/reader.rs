@@ -16,11 +16,11 @@ use super::program::Git;
 use crate::diagnostic::Diagnostic;
 use crate::source::{Listing, Node, ReadError, TreePath};
 
-/// How many names without meaning, and how many LFS pointers, are told one by one.
+/// How many diagnostics of one kind are reported; a last one says that there are more.
 const DIAGNOSTICS_MAX: usize = 100;
-/// The longest link target: what no file system could hold is no link.
+/// The longest link target, in bytes: no file system allows a longer one.
 const LINK_BYTES_MAX: u64 = 4096;
-/// Pointers name one object: version, digest and size, 126 to 137 bytes.
+/// A pointer has version, digest and size: 126 to 137 bytes.
 const LFS_POINTER_BYTES: std::ops::RangeInclusive<u64> = 120..=200;
 const LFS_POINTER_START: &[u8] = b"version https://git-lfs.github.com/spec/";
 
@@ -38,7 +38,7 @@ struct Blob {
     bytes: u64,
 }
 
-/// `git cat-file --batch`, as long as the reader lives.
+/// A `git cat-file --batch` that runs as long as the reader exists.
 #[derive(Debug)]
 struct Objects {
     process: Child,
@@ -57,7 +57,7 @@ struct Entry<'l> {
 // === impl Reader ===
 
 impl Reader {
-    /// Lists a commit and gets ready to read it.
+    /// Lists a commit and starts the process that reads its blobs.
     pub(super) fn open(
         git: &Git,
         commit: &str,
@@ -71,7 +71,7 @@ impl Reader {
             file_bytes_max,
         };
         let mut listing = Listing::default();
-        let mut told = Told::default();
+        let mut findings = Findings::default();
         let lines = listed
             .split(|byte| *byte == 0)
             .filter(|line| !line.is_empty());
@@ -80,26 +80,26 @@ impl Reader {
                 return Err(OpenError::TooManyEntries { limit: entries_max });
             }
             let entry = Entry::read(line).ok_or_else(|| GitError::unreadable("ls-tree"))?;
-            reader.enter(&entry, &mut listing, &mut told)?;
+            reader.enter(&entry, &mut listing, &mut findings)?;
         }
-        Ok((reader, listing, told.diagnostics))
+        Ok((reader, listing, findings.diagnostics))
     }
 
     fn enter(
         &mut self,
         entry: &Entry<'_>,
         listing: &mut Listing,
-        told: &mut Told,
+        findings: &mut Findings,
     ) -> Result<(), OpenError> {
         let shown = String::from_utf8_lossy(entry.path);
         let path = match std::str::from_utf8(entry.path).map(TreePath::parse) {
             Ok(Ok(path)) => path,
             Ok(Err(invalid)) => {
-                told.name(&shown, &invalid.to_string());
+                findings.name(&shown, &invalid.to_string());
                 return Ok(());
             }
             Err(_not_utf8) => {
-                told.name(&shown, "its name is not UTF-8");
+                findings.name(&shown, "its name is not UTF-8");
                 return Ok(());
             }
         };
@@ -110,11 +110,11 @@ impl Reader {
                 match target.as_ref().map(|target| std::str::from_utf8(target)) {
                     Ok(Ok(target)) => Node::Link(target.into()),
                     Ok(Err(_not_utf8)) => {
-                        told.name(&shown, "the target of this link is not UTF-8");
+                        findings.name(&shown, "the target of this link is not UTF-8");
                         return Ok(());
                     }
                     Err(_unreadable) => {
-                        told.name(&shown, "the target of this link cannot be read");
+                        findings.name(&shown, "the target of this link cannot be read");
                         return Ok(());
                     }
                 }
@@ -125,14 +125,13 @@ impl Reader {
                     bytes: entry.bytes,
                 };
                 if LFS_POINTER_BYTES.contains(&entry.bytes) && self.is_pointer(&blob) {
-                    told.pointer(&shown);
+                    findings.pointer(&shown);
                 }
                 self.blobs.insert(path.clone(), blob);
                 Node::File
             }
         };
-        // A tree object names each entry once and a directory is no file: git's own check
-        // has refused anything else.
+        // git has checked that a tree names each entry once and that no file is a directory.
         listing
             .insert(path, node)
             .map_err(|conflict| GitError::damaged("ls-tree", &conflict.to_string()).into())
@@ -143,7 +142,7 @@ impl Reader {
             .is_ok_and(|bytes| bytes.starts_with(LFS_POINTER_START))
     }
 
-    /// Reads the file at a real path: one without links.
+    /// Reads the file at a path without links.
     pub(in crate::source) fn read(
         &self,
         path: &TreePath,
@@ -195,7 +194,7 @@ impl Objects {
         })
     }
 
-    /// Asks for one object and reads it: `id type size`, a line end, the bytes, a line end.
+    /// Requests one object and reads it: `id type size`, a line end, the bytes, a line end.
     fn read(&mut self, id: &str, bytes: u64) -> io::Result<Vec<u8>> {
         self.questions.write_all(format!("{id}\n").as_bytes())?;
         let mut head = String::new();
@@ -215,7 +214,7 @@ impl Objects {
 
 impl Drop for Objects {
     fn drop(&mut self) {
-        // It only reads: nothing is lost, and waiting leaves no zombie.
+        // The process only reads, so nothing is lost. Waiting for it leaves no zombie.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -224,7 +223,7 @@ impl Drop for Objects {
 // === impl Entry ===
 
 impl<'l> Entry<'l> {
-    /// Reads `mode type id size<TAB>path`; the size of what is no blob is `-`.
+    /// Reads `mode type id size<TAB>path`; the size is `-` when the object is not a blob.
     fn read(line: &'l [u8]) -> Option<Self> {
         let tab = line.iter().position(|byte| *byte == b'\t')?;
         let (fields, path) = (&line[..tab], &line[tab + 1..]);
@@ -243,18 +242,18 @@ impl<'l> Entry<'l> {
     }
 }
 
-/// What was told so far.
+/// The diagnostics so far.
 #[derive(Default)]
-struct Told {
+struct Findings {
     diagnostics: Vec<Diagnostic>,
 }
 
-// === impl Told ===
+// === impl Findings ===
 
-impl Told {
-    /// Tells of something that has no place in a listing.
+impl Findings {
+    /// Reports an entry that is left out.
     fn name(&mut self, path: &str, why: &str) {
-        self.tell(
+        self.report(
             "source-name",
             path,
             format!("this is left out: {why}"),
@@ -265,10 +264,10 @@ impl Told {
     fn pointer(&mut self, path: &str) {
         let message = "this is a Git LFS pointer: the content is not in the repository".to_owned();
         let help = "commit the file itself, or link to where it is served";
-        self.tell("source-lfs", path, message, Some(help));
+        self.report("source-lfs", path, message, Some(help));
     }
 
-    fn tell(&mut self, rule: &'static str, path: &str, message: String, help: Option<&str>) {
+    fn report(&mut self, rule: &'static str, path: &str, message: String, help: Option<&str>) {
         let diagnostic = match self.diagnostics.len() {
             DIAGNOSTICS_MAX => {
                 let message = format!("there are more than {DIAGNOSTICS_MAX} such files");

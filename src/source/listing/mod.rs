@@ -1,8 +1,8 @@
 //! The listing of a tree: names, kinds and link targets, and how a path is resolved.
 //!
-//! Resolution is a loop over segments still to walk. Meeting a link puts the segments of
-//! its target in front of them, and each remembers which link it came from, so that an
-//! error can name the link whose target is wrong rather than the path that led to it.
+//! Resolution is a loop over the remaining segments. When it meets a link, the segments of the
+//! link's target are put in front. Each of these segments remembers the link, so that an error
+//! can name the link with the wrong target, and not the path that led to it.
 //!
 //! Sources: POSIX.1-2024 §4.16 (pathname resolution), §2.2.2 `SYMLOOP_MAX`.
 
@@ -10,18 +10,18 @@ use std::collections::BTreeMap;
 
 use super::TreePath;
 
-/// How many links one path may lead through; Linux' own bound (`path_resolution(7)`).
+/// How many links one path may lead through: the limit of Linux (`path_resolution(7)`).
 pub const LINK_HOPS_MAX: usize = 40;
 
-/// What stands in a tree, by path.
+/// The entries of a tree, by path.
 ///
-/// Directories are there because something is in them: git records no empty ones.
+/// A directory is listed when it contains an entry: git records no empty directories.
 #[derive(Debug)]
 pub struct Listing {
     nodes: BTreeMap<TreePath, Place>,
 }
 
-/// What a reader puts into a listing.
+/// An entry that a reader inserts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Node {
     /// A regular file.
@@ -37,11 +37,11 @@ pub enum Node {
 pub struct Found {
     /// The real path, after links.
     pub path: TreePath,
-    /// What stands there.
+    /// What kind of entry it is.
     pub kind: Kind,
 }
 
-/// What can stand at the end of a path, links followed.
+/// What a path can lead to, after links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A regular file.
@@ -52,7 +52,7 @@ pub enum Kind {
     Submodule,
 }
 
-/// What an entry of a directory is, links not followed.
+/// The kind of an entry of a directory; links are not followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
     /// A regular file.
@@ -65,7 +65,7 @@ pub enum EntryKind {
     Submodule,
 }
 
-/// Why a path does not lead to anything.
+/// Why a path leads nowhere.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LookupError {
@@ -75,7 +75,7 @@ pub enum LookupError {
         /// The path down to the name that is missing.
         path: TreePath,
     },
-    /// A link's target lies outside the repository.
+    /// The target of a link lies outside the repository.
     #[error("link {link} leads out of the repository, to {target}")]
     LeavesRepository {
         /// Where the link stands.
@@ -89,7 +89,7 @@ pub enum LookupError {
         /// One of the links.
         link: TreePath,
     },
-    /// A link's target is not there.
+    /// The target of a link does not exist.
     #[error("link {link} leads to {target}, which is not there")]
     Dangling {
         /// Where the link stands.
@@ -97,30 +97,30 @@ pub enum LookupError {
         /// Its target as written.
         target: Box<str>,
     },
-    /// A path goes on below something that is no directory.
+    /// A path continues below an entry that is not a directory.
     #[error("{path} is not a directory")]
     NotADirectory {
-        /// What is no directory.
+        /// The entry.
         path: TreePath,
     },
 }
 
-/// Two entries of a listing that cannot both be.
+/// Two entries that cannot be in the same listing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{path} stands there twice, or below something that is no directory")]
+#[error("{path} is listed twice, or lies below an entry that is not a directory")]
 pub struct Conflict {
     /// The entry that does not fit.
     pub path: TreePath,
 }
 
-/// What stands at a path.
+/// What is at a path.
 #[derive(Debug)]
 enum Place {
     Directory(Vec<Box<str>>),
     Entry(Node),
 }
 
-/// One segment still to walk, and the link whose target it is part of.
+/// A remaining segment, and the link whose target it belongs to.
 struct Step<'l> {
     segment: &'l str,
     origin: Option<(&'l TreePath, &'l str)>,
@@ -133,8 +133,8 @@ impl Listing {
     ///
     /// # Errors
     ///
-    /// [`Conflict`] when the path is taken, is the root, or lies below an entry; nothing
-    /// is changed then.
+    /// [`Conflict`] when the path is listed already, is the root, or lies below an entry that is
+    /// not a directory. Nothing is changed then.
     pub fn insert(&mut self, path: TreePath, node: Node) -> Result<(), Conflict> {
         if self.nodes.contains_key(&path) {
             return Err(Conflict { path });
@@ -158,7 +158,7 @@ impl Listing {
                 .or_insert_with(|| Place::Directory(Vec::new()));
             if let Place::Directory(names) = place {
                 let name = added.name();
-                // Readers mostly walk in order, so this is mostly the end.
+                // Readers mostly insert in order, so this is mostly the end.
                 let index = names.partition_point(|other| **other < *name);
                 names.insert(index, name.into());
             }
@@ -183,7 +183,7 @@ impl Listing {
                 return Err(LookupError::NotADirectory { path: here });
             }
             match segment {
-                // POSIX.1-2024 §4.16: a trailing slash demands a directory, as `.` does.
+                // POSIX.1-2024 §4.16: a trailing slash requires a directory, as `.` does.
                 "" | "." => continue,
                 ".." => {
                     let outside = || leaves(origin, &here);
@@ -211,7 +211,7 @@ impl Listing {
             if target.is_empty() {
                 return Err(missing(origin, &here, segment));
             }
-            // The target is seen from the directory that holds the link: `here`.
+            // The target is relative to the directory of the link, which is `here`.
             let segments = target.rsplit('/');
             steps.extend(segments.map(|segment| Step { segment, origin }));
         }
@@ -266,7 +266,7 @@ impl Listing {
 // === impl LookupError ===
 
 impl LookupError {
-    /// Returns the rule that a diagnostic about this names.
+    /// Returns the rule of a diagnostic about this error.
     #[must_use]
     pub fn rule(&self) -> &'static str {
         match self {
@@ -279,7 +279,7 @@ impl LookupError {
 }
 
 impl Default for Listing {
-    /// Nothing but the root.
+    /// A listing with the root only.
     fn default() -> Self {
         Self {
             nodes: BTreeMap::from([(TreePath::root(), Place::Directory(Vec::new()))]),
@@ -287,9 +287,9 @@ impl Default for Listing {
     }
 }
 
-/// The error for a step that climbs over the root.
+/// Returns the error for a step above the root.
 fn leaves(origin: Option<(&TreePath, &str)>, here: &TreePath) -> LookupError {
-    // A `TreePath` has no `..`, so only a link's target climbs.
+    // A `TreePath` has no `..`, so only the target of a link can lead there.
     let (link, target) = origin.unwrap_or((here, ".."));
     LookupError::LeavesRepository {
         link: link.clone(),
@@ -297,7 +297,8 @@ fn leaves(origin: Option<(&TreePath, &str)>, here: &TreePath) -> LookupError {
     }
 }
 
-/// The error for a name that is not there: the link's, when a link asked for it.
+/// Returns the error for a missing name. It is about the link when the name is part of its
+/// target.
 fn missing(origin: Option<(&TreePath, &str)>, here: &TreePath, segment: &str) -> LookupError {
     match origin {
         Some((link, target)) => LookupError::Dangling {

@@ -1,15 +1,15 @@
-//! Which addresses are of the public Internet.
+//! Which addresses belong to the public Internet.
 //!
-//! The standard library's own answer is not stable yet. Ours is the strict side of it:
-//! whatever a registry calls special is not public, and an IPv6 address that carries an
-//! IPv4 address is judged by that.
+//! The function of the standard library (`IpAddr::is_global`) is not stable yet. Ours is stricter:
+//! an address that a registry lists as special is not public, and an IPv6 address that contains an
+//! IPv4 address is public only if the IPv4 address is.
 //!
 //! Sources: the IANA special-purpose address registries (RFC 6890), RFC 4291 §2.5.5.2
 //! (mapped), RFC 6052 §2.1 (translated), RFC 3056 §2 (6to4), RFC 4380 §4 (Teredo).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Returns whether an address can only be somebody else's on the public Internet.
+/// Returns whether an address is a public one.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -22,9 +22,9 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     let special = match (a, b, c) {
         // This network, private use, loopback.
         (0 | 10 | 127, ..) => true,
-        // RFC 6598: between a provider and its customers.
+        // RFC 6598: shared by a provider and its customers.
         (100, 64..=127, _) => true,
-        // Link-local: where clouds keep the metadata of a machine.
+        // Link-local: where cloud providers serve the metadata of a machine.
         (169, 254, _) => true,
         (172, 16..=31, _) | (192, 168, _) => true,
         // Protocol assignments, documentation, the former 6to4 relays, AMT and AS112.
@@ -48,7 +48,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         [0x2002, high, low, ..] => is_public_v4(v4(high, low)),
         // Protocol assignments, Teredo among them; documentation, twice.
         [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => false,
-        // RFC 4291 §2.4: all that is global unicast so far.
+        // RFC 4291 §2.4: the only range of global unicast addresses so far.
         [0x2000..=0x3fff, ..] => true,
         _ => false,
     }

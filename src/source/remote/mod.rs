@@ -1,23 +1,24 @@
-//! Files that a documentation names by URL, brought here where the configuration allows it.
+//! Files that a documentation names by URL, fetched where the configuration allows it.
 //!
-//! Authors may name an OpenAPI specification by URL. What is behind it is no part of the
-//! commit, so it is fetched once, before anything is built, and handed to the reader as
-//! part of the [`Tree`](super::Tree): `docs` and `build` stay functions of that value.
+//! Authors may name an OpenAPI specification by URL. Such a file is not part of the commit, so it
+//! is fetched once, before anything is built, and becomes part of the
+//! [`Tree`](super::Tree): `docs` and `build` still depend on the tree only.
 //!
-//! Authors are strangers, and a URL is a request that they make with our address. So:
+//! Authors are not trusted, and a URL lets them send a request from the address of this machine.
+//! So:
 //!
-//! * **Invariant:** nothing is asked of a host that no [`Pattern`] of the configuration
-//!   names; a redirect is a URL like any other.
-//! * **Invariant:** only `https`, certificates verified, no credentials, no cookies, and no
-//!   proxy from the environment, which would resolve names in our place.
-//! * **Invariant:** a connection goes only to an address that was looked at first: one of
-//!   the public Internet ([`address`]), unless the operator has named the host as a private
-//!   one. The name is resolved once, so it cannot mean another address a moment later.
-//! * Length, time, number and redirects are bounded: [`Config`], [`URLS_MAX`],
+//! * **Invariant:** requests go only to hosts that a [`Pattern`] of the configuration names. The
+//!   same holds for redirects.
+//! * **Invariant:** only `https`, with verified certificates, without credentials or cookies, and
+//!   without a proxy from the environment: a proxy would resolve the names.
+//! * **Invariant:** a connection goes only to an address that was checked: a public one
+//!   ([`address`]), unless the operator has listed the host as private. The name is resolved
+//!   once, so it cannot get another address between the check and the connection.
+//! * Length, time, number of URLs and redirects are limited: [`Config`], [`URLS_MAX`],
 //!   [`REDIRECTS_MAX`].
 //!
-//! **Limits.** A fetched file is not kept between builds. What its specification refers to
-//! in other files is not fetched.
+//! **Limits.** A fetched file is not stored between builds. Files that a specification refers to
+//! are not fetched.
 //!
 //! Sources: RFC 9110 §15.4 (redirects), RFC 3986 §5.2 (relative references), RFC 6890 and
 //! its registries (special addresses).
@@ -45,25 +46,25 @@ pub use pattern::{InvalidPattern, Pattern};
 
 /// How many URLs one documentation may name.
 pub const URLS_MAX: usize = 100;
-/// How often one URL may lead to another.
+/// How many redirects one URL may have.
 pub const REDIRECTS_MAX: usize = 5;
-/// How long a URL may be.
+/// The longest URL, in bytes.
 const URL_BYTES_MAX: usize = 2048;
 
-/// What may be fetched, and how much of it.
+/// Which files may be fetched, and their limits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Config {
-    /// The hosts that may be asked; none by default, and then nothing is fetched.
+    /// The hosts that files may be fetched from. By default there are none.
     pub hosts: Vec<Pattern>,
-    /// Those that may have an address which is not of the public Internet.
+    /// The hosts that may have an address outside the public Internet.
     pub private_hosts: Vec<Pattern>,
-    /// The longest file.
+    /// The longest file, in bytes.
     pub bytes_max: u64,
-    /// How long all files of a documentation together may take.
+    /// How long fetching all files of a documentation may take.
     pub time: Duration,
 }
 
-/// What is known of the files that URLs name.
+/// The files that a documentation names by URL, or why there is none.
 #[derive(Debug, Default)]
 pub struct Remote {
     files: HashMap<Box<str>, Result<Bytes, FetchError>>,
@@ -73,86 +74,86 @@ pub struct Remote {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FetchError {
-    /// Not a URL of a host by name.
+    /// It is not a URL with a host name.
     #[error("it is no URL like https://host/path")]
     Url,
-    /// Another scheme than `https`.
+    /// The scheme is not `https`.
     #[error("only https is fetched")]
     Scheme,
-    /// A host that the configuration does not name.
+    /// The configuration does not name the host.
     #[error("{host} is not among the hosts that are asked")]
     Host {
-        /// Which host.
+        /// The host.
         host: Box<str>,
     },
-    /// A host without an address of the public Internet.
+    /// The host has no public address.
     #[error("{host} has no public address")]
     Private {
-        /// Which host.
+        /// The host.
         host: Box<str>,
     },
-    /// More URLs than allowed.
+    /// The documentation names too many URLs.
     #[error("more than {URLS_MAX} URLs are named")]
     TooMany,
-    /// Another answer than the file.
+    /// The status of the response is not 200.
     #[error("{host} answered {status}")]
     Status {
-        /// Who answered.
+        /// The host.
         host: Box<str>,
-        /// What.
+        /// The status.
         status: u16,
     },
-    /// The URL leads to one that may not be asked.
+    /// The URL redirects to one that may not be fetched.
     #[error("it is redirected")]
     Redirected(#[source] Box<FetchError>),
-    /// The URL leads to another, and that to another, too often.
+    /// There are too many redirects.
     #[error("it is redirected more than {REDIRECTS_MAX} times")]
     Redirects,
-    /// The file is longer than it may be.
+    /// The file is too long.
     #[error("it is longer than {limit} bytes")]
     TooLarge {
-        /// How long it may be.
+        /// The longest length, in bytes.
         limit: u64,
     },
     /// It took too long.
     #[error("it did not come within {} s", limit.as_secs())]
     Time {
-        /// How long everything may take.
+        /// The time limit.
         limit: Duration,
     },
-    /// The host could not be found, reached or believed.
+    /// The host could not be resolved or reached, or its certificate is not valid.
     #[error("ask {host}")]
     Network {
-        /// Which host.
+        /// The host.
         host: Box<str>,
-        /// What happened.
+        /// The error of the client.
         #[source]
         source: Box<ureq::Error>,
     },
 }
 
-/// Fetches for one documentation.
+/// The fetching of all files of one documentation.
 struct Fetching<'c> {
     config: &'c Config,
     agent: Agent,
     deadline: Instant,
 }
 
-/// Resolves names, and gives away only addresses that may be asked.
+/// Resolves names, and returns only addresses that are allowed.
 #[derive(Debug)]
 struct Guard {
     private_hosts: Vec<Pattern>,
     names: DefaultResolver,
 }
 
-/// A name has addresses, and none that may be asked.
+/// A name has no address that is allowed.
 #[derive(Debug, thiserror::Error)]
 #[error("no public address")]
 struct NoPublicAddress;
 
-/// Fetches the files of a documentation, those that may be.
+/// Fetches the files of a documentation that the configuration allows.
 ///
-/// Blocks as long as hosts do, at most [`Config::time`].
+/// Blocks for at most [`Config::time`].
 #[must_use]
 pub fn fetch(config: &Config, urls: &[Box<str>]) -> Remote {
     let fetching = Fetching {
@@ -197,7 +198,7 @@ impl Config {
 // === impl Remote ===
 
 impl Remote {
-    /// Returns what came of a URL; `None` when it was not asked for.
+    /// Returns the file of a URL, or why there is none; `None` when the URL was not fetched.
     #[must_use]
     pub fn get(&self, url: &str) -> Option<Result<&Bytes, &FetchError>> {
         self.files.get(url).map(Result::as_ref)
@@ -211,7 +212,7 @@ impl Remote {
         self
     }
 
-    /// Returns what came of each URL, by URL.
+    /// Returns the file of each URL, or why there is none, in the order of URLs.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Result<&Bytes, &FetchError>)> {
         let mut files: Vec<_> = self.files.iter().collect();
         files.sort_unstable_by_key(|(url, _)| *url);
@@ -230,18 +231,18 @@ impl FromIterator<(Box<str>, Result<Bytes, FetchError>)> for Remote {
 // === impl FetchError ===
 
 impl FetchError {
-    /// Returns whether the same may come later without anybody changing anything.
+    /// Returns whether fetching again may succeed.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
-            // RFC 9110 §15.6, RFC 6585 §4: the server's trouble, or too many requests.
+            // RFC 9110 §15.6, RFC 6585 §4: an error of the server, or too many requests.
             Self::Status { status, .. } => *status >= 500 || *status == 429,
             Self::Time { .. } | Self::Network { .. } => true,
             _ => false,
         }
     }
 
-    /// Returns whether nothing was asked, because the configuration does not allow it.
+    /// Returns whether no request was sent because the configuration does not allow it.
     #[must_use]
     pub fn is_not_allowed(&self) -> bool {
         matches!(self, Self::Host { .. } | Self::Scheme)
@@ -279,7 +280,7 @@ impl Fetching<'_> {
                 return Err(FetchError::Status { host, status });
             }
             let body = response.into_body().into_with_config();
-            // One byte more than allowed is needed to see that it is too long.
+            // One byte more than allowed, to notice a file that is too long.
             let bytes = body.limit(self.config.bytes_max.saturating_add(1));
             let bytes = bytes.read_to_vec().map_err(failed)?;
             if bytes.len() as u64 > self.config.bytes_max {
@@ -290,7 +291,7 @@ impl Fetching<'_> {
         Err(FetchError::Redirects)
     }
 
-    /// Reads a URL that may be asked for.
+    /// Reads a URL and checks that it may be fetched.
     fn allowed(&self, url: &str) -> Result<Uri, FetchError> {
         if url.len() > URL_BYTES_MAX {
             return Err(FetchError::Url);
@@ -302,11 +303,11 @@ impl Fetching<'_> {
             return Err(FetchError::Scheme);
         }
         let authority = url.authority().ok_or(FetchError::Url)?;
-        // A user name there is a credential, or a trick on the eye.
+        // A user name is a credential, or hides the real host from a reader.
         if authority.as_str().contains('@') {
             return Err(FetchError::Url);
         }
-        // An address has no name that could be allowed.
+        // Patterns name hosts, so an address is never allowed.
         let Ok(host) = Host::parse(authority.host()) else {
             return Err(FetchError::Url);
         };
@@ -371,7 +372,7 @@ impl Resolver for Guard {
 }
 
 fn agent(config: &Config) -> Agent {
-    // As everywhere in the process: the authorities of this machine.
+    // The certificate authorities of this machine, as everywhere in the process.
     let roots = rustls_native_certs::load_native_certs().unwrap_or_else(|error| {
         log::warn!(target: "source", "read this machine's certificate authorities: {error}");
         Vec::new()
@@ -402,8 +403,8 @@ fn agent(config: &Config) -> Agent {
     Agent::with_parts(built, DefaultConnector::default(), guard)
 }
 
-/// RFC 3986 §5.2.2: what a reference means where it was found. Dot segments are left to
-/// the server.
+/// Resolves a reference against a base (RFC 3986 §5.2.2). Dot segments are not removed; the
+/// server does that.
 fn absolute(base: &Uri, reference: &str) -> String {
     let has_scheme = reference
         .split_once(':')

@@ -1,4 +1,4 @@
-//! Hosts by pattern: a name, all names below one, or any.
+//! Patterns of hosts: one name, all names below one, or all names.
 
 use std::fmt;
 use std::str::FromStr;
@@ -29,7 +29,7 @@ enum Names {
     Only(Host),
 }
 
-/// Why a text is no pattern of hosts.
+/// Why a text is not a pattern of hosts.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is no host like api.acme.com, *.acme.com or *")]
 pub struct InvalidPattern {
@@ -41,13 +41,13 @@ pub struct InvalidPattern {
 // === impl Pattern ===
 
 impl Pattern {
-    /// Returns whether this is one host, by its name.
+    /// Returns whether the pattern names a single host.
     #[must_use]
     pub fn is_one(&self) -> bool {
         matches!(self.0, Names::Only(_))
     }
 
-    /// Returns whether a host is one of these.
+    /// Returns whether the pattern matches a host.
     #[must_use]
     pub fn is_of(&self, host: &Host) -> bool {
         match &self.0 {

@@ -1,9 +1,8 @@
-//! What git has recorded in a working tree: its index, as far as a listing needs it.
+//! The entries of git's index in a working tree, as far as a listing needs them.
 //!
-//! Two things only the index knows. A file that was added although a pattern ignores it
-//! is part of the repository all the same; without the index it would be in a build from
-//! git and missing in a build from the directory. And a submodule that is not checked out
-//! is an empty directory to the eye.
+//! The index is needed for two cases. A file that was added although a pattern ignores it is part
+//! of the repository; without the index it would be in a build from git and missing in a build
+//! from the directory. And a submodule that is not checked out looks like an empty directory.
 //!
 //! The parser is our own. `git ls-files` would need git to be installed for `check` and
 //! `preview`, starts programs that `.git/config` names (`core.fsmonitor`), and refuses a tree
@@ -11,7 +10,7 @@
 //! For 1,100 files the parser takes under 0.5 ms (a debug build), a git process 3 to 5 ms.
 //!
 //! **Limits.** An index that is split over two files (`core.splitIndex`), or larger than
-//! [`INDEX_BYTES_MAX`], is not read; that is told, and then patterns alone decide.
+//! [`INDEX_BYTES_MAX`], is not read. A diagnostic says so, and the patterns alone decide.
 //!
 //! Sources: `gitformat-index(5)`, `gitrepository-layout(5)`, `gitmodules(5)`.
 
@@ -21,9 +20,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 
-/// How many bytes of index are read: some two million files.
+/// The largest index, in bytes: about two million files.
 const INDEX_BYTES_MAX: u64 = 256 << 20;
-/// How many bytes of git's small files are read; the rest of a longer one does not count.
+/// How many bytes of git's small files are read; the rest is ignored.
 const SMALL_BYTES_MAX: u64 = 1 << 20;
 /// `gitformat-index(5)`: times, device, inode, owner and size around the mode.
 const STAT_BYTES: usize = 40;
@@ -45,7 +44,7 @@ enum Kind {
     Submodule,
 }
 
-/// Where git keeps what belongs to a working tree.
+/// The paths of git's files for a working tree.
 #[derive(Debug)]
 pub(super) struct GitDirectory {
     index: PathBuf,
@@ -69,7 +68,7 @@ pub(super) enum IndexError {
 // === impl GitDirectory ===
 
 impl GitDirectory {
-    /// Finds git's own directory of a working tree; `None` where there is none.
+    /// Finds git's directory of a working tree; `None` when there is none.
     pub(super) fn of(root: &Path) -> Option<Self> {
         let dot_git = root.join(".git");
         // `gitrepository-layout(5)`: in a linked working tree and in a submodule `.git` is
@@ -91,9 +90,9 @@ impl GitDirectory {
         })
     }
 
-    /// Returns the patterns that hold in all working trees of the repository.
+    /// Returns the patterns for all working trees of the repository.
     pub(super) fn exclude(&self) -> String {
-        // Most repositories have none; one that cannot be read excludes nothing, as in git.
+        // Most repositories have no such file. One that cannot be read excludes nothing, as in git.
         read_small(&self.exclude).unwrap_or_default()
     }
 
@@ -268,7 +267,7 @@ impl<'b> Reader<'b> {
     }
 }
 
-/// Opens a regular file; a pipe in its place is an error and does not stop us.
+/// Opens a regular file. A pipe in its place is an error and does not block.
 fn open_regular(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
