@@ -1,17 +1,17 @@
-//! Where the time comes from.
+//! The source of wall-clock time.
 //!
-//! Builds and tests must repeat, so nothing below `cli/` asks the operating system
-//! what time it is: a [`Clock`] is handed in. Durations inside one process are
-//! measured with [`std::time::Instant`], which nobody can set back.
+//! Builds and tests must give the same result each time, so nothing below `cli/` reads the
+//! system's clock: callers pass in a [`Clock`]. Durations inside one process are measured with
+//! [`std::time::Instant`], which setting the clock does not change.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A source of wall-clock time.
 #[derive(Clone, Copy, Debug)]
 pub enum Clock {
-    /// The machine's own clock.
+    /// The clock of the machine.
     System,
-    /// A clock that stands still, for tests and repeatable builds.
+    /// A fixed time, for tests and repeatable builds.
     Fixed(SystemTime),
 }
 
@@ -28,7 +28,7 @@ impl Clock {
     #[must_use]
     #[expect(
         clippy::disallowed_methods,
-        reason = "the one place that asks the system"
+        reason = "the one place that reads the system's clock"
     )]
     pub fn now(&self) -> SystemTime {
         match self {

@@ -1,29 +1,29 @@
-//! Writing files that survive: a kill, a full disk, a power cut.
+//! Writing files so that a kill, a full disk or a power cut cannot damage them.
 //!
-//! A file becomes visible under its name only when it is whole: the bytes go to a name
-//! of their own in the store's `temp` directory, are flushed, and the name is moved.
-//! The move itself is durable when the directory that received it is flushed. A kill
-//! leaves at most a file in `temp`, which the sweep removes.
+//! A file gets its name only when it is complete: the bytes are written to a temporary file in
+//! the store's `temp` directory and flushed, and then the file is renamed. The rename is durable
+//! once the directory that has received the file is flushed. A kill leaves at most a file in
+//! `temp`, which the sweep removes.
 //!
-//! Sources: POSIX.1-2024 `rename` and `fsync`; Linux `fsync(2)`, whose notes say that
-//! flushing a file does not flush the directory entry that names it.
+//! Sources: POSIX.1-2024 `rename` and `fsync`; Linux `fsync(2)`, whose notes say that flushing a
+//! file does not flush the directory entry that names it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How often a name in `temp` may be taken by somebody else before we give up.
+/// How many names in `temp` are tried when they exist already.
 const ATTEMPTS_MAX: u32 = 1000;
 
-/// A file that has no name of its own yet. Dropping it removes it.
+/// A temporary file. Dropping it removes it.
 #[derive(Debug)]
 pub(super) struct Temp {
     file: Option<File>,
     path: PathBuf,
 }
 
-/// An operation on a file of the store that did not succeed.
+/// An operation on a file of the store that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{act} {}", path.display())]
 pub struct FileError {
@@ -36,7 +36,7 @@ pub struct FileError {
 // === impl FileError ===
 
 impl FileError {
-    /// Wraps a failure with what was attempted on which file.
+    /// Adds to an error what was attempted on which file.
     pub(super) fn on<'a>(
         act: &'static str,
         path: &'a Path,
@@ -68,8 +68,8 @@ impl Temp {
     }
 
     fn create(directory: &Path) -> Result<Self, FileError> {
-        // Processes of several containers may share the directory and their ids, so a
-        // taken name is no surprise.
+        // Processes in several containers may share the directory and have the same id, so a
+        // name may exist already.
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let process = std::process::id();
         let mut attempts = 0;
@@ -93,7 +93,7 @@ impl Temp {
         }
     }
 
-    /// Flushes the bytes and closes the file, which still has no name.
+    /// Flushes the bytes and closes the file.
     pub(super) fn flush(&mut self) -> Result<(), FileError> {
         match self.file.take() {
             Some(file) => file.sync_all().map_err(FileError::on("flush", &self.path)),
@@ -101,11 +101,11 @@ impl Temp {
         }
     }
 
-    /// Gives the flushed file its name. The name is durable once its directory is flushed.
+    /// Flushes the file and renames it. The name is durable once its directory is flushed.
     pub(super) fn rename(mut self, to: &Path) -> Result<(), FileError> {
         self.flush()?;
         fs::rename(&self.path, to).map_err(FileError::on("rename a new file to", to))?;
-        // It has moved: there is nothing to remove.
+        // It was renamed: there is nothing to remove.
         self.path = PathBuf::new();
         Ok(())
     }
@@ -114,21 +114,20 @@ impl Temp {
 impl Drop for Temp {
     fn drop(&mut self) {
         if !self.path.as_os_str().is_empty() {
-            // What cannot be removed now is removed by the sweep.
+            // A file that cannot be removed now is removed by the sweep.
             let _left_to_the_sweep = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Flushes the names in a directory.
+/// Flushes a directory, so that the names in it are durable.
 pub(super) fn flush_directory(directory: &Path) -> Result<(), FileError> {
     File::open(directory)
         .and_then(|open| open.sync_all())
         .map_err(FileError::on("flush directory", directory))
 }
 
-/// Puts a whole file in the place of `path`, or a new one there, and waits until that
-/// will survive a power cut.
+/// Replaces the file at `path`, or creates it, and returns once that survives a power cut.
 pub(super) fn replace(temp: &Path, path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     Temp::write(temp, bytes)?.rename(path)?;
     let directory = path.parent().unwrap_or(Path::new("."));

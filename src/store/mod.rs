@@ -1,40 +1,36 @@
-//! The store: what is kept.
+//! The store: where releases are stored, and which of them are current.
 //!
-//! A store holds releases (immutable, shared by all projects) and one *pointer* per
-//! project (which release is current, which were before). It is the joint between the
-//! deploying side, which may fail, be retried and take minutes, and the serving side,
-//! which may not.
+//! A store holds releases, which never change and are shared by all projects, and one *pointer*
+//! for each project: which release is current, and which were before. The deploying side writes
+//! it, and may fail, retry, and take minutes. The serving side reads it, and may not.
 //!
 //! ```text
-//! put(release) ──▶ kept, but nobody sees it ──▶ promote(project, id, fence) ──▶ current
-//!                          │                                                       │
-//!                          └── sweep: after a day without a pointer ◀── history ◀──┘
+//! put(release) ──▶ stored, not served ──▶ promote(project, id, fence) ──▶ current
+//!                          │                                                 │
+//!                          └── sweep: a day after the last pointer ◀─ history ◀┘
 //! ```
 //!
-//! Guarantees, the same for every backend (`store/tests/mod.rs` checks them):
+//! Guarantees of every back end (the tests here run over all):
 //!
-//! * **S1** `put` is all or nothing: an inventory can be read only when every file it
-//!   names can. Putting a release twice is putting it once.
-//! * **S2** `promote` is the only visible step and is atomic: a reader sees the pointer
+//! * **S1** `put` is all or nothing: an inventory can be read only when every file in it can.
+//!   Putting a release twice has the same result as putting it once.
+//! * **S2** `promote` is the only step that readers see, and it is atomic: they read the pointer
 //!   before or the pointer after.
-//! * **S3** The [`Fence`] of a project's pointer only grows. A promotion whose fence is
-//!   not greater is [`PromoteError::Stale`]; the very same promotion repeated is a success,
-//!   so a caller that never heard the answer may ask again.
-//! * **S4** What a pointer names, current or kept, is never removed.
-//! * **S5** What no pointer names is removed once it is older than the retention time,
-//!   counted from when it was last put or promoted.
-//! * **S6** Bytes that are read are the bytes that were put: length and digest are checked
-//!   with every read.
-//! * **S7** A failure leaves the state as it was. One exception cannot be avoided: when the
-//!   very last flush of a promotion fails, the new pointer is visible and may not survive
-//!   a power cut. The caller gets an error and repeats (S3).
+//! * **S3** The [`Fence`] of a project's pointer only grows. A promotion with a fence that is not
+//!   greater is [`PromoteError::Stale`]. Repeating the same promotion succeeds, so a caller that
+//!   did not get the answer may call again.
+//! * **S4** A release that a pointer names, as current or in its history, is never removed.
+//! * **S5** Other releases and files are removed once they are older than the retention time,
+//!   counted from when they were last put or promoted.
+//! * **S6** Every read checks length and digest, so it returns the bytes that were put.
+//! * **S7** After an error the state is the one before. There is one exception: when the last
+//!   flush of a promotion fails, the new pointer is visible, but a power cut may undo it. The
+//!   caller gets an error and repeats the promotion (S3).
 //!
-//! All operations block. Callers on an async runtime put them on its blocking pool.
+//! All operations block; an async caller runs them on its blocking pool.
 //!
-//! Limits: the pointer of a removed project is kept; its releases stay until the pointer is
-//! removed by [`Store::forget`].
-//!
-//! Source: `internals/decisions#promotion`.
+//! **Limits:** the pointer of a removed project stays, and so do its releases, until
+//! [`Store::forget`] removes the pointer.
 
 mod durable;
 pub mod local;
@@ -54,32 +50,33 @@ pub use durable::FileError;
 pub use local::Local;
 pub use pointer::{Fence, Pointer, Promotion};
 
-/// A place where releases are kept.
+/// A place where releases are stored.
 #[derive(Debug)]
 pub enum Store {
     /// A directory of this machine.
     Local(Local),
 }
 
-/// How long things are kept.
+/// How many releases are kept, and how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
-    /// How many releases before the current one each project keeps.
+    /// How many earlier releases stay in the history of each project.
     pub releases: usize,
-    /// How long what no pointer names stays, in seconds since it was last put or promoted.
+    /// After how many seconds a release that no pointer names is removed, counted from when it was
+    /// last put or promoted.
     pub unnamed_seconds: u64,
 }
 
 /// What a sweep removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
-    /// Releases that no pointer named.
+    /// How many releases that no pointer named.
     pub releases: u64,
-    /// Files that no release named.
+    /// How many files that no release named.
     pub files: u64,
-    /// The bytes of those files.
+    /// How many bytes those files had.
     pub bytes: u64,
-    /// Files that a killed writer had left behind.
+    /// How many temporary files of killed writers.
     pub leftovers: u64,
 }
 
@@ -96,7 +93,7 @@ pub enum PutError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PromoteError {
-    /// A newer promotion was there first.
+    /// The project has a newer or an equal promotion.
     #[error("promotion {offered} is not newer than {current}")]
     Stale {
         /// The fence of the pointer that stays.
@@ -104,7 +101,7 @@ pub enum PromoteError {
         /// The fence that was refused.
         offered: Fence,
     },
-    /// The store does not have the release, or not all of it.
+    /// The store does not have the release, or a part of it is missing.
     #[error("release {0} is not in the store")]
     UnknownRelease(ReleaseId),
     /// The pointer or the inventory could not be read.
@@ -122,10 +119,10 @@ pub enum ReadError {
     /// The store does not have the release.
     #[error("release {0} is not in the store")]
     UnknownRelease(ReleaseId),
-    /// The store does not have the file, although a release may name it.
+    /// The store does not have the file.
     #[error("content {0} is not in the store")]
     UnknownContent(Digest),
-    /// What is kept is not what was put.
+    /// The stored bytes are not those that were put.
     #[error("{what} is damaged: {why}")]
     Damaged {
         /// Which file.
@@ -133,7 +130,7 @@ pub enum ReadError {
         /// What is wrong with it.
         why: String,
     },
-    /// Written by a newer program.
+    /// A newer program wrote the file.
     #[error("{what} was written by a newer program: {why}")]
     Newer {
         /// Which file.
@@ -141,7 +138,7 @@ pub enum ReadError {
         /// The versions.
         why: String,
     },
-    /// The system refused.
+    /// An operation of the file system failed.
     #[error("read the store")]
     File(#[from] FileError),
 }
@@ -149,23 +146,23 @@ pub enum ReadError {
 // === impl Store ===
 
 impl Store {
-    /// Keeps a release. Nobody sees it yet.
+    /// Stores a release. It is not served yet.
     ///
     /// # Errors
     ///
-    /// [`PutError`] when not all of it could be made durable; none of it is visible then.
+    /// [`PutError`] when not all of it could be made durable; then none of it is visible.
     pub fn put(&self, release: &Release) -> Result<ReleaseId, PutError> {
         match self {
             Self::Local(store) => store.put(release),
         }
     }
 
-    /// Makes a release the current one of a project: the only visible step.
+    /// Makes a release the current one of a project: the only step that readers see.
     ///
     /// # Errors
     ///
-    /// [`PromoteError::Stale`] when a newer promotion was there first,
-    /// [`PromoteError::UnknownRelease`] when the release is not whole in the store.
+    /// [`PromoteError::Stale`] when the project has a newer promotion,
+    /// [`PromoteError::UnknownRelease`] when the store does not have the whole release.
     pub fn promote(
         &self,
         project: &ProjectId,
@@ -177,9 +174,9 @@ impl Store {
         }
     }
 
-    /// Returns a fence for a new promotion: its generation is one more than the larger of
-    /// what the caller knows of (`at_least`, the queue's last generation) and the
-    /// pointer's own. A lost queue file therefore never blocks a project.
+    /// Returns a fence for a new promotion. Its generation is above that of the pointer and above
+    /// `at_least`, the newest generation of the queue. So a project can be promoted also after
+    /// the queue's file was lost.
     ///
     /// # Errors
     ///
@@ -192,7 +189,7 @@ impl Store {
         ))
     }
 
-    /// Returns what is current for a project; `None` when nothing was ever promoted.
+    /// Returns the pointer of a project; `None` when no release of it was promoted.
     ///
     /// # Errors
     ///
@@ -203,7 +200,7 @@ impl Store {
         }
     }
 
-    /// Returns the releases of a project that are kept, the current one first.
+    /// Returns the promotions of a project: the current one, then the history, latest first.
     ///
     /// # Errors
     ///
@@ -246,8 +243,8 @@ impl Store {
         }
     }
 
-    /// Removes the pointer of a project that is no more; its releases are then swept like
-    /// any that no pointer names. Returns whether there was one.
+    /// Removes the pointer of a project that was removed. The sweep then removes its releases.
+    /// Returns whether there was a pointer.
     ///
     /// # Errors
     ///
@@ -258,12 +255,12 @@ impl Store {
         }
     }
 
-    /// Removes what no pointer names and nobody touched for the retention time.
+    /// Removes releases and files that no pointer names and that are older than the retention time.
     ///
     /// # Errors
     ///
-    /// [`ReadError`] when a pointer or a kept inventory cannot be read: nothing is removed
-    /// on partial knowledge.
+    /// [`ReadError`] when a pointer, or an inventory that a pointer names, cannot be read. Nothing
+    /// is removed then.
     pub fn sweep(&self, now: SystemTime) -> Result<Swept, ReadError> {
         match self {
             Self::Local(store) => store.sweep(now),
@@ -274,7 +271,7 @@ impl Store {
 // === impl Retention ===
 
 impl Default for Retention {
-    /// Ten releases to roll back to, and a day for whoever is in the middle of something.
+    /// Ten releases to roll back to, and a day for builds and commands that are running.
     fn default() -> Self {
         Self {
             releases: 10,
@@ -324,9 +321,9 @@ impl ReadError {
     }
 }
 
-/// Decides on a promotion: S3 in one place for all backends.
+/// Returns the pointer after a promotion, or refuses it (S3). All back ends use it.
 ///
-/// Returns `None` when the very same promotion has already been made.
+/// Returns `None` when the same promotion was made before.
 fn next_pointer(
     before: Option<Pointer>,
     offered: Promotion,

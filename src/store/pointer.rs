@@ -1,8 +1,7 @@
 //! Pointers: which release of a project is current, and which came before.
 //!
-//! A pointer is the one small record whose replacement is what "deployed" means. Its
-//! file form is JSON with a `version`, like the inventory's, and refused likewise when
-//! it is newer than this program.
+//! Replacing a pointer is what publishes a release. Its file is JSON with a `version`, as an
+//! inventory is, and a version that is newer than this program is refused.
 
 use std::fmt;
 
@@ -14,15 +13,15 @@ use crate::site::ProjectId;
 /// The version of the pointer's format that is written, and the highest that is read.
 pub(super) const VERSION: u32 = 1;
 
-/// The order of promotions: of two, the greater is newer, whatever any clock says.
+/// The order of promotions: the greater fence is the newer one. Clocks play no role.
 ///
-/// The generation counts what was asked for, the epoch who was given the work: a worker
-/// that was thought dead and comes back carries an older epoch.
+/// The generation numbers the updates of a project, the epoch the claims of them: a worker that
+/// lost its lease has an older epoch than the worker after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Fence {
-    /// Counts the updates of a project.
+    /// The number of the update among the updates of the project.
     pub generation: u64,
-    /// Counts the claims of one update.
+    /// The number of the claim; 0 for a release that was published by hand.
     pub epoch: u64,
 }
 
@@ -30,31 +29,31 @@ pub struct Fence {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Promotion {
-    /// What was promoted.
+    /// The release.
     pub release: ReleaseId,
     /// The generation of its fence.
     pub generation: u64,
     /// The epoch of its fence.
     pub epoch: u64,
-    /// When, in seconds after the Unix epoch.
+    /// When it was promoted, in seconds after the Unix epoch.
     pub promoted_at: u64,
 }
 
-/// What is current for a project, and what was before.
+/// The current release of a project, and the ones before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pointer {
     /// The release that is served.
     pub current: Promotion,
-    /// Other releases that are kept, the latest first, each once.
+    /// Earlier releases, the latest first, each once.
     pub history: Vec<Promotion>,
 }
 
-/// The file form.
+/// The content of the file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Record {
     version: u32,
-    /// File systems that fold case would give two projects one file.
+    /// On a file system that ignores case, two projects might have one file.
     project: String,
     current: Promotion,
     history: Vec<Promotion>,
@@ -66,10 +65,10 @@ pub(super) enum InvalidPointer {
     /// Written by a newer program.
     #[error("pointer has version {0}; this program reads versions up to {VERSION}")]
     Newer(u64),
-    /// Another project's file.
+    /// The file is that of another project.
     #[error("pointer is of project {0:?}")]
     Project(String),
-    /// Not what we write.
+    /// The file is not a pointer.
     #[error("pointer is not valid")]
     Json(#[from] serde_json::Error),
 }
@@ -90,7 +89,7 @@ impl Fence {
 
 impl fmt::Display for Fence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // `pad`, so that it can stand in a column.
+        // `pad` applies a width, for columns.
         f.pad(&format!("{}.{}", self.generation, self.epoch))
     }
 }
@@ -98,7 +97,7 @@ impl fmt::Display for Fence {
 // === impl Promotion ===
 
 impl Promotion {
-    /// Returns its place in the order of promotions.
+    /// Returns the fence.
     #[must_use]
     pub fn fence(&self) -> Fence {
         Fence {
@@ -111,7 +110,7 @@ impl Promotion {
 // === impl Pointer ===
 
 impl Pointer {
-    /// Returns the pointer after one more promotion. Of the releases before, `keep` stay.
+    /// Returns the pointer after one more promotion. Of the earlier releases, `keep` stay.
     pub(super) fn promoted(before: Option<Self>, current: Promotion, keep: usize) -> Self {
         let earlier = before
             .into_iter()
@@ -128,7 +127,7 @@ impl Pointer {
         std::iter::once(&self.current).chain(&self.history)
     }
 
-    /// Returns whether a release is current or kept.
+    /// Returns whether a release is the current one or in the history.
     #[must_use]
     pub fn names(&self, release: ReleaseId) -> bool {
         self.promotions().any(|kept| kept.release == release)

@@ -1,4 +1,4 @@
-//! Where things lie in a local store, and its locks.
+//! The paths of a local store, and its locks.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -58,15 +58,15 @@ pub enum OpenError {
         /// Its format.
         version: u64,
     },
-    /// It has no `FORMAT`, or one we cannot read, and is not empty either.
+    /// It is not empty, and has no `FORMAT` that this program can read.
     #[error("{} is not a store: {why}", path.display())]
-    Stranger {
+    NotAStore {
         /// The directory.
         path: PathBuf,
-        /// What speaks against it.
+        /// What shows that it is not a store.
         why: String,
     },
-    /// The system refused.
+    /// An operation of the file system failed.
     #[error("open the store")]
     File(#[from] FileError),
 }
@@ -74,24 +74,24 @@ pub enum OpenError {
 // === impl Layout ===
 
 impl Layout {
-    /// Opens what is there and makes what is missing.
+    /// Opens a store and creates what is missing.
     ///
-    /// `FORMAT` is written last, when everything beside it is durable; a directory
-    /// without it must be empty or have been left unfinished by us.
+    /// `FORMAT` is written last, when all directories are durable. A directory without it must be
+    /// empty, or hold only what a killed process of this program has created.
     pub(super) fn open(root: &Path) -> Result<Self, OpenError> {
         let layout = Self {
             root: root.to_owned(),
         };
         let complete = layout.read_format()?;
         if !complete {
-            layout.refuse_strangers()?;
+            layout.refuse_other_files()?;
             fs::create_dir_all(root).map_err(FileError::on("make directory", root))?;
         }
         let _writing = layout.lock(Access::Shared)?;
-        let mut fresh = make_directory(&layout.temp())?;
+        let mut is_new = make_directory(&layout.temp())?;
         for sharded in SHARDED {
             let above = root.join(sharded);
-            fresh |= make_directory(&above)?;
+            is_new |= make_directory(&above)?;
             let mut made = false;
             for shard in 0..=u8::MAX {
                 made |= make_directory(&above.join(hex::encode([shard])))?;
@@ -100,7 +100,7 @@ impl Layout {
                 durable::flush_directory(&above)?;
             }
         }
-        if fresh || !complete {
+        if is_new || !complete {
             durable::flush_directory(root)?;
         }
         if !complete {
@@ -113,10 +113,10 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Returns whether the store is one we can use; `false` when there is none yet.
+    /// Returns whether there is a store; an error when this program cannot use it.
     fn read_format(&self) -> Result<bool, OpenError> {
         let path = self.root.join(FORMAT);
-        let stranger = |why: String| OpenError::Stranger {
+        let not_a_store = |why: String| OpenError::NotAStore {
             path: self.root.clone(),
             why,
         };
@@ -129,9 +129,9 @@ impl Layout {
             .trim_end()
             .strip_prefix(FORMAT_PREFIX)
             .and_then(|version| version.parse::<u64>().ok())
-            .ok_or_else(|| stranger(format!("its {FORMAT} says {:?}", text.trim_end())))?;
+            .ok_or_else(|| not_a_store(format!("its {FORMAT} says {:?}", text.trim_end())))?;
         match version {
-            0 => Err(stranger(format!("there is no format {version}"))),
+            0 => Err(not_a_store(format!("there is no format {version}"))),
             _ if version > u64::from(FORMAT_VERSION) => Err(OpenError::Newer {
                 path: self.root.clone(),
                 version,
@@ -140,8 +140,8 @@ impl Layout {
         }
     }
 
-    /// Refuses to turn a directory with other things in it into a store.
-    fn refuse_strangers(&self) -> Result<(), OpenError> {
+    /// Refuses a directory with files that are not ours.
+    fn refuse_other_files(&self) -> Result<(), OpenError> {
         let entries = match fs::read_dir(&self.root) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -151,9 +151,9 @@ impl Layout {
             let entry = entry.map_err(FileError::on("list", &self.root))?;
             let name = entry.file_name();
             let ours = [LOCK, TEMP].iter().chain(&SHARDED).any(|our| name == *our);
-            // `mkfs` puts it into the root of every ext file system.
+            // `mkfs` creates it in the root of every ext file system.
             if !ours && name != "lost+found" {
-                return Err(OpenError::Stranger {
+                return Err(OpenError::NotAStore {
                     path: self.root.clone(),
                     why: format!("it has no {FORMAT} but holds {}", name.display()),
                 });
@@ -211,7 +211,7 @@ impl Layout {
         path
     }
 
-    /// Locks the whole store: shared among writers, or alone.
+    /// Locks the whole store.
     pub(super) fn lock(&self, access: Access) -> Result<Lock, FileError> {
         let path = self.root.join(LOCK);
         let file = OpenOptions::new()
@@ -251,13 +251,13 @@ impl Lock {
     }
 }
 
-/// Locks a directory against everybody else who locks it.
+/// Locks a directory exclusively.
 pub(super) fn lock_directory(directory: &Path) -> Result<Lock, FileError> {
     let file = File::open(directory).map_err(FileError::on("open", directory))?;
     Lock::take(file, directory.to_owned(), Access::Exclusive)
 }
 
-/// Returns the digest that [`Layout::content`] or [`Layout::inventory`] made a path of.
+/// Returns the digest in a path of [`Layout::content`] or [`Layout::inventory`].
 pub(super) fn digest_of(path: &Path) -> Option<Digest> {
     let shard = path.parent()?.file_name()?.to_str()?;
     let rest = path.file_name()?.to_str()?;
@@ -265,7 +265,7 @@ pub(super) fn digest_of(path: &Path) -> Option<Digest> {
     Digest::parse(&format!("{shard}{rest}")).ok()
 }
 
-/// Makes a directory; returns whether it was missing.
+/// Creates a directory. Returns whether it was missing.
 fn make_directory(path: &Path) -> Result<bool, FileError> {
     match fs::create_dir(path) {
         Ok(()) => Ok(true),

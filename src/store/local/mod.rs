@@ -2,35 +2,35 @@
 //!
 //! ```text
 //! {path}/
-//!   FORMAT                        "waypost store 1": the layout below
-//!   lock                          held shared by writers, alone by the sweep
-//!   temp/{process}-{count}        files that have no name yet
+//!   FORMAT                        "waypost store 1": the version of this layout
+//!   lock                          locked shared by writers, exclusively by the sweep
+//!   temp/{process}-{count}        files that are being written
 //!   content/{ab}/{cdef…}          a file of some release, named by its digest
-//!   inventories/{ab}/{cdef…}.json a release's inventory, named by the release's id
-//!   pointers/{ab}/{project}.json  what is current; {ab} starts the project id's digest
+//!   inventories/{ab}/{cdef…}.json the inventory of a release, named by the release's id
+//!   pointers/{ab}/{project}.json  a pointer; {ab} begins the digest of the project's id
 //! ```
 //!
-//! Files are never edited in place. Every write goes through [`durable`]:
-//! a temporary file, flushed, renamed, its directory flushed. The order makes S1: all
-//! content is durable before the inventory that names it, and the sweep removes an
-//! inventory durably before content that only it named.
+//! Files are never changed in place. Every write goes through [`durable`]: a temporary file is
+//! written, flushed and renamed, and its directory is flushed. The order gives S1: all content is
+//! durable before the inventory that names it, and the sweep removes an inventory durably before
+//! the content that only it named.
 //!
-//! **Locks.** `flock` on `lock` keeps writers and sweep apart: a file a writer has found
-//! or touched is not removed under it. `flock` on the pointer's shard directory makes
-//! the comparison and replacement of a pointer one step between processes (`serve`,
-//! `worker` and `publish` are three). The kernel drops both when a process dies. The order
-//! is store, then shard. Readers take no lock.
+//! **Locks.** A lock on `lock` separates writers from the sweep: while a writer holds it, no file
+//! that the writer has found or refreshed is removed. A lock on a directory of pointers makes
+//! comparing and replacing a pointer one step between processes (`serve`, `worker`, `publish`).
+//! The kernel releases both when a process dies. A process takes the lock of the store before
+//! that of a directory. Readers take no lock.
 //!
-//! **Ages.** Whoever relies on a file that no pointer names (a put that reuses it, a
-//! promotion that is about to name it) first refreshes its modification time. So the
-//! sweep may decide at leisure what is unnamed, and only has to look at the age again,
-//! alone, before each removal.
+//! **Ages.** A writer that relies on a file which no pointer names first refreshes the file's
+//! modification time: a put that reuses the file, or a promotion that is about to name it. So
+//! the sweep can find old files without a lock, and must check only their ages again, under the
+//! lock, before it removes them.
 //!
-//! **Shards.** There are 256 pointer directories and not one per project, because a
-//! machine has far fewer inotify watches than a platform has projects.
+//! **Shards.** There are 256 directories of pointers, not one for each project, because the
+//! number of inotify watches of a machine is limited.
 //!
-//! **Healing.** A put compares what it reuses with what it would write, so publishing
-//! again repairs a damaged file.
+//! **Repair.** A put compares existing files with the bytes it would write, so publishing a
+//! release again repairs its damaged files.
 
 mod layout;
 mod sweep;
@@ -57,19 +57,19 @@ use layout::{Access, Layout};
 
 pub use layout::{FORMAT_VERSION, OpenError};
 
-/// How many files a put has open at once: far below the usual limit of 1024 descriptors.
+/// How many files a put has open at once: far below the usual limit of 1024 file descriptors.
 const BATCH_FILES: usize = 128;
 /// The longest pointer that is read.
 const POINTER_BYTES_MAX: u64 = 1 << 20;
 /// The longest inventory that is read: a million files with long paths.
 const INVENTORY_BYTES_MAX: u64 = 1 << 30;
 
-/// Where a local store lies and how long it keeps things.
+/// The settings of a local store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// The directory; made when it does not exist.
+    /// The directory. It is created when it is missing.
     pub path: PathBuf,
-    /// What is kept how long.
+    /// How many releases are kept, and how long.
     pub retention: Retention,
 }
 
@@ -81,7 +81,7 @@ pub struct Local {
     clock: Clock,
 }
 
-/// A file that should stand at `path`, and is not there yet.
+/// A file that is to be written to `path`.
 struct Missing<'a> {
     path: PathBuf,
     bytes: &'a [u8],
@@ -101,12 +101,12 @@ impl Default for Config {
 // === impl Local ===
 
 impl Local {
-    /// Opens the store, or makes an empty one where there is nothing.
+    /// Opens the store. Creates an empty one when the directory is missing or empty.
     ///
     /// # Errors
     ///
-    /// [`OpenError::Newer`] when a newer program wrote it, [`OpenError::Stranger`] when the
-    /// directory holds something else.
+    /// [`OpenError::Newer`] when a newer program wrote it, [`OpenError::NotAStore`] when the
+    /// directory has other files.
     pub fn open(config: &Config, clock: Clock) -> Result<Self, OpenError> {
         Ok(Self {
             layout: Layout::open(&config.path)?,
@@ -121,7 +121,7 @@ impl Local {
         self.layout.root()
     }
 
-    /// Returns the directories whose changes are changes of pointers.
+    /// Returns the directories that hold pointers.
     pub fn pointer_directories(&self) -> impl Iterator<Item = PathBuf> {
         self.layout.pointer_shards()
     }
@@ -146,10 +146,10 @@ impl Local {
         Ok(release.id())
     }
 
-    /// Makes sure that every path durably holds its bytes, and that none looks old.
+    /// Makes every path durably hold its bytes, and refreshes the modification times.
     fn keep(&self, wanted: &mut dyn Iterator<Item = (PathBuf, &[u8])>) -> Result<(), FileError> {
-        // Also the directories of what was there: whoever renamed it may have been killed
-        // before flushing them.
+        // Directories of existing files are flushed too: the process that renamed a file into
+        // one may have been killed before it flushed the directory.
         let mut directories = BTreeSet::new();
         let mut missing = Vec::with_capacity(BATCH_FILES);
         for (path, bytes) in wanted {
@@ -167,8 +167,8 @@ impl Local {
             .try_for_each(|d| durable::flush_directory(d))
     }
 
-    /// Writes a batch: first all bytes, then all flushes, so that the system can write them
-    /// together; then all names.
+    /// Writes a batch of files: writes all, then flushes all, so that the system can combine the
+    /// writes, and then renames all.
     fn write(&self, missing: &mut Vec<Missing<'_>>) -> Result<(), FileError> {
         let temp = self.layout.temp();
         let mut written = missing
@@ -208,15 +208,15 @@ impl Local {
                 temp.rename(&path)?;
                 after
             }
-            // Made before, by somebody who may have been killed before the flush below.
+            // It was made before, by a process that may have been killed before the flush below.
             None => before.ok_or(PromoteError::UnknownRelease(release))?,
         };
         shard.flush()?;
         Ok(after)
     }
 
-    /// Refreshes the age of a release that is about to be named, and thereby finds out
-    /// whether it is whole.
+    /// Refreshes the modification times of a release that is about to be promoted. Fails when a
+    /// part of it is missing.
     fn refresh(&self, release: ReleaseId) -> Result<(), PromoteError> {
         let unknown = || PromoteError::UnknownRelease(release);
         let path = self.layout.inventory(release);
@@ -226,8 +226,8 @@ impl Local {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(unknown()),
             Err(error) => return Err(FileError::on("look at", &path)(error).into()),
         };
-        // Its content is never older than it is (a put ends with it), and a sweep that
-        // would take this age for too old is half a retention time away.
+        // A put writes the inventory last, so its content is not older. No sweep can treat it as
+        // old for another half of the retention time.
         if !young.is_zero() && age.is_ok_and(|age| age < young) {
             return Ok(());
         }
@@ -289,7 +289,8 @@ impl Local {
         Inventory::parse(&bytes).map_err(|error| ReadError::inventory(what(), error))
     }
 
-    /// Three system calls for a small file: a platform starts with hundreds of thousands.
+    /// Reads a small file with three system calls: a large platform reads hundreds of thousands
+    /// of files when it starts.
     pub(super) fn read(&self, item: &Item) -> Result<Bytes, ReadError> {
         let path = self.layout.content(&item.digest);
         let damaged = |why: String| ReadError::Damaged {
@@ -304,7 +305,7 @@ impl Local {
             }
             Err(error) => return Err(FileError::on("open", &path)(error).into()),
         };
-        // One byte more than there should be, to see a file that goes on.
+        // One byte more than expected, to notice a file that is too long.
         let mut bytes = vec![0; length.saturating_add(1)];
         let mut filled = 0;
         while filled < length.max(1) {
@@ -341,7 +342,7 @@ impl Local {
     }
 }
 
-/// Returns whose pointer a file in a shard directory is; `None` for what is none.
+/// Returns the project of a pointer's file; `None` for other files.
 pub(super) fn project_of(pointer: &Path) -> Option<ProjectId> {
     let name = pointer.file_name()?.to_str()?.strip_suffix(".json")?;
     ProjectId::parse(name).ok()
@@ -353,7 +354,7 @@ fn holds(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
     Ok(found.is_some_and(|found| found == bytes))
 }
 
-/// Makes a file look new. Returns whether it is there.
+/// Sets the modification time of a file to now. Returns whether the file exists.
 fn touch(path: &Path) -> Result<bool, FileError> {
     let time = |tv_nsec| Timespec { tv_sec: 0, tv_nsec };
     let now = Timestamps {
@@ -367,7 +368,7 @@ fn touch(path: &Path) -> Result<bool, FileError> {
     }
 }
 
-/// Reads a small file of unknown length without asking for it first.
+/// Reads a file of unknown, small length.
 fn read_whole(path: &Path, bytes_max: u64) -> Result<Option<Vec<u8>>, FileError> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -381,7 +382,7 @@ fn read_whole(path: &Path, bytes_max: u64) -> Result<Option<Vec<u8>>, FileError>
     Ok(Some(bytes))
 }
 
-/// Returns when a file was last written or refreshed; `None` when it is gone.
+/// Returns modification time and length of a file; `None` when it does not exist.
 fn modified(path: &Path) -> Result<Option<(SystemTime, u64)>, FileError> {
     match fs::symlink_metadata(path).and_then(|found| Ok((found.modified()?, found.len()))) {
         Ok(found) => Ok(Some(found)),

@@ -1,12 +1,12 @@
-//! The sweep: removing what nobody names and nobody touched for long.
+//! The sweep: removes old releases and files that no pointer names.
 //!
-//! First, without any lock, everything is marked that a pointer names, or that is young
-//! and may soon be named. Then what is neither is removed in small steps, each alone under
-//! the store's lock and each looking at the age again: between mark and removal a put or a
-//! promotion may have taken a file up, and then it is young.
+//! First, without a lock, it collects everything that a pointer names or that is young and may
+//! be named soon. Then it removes the rest in small steps. Each step holds the store's exclusive
+//! lock and checks the ages again, because a put or a promotion may have refreshed a file in
+//! between.
 //!
-//! Inventories go first, durably; so a killed sweep leaves content without inventory
-//! (swept next time) and never an inventory without content (S1).
+//! Inventories are removed first, durably. So a killed sweep may leave content without an
+//! inventory, which the next sweep removes, but never an inventory without its content (S1).
 
 use std::collections::HashSet;
 use std::fs;
@@ -21,14 +21,15 @@ use crate::release::ReleaseId;
 use crate::store::durable::FileError;
 use crate::store::{ReadError, Swept};
 
-/// How many files are removed while everybody else waits.
+/// How many files are removed under one lock, while writers wait.
 const STEP_FILES: usize = 256;
 
-/// What stays.
+/// What the first part of a sweep has found.
 #[derive(Default)]
 struct Marked {
+    /// Files that stay.
     content: HashSet<Digest>,
-    /// Inventories that may go.
+    /// Inventories that may be removed.
     unnamed: Vec<PathBuf>,
 }
 
@@ -57,8 +58,8 @@ impl Local {
         Ok(swept)
     }
 
-    /// Finds what stays. Anything unreadable that a pointer names ends the sweep: nothing is
-    /// removed on partial knowledge.
+    /// Finds what stays. When a pointer, or an inventory that it names, cannot be read, the sweep
+    /// ends and nothing is removed.
     fn mark(&self, oldest: SystemTime) -> Result<Marked, ReadError> {
         let mut named = HashSet::new();
         for project in self.pointers()? {
@@ -85,7 +86,7 @@ impl Local {
                     Ok(inventory) => marked
                         .content
                         .extend(inventory.iter().map(|(_, item)| item.digest)),
-                    // Nobody can read it, so nobody needs what it names.
+                    // It cannot be read, so nothing needs the files that it names.
                     Err(ReadError::Damaged { .. } | ReadError::UnknownRelease(_)) if !is_named => {}
                     Err(error) => return Err(error),
                 }
@@ -94,11 +95,11 @@ impl Local {
         Ok(marked)
     }
 
-    /// Removes those of the files that are still old, and returns how many and how long.
+    /// Removes the files that are still old. Returns how many there were, and their bytes.
     fn remove_old(&self, files: &[PathBuf], oldest: SystemTime) -> Result<(u64, u64), FileError> {
         let (mut count, mut bytes) = (0, 0);
         for step in files.chunks(STEP_FILES) {
-            let _alone = self.layout.lock(Access::Exclusive)?;
+            let _lock = self.layout.lock(Access::Exclusive)?;
             let mut directories = HashSet::new();
             for path in step {
                 let Some((_, length)) = modified(path)?.filter(|(time, _)| *time < oldest) else {
@@ -116,9 +117,9 @@ impl Local {
         Ok((count, bytes))
     }
 
-    /// Removes what killed writers left in `temp`: whoever is alive holds the lock.
+    /// Removes the temporary files of killed writers: a living writer would hold the lock.
     fn remove_leftovers(&self) -> Result<u64, FileError> {
-        let _alone = self.layout.lock(Access::Exclusive)?;
+        let _lock = self.layout.lock(Access::Exclusive)?;
         let leftovers = list(&self.layout.temp())?;
         for path in &leftovers {
             remove(path)?;

@@ -1,4 +1,4 @@
-//! What only a directory can suffer: other processes, damage, other programs.
+//! What concerns a directory only: other processes, damage, other programs.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -133,7 +133,7 @@ fn a_directory_with_other_things_in_it_does_not_become_a_store() {
 
     fs::write(config.path.join("FORMAT"), "something else\n").unwrap();
     let error = Local::open(&config, Clock::System).unwrap_err();
-    assert!(matches!(error, OpenError::Stranger { .. }), "{error}");
+    assert!(matches!(error, OpenError::NotAStore { .. }), "{error}");
 }
 
 #[test]

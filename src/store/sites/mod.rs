@@ -1,29 +1,30 @@
-//! Site records: which sites there are.
+//! Site records: which sites exist.
 //!
-//! Records are YAML files that somebody else writes, at any time, with any mistake. This
-//! reader keeps two pictures apart: what is *written* and what is *served*. A scan reads
-//! what changed on disk, works out the difference and returns it as [`Changes`]; whoever
-//! serves applies them.
+//! Records are YAML files that other people and programs write, at any time and with any mistake.
+//! This module keeps what is *written* apart from what is *served*. A scan reads the files that
+//! have changed, computes the difference, and returns it as [`Changes`] for the serving side.
 //!
 //! Rules:
 //!
-//! * **R1** Every mistake is a finding with file, line and column, all at once; each is
-//!   reported when it is first seen and not again by later scans.
-//! * **R2** A record that cannot be read, or claims what another holds, leaves its project as
-//!   it was: its last good state, or nothing when it never had one. A document so broken that
-//!   not even its project can be read stands for every project its file no longer names.
-//! * **R3** A project and a host have one holder, and the first one keeps it. At the first scan
-//!   the order is that of file names and lines. Who was refused is tried again with each change.
-//! * **R4** Changes are settled together (`claims.rs`): a host can move between sites, a record
-//!   between files, in one scan.
-//! * **R5** A scan that would remove more than a tenth of the sites, and at least ten, is refused
-//!   as a whole until it is accepted: an emptied mount must not be an outage.
+//! * **R1** Every mistake is a finding with file, line and column. A scan reports all of them, and
+//!   reports each only once, when it is new.
+//! * **R2** A record that cannot be read, or that claims a project or host of another record,
+//!   leaves its project as it was: in its last good state, or absent if it never had one. When a
+//!   document is so broken that even its project cannot be read, the same holds for every project
+//!   that its file no longer names.
+//! * **R3** A project and a host belong to one record; the first record keeps them. At the first
+//!   scan the order is that of file names and lines. A refused record is tried again with each
+//!   change.
+//! * **R4** The changes of one scan are resolved together (`claims`): a host can move from one site
+//!   to another, and a record from one file to another, in one scan.
+//! * **R5** A scan that would remove more than a tenth of the sites, and at least ten, is refused as
+//!   a whole until an operator accepts it: an empty mount must not remove all sites.
 //!
-//! A scan costs a listing: a file is read again only when its inode, size or times changed,
-//! a document of it parsed again only when its text did.
+//! A scan lists the directory. A file is read again only when its inode, size or times have
+//! changed, and a document of it is parsed again only when its text has changed.
 //!
-//! Limits: files lie directly in the directory and end in `.yaml` or `.yml`; hidden ones are
-//! skipped, which also skips what Kubernetes and editors keep beside the files they swap.
+//! **Limits:** the files lie directly in the directory and end in `.yaml` or `.yml`. Hidden files
+//! are skipped, among them those that Kubernetes and editors create beside the real ones.
 
 mod claims;
 mod plan;
@@ -44,12 +45,12 @@ use scan::{Place, Read, Stamp};
 
 pub use scan::ScanError;
 
-/// A tenth of the sites may go at once without anybody being asked.
+/// R5: removing at most one of this many sites needs no operator.
 const REMOVALS_SHARE: usize = 10;
-/// So few may always go.
+/// R5: removing fewer sites than this needs no operator.
 const REMOVALS_FREE: usize = 10;
 
-/// The sites of a platform, as far as their records are good.
+/// The sites of a platform, as their records say.
 #[derive(Debug)]
 pub struct Sites {
     service: Service,
@@ -58,48 +59,49 @@ pub struct Sites {
     random: foldhash::quality::RandomState,
     files: BTreeMap<Arc<str>, File>,
     claims: Claims,
-    /// Good records that others stand in the way of, to be tried again.
+    /// Valid records that were refused because another record has their project or host. They are
+    /// tried again.
     refused: Vec<Wanted>,
 }
 
-/// What a scan changes.
+/// The difference that a scan has found.
 #[derive(Debug, Default)]
 pub struct Changes {
-    /// Sites that are new or different.
+    /// New and changed sites.
     pub upserted: Vec<Arc<Site>>,
-    /// Projects that are no more.
+    /// Removed projects.
     pub removed: Vec<ProjectId>,
-    /// What is wrong and was not reported before.
+    /// Mistakes that were not reported before.
     pub findings: Vec<Diagnostic>,
 }
 
 /// Whether a scan may remove many sites at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Removals {
-    /// Not without being asked (R5).
+    /// No (R5).
     Guarded,
-    /// An operator has said so.
+    /// Yes, an operator has accepted it.
     Accepted,
 }
 
-/// What is written in one file, as of the last scan.
+/// The content of a file at the last scan.
 #[derive(Debug, Default)]
 struct File {
-    /// `None` when it has to be read again whatever it looks like.
+    /// `None` when the file must be read again at the next scan.
     stamp: Option<Stamp>,
-    /// Why it could not be read, when it was reported.
-    trouble: Option<String>,
+    /// Why it could not be read, if that was reported.
+    error: Option<String>,
     written: Vec<Written>,
 }
 
 /// One document of a file.
 #[derive(Clone, Debug)]
 struct Written {
-    /// Of its text; 0 for what the text no longer says (R2).
+    /// The hash of its text; 0 for a record that is no longer in the text (R2).
     hash: u64,
-    /// How many lines of the file come before it.
+    /// How many lines of the file are before it.
     lines_before: u32,
-    /// Which of its own lines names the project.
+    /// The line of the document that names the project.
     line: u32,
     content: Content,
 }
@@ -114,8 +116,8 @@ enum Content {
 // === impl Sites ===
 
 impl Sites {
-    /// Makes an empty set of sites, to be filled by the first scan of `path`: a directory of
-    /// records, or one file.
+    /// Makes an empty set of sites. The first scan reads `path`: a directory of records, or one
+    /// file.
     #[must_use]
     pub fn new(service: Service, path: PathBuf, clock: Clock) -> Self {
         Self {
@@ -153,22 +155,22 @@ impl Sites {
         self.claims.get(project).map(|(site, _)| site)
     }
 
-    /// Returns every site that is served, in no particular order.
+    /// Returns all sites that are served, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Site>> {
         self.claims.iter()
     }
 
-    /// Looks at every file and takes in what changed.
+    /// Reads the files that have changed.
     ///
     /// # Errors
     ///
-    /// [`ScanError`] when the records cannot be listed, or when too many sites would be
-    /// removed (R5). Nothing has changed then.
+    /// [`ScanError`] when the records cannot be listed, or when too many sites would be removed
+    /// (R5). The sites are unchanged then.
     pub fn scan(&mut self, removals: Removals) -> Result<Changes, ScanError> {
         let place = match Place::of(&self.path) {
             Err(ScanError::Missing { .. }) if removals == Removals::Accepted => {
                 let vanished = self.files.keys().cloned().collect();
-                return self.take_in(Vec::new(), vanished, removals);
+                return self.apply(Vec::new(), vanished, removals);
             }
             place => place?,
         };
@@ -176,39 +178,16 @@ impl Sites {
         let mut changed = Vec::new();
         for (name, stamp) in place.list()? {
             vanished.remove(&*name);
-            let known = self.files.get(&*name);
-            if known.is_none_or(|file| file.stamp != Some(stamp)) {
+            let before = self.files.get(&*name);
+            if before.is_none_or(|file| file.stamp != Some(stamp)) {
                 changed.push((name, stamp));
             }
         }
         let read = place.read(changed);
-        self.take_in(read, vanished.into_iter().collect(), removals)
+        self.apply(read, vanished.into_iter().collect(), removals)
     }
 
-    /// Looks only at these files of the directory, given by name.
-    ///
-    /// # Errors
-    ///
-    /// As [`Sites::scan`].
-    pub fn update(&mut self, names: &[&str], removals: Removals) -> Result<Changes, ScanError> {
-        let place = Place::of(&self.path)?;
-        let mut vanished = Vec::new();
-        let mut changed = Vec::new();
-        for name in names
-            .iter()
-            .copied()
-            .filter(|name| scan::is_record_file(name))
-        {
-            match place.look_at(name)? {
-                Some(stamp) => changed.push((name.into(), stamp)),
-                None => vanished.extend(self.files.get_key_value(name).map(|(n, _)| Arc::clone(n))),
-            }
-        }
-        let read = place.read(changed);
-        self.take_in(read, vanished, removals)
-    }
-
-    fn take_in(
+    fn apply(
         &mut self,
         read: Vec<Read>,
         vanished: Vec<Arc<str>>,
@@ -218,15 +197,15 @@ impl Sites {
             return Ok(Changes::default());
         }
         let plan = Plan::new(self, read, vanished);
-        let (removed, served) = (plan.gone.len(), self.len());
+        let (removed, served) = (plan.removed.len(), self.len());
         let many = removed >= REMOVALS_FREE && removed * REMOVALS_SHARE > served;
         if many && removals == Removals::Guarded {
             return Err(ScanError::Removals { removed, served });
         }
-        Ok(self.carry_out(plan))
+        Ok(self.commit(plan))
     }
 
-    fn carry_out(&mut self, plan: Plan) -> Changes {
+    fn commit(&mut self, plan: Plan) -> Changes {
         for (name, file) in plan.files {
             match file {
                 Some(file) => self.files.insert(name, file),
@@ -236,13 +215,13 @@ impl Sites {
         for (project, line) in &plan.moved {
             self.claims.moved(project, *line);
         }
-        let settled = self.claims.settle(&plan.gone, plan.wanted);
+        let resolved = self.claims.resolve(&plan.removed, plan.wanted);
         let mut findings = plan.findings;
         self.refused.clear();
         for Refused {
             mut wanted,
             conflict,
-        } in plan.refused.into_iter().chain(settled.refused)
+        } in plan.refused.into_iter().chain(resolved.refused)
         {
             if let Some(places) = wanted.places.take() {
                 findings.push(conflict.finding(&wanted, &places));
@@ -250,8 +229,8 @@ impl Sites {
             self.refused.push(wanted);
         }
         Changes {
-            upserted: settled.upserted,
-            removed: settled.removed,
+            upserted: resolved.upserted,
+            removed: resolved.removed,
             findings,
         }
     }

@@ -1,8 +1,7 @@
-//! Working out what a change of files means for the sites, without making it.
+//! Computing what a change of files means for the sites, without applying it.
 //!
-//! A plan is made of the files that changed and of what was served before, and is carried
-//! out only when R5 has nothing against it. It never looks at records of files that did
-//! not change, but for those that were refused before.
+//! A plan is computed from the changed files and from the sites that are served. It is applied only
+//! if R5 allows it. Of the unchanged files it reads only the records that were refused before.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -14,37 +13,37 @@ use super::{Content, File, Sites, Written};
 use crate::diagnostic::Diagnostic;
 use crate::site::{ProjectId, Site};
 
-/// A change that is worked out and not yet made.
+/// A change that is computed and not applied yet.
 #[derive(Default)]
 pub(super) struct Plan {
-    /// Files as they are written now; `None` for those that vanished.
+    /// Changed files; `None` for removed ones.
     pub(super) files: Vec<(Arc<str>, Option<File>)>,
     /// Served projects that no record names any more.
-    pub(super) gone: Vec<ProjectId>,
+    pub(super) removed: Vec<ProjectId>,
     /// Records that are to be served.
     pub(super) wanted: Vec<Wanted>,
-    /// Records whose project is another's.
+    /// Records whose project belongs to another record.
     pub(super) refused: Vec<Refused>,
-    /// Served records that stand on another line now.
+    /// Served records that are on another line now.
     pub(super) moved: Vec<(ProjectId, u32)>,
     pub(super) findings: Vec<Diagnostic>,
 }
 
-/// A plan in the making.
+/// A plan that is being computed.
 struct Planner<'s> {
     sites: &'s Sites,
     plan: Plan,
-    /// Where the names of records stand that were read just now.
+    /// The places of names in the records that were just read.
     places: HashMap<*const Site, Places>,
-    /// The projects that each changed file names now.
+    /// The projects that each changed file names.
     named: HashMap<Arc<str>, HashSet<ProjectId>>,
     candidates: Vec<Candidate>,
 }
 
-/// A good record that is not served as it is written.
+/// A valid record that differs from what is served.
 struct Candidate {
-    /// Whether it may follow on what its own file holds: the file's first record of its
-    /// project may.
+    /// Whether it may replace the served record of its own file. Only the first record of a
+    /// project in a file may.
     is_successor: bool,
     wanted: Wanted,
 }
@@ -52,7 +51,7 @@ struct Candidate {
 // === impl Plan ===
 
 impl Plan {
-    /// Works out what it means that these files changed and those vanished.
+    /// Computes what it means that some files have changed and others were removed.
     pub(super) fn new(sites: &Sites, read: Vec<Read>, vanished: Vec<Arc<str>>) -> Self {
         let mut planner = Planner {
             sites,
@@ -61,19 +60,19 @@ impl Plan {
             named: HashMap::new(),
             candidates: Vec::new(),
         };
-        let settled_before = scan::settled_before(sites.clock.now());
+        let unchanged_before = scan::unchanged_before(sites.clock.now());
         let vanished = vanished.into_iter().map(|name| (name, None));
         let mut files: Vec<_> = vanished.collect();
         for read in read {
             let name = Arc::clone(&read.name);
-            files.push((name, Some(planner.read(read, settled_before))));
+            files.push((name, Some(planner.read(read, unchanged_before))));
         }
         for (name, file) in &mut files {
-            planner.look_through(name, file.as_mut());
+            planner.collect(name, file.as_mut());
         }
-        planner.try_again();
+        planner.propose_refused();
         planner.choose();
-        planner.find_gone();
+        planner.find_removed();
         Self {
             files,
             ..planner.plan
@@ -84,54 +83,55 @@ impl Plan {
 // === impl Planner ===
 
 impl Planner<'_> {
-    /// Reads a file that changed. When it cannot be read, what was written before stands.
-    fn read(&mut self, read: Read, settled_before: i64) -> File {
+    /// Reads a changed file. If it cannot be read, its content from before stays.
+    fn read(&mut self, read: Read, unchanged_before: i64) -> File {
         let Read { name, stamp, text } = read;
-        let known = self.sites.files.get(&name);
-        // A file may change twice within one tick of its clock; a recent one is read again.
-        let stamp = stamp.is_older_than(settled_before).then_some(stamp);
+        let before = self.sites.files.get(&name);
+        // Two changes within one step of the clock look the same, so a file that has just changed is
+        // read again at the next scan.
+        let stamp = stamp.is_older_than(unchanged_before).then_some(stamp);
         match text {
             Ok(text) => File {
                 stamp,
-                trouble: None,
+                error: None,
                 written: self.read_documents(&name, &text),
             },
-            Err(trouble) => {
-                if known.and_then(|file| file.trouble.as_ref()) != Some(&trouble) {
-                    let finding = Diagnostic::error(RULE, &name, &*trouble);
+            Err(error) => {
+                if before.and_then(|file| file.error.as_ref()) != Some(&error) {
+                    let finding = Diagnostic::error(RULE, &name, &*error);
                     self.plan.findings.push(finding);
                 }
                 File {
                     stamp,
-                    trouble: Some(trouble),
-                    written: known.map_or_else(Vec::new, |file| file.written.clone()),
+                    error: Some(error),
+                    written: before.map_or_else(Vec::new, |file| file.written.clone()),
                 }
             }
         }
     }
 
-    /// Reads the documents of a file, except for those it already had.
+    /// Parses the documents of a file that it did not have before.
     fn read_documents(&mut self, name: &str, text: &str) -> Vec<Written> {
         let sites = self.sites;
         let before = sites.files.get(name).into_iter();
-        let known: HashMap<u64, &Written> = before
+        let parsed: HashMap<u64, &Written> = before
             .flat_map(|file| &file.written)
             .map(|written| (written.hash, written))
             .collect();
         let documents = record::documents(text);
-        // One large file occupies all processors too.
+        // Also a single large file is parsed on all processors.
         let outcomes = scan::in_parallel(&documents, |document| {
             let hash = sites.hash(document.text);
             let fresh = || record::read(name, *document, &sites.service);
-            let known = known.get(&hash).map(|written| (*written).clone());
-            (hash, known.ok_or_else(fresh))
+            let before = parsed.get(&hash).map(|written| (*written).clone());
+            (hash, before.ok_or_else(fresh))
         });
         let pairs = documents.iter().zip(outcomes);
         pairs
             .map(|(document, (hash, outcome))| match outcome {
-                Ok(known) => Written {
+                Ok(before) => Written {
                     lines_before: document.lines_before,
-                    ..known
+                    ..before
                 },
                 Err((outcome, findings)) => {
                     self.plan.findings.extend(findings);
@@ -161,8 +161,8 @@ impl Planner<'_> {
         }
     }
 
-    /// Notes which projects a changed file names, and which of its records are to be served.
-    fn look_through(&mut self, name: &Arc<str>, file: Option<&mut File>) {
+    /// Collects the projects that a changed file names, and its records that are to be served.
+    fn collect(&mut self, name: &Arc<str>, file: Option<&mut File>) {
         let mut here = HashSet::new();
         if let Some(file) = file {
             self.keep_unnamed(name, file);
@@ -180,8 +180,8 @@ impl Planner<'_> {
         self.named.insert(Arc::clone(name), here);
     }
 
-    /// R2: a document that does not even tell its project stands for those that the file
-    /// no longer names.
+    /// R2: a document whose project cannot be read keeps the projects that the file no longer
+    /// names.
     fn keep_unnamed(&self, name: &Arc<str>, file: &mut File) {
         let is_nameless = |written: &Written| matches!(written.content, Content::Broken(None));
         if !file.written.iter().any(is_nameless) {
@@ -205,7 +205,7 @@ impl Planner<'_> {
         file.written.extend(kept);
     }
 
-    /// Makes a candidate of a record, unless it is the one that is served.
+    /// Makes a record a candidate, unless it is the served one.
     fn compare(&mut self, name: &Arc<str>, line: u32, site: &Arc<Site>, is_first: bool) {
         let served = self.sites.claims.get(&site.project);
         match served.filter(|(served, _)| is_first && Arc::ptr_eq(served, site)) {
@@ -223,11 +223,12 @@ impl Planner<'_> {
         }
     }
 
-    /// R3: who was refused before is a candidate again, if only by its file not changing.
-    fn try_again(&mut self) {
+    /// R3: a record that was refused before is a candidate again. In a changed file it was read
+    /// already.
+    fn propose_refused(&mut self) {
         for before in &self.sites.refused {
             if !self.named.contains_key(&before.holder.file) {
-                // What is served may be its own last good state.
+                // The served site may be its own last good state.
                 let served = self.sites.claims.get(&before.site.project);
                 let is_itself = served.is_some_and(|(_, holder)| *holder == before.holder);
                 self.propose(&before.site, before.holder.clone(), is_itself);
@@ -247,7 +248,7 @@ impl Planner<'_> {
         });
     }
 
-    /// Settles who may have each project.
+    /// Decides which candidate gets each project.
     fn choose(&mut self) {
         let mut candidates = std::mem::take(&mut self.candidates);
         candidates.sort_by(|one, other| one.wanted.holder.cmp(&other.wanted.holder));
@@ -270,7 +271,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Returns who holds a candidate's project and still names it.
+    /// Returns the other record that has the project of a candidate and still names it.
     fn rival(&self, candidate: &Candidate) -> Option<&Holder> {
         let Candidate {
             is_successor,
@@ -283,11 +284,11 @@ impl Planner<'_> {
         (still_there && is_other).then_some(holder)
     }
 
-    /// Finds served projects that their files no longer name, and nobody else either.
-    fn find_gone(&mut self) {
+    /// Finds served projects that no record names any more.
+    fn find_removed(&mut self) {
         let wanted = self.plan.wanted.iter().map(|w| &w.site.project);
         let wanted: HashSet<&ProjectId> = wanted.collect();
-        let mut gone = Vec::new();
+        let mut removed = Vec::new();
         for (name, here) in &self.named {
             let before = self.sites.files.get(name).into_iter();
             let before = before.flat_map(|file| &file.written);
@@ -295,12 +296,12 @@ impl Planner<'_> {
                 let served = self.sites.claims.get(project);
                 let held_here = served.is_some_and(|(_, holder)| holder.file == *name);
                 if held_here && !here.contains(project) && !wanted.contains(project) {
-                    gone.push(project.clone());
+                    removed.push(project.clone());
                 }
             }
         }
-        gone.sort();
-        gone.dedup();
-        self.plan.gone = gone;
+        removed.sort();
+        removed.dedup();
+        self.plan.removed = removed;
     }
 }

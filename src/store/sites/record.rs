@@ -1,12 +1,12 @@
 //! One site record: a YAML document becomes a [`Site`].
 //!
-//! A file may hold many records, and a platform may write a million of them into one
-//! file. So a file is first cut at its document markers, which needs no parser, and each
-//! document is read on its own: a mistake stays in its record, records can be read side by
-//! side, and nobody ever holds the tree of the whole file.
+//! A file may contain many records; a platform may write a million of them into one file. So a
+//! file is first split at its document markers, which needs no parser, and each document is read
+//! on its own. A mistake stays in its record, records can be read in parallel, and the tree of a
+//! whole file is never in memory.
 //!
-//! Sources: YAML 1.2.2 §9.1.2: a line that begins with `---` or `...` and white space ends a
-//! document wherever it stands, also inside of quotes and blocks.
+//! Source: YAML 1.2.2 §9.1.2: a line that begins with `---` or `...` and white space ends a
+//! document wherever it is, also inside quotes and blocks.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -29,32 +29,32 @@ const LABEL_LENGTH_MAX: usize = 63;
 /// The most domains of one site.
 const DOMAINS_MAX: usize = 1000;
 
-/// A part of a file that holds one document.
+/// A part of a file that is one document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Document<'t> {
-    /// How many lines of the file come before.
+    /// How many lines of the file are before it.
     pub(super) lines_before: u32,
     pub(super) text: &'t str,
 }
 
-/// What a document turned out to be.
+/// What was read from a document.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// Nothing but comments.
+    /// It has only comments.
     Empty,
     Site(Record),
-    /// It cannot be served; whose it is, when at least that could be read.
+    /// It is not valid; with its project, if that could be read.
     Broken(Option<ProjectId>),
 }
 
-/// A site as it is written.
+/// A site, and the places of its names.
 #[derive(Debug)]
 pub(super) struct Record {
     pub(super) site: Arc<Site>,
     pub(super) places: Places,
 }
 
-/// Where in the file names stand that others may have taken: line and column.
+/// Line and column of the names that another record may have.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     pub(super) project: (u32, u32),
@@ -62,7 +62,7 @@ pub(super) struct Places {
     pub(super) domains: Box<[(u32, u32)]>,
 }
 
-/// Cuts a file into its documents.
+/// Splits a file into its documents.
 pub(super) fn documents(text: &str) -> Vec<Document<'_>> {
     let mut documents = Vec::new();
     let mut start = 0;
@@ -78,7 +78,7 @@ pub(super) fn documents(text: &str) -> Vec<Document<'_>> {
             });
             (start, lines_before, has_content) = (at, line_number, false);
         }
-        // Comments and directives belong to the document after them.
+        // Comments and directives belong to the next document.
         has_content |= begins
             || !matches!(
                 line.trim_start().as_bytes().first(),
@@ -123,7 +123,8 @@ fn read_into(report: &Report<'_>, document: Document<'_>, service: &Service) -> 
     let Some(value) = values.next() else {
         return Outcome::Empty;
     };
-    // After `...` another document may follow without `---`; we do not guess at its end.
+    // After `...` another document may begin without `---`. It is refused, because the split
+    // above has not seen it.
     if let Some(second) = values.next() {
         report.error(second, "a record begins with a line `---`");
     }
@@ -218,7 +219,7 @@ fn read_repository(mut section: Mapping<'_, '_>) -> Option<Repository> {
     })
 }
 
-/// Reads `embedded` (also when nothing is said) or an upstream; `None` after a finding.
+/// Reads `embedded`, which is the default, or an upstream; `None` after a mistake.
 fn read_origin(record: &mut Mapping<'_, '_>, report: &Report<'_>) -> Option<Origin> {
     let Some(value) = record.take("origin") else {
         return Some(Origin::Embedded);
@@ -254,8 +255,8 @@ fn read_origin(record: &mut Mapping<'_, '_>, report: &Report<'_>) -> Option<Orig
     }))
 }
 
-/// Reads `https://name`, `http://name:port`: an upstream has no path of its own, for the
-/// request's path is passed on untouched.
+/// Reads `https://name` or `http://name:port`. An upstream has no path, because the path of the
+/// request is forwarded unchanged.
 fn parse_upstream(text: &str) -> Result<(Scheme, Box<str>, u16), String> {
     let uri: http::Uri = text.parse().map_err(|error| format!("{error}"))?;
     let scheme = match uri.scheme_str() {
@@ -265,7 +266,7 @@ fn parse_upstream(text: &str) -> Result<(Scheme, Box<str>, u16), String> {
     };
     let authority = uri.authority().ok_or("it names no host")?;
     if authority.as_str().contains('@') {
-        return Err("credentials do not belong into a record".into());
+        return Err("credentials do not belong in a record".into());
     }
     if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
         return Err("an upstream has no path and no query".into());
@@ -277,7 +278,7 @@ fn parse_upstream(text: &str) -> Result<(Scheme, Box<str>, u16), String> {
         .trim_matches(['[', ']'])
         .to_ascii_lowercase();
     if port == 0 || authority.as_str().ends_with(':') {
-        return Err("its port is not a port".into());
+        return Err("its port is not a number from 1 to 65535".into());
     }
     if host.parse::<IpAddr>().is_err() {
         Host::parse(&host).map_err(|error| error.to_string())?;
@@ -325,7 +326,7 @@ fn subdomain(value: &Value, service: &Service) -> Result<Box<str>, Expected> {
     Ok(text.into())
 }
 
-/// Reads a customer's own host: one that is not the platform's.
+/// Reads a host of a customer, which is not below the domain of the platform.
 fn domain(value: &Value, service: &Service) -> Result<Host, Expected> {
     let host = strict::parsed(Host::parse)(value)?;
     if host == service.api_host {
@@ -341,11 +342,11 @@ fn domain(value: &Value, service: &Service) -> Result<Host, Expected> {
     Ok(host)
 }
 
-/// Reads what is handed to git as one argument: it must never look like an option.
+/// Reads an argument of git. It must not look like an option.
 fn git_word(value: &Value, what: &str) -> Result<Box<str>, Expected> {
     let text = strict::text(value)?;
-    let stranger = |c: char| c.is_control() || c.is_whitespace();
-    if text.is_empty() || text.starts_with('-') || text.contains(stranger) {
+    let is_invalid = |c: char| c.is_control() || c.is_whitespace();
+    if text.is_empty() || text.starts_with('-') || text.contains(is_invalid) {
         return Err(format!("{what}, without spaces or a hyphen in front"));
     }
     Ok(text)

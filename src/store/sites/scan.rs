@@ -1,4 +1,4 @@
-//! Finding and reading the files that changed.
+//! Finding and reading the files that have changed.
 
 use std::fs;
 use std::io;
@@ -11,19 +11,19 @@ use std::time::{Duration, SystemTime};
 
 use crate::clock::unix_seconds;
 
-/// The longest file: a million records of a kilobyte.
+/// The longest file, in bytes: a million records of a kilobyte.
 const FILE_BYTES_MAX: u64 = 1 << 30;
-/// Clocks of file systems are this coarse at worst (FAT).
+/// The coarsest step of a file system's clock (FAT).
 const CLOCK_STEP: Duration = Duration::from_secs(2);
-/// Fewer items than this are not worth a thread.
+/// With fewer items than this, threads cost more than they save.
 const PARALLEL_MIN: usize = 64;
-/// More threads than this wait for each other.
+/// The most threads: more would wait for each other.
 const THREADS_MAX: usize = 16;
 
-/// How a file looks from outside: when this is the same, its content is.
+/// The metadata of a file. While it is the same, the content is the same.
 ///
-/// The inode tells a file from another that was renamed over it, the change time one whose
-/// modification time was set back.
+/// The inode shows that another file was renamed over this one; the change time shows a change
+/// after which the modification time was set back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     device: u64,
@@ -40,12 +40,12 @@ pub(super) struct Place<'p> {
     found: fs::Metadata,
 }
 
-/// A file that changed.
+/// A file that has changed.
 #[derive(Debug)]
 pub(super) struct Read {
     pub(super) name: Arc<str>,
     pub(super) stamp: Stamp,
-    /// Its text, or why it cannot be had.
+    /// Its text, or why it cannot be read.
     pub(super) text: Result<String, String>,
 }
 
@@ -53,26 +53,26 @@ pub(super) struct Read {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScanError {
-    /// The directory of site records is not there.
+    /// There is no directory of site records.
     #[error("site records are missing: there is no {}", path.display())]
     Missing {
         /// The directory, or the one file.
         path: PathBuf,
     },
-    /// R5.
+    /// Too many sites would be removed (R5).
     #[error("{removed} of {served} sites would be removed; accept it with --accept-removals")]
     Removals {
-        /// How many would go.
+        /// How many sites would be removed.
         removed: usize,
-        /// How many there are.
+        /// How many sites are served.
         served: usize,
     },
-    /// The system refused.
+    /// An operation of the file system failed.
     #[error("read site records in {}", path.display())]
     Io {
         /// The directory or file.
         path: PathBuf,
-        /// What it said.
+        /// The error of the system.
         source: io::Error,
     },
 }
@@ -90,7 +90,7 @@ impl Stamp {
         }
     }
 
-    /// Returns whether the file had settled at that second.
+    /// Returns whether the file was unchanged since before that second.
     pub(super) fn is_older_than(&self, second: i64) -> bool {
         self.modified.0 < second && self.changed.0 < second
     }
@@ -99,7 +99,7 @@ impl Stamp {
 // === impl Place ===
 
 impl<'p> Place<'p> {
-    /// Looks at what is there.
+    /// Reads the metadata of a path.
     pub(super) fn of(path: &'p Path) -> Result<Self, ScanError> {
         let found = fs::metadata(path).map_err(refused(path))?;
         Ok(Self { path, found })
@@ -118,7 +118,7 @@ impl<'p> Place<'p> {
                 names.push(name.into());
             }
         }
-        let stamps = in_parallel(&names, |name| self.look_at(name));
+        let stamps = in_parallel(&names, |name| self.stamp(name));
         let mut listed = Vec::with_capacity(names.len());
         for (name, stamp) in names.into_iter().zip(stamps) {
             listed.extend(stamp?.map(|stamp| (name, stamp)));
@@ -126,19 +126,19 @@ impl<'p> Place<'p> {
         Ok(listed)
     }
 
-    /// Returns how a record file looks; `None` when there is none of this name.
-    pub(super) fn look_at(&self, name: &str) -> Result<Option<Stamp>, ScanError> {
+    /// Returns the metadata of a record file; `None` when there is no such file.
+    fn stamp(&self, name: &str) -> Result<Option<Stamp>, ScanError> {
         let file = self.file(name);
         match fs::metadata(&file) {
             Ok(found) if found.is_file() => Ok(Some(Stamp::of(&found))),
             Ok(_) => Ok(None),
-            // Also a link that leads nowhere.
+            // A link that leads nowhere is also `NotFound`.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(refused(&file)(error)),
         }
     }
 
-    /// Reads files. One that went away meanwhile is left to the next scan.
+    /// Reads files. A file that was removed in between is left to the next scan.
     pub(super) fn read(&self, changed: Vec<(Arc<str>, Stamp)>) -> Vec<Read> {
         let texts = in_parallel(&changed, |(name, stamp)| self.read_one(name, stamp));
         changed
@@ -175,18 +175,19 @@ impl<'p> Place<'p> {
     }
 }
 
-/// Returns the second before which a file's times tell its states apart.
-pub(super) fn settled_before(now: SystemTime) -> i64 {
+/// Returns the second before which a file must have changed last, so that any later change has
+/// another time.
+pub(super) fn unchanged_before(now: SystemTime) -> i64 {
     let then = now.checked_sub(CLOCK_STEP).unwrap_or(now);
     i64::try_from(unix_seconds(then)).unwrap_or(i64::MAX)
 }
 
-/// Returns whether a file of this name holds records.
-pub(super) fn is_record_file(name: &str) -> bool {
+/// Returns whether a file of this name has records.
+fn is_record_file(name: &str) -> bool {
     !name.starts_with('.') && (name.ends_with(".yaml") || name.ends_with(".yml"))
 }
 
-/// Does the same with every item, on all processors when there are many items.
+/// Applies a function to every item, on all processors when there are many items.
 pub(super) fn in_parallel<T: Sync, R: Send>(items: &[T], act: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let threads = processors.min(THREADS_MAX);

@@ -1,4 +1,4 @@
-//! One suite over all stores: what the rules S1 to S7 promise.
+//! One suite over all stores: the rules S1 to S7.
 
 mod histories;
 

@@ -1,23 +1,24 @@
 //! Noticing changes of pointers and of site records.
 //!
-//! The system tells of most changes within a millisecond, of some never: network file
-//! systems send no events, queues overflow, directories are swapped whole. So whoever
-//! listens gets three kinds of [`Change`]: one project's pointer, the site records, or
-//! "compare everything", which also comes by the clock.
+//! The operating system reports most changes within a millisecond and some never: network file
+//! systems send no events, event queues overflow, whole directories are replaced. So there are
+//! three kinds of [`Change`]: the pointer of one project, the site records, or "compare
+//! everything", which also comes at regular times.
 //!
-//! * Start watching before loading: a change in between is then seen twice, not never.
-//! * What is watched is directories, never files: a careful writer replaces files, and the
-//!   watch would stay with the old one. The directory of site records may be replaced too,
-//!   by a rename or by turning a link; so its parent is watched for that one name, and the
-//!   watch is renewed. Kubernetes turns the link `..data` beside the records: an event
-//!   inside of the directory counts whatever its name.
-//! * Pointers are reported at once, for a promotion is a single rename. Site records are
-//!   reported when they have been quiet for a moment, for their writers write many.
-//! * What waits to be taken is a set, not a queue: a project promoted a hundred times waits
-//!   once. When too many wait, all become one comparison of everything.
+//! * Start the watch before reading the files. A change in between is then reported, although
+//!   it may have been read already.
+//! * Directories are watched, not files: a careful writer replaces a file, and a watch would stay
+//!   with the old one. The directory of site records may itself be replaced, by a rename or by a
+//!   changed link. So its parent is watched for its name, and the watch of the directory is
+//!   renewed. Kubernetes replaces the link `..data` beside the records, so an event inside the
+//!   directory counts whatever its name is.
+//! * A changed pointer is reported at once, because a promotion is a single rename. Site records
+//!   are reported when there was no event for a moment, because their writers write many.
+//! * Changes that wait are a set, not a list: a project that was promoted a hundred times waits
+//!   once. When too many wait, they become one comparison of everything.
 //!
-//! When the system refuses to watch (the usual reason is its limit of watches), that is
-//! logged, and everything is compared more often instead.
+//! When the system refuses a watch (usually because of its limit of watches), that is logged, and
+//! everything is compared more often.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -31,41 +32,41 @@ use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use super::{Store, local};
 use crate::site::ProjectId;
 
-/// How many projects may wait to be taken; more are one [`Change::Rescan`].
+/// How many projects may wait; more become one [`Change::Rescan`].
 const POINTERS_MAX: usize = 65_536;
-/// How long site records must have been quiet.
+/// How long there must be no event before changed site records are reported.
 const SITES_QUIET: Duration = Duration::from_millis(50);
-/// How long a restless writer of site records can put that off.
+/// The longest delay of changed site records, when events keep coming.
 const SITES_WAIT_MAX: Duration = Duration::from_millis(500);
-/// How often everything is compared when the system does not tell of changes.
+/// How often everything is compared when the system refuses a watch.
 const RESCAN_UNWATCHED_MAX: Duration = Duration::from_secs(30);
 
-/// What may have changed.
+/// A possible change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// The pointer of one project.
     Pointer(ProjectId),
-    /// Some site record.
+    /// Any site record.
     Sites,
-    /// Anything: events were lost, or it is time to make sure.
+    /// Anything: events were lost, or a comparison is due.
     Rescan,
 }
 
-/// A watch over a store's pointers and over the site records.
+/// A watch of the pointers of a store and of the site records.
 #[derive(Debug)]
 pub struct Watch {
     waiting: Arc<Waiting>,
     rescan: Duration,
     sites: PathBuf,
-    /// `None` when the system has no means of watching.
+    /// `None` when the system cannot watch files.
     watcher: Mutex<Option<RecommendedWatcher>>,
 }
 
-/// What was seen and not yet taken.
+/// The changes that were not taken yet.
 #[derive(Debug, Default)]
 struct Waiting {
     seen: Mutex<Seen>,
-    news: Condvar,
+    changed: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -73,14 +74,14 @@ struct Seen {
     pointers: BTreeSet<ProjectId>,
     /// When the first and the last event about site records came.
     sites: Option<(Instant, Instant)>,
-    /// Whether the directory of site records may be another one now.
+    /// Whether the directory of site records may have been replaced.
     is_replaced: bool,
     rescan: bool,
     rescanned: Option<Instant>,
     closed: bool,
 }
 
-/// Tells events about pointers from those about site records.
+/// Turns events of the system into changes.
 struct Sorter {
     waiting: Arc<Waiting>,
     sites: PathBuf,
@@ -91,11 +92,11 @@ struct Sorter {
 // === impl Watch ===
 
 impl Watch {
-    /// Begins to watch the pointers of a store and the site records at `sites`; every
-    /// `rescan` everything is compared.
+    /// Starts to watch the pointers of a store and the site records at `sites`. A comparison of
+    /// everything is due each time `rescan` has passed.
     #[must_use]
     pub fn start(store: &Store, sites: &Path, rescan: Duration) -> Self {
-        // Events carry absolute paths without links where we ask with such paths.
+        // Events have absolute paths when the watched paths are absolute.
         let sites = std::path::absolute(sites).unwrap_or_else(|_| sites.to_owned());
         let sites_parent = sites.parent().unwrap_or(Path::new("/")).to_owned();
         let Store::Local(local) = store;
@@ -114,7 +115,7 @@ impl Watch {
         let mut unwatched = 0_usize;
         let mut refused = |what: &Path, error: &notify::Error| {
             unwatched += 1;
-            // The limit that stopped one directory stops them all.
+            // One line is enough: the limit that is reached holds for all directories.
             if unwatched == 1 {
                 log::warn!(target: "watch", "cannot watch {}: {error}", what.display());
             }
@@ -148,7 +149,7 @@ impl Watch {
     pub fn next(&self) -> Option<Change> {
         let (change, is_replaced) = self.waiting.next(self.rescan)?;
         if is_replaced || change == Change::Rescan {
-            // Before the caller looks: what changes from here on is seen.
+            // Before the caller reads the files, so that later changes are reported.
             self.renew();
         }
         Some(change)
@@ -157,22 +158,22 @@ impl Watch {
     /// Makes the next change a comparison of everything.
     pub fn rescan(&self) {
         self.waiting.seen().rescan = true;
-        self.waiting.news.notify_all();
+        self.waiting.changed.notify_all();
     }
 
-    /// Ends the watch: whoever waits gets `None`.
+    /// Ends the watch: [`Watch::next`] returns `None`.
     pub fn close(&self) {
         self.waiting.seen().closed = true;
-        self.waiting.news.notify_all();
+        self.waiting.changed.notify_all();
     }
 
-    /// Watches the directory of site records that is there now.
+    /// Watches the directory of site records that exists now.
     fn renew(&self) {
         let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(watcher) = watcher.as_mut() else {
             return;
         };
-        // There may be no watch, or one of a directory that is gone.
+        // There may be no watch, or one of a directory that was removed.
         let _was_watched = watcher.unwatch(&self.sites);
         if self.sites.is_dir()
             && let Err(error) = watcher.watch(&self.sites, RecursiveMode::NonRecursive)
@@ -186,11 +187,12 @@ impl Watch {
 
 impl Waiting {
     fn seen(&self) -> MutexGuard<'_, Seen> {
-        // No holder of the lock can leave it half changed.
+        // A panic cannot leave the value half changed.
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for what is due, and tells whether the site records may be others now.
+    /// Waits for a change that is due. Also returns whether the directory of site records may have
+    /// been replaced.
     fn next(&self, rescan: Duration) -> Option<(Change, bool)> {
         let mut seen = self.seen();
         loop {
@@ -219,7 +221,7 @@ impl Waiting {
                 }
                 due = due.min(sites_due);
             }
-            let woken = self.news.wait_timeout(seen, due - now);
+            let woken = self.changed.wait_timeout(seen, due - now);
             seen = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
@@ -233,7 +235,7 @@ impl Sorter {
         match event {
             Ok(event) if event.need_rescan() => seen.rescan = true,
             Ok(event) => {
-                if changes_something(event.kind) {
+                if may_change(event.kind) {
                     for path in &event.paths {
                         self.sort_path(path, &mut seen);
                     }
@@ -245,7 +247,7 @@ impl Sorter {
             }
         }
         drop(seen);
-        self.waiting.news.notify_one();
+        self.waiting.changed.notify_one();
     }
 
     fn sort_path(&self, path: &Path, seen: &mut Seen) {
@@ -256,7 +258,7 @@ impl Sorter {
                 seen.pointers.clear();
                 seen.rescan = true;
             }
-        } else if path == self.sites || parent == self.sites || self.turns_link(path, parent) {
+        } else if path == self.sites || parent == self.sites || self.replaces_link(path, parent) {
             let now = Instant::now();
             let first = seen.sites.map_or(now, |(first, _)| first);
             seen.sites = Some((first, now));
@@ -264,15 +266,15 @@ impl Sorter {
         }
     }
 
-    /// Returns whether a link beside the records was turned that they are reached through,
-    /// when the records are a single file of a mounted directory.
-    fn turns_link(&self, path: &Path, parent: &Path) -> bool {
+    /// Returns whether the path is the link that Kubernetes replaces. It lies beside the records
+    /// when they are a single file in a mounted directory.
+    fn replaces_link(&self, path: &Path, parent: &Path) -> bool {
         parent == self.sites_parent && path.file_name() == Some(OsStr::new("..data"))
     }
 }
 
-/// Returns whether an event can mean that a file is another now; reading one is an event too.
-fn changes_something(kind: EventKind) -> bool {
+/// Returns whether an event can mean that a file has changed. Opening and reading are events too.
+fn may_change(kind: EventKind) -> bool {
     match kind {
         EventKind::Access(access) => access == AccessKind::Close(AccessMode::Write),
         _ => true,

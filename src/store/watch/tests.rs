@@ -1,4 +1,4 @@
-//! What the system tells of real changes, and what comes of it.
+//! Events of the system after real changes, and the changes they become.
 
 use std::fs;
 use std::os::unix::fs::symlink;
