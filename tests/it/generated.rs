@@ -200,7 +200,7 @@ fn a_command_runs_again_only_when_what_it_is_told_has_changed() {
     assert_eq!(update().0, "2");
 
     // What is kept is only what was written, whole.
-    let kept = edge.setup.path("mirrors/acme.written");
+    let kept = edge.setup.path("mirrors/acme.skill");
     let text = fs::read_to_string(&kept).unwrap();
     fs::write(&kept, &text[..text.len() - 2]).unwrap();
     assert_eq!(update().0, "3");

@@ -5,6 +5,7 @@
 //! | module | promise |
 //! |---|---|
 //! | `browser` | what readers see of the bundled example, in a browser |
+//! | `building` | a release is the same with one thread and with many |
 //! | `clients` | the `skills` tool installs, the A2A SDKs resolve the card |
 //! | `deploy` | from a push to what agents fetch |
 //! | `description` | every answer of the admin API is as its description says |
@@ -56,6 +57,7 @@ mod repository;
 
 // What is promised.
 mod browser;
+mod building;
 mod clients;
 mod deploy;
 mod description;

@@ -188,9 +188,13 @@ impl<'s> Site<'s> {
         self.render_all();
         let parts: Vec<Part<'_>> = self.parts().keys().copied().collect();
         let files = self.files();
+        // The search library works in rayon's own pool and waits for it. In threads of that
+        // pool, indices would wait for themselves.
+        let indexing = rayon::ThreadPoolBuilder::new();
+        let indexing = indexing.build().expect("threads can be started");
         // An index takes longer than any file, so they are begun at once.
         let (indices, files): (Vec<_>, Vec<_>) = rayon::join(
-            || parts.par_iter().map(|part| self.index(*part)).collect(),
+            || indexing.install(|| parts.par_iter().map(|part| self.index(*part)).collect()),
             || {
                 let files = files.par_iter();
                 files

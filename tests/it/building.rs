@@ -1,0 +1,46 @@
+//! `waypost build` makes the same release however many threads it has.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// A site of three parts, each with a search index of its own.
+const CONFIG: &str = r#"{"name": "Acme", "navigation": {"languages": [
+    {"language": "en", "versions": [{"version": "2", "pages": ["a"]}, {"version": "1", "pages": ["b"]}]},
+    {"language": "fr", "pages": ["c"]}]}}"#;
+
+/// Builds a directory with this many threads in the pool that all parts of a build share. A
+/// build that never ends is killed and fails.
+fn build(docs: &Path, out: &Path, threads: usize) -> Output {
+    Command::new("timeout")
+        .args(["300", env!("CARGO_BIN_EXE_waypost"), "build", "--out"])
+        .arg(out)
+        .arg(docs)
+        .env("RAYON_NUM_THREADS", threads.to_string())
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn a_build_with_one_thread_ends_and_makes_the_release_of_many() {
+    let directory = TempDir::new().unwrap();
+    let docs = directory.path().join("docs");
+    fs::create_dir(&docs).unwrap();
+    for (name, text) in [
+        ("docs.json", CONFIG),
+        ("a.mdx", "Whales sing."),
+        ("b.mdx", "Whales sang."),
+        ("c.mdx", "Les baleines chantent."),
+    ] {
+        fs::write(docs.join(name), text).unwrap();
+    }
+    let inventory = |threads: usize| {
+        let out = directory.path().join(threads.to_string());
+        let output = build(&docs, &out, threads);
+        assert!(output.status.success(), "{threads} threads: {output:?}");
+        fs::read(out.join("inventory.json")).unwrap()
+    };
+    assert_eq!(inventory(1), inventory(4));
+}
