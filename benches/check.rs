@@ -75,7 +75,7 @@ fn benches(criterion: &mut Criterion) {
     criterion.bench_function("check/1100_pages_24_specifications", |bencher| {
         bencher.iter(|| {
             let (docs, found) = docs::read(&tree, &Options::default());
-            let links = docs::check::check(&docs, &tree);
+            let links = waypost::build::check::check(&docs, &tree);
             assert_eq!((found.len(), links.len()), (0, 0), "{found:?} {links:?}");
             assert_eq!(
                 docs.navigation.pages.len(),

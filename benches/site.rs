@@ -246,7 +246,7 @@ fn main() {
     );
     timed("check, of all that is built below", 5, |_| {
         let (docs, found) = docs::read(&tree, &docs::Options::default());
-        (docs::check::check(&docs, &tree), found)
+        (build::check::check(&docs, &tree), found)
     });
     let mut trees: Vec<Tree> = (0..5).map(|_| repository(page, ENDPOINTS, None)).collect();
     timed("build, everything", 5, |_| {

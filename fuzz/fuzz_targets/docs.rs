@@ -33,7 +33,7 @@ fuzz_target!(|data: &[u8]| {
     });
     let tree = Tree::from_files(files, []);
     let (docs, found) = docs::read(&tree, &Options::default());
-    let links = docs::check::check(&docs, &tree);
+    let links = waypost::build::check::check(&docs, &tree);
     let _ = docs::navigation::to_json(&docs.navigation);
     for diagnostic in found.iter().chain(&links) {
         assert!(docs::rules::find(diagnostic.rule).is_some(), "{diagnostic}");

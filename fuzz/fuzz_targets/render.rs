@@ -8,6 +8,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use waypost::diagnostic::Diagnostic;
+use waypost::mdx;
 use waypost::render::article::{self, Source};
 use waypost::render::link::Map;
 
@@ -21,14 +22,21 @@ fuzz_target!(|data: &[u8]| {
         return;
     };
     let (page, snippet) = text.split_once('\0').unwrap_or((text, ""));
-    let source = Source {
-        file: "guides/page.mdx",
+    let source = mdx::Source {
         title: "Page",
-        description: None,
-        language: "en",
-        text: page,
+        ..mdx::Source::new("guides/page.mdx", page)
     };
-    let article = article::render(&source, &Map::default(), &|_| Some(snippet.to_owned()));
+    let read = mdx::read(&source, &|_| Some(snippet.into()));
+    let map = Map::default();
+    let article = article::render(&Source::alone(&source, &read), &map);
+    let ids = ids(article.html.as_str());
+    if let Ok(page) = &read {
+        // What a link may name is there, once.
+        for anchor in page.outline.anchors.iter() {
+            let count = ids.iter().filter(|id| **id == *anchor).count();
+            assert_eq!(count, 1, "{anchor:?}");
+        }
+    }
     // Rendering catches what panics in it, so that a page harms no build; here it is a find.
     let caught = article.diagnostics.iter();
     let caught = caught.filter(|found| is_panic(found));
@@ -40,6 +48,20 @@ fuzz_target!(|data: &[u8]| {
 fn is_panic(found: &Diagnostic) -> bool {
     let failed = "reading it failed in a way nobody thought of";
     found.rule == "page-limit" && found.message.starts_with(failed)
+}
+
+/// Returns the ids of an article as a parser reads them.
+fn ids(html: &str) -> Vec<String> {
+    let attributes = html.split(" id=\"").skip(1);
+    let written = attributes.filter_map(|rest| rest.split('"').next());
+    let read = |id: &str| {
+        id.replace("&lt;", "<")
+            .replace("&gt;", ">")
+            .replace("&quot;", "\"")
+            .replace("&#39;", "'")
+            .replace("&amp;", "&")
+    };
+    written.map(read).collect()
 }
 
 /// Checks a tag. Text is written without angle brackets, so every one begins a tag.

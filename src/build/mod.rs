@@ -44,6 +44,7 @@
 //! A navigation that breaks the rules N1 or N2 may be published as it is by
 //! [`Options::lenient`], or by the key `lenient` of `docs.json`; its errors then are warnings.
 
+pub mod check;
 mod input;
 mod preview;
 mod previous;
@@ -169,7 +170,7 @@ pub fn build_after(input: &Input, options: &Options, previous: &Previous<'_>) ->
 /// site.
 fn diagnostics(input: &Input, described: &Described, site: Option<&Site<'_>>) -> Vec<Diagnostic> {
     let mut found = input.diagnostics.clone();
-    found.extend(docs::check::check(&input.docs, &input.tree));
+    found.extend(check::references(&input.docs, &input.tree));
     found.extend(described.found.iter().cloned());
     found.extend(site.into_iter().flat_map(Site::found));
     found

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use crate::diagnostic::{Diagnostic, Location};
 use crate::docs::Docs;
-use crate::docs::check::{LINK, is_service_path, without_ending};
+use crate::docs::link::{LINK, is_service_path, without_ending};
 use crate::docs::navigation::has_scheme;
 use crate::docs::redirect;
 use crate::source::{Kind, Tree};
@@ -75,7 +75,8 @@ fn gather(value: &Value, in_navigation: bool, links: &mut Vec<(Box<str>, Span, b
 }
 
 /// Checks where the links of `docs.json` lead.
-pub(super) fn check(docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
+#[must_use]
+pub fn check(docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
     let pages = docs.navigation.pages.iter();
     let urls: HashSet<&str> = pages.map(|page| page.url.trim_matches('/')).collect();
     let links = docs.links.iter();

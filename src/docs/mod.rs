@@ -22,8 +22,8 @@ pub mod page;
 pub mod openapi;
 pub mod navigation;
 pub mod published;
-pub mod check;
 pub mod config_link;
+pub mod link;
 pub mod gone;
 pub mod redirect;
 

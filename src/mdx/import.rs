@@ -9,8 +9,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::module::{self, Statement};
+use super::span::Origin;
 use super::value::{Parameters, Scope, Template, Value};
-use super::{Node, PAGE_BYTES_MAX, Reader, clean, lines, short};
+use super::{Node, PAGE_BYTES_MAX, Place, Position, Reader, clean, lines, short};
 
 /// How many imports may lead from one to the next.
 const IMPORTS_MAX: usize = 8;
@@ -22,23 +23,24 @@ impl Reader<'_> {
     pub(super) fn declare(
         &mut self,
         text: &str,
-        line: u32,
+        at: Position,
         statements: &[(usize, Statement<'_>)],
         scope: &mut Scope,
         imports: usize,
     ) {
         for (offset, statement) in statements {
-            let line = line + lines(&text[..*offset]);
+            let line = at.plus(&text[..*offset]).line;
             match statement {
                 Statement::Import {
                     default,
                     names,
                     from,
                 } => {
-                    self.import(*default, names, from, line, scope, imports);
+                    let place = place_of(text, at.line, from);
+                    self.import(*default, names, from, place, scope, imports);
                 }
                 Statement::Value { name, source } => {
-                    let value = self.evaluate(source, line, scope, 0);
+                    let value = self.evaluate(source, position_of(text, at, source), scope, 0);
                     if let Some(value) = value {
                         scope.values.insert((*name).into(), value);
                     }
@@ -51,7 +53,8 @@ impl Reader<'_> {
                     let template = Template {
                         file: self.file.clone(),
                         body: (*body).into(),
-                        line,
+                        origin: Arc::clone(&self.origin),
+                        at: position_of(text, at, body),
                         parameters: parameters.clone(),
                         scope: scope.clone(),
                     };
@@ -76,37 +79,46 @@ impl Reader<'_> {
         default: Option<&str>,
         names: &[(&str, &str)],
         from: &str,
-        line: u32,
+        at: Place,
         scope: &mut Scope,
         imports: usize,
     ) {
         if imports >= IMPORTS_MAX {
-            return self.warn(
+            return self.warn_at(
                 "mdx-import",
-                line,
+                at,
                 format!("more than {IMPORTS_MAX} imports lead from one file to the next"),
             );
         }
         let Some(path) = resolve(&self.file, from) else {
-            return self.warn(
+            return self.warn_at(
                 "mdx-import",
-                line,
+                at,
                 format!("`{from}` is not a file of the documentation"),
             );
         };
         let Some(text) = (self.load)(&path).filter(|text| text.len() <= PAGE_BYTES_MAX) else {
-            return self.warn("mdx-import", line, format!("there is no file `{path}`"));
+            return self.warn_at("snippet", at, format!("there is no snippet `{from}`"));
         };
         if !self.pay_for(&text) {
             return;
         }
-        let text = clean(&text);
-        let (head, body) = frontmatter_end(&text);
-        let file = std::mem::replace(&mut self.file, path.as_str().into());
-        let (_, statements) = module::split(body);
+        let (head, body) = text.split_at(frontmatter_end(&text));
+        let (body, shifts) = clean(body);
+        let start = Position {
+            offset: 0,
+            line: 1 + lines(head),
+        };
+        let origin = Arc::new(Origin {
+            file: self.number_of(&path),
+            start: head.len(),
+            shifts,
+        });
+        let outer = self.enter(path.as_str().into(), Arc::clone(&origin));
+        let (_, statements) = module::split(&body);
         let mut inner = Scope::default();
-        self.declare(body, 1 + head, &statements, &mut inner, imports + 1);
-        self.file = file;
+        self.declare(&body, start, &statements, &mut inner, imports + 1);
+        self.leave(outer);
         // The default export of a script is a component of it, and not the file.
         let is_script = !path.ends_with(".mdx") && !path.ends_with(".md");
         if let Some(name) = default.filter(|_| is_script) {
@@ -122,13 +134,14 @@ impl Reader<'_> {
                 Some(component) => {
                     scope.components.insert(name.into(), Arc::clone(component));
                 }
-                None => self.without_value(name, from, line, scope),
+                None => self.without_value(name, from, at, scope),
             }
         } else if let Some(name) = default {
             let template = Template {
                 file: path.into(),
                 body: body.into(),
-                line: 1 + head,
+                origin,
+                at: start,
                 parameters: Parameters::Implicit,
                 scope: Scope::default(),
             };
@@ -142,17 +155,17 @@ impl Reader<'_> {
                     .components
                     .insert((*local).into(), Arc::clone(component));
             } else {
-                self.without_value(name, from, line, scope);
+                self.without_value(name, from, at, scope);
             }
         }
     }
 
     /// Tells that an import means nothing here, once for all its uses.
-    fn without_value(&mut self, name: &str, from: &str, line: u32, scope: &mut Scope) {
+    fn without_value(&mut self, name: &str, from: &str, at: Place, scope: &mut Scope) {
         scope.missing.insert(name.into());
-        self.warn(
+        self.warn_at(
             "mdx-import",
-            line,
+            at,
             format!("`{from}` exports no `{name}` that has a value without running it"),
         );
     }
@@ -168,7 +181,7 @@ impl Reader<'_> {
             return Vec::new();
         }
         let mut scope = template.scope.clone();
-        let file = std::mem::replace(&mut self.file, template.file.clone());
+        let outer = self.enter(template.file.clone(), Arc::clone(&template.origin));
         match &template.parameters {
             Parameters::Implicit => {
                 let all = props.iter().map(|(k, v)| (k.clone(), v.clone()));
@@ -181,7 +194,7 @@ impl Reader<'_> {
             Parameters::Named(names) => {
                 for (name, default) in names {
                     let value = props.remove(name).or_else(|| {
-                        self.evaluate(default.as_deref()?, template.line, &template.scope, depth)
+                        self.evaluate(default.as_deref()?, template.at, &template.scope, depth)
                     });
                     scope
                         .values
@@ -189,9 +202,20 @@ impl Reader<'_> {
                 }
             }
         }
-        let nodes = self.file(&template.body, template.line, scope, depth + 1);
-        self.file = file;
+        let nodes = self.file(&template.body, template.at, scope, depth + 1);
+        self.leave(outer);
         nodes
+    }
+
+    /// Goes on in another file; returns what [`Reader::leave`] needs.
+    fn enter(&mut self, file: Box<str>, origin: Arc<Origin>) -> (Box<str>, Arc<Origin>) {
+        let file = std::mem::replace(&mut self.file, file);
+        (file, std::mem::replace(&mut self.origin, origin))
+    }
+
+    fn leave(&mut self, (file, origin): (Box<str>, Arc<Origin>)) {
+        self.file = file;
+        self.origin = origin;
     }
 }
 
@@ -201,14 +225,30 @@ fn object(entries: impl IntoIterator<Item = (Box<str>, Value)>) -> Value {
     Value::Object(entries)
 }
 
-/// Steps over the frontmatter of a snippet: how many lines it has, and what follows.
-fn frontmatter_end(text: &str) -> (u32, &str) {
+/// Returns where the text of a snippet starts that follows its frontmatter.
+fn frontmatter_end(text: &str) -> usize {
     match crate::frontmatter::read(text) {
-        Ok(Some(found)) => {
-            let (head, body) = text.split_at(found.body_offset);
-            (lines(head), body)
-        }
-        _ => (0, text),
+        Ok(Some(found)) => found.body_offset,
+        _ => 0,
+    }
+}
+
+/// Returns where a piece of a text starts that starts at a position.
+fn position_of(text: &str, at: Position, piece: &str) -> Position {
+    let offset = piece.as_ptr().addr().saturating_sub(text.as_ptr().addr());
+    at.plus(text.get(..offset).unwrap_or_default())
+}
+
+/// Returns the place of a piece of a text that starts at the beginning of a line.
+fn place_of(text: &str, line: u32, piece: &str) -> Place {
+    let position = position_of(text, Position { offset: 0, line }, piece);
+    let before = &text[..position.offset];
+    let start = before.rfind('\n').map_or(0, |end| end + 1);
+    let count = |text: &str| u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
+    Place {
+        line: position.line,
+        column: count(&before[start..]) + 1,
+        length: count(piece),
     }
 }
 

@@ -23,24 +23,32 @@
 //!
 //! Sources: MDX 3; CommonMark 0.31.2; GitHub Flavored Markdown 0.29.
 
+pub mod anchor;
 pub mod component;
 pub mod drawing;
 mod import;
 mod markdown;
 mod module;
 pub mod node;
+pub mod outline;
 mod region;
 mod scan;
+pub mod span;
 mod value;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::diagnostic::Diagnostic;
 
 pub use node::{Alignment, Element, Item, Node, Table, plain};
+pub use outline::{Outline, Reference, ReferenceKind};
 pub use scan::LOOKAHEAD_BYTES_MAX;
+pub use span::Span;
 pub use value::Value;
 
+use span::{Origin, Trace};
 use value::Scope;
 
 /// How many bytes a page may have; the longest of 28,919 real ones has a third of it.
@@ -65,63 +73,202 @@ pub enum Refused {
     /// Over [`LOOKAHEAD_BYTES_MAX`].
     #[error("too many tags, braces or backticks are never closed")]
     Unclosed,
+    /// A mistake of this program.
+    #[error("reading it failed in a way nobody thought of")]
+    Failed,
 }
 
 /// Reads the text of a file of the documentation, by its path from the root of the docs.
-pub type Load<'a> = dyn Fn(&str) -> Option<String> + Sync + 'a;
+pub type Load<'a> = dyn Fn(&str) -> Option<Arc<str>> + 'a;
+
+/// A page as its author wrote it.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'t> {
+    /// Its file, by its path from the root of the documentation. A file `.md` is plain
+    /// Markdown, in which a tag is text.
+    pub file: &'t str,
+    /// Its title. A first heading that repeats it is left out.
+    pub title: &'t str,
+    /// The whole text of the file.
+    pub text: &'t str,
+    /// Where the text starts that follows the frontmatter, in bytes.
+    pub body: usize,
+}
+
+impl<'t> Source<'t> {
+    /// Makes the source of a page without frontmatter and title.
+    #[must_use]
+    pub fn new(file: &'t str, text: &'t str) -> Self {
+        Self {
+            file,
+            title: "",
+            text,
+            body: 0,
+        }
+    }
+}
 
 /// A page as read.
-#[derive(Debug)]
-pub struct Read {
+#[derive(Debug, Default)]
+pub struct Page {
+    /// Where the body starts in the file, in bytes.
+    pub body: usize,
     /// What it says.
     pub nodes: Vec<Node>,
+    /// What others need to know of it.
+    pub outline: Outline,
+    /// The files that its places are in, by their numbers: the page itself and what it
+    /// imports, by their paths from the root of the documentation.
+    pub files: Vec<Box<str>>,
     /// What is odd about it.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Reads the body of a page. `line` is the line of the file at which the body starts.
+/// Reads a page.
 ///
 /// # Errors
 ///
 /// [`Refused`] when the page is over a limit.
-pub fn read(file: &str, body: &str, line: u32, load: &Load<'_>) -> Result<Read, Refused> {
+pub fn read(source: &Source<'_>, load: &Load<'_>) -> Result<Page, Refused> {
+    let (before, body) = source.text.split_at(source.body);
     if body.len() > PAGE_BYTES_MAX {
         return Err(Refused::TooLong);
     }
+    let (text, shifts) = clean(body);
+    let origin = Arc::new(Origin {
+        file: 0,
+        start: source.body,
+        shifts,
+    });
     let mut reader = Reader {
         load,
-        file: file.into(),
+        file: source.file.into(),
+        origin,
+        files: vec![source.file.into()],
         told: BTreeSet::new(),
         diagnostics: Vec::new(),
         expandable: EXPANSION_BYTES_MAX,
         refused: None,
     };
-    let nodes = reader.file(&clean(body), line, Scope::default(), 0);
-    match reader.refused {
-        Some(refused) => Err(refused),
-        None => Ok(Read {
-            nodes,
-            diagnostics: reader.diagnostics,
-        }),
+    let mut nodes = match source.file.ends_with(".md") {
+        true => markdown::read(&text, &mut [], &Trace::whole(&reader.origin), 0),
+        false => {
+            let at = Position {
+                offset: 0,
+                line: 1 + lines(before),
+            };
+            reader.file(&text, at, Scope::default(), 0)
+        }
+    };
+    if let Some(refused) = reader.refused {
+        return Err(refused);
     }
+    let title = source.title;
+    let repeats = |node: &Node| matches!(node, Node::Heading { level: 1, children, .. } if plain(children).trim() == title);
+    if nodes.first().is_some_and(repeats) {
+        nodes.remove(0);
+    }
+    Ok(Page {
+        body: source.body,
+        outline: Outline::of(&mut nodes),
+        nodes,
+        files: reader.files,
+        diagnostics: reader.diagnostics,
+    })
 }
 
-/// Reads plain Markdown, as in `.md` files: what looks like a tag is text.
+/// Reads plain Markdown that is no file, as in descriptions: what looks like a tag is text.
 ///
 /// # Errors
 ///
-/// [`Refused`] when the page is over a limit.
+/// [`Refused`] when the text is over a limit.
 pub fn read_markdown(body: &str) -> Result<Vec<Node>, Refused> {
     if body.len() > PAGE_BYTES_MAX {
         return Err(Refused::TooLong);
     }
-    Ok(markdown::read(&clean(body), &mut [], 0))
+    Ok(markdown::read(
+        &clean(body).0,
+        &mut [],
+        &Trace::default(),
+        0,
+    ))
 }
 
-/// Takes out what must not be taken for our marks, and the return of CRLF.
-fn clean(text: &str) -> String {
-    text.replace("\r\n", "\n")
-        .replace([markdown::MARK, markdown::MARK_END, '\0'], "\u{fffd}")
+/// Takes out what must not be taken for our marks, and the return of CRLF. Returns from which
+/// byte of the result on the text is how many bytes ahead.
+fn clean(text: &str) -> (Cow<'_, str>, Vec<(usize, isize)>) {
+    let is_odd = |c: char| matches!(c, '\r' | markdown::MARK | markdown::MARK_END | '\0');
+    if !text.contains(is_odd) {
+        return (Cow::Borrowed(text), Vec::new());
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut shifts = Vec::new();
+    let mut ahead = 0_isize;
+    let mut rest = text;
+    while let Some(at) = rest.find(is_odd) {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let returns = rest.starts_with("\r\n");
+        let alone = rest.starts_with('\r') && !returns;
+        let length = if rest.starts_with(['\r', '\0']) { 1 } else { 3 };
+        rest = &rest[length..];
+        if alone {
+            out.push('\r');
+        } else if returns {
+            ahead += 1;
+            shifts.push((out.len(), ahead));
+        } else {
+            out.push('\u{fffd}');
+            if length == 1 {
+                ahead -= 2;
+                shifts.push((out.len(), ahead));
+            }
+        }
+    }
+    out.push_str(rest);
+    (Cow::Owned(out), shifts)
+}
+
+/// Where in a file a text starts.
+#[derive(Clone, Copy, Debug)]
+struct Position {
+    /// In bytes of the cleaned text of the file.
+    offset: usize,
+    /// The line, from 1.
+    line: u32,
+}
+
+/// Where in a file a warning points to.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    line: u32,
+    column: u32,
+    length: u32,
+}
+
+// === impl Position ===
+
+impl Position {
+    /// Returns where it goes on after a text.
+    fn plus(self, text: &str) -> Self {
+        Self {
+            offset: self.offset + text.len(),
+            line: self.line + lines(text),
+        }
+    }
+}
+
+// === impl Place ===
+
+impl Place {
+    /// Points to a whole line.
+    fn line(line: u32) -> Self {
+        Self {
+            line,
+            column: 1,
+            length: 0,
+        }
+    }
 }
 
 /// Reads one page and what it imports.
@@ -129,6 +276,10 @@ struct Reader<'l> {
     load: &'l Load<'l>,
     /// The file that is read at the moment.
     file: Box<str>,
+    /// How its text lies in the written one.
+    origin: Arc<Origin>,
+    /// All files that were read.
+    files: Vec<Box<str>>,
     /// What was said already: once per page is enough.
     told: BTreeSet<String>,
     diagnostics: Vec<Diagnostic>,
@@ -140,10 +291,20 @@ struct Reader<'l> {
 
 impl Reader<'_> {
     /// Reads a file, or the body of a component.
-    fn file(&mut self, text: &str, line: u32, mut scope: Scope, depth: usize) -> Vec<Node> {
+    fn file(&mut self, text: &str, at: Position, mut scope: Scope, depth: usize) -> Vec<Node> {
         let (masked, statements) = module::split(text);
-        self.declare(text, line, &statements, &mut scope, 0);
-        self.region(&masked, line, &scope, depth)
+        self.declare(text, at, &statements, &mut scope, 0);
+        self.region(&masked, at, &scope, depth)
+    }
+
+    /// Returns the number of a file.
+    fn number_of(&mut self, file: &str) -> u32 {
+        let known = self.files.iter().position(|known| **known == *file);
+        let number = known.unwrap_or_else(|| {
+            self.files.push(file.into());
+            self.files.len() - 1
+        });
+        u32::try_from(number).unwrap_or(u32::MAX)
     }
 
     /// Counts a piece that is shown or read once more. The number of pieces counts too.
@@ -156,9 +317,16 @@ impl Reader<'_> {
         left.is_some()
     }
 
-    fn evaluate(&mut self, source: &str, line: u32, scope: &Scope, depth: usize) -> Option<Value> {
+    fn evaluate(
+        &mut self,
+        source: &str,
+        at: Position,
+        scope: &Scope,
+        depth: usize,
+    ) -> Option<Value> {
         let found = value::evaluate(source, scope, &mut |piece| {
-            let mut nodes = self.region(piece, line, scope, depth + 1);
+            let at = at.plus(&source[..piece.start]);
+            let mut nodes = self.region(&source[piece], at, scope, depth + 1);
             // A value that is a line goes on in the line it stands in.
             match &mut nodes[..] {
                 [Node::Paragraph(line)] => std::mem::take(line),
@@ -168,7 +336,7 @@ impl Reader<'_> {
         if found.is_err() {
             self.warn(
                 "mdx-script",
-                line,
+                at.line,
                 format!("`{}` has no value without running it", short(source.trim())),
             );
         }
@@ -176,9 +344,14 @@ impl Reader<'_> {
     }
 
     fn warn(&mut self, rule: &'static str, line: u32, message: String) {
+        self.warn_at(rule, Place::line(line), message);
+    }
+
+    fn warn_at(&mut self, rule: &'static str, at: Place, message: String) {
         if self.told.insert(message.clone()) {
             let found = Diagnostic::warning(rule, &self.file, message);
-            self.diagnostics.push(found.at(line, 1, 0));
+            self.diagnostics
+                .push(found.at(at.line, at.column, at.length));
         }
     }
 

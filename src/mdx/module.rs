@@ -1,6 +1,6 @@
 //! `import` and `export` at the top of a page.
 //!
-//! They are cut out of the text (its lines stay) and read as far as they can mean
+//! They are blanked out of the text, whose other bytes keep their places, and read as far as they can mean
 //! something without being run.
 //!
 //! Sources: MDX 3, "ESM"; ECMA-262 §16.2.
@@ -64,7 +64,9 @@ pub(super) fn split(text: &str) -> (Cow<'_, str>, Vec<(usize, Statement<'_>)>) {
     let mut copied = 0;
     for (range, _) in &found {
         masked.push_str(&text[copied..range.start]);
-        masked.extend(text[range.clone()].chars().filter(|c| *c == '\n'));
+        // What is read of the rest stays where it was written.
+        let blank = |byte| if byte == b'\n' { '\n' } else { ' ' };
+        masked.extend(text[range.clone()].bytes().map(blank));
         copied = range.end;
     }
     masked.push_str(&text[copied..]);

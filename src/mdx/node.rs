@@ -1,8 +1,11 @@
 //! What a page says, as a tree: Markdown and elements alike.
 
-use super::Value;
+use super::anchor::Anchor;
 use super::component;
 use super::drawing::is_part;
+use super::span::Span;
+
+pub use super::value::Value;
 
 /// A piece of a page.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +35,8 @@ pub enum Node {
         href: String,
         /// What is linked.
         children: Vec<Node>,
+        /// Where its address is written, or else the link.
+        span: Span,
     },
     /// An image.
     Image {
@@ -39,6 +44,8 @@ pub enum Node {
         src: String,
         /// Its description.
         alt: String,
+        /// Where its address is written, or else the image.
+        span: Span,
     },
     /// `[^1]`.
     FootnoteReference(String),
@@ -57,6 +64,10 @@ pub enum Node {
         id: Option<String>,
         /// The heading.
         children: Vec<Node>,
+        /// The anchor that it has on its page.
+        anchor: Option<Box<Anchor>>,
+        /// Where it stands.
+        span: Span,
     },
     /// A paragraph.
     Paragraph(Vec<Node>),
@@ -82,6 +93,17 @@ pub enum Node {
     Rule,
     /// A tag with what it holds.
     Element(Element),
+    /// An expression that has no value without being run; it shows nothing.
+    Expression(Expression),
+}
+
+/// An expression that was not evaluated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expression {
+    /// Its source, without the braces.
+    pub source: Box<str>,
+    /// Where it stands.
+    pub span: Span,
 }
 
 /// An item of a list.
@@ -128,6 +150,23 @@ pub struct Element {
     pub children: Vec<Node>,
     /// The line of the page it stands in, from 1.
     pub line: u32,
+    /// Where it stands, from its opening tag to its closing one.
+    pub span: Span,
+    /// Where its attributes are written, as far as they have a name there.
+    pub written: Vec<Written>,
+    /// The anchor that it has on its page.
+    pub anchor: Option<Box<Anchor>>,
+}
+
+/// An attribute as it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// Its name.
+    pub name: Box<str>,
+    /// Where its value stands, without quotes or braces.
+    pub span: Span,
+    /// The source of its value, when that is an expression which was not evaluated.
+    pub unevaluated: Option<Box<str>>,
 }
 
 // === impl Node ===
@@ -148,6 +187,48 @@ impl Node {
             | Self::Rule
             | Self::Footnote { .. } => true,
             _ => false,
+        }
+    }
+
+    /// Visits the lists of nodes that lie in this one.
+    pub fn each_children<'n>(&'n self, visit: &mut dyn FnMut(&'n [Node])) {
+        match self {
+            Self::Emphasis(children)
+            | Self::Strong(children)
+            | Self::Struck(children)
+            | Self::Link { children, .. }
+            | Self::Footnote { children, .. }
+            | Self::Heading { children, .. }
+            | Self::Paragraph(children)
+            | Self::Quote(children)
+            | Self::Element(Element { children, .. }) => visit(children),
+            Self::List { items, .. } => items.iter().for_each(|item| visit(&item.children)),
+            Self::Table(table) => {
+                let cells = table.head.iter().chain(table.rows.iter().flatten());
+                cells.for_each(|cell| visit(cell));
+            }
+            _ => {}
+        }
+    }
+
+    /// As [`Node::each_children`], to change them.
+    pub fn each_children_mut(&mut self, visit: &mut dyn FnMut(&mut Vec<Node>)) {
+        match self {
+            Self::Emphasis(children)
+            | Self::Strong(children)
+            | Self::Struck(children)
+            | Self::Link { children, .. }
+            | Self::Footnote { children, .. }
+            | Self::Heading { children, .. }
+            | Self::Paragraph(children)
+            | Self::Quote(children)
+            | Self::Element(Element { children, .. }) => visit(children),
+            Self::List { items, .. } => items.iter_mut().for_each(|item| visit(&mut item.children)),
+            Self::Table(table) => {
+                let cells = table.head.iter_mut().chain(table.rows.iter_mut().flatten());
+                cells.for_each(visit);
+            }
+            _ => {}
         }
     }
 
@@ -181,7 +262,26 @@ impl Element {
             attributes: Vec::new(),
             children: Vec::new(),
             line: 0,
+            span: Span::NONE,
+            written: Vec::new(),
+            anchor: None,
         }
+    }
+
+    /// Returns where the value of an attribute is written.
+    #[must_use]
+    pub fn span_of(&self, name: &str) -> Option<Span> {
+        let mut written = self.written.iter().rev();
+        Some(written.find(|written| *written.name == *name)?.span)
+    }
+
+    /// Returns whether an attribute is an expression that was not evaluated.
+    #[must_use]
+    pub fn is_unevaluated(&self, name: &str) -> bool {
+        let mut written = self.written.iter().rev();
+        written
+            .find(|written| *written.name == *name)
+            .is_some_and(|written| written.unevaluated.is_some())
     }
 
     /// Returns an attribute.
@@ -205,6 +305,16 @@ impl Element {
     }
 }
 
+/// Returns whether an expression that was not evaluated is a part of some nodes.
+#[must_use]
+pub fn holds_expression(nodes: &[Node]) -> bool {
+    nodes.iter().any(|node| {
+        let mut found = matches!(node, Node::Expression(_));
+        node.each_children(&mut |children| found = found || holds_expression(children));
+        found
+    })
+}
+
 /// Returns the words of some nodes, without any markup.
 #[must_use]
 pub fn plain(nodes: &[Node]) -> String {
@@ -225,7 +335,7 @@ fn gather(nodes: &[Node], out: &mut String) {
             }
             Node::Break | Node::Rule => out.push(' '),
             Node::Image { alt, .. } => out.push_str(alt),
-            Node::FootnoteReference(_) => {}
+            Node::FootnoteReference(_) | Node::Expression(_) => {}
             Node::Emphasis(children)
             | Node::Strong(children)
             | Node::Struck(children)

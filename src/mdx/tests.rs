@@ -4,24 +4,27 @@ use std::time::Instant;
 
 use super::*;
 
-fn files(path: &str) -> Option<String> {
-    Some(match path {
-        "snippets/plan.mdx" => "---\ntitle: x\n---\nThe {plan} plan, **{props.price}**.".to_owned(),
-        "snippets/values.mdx" => "export const version = \"1.2\";\nexport const Box = ({ title, size = \"m\" }) => (\n  <Card title={title}>{size}</Card>\n);\n".to_owned(),
-        "snippets/loop.mdx" => "import L from \"/snippets/loop.mdx\"\n\n<L /> <L />".to_owned(),
+fn files(path: &str) -> Option<Arc<str>> {
+    let text = match path {
+        "snippets/plan.mdx" => "---\ntitle: x\n---\nThe {plan} plan, **{props.price}**.",
+        "snippets/values.mdx" => {
+            "export const version = \"1.2\";\nexport const Box = ({ title, size = \"m\" }) => (\n  <Card title={title}>{size}</Card>\n);\n"
+        }
+        "snippets/loop.mdx" => "import L from \"/snippets/loop.mdx\"\n\n<L /> <L />",
         _ => return None,
-    })
+    };
+    Some(text.into())
 }
 
 fn nodes(text: &str) -> Vec<Node> {
-    let read = read("guides/a.mdx", text, 1, &files).unwrap();
+    let read = read(&Source::new("guides/a.mdx", text), &files).unwrap();
     assert_eq!(read.diagnostics, [], "{text}");
     read.nodes
 }
 
 #[track_caller]
 fn warned(text: &str, message: &str) -> Vec<Node> {
-    let read = read("guides/a.mdx", text, 1, &files).unwrap();
+    let read = read(&Source::new("guides/a.mdx", text), &files).unwrap();
     let told: Vec<_> = read.diagnostics.iter().map(ToString::to_string).collect();
     assert!(told.iter().any(|told| told.contains(message)), "{told:?}");
     read.nodes
@@ -184,7 +187,7 @@ fn our_own_marks_in_a_page_are_not_marks() {
 
 #[test]
 fn a_page_over_a_limit_is_refused_by_name() {
-    let refused = |text: &str| read("a.mdx", text, 1, &files).unwrap_err();
+    let refused = |text: &str| read(&Source::new("a.mdx", text), &files).unwrap_err();
     assert_eq!(refused(&"x".repeat(PAGE_BYTES_MAX + 1)), Refused::TooLong);
     assert_eq!(refused(&"<Note>".repeat(20_000)), Refused::TooDeep);
     assert!(matches!(
@@ -231,7 +234,7 @@ fn no_page_takes_long() {
     for (what, text) in hostile {
         let since = Instant::now();
         // Read or refused: either is an answer.
-        let _answer = read("a.mdx", &text, 1, &files);
+        let _answer = read(&Source::new("a.mdx", &text), &files);
         let took = since.elapsed();
         // Unoptimised and beside other tests; optimised each takes some milliseconds.
         assert!(took.as_secs() < 10, "{what} took {took:?}");

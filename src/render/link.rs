@@ -128,7 +128,16 @@ impl Map {
         if path.is_empty() {
             return Target::Here(rest.into());
         }
-        self.find(&decode(&absolute(file, path)), rest)
+        let found = self.find(&decode(&absolute(file, path)), rest);
+        // Its author wrote the path below which the site is served, too.
+        if let Target::Unknown { path: unknown, .. } = &found
+            && path.starts_with('/')
+            && let Some((_, below)) = unknown.split_once('/')
+            && self.assets.contains_key(below)
+        {
+            return Target::Asset(below.into());
+        }
+        found
     }
 
     fn find(&self, path: &str, rest: &str) -> Target {

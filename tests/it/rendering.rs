@@ -9,9 +9,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use scraper::{Html, Node};
+use waypost::diagnostic::Diagnostic;
+use waypost::mdx;
 use waypost::render::article::{self, Article, Source};
 use waypost::render::link::{Asset, Map};
 
@@ -42,16 +45,25 @@ fn map() -> Map {
 }
 
 fn render(text: &str, files: &BTreeMap<&str, &str>) -> Article {
-    let source = Source {
-        file: "guides/a.mdx",
+    let source = mdx::Source {
         title: "Case",
-        description: None,
-        language: "en",
-        text,
+        ..mdx::Source::new("guides/a.mdx", text)
     };
-    article::render(&source, &map(), &|path| {
-        Some((*files.get(path)?).to_owned())
-    })
+    let load = |path: &str| Some(Arc::from(*files.get(path)?));
+    let read = mdx::read(&source, &load);
+    let mut article = article::render(&Source::alone(&source, &read), &map());
+    let told = read.map_or_else(
+        |refused| {
+            vec![Diagnostic::warning(
+                "page-limit",
+                source.file,
+                refused.to_string(),
+            )]
+        },
+        |page| page.diagnostics,
+    );
+    article.diagnostics.splice(0..0, told);
+    article
 }
 
 /// Reads HTML as a browser would and says what it would have to mend.

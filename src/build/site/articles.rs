@@ -9,32 +9,24 @@
 //! **Invariant:** with whatever articles a build begins, it makes the same release.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 use crate::docs::Docs;
-use crate::docs::navigation::language::{self, Code};
-use crate::docs::navigation::tree::Subject;
+use crate::docs::navigation::tree::Page;
 use crate::render::article::{self, Article, Source};
-use crate::render::endpoint;
 use crate::render::link::Map;
 use crate::source::{Tree, TreePath};
-
-use super::files;
 
 /// The articles of a build, for the next one.
 #[derive(Clone, Debug, Default)]
 pub struct Articles(HashMap<Digest, Kept>);
 
-/// An article, and the snippets that it loaded with the digest of each; without one for a
-/// file that was not there.
+/// An article that the next build may take over.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Kept {
-    article: Arc<Article>,
-    loaded: Box<[(Box<str>, Option<Digest>)]>,
-}
+pub(super) struct Kept(Arc<Article>);
 
 /// What all articles of a site are rendered from.
 #[derive(Debug)]
@@ -43,12 +35,6 @@ pub(super) struct Ground {
     map: Digest,
     /// What endpoints are read from.
     specifications: Digest,
-}
-
-/// A page to be rendered.
-struct Asked<'p> {
-    source: Source<'p>,
-    subject: Option<&'p Subject>,
 }
 
 // === impl Articles ===
@@ -62,9 +48,8 @@ impl Articles {
     /// their own are left out: their pages are rendered anew, and make and tell them again.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let good = |(_, kept): &(&Digest, &Kept)| {
-            kept.article.diagnostics.is_empty() && kept.article.files.is_empty()
-        };
+        let good =
+            |(_, kept): &(&Digest, &Kept)| kept.0.diagnostics.is_empty() && kept.0.files.is_empty();
         let good: Vec<(&[u8; 32], &Kept)> = self
             .0
             .iter()
@@ -95,7 +80,7 @@ impl Articles {
     pub(super) fn shared(&self, other: &Self) -> usize {
         let same = |(name, kept): &(&Digest, &Kept)| {
             let other = other.0.get(name);
-            other.is_some_and(|other| Arc::ptr_eq(&other.article, &kept.article))
+            other.is_some_and(|other| Arc::ptr_eq(&other.0, &kept.0))
         };
         self.0.iter().filter(same).count()
     }
@@ -111,14 +96,7 @@ impl Articles {
 
 impl Kept {
     pub(super) fn article(&self) -> &Arc<Article> {
-        &self.article
-    }
-
-    fn is_good(&self, tree: &Tree) -> bool {
-        let mut loaded = self.loaded.iter();
-        loaded.all(|(path, before)| {
-            files::text(tree, path).map(|text| Digest::of(text.as_bytes())) == *before
-        })
+        &self.0
     }
 }
 
@@ -137,39 +115,18 @@ impl Ground {
     }
 
     /// Returns the article of a page, rendered now or before, and what names it.
-    pub(super) fn article(
-        &self,
-        tree: &Tree,
-        docs: &Docs,
-        page: &crate::docs::navigation::tree::Page,
-        map: &Map,
-    ) -> (Digest, Kept) {
-        let file = file(docs, page);
-        let written = docs.pages.get(&page.slug);
-        let language = language(page);
-        let asked = Asked {
-            source: Source {
-                file: &file,
-                title: &page.title,
-                description: page.description.as_deref(),
-                language: &language,
-                text: written.map_or("", |written| &written.text),
-            },
-            subject: page.subject.as_ref(),
-        };
-        let name = self.name(&asked);
-        let before = self.before.0.get(&name);
-        let kept = match before.filter(|kept| kept.is_good(tree)) {
+    pub(super) fn article(&self, docs: &Docs, page: &Page, map: &Map) -> (Digest, Kept) {
+        let source = Source::of(docs, page);
+        let name = self.name(&source, docs, page);
+        let kept = match self.before.0.get(&name) {
             Some(kept) => kept.clone(),
-            None => render(&asked, tree, docs, map),
+            None => Kept(Arc::new(article::render(&source, map))),
         };
         (name, kept)
     }
 
-    /// Names everything that an article depends on, except the snippets, which only
-    /// rendering tells.
-    fn name(&self, asked: &Asked<'_>) -> Digest {
-        let Asked { source, subject } = asked;
+    /// Names everything that an article depends on.
+    fn name(&self, source: &Source<'_>, docs: &Docs, page: &Page) -> Digest {
         let mut text = Vec::with_capacity(source.text.len() + 512);
         let mut part = |bytes: &[u8]| {
             text.extend_from_slice(&bytes.len().to_le_bytes());
@@ -182,68 +139,17 @@ impl Ground {
         part(source.description.map_or(b"-", |_some| b"+"));
         part(source.description.unwrap_or_default().as_bytes());
         part(source.language.as_bytes());
-        if let Some(subject) = subject {
+        let loaded = docs.pages.get(&page.slug).map(|written| &*written.loaded);
+        for (path, digest) in loaded.unwrap_or_default() {
+            part(path.as_bytes());
+            part(digest.as_ref().map_or(b"", |digest| digest.as_bytes()));
+        }
+        if let Some(subject) = &page.subject {
             part(self.specifications.as_bytes());
             part(format!("{subject:?}").as_bytes());
         }
         Digest::of(&text)
     }
-}
-
-/// Returns the tag of the language that a page is written in; empty when it stands in none.
-fn language(page: &crate::docs::navigation::tree::Page) -> Box<str> {
-    let place = page.place.as_ref();
-    let code = place.and_then(|place| place.language.as_deref());
-    match code.map(language::parse) {
-        Some(Code::Listed(language) | Code::Alias(language, _)) => language.tag,
-        Some(Code::Unknown) | None => "".into(),
-    }
-}
-
-/// Returns the file of a page; a generated one has the name that its author might give it.
-fn file(docs: &Docs, page: &crate::docs::navigation::tree::Page) -> String {
-    let written = docs.pages.get(&page.slug);
-    let extension = written.and_then(|written| written.path.name().rsplit('.').next());
-    format!("{}.{}", page.slug, extension.unwrap_or("mdx"))
-}
-
-/// Renders a page: its author's text, what it shows of a specification, or both.
-fn render(asked: &Asked<'_>, tree: &Tree, docs: &Docs, map: &Map) -> Kept {
-    let loaded = Mutex::new(Vec::new());
-    let load = |path: &str| {
-        let text = files::text(tree, path);
-        let digest = text.as_ref().map(|text| Digest::of(text.as_bytes()));
-        let mut loaded = loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        loaded.push((path.into(), digest));
-        text
-    };
-    let article = match asked.subject.and_then(|subject| shown(docs, subject)) {
-        None => article::render(&asked.source, map, &load),
-        Some(subject) => article::render_subject(&asked.source, subject, map, &load),
-    };
-    Kept {
-        article: Arc::new(article),
-        loaded: loaded
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner)
-            .into(),
-    }
-}
-
-/// Looks up what a page shows of a specification.
-fn shown<'d>(docs: &'d Docs, subject: &'d Subject) -> Option<endpoint::Subject<'d>> {
-    let specification = |number: usize| docs.specifications.get(number);
-    Some(match subject {
-        Subject::Endpoint(id) => {
-            let specification = specification(id.specification)?;
-            let endpoint = specification.endpoints.get(id.endpoint)?;
-            endpoint::Subject::Endpoint(specification, endpoint)
-        }
-        Subject::Unread { method, path } => endpoint::Subject::Unread(*method, path),
-        Subject::Schema(id) => {
-            endpoint::Subject::Schema(specification(id.specification)?, &id.name)
-        }
-    })
 }
 
 /// Names what any specification can be read from: one may refer to other files, and to what

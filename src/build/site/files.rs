@@ -16,8 +16,6 @@ use crate::source::{Tree, TreePath};
 
 /// How long a file may be.
 const BYTES_MAX: u64 = 64 << 20;
-/// How long a snippet may be.
-const TEXT_BYTES_MAX: u64 = 4 << 20;
 
 /// What may be served, by extension.
 const KINDS: [(&str, &str); 24] = [
@@ -49,17 +47,32 @@ const KINDS: [(&str, &str); 24] = [
 
 /// Finds the files that pages may show, with the sizes of images.
 pub(super) fn find(tree: &Tree, docs: &Docs) -> BTreeMap<Box<str>, Asset> {
-    let files: Vec<&TreePath> = tree
-        .files()
-        .filter(|path| kind(path.as_str()).is_some() && !docs.ignored.is_path_ignored(tree, path))
-        .collect();
+    let files = shown(tree, docs);
     let sizes: Vec<_> = files.par_iter().map(|path| size(tree, path)).collect();
-    let below = |path: &TreePath| path.strip_prefix(tree.docs_root()).map(Box::from);
-    let named = files.iter().zip(sizes).filter_map(|(path, size)| {
-        let below: Box<str> = below(path)?;
-        (&*below != crate::docs::CONFIG).then_some((below, Asset { size }))
-    });
-    named.collect()
+    let named = files.iter().zip(sizes);
+    named
+        .filter_map(|(path, size)| Some((below(tree, path)?, Asset { size })))
+        .collect()
+}
+
+/// Finds the files that pages may show, without looking into them.
+pub(super) fn named(tree: &Tree, docs: &Docs) -> BTreeMap<Box<str>, Asset> {
+    let files = shown(tree, docs).into_iter();
+    files
+        .filter_map(|path| Some((below(tree, path)?, Asset::default())))
+        .collect()
+}
+
+fn shown<'t>(tree: &'t Tree, docs: &Docs) -> Vec<&'t TreePath> {
+    tree.files()
+        .filter(|path| kind(path.as_str()).is_some() && !docs.ignored.is_path_ignored(tree, path))
+        .collect()
+}
+
+/// Returns the path of a file from the documentation's root.
+fn below(tree: &Tree, path: &TreePath) -> Option<Box<str>> {
+    let below = path.strip_prefix(tree.docs_root())?;
+    (below != crate::docs::CONFIG).then(|| below.into())
 }
 
 fn kind(path: &str) -> Option<&'static str> {
@@ -92,13 +105,6 @@ pub(super) fn read(tree: &Tree, path: &str) -> Option<(Bytes, &'static str)> {
     let media_type = kind(path)?;
     let path = tree.docs_root().join(path).ok()?;
     Some((tree.read_at_most(&path, BYTES_MAX).ok()?, media_type))
-}
-
-/// Reads a file that pages import. Only what pages are made of can be imported.
-pub(super) fn text(tree: &Tree, path: &str) -> Option<String> {
-    let path = tree.docs_root().join(path).ok()?;
-    let bytes = tree.read_at_most(&path, TEXT_BYTES_MAX).ok()?;
-    String::from_utf8(bytes.into()).ok()
 }
 
 /// Returns the specifications that everybody may have.

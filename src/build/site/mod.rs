@@ -32,7 +32,7 @@ use crate::docs::Docs;
 use crate::docs::navigation::tree::{Page, PageId};
 use crate::release::site::{Redirect, SITE_FILE, SiteDescription, not_found_file, page_file};
 use crate::release::{ReleaseFile, ReleasePath};
-use crate::render::article::Article;
+use crate::render::article::{self, Article, Source};
 use crate::render::file::File as Made;
 use crate::render::icon::Library;
 use crate::render::layout::{Assets, Layout, Mode, Part, linked_files, path_of, unknown_icons};
@@ -98,6 +98,25 @@ pub(super) enum File {
     SiteDescription,
     /// A file of the repository.
     Asset(Box<str>),
+}
+
+/// Finds what [`Site::found`] finds, without making a site.
+pub(super) fn check(docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
+    let map = Map {
+        pages: public(docs).map(|(_, page)| path_of(page).into()).collect(),
+        assets: files::named(tree, docs),
+        library: Library::parse(docs.config.icon_library.as_deref()),
+        ..Map::default()
+    };
+    let pages: Vec<&Page> = public(docs).map(|(_, page)| page).collect();
+    let mut found: Vec<_> = pages
+        .par_iter()
+        .flat_map_iter(|page| article::check(&Source::of(docs, page), &map))
+        .map(|found| in_repository(tree, found))
+        .collect();
+    found.extend(unknown_icons(docs, &map));
+    found.extend(canonical::unusable(docs, &map));
+    found
 }
 
 /// Adds a file. Its path is made from one of the authors'; where no release can have it, that is
@@ -392,7 +411,7 @@ impl<'s> Site<'s> {
         let plan = self.plan;
         let render = || {
             let page = self.page(at);
-            plan.ground.article(self.tree, self.docs, page, &plan.map)
+            plan.ground.article(self.docs, page, &plan.map)
         };
         plan.articles[at].get_or_init(render).1.article()
     }

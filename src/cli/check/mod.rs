@@ -193,7 +193,7 @@ fn diagnostics_of(
     let (docs, of_docs) = parsed.resolve(tree);
     diagnostics.extend(of_docs);
     if !args.config_only {
-        diagnostics.extend(docs::check::check(&docs, tree));
+        diagnostics.extend(build::check::check(&docs, tree));
         let default = build::Options::default().service_name;
         let named = args.documentation.service_name.as_deref();
         let (_skills, of_skills) = skills::collect(tree, named.unwrap_or(&default));

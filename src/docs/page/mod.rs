@@ -1,10 +1,9 @@
 //! Pages: the Markdown files of a documentation, and what they refer to.
 //!
-//! A page is read for what others need to know of it: its frontmatter ([`Meta`]), its
-//! headings, the anchors a link can name, and its own links, images and imports, each with
-//! its place ([`scan`]). It is not rendered here. The scanner works line by line and
-//! understands just enough of MDX to know what is text: code, comments and import lines
-//! are blanked out first. So a page that no parser accepts still has its links checked.
+//! A page is read once: its frontmatter ([`Meta`]) and its body ([`crate::mdx`]), with what
+//! it imports. The check of links, HTML, Markdown, search and the generated skill all work on
+//! that value. A page over a limit has no tree: it is shown as its source, with a warning,
+//! and nothing is known of its anchors.
 //!
 //! [`Pages`] are the files of the documentation's root that are pages: `.mdx` and `.md`,
 //! not ignored ([`ignored`]), not snippets, not the repository's own README and the like.
@@ -16,18 +15,22 @@
 
 pub mod ignored;
 mod meta;
-mod scan;
+pub mod snippet;
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::diagnostic::Diagnostic;
 use crate::frontmatter;
+use crate::mdx::{self, Refused};
 use crate::source::{Tree, TreePath};
+
+use rayon::prelude::*;
 
 use ignored::Ignored;
 pub use meta::Meta;
-pub use scan::{Heading, Reference, ReferenceKind, Scan};
+use snippet::{Loaded, Snippets};
 
 /// How many bytes a page may have; the longest real one has 1.1 MB.
 pub const BYTES_MAX: u64 = 4 << 20;
@@ -39,6 +42,8 @@ const RESERVED: [&str; 2] = ["mcp", "skill"];
 pub const FRONTMATTER: &str = "frontmatter";
 /// The rule that a page which cannot be read breaks.
 pub const PAGE: &str = "page";
+/// The rule that a page breaks which is over a limit.
+pub const LIMIT: &str = "page-limit";
 
 /// A page as its author wrote it.
 #[derive(Debug)]
@@ -49,11 +54,13 @@ pub struct Page {
     pub slug: Box<str>,
     /// What its frontmatter says.
     pub meta: Meta,
-    /// What its text holds.
-    pub scan: Scan,
+    /// What it says, or why that cannot be read.
+    pub read: Result<mdx::Page, Refused>,
     /// Its whole text.
     pub text: Arc<str>,
-    /// What is wrong with its frontmatter.
+    /// The files that it imports.
+    pub loaded: Box<[Loaded]>,
+    /// What is wrong with it.
     found: Vec<Diagnostic>,
 }
 
@@ -76,10 +83,16 @@ impl Page {
         url(&self.slug)
     }
 
-    /// Reads a page; what is wrong with its frontmatter is told and the rest read.
-    fn read(path: &TreePath, slug: &str, text: Arc<str>) -> Self {
+    /// Reads a page; what is wrong with it is told and the rest read.
+    fn read(snippets: &Snippets<'_>, written: &Written<'_>) -> Self {
+        let Written {
+            path,
+            below,
+            slug,
+            text,
+        } = written;
         let mut found = Vec::new();
-        let (meta, body) = match frontmatter::read(&text) {
+        let (meta, body) = match frontmatter::read(text) {
             Ok(Some(frontmatter)) => {
                 for key in &frontmatter.repeated {
                     let message = format!("the key `{}` stands here a second time", key.key);
@@ -96,12 +109,53 @@ impl Page {
                 (Meta::default(), 0)
             }
         };
-        Self {
-            path: path.clone(),
-            slug: slug.into(),
-            meta,
-            scan: Scan::of(&text, body),
+        let title = meta.title.clone().unwrap_or_else(|| title_of(slug));
+        let source = mdx::Source {
+            file: below,
+            title: &title,
             text,
+            body,
+        };
+        let loaded = Mutex::new(Vec::new());
+        let load = |path: &str| {
+            let text = snippets.text(path);
+            let digest = text.as_ref().map(|(_, digest)| *digest);
+            let mut loaded = loaded.lock().unwrap_or_else(PoisonError::into_inner);
+            loaded.push((path.into(), digest));
+            text.map(|(text, _)| text)
+        };
+        // A mistake on one page, or of ours, must not hold back all others.
+        let read = catch_unwind(AssertUnwindSafe(|| mdx::read(&source, &load)));
+        let read = read.unwrap_or(Err(Refused::Failed));
+        match &read {
+            Ok(page) => {
+                let in_repository = |found: &Diagnostic| {
+                    let mut found = found.clone();
+                    if let Ok(path) = snippets.root().join(&found.file) {
+                        found.file = path.as_str().into();
+                    }
+                    found
+                };
+                found.extend(page.diagnostics.iter().map(in_repository));
+            }
+            Err(why) => {
+                let message = format!(
+                    "{why}; the page is shown as its source, and links on it and to its \
+                     headings are not checked"
+                );
+                found.push(Diagnostic::warning(LIMIT, path.as_str(), message));
+            }
+        }
+        Self {
+            path: (*path).clone(),
+            slug: slug.as_str().into(),
+            meta,
+            read,
+            text: Arc::clone(text),
+            loaded: loaded
+                .into_inner()
+                .unwrap_or_else(PoisonError::into_inner)
+                .into(),
             found,
         }
     }
@@ -148,8 +202,8 @@ pub fn title_of(slug: &str) -> Box<str> {
 // === impl Pages ===
 
 impl Pages {
-    /// Reads all pages of a tree. One that stands in `before` with the same path and text is
-    /// the same page, and taken from there.
+    /// Reads all pages of a tree. One that stands in `before` with the same path, the same text
+    /// and the same imports is the same page, and taken from there.
     #[must_use]
     pub fn read(tree: &Tree, ignored: &Ignored, before: &Self) -> (Self, Vec<Diagnostic>) {
         let mut found = Vec::new();
@@ -178,7 +232,12 @@ impl Pages {
                 break;
             }
             match text_of(tree, path) {
-                Ok(text) => sources.push((path, slug, text)),
+                Ok(text) => sources.push(Written {
+                    path,
+                    below,
+                    slug,
+                    text,
+                }),
                 Err(diagnostic) => found.push(*diagnostic),
             }
         }
@@ -186,7 +245,7 @@ impl Pages {
             ignored: left_out,
             ..Self::default()
         };
-        for page in read_all(&sources, before) {
+        for page in read_all(&Snippets::new(tree), &sources, before) {
             found.extend(page.found.iter().cloned());
             pages.insert(page, &mut found);
         }
@@ -257,37 +316,32 @@ impl Pages {
         self.pages.iter().map(|page| &**page)
     }
 
-    /// Returns the page of a slug when its file and text are still these.
-    fn unchanged(&self, path: &TreePath, slug: &str, text: &str) -> Option<&Arc<Page>> {
-        let page = &self.pages[*self.by_slug.get(slug)?];
-        (page.path == *path && *page.text == *text).then_some(page)
+    /// Returns the page of a slug when its file, its text and its imports are still these.
+    fn unchanged(&self, snippets: &Snippets<'_>, written: &Written<'_>) -> Option<&Arc<Page>> {
+        let page = &self.pages[*self.by_slug.get(&*written.slug)?];
+        let is_same = page.path == *written.path && *page.text == *written.text;
+        (is_same && snippets.are(&page.loaded)).then_some(page)
     }
 }
 
-/// A page's file, its slug and its text.
-type Written<'t> = (&'t TreePath, String, Arc<str>);
+/// A page that is to be read.
+struct Written<'t> {
+    path: &'t TreePath,
+    /// Its path from the documentation's root.
+    below: &'t str,
+    slug: String,
+    text: Arc<str>,
+}
 
-/// Reads pages on two threads: reading one needs no other.
-fn read_all(sources: &[Written<'_>], before: &Pages) -> Vec<Arc<Page>> {
-    let read = |sources: &[Written<'_>]| -> Vec<_> {
-        sources
-            .iter()
-            .map(
-                |(path, slug, text)| match before.unchanged(path, slug, text) {
-                    Some(page) => Arc::clone(page),
-                    None => Arc::new(Page::read(path, slug, Arc::clone(text))),
-                },
-            )
-            .collect()
-    };
-    let (one, other) = sources.split_at(sources.len() / 2);
-    std::thread::scope(|scope| {
-        let one = scope.spawn(|| read(one));
-        let other = read(other);
-        let mut all = one.join().expect("reading a page does not panic");
-        all.extend(other);
-        all
-    })
+/// Reads pages on all cores: reading one needs no other.
+fn read_all(snippets: &Snippets<'_>, sources: &[Written<'_>], before: &Pages) -> Vec<Arc<Page>> {
+    sources
+        .par_iter()
+        .map(|written| match before.unchanged(snippets, written) {
+            Some(page) => Arc::clone(page),
+            None => Arc::new(Page::read(snippets, written)),
+        })
+        .collect()
 }
 
 fn text_of(tree: &Tree, path: &TreePath) -> Result<Arc<str>, Box<Diagnostic>> {
@@ -434,6 +488,63 @@ mod tests {
         // What is wrong with a page is told each time.
         assert_eq!((told.len(), &found), (1, &told));
         assert_eq!(&*now.get("b").unwrap().text, "B");
+    }
+
+    #[test]
+    fn what_is_odd_about_a_page_is_told_when_it_is_read() {
+        let (pages, found) = pages(&[
+            ("docs/a.mdx", "---\ntitle: A\n---\n\n<Fancy />\n"),
+            ("docs/b.mdx", &"<Note>".repeat(1000)),
+            (
+                "docs/c.mdx",
+                "\n<Snippet file=\"none.mdx\" />\n<Snippet file=\"there.mdx\" />\n",
+            ),
+            ("docs/_snippets/there.mdx", "## There\n"),
+        ]);
+        let found: Vec<_> = found
+            .iter()
+            .map(|found| (found.rule, &*found.file, found.location.map(|at| at.line)))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("mdx-component", "docs/a.mdx", Some(5)),
+                (LIMIT, "docs/b.mdx", None),
+                ("snippet", "docs/c.mdx", Some(2)),
+            ]
+        );
+        let read = pages.get("c").unwrap().read.as_ref().unwrap();
+        assert!(read.outline.anchors.contains("there"));
+        assert_eq!(
+            pages.get("b").unwrap().read.as_ref().err(),
+            Some(&Refused::TooDeep)
+        );
+    }
+
+    #[test]
+    fn a_page_is_read_again_when_what_it_imports_has_changed() {
+        let read = |snippet: &str, before: &Pages| {
+            let files = [
+                ("a.mdx", "<Snippet file=\"s.mdx\" />"),
+                ("b.mdx", "b"),
+                ("snippets/s.mdx", snippet),
+            ];
+            let files =
+                files.map(|(path, text)| (TreePath::parse(path).unwrap(), text.to_owned().into()));
+            let tree = Tree::from_files(files, []);
+            Pages::read(&tree, &Ignored::read(&tree), before).0
+        };
+        let before = read("## One", &Pages::default());
+        let same = read("## One", &before);
+        let now = read("## Two", &before);
+        let shared = |pages: &Pages| -> Vec<bool> {
+            let both = pages.pages.iter().zip(&before.pages);
+            both.map(|(one, other)| Arc::ptr_eq(one, other)).collect()
+        };
+        assert_eq!(
+            (shared(&same), shared(&now)),
+            (vec![true, true], vec![false, true])
+        );
     }
 
     #[test]

@@ -6,10 +6,10 @@
 mod text;
 
 use std::mem;
+use std::ops::Range;
 
 use pulldown_cmark::{
     Alignment as Aligned, BlockQuoteKind, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag,
-    TextMergeStream,
 };
 
 use text::split_url;
@@ -17,6 +17,7 @@ pub(super) use text::unescape;
 
 use super::DEPTH_MAX;
 use super::node::{Alignment, Element, Item, Node, Table};
+use super::span::{Span, Trace};
 
 /// Starts a mark.
 pub(super) const MARK: char = '\u{e000}';
@@ -44,11 +45,17 @@ pub(super) fn push_mark(text: &mut String, number: usize) {
 }
 
 /// Reads Markdown; `depth` is how deep it lies in the page.
-pub(super) fn read(text: &str, marks: &mut [Mark], depth: usize) -> Vec<Node> {
-    read_again(text, marks, depth, 0)
+pub(super) fn read(text: &str, marks: &mut [Mark], trace: &Trace, depth: usize) -> Vec<Node> {
+    read_again(text, marks, trace, depth, 0)
 }
 
-fn read_again(text: &str, marks: &mut [Mark], depth: usize, again: usize) -> Vec<Node> {
+fn read_again(
+    text: &str,
+    marks: &mut [Mark],
+    trace: &Trace,
+    depth: usize,
+    again: usize,
+) -> Vec<Node> {
     let options = Options::ENABLE_TABLES
         | Options::ENABLE_FOOTNOTES
         | Options::ENABLE_STRIKETHROUGH
@@ -57,20 +64,27 @@ fn read_again(text: &str, marks: &mut [Mark], depth: usize, again: usize) -> Vec
         | Options::ENABLE_MATH
         | Options::ENABLE_GFM;
     let mut builder = Builder {
+        source: text,
         marks,
-        frames: vec![Frame::new(None)],
+        trace,
+        frames: vec![Frame::new(None, 0..0)],
+        words: String::new(),
         flat: 0,
         depth,
         again,
     };
-    for event in TextMergeStream::new(Parser::new_ext(text, options)) {
-        builder.event(event);
+    for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
+        builder.event(event, range);
     }
     builder.finish()
 }
 
 struct Builder<'m> {
+    source: &'m str,
     marks: &'m mut [Mark],
+    trace: &'m Trace,
+    /// Text that was read and is in no node yet: the parser gives it in pieces.
+    words: String,
     frames: Vec<Frame>,
     /// How many containers are open that are deeper than [`DEPTH_MAX`].
     flat: usize,
@@ -81,6 +95,11 @@ struct Builder<'m> {
 /// An open container.
 struct Frame {
     tag: Option<Tag<'static>>,
+    /// Where it stands in the text.
+    range: Range<usize>,
+    /// Of code without a fence: its lines, and where each was copied from.
+    code: String,
+    copies: Vec<(usize, usize)>,
     children: Vec<Node>,
     checked: Option<bool>,
     /// Items of a list; cells of a row, rows of a table.
@@ -93,9 +112,12 @@ struct Frame {
 // === impl Frame ===
 
 impl Frame {
-    fn new(tag: Option<Tag<'static>>) -> Self {
+    fn new(tag: Option<Tag<'static>>, range: Range<usize>) -> Self {
         Self {
             tag,
+            range,
+            code: String::new(),
+            copies: Vec::new(),
             children: Vec::new(),
             checked: None,
             items: Vec::new(),
@@ -119,19 +141,33 @@ impl Builder<'_> {
         self.top().children.push(node);
     }
 
-    fn event(&mut self, event: Event<'_>) {
+    fn event(&mut self, event: Event<'_>, range: Range<usize>) {
+        // In MDX there is no HTML: what is left of it is text.
+        if let Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) = &event {
+            let top = self.top();
+            // Code without a fence is read again, with its marks.
+            if matches!(top.tag, Some(Tag::CodeBlock(CodeBlockKind::Indented))) {
+                top.copies.push((top.code.len(), range.start));
+                top.code.push_str(text);
+            } else {
+                self.words.push_str(text);
+            }
+            return;
+        }
+        if !self.words.is_empty() {
+            let words = mem::take(&mut self.words);
+            self.text(&words);
+        }
         match event {
             // What lies deeper than anybody reads is shown flat.
             Event::Start(_) if self.frames.len() + self.depth > DEPTH_MAX => self.flat += 1,
-            Event::Start(tag) => self.frames.push(Frame::new(Some(tag.into_static()))),
+            Event::Start(tag) => self.frames.push(Frame::new(Some(tag.into_static()), range)),
             Event::End(_) if self.flat > 0 => self.flat -= 1,
             Event::End(_) => self.close(),
-            Event::Text(text) => self.text(&text),
+            Event::Text(_) | Event::Html(_) | Event::InlineHtml(_) => {}
             Event::Code(code) => self.push(Node::Code(code.into_string())),
             Event::InlineMath(tex) => self.formula(&tex, false),
             Event::DisplayMath(tex) => self.formula(&tex, true),
-            // In MDX there is no HTML: what is left of it is text.
-            Event::Html(html) | Event::InlineHtml(html) => self.text(&html),
             Event::FootnoteReference(label) => {
                 self.push(Node::FootnoteReference(label.into_string()));
             }
@@ -200,6 +236,7 @@ impl Builder<'_> {
             self.push(Node::Link {
                 href: url.to_owned(),
                 children: vec![Node::Text(url.to_owned())],
+                span: Span::NONE,
             });
             rest = after;
         }
@@ -230,21 +267,50 @@ impl Builder<'_> {
             Tag::TableCell => self.top().cells.push(frame.children),
             Tag::TableHead => self.top().head = frame.cells,
             Tag::TableRow => self.top().rows.push(frame.cells),
+            // Whoever indents a paragraph so far does so more than once, and it is not code.
+            Tag::CodeBlock(CodeBlockKind::Indented) if self.again < AGAIN_MAX => {
+                let trace = self.trace.of_copies(frame.copies.into_iter());
+                let nodes = read_again(&frame.code, self.marks, &trace, depth, self.again + 1);
+                self.top().children.extend(nodes);
+            }
             Tag::CodeBlock(CodeBlockKind::Indented) => {
-                let code = gather_text(frame.children);
-                let nodes = if self.again < AGAIN_MAX {
-                    read_again(&code, self.marks, depth, self.again + 1)
-                } else {
-                    vec![Node::Text(code)]
-                };
+                // As it is, but for its marks.
+                let mut nodes = Vec::new();
+                for line in frame.code.lines() {
+                    nodes.extend(self.marked(line));
+                }
                 self.top().children.extend(nodes);
             }
             tag => {
-                if let Some(node) = node(tag, frame) {
+                let span = self.place(&tag, frame.range.clone());
+                if let Some(node) = node(tag, frame, span) {
                     self.push(node);
                 }
             }
         }
+    }
+
+    /// Returns a text with its marks replaced by what they stand for.
+    fn marked(&mut self, text: &str) -> Vec<Node> {
+        self.frames.push(Frame::new(None, 0..0));
+        self.text(text);
+        let frame = self.frames.pop();
+        nest(frame.map(|frame| frame.children).unwrap_or_default())
+    }
+
+    /// Returns where a container is written; of a link or an image the address.
+    fn place(&self, tag: &Tag<'_>, range: Range<usize>) -> Span {
+        let range = match tag {
+            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
+                let written = self.source.get(range.clone()).unwrap_or_default();
+                match written.rfind(&**dest_url).filter(|_| !dest_url.is_empty()) {
+                    Some(at) => range.start + at..range.start + at + dest_url.len(),
+                    None => range,
+                }
+            }
+            _ => range,
+        };
+        self.trace.span(range)
     }
 
     /// A paragraph that holds nothing but blocks is none.
@@ -263,6 +329,8 @@ impl Builder<'_> {
     }
 
     fn finish(mut self) -> Vec<Node> {
+        let words = mem::take(&mut self.words);
+        self.text(&words);
         while self.frames.len() > 1 {
             self.close();
         }
@@ -272,7 +340,7 @@ impl Builder<'_> {
 }
 
 /// Makes the node of a container that is now whole.
-fn node(tag: Tag<'_>, frame: Frame) -> Option<Node> {
+fn node(tag: Tag<'_>, frame: Frame, span: Span) -> Option<Node> {
     let children = frame.children;
     Some(match tag {
         Tag::Heading { level, id, .. } => Node::Heading {
@@ -286,6 +354,8 @@ fn node(tag: Tag<'_>, frame: Frame) -> Option<Node> {
             },
             id: id.map(pulldown_cmark::CowStr::into_string),
             children,
+            anchor: None,
+            span,
         },
         Tag::BlockQuote(None) => Node::Quote(children),
         Tag::BlockQuote(Some(kind)) => Node::Element(Element {
@@ -323,10 +393,12 @@ fn node(tag: Tag<'_>, frame: Frame) -> Option<Node> {
         Tag::Link { dest_url, .. } => Node::Link {
             href: without_marks(&dest_url),
             children,
+            span,
         },
         Tag::Image { dest_url, .. } => Node::Image {
             src: without_marks(&dest_url),
             alt: super::plain(&children),
+            span,
         },
         Tag::HtmlBlock => Node::Paragraph(children),
         _ => return None,

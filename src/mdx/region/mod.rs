@@ -11,10 +11,11 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::markdown::{self, Mark};
-use super::node::{Element, Node};
+use super::node::{Element, Expression, Node, Written};
 use super::scan::{self, Attribute, AttributeValue, TokenKind};
+use super::span::{Span, Trace};
 use super::value::{Scope, Value};
-use super::{DEPTH_MAX, Reader, Refused};
+use super::{DEPTH_MAX, Place, Position, Reader, Refused};
 use crate::mdx::component;
 
 use tags::Piece;
@@ -27,7 +28,7 @@ impl Reader<'_> {
     pub(super) fn region(
         &mut self,
         text: &str,
-        line: u32,
+        at: Position,
         scope: &Scope,
         depth: usize,
     ) -> Vec<Node> {
@@ -39,7 +40,8 @@ impl Reader<'_> {
             text,
             scanned: &scanned,
             scope,
-            line,
+            line: at.line,
+            base: at.offset,
             line_ends: memchr::memchr_iter(b'\n', text.as_bytes()).collect(),
         };
         let pieces = self.match_tags(&region, depth);
@@ -64,9 +66,10 @@ impl Reader<'_> {
             text: String::with_capacity(range.len() + 16),
             marks: Vec::new(),
             indent: region.indent(&range, &pieces),
+            trace: Trace::new(&self.origin),
         };
         self.fill(region, range, pieces, &mut draft, depth);
-        markdown::read(&draft.text, &mut draft.marks, depth)
+        markdown::read(&draft.text, &mut draft.marks, &draft.trace, depth)
     }
 
     /// Writes the Markdown of a range, with marks for what is none.
@@ -86,10 +89,15 @@ impl Reader<'_> {
             match piece {
                 Piece::Comment { .. } => {}
                 Piece::Expression { inner, range } => {
-                    let line = region.line_of(range.start);
+                    let at = region.position(inner.start);
                     let source = &region.text[inner];
-                    let value = self.evaluate(source, line, region.scope, depth);
-                    let nodes = value.map_or_else(Vec::new, Value::into_nodes);
+                    let nodes = match self.evaluate(source, at, region.scope, depth) {
+                        Some(value) => value.into_nodes(),
+                        None => vec![Node::Expression(Expression {
+                            source: source.into(),
+                            span: self.span(region, range),
+                        })],
+                    };
                     draft.mark(Mark::Nodes(nodes));
                 }
                 Piece::Element {
@@ -99,7 +107,7 @@ impl Reader<'_> {
                     ..
                 } => {
                     let is_flow = region.is_flow(&span, &range, token);
-                    let mut element = self.element(region, token, depth);
+                    let mut element = self.element(region, token, span.clone(), depth);
                     if is_flow || self.is_component(region, &element.name) {
                         element.children = self.blocks(region, inner, pieces, depth + 1);
                         let nodes = self.shown(region, element, depth);
@@ -142,8 +150,12 @@ impl Reader<'_> {
             return vec![Node::Element(element)];
         };
         let mut scope = Scope::default();
-        let from = format!("/snippets/{file}");
-        self.import(Some("Snippet"), &[], &from, element.line, &mut scope, 0);
+        let file = file.trim_start_matches('/');
+        let places = [format!("snippets/{file}"), format!("_snippets/{file}")];
+        let there = places.iter().find(|path| (self.load)(path).is_some());
+        let from = format!("/{}", there.unwrap_or(&places[0]));
+        let at = Place::line(element.line);
+        self.import(Some("Snippet"), &[], &from, at, &mut scope, 0);
         match scope.components.get("Snippet") {
             Some(template) => self.expand(template, HashMap::new(), depth),
             None => Vec::new(),
@@ -151,7 +163,13 @@ impl Reader<'_> {
     }
 
     /// Reads the name and the attributes of a tag.
-    fn element(&mut self, region: &Region<'_>, token: usize, depth: usize) -> Element {
+    fn element(
+        &mut self,
+        region: &Region<'_>,
+        token: usize,
+        span: Range<usize>,
+        depth: usize,
+    ) -> Element {
         let token = &region.scanned.tokens[token];
         let line = region.line_of(token.range.start);
         let TokenKind::Open {
@@ -172,34 +190,63 @@ impl Reader<'_> {
             );
         }
         let mut read = Vec::with_capacity(attributes.len());
+        let mut written = Vec::with_capacity(attributes.len());
         for Attribute { name, value } in attributes {
             let name = &region.text[name.clone()];
             let value = match value {
-                AttributeValue::True => Value::Boolean(true),
+                AttributeValue::True => Some(Value::Boolean(true)),
                 AttributeValue::Text(text) => {
-                    Value::Text(markdown::unescape(&region.text[text.clone()]))
+                    written.push(Written {
+                        name: name.into(),
+                        span: self.span(region, text.clone()),
+                        unevaluated: None,
+                    });
+                    Some(Value::Text(markdown::unescape(&region.text[text.clone()])))
                 }
                 // A handler is never called; nobody needs to know what it would do.
                 AttributeValue::Expression(_) if name.starts_with("on") => continue,
-                AttributeValue::Expression(source) => {
-                    let source = &region.text[source.clone()];
-                    let source = source.trim().strip_prefix("...").unwrap_or(source);
-                    match self.evaluate(source, line, region.scope, depth) {
-                        Some(value) => value,
-                        None => continue,
-                    }
+                AttributeValue::Expression(range) => {
+                    let source = &region.text[range.clone()];
+                    let value = self.attribute(source, region.position(range.start), region, depth);
+                    written.push(Written {
+                        name: name.into(),
+                        span: self.span(region, range.clone()),
+                        unevaluated: value.is_none().then(|| source.into()),
+                    });
+                    value
                 }
             };
             match value {
-                Value::Object(entries) if name.is_empty() => read.extend(entries),
-                value => read.push((name.into(), value)),
+                None => {}
+                Some(Value::Object(entries)) if name.is_empty() => read.extend(entries),
+                Some(value) => read.push((name.into(), value)),
             }
         }
         Element {
-            name: name.into(),
             attributes: read,
-            children: Vec::new(),
             line,
+            span: self.span(region, span),
+            written,
+            ..Element::new(name)
         }
+    }
+
+    /// Evaluates an attribute in braces; of `{...props}` the spread value.
+    fn attribute(
+        &mut self,
+        source: &str,
+        at: Position,
+        region: &Region<'_>,
+        depth: usize,
+    ) -> Option<Value> {
+        let trimmed = source.trim_start();
+        let spread = trimmed.strip_prefix("...").unwrap_or(source);
+        let at = at.plus(&source[..source.len() - spread.len()]);
+        self.evaluate(spread, at, region.scope, depth)
+    }
+
+    fn span(&self, region: &Region<'_>, range: Range<usize>) -> Span {
+        self.origin
+            .span(region.base + range.start..region.base + range.end)
     }
 }

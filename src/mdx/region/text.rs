@@ -3,9 +3,11 @@
 use std::ops::Range;
 
 use super::tags::Piece;
+use crate::mdx::Position;
 use crate::mdx::markdown::{self, Mark};
 use crate::mdx::node::Node;
 use crate::mdx::scan::{Scanned, TokenKind};
+use crate::mdx::span::Trace;
 use crate::mdx::value::Scope;
 
 /// Elements that stand in a line of text even when they have the line for themselves.
@@ -21,6 +23,8 @@ pub(super) struct Region<'t> {
     pub(super) scope: &'t Scope,
     /// The line of the file at which the text starts.
     pub(super) line: u32,
+    /// Where the text starts in the cleaned text of its file.
+    pub(super) base: usize,
     /// Where each line of the text ends.
     pub(super) line_ends: Vec<usize>,
 }
@@ -30,6 +34,8 @@ pub(super) struct Draft {
     pub(super) text: String,
     pub(super) marks: Vec<Mark>,
     pub(super) indent: usize,
+    /// Where the pieces of the text were written.
+    pub(super) trace: Trace,
 }
 
 // === impl Region ===
@@ -38,6 +44,14 @@ impl Region<'_> {
     pub(super) fn line_of(&self, at: usize) -> u32 {
         let before = self.line_ends.partition_point(|end| *end < at);
         self.line + u32::try_from(before).unwrap_or(u32::MAX)
+    }
+
+    /// Returns where in the file a place of the text is.
+    pub(super) fn position(&self, at: usize) -> Position {
+        Position {
+            offset: self.base + at,
+            line: self.line_of(at),
+        }
     }
 
     /// Returns the line that holds a place, without its end.
@@ -120,11 +134,11 @@ impl Region<'_> {
             at = range.end - rest.trim_start_matches([' ', '\t']).len();
         }
         while let Some(n) = self.text[at..range.end].find('\n') {
-            draft.text.push_str(&self.text[at..=at + n]);
+            draft.push(&self.text[at..=at + n], self.base + at);
             at += n + 1;
             at += draft.margin(&self.text[at..range.end]);
         }
-        draft.text.push_str(&self.text[at..range.end]);
+        draft.push(&self.text[at..range.end], self.base + at);
     }
 }
 
@@ -145,6 +159,14 @@ impl Draft {
         blank.min(self.indent)
     }
 
+    /// Appends a copy of what stands at a place in the file.
+    fn push(&mut self, text: &str, at: usize) {
+        if !text.is_empty() {
+            self.trace.note(self.text.len(), at);
+            self.text.push_str(text);
+        }
+    }
+
     pub(super) fn mark(&mut self, mark: Mark) {
         markdown::push_mark(&mut self.text, self.marks.len());
         self.marks.push(mark);
@@ -157,6 +179,7 @@ impl Draft {
         let quote = &prefix[..prefix.rfind('>').map_or(0, |n| n + 1)];
         if prefix.chars().all(|c| matches!(c, ' ' | '\t' | '>')) {
             self.text.truncate(line);
+            self.trace.truncate(line);
             if line > 0 {
                 self.text.push_str(quote);
                 self.text.push('\n');

@@ -8,10 +8,13 @@
 mod operator;
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
+use super::Position;
 use super::node::Node;
 use super::scan::balanced;
+use super::span::Origin;
 
 /// How deep lists and objects may lie in each other.
 const DEPTH_MAX: usize = 16;
@@ -51,8 +54,10 @@ pub(super) struct Template {
     pub file: Box<str>,
     /// What it shows.
     pub body: Arc<str>,
-    /// The line of the file at which the body starts.
-    pub line: u32,
+    /// How the text of that file lies in the written one.
+    pub origin: Arc<Origin>,
+    /// Where in that file the body starts.
+    pub at: Position,
     /// How the body names its props.
     pub parameters: Parameters,
     /// What names mean where it was written.
@@ -101,7 +106,7 @@ impl Value {
 pub(super) fn evaluate(
     source: &str,
     scope: &Scope,
-    jsx: &mut dyn FnMut(&str) -> Vec<Node>,
+    jsx: &mut dyn FnMut(Range<usize>) -> Vec<Node>,
 ) -> Result<Value, Unsupported> {
     let mut reader = Reader {
         source,
@@ -123,7 +128,7 @@ struct Reader<'s> {
     source: &'s str,
     at: usize,
     scope: &'s Scope,
-    jsx: &'s mut dyn FnMut(&str) -> Vec<Node>,
+    jsx: &'s mut dyn FnMut(Range<usize>) -> Vec<Node>,
 }
 
 // === impl Reader ===
@@ -278,7 +283,7 @@ impl Reader<'_> {
     /// Reads JSX up to where its first tag is closed.
     fn jsx(&mut self) -> Value {
         let end = super::scan::element_end(self.source.as_bytes(), self.at);
-        let piece = &self.source[self.at..end];
+        let piece = self.at..end;
         self.at = end;
         Value::Nodes((self.jsx)(piece))
     }

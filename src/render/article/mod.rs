@@ -4,23 +4,25 @@
 //! that shows its source and says why, and a warning in its diagnostics: a mistake on one
 //! page is no reason to hold back what changed on all others.
 
+mod source;
+
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::{Deserialize, Serialize};
 
-use crate::diagnostic::Diagnostic;
-use crate::frontmatter;
-
-use super::endpoint::{self, Subject};
 use super::escape::Html;
 use super::file::File;
 use super::html::{self, Heading};
 use super::link::{Map, Start};
 use super::markdown;
 use super::messages::Messages;
-use crate::mdx::{self, Load, Node, plain};
+use crate::diagnostic::Diagnostic;
+use crate::docs::page::LIMIT;
+use crate::mdx::{Node, Refused, plain};
 use crate::release::site::page_of;
+
+pub use source::Source;
 
 /// How many characters of a page's own text describe it when its author did not.
 const DESCRIPTION_CHARS: usize = 160;
@@ -53,122 +55,76 @@ pub struct Article {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// What is rendered, and where it stands.
-#[derive(Clone, Copy, Debug)]
-pub struct Source<'p> {
-    /// The file, relative to the root of the docs.
-    pub file: &'p str,
-    /// The page's title.
-    pub title: &'p str,
-    /// A line about it.
-    pub description: Option<&'p str>,
-    /// The BCP 47 tag of its language; empty when that is not known.
-    pub language: &'p str,
-    /// The whole text of the file.
-    pub text: &'p str,
-}
-
-/// Renders a page.
+/// Renders a page: what its author wrote, what a specification says about its endpoint, or
+/// both. Nothing that happens in between leaves this function.
 #[must_use]
-pub fn render(source: &Source<'_>, map: &Map, load: &Load<'_>) -> Article {
-    caught(source, map, load, Vec::new)
-}
-
-/// Renders a page with what a specification says about its subject below what its author
-/// wrote.
-#[must_use]
-pub fn render_subject(
-    source: &Source<'_>,
-    subject: Subject<'_>,
-    map: &Map,
-    load: &Load<'_>,
-) -> Article {
-    caught(source, map, load, || {
-        endpoint::nodes(subject, source.language)
-    })
-}
-
-/// Renders a page; `more` makes what stands below it. Nothing that happens in between
-/// leaves this function.
-fn caught(
-    source: &Source<'_>,
-    map: &Map,
-    load: &Load<'_>,
-    more: impl FnOnce() -> Vec<Node>,
-) -> Article {
-    let read = catch_unwind(AssertUnwindSafe(|| {
-        let (mut nodes, diagnostics) = read(source, load)?;
-        nodes.extend(more());
-        Ok(write(source, nodes, diagnostics, map))
+pub fn render(source: &Source<'_>, map: &Map) -> Article {
+    let written = catch_unwind(AssertUnwindSafe(|| {
+        let nodes = source.nodes()?;
+        Ok(write(source, &nodes, map))
     }));
-    match read {
+    match written {
         Ok(Ok(article)) => article,
-        Ok(Err::<_, mdx::Refused>(refused)) => unreadable(source, &refused.to_string()),
-        Err(_panic) => unreadable(source, "reading it failed in a way nobody thought of"),
+        // Whoever read the documentation has told it.
+        Ok(Err::<_, Refused>(refused)) => unreadable(source, &refused.to_string(), Vec::new()),
+        Err(_panic) => {
+            let why = Refused::Failed.to_string();
+            let message = format!("{why}; the page is shown as its source");
+            let found = Diagnostic::warning(LIMIT, &source.file, message);
+            unreadable(source, &why, vec![found])
+        }
     }
 }
 
-fn read(
-    source: &Source<'_>,
-    load: &Load<'_>,
-) -> Result<(Vec<Node>, Vec<Diagnostic>), mdx::Refused> {
-    // Whoever read the documentation has told what is wrong with the frontmatter.
-    let body = match frontmatter::read(source.text) {
-        Ok(Some(found)) => found.body_offset,
-        _ => 0,
-    };
-    let (before, text) = source.text.split_at(body);
-    if source.file.ends_with(".md") {
-        return Ok((mdx::read_markdown(text)?, Vec::new()));
+/// Finds what is wrong with a page when it is written, without writing its code.
+#[must_use]
+pub fn check(source: &Source<'_>, map: &Map) -> Vec<Diagnostic> {
+    let found = catch_unwind(AssertUnwindSafe(|| {
+        let nodes = source.nodes().ok()?;
+        let start = Start::Page(page_of(&source.file));
+        let messages = Messages::of(&source.language);
+        Some(html::check(&source.file, start, &nodes, map, messages))
+    }));
+    match found {
+        Ok(found) => found.unwrap_or_default(),
+        Err(_panic) => render(source, map).diagnostics,
     }
-    let lines = memchr::memchr_iter(b'\n', before.as_bytes()).count();
-    let line = u32::try_from(lines + 1).unwrap_or(u32::MAX);
-    let read = mdx::read(source.file, text, line, load)?;
-    Ok((read.nodes, read.diagnostics))
 }
 
 /// Writes the nodes of a page, read or generated.
-fn write(
-    source: &Source<'_>,
-    nodes: Vec<Node>,
-    mut diagnostics: Vec<Diagnostic>,
-    map: &Map,
-) -> Article {
-    let nodes = without_title(nodes, source.title);
-    let page = page_of(source.file);
-    let messages = Messages::of(source.language);
-    let written = html::write(source.file, Start::Page(page), &nodes, map, messages);
-    diagnostics.extend(written.diagnostics);
+fn write(source: &Source<'_>, nodes: &[Node], map: &Map) -> Article {
+    let page = page_of(&source.file);
+    let messages = Messages::of(&source.language);
+    let written = html::write(&source.file, Start::Page(page), nodes, map, messages);
     let described = source.description.map(ToOwned::to_owned);
     let mut markdown = format!("# {}\n\n", source.title);
     if let Some(description) = &described {
         markdown += &format!("> {}\n\n", description.replace('\n', " "));
     }
-    markdown += &markdown::write(source.file, &nodes, map, messages);
+    markdown += &markdown::write(&source.file, nodes, map, messages);
     Article {
         page: page.into(),
         title: source.title.into(),
-        summary: described.or_else(|| summary(&nodes)),
+        summary: described.or_else(|| summary(nodes)),
         html: written.html,
         headings: written.headings,
         markdown,
         assets: written.assets,
         files: written.files,
-        diagnostics,
+        diagnostics: written.diagnostics,
     }
 }
 
 /// Shows the source of a page that cannot be read, as far as anybody would read on.
-fn unreadable(source: &Source<'_>, why: &str) -> Article {
+fn unreadable(source: &Source<'_>, why: &str, diagnostics: Vec<Diagnostic>) -> Article {
     let shown = &source.text[..source.text.floor_char_boundary(SOURCE_BYTES_MAX)];
     let mut html = Html::default();
     html.markup("<div class=trouble role=note><p>This page is shown as its author wrote it: ");
     html.text(why)
         .markup(".</p></div>\n<figure class=code><pre tabindex=0 class=wrapped><code>");
     html.text(shown).markup("</code></pre></figure>\n");
-    let message = format!("{why}; the page is shown as its source");
     Article {
-        page: page_of(source.file).into(),
+        page: page_of(&source.file).into(),
         title: source.title.into(),
         summary: source.description.map(ToOwned::to_owned),
         html,
@@ -176,20 +132,8 @@ fn unreadable(source: &Source<'_>, why: &str) -> Article {
         markdown: format!("# {}\n\n{shown}\n", source.title),
         assets: BTreeSet::new(),
         files: Vec::new(),
-        diagnostics: vec![Diagnostic::warning("page-limit", source.file, message)],
+        diagnostics,
     }
-}
-
-/// Leaves out a first heading that repeats the title of the page.
-fn without_title(mut nodes: Vec<Node>, title: &str) -> Vec<Node> {
-    if let Some(Node::Heading {
-        level: 1, children, ..
-    }) = nodes.first()
-        && plain(children).trim() == title
-    {
-        nodes.remove(0);
-    }
-    nodes
 }
 
 /// Describes a page by its first paragraph.

@@ -2,7 +2,7 @@
 
 use super::Component;
 use crate::mdx::Element;
-use crate::render::html::{self, slug};
+use crate::render::html;
 use crate::render::markdown;
 
 pub(super) const ACCORDION: Component = Component {
@@ -26,12 +26,14 @@ pub(super) const ACCORDION_GROUP: Component = Component {
 
 fn html(writer: &mut html::Writer<'_>, accordion: &Element, open: &'static str) {
     let title = accordion.text("title").unwrap_or("Details");
-    let id = writer.anchor(&accordion.text("id").map_or_else(|| slug(title), slug));
-    writer.out.markup(open).attribute("id", &id);
+    let anchor = accordion.anchor.as_deref();
+    writer.out.markup(open);
+    writer.id(anchor);
     if accordion.has("defaultOpen") {
         writer.out.markup(" open");
     }
     writer.out.markup("><summary>");
+    writer.aliases(anchor);
     writer.icon_of(accordion, "icon");
     writer.out.text(title);
     if let Some(description) = accordion.text("description") {

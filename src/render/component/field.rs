@@ -3,7 +3,7 @@
 use super::Component;
 use crate::mdx::component::parameter;
 use crate::mdx::{Element, Value, plain};
-use crate::render::html::{self, slug};
+use crate::render::html;
 use crate::render::markdown::{self, block, code_span, escaped, prefixed};
 
 pub(super) const FIELD: Component = Component {
@@ -18,15 +18,11 @@ fn html(writer: &mut html::Writer<'_>, field: &Element) {
         (place, Some(name))
     });
     let name = name.unwrap_or_default();
-    let wanted = field
-        .text("id")
-        .map_or_else(|| format!("field-{}", slug(name)), slug);
-    let id = writer.anchor(&wanted);
-    writer
-        .out
-        .markup("<div class=field")
-        .attribute("id", &id)
-        .markup("><p class=field-head>");
+    let anchor = field.anchor.as_deref();
+    writer.out.markup("<div class=field");
+    writer.id(anchor);
+    writer.out.markup("><p class=field-head>");
+    writer.aliases(anchor);
     html_labels(writer, field.get("pre"));
     writer.out.markup("<code>").text(name).markup("</code>");
     html_labels(writer, field.get("post"));

@@ -2,7 +2,7 @@
 
 use super::Component;
 use crate::mdx::{Element, Node};
-use crate::render::html::{self, slug};
+use crate::render::html;
 use crate::render::markdown::{self, block, prefixed};
 
 pub(super) const STEPS: Component = Component {
@@ -52,18 +52,16 @@ fn step_html(writer: &mut html::Writer<'_>, step: &Element, level: Option<u8>) {
         writer.out.markup("</span>");
     }
     if let Some(title) = step.text("title") {
-        let id = step.text("id").map(slug);
+        let anchor = step.anchor.as_deref();
         match title_level(step).or(level) {
             Some(level) => {
-                writer.heading(level, id.as_deref(), &[Node::Text(title.to_owned())]);
+                writer.heading(level, anchor, &[Node::Text(title.to_owned())]);
             }
             None => {
-                let id = writer.anchor(&id.unwrap_or_else(|| slug(title)));
-                writer
-                    .out
-                    .markup("<p class=step-title")
-                    .attribute("id", &id)
-                    .markup(">");
+                writer.out.markup("<p class=step-title");
+                writer.id(anchor);
+                writer.out.markup(">");
+                writer.aliases(anchor);
                 writer.prose(title);
                 writer.out.markup("</p>");
             }

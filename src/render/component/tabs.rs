@@ -2,7 +2,7 @@
 
 use super::Component;
 use crate::mdx::{Element, Node};
-use crate::render::html::{self, slug};
+use crate::render::html;
 
 pub(super) const TABS: Component = Component {
     names: &["Tabs"],
@@ -50,13 +50,14 @@ pub(in crate::render) fn views(writer: &mut html::Writer<'_>, views: &[&Element]
 
 fn tab_html(writer: &mut html::Writer<'_>, tab: &Element, untitled: &str) {
     let title = tab.text("title").unwrap_or(untitled);
-    let id = writer.anchor(&tab.text("id").map_or_else(|| slug(title), slug));
+    let anchor = tab.anchor.as_deref();
+    writer.out.markup("<section class=tab");
+    writer.id(anchor);
     writer
         .out
-        .markup("<section class=tab")
-        .attribute("id", &id)
         .attribute("data-title", title)
         .markup("><p class=tab-title>");
+    writer.aliases(anchor);
     writer.icon_of(tab, "icon");
     writer.out.text(title);
     writer.wrap("</p>", &tab.children, "</section>\n");

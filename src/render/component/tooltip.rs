@@ -18,13 +18,14 @@ fn html(writer: &mut html::Writer<'_>, tooltip: &Element) {
     if tip.is_empty() && headline.is_empty() {
         return writer.nodes(&tooltip.children);
     }
-    let id = writer.anchor("tip");
-    writer
-        .out
-        .markup("<span class=tooltip tabindex=0")
-        .attribute("aria-describedby", &id);
+    let anchor = tooltip.anchor.as_deref();
+    writer.out.markup("<span class=tooltip tabindex=0");
+    if let Some(anchor) = anchor {
+        writer.out.attribute("aria-describedby", &anchor.id);
+    }
     writer.wrap(">", &tooltip.children, "<span role=tooltip");
-    writer.out.attribute("id", &id).markup(">");
+    writer.id(anchor);
+    writer.out.markup(">");
     if !headline.is_empty() {
         writer
             .out

@@ -2,7 +2,7 @@
 
 use super::Component;
 use crate::mdx::{Element, Value};
-use crate::render::html::{self, slug};
+use crate::render::html::{self, fragment};
 use crate::render::markdown::{self, block, escaped};
 
 pub(super) const UPDATE: Component = Component {
@@ -14,17 +14,17 @@ pub(super) const UPDATE: Component = Component {
 
 fn html(writer: &mut html::Writer<'_>, update: &Element) {
     let label = update.text("label").unwrap_or_default();
-    let id = writer.anchor(&update.text("id").map_or_else(|| slug(label), slug));
-    writer
-        .out
-        .markup("<section class=update")
-        .attribute("id", &id)
-        .markup("><p class=update-label><a")
-        .attribute("href", &format!("#{id}"))
-        .markup(">")
-        .text(label)
-        .markup("</a></p>");
-    writer.listed(2, &id, label);
+    let anchor = update.anchor.as_deref();
+    writer.out.markup("<section class=update");
+    writer.id(anchor);
+    writer.out.markup("><p class=update-label>");
+    writer.aliases(anchor);
+    writer.out.markup("<a");
+    if let Some(anchor) = anchor {
+        writer.out.attribute("href", &fragment(&anchor.id));
+    }
+    writer.out.markup(">").text(label).markup("</a></p>");
+    writer.listed(2, anchor, label);
     if let Some(Value::List(tags)) = update.get("tags") {
         writer.out.markup("<p class=update-tags>");
         for tag in tags.iter().filter_map(Value::as_text) {

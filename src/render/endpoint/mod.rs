@@ -20,7 +20,8 @@ use std::collections::BTreeSet;
 
 use super::messages::{self, Messages};
 use crate::docs::openapi::{Endpoint, Media, Method, Operation, Schema, Specification};
-use crate::mdx::{Element, Node, Value};
+use crate::mdx::anchor::github;
+use crate::mdx::{Element, Node, Span, Value};
 use crate::syntax::Value as Json;
 
 use schema::default;
@@ -117,6 +118,8 @@ struct Writer<'s> {
     within: Vec<&'s str>,
     /// Those of them that are inside of themselves.
     linked: BTreeSet<&'s str>,
+    /// The part of the interface whose fields are written: links name them by it.
+    part: Option<&'static str>,
 }
 
 // === impl Writer ===
@@ -129,6 +132,7 @@ impl<'s> Writer<'s> {
             fields: 0,
             within: Vec::new(),
             linked: BTreeSet::new(),
+            part: None,
         }
     }
 
@@ -169,7 +173,9 @@ impl<'s> Writer<'s> {
         };
         nodes.push(heading(self.messages.body, "body"));
         nodes.extend(prose(body.description));
+        self.part = Some("body");
         self.content(&body.content, nodes);
+        self.part = None;
     }
 
     fn responses(&mut self, operation: &Operation<'s>, nodes: &mut Vec<Node>) {
@@ -183,10 +189,14 @@ impl<'s> Writer<'s> {
                 level: 3,
                 id: None,
                 children: vec![Node::Text(response.status.to_owned())],
+                anchor: None,
+                span: Span::NONE,
             });
             nodes.extend(prose(response.description));
             self.headers(operation, response.status, nodes);
+            self.part = Some("response");
             self.content(&response.content, nodes);
+            self.part = None;
         }
     }
 
@@ -316,7 +326,7 @@ impl<'s> Writer<'s> {
                 [] => (self.messages.nothing.to_owned(), "nothing".to_owned()),
                 names => (names.join(self.messages.and), names.join(" and ")),
             };
-            let mut attributes = vec![text("title", &title), text("id", &anchor)];
+            let mut attributes = vec![text("title", &title), text("id", &github(&anchor))];
             attributes.extend((n == 0).then(|| flag("defaultOpen")));
             nodes.push(element("Expandable", attributes, fields));
         }
@@ -376,6 +386,8 @@ fn heading(title: &str, anchor: &str) -> Node {
         level: 2,
         id: Some(anchor.into()),
         children: vec![Node::Text(title.to_owned())],
+        anchor: None,
+        span: Span::NONE,
     }
 }
 
@@ -387,16 +399,15 @@ fn fence(language: &str, title: &str, code: &str) -> Node {
 }
 
 fn expandable(title: &str, anchor: &str, children: Vec<Node>) -> Node {
-    let attributes = vec![text("title", title), text("id", anchor)];
+    let attributes = vec![text("title", title), text("id", &github(anchor))];
     element("Expandable", attributes, children)
 }
 
 fn element(name: &str, attributes: Vec<(Box<str>, Value)>, children: Vec<Node>) -> Node {
     Node::Element(Element {
-        name: name.into(),
         attributes,
         children,
-        line: 0,
+        ..Element::new(name)
     })
 }
 

@@ -4,8 +4,8 @@
 
 use super::{DEPTH_MAX, FIELDS_MAX, Writer, element, expandable, flag, paragraph, prose, text};
 use crate::docs::openapi::Schema;
-use crate::mdx::{Node, Value};
-use crate::render::html::slug;
+use crate::mdx::anchor::github;
+use crate::mdx::{Node, Span, Value};
 use crate::syntax::Value as Json;
 
 /// How many values are listed.
@@ -22,6 +22,7 @@ impl<'s> Writer<'s> {
                 let link = Node::Link {
                     href: format!("#{}", anchor(name)),
                     children: vec![Node::Text(name.to_owned())],
+                    span: Span::NONE,
                 };
                 let around = self.messages.same_as_above.split_once("{}");
                 let (before, after) = around.unwrap_or_default();
@@ -119,7 +120,7 @@ impl<'s> Writer<'s> {
         {
             let named = vec![
                 text("name", self.messages.any_key),
-                text("id", "field-any-key"),
+                text("id", "param-any-key"),
             ];
             self.field(named, schema, nodes);
         }
@@ -155,6 +156,7 @@ impl<'s> Writer<'s> {
         if !inner.is_empty() {
             children.push(expandable(self.messages.fields, "fields", inner));
         }
+        attributes.extend(self.part.map(|part| text("part", part)));
         nodes.push(element("ResponseField", attributes, children));
     }
 
@@ -243,5 +245,5 @@ pub(super) fn default(schema: &Json) -> Option<(Box<str>, Value)> {
 }
 
 fn anchor(name: &str) -> String {
-    format!("schema-{}", slug(name))
+    format!("schema-{}", github(name))
 }

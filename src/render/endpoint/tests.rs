@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::docs;
+use crate::mdx::anchor::Anchors;
 use crate::render::link::{Map, Start};
 use crate::render::{html, markdown, messages::Messages};
 use crate::source::{Tree, TreePath};
@@ -32,7 +33,8 @@ fn written(specification: &str, language: &str) -> (String, String) {
     let (docs, _) = docs::read(&tree, &docs::Options::default());
     let specification = &docs.specifications[0];
     let subject = Subject::Endpoint(specification, &specification.endpoints[0]);
-    let nodes = nodes(subject, language);
+    let mut nodes = nodes(subject, language);
+    Anchors::default().assign(&mut nodes);
     let (map, messages) = (Map::default(), Messages::of(language));
     let html = html::write("x.mdx", Start::Page("x"), &nodes, &map, messages).html;
     let markdown = markdown::write("x.mdx", &nodes, &map, messages);

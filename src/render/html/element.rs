@@ -13,15 +13,7 @@ use crate::mdx::{Element, Node, Value, plain};
 use crate::render::link::Target;
 
 /// Attributes that are allowed on every HTML element: names and descriptions.
-const GLOBAL: [&str; 7] = [
-    "id",
-    "title",
-    "lang",
-    "dir",
-    "role",
-    "aria-label",
-    "aria-hidden",
-];
+const GLOBAL: [&str; 6] = ["title", "lang", "dir", "role", "aria-label", "aria-hidden"];
 /// Further attributes that are allowed on some elements.
 const OWN: [(&str, &[&str]); 9] = [
     ("td", &["colspan", "rowspan"]),
@@ -80,11 +72,15 @@ impl Writer<'_> {
             }
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
                 let level = name.as_bytes()[1] - b'0';
-                return self.heading(level, element.text("id"), children);
+                return self.heading(level, element.anchor.as_deref(), children);
             }
             _ => {}
         }
         if !self.may_stand(name) {
+            // What it holds stays, and so does its name.
+            if let Some(anchor) = &element.anchor {
+                self.place(&anchor.id);
+            }
             return self.nodes(children);
         }
         let name = match name {
@@ -165,6 +161,7 @@ impl Writer<'_> {
     fn attributes(&mut self, name: &'static str, element: &Element) {
         let own = OWN.iter().find(|(element, _)| *element == name);
         let own = own.map_or(&[][..], |(_, attributes)| attributes);
+        self.id(element.anchor.as_deref());
         if let Some(class) = self.classes(element, None) {
             self.out.attribute("class", &class);
         }
@@ -173,10 +170,6 @@ impl Writer<'_> {
             let mut all = element.attributes.iter();
             let found = all.find(|(name, _)| name.eq_ignore_ascii_case(allowed));
             match found.map(|(_, value)| value) {
-                Some(Value::Text(value)) if *allowed == "id" => {
-                    let id = self.anchor(value);
-                    self.out.attribute(allowed, &id);
-                }
                 Some(Value::Text(value)) => {
                     self.out.attribute(allowed, value);
                 }
@@ -225,7 +218,12 @@ impl Writer<'_> {
 
     fn html_link(&mut self, element: &Element) {
         match element.text("href") {
-            Some(href) => self.link(href, &element.children),
+            Some(href) => {
+                if let Some(anchor) = &element.anchor {
+                    self.place(&anchor.id);
+                }
+                self.link(href, &element.children);
+            }
             // `<a id="x">` without `href` is no link.
             None => {
                 self.out.markup("<span");

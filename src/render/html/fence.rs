@@ -201,6 +201,9 @@ impl Writer<'_> {
     }
 
     fn lines(&mut self, info: &Info, code: &str) {
+        if self.is_draft {
+            return;
+        }
         let lines: Vec<_> = code
             .split_inclusive('\n')
             .enumerate()

@@ -21,6 +21,7 @@ use super::escape::Html;
 use super::file::File;
 use super::link::{Map, Start, Target};
 use super::messages::Messages;
+use crate::mdx::anchor::{Anchor, of_footnote};
 use crate::mdx::component as known;
 use crate::mdx::{Alignment, Element, Item, Node, Table, plain, read_markdown};
 
@@ -62,22 +63,7 @@ pub fn write(
     map: &Map,
     messages: &Messages,
 ) -> Written {
-    let mut writer = Writer {
-        file,
-        start,
-        map,
-        messages,
-        out: Html::default(),
-        headings: Vec::new(),
-        assets: BTreeSet::new(),
-        anchors: BTreeMap::new(),
-        in_link: false,
-        within: Vec::new(),
-        styles: BTreeMap::new(),
-        has_diagrams: false,
-        unknown_icons: BTreeSet::new(),
-        diagnostics: Vec::new(),
-    };
+    let mut writer = Writer::new(file, start, map, messages);
     writer.nodes(nodes);
     let (html, files) = writer.with_files();
     Written {
@@ -89,8 +75,28 @@ pub fn write(
     }
 }
 
+/// Finds what [`write()`] would leave out, and why. Code is not coloured for it, which is most
+/// of the work.
+#[must_use]
+pub fn check(
+    file: &str,
+    start: Start<'_>,
+    nodes: &[Node],
+    map: &Map,
+    messages: &Messages,
+) -> Vec<Diagnostic> {
+    let mut writer = Writer {
+        is_draft: true,
+        ..Writer::new(file, start, map, messages)
+    };
+    writer.nodes(nodes);
+    writer.diagnostics
+}
+
 /// Writes the HTML of a page.
 pub(super) struct Writer<'p> {
+    /// Whether nobody reads what is written, so that code need not be coloured.
+    is_draft: bool,
     pub(super) file: &'p str,
     start: Start<'p>,
     pub(super) map: &'p Map,
@@ -98,8 +104,6 @@ pub(super) struct Writer<'p> {
     pub(super) out: Html,
     headings: Vec<Heading>,
     assets: BTreeSet<Box<str>>,
-    /// How often each anchor was asked for.
-    anchors: BTreeMap<String, usize>,
     in_link: bool,
     /// The names of the HTML elements that are open, outermost first; empty for an element
     /// that the author did not write.
@@ -113,6 +117,27 @@ pub(super) struct Writer<'p> {
 }
 
 // === impl Writer ===
+
+impl<'p> Writer<'p> {
+    fn new(file: &'p str, start: Start<'p>, map: &'p Map, messages: &'p Messages) -> Self {
+        Self {
+            is_draft: false,
+            file,
+            start,
+            map,
+            messages,
+            out: Html::default(),
+            headings: Vec::new(),
+            assets: BTreeSet::new(),
+            in_link: false,
+            within: Vec::new(),
+            styles: BTreeMap::new(),
+            has_diagrams: false,
+            unknown_icons: BTreeSet::new(),
+            diagnostics: Vec::new(),
+        }
+    }
+}
 
 impl Writer<'_> {
     /// Returns the HTML with links to the generated files, and these files.
@@ -179,25 +204,27 @@ impl Writer<'_> {
             }
             Node::Paragraph(children) => self.wrap("<p>", children, "</p>\n"),
             Node::Quote(children) => self.wrap("<blockquote>", children, "</blockquote>\n"),
-            Node::Link { href, children } => self.link(href, children),
-            Node::Image { src, alt } => self.image(src, alt, &[]),
+            Node::Link { href, children, .. } => self.link(href, children),
+            Node::Image { src, alt, .. } => self.image(src, alt, &[]),
             Node::Heading {
                 level,
-                id,
                 children,
-            } => self.heading(*level, id.as_deref(), children),
+                anchor,
+                ..
+            } => self.heading(*level, anchor.as_deref(), children),
             Node::Fence { info, code } => self.fence(info, code),
             Node::List { start, items } => self.list(*start, items),
             Node::Table(table) => self.table(table),
             Node::FootnoteReference(label) => self.footnote_reference(label),
             Node::Footnote { label, children } => {
-                let id = format!("fn-{}", slug(label));
+                let id = of_footnote(label);
                 self.out.markup("<aside class=footnote");
                 self.out.attribute("id", &id).markup("><sup>");
                 self.out.text(label).markup("</sup> ");
                 self.wrap("<div>", children, "</div></aside>\n");
             }
             Node::Element(element) => self.element(element),
+            Node::Expression(_) => {}
         }
     }
 
@@ -230,27 +257,33 @@ impl Writer<'_> {
             self.out.markup("<sup>").text(label).markup("</sup>");
             return;
         }
-        let href = format!("#fn-{}", slug(label));
+        let href = format!("#{}", of_footnote(label));
         self.out.markup("<sup><a").attribute("href", &href);
         self.out.markup(">").text(label).markup("</a></sup>");
     }
 
-    /// Takes an anchor that nothing else on the page has.
-    pub(super) fn anchor(&mut self, wanted: &str) -> String {
-        let wanted = if wanted.is_empty() { "section" } else { wanted };
-        let mut anchor = wanted.to_owned();
-        while self.anchors.contains_key(&anchor) {
-            let count = self.anchors.entry(wanted.to_owned()).or_default();
-            *count += 1;
-            anchor = format!("{wanted}-{count}");
+    /// Writes the anchor of the element whose tag is being written.
+    pub(super) fn id(&mut self, anchor: Option<&Anchor>) {
+        if let Some(anchor) = anchor {
+            self.out.attribute("id", &anchor.id);
         }
-        self.anchors.insert(anchor.clone(), 1);
-        anchor
     }
 
-    pub(super) fn heading(&mut self, level: u8, id: Option<&str>, children: &[Node]) {
+    /// Writes the other names of a place: elements that show nothing.
+    pub(super) fn aliases(&mut self, anchor: Option<&Anchor>) {
+        for alias in anchor.map_or(&[][..], |anchor| &anchor.aliases) {
+            self.place(alias);
+        }
+    }
+
+    /// Writes an element that shows nothing and can be linked to.
+    fn place(&mut self, id: &str) {
+        self.out.markup("<span").attribute("id", id);
+        self.out.markup("></span>");
+    }
+
+    pub(super) fn heading(&mut self, level: u8, anchor: Option<&Anchor>, children: &[Node]) {
         let text = plain(children).trim().to_owned();
-        let id = self.anchor(&id.map_or_else(|| slug(&text), ToOwned::to_owned));
         // Only the title of the page is an `<h1>`.
         let (open, close) = match level {
             1 | 2 => ("<h2", "</h2>\n"),
@@ -259,31 +292,36 @@ impl Writer<'_> {
             5 => ("<h5", "</h5>\n"),
             _ => ("<h6", "</h6>\n"),
         };
-        self.out.markup(open).attribute("id", &id).markup(">");
+        self.out.markup(open);
+        self.id(anchor);
+        self.out.markup(">");
+        self.aliases(anchor);
         if children.iter().any(Node::is_or_holds_block) {
             self.out.text(&text);
         } else {
             self.inside(children);
         }
-        if !self.in_link {
+        if let (false, Some(anchor)) = (self.in_link, anchor) {
             let label = format!("{} {text}", self.messages.article.link_to);
             self.out
                 .markup("<a class=anchor")
-                .attribute("href", &format!("#{id}"))
+                .attribute("href", &fragment(&anchor.id))
                 .attribute("aria-label", &label)
                 .markup(">#</a>");
         }
         self.out.markup(close);
-        self.listed(level.max(2), &id, &text);
+        self.listed(level.max(2), anchor, &text);
     }
 
     /// Adds a heading to the list of headings.
-    pub(super) fn listed(&mut self, level: u8, id: &str, text: &str) {
-        self.headings.push(Heading {
-            level,
-            id: id.into(),
-            text: text.into(),
-        });
+    pub(super) fn listed(&mut self, level: u8, anchor: Option<&Anchor>, text: &str) {
+        if let Some(anchor) = anchor {
+            self.headings.push(Heading {
+                level,
+                id: anchor.id.clone(),
+                text: text.into(),
+            });
+        }
     }
 
     /// Writes an attribute with the address of a link; returns `false` if the address is not
@@ -447,15 +485,20 @@ fn is_space(node: &Node) -> bool {
     matches!(node, Node::Text(text) if text.trim().is_empty())
 }
 
-/// Makes an anchor of the text of a heading, as GitHub does.
+/// Writes the address of an anchor on its own page. Letters of other scripts stay, as in the
+/// addresses that people copy; what would end or escape an address does not.
+///
+/// Source: WHATWG URL §4.3 (fragments).
 #[must_use]
-pub fn slug(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.trim().chars().flat_map(char::to_lowercase) {
+pub fn fragment(id: &str) -> String {
+    let mut out = String::with_capacity(id.len() + 1);
+    out.push('#');
+    for c in id.chars() {
         match c {
-            ' ' | '\n' | '-' => out.push('-'),
-            c if c.is_alphanumeric() || c == '_' => out.push(c),
-            _ => {}
+            '%' | '"' | '<' | '>' | '`' | '#' | '\\' => {
+                out.push_str(&format!("%{:02X}", u32::from(c)));
+            }
+            c => out.push(c),
         }
     }
     out

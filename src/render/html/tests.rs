@@ -19,7 +19,7 @@ fn map() -> Map {
 }
 
 fn written(text: &str) -> Written {
-    let read = mdx::read("guides/a.mdx", text, 1, &|_| None).unwrap();
+    let read = mdx::read(&mdx::Source::new("guides/a.mdx", text), &|_| None).unwrap();
     write(
         "guides/a.mdx",
         Start::Page("guides/a"),

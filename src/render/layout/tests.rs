@@ -41,14 +41,13 @@ fn written(docs: &Docs, map: &Map, path: &str, mode: Mode) -> String {
         .pages()
         .find(|(_, page)| path_of(page) == path)
         .unwrap();
-    let source = Source {
-        file: &format!("{}.mdx", page.slug),
+    let file = format!("{}.mdx", page.slug);
+    let source = crate::mdx::Source {
         title: &page.title,
-        description: None,
-        language: "en",
-        text: "Text.",
+        ..crate::mdx::Source::new(&file, "Text.")
     };
-    let article = article::render(&source, map, &|_| None);
+    let read = crate::mdx::read(&source, &|_| None);
+    let article = article::render(&Source::alone(&source, &read), map);
     layout.page(id, &article, mode)
 }
 

@@ -37,10 +37,11 @@ impl Writer<'_> {
             Node::Emphasis(children) => self.around("*", children, out),
             Node::Strong(children) => self.around("**", children, out),
             Node::Struck(children) => self.around("~~", children, out),
-            Node::Link { href, children } => self.link(href, &self.line(children), out),
-            Node::Image { src, alt } => self.image(src, alt, out),
+            Node::Link { href, children, .. } => self.link(href, &self.line(children), out),
+            Node::Image { src, alt, .. } => self.image(src, alt, out),
             Node::FootnoteReference(label) => out.push_str(&format!("[^{label}]")),
             Node::Element(element) => self.inline_element(element, out),
+            Node::Expression(_) => {}
             block => escape(&plain(std::slice::from_ref(block)), out),
         }
     }
@@ -139,7 +140,8 @@ pub(super) fn is_inline(node: &Node) -> bool {
         | Node::Struck(_)
         | Node::Link { .. }
         | Node::Image { .. }
-        | Node::FootnoteReference(_) => true,
+        | Node::FootnoteReference(_)
+        | Node::Expression(_) => true,
         Node::Formula { display, .. } => !display,
         Node::Element(element) if is_part(&element.name) => true,
         Node::Element(element) => {

@@ -9,7 +9,7 @@ fn written(text: &str) -> String {
         assets: [("a.png".into(), crate::render::link::Asset::default())].into(),
         ..Map::default()
     };
-    let read = mdx::read("guides/a.mdx", text, 1, &|_| None).unwrap();
+    let read = mdx::read(&mdx::Source::new("guides/a.mdx", text), &|_| None).unwrap();
     write("guides/a.mdx", &read.nodes, &map, Messages::of("en"))
 }
 

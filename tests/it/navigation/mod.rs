@@ -66,7 +66,7 @@ fn case(input: &str) -> Case {
 fn read(case: &Case) -> (Docs, Vec<Diagnostic>) {
     let (docs, mut found) = docs::read(&case.tree, &case.options);
     if case.options.extent == Extent::Everything {
-        found.extend(docs::check::check(&docs, &case.tree));
+        found.extend(waypost::build::check::references(&docs, &case.tree));
     }
     (docs, found)
 }

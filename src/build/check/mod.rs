@@ -1,68 +1,113 @@
-//! What no single file can tell: whether what pages refer to is there.
+//! The check of a documentation: what a build would say of it, without building.
 //!
-//! A reference without a scheme is one into the site. It is resolved as a browser does,
-//! against the directory of the page's file ("/" is the site's root), and then is a page,
-//! a generated endpoint page, a file of the repository, or the source of a redirect.
-//! Anchors are looked up in the page they name. What is missing is a warning: a page with
-//! a broken link is better than an old page.
+//! Beside what is found when the documentation is read, there are two things to look at:
 //!
-//! Sources: RFC 3986 §5.2 (resolution); design "URLs and links".
+//! * **References** ([`references`]). A reference without a scheme is one into the site. It is
+//!   resolved as a browser does, against the directory of the page's file ("/" is the site's
+//!   root), and then is a page, a generated endpoint page, a file of the repository, or the
+//!   source of a redirect. Anchors are looked up in the page they name, as it is written in
+//!   HTML. What is missing is a warning: a page with a broken link is better than an old page.
+//! * **What is written** ([`check`]): icons that there are not, addresses that pages may not
+//!   link, formulas that cannot be read. The writer of HTML tells them, so check and build
+//!   agree.
+//!
+//! Of a page that is over a limit, and of a heading that is made by a script, the anchors are
+//! not known: a link to one of them is neither right nor wrong, and nothing is said of it.
+//!
+//! Sources: RFC 3986 §5.2 (resolution).
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, closest};
 use crate::docs::Docs;
 use crate::docs::config::Image;
 use crate::docs::config_link;
+use crate::docs::link::{LINK, is_service_path, without_ending};
 use crate::docs::navigation::has_scheme;
-use crate::docs::page::{Page, Reference, ReferenceKind};
+use crate::docs::navigation::tree::Page as Listed;
+use crate::docs::page::{Page, snippet};
 use crate::docs::redirect;
 use crate::docs::reference::relative;
+use crate::mdx::anchor::Anchors;
+use crate::mdx::{Reference, ReferenceKind, Span};
+use crate::render::article::Source;
 use crate::site::percent::decode;
 use crate::source::{Kind, Tree, TreePath};
 
-/// The rule that a link without its page breaks.
-pub const LINK: &str = "link";
 /// The rule that a link without its anchor breaks.
 pub const ANCHOR: &str = "anchor";
 /// The rule that an image without its file breaks.
 pub const IMAGE: &str = "image";
-/// The rule that an import without its snippet breaks.
-pub const SNIPPET: &str = "snippet";
 /// For how many broken links the nearest page is looked for.
 const SUGGESTIONS_MAX: usize = 100;
 
-/// Checks what pages and configuration refer to.
+/// Checks a documentation: everything that a build says beside what reading it said.
 #[must_use]
 pub fn check(docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
-    let generated = docs.navigation.pages.iter();
-    let mut checker = Checker {
-        docs,
-        tree,
-        urls: generated.map(|page| page.url.trim_matches('/')).collect(),
-        known: HashMap::new(),
-        suggestions: 0,
-        found: Vec::new(),
-    };
-    for page in docs.pages.iter() {
-        let mut lines = Lines::of(&page.text);
-        for reference in &page.scan.references {
-            checker.reference(page, reference, &mut lines);
-        }
-    }
+    let mut found = references(docs, tree);
+    found.extend(super::site::check(docs, tree));
+    found
+}
+
+/// Checks what pages and configuration refer to.
+#[must_use]
+pub fn references(docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
+    let mut checker = Checker::new(docs, tree);
+    checker.pages();
     checker.images();
     checker.found.extend(config_link::check(docs, tree));
     checker.found
 }
 
+/// Returns all links to anchors of pages, and what is known of each.
+#[must_use]
+pub fn anchors(docs: &Docs, tree: &Tree) -> Vec<AnchorLink> {
+    let mut checker = Checker::new(docs, tree);
+    checker.pages();
+    checker.anchors
+}
+
+/// A link to an anchor.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AnchorLink {
+    /// The page it stands on, by the path of its URL.
+    pub from: Box<str>,
+    /// The page it leads to, by the path of its URL.
+    pub to: Box<str>,
+    /// The anchor.
+    pub anchor: Box<str>,
+    /// Whether it is there.
+    pub verdict: Verdict,
+}
+
+/// Whether an anchor is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// It is.
+    Found,
+    /// It is not.
+    Missing,
+    /// The page has an anchor that only a script knows, or cannot be read.
+    Unknown,
+}
+
 struct Checker<'d> {
     docs: &'d Docs,
     tree: &'d Tree,
-    /// The paths of all pages' URLs.
-    urls: HashSet<&'d str>,
+    /// All pages by the paths of their URLs.
+    urls: HashMap<&'d str, &'d Listed>,
+    /// The anchors of those that describe an endpoint, as far as they were asked for.
+    endpoints: HashMap<&'d str, Option<Arc<Anchors>>>,
     /// What was looked up before.
     known: HashMap<TreePath, bool>,
+    /// The texts of snippets that something is wrong in.
+    snippets: HashMap<Box<str>, Arc<str>>,
+    /// What was told: a snippet is shown on many pages.
+    told: HashSet<(Box<str>, u32, Box<str>)>,
     suggestions: usize,
+    anchors: Vec<AnchorLink>,
     found: Vec<Diagnostic>,
 }
 
@@ -102,38 +147,90 @@ impl<'t> Lines<'t> {
 
 // === impl Checker ===
 
-impl Checker<'_> {
-    fn reference(&mut self, page: &Page, reference: &Reference, lines: &mut Lines<'_>) {
+impl<'d> Checker<'d> {
+    fn new(docs: &'d Docs, tree: &'d Tree) -> Self {
+        let pages = docs.navigation.pages.iter();
+        Self {
+            docs,
+            tree,
+            urls: pages
+                .map(|page| (page.url.trim_matches('/'), page))
+                .collect(),
+            endpoints: HashMap::new(),
+            known: HashMap::new(),
+            snippets: HashMap::new(),
+            told: HashSet::new(),
+            suggestions: 0,
+            anchors: Vec::new(),
+            found: Vec::new(),
+        }
+    }
+
+    fn pages(&mut self) {
+        for page in self.docs.pages.iter() {
+            let Ok(read) = &page.read else {
+                continue;
+            };
+            let mut lines = Lines::of(&page.text);
+            for reference in &read.outline.references {
+                self.reference(page, &read.files, reference, &mut lines);
+            }
+        }
+    }
+
+    fn reference(
+        &mut self,
+        page: &'d Page,
+        files: &[Box<str>],
+        reference: &Reference,
+        lines: &mut Lines<'_>,
+    ) {
         let target = &*reference.target;
-        if has_scheme(target) || target.contains(['{', '}', '$']) {
+        if has_scheme(target) || target.starts_with("//") || target.contains(['{', '}', '$']) {
             return;
         }
         let outcome = match reference.kind {
             ReferenceKind::Link => self.link(page, target),
             ReferenceKind::Image => self.image(page, target),
-            ReferenceKind::Snippet => self.snippet(page, target),
         };
         let Err((rule, message, help)) = outcome else {
             return;
         };
-        let (line, column) = lines.locate(reference.range.start);
+        let Span { file, start, .. } = reference.span;
+        let snippet = (file > 0).then(|| files.get(file as usize)).flatten();
+        let (path, (line, column)) = match snippet {
+            None => (page.path.clone(), lines.locate(start as usize)),
+            Some(file) => {
+                let Ok(path) = self.tree.docs_root().join(file) else {
+                    return;
+                };
+                let text = self
+                    .snippets
+                    .entry(file.clone())
+                    .or_insert_with(|| snippet::read(self.tree, file).unwrap_or_default().into());
+                (path, Lines::of(text).locate(start as usize))
+            }
+        };
+        let told = (path.as_str().into(), start, message.as_str().into());
+        if snippet.is_some() && !self.told.insert(told) {
+            return;
+        }
         let length = u32::try_from(target.chars().count()).unwrap_or(u32::MAX);
-        let diagnostic =
-            Diagnostic::warning(rule, page.path.as_str(), message).at(line, column, length);
+        let diagnostic = Diagnostic::warning(rule, path.as_str(), message).at(line, column, length);
         self.found.push(match help {
             Some(help) => diagnostic.help(help),
             None => diagnostic,
         });
     }
 
-    fn link(&mut self, page: &Page, target: &str) -> Outcome {
+    fn link(&mut self, page: &'d Page, target: &str) -> Outcome {
         let (path, anchor) = match target.split_once('#') {
             Some((path, anchor)) => (path, Some(anchor)),
             None => (target, None),
         };
         let path = path.split('?').next().unwrap_or(path);
         if path.is_empty() {
-            return anchor.map_or(Ok(()), |anchor| in_page(page, anchor));
+            return anchor.map_or(Ok(()), |anchor| self.anchor(page, &page.url(), anchor));
         }
         let Some(resolved) = self.resolve(page, path) else {
             return Err((
@@ -144,15 +241,14 @@ impl Checker<'_> {
         };
         let slug = without_ending(&resolved);
         if let Some(found) = self.docs.pages.at(slug) {
-            return match anchor {
-                Some(anchor) if found.path != page.path => in_page(found, anchor),
-                Some(anchor) => in_page(page, anchor),
-                None => Ok(()),
-            };
+            return anchor.map_or(Ok(()), |anchor| self.anchor(page, &found.url(), anchor));
         }
         // `x/index` is the page `x`.
         let bare = slug.strip_suffix("/index").unwrap_or(slug);
-        if self.urls.contains(bare)
+        if let (Some(anchor), Some(listed)) = (anchor, self.urls.get(bare)) {
+            return self.anchor(page, &listed.url, anchor);
+        }
+        if self.urls.contains_key(bare)
             || self.is_file(&resolved)
             || redirect::matches(&self.docs.config.redirects, slug)
         {
@@ -175,6 +271,15 @@ impl Checker<'_> {
         }
         match self.resolve(page, path) {
             Some(resolved) if self.is_file(&resolved) => Ok(()),
+            // Its author wrote the path below which the site is served, too.
+            Some(resolved)
+                if path.starts_with('/')
+                    && resolved
+                        .split_once('/')
+                        .is_some_and(|(_, rest)| self.is_file(rest)) =>
+            {
+                Ok(())
+            }
             Some(_) => Err((IMAGE, format!("there is no file `{path}`"), None)),
             // It may lie elsewhere in the repository.
             None if self.is_outside(page, path) => Ok(()),
@@ -182,16 +287,65 @@ impl Checker<'_> {
         }
     }
 
-    fn snippet(&mut self, page: &Page, target: &str) -> Outcome {
-        let candidates = [
-            self.resolve(page, target),
-            Some(format!("snippets/{}", target.trim_start_matches('/'))),
-        ];
-        let mut found = candidates.into_iter().flatten();
-        if found.any(|path| self.is_file(&path)) || self.is_outside(page, target) {
+    /// Looks an anchor up in the page of a URL.
+    fn anchor(&mut self, from: &Page, url: &str, anchor: &str) -> Outcome {
+        let anchor = decode(anchor);
+        // A text fragment is the browser's affair; `#` alone is the top.
+        if anchor.is_empty() || anchor.starts_with(":~:") || anchor == "top" {
             return Ok(());
         }
-        Err((SNIPPET, format!("there is no snippet `{target}`"), None))
+        let path = url.trim_matches('/');
+        let anchors = self.anchors_of(path);
+        let verdict = match &anchors {
+            Some(anchors) if anchors.contains(&anchor) => Verdict::Found,
+            Some(anchors) if !anchors.has_unknown() => Verdict::Missing,
+            _ => Verdict::Unknown,
+        };
+        self.anchors.push(AnchorLink {
+            from: from.url().into(),
+            to: format!("/{path}").into(),
+            anchor: anchor.as_ref().into(),
+            verdict,
+        });
+        let (Verdict::Missing, Some(anchors)) = (verdict, anchors) else {
+            return Ok(());
+        };
+        let mut all: Vec<&str> = anchors.iter().collect();
+        all.sort_unstable();
+        let near = closest(&anchor, all.into_iter());
+        let help = near.map(|near| format!("did you mean `#{near}`?"));
+        let file = match self.docs.pages.at(path) {
+            Some(page) => page.path.to_string(),
+            None => url.to_owned(),
+        };
+        Err((ANCHOR, format!("{file} has no heading `#{anchor}`"), help))
+    }
+
+    /// Returns the anchors of the page of a URL; nothing when they are not known.
+    fn anchors_of(&mut self, path: &str) -> Option<Cow<'d, Anchors>> {
+        let listed = self
+            .urls
+            .get_key_value(path)
+            .map(|(path, page)| (*path, *page));
+        match listed {
+            Some((path, page)) if page.subject.is_some() => {
+                let docs = self.docs;
+                let make = || {
+                    Source::of(docs, page)
+                        .anchors()
+                        .map(Cow::into_owned)
+                        .map(Arc::new)
+                };
+                let anchors = self.endpoints.entry(path).or_insert_with(make);
+                anchors
+                    .as_ref()
+                    .map(|anchors| Cow::Owned(Anchors::clone(anchors)))
+            }
+            _ => {
+                let page = self.docs.pages.at(path)?;
+                Some(Cow::Borrowed(&page.read.as_ref().ok()?.outline.anchors))
+            }
+        }
     }
 
     /// Resolves a path against the file of a page, to a path below the documentation's
@@ -238,7 +392,9 @@ impl Checker<'_> {
             return None;
         }
         self.suggestions += 1;
-        let near = closest(slug, self.urls.iter().copied())?;
+        let mut urls: Vec<&str> = self.urls.keys().copied().collect();
+        urls.sort_unstable();
+        let near = closest(slug, urls.into_iter())?;
         Some(format!("did you mean `/{near}`?"))
     }
 
@@ -268,45 +424,6 @@ impl Checker<'_> {
 /// Rule, message and help of what is missing.
 type Outcome = Result<(), (&'static str, String, Option<String>)>;
 
-fn in_page(page: &Page, anchor: &str) -> Outcome {
-    let anchor = decode(anchor);
-    // A text fragment is the browser's affair; `#` alone is the top.
-    if anchor.is_empty()
-        || anchor.starts_with(":~:")
-        || anchor == "top"
-        || page.scan.has_anchor(&anchor)
-    {
-        return Ok(());
-    }
-    // Pages that describe an endpoint have anchors for its parts.
-    if page.meta.openapi.is_some() {
-        return Ok(());
-    }
-    let near = closest(&anchor, page.scan.anchors.iter().map(|anchor| &**anchor));
-    let help = near.map(|near| format!("did you mean `#{near}`?"));
-    Err((
-        ANCHOR,
-        format!("{} has no heading `#{anchor}`", page.path),
-        help,
-    ))
-}
-
-pub(super) fn without_ending(path: &str) -> &str {
-    let path = path.trim_end_matches('/');
-    let bare = path
-        .strip_suffix(".mdx")
-        .or_else(|| path.strip_suffix(".md"));
-    bare.unwrap_or(path)
-}
-
-/// Paths that the service answers beside pages.
-pub(super) fn is_service_path(path: &str) -> bool {
-    matches!(
-        path,
-        "llms.txt" | "llms-full.txt" | "skill.md" | "sitemap.xml" | "robots.txt" | "mcp"
-    ) || path.starts_with(".well-known/")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -323,9 +440,9 @@ mod tests {
             )
         });
         let tree = Tree::from_files(all, []);
-        let (docs, errors) = read(&tree, &Options::default());
-        assert_eq!(errors, []);
-        let found = check(&docs, &tree);
+        let (docs, mut found) = read(&tree, &Options::default());
+        assert!(!found.iter().any(Diagnostic::is_error), "{found:?}");
+        found.extend(check(&docs, &tree));
         found.iter().map(ToString::to_string).collect()
     }
 

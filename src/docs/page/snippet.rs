@@ -1,0 +1,69 @@
+//! The files that pages import, each read and measured once for all pages.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::digest::Digest;
+use crate::source::{Tree, TreePath};
+
+/// How long a snippet may be, in bytes.
+const BYTES_MAX: u64 = 4 << 20;
+
+/// A file as it was when it was imported: its path from the documentation's root and the
+/// digest of its text; `None` for one that was not there.
+pub type Loaded = (Box<str>, Option<Digest>);
+
+/// The text of a file, and its digest.
+type Text = Option<(Arc<str>, Digest)>;
+
+/// The files that pages import.
+pub(super) struct Snippets<'t> {
+    tree: &'t Tree,
+    texts: Mutex<HashMap<Box<str>, Text>>,
+}
+
+// === impl Snippets ===
+
+impl<'t> Snippets<'t> {
+    pub(super) fn new(tree: &'t Tree) -> Self {
+        Self {
+            tree,
+            texts: Mutex::default(),
+        }
+    }
+
+    /// Returns the documentation's root.
+    pub(super) fn root(&self) -> &TreePath {
+        self.tree.docs_root()
+    }
+
+    /// Returns the text of a file; nothing when it is not there or not UTF-8.
+    pub(super) fn text(&self, path: &str) -> Text {
+        let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(text) = texts.get(path) {
+            return text.clone();
+        }
+        let text = read(self.tree, path).map(|text| {
+            let digest = Digest::of(text.as_bytes());
+            (Arc::from(text), digest)
+        });
+        texts.insert(path.into(), text.clone());
+        text
+    }
+
+    /// Returns whether files are as they were.
+    pub(super) fn are(&self, loaded: &[Loaded]) -> bool {
+        loaded.iter().all(|(path, before)| {
+            let now = self.text(path).map(|(_, digest)| digest);
+            now == *before
+        })
+    }
+}
+
+/// Reads a file that pages import, by its path from the documentation's root.
+#[must_use]
+pub fn read(tree: &Tree, path: &str) -> Option<String> {
+    let path = tree.docs_root().join(path).ok()?;
+    let bytes = tree.read_at_most(&path, BYTES_MAX).ok()?;
+    String::from_utf8(bytes.into()).ok()
+}

@@ -1,0 +1,296 @@
+//! Walks a page and gives its places their anchors.
+//!
+//! The walk goes where readers are led: what is not written as HTML has no anchor.
+
+use super::slug::{github, in_letters, of_name, slug};
+use super::{Anchor, Anchors};
+use crate::mdx::component::{self, parameter};
+use crate::mdx::drawing::is_part;
+use crate::mdx::node::{Element, Node, holds_expression, plain};
+use crate::mdx::read_markdown;
+
+/// What no place is named by that has words, none of which can be in an anchor.
+const UNNAMED: &str = "section";
+
+/// Anchors are given in the order of the page, and aliases when all anchors are known.
+struct Walk<'a> {
+    anchors: &'a mut Anchors,
+    /// The names of the fields around the one that is looked at.
+    fields: Vec<String>,
+}
+
+// === impl Anchors ===
+
+impl Anchors {
+    /// Gives the places of some nodes their anchors. Called again, it goes on with what
+    /// follows on the same page.
+    pub fn assign(&mut self, nodes: &mut [Node]) {
+        let mut walk = Walk {
+            anchors: self,
+            fields: Vec::new(),
+        };
+        walk.nodes(nodes);
+        settle(nodes, &mut |anchor| {
+            anchor.aliases.retain(|alias| self.taken.claim(alias));
+        });
+        tooltips(nodes, &mut |anchor| {
+            *anchor = Some(Box::new(Anchor {
+                id: self.taken.take("tip"),
+                aliases: Vec::new(),
+            }));
+        });
+    }
+
+    /// Gives a place its anchor: the one its author wrote, or one of its words.
+    fn give(&mut self, written: Option<&str>, words: &str, aliases: Vec<String>) -> Box<Anchor> {
+        let own = |name: String| match name.is_empty() {
+            true => UNNAMED.to_owned(),
+            false => name,
+        };
+        let written = written.map(spaceless).filter(|id| !id.is_empty());
+        let id = match &written {
+            Some(id) => self.taken.take(id),
+            None => self.taken.take(&own(slug(words))),
+        };
+        let on_github = match written {
+            Some(id) => self.github.take(&id),
+            None => self.github.take(&own(github(words))),
+        };
+        Box::new(Anchor {
+            id,
+            aliases: std::iter::once(on_github)
+                .chain(aliases.into_iter().map(String::into))
+                .filter(|alias| !alias.is_empty())
+                .collect(),
+        })
+    }
+}
+
+// === impl Walk ===
+
+impl Walk<'_> {
+    fn nodes(&mut self, nodes: &mut [Node]) {
+        for node in nodes {
+            match node {
+                Node::Heading {
+                    id,
+                    children,
+                    anchor,
+                    ..
+                } => {
+                    let id = id.as_deref();
+                    *anchor = Some(self.heading(id, children, Vec::new()));
+                }
+                Node::Paragraph(children)
+                | Node::Quote(children)
+                | Node::Emphasis(children)
+                | Node::Strong(children)
+                | Node::Struck(children)
+                | Node::Link { children, .. } => self.nodes(children),
+                Node::Footnote { label, children } => {
+                    self.anchors.taken.claim(&of_footnote(label));
+                    self.nodes(children);
+                }
+                Node::List { items, .. } => {
+                    for item in items {
+                        self.nodes(&mut item.children);
+                    }
+                }
+                Node::Table(table) => {
+                    for cell in table.head.iter_mut().chain(table.rows.iter_mut().flatten()) {
+                        self.nodes(cell);
+                    }
+                }
+                Node::Element(element) => self.element(element),
+                Node::Text(_)
+                | Node::Code(_)
+                | Node::Formula { .. }
+                | Node::Break
+                | Node::Image { .. }
+                | Node::FootnoteReference(_)
+                | Node::Fence { .. }
+                | Node::Expression(_)
+                | Node::Rule => {}
+            }
+        }
+    }
+
+    fn heading(
+        &mut self,
+        id: Option<&str>,
+        children: &mut [Node],
+        aliases: Vec<String>,
+    ) -> Box<Anchor> {
+        self.anchors.has_unknown |= id.is_none() && holds_expression(children);
+        let words = plain(children);
+        let anchor = self.anchors.give(id, &words, aliases);
+        // Of a heading that holds blocks the words are written.
+        if !children.iter().any(Node::is_or_holds_block) {
+            self.nodes(children);
+        }
+        anchor
+    }
+
+    fn element(&mut self, element: &mut Element) {
+        let id = element.text("id").map(str::to_owned);
+        let id = id.as_deref();
+        self.anchors.has_unknown |= element.is_unevaluated("id");
+        match &*element.name {
+            "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
+                element.anchor = Some(self.heading(id, &mut element.children, Vec::new()));
+                return;
+            }
+            "Tab" => element.anchor = Some(self.titled(element, "title", Some("Tab"))),
+            "View" => element.anchor = Some(self.titled(element, "title", Some("View"))),
+            "Accordion" | "Expandable" => {
+                element.anchor = Some(self.titled(element, "title", Some("Details")));
+            }
+            "Step" if element.text("title").is_some() => {
+                element.anchor = Some(self.titled(element, "title", None));
+            }
+            "Step" => self.anchors.has_unknown |= element.is_unevaluated("title"),
+            "Update" => element.anchor = Some(self.titled(element, "label", None)),
+            "ParamField" | "Param" | "ResponseField" | "Response" => return self.field(element),
+            // What is shown to agents only, as text, or as a picture.
+            "Visibility" if element.text("for") == Some("agents") => return,
+            "Prompt" | "Latex" | "Mermaid" | "Icon" | "Tree.File" | "Color.Item" | "img"
+            | "picture" | "iframe" | "br" | "wbr" | "hr" | "source" => return,
+            "a" => {
+                let name = id.or_else(|| element.text("name"));
+                element.anchor = name.map(|name| self.anchors.give(Some(name), "", Vec::new()));
+            }
+            name if component::html(name).is_some() => {
+                element.anchor = id.map(|id| self.anchors.give(Some(id), "", Vec::new()));
+                if matches!(name, "video" | "audio" | "col") {
+                    return;
+                }
+            }
+            // A drawing names its parts for itself.
+            name if is_part(name) => {
+                claim_ids(element, self.anchors);
+                return;
+            }
+            _ => {}
+        }
+        self.nodes(&mut element.children);
+    }
+
+    /// Gives an element the anchor of what it is called.
+    fn titled(&mut self, element: &Element, key: &str, unnamed: Option<&str>) -> Box<Anchor> {
+        self.anchors.has_unknown |= element.is_unevaluated(key);
+        let written = element.text("id");
+        let title = element.text(key).or(unnamed).unwrap_or_default();
+        let words = visible(title);
+        let aliases = vec![
+            github(written.unwrap_or(title)),
+            in_letters(written.unwrap_or(&words)),
+        ];
+        self.anchors.give(written, &words, aliases)
+    }
+
+    fn field(&mut self, element: &mut Element) {
+        self.anchors.has_unknown |= ["path", "query", "body", "header", "name"]
+            .into_iter()
+            .any(|key| element.is_unevaluated(key));
+        let named = parameter(element).map(|(_, name)| name);
+        let name = named.or_else(|| element.text("name")).unwrap_or_default();
+        let written = element.text("id").map(str::to_owned);
+        if let Some(id) = written {
+            element.anchor = Some(self.anchors.give(Some(&id), "", vec![github(&id)]));
+            self.fields.push(id);
+            self.nodes(&mut element.children);
+            self.fields.pop();
+            return;
+        }
+        let own = format!("param-{}", of_name(name));
+        self.fields.push(name.to_owned());
+        let path = self.fields.join("-");
+        let mut aliases = vec![
+            format!("field-{}", github(name)),
+            format!("param-{name}"),
+            format!("param-{}", name.to_lowercase()),
+            format!("param-{path}"),
+            format!("param-{}", of_name(&path)),
+        ];
+        // Where an endpoint has the field: `body`, `response`.
+        if let Some(part) = element.text("part") {
+            aliases.push(format!("{part}-{path}"));
+            aliases.push(format!("{part}-{}", of_name(&path)));
+        }
+        aliases.retain(|alias| !alias.contains(char::is_whitespace));
+        element.anchor = Some(self.anchors.give(Some(&own), "", aliases));
+        self.nodes(&mut element.children);
+        self.fields.pop();
+    }
+}
+
+/// Returns the words that readers see of a title, which may have Markdown in it.
+fn visible(title: &str) -> String {
+    match title.contains(['`', '*', '_', '[', '<', '&', '\\', '~']) {
+        true => read_markdown(title).map_or_else(|_| title.to_owned(), |nodes| plain(&nodes)),
+        false => title.to_owned(),
+    }
+}
+
+/// An id has no white space (WHATWG HTML §3.2.6).
+fn spaceless(id: &str) -> String {
+    id.split_whitespace().collect::<Vec<_>>().join("-")
+}
+
+/// Returns the id of a footnote.
+#[must_use]
+pub fn of_footnote(label: &str) -> String {
+    format!("fn-{}", github(label))
+}
+
+fn claim_ids(element: &Element, anchors: &mut Anchors) {
+    if let Some(id) = element.text("id") {
+        anchors.taken.claim(id);
+    }
+    for node in &element.children {
+        match node {
+            Node::Element(part) => claim_ids(part, anchors),
+            Node::Paragraph(children) => {
+                for node in children {
+                    if let Node::Element(part) = node {
+                        claim_ids(part, anchors);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Visits the anchors of some nodes, in their order.
+fn settle(nodes: &mut [Node], visit: &mut dyn FnMut(&mut Anchor)) {
+    each(nodes, &mut |node| {
+        let anchor = match node {
+            Node::Heading { anchor, .. } => anchor,
+            Node::Element(Element { anchor, .. }) => anchor,
+            _ => return,
+        };
+        if let Some(anchor) = anchor {
+            anchor.aliases.retain(|alias| *alias != anchor.id);
+            visit(anchor);
+        }
+    });
+}
+
+/// Visits the tooltips of some nodes, whose texts need an id.
+fn tooltips(nodes: &mut [Node], visit: &mut dyn FnMut(&mut Option<Box<Anchor>>)) {
+    each(nodes, &mut |node| {
+        if let Node::Element(element) = node
+            && *element.name == *"Tooltip"
+        {
+            visit(&mut element.anchor);
+        }
+    });
+}
+
+fn each(nodes: &mut [Node], visit: &mut dyn FnMut(&mut Node)) {
+    for node in nodes {
+        visit(node);
+        node.each_children_mut(&mut |children| each(children, visit));
+    }
+}

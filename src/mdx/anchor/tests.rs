@@ -1,0 +1,148 @@
+//! Which anchors words, places and repeats have.
+
+use super::*;
+use crate::mdx::{Node, Page, Source, read};
+
+fn page(text: &str) -> Page {
+    read(&Source::new("a.mdx", text), &|_| None).unwrap()
+}
+
+/// Returns the anchors of a page in their order, each with its aliases.
+fn all(text: &str) -> Vec<String> {
+    fn walk(nodes: &[Node], out: &mut Vec<String>) {
+        for node in nodes {
+            let anchor = match node {
+                Node::Heading { anchor, .. } => anchor.as_deref(),
+                Node::Element(element) => element.anchor.as_deref(),
+                _ => None,
+            };
+            out.extend(anchor.map(|anchor| {
+                let names = std::iter::once(&anchor.id).chain(&anchor.aliases);
+                names.map(|name| &**name).collect::<Vec<_>>().join(" ")
+            }));
+            node.each_children(&mut |children| walk(children, out));
+        }
+    }
+    let mut out = Vec::new();
+    walk(&page(text).nodes, &mut out);
+    out
+}
+
+#[test]
+fn words_become_the_anchors_that_links_to_the_hosted_service_name() {
+    for (words, anchor) in [
+        ("config.json options", "config-json-options"),
+        ("Fees & billing", "fees-&-billing"),
+        ("x/bank", "x/bank"),
+        ("1.1.1", "1-1-1"),
+        ("begin_cell", "begin-cell"),
+        ("What's new?", "whats-new"),
+        ("dogs'", "dogs"),
+        ("l'été", "l-été"),
+        ("C++ & Rust", "c++-&-rust"),
+        ("foo--bar", "foo-bar"),
+        ("__init__", "init"),
+        ("Über uns", "über-uns"),
+        ("日本語 見出し", "日本語-見出し"),
+        ("Привет мир", "привет-мир"),
+        ("🚀 Launch", "-launch"),
+        ("100%", "100%"),
+        ("a + b", "a-+-b"),
+        ("a@b.com", "a@b-com"),
+        ("[link] (paren)", "link-paren"),
+        ("Step 1: do", "step-1-do"),
+        ("GET /users/{id}", "get-/users/id"),
+        ("a…b", "a…b"),
+        ("U.S.A.", "u-s-a"),
+        ("5 * 3", "5-3"),
+        ("can't & won't", "cant-&-wont"),
+        ("ab's-x", "abs-x"),
+        ("x → y", "x-→-y"),
+        ("3. Do it", "3-do-it"),
+        ("", ""),
+    ] {
+        assert_eq!(slug(words), anchor, "{words}");
+    }
+}
+
+#[test]
+fn repeated_anchors_are_numbered_from_two() {
+    assert_eq!(
+        all("# One\n\n## One\n\n<h3>One</h3>\n\nOne\n---\n\n<Tab title=\"One\"/>"),
+        ["one", "one-2", "one-3", "one-4", "one-5"]
+    );
+    assert_eq!(all("## A\n\n## A 2\n\n## A"), ["a", "a-2", "a-3"]);
+}
+
+#[test]
+fn what_github_makes_of_the_words_is_an_alias() {
+    assert_eq!(
+        all("## begin_cell\n\n## a.b\n\n## ab"),
+        ["begin-cell begin_cell", "a-b", "ab ab-2"]
+    );
+}
+
+#[test]
+fn an_alias_that_is_an_anchor_leads_to_the_place_of_the_anchor() {
+    // On GitHub the first one is `ab`.
+    assert_eq!(all("## a.b\n\n## ab")[..1], ["a-b"]);
+}
+
+#[test]
+fn components_have_the_anchors_of_what_they_are_called() {
+    let text = "<Steps>\n<Step title=\"First `step`\">x</Step>\n<Step>y</Step>\n</Steps>\n\n\
+        <Accordion title=\"Fees & more\">z</Accordion>\n\n<Update label=\"v1.2\">u</Update>\n\n\
+        <Tabs>\n<Tab>\n### In a tab\n</Tab>\n</Tabs>\n";
+    assert_eq!(
+        all(text),
+        [
+            "first-step",
+            "fees-&-more fees--more fees-and-more",
+            "v1-2 v12",
+            "tab",
+            "in-a-tab"
+        ]
+    );
+}
+
+#[test]
+fn fields_have_the_anchor_of_their_name_and_of_their_path() {
+    let text = "<ParamField body=\"userId\" />\n\n<ResponseField name=\"shared_link\">\n\
+        <ResponseField name=\"can_view\" part=\"body\" />\n</ResponseField>\n";
+    assert_eq!(
+        all(text),
+        [
+            "param-user-id field-userid param-userId param-userid",
+            "param-shared-link field-shared_link param-shared_link",
+            "param-can-view field-can_view param-can_view param-shared_link-can_view \
+             param-shared-link-can-view body-shared_link-can_view body-shared-link-can-view",
+        ]
+    );
+}
+
+#[test]
+fn authors_name_places_themselves() {
+    assert_eq!(
+        all("## One {#Mine}\n\n<a name=\"old\"></a>\n\n<div id=\"two words\">x</div>\n\n## Old"),
+        ["Mine", "old", "two-words", "old-2"]
+    );
+}
+
+#[test]
+fn an_anchor_that_a_script_makes_is_not_known() {
+    let unknown = |text: &str| page(text).outline.anchors.has_unknown();
+    assert!(unknown("## Version {version()}"));
+    assert!(unknown("<Step title={name()}>x</Step>"));
+    assert!(!unknown("## Version {version()} {#version}"));
+    assert!(!unknown(
+        "export const version = \"1\"\n\n## Version {version}"
+    ));
+}
+
+#[test]
+fn what_readers_do_not_see_has_no_anchor() {
+    assert_eq!(
+        all("<Visibility for=\"agents\">\n## Hidden\n</Visibility>\n\n{/* ## No */}\n\n`## Code`"),
+        Vec::<String>::new()
+    );
+}

@@ -1,0 +1,193 @@
+//! Where in which file something was written.
+//!
+//! A page is read in pieces: carriage returns are dropped, elements are dedented, and the
+//! text of an element is read apart from the tags in it. A [`Trace`] notes for each piece
+//! of such a text where it was copied from, so that every link and heading has its place in
+//! the file.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A range of bytes in a file that a page was read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Span {
+    /// Which file, by its number in [`Page::files`](super::Page::files); the page itself is 0.
+    pub file: u32,
+    /// The first byte.
+    pub start: u32,
+    /// The byte after the last.
+    pub end: u32,
+}
+
+// === impl Span ===
+
+impl Span {
+    /// The place of what no author wrote: it was generated.
+    pub const NONE: Self = Self {
+        file: u32::MAX,
+        start: 0,
+        end: 0,
+    };
+
+    /// Returns whether somebody wrote this.
+    #[must_use]
+    pub fn is_written(self) -> bool {
+        self.file != u32::MAX
+    }
+
+    /// Returns the range of bytes.
+    #[must_use]
+    pub fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
+impl Default for Span {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+/// A file as it is read: how its cleaned text lies in the written one.
+#[derive(Debug, Default)]
+pub(super) struct Origin {
+    /// The number of the file.
+    pub(super) file: u32,
+    /// Where in the file the cleaned text starts, in bytes.
+    pub(super) start: usize,
+    /// From which byte of the cleaned text on the written one is how many bytes ahead.
+    pub(super) shifts: Vec<(usize, isize)>,
+}
+
+// === impl Origin ===
+
+impl Origin {
+    /// Returns the place in the file of a byte of the cleaned text.
+    fn at(&self, offset: usize) -> u32 {
+        let nth = self.shifts.partition_point(|(from, _)| *from <= offset);
+        let shift = match nth {
+            0 => 0,
+            nth => self.shifts[nth - 1].1,
+        };
+        let at = self.start.saturating_add_signed(shift) + offset;
+        u32::try_from(at).unwrap_or(u32::MAX)
+    }
+
+    /// Returns the place in the file of a range of the cleaned text.
+    pub(super) fn span(&self, range: Range<usize>) -> Span {
+        let start = self.at(range.start);
+        // The last byte, so that nothing that was dropped after it counts.
+        let end = match range.end.checked_sub(1).filter(|_| !range.is_empty()) {
+            Some(last) => self.at(last) + 1,
+            None => start,
+        };
+        Span {
+            file: self.file,
+            start,
+            end,
+        }
+    }
+}
+
+/// Where the pieces of a text that was put together were copied from.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Trace {
+    origin: Option<Arc<Origin>>,
+    /// From which byte of the text on it is which byte of the cleaned one.
+    pieces: Vec<(usize, usize)>,
+}
+
+// === impl Trace ===
+
+impl Trace {
+    /// Traces a text that is copied from a file in pieces.
+    pub(super) fn new(origin: &Arc<Origin>) -> Self {
+        Self {
+            origin: Some(Arc::clone(origin)),
+            pieces: Vec::new(),
+        }
+    }
+
+    /// Traces a text that is all of a file.
+    pub(super) fn whole(origin: &Arc<Origin>) -> Self {
+        Self {
+            pieces: vec![(0, 0)],
+            ..Self::new(origin)
+        }
+    }
+
+    /// Notes that what follows at `here` is a copy of what stands at `there`.
+    pub(super) fn note(&mut self, here: usize, there: usize) {
+        let goes_on = |&(h, t): &(usize, usize)| here.checked_sub(h) == there.checked_sub(t);
+        if !self.pieces.last().is_some_and(goes_on) {
+            self.pieces.push((here, there));
+        }
+    }
+
+    /// Forgets what follows at `here`.
+    pub(super) fn truncate(&mut self, here: usize) {
+        let kept = self.pieces.partition_point(|(at, _)| *at < here);
+        self.pieces.truncate(kept);
+    }
+
+    fn at(&self, here: usize) -> usize {
+        let nth = self.pieces.partition_point(|(at, _)| *at <= here);
+        match nth {
+            0 => self.pieces.first().map_or(0, |(_, there)| *there),
+            nth => {
+                let (h, there) = self.pieces[nth - 1];
+                there + (here - h)
+            }
+        }
+    }
+
+    /// Returns the trace of a text whose pieces are copied from this one.
+    pub(super) fn of_copies(&self, copies: impl Iterator<Item = (usize, usize)>) -> Self {
+        Self {
+            origin: self.origin.clone(),
+            pieces: copies.map(|(here, there)| (here, self.at(there))).collect(),
+        }
+    }
+
+    /// Returns where a range of the text was written.
+    pub(super) fn span(&self, range: Range<usize>) -> Span {
+        match &self.origin {
+            None => Span::NONE,
+            Some(origin) => {
+                let start = self.at(range.start);
+                // The last byte, so that what follows in another piece does not count.
+                let end = match range.is_empty() {
+                    true => start,
+                    false => self.at(range.end - 1) + 1,
+                };
+                origin.span(start..end.max(start))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_found_through_copies_and_dropped_carriage_returns() {
+        // Written: 100 bytes of frontmatter, then "ab\r\ncd": one byte is dropped before "\n".
+        let origin = Arc::new(Origin {
+            file: 0,
+            start: 100,
+            shifts: vec![(2, 1)],
+        });
+        let mut trace = Trace::new(&origin);
+        trace.note(0, 3);
+        trace.note(1, 4);
+        trace.note(5, 0);
+        let place = |range| {
+            let span = trace.span(range);
+            (span.start, span.end)
+        };
+        assert_eq!(trace.pieces, [(0, 3), (5, 0)]);
+        assert_eq!(place(0..2), (104, 106));
+        assert_eq!(place(5..7), (100, 102));
+    }
+}

@@ -1,0 +1,136 @@
+//! What an article is made of.
+
+use std::borrow::Cow;
+
+use crate::docs::Docs;
+use crate::docs::navigation::language::{self, Code};
+use crate::docs::navigation::tree::{Page, Subject};
+use crate::mdx::anchor::Anchors;
+use crate::mdx::{self, Node, Refused};
+use crate::render::endpoint;
+
+/// What is rendered, and where it stands.
+#[derive(Clone, Debug)]
+pub struct Source<'p> {
+    /// The file, relative to the root of the docs.
+    pub file: String,
+    /// The page's title.
+    pub title: &'p str,
+    /// A line about it.
+    pub description: Option<&'p str>,
+    /// The BCP 47 tag of its language; empty when that is not known.
+    pub language: Box<str>,
+    /// The whole text of the file; empty for a page that nobody wrote.
+    pub text: &'p str,
+    /// What its author wrote, or why that cannot be read; nothing for a page that nobody wrote.
+    pub read: Result<Option<&'p mdx::Page>, Refused>,
+    /// What it shows of a specification.
+    pub subject: Option<endpoint::Subject<'p>>,
+}
+
+// === impl Source ===
+
+impl<'p> Source<'p> {
+    /// Returns what the article of a page of the navigation is made of.
+    #[must_use]
+    pub fn of(docs: &'p Docs, page: &'p Page) -> Self {
+        let written = docs.pages.get(&page.slug);
+        let extension = written.and_then(|written| written.path.name().rsplit('.').next());
+        let subject = page.subject.as_ref();
+        Self {
+            // A generated page has the name that its author might give it.
+            file: format!("{}.{}", page.slug, extension.unwrap_or("mdx")),
+            title: &page.title,
+            description: page.description.as_deref(),
+            language: language(page),
+            text: written.map_or("", |written| &written.text),
+            read: match written.map(|written| &written.read) {
+                None => Ok(None),
+                Some(Ok(page)) => Ok(Some(page)),
+                Some(Err(refused)) => Err(*refused),
+            },
+            subject: subject.and_then(|subject| shown(docs, subject)),
+        }
+    }
+
+    /// Returns what the article of a page is made of that stands in no documentation.
+    #[must_use]
+    pub fn alone(source: &mdx::Source<'p>, read: &'p Result<mdx::Page, Refused>) -> Self {
+        Self {
+            file: source.file.to_owned(),
+            title: source.title,
+            description: None,
+            language: "en".into(),
+            text: source.text,
+            read: match read {
+                Ok(page) => Ok(Some(page)),
+                Err(refused) => Err(*refused),
+            },
+            subject: None,
+        }
+    }
+
+    /// Returns what the article says: what its author wrote, and below it what a specification
+    /// says about its endpoint. All anchors are there.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] when what its author wrote cannot be read.
+    pub fn nodes(&self) -> Result<Cow<'p, [Node]>, Refused> {
+        let written = self.read?;
+        let nodes = written.map_or(&[][..], |page| &page.nodes);
+        let Some((generated, _)) = self.generated(written) else {
+            return Ok(Cow::Borrowed(nodes));
+        };
+        Ok(Cow::Owned([nodes, &generated].concat()))
+    }
+
+    /// Returns the anchors of the article; nothing when what its author wrote cannot be read,
+    /// or the specification was not fetched that says more.
+    #[must_use]
+    pub fn anchors(&self) -> Option<Cow<'p, Anchors>> {
+        let written = self.read.ok()?;
+        if matches!(self.subject, Some(endpoint::Subject::Unread(..))) {
+            return None;
+        }
+        if let Some((_, anchors)) = self.generated(written) {
+            return Some(Cow::Owned(anchors));
+        }
+        Some(written.map_or_else(Cow::default, |page| Cow::Borrowed(&page.outline.anchors)))
+    }
+
+    /// Makes what a specification says; returns it, and the anchors of the whole page.
+    fn generated(&self, written: Option<&mdx::Page>) -> Option<(Vec<Node>, Anchors)> {
+        let mut nodes = endpoint::nodes(self.subject?, &self.language);
+        let mut anchors =
+            written.map_or_else(Anchors::default, |page| page.outline.anchors.clone());
+        anchors.assign(&mut nodes);
+        Some((nodes, anchors))
+    }
+}
+
+/// Looks up what a page shows of a specification.
+fn shown<'d>(docs: &'d Docs, subject: &'d Subject) -> Option<endpoint::Subject<'d>> {
+    let specification = |number: usize| docs.specifications.get(number);
+    Some(match subject {
+        Subject::Endpoint(id) => {
+            let specification = specification(id.specification)?;
+            let endpoint = specification.endpoints.get(id.endpoint)?;
+            endpoint::Subject::Endpoint(specification, endpoint)
+        }
+        Subject::Unread { method, path } => endpoint::Subject::Unread(*method, path),
+        Subject::Schema(id) => {
+            endpoint::Subject::Schema(specification(id.specification)?, &id.name)
+        }
+    })
+}
+
+/// Returns the tag of the language that a page is written in; empty when it stands in none.
+fn language(page: &Page) -> Box<str> {
+    let place = page.place.as_ref();
+    let code = place.and_then(|place| place.language.as_deref());
+    match code.map(language::parse) {
+        Some(Code::Listed(language) | Code::Alias(language, _)) => language.tag,
+        Some(Code::Unknown) | None => "".into(),
+    }
+}
