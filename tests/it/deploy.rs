@@ -63,14 +63,14 @@ fn a_push_that_is_triggered_is_served_on_every_host_and_its_record_tells_all_of_
     }
 }
 
-/// Asks until a new key is known: the promise is a second.
+/// Repeats a call until a new key is accepted. The promise is one second.
 #[track_caller]
 fn wait_until_accepted(edge: &crate::edge::Edge, key: &str) {
     let deadline = Instant::now() + Duration::from_secs(2);
     while call(edge, key, "GET", "/v1/project/update-status/x").status == 401 {
         assert!(
             Instant::now() < deadline,
-            "the key is not known after two seconds"
+            "the key is not accepted after two seconds"
         );
     }
 }
@@ -95,7 +95,7 @@ fn an_authors_mistake_ends_the_update_with_its_place_and_the_good_release_stays(
     );
     assert_eq!(
         told["attempts"], 1,
-        "nobody tries an author's mistake again"
+        "an author's mistake is not tried again"
     );
     assert_eq!(
         edge.get("acme.waypost.localhost", "/skill.md").text(),
@@ -183,7 +183,7 @@ fn the_operators_own_trigger_is_seen_by_a_running_gateway() {
     );
 }
 
-/// A queue that has every update tried once.
+/// A queue in which every update has one attempt.
 fn once(setup: &Setup) -> String {
     let path = setup.path("updates.sqlite");
     format!(
@@ -214,10 +214,10 @@ fn a_host_that_hangs_costs_an_attempt_and_nothing_else() {
 }
 
 #[test]
-fn a_build_over_its_limits_dies_alone() {
+fn a_build_over_its_limits_fails_and_the_gateway_goes_on() {
     let setup = setup();
     let docs = Repository::new(&setup, "docs");
-    // Nothing compresses this: the pack is larger than any file may be.
+    // This cannot be compressed, so the pack is larger than the limit of a file.
     let uuid = || read_to_string("/proc/sys/kernel/random/uuid").unwrap();
     let noise: String = std::iter::repeat_with(uuid).take(60_000).collect();
     docs.push("Begin", &[("skill.md", SKILL), ("noise", &noise)]);
@@ -239,7 +239,7 @@ fn a_build_over_its_limits_dies_alone() {
 }
 
 #[test]
-fn a_stopping_gateway_gives_back_what_it_cannot_finish() {
+fn a_stopping_gateway_releases_the_lease_of_what_it_cannot_finish() {
     let host = SilentHost::start();
     let edge = setup()
         .conf("worker", "{ grace_seconds: 0 }")
@@ -258,7 +258,7 @@ fn a_stopping_gateway_gives_back_what_it_cannot_finish() {
 }
 
 #[test]
-fn a_removed_site_takes_its_waiting_update_with_it() {
+fn the_waiting_update_of_a_removed_site_is_cancelled() {
     let host = SilentHost::start();
     let edge = setup()
         .conf("worker", "{ builds_max: 1, grace_seconds: 0 }")
@@ -266,7 +266,7 @@ fn a_removed_site_takes_its_waiting_update_with_it() {
         .site("acme", "")
         .start();
     queue(&edge.setup, "slow");
-    // The only place is taken, for as long as the host says nothing.
+    // The only build runs as long as the host does not answer.
     let _held = host.connected();
     let id = queue(&edge.setup, "acme");
     assert_eq!(record(&edge.setup, &id)["status"], "queued");

@@ -1,8 +1,8 @@
-//! Faults from outside: a system call of the program that does not happen.
+//! Faults from outside: a system call of the program that fails or kills it.
 //!
 //! `strace` lists the calls with which a command touches the store; then the same command is
 //! run again and killed as it enters one of them, or the call fails as on a full or a broken
-//! disk. Nothing in the program knows of any of this.
+//! disk. The program contains no code for these tests.
 //!
 //! Source: strace(1), "Tampering".
 
@@ -16,21 +16,21 @@ use std::time::SystemTime;
 
 use crate::edge::Setup;
 
-/// Every call that can change a store, or find out about it. Some machines have no `open`.
+/// Every call that changes or reads a store. Some machines have no `open`.
 const CALLS: &str = "?open,?openat,?write,?pwrite64,?fsync,?fdatasync,?rename,?renameat,?renameat2,\
                      ?link,?linkat,?unlink,?unlinkat,?mkdir,?mkdirat,?flock,?utimensat,?ftruncate";
-/// Calls that need room on a disk.
+/// Calls that need space on a disk.
 const NEEDS_ROOM: [&str; 8] = [
     "open", "openat", "write", "fsync", "rename", "renameat", "mkdir", "mkdirat",
 ];
-/// One call that a command makes: the how manieth of its name.
+/// One call of a command: its name, and its number among the calls of that name.
 #[derive(Clone, Debug)]
 pub struct Point {
     pub call: String,
     pub nth: usize,
 }
 
-/// What happens instead of a call.
+/// What happens instead of the call.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
     Kill,
@@ -88,7 +88,7 @@ pub fn strace(setup: &Setup, options: &[&str], arguments: &[impl AsRef<OsStr>]) 
     Command::new("strace")
         .args(["-f", "--seccomp-bpf", "-qqq"])
         .args(options)
-        // A fault that never comes must not be waited for.
+        // If the fault never comes, the command must end all the same.
         .args(["timeout", "20"])
         .arg(binary())
         .args(arguments)
@@ -98,7 +98,7 @@ pub fn strace(setup: &Setup, options: &[&str], arguments: &[impl AsRef<OsStr>]) 
         .expect("strace is not installed; `make test` installs it")
 }
 
-/// Runs a command and lists the calls in which it touched the store.
+/// Runs a command and lists its calls on the store.
 #[track_caller]
 pub fn points(setup: &Setup, arguments: &[String]) -> Vec<Point> {
     let trace = setup.path("trace");
@@ -120,7 +120,7 @@ pub fn points(setup: &Setup, arguments: &[String]) -> Vec<Point> {
         let Some((call, _)) = rest.trim_start().split_once('(') else {
             continue;
         };
-        // strace counts for each process.
+        // strace counts the calls of each process.
         let nth = counts.entry((process, call)).or_default();
         *nth += 1;
         if line.contains(store.to_str().unwrap()) {
@@ -154,7 +154,8 @@ pub fn cases(points: &[Point]) -> Vec<(Point, Fault)> {
     points.iter().flat_map(faults).collect()
 }
 
-/// Returns whether the fault came, and fails on any other end than it explains.
+/// Returns whether the fault came. Fails when the command ended in a way that the fault does not
+/// explain.
 #[track_caller]
 pub fn has_struck(output: &Output, fault: Fault, store: &Path) -> bool {
     let words = str::from_utf8(&output.stderr).unwrap();
@@ -163,7 +164,7 @@ pub fn has_struck(output: &Output, fault: Fault, store: &Path) -> bool {
         (_, Some(0)) => false,
         (Fault::Kill, _) if is_killed => true,
         (Fault::Error(_), Some(2)) => {
-            // A sentence that says which file, and no panic.
+            // An error that names the file, and no panic.
             assert!(words.contains(store.to_str().unwrap()), "{words}");
             assert!(!words.contains("panicked"), "{words}");
             true

@@ -1,4 +1,4 @@
-//! Repositories over every transport: what is fetched, what is refused, and what is told.
+//! Repositories over every transport: what is fetched, what is refused, and what is reported.
 //!
 //! Over http, `git http-backend` behind a small server of the test's own; over ssh, a real
 //! `sshd`.
@@ -28,7 +28,7 @@ fn deploy(setup: &Setup) -> serde_json::Value {
     )
 }
 
-/// A setup that tries once, with these settings of git.
+/// A setup with one attempt for each update, with these settings of git.
 fn once(git: &str) -> Setup {
     let setup = setup();
     let root = setup.path("").display().to_string();
@@ -45,7 +45,7 @@ fn serve(setup: Setup, url: &str) -> Edge {
     setup.site("acme", &record).start()
 }
 
-/// Serves the repositories below `root` over smart http to whoever knows the token.
+/// Serves the repositories below `root` over smart http to clients with the token.
 fn http_server(root: PathBuf) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -58,7 +58,7 @@ fn http_server(root: PathBuf) -> SocketAddr {
     address
 }
 
-/// One request through `git http-backend` (RFC 3875, as far as it needs it).
+/// Answers one request with `git http-backend` (RFC 3875, the part that it needs).
 fn answer(stream: TcpStream, root: &Path) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut head = Vec::new();
@@ -125,7 +125,7 @@ fn answer(stream: TcpStream, root: &Path) {
 }
 
 #[test]
-fn over_http_credentials_come_from_a_file_and_stand_in_no_record_or_log() {
+fn over_http_credentials_come_from_a_file_and_are_in_no_record_or_log() {
     let setup = setup();
     let docs = Repository::new(&setup, "docs");
     docs.push("Begin", &[("skill.md", SKILL)]);
@@ -208,7 +208,7 @@ fn a_repository_of_fifty_thousand_files_is_built() {
     let setup = setup();
     let docs = Repository::new(&setup, "docs");
     docs.push("Begin", &[("skill.md", SKILL)]);
-    // A tree made by git itself: writing the files would take longer than the test.
+    // The tree is made by git: writing the files would take longer than the test.
     let blob = docs.git(&["hash-object", "-w", "skill.md"]);
     let lines: String = (0..50_000)
         .map(|n| format!("100644 blob {blob}\tdata/{}/{n}.txt\n", n % 500))
@@ -225,7 +225,7 @@ fn a_repository_of_fifty_thousand_files_is_built() {
     );
 }
 
-/// An `sshd` with a key of its own, which lets one other key in.
+/// An `sshd` with its own key, which accepts one other key.
 struct Sshd(Child);
 
 impl Drop for Sshd {

@@ -1,11 +1,11 @@
-//! What is promoted survives, whatever happens to the process that writes it.
+//! A promoted release survives, whatever happens to the process that writes it.
 //!
 //! A first run under `strace` lists every system call that touches the store. Then the same
 //! command runs again and again, and each time one of these calls does not happen: the
 //! process is killed as it enters it, or the call fails as on a full or a broken disk.
 //! After each, a gateway that was running all the time serves the old release or the new
-//! one, as `waypost releases` says, and the store holds nothing that is half-written under
-//! a name. Nothing in the program knows of any of this.
+//! one, as `waypost releases` says, and every named file in the store is complete. The program
+//! contains no code for these tests.
 //!
 //! `WAYPOST_LONG_TESTS=1` runs every case; without it, cases are picked evenly.
 //!
@@ -42,7 +42,7 @@ fn current(setup: &Setup) -> u64 {
     fence.split_once('.').unwrap().0.parse().unwrap()
 }
 
-/// Makes each attempt fail in its own way, and looks at what is left.
+/// Makes each attempt fail at another point, and checks the state after it.
 #[track_caller]
 fn old_or_new_is_served(
     edge: &Edge,
@@ -73,7 +73,7 @@ fn old_or_new_is_served(
         is_whole(&store);
         before = after;
     }
-    // Where two contents share a directory, a run has a call less than the first one had.
+    // When two files share a directory, a run makes one call less than the first run.
     assert!(
         struck * 10 >= cases.len() * 9,
         "{struck} of {} faults came",
@@ -82,7 +82,7 @@ fn old_or_new_is_served(
     sweeps_clean(edge, &served);
 }
 
-/// Starts another gateway over the same store: it serves the same, and nothing is left over.
+/// Starts another gateway on the same store: it serves the same release and removes leftovers.
 #[track_caller]
 fn sweeps_clean(edge: &Edge, served: &str) {
     let path = edge.setup.path("store");
@@ -106,7 +106,7 @@ fn sweeps_clean(edge: &Edge, served: &str) {
     is_whole(&path);
 }
 
-/// Fails when anything in the store is not what its name says, or names what is not there.
+/// Fails when a file in the store does not match its name, or refers to a missing file.
 #[track_caller]
 fn is_whole(store: &Path) {
     for (digest, bytes) in files(&store.join("content")) {
@@ -130,7 +130,7 @@ fn is_whole(store: &Path) {
     }
 }
 
-/// Returns what lies in the shards of a store's directory: the digest in the name, and bytes.
+/// Returns the files in the shards of a directory: the digest in the name, and the bytes.
 fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
     let mut files = Vec::new();
     for shard in fs::read_dir(directory).unwrap() {
@@ -178,7 +178,7 @@ fn a_publish_that_fails_at_any_step_leaves_the_old_or_the_new_release_served() {
     // Content, summary, inventory and pointer: each is written, flushed and renamed.
     assert_eq!((calls("write"), calls("rename")), (4, 4), "{points:?}");
     assert_eq!(calls("fsync"), 8, "{points:?}");
-    // Most of the calls look for 768 directories that are there.
+    // Most of the calls check for 768 directories that exist.
     let (mkdir, others): (Vec<_>, Vec<_>) = cases(&points)
         .into_iter()
         .partition(|(point, _)| point.call == "mkdir");
@@ -273,7 +273,7 @@ fn a_sweep_that_is_killed_at_any_removal_never_touches_what_is_served() {
         original.publish("acme", &[("skill.md", &skill(version))]);
     }
     age(&original.path("store"));
-    // A summary, a skill and an inventory of each of three releases that nobody keeps.
+    // A summary, a skill and an inventory of each of three releases that no pointer names.
     let removals = sample((1..=9).collect(), 9);
     for nth in removals {
         let setup = Setup::new().binary(binary()).site("acme", "");
@@ -287,7 +287,7 @@ fn a_sweep_that_is_killed_at_any_removal_never_touches_what_is_served() {
             setup.path("store").display()
         );
         let setup = setup.conf("store", &store);
-        // Promoted again without a history: the others have no name any more.
+        // Promoted again without a history: no pointer names the others any more.
         setup.publish("acme", &[("skill.md", &skill(3))]);
         let unlink = Point {
             call: "unlink".to_owned(),
@@ -312,7 +312,7 @@ fn a_sweep_that_is_killed_at_any_removal_never_touches_what_is_served() {
     }
 }
 
-/// Makes everything in a store look years old.
+/// Sets the modification time of everything in a store to years ago.
 fn age(store: &Path) {
     let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
     for directory in ["content", "inventories"] {

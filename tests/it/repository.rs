@@ -1,4 +1,4 @@
-//! A git repository that somebody pushes to, and the site that is built from it.
+//! A git repository that is pushed to, and the site that is built from it.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -71,17 +71,17 @@ impl Repository {
     }
 }
 
-/// A git host that takes connections and says nothing.
+/// A git host that accepts connections and never answers.
 #[derive(Debug)]
 pub struct SilentHost(TcpListener);
 
 impl SilentHost {
-    /// Listens as long as it lives.
+    /// Listens until it is dropped.
     pub fn start() -> Self {
         Self(TcpListener::bind("127.0.0.1:0").unwrap())
     }
 
-    /// The lines of a site record whose repository lies there.
+    /// The lines of a site record whose repository is on this host.
     pub fn record(&self) -> String {
         let url = format!("http://{}/docs.git", self.0.local_addr().unwrap());
         format!("repository: {{ url: \"{url}\", branch: main }}")

@@ -1,7 +1,7 @@
-//! Site records and releases change under a running gateway, and so does what it says.
+//! Site records and releases change while a gateway runs, and it serves the new state.
 //!
-//! Nothing here builds or restarts anything: a record is a file, and a file that is wrong
-//! leaves what is served as it is.
+//! No test builds or restarts anything. A record is a file; a record that is not valid leaves its
+//! site as it was.
 
 use std::fs;
 use std::io::Read as _;
@@ -49,7 +49,7 @@ fn a_site_is_served_from_when_its_record_comes_until_it_goes() {
     for host in ["docs.other.test", "other.waypost.localhost"] {
         assert_eq!(status(&edge, host), 404);
     }
-    // Its release was kept, and it comes back as it was.
+    // Its release is still in the store, so the site is served as before.
     edge.write_site("other", "");
     assert_eq!(edge.get("other.waypost.localhost", "/skill.md").text(), PAY);
     assert_eq!(status(&edge, "docs.other.test"), 404);
@@ -94,7 +94,7 @@ fn a_renamed_subdomain_or_file_keeps_the_site() {
     edge.taking_in(|| edge.setup.write_records("acme", &record("rocket")));
     assert_eq!(status(&edge, "acme.waypost.localhost"), 404);
     assert_eq!(status(&edge, "rocket.waypost.localhost"), 200);
-    // The same project in another file, and changed a little to see when it has come.
+    // The same project in another file, with another subdomain to see when it was read.
     edge.taking_in(|| {
         edge.setup.remove_site("acme");
         edge.setup.write_records("customers", &record("rocket2"));
@@ -156,7 +156,7 @@ fn a_private_site_shows_nothing_on_any_path() {
             );
         }
     }
-    // What is published meanwhile is there when the site is public again.
+    // A release that is published meanwhile is served when the site is public again.
     edge.setup.publish("acme", &[("skill.md", PAY)]);
     assert_eq!(status(&edge, host), 404);
     edge.write_site("acme", "visibility: public");
@@ -173,7 +173,7 @@ fn a_broken_record_leaves_its_site_as_it_was_and_is_reported_once() {
     let finding = edge.wait_for_log(is_complaint);
     let message = finding["message"].as_str().unwrap();
     assert!(message.contains("acme.yaml:3:"), "{message}");
-    // Every later look at the directory sees the same mistakes.
+    // Every later scan finds the same mistakes.
     for round in 0..3 {
         edge.write_site("other", &format!("domains: [docs{round}.other.test]"));
     }
@@ -210,7 +210,7 @@ fn a_host_that_two_sites_claim_stays_with_the_first() {
     );
     assert_eq!(edge.get("docs.acme.test", "/skill.md").text(), SKILL);
     assert_eq!(edge.get("other.waypost.localhost", "/skill.md").text(), PAY);
-    // Refused is the record, not the host alone.
+    // The whole record is refused, not only the host.
     assert_eq!(status(&edge, "docs.other.test"), 404);
     edge.write_site("acme", "");
     assert_eq!(edge.get("docs.acme.test", "/skill.md").text(), PAY);
@@ -231,7 +231,7 @@ fn a_host_moves_between_sites_in_one_change() {
 }
 
 #[test]
-fn an_emptied_directory_takes_no_site_away_until_that_is_accepted() {
+fn an_emptied_directory_removes_no_site_until_that_is_accepted() {
     let setup = Setup::new();
     let projects: Vec<String> = (0..12).map(|nth| format!("site-{nth}")).collect();
     for project in &projects {
@@ -276,7 +276,7 @@ fn reload(edge: &Edge, arguments: &[&str]) {
 }
 
 #[test]
-fn a_missing_directory_of_records_is_not_the_end_of_its_sites() {
+fn a_missing_directory_of_records_removes_no_site() {
     let edge = acme("");
     fs::rename(edge.setup.path("sites"), edge.setup.path("away")).unwrap();
     let refused = edge.wait_for_log(is_complaint);
@@ -308,7 +308,7 @@ fn a_damaged_release_leaves_the_one_before_served_and_is_reported_once() {
     edge.write_site("other", "");
     assert_eq!(edge.get(host, "/skill.md").text(), SKILL);
     assert_eq!(edge.count_log(is_complaint), 1);
-    // Publishing again repairs what is damaged.
+    // Publishing again repairs the damaged file.
     edge.publish("acme", &[("skill.md", PAY)]);
     assert_eq!(edge.get(host, "/skill.md").text(), PAY);
 }
@@ -351,7 +351,7 @@ fn a_skill_for_groups_is_nowhere_in_the_store_and_on_no_path() {
     ] {
         assert_eq!(edge.get(host, path).status, 404, "{path}");
     }
-    // Two skills would have made it a redirect.
+    // With two skills it would be a redirect.
     assert_eq!(status(&edge, host), 200);
 
     let texts: Vec<Vec<u8>> = files_beneath(&edge.setup.path("store"))
@@ -363,7 +363,7 @@ fn a_skill_for_groups_is_nowhere_in_the_store_and_on_no_path() {
         let has = |text: &&Vec<u8>| text.windows(word.len()).any(|window| window == word);
         texts.iter().filter(has).count()
     };
-    // The summary, and the skill in each of four codings: the search would find a secret.
+    // The summary, and the skill in each of four codings: so a secret would be found, too.
     assert_eq!((having("for-everybody"), having(word)), (5, 0));
 }
 
@@ -378,7 +378,7 @@ fn files_beneath(directory: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A file as it is, or decoded when it is coded.
+/// A file as it is, and decoded if it is encoded.
 fn decodings(bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut brotli = Vec::new();
     let is_brotli = brotli::Decompressor::new(bytes, 4096)

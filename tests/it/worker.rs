@@ -31,7 +31,7 @@ impl Worker {
             .map_while(Result::ok)
             .filter_map(|line| serde_json::from_str::<serde_json::Value>(&line).ok())
             .find_map(|line| line["operator"].as_str()?.parse().ok());
-        // Somebody has to read on, or the log's pipe fills.
+        // The pipe of the log must be read on, or it fills and blocks the worker.
         std::thread::spawn(move || lines.count());
         Self {
             process,
@@ -67,7 +67,7 @@ fn a_worker_alone_builds_and_tells_the_operator_how_it_is() {
     let told = follow(&setup, &id);
     assert_eq!(told["status"], "success", "{told:#}");
     assert!(told["visibleAt"].is_null(), "nobody serves it: {told:#}");
-    // It is counted just after it is recorded.
+    // The metric is counted just after the end is recorded.
     let deadline = Instant::now() + Duration::from_secs(10);
     let counted = "deploy_updates_total{outcome=\"success\"} 1";
     while !worker.ask("GET", "/metrics").text().contains(counted) {
@@ -87,7 +87,7 @@ fn a_worker_alone_builds_and_tells_the_operator_how_it_is() {
 }
 
 #[test]
-fn what_a_worker_beside_the_gateway_publishes_is_visible_since_the_gateway_served_it() {
+fn a_release_of_a_worker_beside_the_gateway_is_visible_since_the_gateway_served_it() {
     let host = SilentHost::start();
     let setup = setup();
     let docs = Repository::new(&setup, "docs");
@@ -101,17 +101,20 @@ fn what_a_worker_beside_the_gateway_publishes_is_visible_since_the_gateway_serve
         .site("acme", &docs.record())
         .start();
     queue(&edge.setup, "slow");
-    // The gateway's own worker is busy for as long as the host says nothing.
+    // The worker of the gateway is busy as long as the host does not answer.
     let _held = host.connected();
     let worker = Worker::start(&edge.setup);
 
     let id = queue(&edge.setup, "acme");
     let told = follow(&edge.setup, &id);
     assert_eq!(told["status"], "success", "{told:#}");
-    // The one may be recorded before the other.
+    // The end may be recorded before the visibility.
     let deadline = Instant::now() + Duration::from_secs(10);
     while record(&edge.setup, &id)["visibleAt"].is_null() {
-        assert!(Instant::now() < deadline, "nobody says since when");
+        assert!(
+            Instant::now() < deadline,
+            "the record does not say when it became visible"
+        );
     }
     assert_eq!(
         edge.get("acme.waypost.localhost", "/skill.md").text(),

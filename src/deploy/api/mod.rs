@@ -80,7 +80,8 @@ pub struct Api {
     clock: Clock,
 }
 
-/// A response that ends the matter early; boxed, because it travels beside small values.
+/// A response that refuses a request. It is boxed, because the other variant of the results that
+/// carry it is small.
 type Refusal = Box<Response>;
 
 impl std::fmt::Debug for Api {

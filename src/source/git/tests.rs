@@ -6,7 +6,7 @@ use std::process::Command;
 use super::*;
 use crate::source::{EntryKind, LookupError, ReadError, directory};
 
-/// A repository somebody pushes to, and our mirrors of it.
+/// A repository that is pushed to, and our mirrors of it.
 struct Place {
     root: tempfile::TempDir,
     config: Config,

@@ -78,7 +78,7 @@ pub enum LookupError {
     /// The target of a link lies outside the repository.
     #[error("link {link} leads out of the repository, to {target}")]
     LeavesRepository {
-        /// Where the link stands.
+        /// The link.
         link: TreePath,
         /// Its target as written.
         target: Box<str>,
@@ -92,7 +92,7 @@ pub enum LookupError {
     /// The target of a link does not exist.
     #[error("link {link} leads to {target}, which is not there")]
     Dangling {
-        /// Where the link stands.
+        /// The link.
         link: TreePath,
         /// Its target as written.
         target: Box<str>,
@@ -113,7 +113,7 @@ pub struct Conflict {
     pub path: TreePath,
 }
 
-/// What is at a path.
+/// What a path names.
 #[derive(Debug)]
 enum Place {
     Directory(Vec<Box<str>>),

@@ -190,7 +190,7 @@ fn a_name_is_taken_once_and_nothing_goes_below_a_file() {
     assert_eq!(listing.files().count(), 1);
 }
 
-/// What POSIX says of resolution, told recursively: the model.
+/// The model: resolution as POSIX describes it, written recursively.
 fn model(listing: &Listing, start: &TreePath, text: &str, hops: &mut usize) -> Option<TreePath> {
     let mut here = start.clone();
     for segment in text.split('/') {
@@ -230,7 +230,7 @@ proptest! {
     ) {
         let mut listing = Listing::default();
         for file in files {
-            // What does not fit beside the others is left out.
+            // An entry that conflicts with the others is left out.
             let _conflict = listing.insert(path(&file), Node::File);
         }
         for (link, target) in links {

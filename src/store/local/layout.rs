@@ -34,12 +34,12 @@ pub(super) struct Lock {
     path: PathBuf,
 }
 
-/// Who else may hold a lock at the same time.
+/// Which other locks are possible at the same time.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Access {
-    /// Others with this access: writers, which only add files.
+    /// Other shared ones. Writers take it, because they only add files.
     Shared,
-    /// Nobody: the sweep, which removes files, and who replaces a pointer.
+    /// None. The sweep takes it, which removes files, and a promotion, which replaces a pointer.
     Exclusive,
 }
 

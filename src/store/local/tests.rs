@@ -392,13 +392,13 @@ fn sweep_files(store: &Store, count: u64) -> Result<(), ReadError> {
 fn publish_until(done: &AtomicBool, config: &Config, project: &ProjectId) {
     let store = open(config);
     for generation in 1.. {
-        // Old texts come back, so that content is found that is about to be swept.
+        // Texts repeat, so that a put finds content that the sweep is about to remove.
         let release = release(&format!("{project} {}", generation % 50));
         loop {
             let id = store.put(&release).unwrap();
             match store.promote(project, id, fence(generation)) {
                 Ok(_) => break,
-                // It took us longer than the retention time.
+                // The put was longer ago than the retention time.
                 Err(PromoteError::UnknownRelease(_)) => {}
                 Err(error) => panic!("{error}"),
             }

@@ -179,7 +179,7 @@ fn read_site(
     }
     let (project, subdomain) = (project?, subdomain?);
     if visibility == Visibility::Private && origin == Some(Origin::Embedded) {
-        // The embedded origin authenticates nobody, so it shows a private site to nobody.
+        // The embedded origin cannot authenticate readers, so it shows a private site to nobody.
         let message = "a private site with the embedded origin answers 404 everywhere";
         report.warning(record.value(), message);
     }
@@ -272,7 +272,7 @@ fn parse_upstream(text: &str) -> Result<(Scheme, Box<str>, u16), String> {
         return Err("an upstream has no path and no query".into());
     }
     let port = uri.port_u16().unwrap_or(scheme.default_port());
-    // RFC 3986 §3.2.2: only an IPv6 address stands in brackets.
+    // RFC 3986 §3.2.2: only an IPv6 address is in brackets.
     let host = authority
         .host()
         .trim_matches(['[', ']'])

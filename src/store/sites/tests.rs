@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::site::{HostHeader, Origin, Scheme, Upstream, UpstreamHttp, Visibility};
 
-/// A directory of records and what is served from it.
+/// A directory of records and the sites read from it.
 struct Platform {
     directory: tempfile::TempDir,
     sites: Sites,
@@ -39,7 +39,7 @@ impl Platform {
         self.sites.scan(Removals::Guarded).unwrap()
     }
 
-    /// Scans, and tells what came of it: `+acme` served anew or changed, `-acme` removed.
+    /// Scans and returns the changes (`+acme` new or changed, `-acme` removed) and the findings.
     fn changes(&mut self) -> (Vec<String>, Vec<String>) {
         let changes = self.scan();
         let upserted = changes.upserted.iter().map(|s| format!("+{}", s.project));
@@ -244,7 +244,7 @@ fn the_first_holder_of_a_host_keeps_it() {
     );
     assert_eq!(platform.sites.len(), 1);
 
-    // Who was refused gets it when it becomes free, without being written again.
+    // A refused record gets the host when it becomes free, although its file has not changed.
     platform.remove("b.yaml");
     let (changes, findings) = platform.changes();
     assert_eq!(changes, ["+a", "+c", "-b"]);
@@ -365,7 +365,6 @@ fn losing_many_sites_has_to_be_accepted() {
     for n in 0..10 {
         platform.remove(&format!("{n}.yaml"));
     }
-    platform.scan();
     platform.write("new.yaml", &record("new", ""));
     let error = platform.sites.scan(Removals::Guarded).unwrap_err();
     assert!(

@@ -1,4 +1,4 @@
-//! The description of the API says what callers are answered.
+//! Every response of the API is as its description says.
 
 use super::*;
 use crate::deploy::queue::Outcome;
@@ -217,8 +217,11 @@ async fn every_answer_is_as_the_description_says_and_every_status_it_names_is_gi
         check(update, "post", &response);
         response.status != 429
     } {}
-    // No queue in memory is ever out of reach; its refusal is the trigger's, checked above.
-    check(status, "get", &unavailable(QUEUE_TIMEOUT));
+    let broken = Node::new();
+    broken.break_queue();
+    let response = broken.ask("GET", &path, &broken.acme, &[]).await;
+    assert_eq!(response.status, 503);
+    check(status, "get", &response);
 
     let mut named = BTreeSet::new();
     for (path, item) in document["paths"].as_object().unwrap() {

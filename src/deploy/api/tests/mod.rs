@@ -19,7 +19,7 @@ struct Node {
     acme: Secret,
     scoped: Secret,
     globex: Secret,
-    _directory: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 const NOON: u64 = 1_800_000_000;
@@ -78,11 +78,18 @@ impl Node {
             acme,
             scoped,
             globex,
-            _directory: directory,
+            directory,
         }
     }
 
-    /// Asks with a key, and with these idempotency keys.
+    /// Makes the queue unreachable, if none of its connections was used for reading yet.
+    fn break_queue(&self) {
+        let path = self.directory.path().join("updates.sqlite");
+        std::fs::remove_file(&path).unwrap();
+        std::fs::create_dir(path).unwrap();
+    }
+
+    /// Sends a request with a key, and with these idempotency keys.
     async fn ask(&self, method: &str, path: &str, key: &Secret, once: &[&str]) -> Response {
         let authorization = format!("Bearer {}", key.reveal());
         let request = Request {
@@ -327,6 +334,19 @@ async fn a3_a_full_queue_acknowledges_nothing() {
     assert_eq!(response.status, 503);
     assert_eq!(field(&response, "retry-after"), "30");
     assert_eq!(node.queue.depth().unwrap().queued, 1);
+}
+
+#[tokio::test]
+async fn a3_a_queue_that_cannot_be_reached_is_503_and_nothing_of_the_error_is_shown() {
+    let node = Node::new();
+    node.break_queue();
+    let id = StatusId::generate(Timestamp::default()).unwrap();
+    let path = format!("/v1/project/update-status/{id}");
+    let response = node.ask("GET", &path, &node.acme, &[]).await;
+    assert_eq!(response.status, 503);
+    assert_eq!(field(&response, "retry-after"), "5");
+    let text = json(&response).to_string();
+    assert!(!text.contains("sqlite"), "{text}");
 }
 
 #[tokio::test]

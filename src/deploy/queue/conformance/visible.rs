@@ -67,7 +67,7 @@ fn u6_an_older_promotion_makes_nothing_visible_and_a_newer_one_does() {
             .record_served(&project("docs"), fence(&first), at(3))
             .unwrap();
         assert_eq!(visible_at(queue, &id), None);
-        // Somebody has published by hand since.
+        // A release was published by hand since.
         let newer = Fence {
             generation: second.update.generation + 1,
             epoch: 0,
