@@ -10,10 +10,11 @@ use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
 
 use crate::certificates::Authority;
-use crate::edge::{Edge, SKILL, Setup};
+use crate::edge::{Edge, Setup};
 use crate::http::{Connection, Response};
 use crate::http2::Client;
 use crate::origin::Origin;
+use crate::presets::SKILL;
 use crate::tls::encrypted;
 
 /// How many connections a run makes, each with some requests.

@@ -18,9 +18,8 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::edge::{Edge, SKILL, Setup};
-
-const PAY: &str = "---\nname: Pay & Refund\ndescription: Take payments.\n---\n\n# Pay\n";
+use crate::edge::{Edge, Setup};
+use crate::presets::{PAY, SKILL};
 
 const NODE_HOOK: &str = r#"
 const dns = require('node:dns');
@@ -96,9 +95,7 @@ pub fn client(name: &str, version: &str) -> PathBuf {
 
 /// A gateway with two skills on a custom domain and on the default subdomain.
 fn serving(record: &str) -> Edge {
-    let edge = Setup::new()
-        .site("acme", &format!("domains: [docs.acme.test]\n{record}"))
-        .start();
+    let edge = Setup::new().acme(record).start();
     edge.publish(
         "acme",
         &[

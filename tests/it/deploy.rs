@@ -3,7 +3,8 @@
 use std::fs::read_to_string;
 use std::time::{Duration, Instant};
 
-use crate::edge::{SKILL, Setup};
+use crate::edge::Setup;
+use crate::presets::SKILL;
 use crate::repository::{Repository, SilentHost, call, follow, key, queue, record, setup, trigger};
 
 #[test]

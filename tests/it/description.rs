@@ -9,7 +9,7 @@ use std::process::Command;
 use serde_json::json;
 
 use crate::clients::client;
-use crate::edge::SKILL;
+use crate::presets::SKILL;
 use crate::repository::{API, Repository, follow, key, setup, trigger};
 
 /// Everything the fuzzer can tell about an API without knowing what it is for.

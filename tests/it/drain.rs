@@ -5,11 +5,10 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
-use crate::edge::{Edge, SKILL, Setup};
-use crate::http::{self, Connection, PATIENCE};
+use crate::edge::{Edge, Setup};
+use crate::http::{self, Connection, TIMEOUT};
 use crate::origin::{After, Origin, write_page};
-
-const HOST: &str = "docs.acme.test";
+use crate::presets::DOMAIN;
 
 /// A gateway before an origin that answers when it is told to.
 struct Slow {
@@ -30,8 +29,7 @@ impl Slow {
         });
         let setup = Setup::new()
             .conf("connections", connections)
-            .site("acme", &format!("domains: [{HOST}]\n{}", origin.record()));
-        setup.publish("acme", &[("skill.md", SKILL)]);
+            .acme_before(&origin);
         Self {
             edge: setup.start(),
             origin,
@@ -43,7 +41,7 @@ impl Slow {
     fn begin(&self) -> Connection {
         let already = self.origin.received().len();
         let mut connection = Connection::open(self.edge.http);
-        connection.send(format!("GET /guide HTTP/1.1\r\nHost: {HOST}\r\n\r\n").as_bytes());
+        connection.send(format!("GET /guide HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n").as_bytes());
         self.origin.wait_for(already + 1);
         connection
     }
@@ -61,7 +59,7 @@ fn wait_until_closed(address: SocketAddr) {
     let since = Instant::now();
     while let Ok(mut stream) = TcpStream::connect(address) {
         assert!(
-            since.elapsed() < PATIENCE,
+            since.elapsed() < TIMEOUT,
             "{address} still takes connections"
         );
         // Accepted last, perhaps: it is closed, and then so is the listener.
@@ -73,12 +71,12 @@ fn wait_until_closed(address: SocketAddr) {
 fn what_is_in_flight_is_finished_and_then_the_process_leaves_at_once() {
     let slow = Slow::start("{ drain_seconds: 60, idle_seconds: 60 }");
     let mut idle = Connection::open(slow.edge.http);
-    idle.send(format!("GET /skill.md HTTP/1.1\r\nHost: {HOST}\r\n\r\n").as_bytes());
+    idle.send(format!("GET /skill.md HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n").as_bytes());
     assert_eq!(idle.receive("GET").unwrap().status, 200);
     let mut fresh = Connection::open(slow.edge.http);
     let mut busy = slow.begin();
     // Behind it in the same connection, and read only after the response.
-    busy.send(format!("GET /skill.md HTTP/1.1\r\nHost: {HOST}\r\n\r\n").as_bytes());
+    busy.send(format!("GET /skill.md HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n").as_bytes());
     let since = Instant::now();
     slow.edge.signal("TERM");
     assert_eq!(
@@ -108,7 +106,7 @@ fn what_is_in_flight_is_finished_and_then_the_process_leaves_at_once() {
     assert_eq!(busy.receive_rest(), b"");
     assert!(slow.edge.wait().success());
     assert!(
-        since.elapsed() < PATIENCE,
+        since.elapsed() < TIMEOUT,
         "it took {:?} of the 60 s there were",
         since.elapsed()
     );
@@ -127,11 +125,11 @@ fn an_answer_that_begins_in_the_drain_says_that_it_is_the_last() {
         })
         .into();
     // Both were accepted, and read, once the gateway has answered on a third.
-    slow.edge.get(HOST, "/skill.md");
+    slow.edge.get(DOMAIN, "/skill.md");
     slow.edge.signal("TERM");
     wait_until_closed(slow.edge.http);
     for connection in &mut begun {
-        connection.send(format!(" {HOST}\r\n\r\n").as_bytes());
+        connection.send(format!(" {DOMAIN}\r\n\r\n").as_bytes());
         let response = connection
             .receive("GET")
             .expect("a begun request is answered");
@@ -146,7 +144,7 @@ fn an_answer_that_begins_in_the_drain_says_that_it_is_the_last() {
 fn readiness_says_so_before_the_listeners_close() {
     let slow = Slow::start("{ drain_delay_seconds: 2, drain_seconds: 60 }");
     let mut idle = Connection::open(slow.edge.http);
-    idle.send(format!("GET /skill.md HTTP/1.1\r\nHost: {HOST}\r\n\r\n").as_bytes());
+    idle.send(format!("GET /skill.md HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n").as_bytes());
     assert_eq!(idle.receive("GET").unwrap().status, 200);
     slow.edge.signal("TERM");
     slow.edge.wait_for_log(is_leaving);
@@ -162,7 +160,7 @@ fn readiness_says_so_before_the_listeners_close() {
     // New connections are still taken, and stay open.
     let mut connection = Connection::open(slow.edge.http);
     for _ in 0..2 {
-        connection.send(format!("GET /skill.md HTTP/1.1\r\nHost: {HOST}\r\n\r\n").as_bytes());
+        connection.send(format!("GET /skill.md HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n").as_bytes());
         let response = connection.receive("GET").unwrap();
         assert_eq!((response.status, response.field("connection")), (200, None));
     }
@@ -174,7 +172,7 @@ fn readiness_says_so_before_the_listeners_close() {
     assert_eq!(idle.receive_rest(), b"", "and so is one from before");
     assert!(slow.edge.wait().success());
     assert!(
-        since.elapsed() < PATIENCE / 2,
+        since.elapsed() < TIMEOUT / 2,
         "idle connections outlasted the delay: {:?}",
         since.elapsed()
     );
@@ -192,7 +190,7 @@ fn the_second_signal_is_not_argued_with() {
         assert_eq!(busy.receive_rest(), b"");
         slow.edge.wait();
         assert!(
-            since.elapsed() < PATIENCE,
+            since.elapsed() < TIMEOUT,
             "{first}, {second}: {:?}",
             since.elapsed()
         );
@@ -227,19 +225,19 @@ fn an_open_websocket_does_not_outlast_the_drain() {
     });
     let edge = Setup::new()
         .conf("connections", "{ drain_seconds: 1 }")
-        .site("acme", &format!("domains: [{HOST}]\n{}", origin.record()))
+        .acme(&origin.record())
         .start();
     let mut socket = Connection::open(edge.http);
     socket.send(
         format!(
-            "GET / HTTP/1.1\r\nHost: {HOST}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+            "GET / HTTP/1.1\r\nHost: {DOMAIN}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
         )
         .as_bytes(),
     );
     assert_eq!(socket.receive("GET").unwrap().status, 101);
     edge.signal("TERM");
     assert_eq!(socket.receive_rest(), b"");
-    end.recv_timeout(PATIENCE).unwrap();
+    end.recv_timeout(TIMEOUT).unwrap();
     edge.wait();
 }
 
@@ -247,7 +245,7 @@ fn an_open_websocket_does_not_outlast_the_drain() {
 fn every_answer_is_in_the_access_log_when_the_process_is_gone() {
     let slow = Slow::start("{}");
     let mut connection = Connection::open(slow.edge.http);
-    let text = format!("GET /skill.md HTTP/1.1\r\nHost: {HOST}\r\n\r\n").repeat(500);
+    let text = format!("GET /skill.md HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n").repeat(500);
     connection.send(text.as_bytes());
     for _ in 0..500 {
         assert_eq!(connection.receive("GET").unwrap().status, 200);

@@ -13,8 +13,9 @@ use waypost::clock::Clock;
 use waypost::site::ProjectId;
 use waypost::store::{Fence, Local, Retention, Store, local};
 
-use crate::edge::{Edge, SKILL, Setup};
+use crate::edge::{Edge, Setup};
 use crate::http::Connection;
+use crate::presets::SKILL;
 use crate::repository::{API, Repository, follow, key, setup, trigger};
 
 const PROJECTS: usize = 4;

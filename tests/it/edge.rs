@@ -21,10 +21,7 @@ use std::time::Instant;
 
 use tempfile::TempDir;
 
-use crate::http::{self, PATIENCE, Response};
-
-/// A skill file that every client accepts.
-pub const SKILL: &str = "---\nname: sdk\ndescription: Use the SDK.\n---\n\n# SDK\n";
+use crate::http::{self, Response, TIMEOUT};
 
 /// What a gateway is to be started with.
 #[derive(Debug)]
@@ -368,7 +365,7 @@ impl Edge {
         nth: usize,
         is_it: impl Fn(&serde_json::Value) -> bool,
     ) -> serde_json::Value {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         let mut seen = self.lines.seen.lock().unwrap();
         loop {
             if let Some(line) = seen.0.iter().filter(|line| is_it(line)).nth(nth - 1) {
@@ -411,7 +408,7 @@ impl Edge {
     /// after its client has seen the end.
     #[track_caller]
     pub fn wait_for_metric(&self, name: &str, least: f64) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while self.metric(name) < least {
             assert!(Instant::now() < deadline, "{name}: {}", self.metric(name));
             std::thread::yield_now();

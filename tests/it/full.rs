@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::edge::SKILL;
+use crate::presets::SKILL;
 use crate::repository::{Repository, call, follow, key, record, setup, trigger};
 
 const PROJECTS: usize = 200;

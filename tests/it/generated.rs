@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use crate::clients::client;
 use crate::edge::{Edge, Setup};
+use crate::presets::DOMAIN;
 use crate::repository::{Repository, follow, key, setup, trigger};
 
 const EXAMPLE: &str = "tests/repositories/payments";
@@ -17,9 +18,7 @@ const GOLDEN: &str = "tests/repositories/payments.skill.md";
 
 /// Serves the example and fetches its skill.
 fn fetch() -> String {
-    let edge = Setup::new()
-        .site("acme", "domains: [docs.acme.test]")
-        .start();
+    let edge = Setup::new().acme("").start();
     edge.setup
         .publish_directory("acme", &Path::new(EXAMPLE).canonicalize().unwrap());
     edge.wait_for_log(|line| {
@@ -65,7 +64,6 @@ fn the_public_validator_accepts_it() {
     assert_eq!(refused.status.code(), Some(1), "{refused:?}");
 }
 
-const HOST: &str = "docs.acme.test";
 const PAGES: [(&str, &str); 3] = [
     (
         "docs.json",
@@ -93,12 +91,9 @@ fn generating(script: &str, conf: &str, record: &str) -> (Edge, String) {
     );
     let root = setup.path("").display().to_string();
     let command = format!("{{ command: [sh, \"{root}/write\", \"{root}\"], {conf} }}");
-    let record = format!("domains: [{HOST}]\n{}\n{record}", docs.record());
+    let record = format!("{}\n{record}", docs.record());
     let key = key(&setup, "acme");
-    let edge = setup
-        .conf("generate", &command)
-        .site("acme", &record)
-        .start();
+    let edge = setup.conf("generate", &command).acme(&record).start();
     (edge, key)
 }
 
@@ -121,14 +116,14 @@ fn a_command_writes_the_skill_and_the_deterministic_one_stands_until_it_has() {
     let (edge, key) = generating(script, "seconds: 60", "");
     let id = trigger(&edge, &key, "acme");
     wait_until_served(&edge);
-    let before = edge.get(HOST, "/skill.md").text().to_owned();
+    let before = edge.get(DOMAIN, "/skill.md").text().to_owned();
     assert!(before.contains("name: \"acme\""), "{before}");
 
     fs::write(edge.setup.path("go"), "go\n").unwrap();
     let record = follow(&edge.setup, &id);
     assert_eq!(record["status"], "success", "{record:#}");
     assert_eq!(
-        edge.get(HOST, "/skill.md").text(),
+        edge.get(DOMAIN, "/skill.md").text(),
         "---\nname: written\ndescription: Use it.\n---\n\nSee [Pay](https://docs.acme.test/pay).\n"
     );
     let logs = record["logs"].to_string();
@@ -137,7 +132,7 @@ fn a_command_writes_the_skill_and_the_deterministic_one_stands_until_it_has() {
         "{logs}"
     );
     let list = edge
-        .get(HOST, "/.well-known/agent-skills/index.json")
+        .get(DOMAIN, "/.well-known/agent-skills/index.json")
         .json();
     assert_eq!(list["skills"][0]["name"], "written");
 
@@ -172,15 +167,12 @@ fn a_command_runs_again_only_when_what_it_is_told_has_changed() {
     let root = setup.path("").display().to_string();
     let command = format!("{{ command: [sh, \"{root}/write\", \"{root}\"] }}");
     let key = key(&setup, "acme");
-    let record = format!("domains: [{HOST}]\n{}", docs.record());
-    let edge = setup
-        .conf("generate", &command)
-        .site("acme", &record)
-        .start();
+    let record = docs.record();
+    let edge = setup.conf("generate", &command).acme(&record).start();
     let update = || {
         let record = follow(&edge.setup, &trigger(&edge, &key, "acme"));
         assert_eq!(record["status"], "success", "{record:#}");
-        let served = edge.get(HOST, "/skill.md").text().to_owned();
+        let served = edge.get(DOMAIN, "/skill.md").text().to_owned();
         let written = served.lines().last().unwrap().trim().to_owned();
         (written, record["logs"].to_string())
     };
@@ -240,7 +232,7 @@ fn what_a_command_does_wrong_is_told_and_the_deterministic_skill_stays() {
             last.contains("generate: the generated skill.md stays: ") && last.contains(reason),
             "{script}: {last}"
         );
-        let served = edge.get(HOST, "/skill.md").text().to_owned();
+        let served = edge.get(DOMAIN, "/skill.md").text().to_owned();
         assert!(served.contains("name: \"acme\""), "{script}: {served}");
     }
     // The last process that has the file open gives the lock back by ending. Whether anybody

@@ -10,7 +10,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::edge::{Edge, SKILL, Setup};
+use crate::edge::{Edge, Setup};
+use crate::presets::SKILL;
 use crate::repository::{Repository, record, setup};
 
 /// The token that the http server asks for.

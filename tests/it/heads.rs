@@ -7,11 +7,11 @@
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use crate::edge::{Edge, SKILL, Setup};
+use crate::edge::{Edge, Setup};
 use crate::http::{Connection, Response};
 use crate::origin::Origin;
+use crate::presets::{DOMAIN, SKILL};
 
-const HOST: &str = "docs.acme.test";
 const DISCOVERY: &str = "/skill.md";
 const PAGE: &str = "/guide";
 /// Stands behind every refused request. Whoever answers it was smuggled to.
@@ -34,8 +34,7 @@ impl Gateways {
     }
 
     fn before(origin: Origin, connections: &str) -> Self {
-        let setup = Setup::new().site("acme", &format!("domains: [{HOST}]\n{}", origin.record()));
-        setup.publish("acme", &[("skill.md", SKILL)]);
+        let setup = Setup::new().acme_before(&origin);
         let connections = |fast_path| format!("{{ fast_path: {fast_path}{connections} }}");
         let second = setup.beside().conf("connections", &connections(false));
         Self {
@@ -533,7 +532,7 @@ fn a_head_may_come_byte_by_byte() {
     for (name, address) in gateways.each() {
         for path in [DISCOVERY, PAGE] {
             let mut connection = Connection::open(address);
-            let request = format!("GET {path} HTTP/1.1\r\nHost: {HOST}\r\n\r\n");
+            let request = format!("GET {path} HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n");
             for byte in request.as_bytes() {
                 connection.send(&[*byte]);
             }
@@ -554,7 +553,7 @@ fn heads_beyond_the_limits_say_which_limit() {
         (
             "6585 §5",
             format!(
-                "GET {{path}} HTTP/1.1\r\nHost: {HOST}\r\n{}\r\n",
+                "GET {{path}} HTTP/1.1\r\nHost: {DOMAIN}\r\n{}\r\n",
                 field.repeat(5)
             ),
             431,
@@ -562,19 +561,19 @@ fn heads_beyond_the_limits_say_which_limit() {
         (
             "6585 §5",
             format!(
-                "GET {{path}} HTTP/1.1\r\nHost: {HOST}\r\n{}",
+                "GET {{path}} HTTP/1.1\r\nHost: {DOMAIN}\r\n{}",
                 field.repeat(5)
             ),
             431,
         ),
         (
             "6585 §5",
-            format!("GET {{path}} HTTP/1.1\r\nHost: {HOST}\r\n{many}\r\n"),
+            format!("GET {{path}} HTTP/1.1\r\nHost: {DOMAIN}\r\n{many}\r\n"),
             431,
         ),
         (
             "9110 §15.5.15",
-            format!("GET {{path}}?{long} HTTP/1.1\r\nHost: {HOST}\r\n\r\n"),
+            format!("GET {{path}}?{long} HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n"),
             414,
         ),
         (
@@ -586,7 +585,7 @@ fn heads_beyond_the_limits_say_which_limit() {
         (
             "",
             format!(
-                "GET {{path}} HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\n{}\r\n",
+                "GET {{path}} HTTP/1.1\r\nHost: {DOMAIN}\r\nConnection: close\r\n{}\r\n",
                 field.repeat(3)
             ),
             200,
@@ -594,7 +593,7 @@ fn heads_beyond_the_limits_say_which_limit() {
         (
             "",
             format!(
-                "GET {{path}}?{} HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\n\r\n",
+                "GET {{path}}?{} HTTP/1.1\r\nHost: {DOMAIN}\r\nConnection: close\r\n\r\n",
                 &long[..1000]
             ),
             200,
@@ -632,7 +631,7 @@ fn a_head_that_does_not_end_in_time_is_answered_408() {
         assert!((900..5000).contains(&took.as_millis()), "{name}: {took:?}");
         // From its first byte for a later head: idling before it does not count against it.
         let mut connection = Connection::open(address);
-        let whole = format!("GET /skill.md HTTP/1.1\r\nHost: {HOST}\r\n\r\n");
+        let whole = format!("GET /skill.md HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n");
         connection.send(whole.as_bytes());
         assert_eq!(connection.receive("GET").unwrap().status, 200);
         connection.send(b"G");
@@ -677,7 +676,7 @@ fn who_sends_nothing_is_closed_without_an_answer() {
         // RFC 9112 §9.5: a server may close an idle connection at any time.
         for path in [DISCOVERY, PAGE] {
             let mut connection = Connection::open(address);
-            connection.send(format!("GET {path} HTTP/1.1\r\nHost: {HOST}\r\n\r\n").as_bytes());
+            connection.send(format!("GET {path} HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n").as_bytes());
             assert_eq!(connection.receive("GET").unwrap().status, 200);
             assert_eq!(connection.receive_rest(), b"", "{name}: idle after {path}");
         }
@@ -695,7 +694,8 @@ fn who_sends_nothing_is_closed_without_an_answer() {
 fn a_body_that_stalls_or_trickles_is_answered_408() {
     let gateways = Gateways::start(", body_seconds: 1, body_rate_min: 100");
     for (name, address) in gateways.each() {
-        let head = format!("POST {PAGE} HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: 10000\r\n\r\n");
+        let head =
+            format!("POST {PAGE} HTTP/1.1\r\nHost: {DOMAIN}\r\nContent-Length: 10000\r\n\r\n");
         let since = Instant::now();
         let stalled = only_answer(address, format!("{head}hello").as_bytes(), name);
         assert_eq!(stalled.status, 408, "{name}");
@@ -717,7 +717,7 @@ fn pipelined_requests_are_answered_in_their_order_across_paths() {
         .collect();
     let text: String = requests
         .iter()
-        .map(|(method, path)| format!("{method} {path} HTTP/1.1\r\nHost: {HOST}\r\n\r\n"))
+        .map(|(method, path)| format!("{method} {path} HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n"))
         .collect();
     for (name, address) in gateways.each() {
         let mut connection = Connection::open(address);
@@ -751,7 +751,7 @@ fn bodies_and_what_follows_them_are_told_apart_in_one_segment() {
             } else {
                 "Content-Length: 5\r\n\r\nGET /"
             };
-            text += &format!("POST /{n} HTTP/1.1\r\nHost: {HOST}\r\n{chunked}");
+            text += &format!("POST /{n} HTTP/1.1\r\nHost: {DOMAIN}\r\n{chunked}");
         }
         connection.send(text.as_bytes());
         let before = gateways.origin.received().len();
@@ -773,7 +773,7 @@ fn after_a_half_close_the_request_is_still_answered() {
         for path in [DISCOVERY, PAGE] {
             // RFC 9112 §9.6.
             let mut connection = Connection::open(address);
-            let request = format!("GET {path} HTTP/1.1\r\nHost: {HOST}\r\n\r\n");
+            let request = format!("GET {path} HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n");
             connection.send(request.repeat(2).as_bytes());
             connection.stream().shutdown(Shutdown::Write).unwrap();
             for _ in 0..2 {
@@ -792,12 +792,13 @@ fn after_a_half_close_the_request_is_still_answered() {
 fn an_answer_arrives_although_more_was_sent_than_is_read() {
     let gateways = Gateways::start("");
     for (name, address) in gateways.each() {
-        let head = format!("TRACE {PAGE} HTTP/1.1\r\nHost: {HOST}\r\n\r\n");
+        let head = format!("TRACE {PAGE} HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n");
         let bytes = [head.as_bytes(), &[b'a'; 48 << 10]].concat();
         assert_eq!(only_answer(address, &bytes, name).status, 405, "{name}");
         // A body that nobody wants: the response comes from memory.
-        let head =
-            format!("POST {DISCOVERY} HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: 1000000\r\n\r\n");
+        let head = format!(
+            "POST {DISCOVERY} HTTP/1.1\r\nHost: {DOMAIN}\r\nContent-Length: 1000000\r\n\r\n"
+        );
         let bytes = [head.as_bytes(), &[b'a'; 48 << 10]].concat();
         let response = only_answer(address, &bytes, name);
         assert_eq!(response.status, 405, "{name}");
@@ -827,7 +828,7 @@ fn a_malformed_chunked_body_is_refused_and_never_completed_at_the_origin() {
             // RFC 9112 §7.1.
             let what = format!("{name}: {body:?}");
             let request = format!(
-                "POST {PAGE} HTTP/1.1\r\nHost: {HOST}\r\nTransfer-Encoding: chunked\r\n\r\n{body}{HIDDEN}"
+                "POST {PAGE} HTTP/1.1\r\nHost: {DOMAIN}\r\nTransfer-Encoding: chunked\r\n\r\n{body}{HIDDEN}"
             );
             let response = only_answer(address, request.as_bytes(), &what);
             assert_eq!(response.status, 400, "{what}");
@@ -842,12 +843,12 @@ fn an_http_1_0_client_gets_its_answer_and_the_end_of_the_connection() {
     for (name, address) in gateways.each() {
         for path in [DISCOVERY, PAGE] {
             // RFC 9112 §9.3: persistent only when asked for.
-            let plain = format!("GET {path} HTTP/1.0\r\nHost: {HOST}\r\n\r\n");
+            let plain = format!("GET {path} HTTP/1.0\r\nHost: {DOMAIN}\r\n\r\n");
             let response = only_answer(address, plain.as_bytes(), name);
             assert_eq!(response.status, 200, "{name} {path}");
             assert_eq!(response.field("transfer-encoding"), None, "{name} {path}");
             let asked =
-                format!("GET {path} HTTP/1.0\r\nHost: {HOST}\r\nConnection: keep-alive\r\n\r\n");
+                format!("GET {path} HTTP/1.0\r\nHost: {DOMAIN}\r\nConnection: keep-alive\r\n\r\n");
             let mut connection = Connection::open(address);
             for _ in 0..2 {
                 connection.send(asked.as_bytes());
@@ -869,7 +870,7 @@ fn who_expects_100_continue_is_told_to_go_on() {
         // RFC 9110 §10.1.1: the body comes only after the interim answer.
         let mut connection = Connection::open(address);
         connection.send(
-            format!("POST {PAGE} HTTP/1.1\r\nHost: {HOST}\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n")
+            format!("POST {PAGE} HTTP/1.1\r\nHost: {DOMAIN}\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n")
                 .as_bytes(),
         );
         assert_eq!(
@@ -887,7 +888,7 @@ fn who_expects_100_continue_is_told_to_go_on() {
         // A response that does not need the body comes instead of the interim one.
         let mut connection = Connection::open(address);
         connection.send(
-            format!("POST {DISCOVERY} HTTP/1.1\r\nHost: {HOST}\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n")
+            format!("POST {DISCOVERY} HTTP/1.1\r\nHost: {DOMAIN}\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n")
                 .as_bytes(),
         );
         assert_eq!(

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// Nothing in a test takes this long; a gateway that hangs fails the test.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Every header field that a gateway may send of its own. A field that is not here is a
 /// surprise for clients, and so for the test.
@@ -58,7 +58,7 @@ pub struct Connection<S = TcpStream> {
 impl Connection {
     pub fn open(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         stream.set_nodelay(true).unwrap();
         Self::over(stream)
     }

@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
-use crate::http::{PATIENCE, Response};
+use crate::http::{Response, TIMEOUT};
 
 /// A connection to a gateway.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Client {
 
     /// Waits until the gateway has closed the connection in an orderly way.
     pub async fn ended(self) {
-        let ended = tokio::time::timeout(PATIENCE, self.end).await;
+        let ended = tokio::time::timeout(TIMEOUT, self.end).await;
         match ended.expect("closed in time").unwrap() {
             Ok(()) => {}
             // Our own last word came too late: the gateway had said everything and left.
@@ -106,7 +106,7 @@ pub async fn receive(response: h2::client::ResponseFuture) -> Result<Response, h
             body: gather(&mut body).await?,
         })
     };
-    tokio::time::timeout(PATIENCE, all)
+    tokio::time::timeout(TIMEOUT, all)
         .await
         .expect("an answer in time")
 }

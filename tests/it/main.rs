@@ -4,41 +4,41 @@
 //!
 //! | module | promise |
 //! |---|---|
-//! | `browser` | what readers see of the bundled example, in a browser |
+//! | `browser` | the bundled example, in a browser |
 //! | `building` | a release is the same with one thread and with many |
 //! | `clients` | the `skills` tool installs, the A2A SDKs resolve the card |
-//! | `deploy` | from a push to what agents fetch |
-//! | `description` | every answer of the admin API is as its description says |
+//! | `deploy` | an update, from a push to what agents fetch |
+//! | `description` | every response of the admin API matches its OpenAPI description |
 //! | `discovery` | documents, headers, methods, conditionals, codings, on every host |
-//! | `drain` | who leaves, leaves nobody behind |
-//! | `durability` | what is acknowledged is kept, whatever happens to the process |
-//! | `full` | a disk without room keeps what it has acknowledged |
+//! | `drain` | a gateway that stops finishes every request that it has begun |
+//! | `durability` | an acknowledged update survives a kill at any moment |
+//! | `full` | an acknowledged update survives a full disk |
 //! | `generated` | the skill of a documentation whose authors wrote none |
-//! | `git` | repositories over every transport, and what is refused |
-//! | `heads` | a request has one meaning, or is refused, on both paths |
-//! | `both_paths` | whatever the fast path answers, the proxy path answers the same |
-//! | `navigation` | what `docs.json` means, and what is wrong with it, case by case |
-//! | `operator` | health, numbers, a line for every request |
-//! | `pages` | a site's own pages, as a browser gets them |
-//! | `preview` | what an author saves is shown at once, with what is wrong with it |
+//! | `git` | repositories over every transport, and which are refused |
+//! | `heads` | an ambiguous request head is refused, on both paths |
+//! | `both_paths` | the fast path and the proxy path respond the same |
+//! | `navigation` | the navigation and the diagnostics of `docs.json`, case by case |
+//! | `operator` | health, metrics, a log line for every request |
+//! | `pages` | the pages of a site, over HTTP |
+//! | `preview` | a saved file is shown at once, with its diagnostics |
 //! | `publishing` | a kill or a full disk at any step leaves the old or the new release |
-//! | `recipe` | the proxy that the documentation shows, run by nginx |
-//! | `rendering` | what a page becomes, case by case; whatever it says, nothing in it runs |
+//! | `recipe` | the nginx configuration of the documentation works |
+//! | `rendering` | pages as HTML and Markdown, case by case; no script of a page runs |
 //! | `reference` | the reference pages of the documentation are what the program says |
 //! | `references` | what comments and pages refer to is in the repository |
-//! | `reload` | under load, every answer is whole and of one release |
-//! | `sites` | records and releases change under a running gateway; broken ones change nothing |
-//! | `specifications` | those behind a URL: who is asked, and what stays when nothing comes |
-//! | `start` | what cannot be served is refused at the start, all of it at once |
+//! | `reload` | under load, every response is complete and of one release |
+//! | `sites` | site records and releases change while the gateway runs; broken ones change nothing |
+//! | `specifications` | OpenAPI files by URL: which hosts are asked, and what happens when none responds |
+//! | `start` | every mistake in the configuration is reported at the start |
 //! | `tidy` | the layers of the source tree |
 //! | `tls` | certificates by name, HTTP/1.1 and HTTP/2 by ALPN, limits of both |
 //! | `toolchain` | the oldest Rust that we name is enough for every dependency |
-//! | `upstream` | what a site's own server is sent, and what of it comes back |
-//! | `walkthrough` | the commands of the walkthrough do what it says |
+//! | `upstream` | requests to a site's own server, and its responses |
+//! | `walkthrough` | the commands of the walkthrough work |
 //! | `worker` | a worker without listeners, beside a gateway or alone |
 //!
-//! [`edge`] starts a gateway of its own for each test, on ports that the system chooses, in
-//! a directory that goes with it.
+//! [`edge`] starts a gateway for each test, on ports that the system chooses and in a
+//! temporary directory. [`presets`] names the sites and files that most tests use.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![expect(
@@ -46,16 +46,17 @@
     reason = "`pub` is what a module offers to the others"
 )]
 
-// What tests stand on.
+// The harness.
 mod certificates;
 mod edge;
 mod faults;
 mod http;
 mod http2;
 mod origin;
+mod presets;
 mod repository;
 
-// What is promised.
+// The promises.
 mod browser;
 mod building;
 mod clients;

@@ -4,26 +4,18 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::edge::{Edge, SKILL, Setup};
-use crate::http::{self, Connection, PATIENCE, Response};
+use crate::edge::{Edge, Setup};
+use crate::http::{self, Connection, Response, TIMEOUT};
 use crate::origin::Origin;
-
-const HOST: &str = "docs.acme.test";
+use crate::presets::{DOMAIN, SKILL};
 
 fn ask(edge: &Edge, method: &str, path: &str) -> Response {
     http::request(edge.operator, method, "operator", path, &[])
 }
 
-/// A gateway before a site with pages of its own.
-fn start(origin: &Origin, setup: Setup) -> Edge {
-    let setup = setup.site("acme", &format!("domains: [{HOST}]\n{}", origin.record()));
-    setup.publish("acme", &[("skill.md", SKILL)]);
-    setup.start()
-}
-
 #[test]
 fn health_and_readiness_are_plain_words() {
-    let edge = start(&Origin::start(), Setup::new());
+    let edge = Setup::new().acme_before(&Origin::start()).start();
     for (method, path, status, text) in [
         ("GET", "/healthz", 200, "ok\n"),
         ("GET", "/readyz", 200, "ready\n"),
@@ -53,20 +45,20 @@ fn health_and_readiness_are_plain_words() {
     }
     // None of it is public.
     for path in ["/healthz", "/readyz", "/metrics", "/reload"] {
-        let response = http::request(edge.http, "GET", HOST, path, &[]);
+        let response = http::request(edge.http, "GET", DOMAIN, path, &[]);
         assert_eq!(response.text(), format!("GET {path}"), "the site's own");
     }
 }
 
 #[test]
 fn a_reload_compares_everything_with_the_disk() {
-    let edge = start(&Origin::start(), Setup::new());
+    let edge = Setup::new().acme_before(&Origin::start()).start();
     for path in ["/reload", "/reload?accept-removals"] {
         let before = edge.metric("index_fresh_timestamp_seconds");
         let since = Instant::now();
         assert_eq!(ask(&edge, "POST", path).status, 202, "{path}");
         while edge.metric("index_fresh_timestamp_seconds") <= before {
-            assert!(since.elapsed() < PATIENCE, "{path} compared nothing");
+            assert!(since.elapsed() < TIMEOUT, "{path} compared nothing");
         }
     }
     assert_eq!(ask(&edge, "GET", "/reload").status, 404);
@@ -74,7 +66,7 @@ fn a_reload_compares_everything_with_the_disk() {
 
 #[test]
 fn numbers_move_with_what_happens() {
-    let edge = start(&Origin::start(), Setup::new());
+    let edge = Setup::new().acme_before(&Origin::start()).start();
     let requests = |route: &str, status: u16| {
         edge.metric(&format!(
             "gateway_requests_total{{route=\"{route}\",status=\"{status}\"}}"
@@ -82,17 +74,17 @@ fn numbers_move_with_what_happens() {
     };
     let mut connection = Connection::open(edge.http);
     connection.send(
-        format!("GET /skill.md HTTP/1.1\r\nHost: {HOST}\r\n\r\n")
+        format!("GET /skill.md HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n")
             .repeat(3)
             .as_bytes(),
     );
     for _ in 0..3 {
         assert_eq!(connection.receive("GET").unwrap().status, 200);
     }
-    edge.request("POST", HOST, "/skill.md", &[]);
+    edge.request("POST", DOMAIN, "/skill.md", &[]);
     edge.get("unknown.test", "/");
-    http::request(edge.http, "GET", HOST, "/guide", &[]);
-    http::request(edge.http, "TRACE", HOST, "/guide", &[]);
+    http::request(edge.http, "GET", DOMAIN, "/guide", &[]);
+    http::request(edge.http, "TRACE", DOMAIN, "/guide", &[]);
     for (route, status, expected) in [
         ("fast_path", 200, 3.0),
         ("discovery", 405, 1.0),
@@ -102,7 +94,7 @@ fn numbers_move_with_what_happens() {
     ] {
         // Counted before the response is written, or a moment after its last byte has left.
         let since = Instant::now();
-        while requests(route, status) < expected && since.elapsed() < PATIENCE {}
+        while requests(route, status) < expected && since.elapsed() < TIMEOUT {}
         let seen = requests(route, status);
         assert!((seen - expected).abs() < 0.5, "{route} {status}: {seen}");
     }
@@ -116,12 +108,12 @@ fn numbers_move_with_what_happens() {
 
 #[test]
 fn metrics_are_what_prometheus_reads_and_name_no_customer() {
-    let edge = start(&Origin::start(), Setup::new());
-    edge.get(HOST, "/skill.md");
+    let edge = Setup::new().acme_before(&Origin::start()).start();
+    edge.get(DOMAIN, "/skill.md");
     // Counted a moment after its last byte has left.
     let since = Instant::now();
     while edge.metric("gateway_request_duration_seconds_count{route=\"fast_path\"}") < 0.5 {
-        assert!(since.elapsed() < PATIENCE, "nothing is counted");
+        assert!(since.elapsed() < TIMEOUT, "nothing is counted");
     }
     let response = ask(&edge, "GET", "/metrics");
     assert_eq!(
@@ -168,10 +160,10 @@ fn metrics_are_what_prometheus_reads_and_name_no_customer() {
 /// access lines by path.
 fn lines_of(fast_path: bool) -> Vec<Value> {
     let origin = Origin::start();
-    let edge = start(
-        &origin,
-        Setup::new().conf("connections", &format!("{{ fast_path: {fast_path} }}")),
-    );
+    let edge = Setup::new()
+        .conf("connections", &format!("{{ fast_path: {fast_path} }}"))
+        .acme_before(&origin)
+        .start();
     let agent = "User-Agent: node \"18\"\r\nCookie: secret=1\r\nAuthorization: Bearer secret\r\n";
     for (method, target) in [
         ("GET", "/skill.md"),
@@ -188,8 +180,9 @@ fn lines_of(fast_path: bool) -> Vec<Value> {
         ("GET", "http://user:secret@docs.acme.test/credentials"),
     ] {
         let mut connection = Connection::open(edge.http);
-        connection
-            .send(format!("{method} {target} HTTP/1.1\r\nHost: {HOST}\r\n{agent}\r\n").as_bytes());
+        connection.send(
+            format!("{method} {target} HTTP/1.1\r\nHost: {DOMAIN}\r\n{agent}\r\n").as_bytes(),
+        );
         connection.receive(method).unwrap();
     }
     for bytes in [
@@ -230,7 +223,7 @@ fn every_request_has_one_access_line_on_either_path() {
             ("GET", SKILL.len(), "discovery"),
         ] {
             let expected = serde_json::json!({
-                "method": method, "path": "/skill.md", "host": HOST, "status": 200,
+                "method": method, "path": "/skill.md", "host": DOMAIN, "status": 200,
                 "bytes": bytes, "route": route, "agent": "node \"18\"",
             });
             let expected = expected.as_object().unwrap();
@@ -264,15 +257,15 @@ fn every_request_has_one_access_line_on_either_path() {
 
 #[test]
 fn an_access_log_that_is_moved_away_is_begun_anew() {
-    let edge = start(&Origin::start(), Setup::new());
+    let edge = Setup::new().acme_before(&Origin::start()).start();
     let (log, moved) = (edge.setup.path("access.log"), edge.setup.path("access.1"));
-    edge.get(HOST, "/skill.md");
+    edge.get(DOMAIN, "/skill.md");
     let since = Instant::now();
     while std::fs::read_to_string(&log).unwrap_or_default().is_empty() {
-        assert!(since.elapsed() < PATIENCE, "nothing is logged");
+        assert!(since.elapsed() < TIMEOUT, "nothing is logged");
     }
     std::fs::rename(&log, &moved).unwrap();
-    edge.get(HOST, "/skill.md");
+    edge.get(DOMAIN, "/skill.md");
     let before = std::fs::read_to_string(moved).unwrap();
     assert_eq!((before.lines().count(), edge.stop().len()), (1, 1));
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Instant;
 
-use crate::http::PATIENCE;
+use crate::http::TIMEOUT;
 
 /// A request as it came.
 #[derive(Clone, Debug)]
@@ -182,7 +182,7 @@ impl Origin {
     /// Waits until this many requests have come, and returns the last of them.
     #[track_caller]
     pub fn wait_for(&self, count: usize) -> Received {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         let mut received = self.log.received.lock().unwrap();
         while received.len() < count {
             let left = deadline.saturating_duration_since(Instant::now());

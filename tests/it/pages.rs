@@ -3,8 +3,7 @@
 //! Sources: `internals/decisions#old-styles-stay`; RFC 9110 §13.1.5 and §14.
 
 use crate::edge::{Edge, Setup};
-
-const HOST: &str = "acme.waypost.localhost";
+use crate::presets::SUBDOMAIN;
 
 fn edge() -> Edge {
     Setup::new().site("acme", "origin: embedded").start()
@@ -13,7 +12,7 @@ fn edge() -> Edge {
 /// Returns the path of the stylesheet that a page loads.
 #[track_caller]
 fn stylesheet(edge: &Edge) -> String {
-    let page = edge.get(HOST, "/");
+    let page = edge.get(SUBDOMAIN, "/");
     let mut pieces = page.text().split("_waypost/site.").skip(1);
     let digest = pieces.find_map(|rest| rest.split(['"', ' ', '>']).next()?.strip_suffix(".css"));
     let digest = digest.expect("a page has a stylesheet");
@@ -31,18 +30,18 @@ fn what_a_cached_page_loads_stays_when_another_release_is_served() {
     };
     publish("#123456");
     let old = stylesheet(&edge);
-    let before = edge.get(HOST, &old);
+    let before = edge.get(SUBDOMAIN, &old);
     assert_eq!(before.status, 200);
     publish("#654321");
     assert_ne!(stylesheet(&edge), old);
     // Once from the store, and again from memory.
     for _twice in 0..2 {
-        let after = edge.get(HOST, &old);
+        let after = edge.get(SUBDOMAIN, &old);
         assert_eq!((after.status, &after.body), (200, &before.body));
         let caching = after.field("cache-control").unwrap();
         assert!(caching.contains("immutable"), "{caching}");
     }
-    let never = edge.get(HOST, "/_waypost/site.0123456789abcdef.css");
+    let never = edge.get(SUBDOMAIN, "/_waypost/site.0123456789abcdef.css");
     assert_eq!(never.status, 404);
 }
 
@@ -61,11 +60,11 @@ fn a_part_of_a_file_is_sent_when_it_is_of_the_file_that_the_client_knows() {
             ("a.svg", drawing),
         ],
     );
-    let whole = edge.get(HOST, "/a.svg");
+    let whole = edge.get(SUBDOMAIN, "/a.svg");
     assert_eq!((whole.status, whole.text()), (200, drawing));
     assert_eq!(whole.field("accept-ranges"), Some("bytes"));
     let etag = whole.field("etag").unwrap();
-    let get = |fields: &[(&str, &str)]| edge.request("GET", HOST, "/a.svg", fields);
+    let get = |fields: &[(&str, &str)]| edge.request("GET", SUBDOMAIN, "/a.svg", fields);
     let length = drawing.len();
     let (part, beyond) = (format!("bytes 1-3/{length}"), format!("bytes */{length}"));
     for fields in [
@@ -95,7 +94,7 @@ fn a_part_of_a_file_is_sent_when_it_is_of_the_file_that_the_client_knows() {
     let known = get(&[("Range", "bytes=1-3"), ("If-None-Match", etag)]);
     assert_eq!(known.status, 304);
     // A page is sent whole.
-    let page = edge.request("GET", HOST, "/", &[("Range", "bytes=0-3")]);
+    let page = edge.request("GET", SUBDOMAIN, "/", &[("Range", "bytes=0-3")]);
     assert_eq!((page.status, page.field("content-range")), (200, None));
 }
 
@@ -117,7 +116,7 @@ fn a_page_names_its_translations_and_they_name_it() {
         ],
     );
     let translations = |path: &str| -> Vec<String> {
-        let page = edge.get(HOST, path);
+        let page = edge.get(SUBDOMAIN, path);
         assert_eq!(page.status, 200, "{path}");
         let links = page.field("link").unwrap().split(", ");
         let links = links.filter(|link| link.contains("hreflang="));
@@ -125,7 +124,7 @@ fn a_page_names_its_translations_and_they_name_it() {
     };
     let home = translations("/guide");
     let link = |path: &str, language: &str| {
-        let address = format!("https://{HOST}/{path}");
+        let address = format!("https://{SUBDOMAIN}/{path}");
         format!("<{address}>; rel=\"alternate\"; hreflang=\"{language}\"")
     };
     assert_eq!(
@@ -160,18 +159,18 @@ fn describing(edge: &Edge, specification: &str) {
 fn an_agent_finds_the_specification_of_an_interface_from_any_page() {
     let edge = edge();
     describing(&edge, SPECIFICATION);
-    let page = edge.get(HOST, "/");
+    let page = edge.get(SUBDOMAIN, "/");
     let links = page.field("link").unwrap();
     assert!(
         links.contains("</.well-known/api-catalog>; rel=\"api-catalog\""),
         "{links}"
     );
-    let catalog = edge.get(HOST, "/.well-known/api-catalog");
+    let catalog = edge.get(SUBDOMAIN, "/.well-known/api-catalog");
     assert_eq!(
         catalog.field("content-type"),
         Some("application/linkset+json; profile=\"https://www.rfc-editor.org/info/rfc9727\"")
     );
-    let head = edge.request("HEAD", HOST, "/.well-known/api-catalog", &[]);
+    let head = edge.request("HEAD", SUBDOMAIN, "/.well-known/api-catalog", &[]);
     assert_eq!(
         head.field("link"),
         Some("</.well-known/api-catalog>; rel=\"api-catalog\"")
@@ -182,23 +181,23 @@ fn an_agent_finds_the_specification_of_an_interface_from_any_page() {
     assert_eq!(linkset[0]["anchor"], "https://api.acme.test/v1");
     let path = |kind: &str| {
         let address = linkset[0][kind][0]["href"].as_str().unwrap();
-        let (_, path) = address.split_once(HOST).unwrap();
+        let (_, path) = address.split_once(SUBDOMAIN).unwrap();
         let path = path.trim_start_matches(|c: char| c == ':' || c.is_ascii_digit());
         path.to_owned()
     };
-    let specification = edge.get(HOST, &path("service-desc"));
+    let specification = edge.get(SUBDOMAIN, &path("service-desc"));
     assert_eq!(specification.text(), SPECIFICATION);
     assert_eq!(
         linkset[0]["service-desc"][0]["type"],
         "application/vnd.oai.openapi+json"
     );
-    let about = edge.get(HOST, &path("service-doc"));
+    let about = edge.get(SUBDOMAIN, &path("service-doc"));
     assert!(about.text().contains("<h1>Pay</h1>"), "{}", about.text());
-    let list = edge.get(HOST, "/llms.txt").text().to_owned();
+    let list = edge.get(SUBDOMAIN, "/llms.txt").text().to_owned();
     assert!(list.contains("## OpenAPI\n\n- [Pay](http"), "{list}");
     assert!(list.contains("/api/pay.json)"), "{list}");
     // Only below `.well-known`.
-    assert_eq!(edge.get(HOST, "/api-catalog").status, 404);
+    assert_eq!(edge.get(SUBDOMAIN, "/api-catalog").status, 404);
 }
 
 #[test]
@@ -209,11 +208,11 @@ fn a_specification_with_a_hidden_endpoint_is_not_handed_out() {
         &edge,
         &SPECIFICATION.replace(r#""post": {"summary": "Pay"}"#, hidden),
     );
-    let page = edge.get(HOST, "/");
+    let page = edge.get(SUBDOMAIN, "/");
     assert_eq!(page.status, 200);
     assert!(!page.field("link").unwrap().contains("api-catalog"));
     for path in ["/api/pay.json", "/.well-known/api-catalog"] {
-        assert_eq!(edge.get(HOST, path).status, 404, "{path}");
+        assert_eq!(edge.get(SUBDOMAIN, path).status, 404, "{path}");
     }
 }
 
@@ -246,7 +245,7 @@ fn a_host_of_the_list_is_framed_and_let_in_and_another_is_linked() {
             ("index.mdx", &page),
         ],
     );
-    let answer = edge.get(HOST, "/");
+    let answer = edge.get(SUBDOMAIN, "/");
     let html = answer.text();
     assert_eq!(html.matches("<iframe").count(), framed.len(), "{html}");
     for src in framed {

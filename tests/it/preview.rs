@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// The longest that a change may take to be seen here, where other tests run too.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A preview that runs until it is dropped.
 struct Preview {
@@ -61,7 +61,7 @@ impl Preview {
     /// Asks for a path and returns the whole response.
     fn get_as(&self, path: &str, fields: &str) -> String {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         write!(
             stream,
             "GET {path} HTTP/1.1\r\n{fields}Connection: close\r\n\r\n"
@@ -78,7 +78,7 @@ impl Preview {
 
     fn events(&self) -> Events {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         let path = "/_waypost/preview/events";
         write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
         Events(BufReader::new(stream))
@@ -140,7 +140,7 @@ fn a_saved_page_is_seen_as_soon_as_the_browser_is_told() {
             page.contains(&format!("data-version=\"{version}\"")),
             "{page}"
         );
-        assert!(since.elapsed() < PATIENCE, "{:?}", since.elapsed());
+        assert!(since.elapsed() < TIMEOUT, "{:?}", since.elapsed());
     }
 }
 

@@ -21,8 +21,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::edge::{Edge, Setup};
 use crate::faults::{Fault, Point, binary, cases, has_struck, points, sample, strace};
-
-const HOST: &str = "acme.waypost.localhost";
+use crate::presets::SUBDOMAIN;
 
 /// A command that would change what is served.
 struct Attempt {
@@ -68,7 +67,7 @@ fn old_or_new_is_served(
             edge.wait_until_served("acme", after);
             served = text;
         }
-        let response = edge.get(HOST, "/skill.md");
+        let response = edge.get(SUBDOMAIN, "/skill.md");
         assert_eq!(response.text(), served, "{point:?} {fault:?}");
         is_whole(&store);
         before = after;
@@ -94,7 +93,7 @@ fn sweeps_clean(edge: &Edge, served: &str) {
         )
         .site("acme", "")
         .start();
-    assert_eq!(next.get(HOST, "/skill.md").text(), served);
+    assert_eq!(next.get(SUBDOMAIN, "/skill.md").text(), served);
     if has_leftovers {
         next.wait_for_log(|line| {
             line["message"]
@@ -301,7 +300,7 @@ fn a_sweep_that_is_killed_at_any_removal_never_touches_what_is_served() {
         // S1: an inventory goes before its content, so none is left without.
         is_whole(&setup.path("store"));
         let edge = setup.start();
-        assert_eq!(edge.get(HOST, "/skill.md").text(), skill(3));
+        assert_eq!(edge.get(SUBDOMAIN, "/skill.md").text(), skill(3));
         edge.wait_for_log(|line| {
             line["message"]
                 .as_str()

@@ -6,8 +6,9 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::Command;
 
-use crate::edge::{Edge, SKILL, Setup};
+use crate::edge::{Edge, Setup};
 use crate::http::{self, Response};
+use crate::presets::SKILL;
 
 /// The host that readers see.
 const HOST: &str = "www.acme.test";

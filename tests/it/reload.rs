@@ -212,7 +212,7 @@ fn every_answer_under_load_is_whole_and_of_one_release_and_none_fails() {
     let edge = Setup::new()
         .binary(binary())
         .conf("log", "{ format: json, filter: \"info,index=debug\" }")
-        .site("acme", "domains: [docs.acme.test]")
+        .acme("")
         .start();
     let first = files(0);
     let first: Vec<(&str, &str)> = first.iter().map(|(p, t)| (&**p, &**t)).collect();

@@ -8,12 +8,11 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::edge::{Edge, SKILL, Setup};
+use crate::edge::{Edge, Setup};
 use crate::http;
+use crate::presets::{CARD, MANIFEST, SKILL};
 
 const PAY: &str = "---\nname: pay\ndescription: Take payments.\n---\n\n# Pay\n";
-const MANIFEST: &str = "/.well-known/agent-skills/index.json";
-const CARD: &str = "/.well-known/agent-card.json";
 
 fn acme(record: &str) -> Edge {
     let edge = Setup::new().site("acme", record).start();

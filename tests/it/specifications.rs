@@ -13,13 +13,13 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::certificates::Authority;
 use crate::edge::Setup;
+use crate::presets::SUBDOMAIN;
 use crate::repository::{self, Repository, follow, key, trigger};
 
 const PETS: &str = r#"{
   "openapi": "3.1.0", "info": {"title": "Pets", "version": "1"},
   "paths": {"/pets": {"get": {"summary": "List pets", "responses": {}}}}
 }"#;
-const HOST: &str = "acme.waypost.localhost";
 /// What the generated skill says of the endpoint.
 const ENDPOINT: &str = "/pets";
 
@@ -296,7 +296,7 @@ fn an_update_fetches_and_keeps_the_last_good_release_when_nothing_comes() {
 
     let told = follow(&edge.setup, &trigger(&edge, &key, "acme"));
     assert_eq!(told["status"], "success", "{told:#}");
-    let skill = edge.get(HOST, "/skill.md").text().to_owned();
+    let skill = edge.get(SUBDOMAIN, "/skill.md").text().to_owned();
     assert!(skill.contains(ENDPOINT), "{skill}");
 
     // The author's to mend: told at once.
@@ -324,7 +324,7 @@ fn an_update_fetches_and_keeps_the_last_good_release_when_nothing_comes() {
         told["summary"].as_str().unwrap().contains("answered 503"),
         "{told:#}"
     );
-    assert_eq!(edge.get(HOST, "/skill.md").text(), skill);
+    assert_eq!(edge.get(SUBDOMAIN, "/skill.md").text(), skill);
 }
 
 #[test]

@@ -4,7 +4,8 @@ use std::fs;
 use std::net::TcpListener;
 use std::process::Command;
 
-use crate::edge::{SKILL, Setup};
+use crate::edge::Setup;
+use crate::presets::SKILL;
 
 /// Starts in vain, and returns the last words; they name everything and panic never.
 #[track_caller]

@@ -11,12 +11,12 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, HandshakeKind, StreamOwned};
 
 use crate::certificates::{Authority, Pair};
-use crate::edge::{Edge, SKILL, Setup};
-use crate::http::{Connection, PATIENCE};
+use crate::edge::{Edge, Setup};
+use crate::http::{Connection, TIMEOUT};
 use crate::http2::{self, Client};
 use crate::origin::{After, Origin, write_page};
+use crate::presets::{DOMAIN, SKILL};
 
-const HOST: &str = "docs.acme.test";
 type Tls = StreamOwned<ClientConnection, TcpStream>;
 
 /// A gateway with TLS and the authority of its certificates.
@@ -36,8 +36,8 @@ impl Encrypted {
         let authority = Authority::new();
         let setup = encrypted(&authority, Setup::new())
             .conf("connections", connections)
-            .site("acme", &format!("domains: [{HOST}]\n{record}"));
-        setup.publish("acme", &[("skill.md", SKILL)]);
+            .acme(record)
+            .with_skill();
         Self {
             authority,
             edge: setup.start(),
@@ -53,11 +53,16 @@ impl Encrypted {
     }
 
     pub async fn http2(&self) -> Client {
-        Client::open(self.address(), HOST, self.authority.client(&["h2"])).await
+        Client::open(self.address(), DOMAIN, self.authority.client(&["h2"])).await
     }
 
     fn http1(&self) -> Connection<Tls> {
-        let stream = connect(self.address(), HOST, &self.authority.client(&["http/1.1"])).unwrap();
+        let stream = connect(
+            self.address(),
+            DOMAIN,
+            &self.authority.client(&["http/1.1"]),
+        )
+        .unwrap();
         Connection::over(stream)
     }
 
@@ -71,7 +76,7 @@ impl Encrypted {
 /// Adds an HTTPS listener and a certificate for the site's domain to a setup.
 pub fn encrypted(authority: &Authority, setup: Setup) -> Setup {
     let directory = setup.path("certificates");
-    authority.issue(&[HOST]).write(&directory, HOST);
+    authority.issue(&[DOMAIN]).write(&directory, DOMAIN);
     setup
         .conf(
             "listen",
@@ -86,7 +91,7 @@ pub fn encrypted(authority: &Authority, setup: Setup) -> Setup {
 /// Makes a TLS connection, its handshake done.
 fn connect(address: SocketAddr, name: &str, config: &Arc<ClientConfig>) -> std::io::Result<Tls> {
     let mut socket = TcpStream::connect(address)?;
-    socket.set_read_timeout(Some(PATIENCE))?;
+    socket.set_read_timeout(Some(TIMEOUT))?;
     let name = ServerName::try_from(name.to_owned()).unwrap();
     let mut session = ClientConnection::new(Arc::clone(config), name).unwrap();
     while session.is_handshaking() {
@@ -140,7 +145,7 @@ fn without_a_default_a_name_that_no_certificate_has_is_refused() {
         let refused = connect(gateway.address(), name, &gateway.authority.client(&[]));
         assert!(refused.is_err(), "{name}");
     }
-    assert!(gateway.shown(HOST).is_some());
+    assert!(gateway.shown(DOMAIN).is_some());
     gateway
         .edge
         .wait_for_metric("gateway_tls_failures_total", 2.0);
@@ -153,13 +158,13 @@ fn certificates_are_replaced_added_and_kept_while_connections_go_on() {
     let wait_for = |name: &str, pair: &Pair| {
         let since = Instant::now();
         while gateway.shown(name).as_deref() != Some(&*pair.der()) {
-            assert!(since.elapsed() < PATIENCE, "{name} is not served");
+            assert!(since.elapsed() < TIMEOUT, "{name} is not served");
             std::thread::yield_now();
         }
     };
-    let second = gateway.authority.issue(&[HOST]);
-    second.write(&gateway.directory(), HOST);
-    wait_for(HOST, &second);
+    let second = gateway.authority.issue(&[DOMAIN]);
+    second.write(&gateway.directory(), DOMAIN);
+    wait_for(DOMAIN, &second);
     let added = gateway.authority.issue(&["new.acme.test"]);
     added.write(&gateway.directory(), "new.acme.test");
     wait_for("new.acme.test", &added);
@@ -168,7 +173,7 @@ fn certificates_are_replaced_added_and_kept_while_connections_go_on() {
         .iter()
         .enumerate()
     {
-        let chain = gateway.directory().join(HOST).join("fullchain.pem");
+        let chain = gateway.directory().join(DOMAIN).join("fullchain.pem");
         std::fs::write(chain, text).unwrap();
         let is_kept = |line: &serde_json::Value| {
             line["message"]
@@ -176,9 +181,9 @@ fn certificates_are_replaced_added_and_kept_while_connections_go_on() {
                 .is_some_and(|text| text.contains("keep the certificate there was"))
         };
         gateway.edge.wait_for_nth_log(n + 1, is_kept);
-        assert_eq!(gateway.shown(HOST).as_deref(), Some(&*second.der()));
+        assert_eq!(gateway.shown(DOMAIN).as_deref(), Some(&*second.der()));
     }
-    before.send(format!("GET /skill.md HTTP/1.1\r\nHost: {HOST}\r\n\r\n").as_bytes());
+    before.send(format!("GET /skill.md HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n").as_bytes());
     assert_eq!(before.receive("GET").unwrap().text(), SKILL);
 }
 
@@ -193,9 +198,9 @@ async fn both_paths_answer_over_both_protocols() {
         ("/guide", "GET /guide"),
         ("/x/../skill.md", SKILL),
     ] {
-        http1.send(format!("GET {path} HTTP/1.1\r\nHost: {HOST}\r\n\r\n").as_bytes());
+        http1.send(format!("GET {path} HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n").as_bytes());
         let first = http1.receive("GET").unwrap();
-        let second = http2.get(HOST, path).await.unwrap();
+        let second = http2.get(DOMAIN, path).await.unwrap();
         assert_eq!((first.status, first.text()), (200, body), "{path}");
         assert_eq!((second.status, second.text()), (200, body), "{path}");
     }
@@ -208,7 +213,7 @@ async fn both_paths_answer_over_both_protocols() {
     );
     for received in origin.received() {
         assert_eq!(received.field("x-forwarded-proto"), Some("https"));
-        assert_eq!(received.field("host"), Some(HOST));
+        assert_eq!(received.field("host"), Some(DOMAIN));
     }
 }
 
@@ -227,10 +232,10 @@ fn curl_is_content_over_both_protocols() {
                 "--write-out",
                 "%{http_version} %{http_code}",
             ])
-            .args(["--resolve", &format!("{HOST}:{port}:127.0.0.1")])
+            .args(["--resolve", &format!("{DOMAIN}:{port}:127.0.0.1")])
             .arg("--cacert")
             .arg(&authority)
-            .arg(format!("https://{HOST}:{port}/skill.md"))
+            .arg(format!("https://{DOMAIN}:{port}/skill.md"))
             .output()
             .expect("curl is installed");
         let text = String::from_utf8(output.stdout).unwrap();
@@ -249,13 +254,13 @@ fn tls_1_2_and_1_3_are_spoken_and_sessions_resume() {
     for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
         let config = gateway.authority.client_of(&["http/1.1"], &[version]);
         for kind in [HandshakeKind::Full, HandshakeKind::Resumed] {
-            let stream = connect(gateway.address(), HOST, &config).unwrap();
+            let stream = connect(gateway.address(), DOMAIN, &config).unwrap();
             assert_eq!(stream.conn.protocol_version(), Some(version.version));
             assert_eq!(stream.conn.alpn_protocol(), Some(&b"http/1.1"[..]));
             let seen = stream.conn.handshake_kind();
             // Tickets come with the first answer.
             let mut connection = Connection::over(stream);
-            connection.send(format!("GET /skill.md HTTP/1.1\r\nHost: {HOST}\r\n\r\n").as_bytes());
+            connection.send(format!("GET /skill.md HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n").as_bytes());
             assert_eq!(connection.receive("GET").unwrap().status, 200);
             assert_eq!(seen, Some(kind), "{version:?}");
         }
@@ -274,7 +279,7 @@ async fn a_host_without_a_site_is_misdirected_over_http_2_only() {
     assert_eq!(response.status, 421);
     response.check("GET");
     // The connection is as good as before.
-    assert_eq!(http2.get(HOST, "/skill.md").await.unwrap().status, 200);
+    assert_eq!(http2.get(DOMAIN, "/skill.md").await.unwrap().status, 200);
 }
 
 #[test]
@@ -283,20 +288,21 @@ fn every_connection_ends_with_close_notify() {
     let gateway = Encrypted::before(&origin.record(), "{ idle_seconds: 1 }");
     for (request, what) in [
         (
-            format!("GET /skill.md HTTP/1.1\r\nHost: {HOST}\r\n\r\n"),
+            format!("GET /skill.md HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n"),
             "idle after the fast path",
         ),
         (
-            format!("GET /guide HTTP/1.1\r\nHost: {HOST}\r\n\r\n"),
+            format!("GET /guide HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n"),
             "idle after the proxy path",
         ),
         (
-            format!("GET /skill.md HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\n\r\n"),
+            format!("GET /skill.md HTTP/1.1\r\nHost: {DOMAIN}\r\nConnection: close\r\n\r\n"),
             "told to close",
         ),
         ("GET /skill.md HTTP/1.1\r\n\r\n".to_owned(), "refused"),
     ] {
-        let mut stream = connect(gateway.address(), HOST, &gateway.authority.client(&[])).unwrap();
+        let mut stream =
+            connect(gateway.address(), DOMAIN, &gateway.authority.client(&[])).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = Vec::new();
         // RFC 8446 §6.1: rustls fails the read when the alert is missing.
@@ -319,7 +325,7 @@ fn a_handshake_has_a_deadline() {
         let mut connection = Connection::open(gateway.address());
         connection.send(hello);
         connection.receive_rest();
-        assert!(since.elapsed() < PATIENCE / 2, "{hello:?}");
+        assert!(since.elapsed() < TIMEOUT / 2, "{hello:?}");
     }
     // A handshake that was made and nothing after it.
     let mut silent = gateway.http1();
@@ -332,7 +338,7 @@ async fn an_http_2_request_reaches_an_http_1_1_origin_in_its_form() {
     let origin = Origin::start();
     let gateway = Encrypted::before(&origin.record(), "{}");
     let mut client = gateway.http2().await;
-    let request = http::Request::post(format!("https://{HOST}/a//b?c=%2F"))
+    let request = http::Request::post(format!("https://{DOMAIN}/a//b?c=%2F"))
         .header("cookie", "a=b")
         .header("cookie", "c=d")
         .header("te", "trailers")
@@ -357,7 +363,7 @@ async fn an_http_2_request_reaches_an_http_1_1_origin_in_its_form() {
     let received = origin.wait_for(1);
     assert_eq!(received.body, b"hello");
     for (name, value) in [
-        ("host", Some(HOST)),
+        ("host", Some(DOMAIN)),
         // RFC 9113 §8.2.3: crumbs are one field again.
         ("cookie", Some("a=b; c=d")),
         ("te", None),
@@ -382,7 +388,7 @@ async fn a_body_larger_than_the_window_arrives_whole() {
     gateway.edge.publish("acme", &[("skill.md", &long)]);
     let mut client = gateway.http2().await;
     for path in ["/skill.md", "/x/../skill.md"] {
-        let response = client.get(HOST, path).await.unwrap();
+        let response = client.get(DOMAIN, path).await.unwrap();
         assert!(
             response.body == long.as_bytes(),
             "{path}: {} bytes",
@@ -398,13 +404,13 @@ async fn who_reads_slowly_does_not_stall_others_on_the_connection() {
     let mut settings = h2::client::Builder::new();
     settings.initial_connection_window_size(1 << 20);
     let config = gateway.authority.client(&["h2"]);
-    let mut client = Client::open_with(gateway.address(), HOST, config, settings).await;
+    let mut client = Client::open_with(gateway.address(), DOMAIN, config, settings).await;
     // Their windows stay shut.
     let mut slow = Vec::new();
     for path in ["/skill.md", "/x/../skill.md"] {
         slow.push(
             client
-                .begin(http2::get(HOST, path), true)
+                .begin(http2::get(DOMAIN, path), true)
                 .await
                 .unwrap()
                 .response
@@ -414,7 +420,7 @@ async fn who_reads_slowly_does_not_stall_others_on_the_connection() {
     }
     for _ in 0..50 {
         let response = client
-            .get(HOST, "/.well-known/agent-card.json")
+            .get(DOMAIN, "/.well-known/agent-card.json")
             .await
             .unwrap();
         assert_eq!(response.status, 200);
@@ -433,7 +439,7 @@ async fn who_reads_slowly_does_not_stall_others_on_the_connection() {
     }
     assert_eq!(
         client
-            .get(HOST, "/.well-known/agent-card.json")
+            .get(DOMAIN, "/.well-known/agent-card.json")
             .await
             .unwrap()
             .status,
@@ -453,8 +459,11 @@ async fn an_idle_http_2_connection_is_closed_and_a_busy_one_is_not() {
     let gateway = Encrypted::before(&origin.record(), "{ idle_seconds: 1 }");
     let mut idle = gateway.http2().await;
     let mut busy = gateway.http2().await;
-    let exchange = busy.begin(http2::get(HOST, "/guide"), true).await.unwrap();
-    assert_eq!(idle.get(HOST, "/skill.md").await.unwrap().status, 200);
+    let exchange = busy
+        .begin(http2::get(DOMAIN, "/guide"), true)
+        .await
+        .unwrap();
+    assert_eq!(idle.get(DOMAIN, "/skill.md").await.unwrap().status, 200);
     idle.ended().await;
     proceed.send(()).unwrap();
     assert_eq!(
@@ -542,7 +551,7 @@ mod raw {
 
 impl Encrypted {
     fn raw(&self) -> Connection<Tls> {
-        let stream = connect(self.address(), HOST, &self.authority.client(&["h2"])).unwrap();
+        let stream = connect(self.address(), DOMAIN, &self.authority.client(&["h2"])).unwrap();
         let mut connection = Connection::over(stream);
         connection.send(&raw::preface());
         connection
@@ -561,7 +570,7 @@ fn streams_beyond_the_limit_are_refused_and_the_others_answered() {
     let gateway = Encrypted::before(&origin.record(), "{ streams_max: 3 }");
     let mut connection = gateway.raw();
     for stream in [1, 3, 5, 7] {
-        connection.send(&raw::get(stream, HOST, "/guide"));
+        connection.send(&raw::get(stream, DOMAIN, "/guide"));
     }
     // RFC 9113 §5.1.2: REFUSED_STREAM may be tried again.
     let refused = raw::wait_for(&mut connection, |frame| frame.kind == raw::RST_STREAM);
@@ -581,7 +590,7 @@ fn malformed_streams_are_refused_one_by_one_until_there_are_too_many() {
     let origin = Origin::start();
     let gateway = Encrypted::before(&origin.record(), "{ stream_faults_max: 5 }");
     let mut connection = gateway.raw();
-    let good = raw::get(1, HOST, "/skill.md");
+    let good = raw::get(1, DOMAIN, "/skill.md");
     connection.send(&good);
     raw::wait_for(&mut connection, |frame| {
         frame.kind == raw::HEADERS && frame.stream == 1
@@ -590,7 +599,7 @@ fn malformed_streams_are_refused_one_by_one_until_there_are_too_many() {
         // RFC 9113 §8.3.1: Host and :authority name one host.
         connection.send(&raw::get_with(
             1 + 2 * n,
-            HOST,
+            DOMAIN,
             "/guide",
             &[("host", "evil.test")],
         ));
@@ -623,7 +632,7 @@ fn what_is_no_request_over_http_2_is_refused() {
         ("/a\r\nb: c", &[]),
     ] {
         let mut connection = gateway.raw();
-        connection.send(&raw::get_with(1, HOST, path, fields));
+        connection.send(&raw::get_with(1, DOMAIN, path, fields));
         let ends = [raw::HEADERS, raw::RST_STREAM, raw::GOAWAY];
         let end = raw::wait_for(&mut connection, |frame| ends.contains(&frame.kind));
         // HPACK's static table: 400 is entry 12.
@@ -641,7 +650,7 @@ fn a_flood_of_resets_ends_the_connection() {
     let mut flood = Vec::new();
     for n in 0..2000 {
         let stream = 1 + 2 * n;
-        flood.extend(raw::get(stream, HOST, "/guide"));
+        flood.extend(raw::get(stream, DOMAIN, "/guide"));
         flood.extend(raw::frame(raw::RST_STREAM, 0, stream, &8_u32.to_be_bytes()));
     }
     // The gateway may close before it has read everything (CVE-2023-44487).
@@ -669,7 +678,10 @@ async fn a_drain_says_goaway_and_finishes_the_streams_there_are() {
     let gateway = Encrypted::before(&origin.record(), "{ drain_seconds: 60 }");
     let mut busy = gateway.http2().await;
     let idle = gateway.http2().await;
-    let exchange = busy.begin(http2::get(HOST, "/guide"), true).await.unwrap();
+    let exchange = busy
+        .begin(http2::get(DOMAIN, "/guide"), true)
+        .await
+        .unwrap();
     origin.wait_for(1);
     gateway.edge.signal("TERM");
     // RFC 9113 §6.8: the idle connection is closed at once.

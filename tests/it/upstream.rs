@@ -10,11 +10,10 @@ use rustls::{ServerConnection, StreamOwned};
 
 use crate::certificates::Authority;
 use crate::edge::{Edge, Setup};
-use crate::http::{Connection, PATIENCE, Response, silence};
+use crate::http::{Connection, Response, TIMEOUT, silence};
 use crate::http2;
 use crate::origin::{After, Origin, write_page};
-
-const HOST: &str = "docs.acme.test";
+use crate::presets::DOMAIN;
 
 /// A gateway before one origin.
 fn before(origin: &Origin) -> Edge {
@@ -22,9 +21,7 @@ fn before(origin: &Origin) -> Edge {
 }
 
 fn before_with(record: &str, setup: Setup) -> Edge {
-    setup
-        .site("acme", &format!("domains: [{HOST}]\n{record}"))
-        .start()
+    setup.acme(record).start()
 }
 
 /// Sends a request on a connection of its own; `text` ends before the empty line.
@@ -42,7 +39,7 @@ fn send(edge: &Edge, text: &str) -> Response {
 fn get(edge: &Edge, path: &str, fields: &str) -> Response {
     send(
         edge,
-        &format!("GET {path} HTTP/1.1\r\nHost: {HOST}\r\n{fields}\r\n"),
+        &format!("GET {path} HTTP/1.1\r\nHost: {DOMAIN}\r\n{fields}\r\n"),
     )
 }
 
@@ -71,7 +68,7 @@ fn method_path_and_query_reach_the_origin_as_they_were_sent() {
     {
         let response = send(
             &edge,
-            &format!("{request} HTTP/1.1\r\nHost: {HOST}\r\n\r\n"),
+            &format!("{request} HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n"),
         );
         assert_eq!((response.status, response.text()), (200, request));
         let received = origin.wait_for(n + 1);
@@ -95,11 +92,11 @@ fn an_absolute_target_reaches_the_origin_as_a_path() {
         // RFC 9112 §3.2.1 and §3.2.2.
         send(
             &edge,
-            &format!("GET {target} HTTP/1.1\r\nHost: {HOST}\r\n\r\n"),
+            &format!("GET {target} HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n"),
         );
         let received = origin.wait_for(n + 1);
         assert_eq!(received.target, expected, "{target}");
-        assert_eq!(received.field("host"), Some(HOST), "{target}");
+        assert_eq!(received.field("host"), Some(DOMAIN), "{target}");
     }
 }
 
@@ -134,7 +131,7 @@ fn bodies_go_both_ways_whole_however_they_are_framed() {
     });
     let edge = before(&origin);
     for (n, framing) in ["length", "chunks", "close"].into_iter().enumerate() {
-        let head = format!("POST /{framing} HTTP/1.1\r\nHost: {HOST}\r\n");
+        let head = format!("POST /{framing} HTTP/1.1\r\nHost: {DOMAIN}\r\n");
         let body = if n == 0 {
             format!("Content-Length: {}\r\n\r\n{large}", large.len())
         } else {
@@ -189,7 +186,8 @@ fn answers_without_content_keep_their_fields_and_the_connection() {
         ("HEAD", 200, Some("12345")),
     ] {
         // RFC 9110 §9.3.2, §15.3.5, §15.4.5.
-        connection.send(format!("{method} /{status} HTTP/1.1\r\nHost: {HOST}\r\n\r\n").as_bytes());
+        connection
+            .send(format!("{method} /{status} HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n").as_bytes());
         let response = connection.receive(method).unwrap();
         assert_eq!(response.status, status);
         assert_eq!(response.field("content-length"), length);
@@ -255,7 +253,8 @@ fn a_request_is_repeated_only_when_that_is_safe() {
         assert_eq!(get(&edge, "/warm", "").status, 200);
         // RFC 9110 §9.2.2: the connection ends before a response; only an idempotent method
         // may be sent again.
-        let request = format!("{method} /a HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: 0\r\n\r\n");
+        let request =
+            format!("{method} /a HTTP/1.1\r\nHost: {DOMAIN}\r\nContent-Length: 0\r\n\r\n");
         let (answer, before) = on_a_used_connection(&edge, &origin, &request);
         assert_eq!(answer.status, status, "{method}");
         assert_eq!(origin.received().len(), before + times, "{method}");
@@ -312,7 +311,7 @@ fn an_answer_that_breaks_off_is_not_passed_on_as_whole() {
     });
     let edge = before(&origin);
     let mut connection = Connection::open(edge.http);
-    connection.send(format!("GET /a HTTP/1.1\r\nHost: {HOST}\r\n\r\n").as_bytes());
+    connection.send(format!("GET /a HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n").as_bytes());
     assert_eq!(
         connection.receive_head().unwrap().field("content-length"),
         Some("100")
@@ -333,10 +332,10 @@ fn what_a_client_says_about_its_way_here_is_replaced() {
     );
     let received = origin.wait_for(1);
     for (name, value) in [
-        ("host", Some(HOST)),
+        ("host", Some(DOMAIN)),
         ("x-forwarded-for", Some("127.0.0.1")),
         ("x-forwarded-proto", Some("http")),
-        ("x-forwarded-host", Some(HOST)),
+        ("x-forwarded-host", Some(DOMAIN)),
         ("x-real-ip", Some("127.0.0.1")),
         (
             "forwarded",
@@ -416,7 +415,7 @@ fn fields_of_one_connection_are_not_passed_to_the_next() {
 
 #[test]
 fn the_origin_is_sent_the_clients_host_or_its_own() {
-    for (setting, expected) in [("preserve", HOST.to_owned()), ("upstream", String::new())] {
+    for (setting, expected) in [("preserve", DOMAIN.to_owned()), ("upstream", String::new())] {
         let origin = Origin::start();
         let record = format!(
             "origin: {{ url: \"http://{}\", host: {setting} }}",
@@ -431,7 +430,7 @@ fn the_origin_is_sent_the_clients_host_or_its_own() {
         };
         let received = origin.wait_for(1);
         assert_eq!(received.field("host"), Some(&*expected));
-        assert_eq!(received.field("x-forwarded-host"), Some(HOST));
+        assert_eq!(received.field("x-forwarded-host"), Some(DOMAIN));
     }
 }
 
@@ -441,7 +440,7 @@ fn a_request_that_comes_back_to_us_is_answered_508() {
     edge.write_site(
         "acme",
         &format!(
-            "domains: [{HOST}]\norigin: {{ url: \"http://{}\" }}",
+            "domains: [{DOMAIN}]\norigin: {{ url: \"http://{}\" }}",
             edge.http
         ),
     );
@@ -462,7 +461,7 @@ fn an_interim_answer_does_not_take_the_place_of_the_final_one() {
     let edge = before(&origin);
     let mut connection = Connection::open(edge.http);
     for _ in 0..2 {
-        connection.send(format!("GET /a HTTP/1.1\r\nHost: {HOST}\r\n\r\n").as_bytes());
+        connection.send(format!("GET /a HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n").as_bytes());
         let mut response = connection.receive("GET").unwrap();
         // RFC 9110 §15.2: a proxy may leave an interim answer out.
         if response.status == 103 {
@@ -538,12 +537,12 @@ fn a_websocket_is_passed_through_and_outlives_the_read_timeouts() {
     assert_eq!(connection.receive_bytes(10), b"still here");
     // The client goes, and the origin learns of it.
     connection.stream().shutdown(Shutdown::Both).unwrap();
-    end.recv_timeout(PATIENCE).unwrap();
+    end.recv_timeout(TIMEOUT).unwrap();
     // The origin goes, and the client learns of it.
     let mut connection = open();
     connection.send(b"bye");
     assert_eq!(connection.receive_rest(), b"");
-    end.recv_timeout(PATIENCE).unwrap();
+    end.recv_timeout(TIMEOUT).unwrap();
     assert_eq!(origin.received().len(), 2);
 }
 
@@ -592,7 +591,7 @@ fn events_arrive_one_by_one_with_any_gap_between_them() {
     let edge = before_with(&origin.record(), short);
     let mut connection = Connection::open(edge.http);
     connection.send(
-        format!("GET /events HTTP/1.1\r\nHost: {HOST}\r\nAccept: text/event-stream\r\n\r\n")
+        format!("GET /events HTTP/1.1\r\nHost: {DOMAIN}\r\nAccept: text/event-stream\r\n\r\n")
             .as_bytes(),
     );
     // Before any event, and each before the next is made.
@@ -618,7 +617,7 @@ async fn an_origin_may_speak_http_2_with_prior_knowledge() {
     );
     let edge = before_with(&record, Setup::new());
     let request = format!(
-        "POST /a?b HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: 5\r\nConnection: X-Own\r\nX-Own: a\r\n\r\nhello"
+        "POST /a?b HTTP/1.1\r\nHost: {DOMAIN}\r\nContent-Length: 5\r\nConnection: X-Own\r\nX-Own: a\r\n\r\nhello"
     );
     let response = send(&edge, &request);
     assert_eq!((response.status, response.text()), (200, "POST /a 5"));
@@ -630,7 +629,7 @@ async fn an_origin_may_speak_http_2_with_prior_knowledge() {
         .uri()
         .authority()
         .map(|name| name.as_str().to_owned());
-    assert_eq!(host.as_deref(), Some(HOST));
+    assert_eq!(host.as_deref(), Some(DOMAIN));
     assert_eq!(received.headers()["x-forwarded-for"], "127.0.0.1");
     assert!(!received.headers().contains_key("x-own"));
 }

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::clients::{client, resolver};
-use crate::edge::SKILL;
+use crate::presets::SKILL;
 use crate::repository::{Repository, setup};
 
 const PAGE: &str = include_str!("../../conf/demo/docs/operate/deploy.mdx");

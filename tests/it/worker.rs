@@ -5,8 +5,9 @@ use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::edge::{SKILL, Setup};
+use crate::edge::Setup;
 use crate::http;
+use crate::presets::SKILL;
 use crate::repository::{Repository, SilentHost, follow, queue, record, setup};
 
 /// `waypost worker`, running.

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{CARD, LEGACY, MANIFEST, PAY, SKILL, long_skill, publish, serving, sha256};
+use super::{long_skill, publish, serving, sha256};
 use crate::edge::{Edge, Setup};
+use crate::presets::{CARD, LEGACY, MANIFEST, PAY, SKILL};
 
 const SCHEMA: &str = "https://schemas.agentskills.io/discovery/0.2.0/schema.json";
 

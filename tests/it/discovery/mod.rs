@@ -16,20 +16,13 @@ use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::edge::{Edge, SKILL, Setup};
-
-const PAY: &str = "---\nname: Pay & Refund\ndescription: Take payments.\n---\n\n# Pay\n";
+use crate::edge::{Edge, Setup};
 
 const DOCS_JSON: &str = r#"{
   "name": "Acme Docs",
   "description": "All about Acme.",
   "navigation": { "pages": ["index"] }
 }"#;
-
-/// Where every site has its two lists and its card.
-const MANIFEST: &str = "/.well-known/agent-skills/index.json";
-const LEGACY: &str = "/.well-known/skills/index.json";
-const CARD: &str = "/.well-known/agent-card.json";
 
 /// A skill that is long enough to be compressed.
 fn long_skill() -> String {

@@ -4,11 +4,11 @@
 
 use std::io::Read as _;
 
-use super::{CARD, LEGACY, MANIFEST, PAY, SKILL, long_skill, serving, sha256};
+use super::{long_skill, serving, sha256};
 use crate::edge::{Edge, Setup};
 use crate::http::Response;
+use crate::presets::{CARD, LEGACY, MANIFEST, PAY, SKILL, SUBDOMAIN};
 
-const HOST: &str = "acme.waypost.localhost";
 const CODINGS: [&str; 3] = ["br", "zstd", "gzip"];
 const LONG: &str = "/.well-known/agent-skills/long/SKILL.md";
 /// Every document of a site with two skills.
@@ -58,14 +58,14 @@ fn decode(response: &Response) -> Vec<u8> {
 
 #[track_caller]
 fn accepting(edge: &Edge, path: &str, codings: &str) -> Response {
-    edge.request("GET", HOST, path, &[("Accept-Encoding", codings)])
+    edge.request("GET", SUBDOMAIN, path, &[("Accept-Encoding", codings)])
 }
 
 #[test]
 fn every_coding_decodes_to_the_identity_bytes() {
     let edge = compressible();
     for path in [LONG, MANIFEST, LEGACY, CARD] {
-        let plain = edge.get(HOST, path);
+        let plain = edge.get(SUBDOMAIN, path);
         assert_eq!(plain.field("content-encoding"), None);
         for coding in CODINGS {
             let coded = accepting(&edge, path, coding);
@@ -144,8 +144,8 @@ fn head_is_get_without_its_body() {
         .chain(["/.well-known/skills/nobody/SKILL.md"]);
     for path in paths {
         for fields in [&[][..], &[("Accept-Encoding", "gzip")]] {
-            let get = edge.request("GET", HOST, path, fields).normalised();
-            let head = edge.request("HEAD", HOST, path, fields).normalised();
+            let get = edge.request("GET", SUBDOMAIN, path, fields).normalised();
+            let head = edge.request("HEAD", SUBDOMAIN, path, fields).normalised();
             assert_eq!(
                 (get.status, &get.fields),
                 (head.status, &head.fields),
@@ -165,7 +165,7 @@ fn options_says_what_scripts_of_other_origins_may_ask() {
             // The A2A SDK for JavaScript sends it, and so browsers ask first.
             ("Access-Control-Request-Headers", "a2a-version"),
         ];
-        let response = edge.request("OPTIONS", HOST, path, &fields);
+        let response = edge.request("OPTIONS", SUBDOMAIN, path, &fields);
         assert_eq!(response.status, 204, "{path}");
         assert_eq!(response.field("allow"), Some("GET, HEAD, OPTIONS"));
         assert_eq!(response.field("access-control-allow-origin"), Some("*"));
@@ -187,7 +187,7 @@ fn other_methods_are_405_and_told_which_are_allowed() {
     let edge = compressible();
     for path in DOCUMENTS {
         for method in ["POST", "PUT", "PATCH", "DELETE", "PROPFIND"] {
-            let response = edge.request(method, HOST, path, &[("Content-Length", "0")]);
+            let response = edge.request(method, SUBDOMAIN, path, &[("Content-Length", "0")]);
             assert_eq!(response.status, 405, "{method} {path}");
             assert_eq!(response.field("allow"), Some("GET, HEAD, OPTIONS"));
         }
@@ -198,7 +198,7 @@ fn other_methods_are_405_and_told_which_are_allowed() {
 fn every_document_carries_the_fields_that_caches_and_browsers_need() {
     let edge = compressible();
     for path in DOCUMENTS {
-        let response = edge.get(HOST, path);
+        let response = edge.get(SUBDOMAIN, path);
         assert_eq!(
             response.field("cache-control"),
             Some("public, max-age=60, no-transform")
@@ -213,7 +213,7 @@ fn every_document_carries_the_fields_that_caches_and_browsers_need() {
         let is_card = path == CARD;
         assert_eq!(response.field("last-modified").is_none(), is_card, "{path}");
     }
-    let absent = edge.get(HOST, "/.well-known/agent-skills/nobody/SKILL.md");
+    let absent = edge.get(SUBDOMAIN, "/.well-known/agent-skills/nobody/SKILL.md");
     assert_eq!(absent.status, 404);
     assert_eq!(
         absent.field("cache-control"),
@@ -239,14 +239,14 @@ fn a_copy_that_is_still_good_is_not_sent_again() {
                 "*".to_owned(),
             ] {
                 let fields = [("Accept-Encoding", codings), ("If-None-Match", &condition)];
-                let response = edge.request("GET", HOST, path, &fields);
+                let response = edge.request("GET", SUBDOMAIN, path, &fields);
                 assert_eq!(response.status, 304, "{condition} {path}");
                 assert!(response.body.is_empty());
                 // RFC 9110 §15.4.5: what a 200 would have carried.
                 for field in ["etag", "cache-control", "vary", "last-modified"] {
                     assert_eq!(response.field(field), whole.field(field), "{field}");
                 }
-                let head = edge.request("HEAD", HOST, path, &fields);
+                let head = edge.request("HEAD", SUBDOMAIN, path, &fields);
                 assert_eq!(head.normalised(), response.normalised());
             }
         }
@@ -268,7 +268,7 @@ fn a_copy_of_another_coding_or_release_is_replaced() {
         "\"open",
         "",
     ] {
-        let response = edge.request("GET", HOST, LONG, &[("If-None-Match", condition)]);
+        let response = edge.request("GET", SUBDOMAIN, LONG, &[("If-None-Match", condition)]);
         assert_eq!(response.status, 200, "{condition:?}");
         assert_eq!(response.text(), long_skill());
     }
@@ -276,7 +276,7 @@ fn a_copy_of_another_coding_or_release_is_replaced() {
     super::publish(&edge, &[&changed, PAY]);
     let response = edge.request(
         "GET",
-        HOST,
+        SUBDOMAIN,
         LONG,
         &[("Accept-Encoding", "br"), ("If-None-Match", &brotli)],
     );
@@ -287,7 +287,7 @@ fn a_copy_of_another_coding_or_release_is_replaced() {
 #[test]
 fn dates_decide_only_when_no_tag_does() {
     let edge = compressible();
-    let whole = edge.get(HOST, LONG);
+    let whole = edge.get(SUBDOMAIN, LONG);
     let date = whole.field("last-modified").unwrap();
     let tag = whole.field("etag").unwrap();
     let (past, future) = (
@@ -316,24 +316,24 @@ fn dates_decide_only_when_no_tag_does() {
         // RFC 9110 §13.2.2: If-Match first, then If-None-Match.
         (&[("If-Match", "\"another\""), ("If-None-Match", tag)], 412),
     ] {
-        let response = edge.request("GET", HOST, LONG, fields);
+        let response = edge.request("GET", SUBDOMAIN, LONG, fields);
         assert_eq!(response.status, status, "{fields:?}");
     }
     // A weak tag is never strong enough for If-Match (RFC 9110 §13.1.1).
     let weak = format!("W/{tag}");
-    let response = edge.request("GET", HOST, LONG, &[("If-Match", &weak)]);
+    let response = edge.request("GET", SUBDOMAIN, LONG, &[("If-Match", &weak)]);
     assert_eq!(response.status, 412);
 }
 
 #[test]
 fn a_range_is_ignored() {
     let edge = compressible();
-    let whole = edge.get(HOST, LONG).normalised();
+    let whole = edge.get(SUBDOMAIN, LONG).normalised();
     for fields in [
         &[("Range", "bytes=0-9")][..],
         &[("Range", "bytes=0-9"), ("If-Range", "\"another\"")],
     ] {
-        let response = edge.request("GET", HOST, LONG, fields);
+        let response = edge.request("GET", SUBDOMAIN, LONG, fields);
         assert_eq!(response.normalised(), whole);
     }
 }

@@ -5,9 +5,10 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener};
 
-use super::{CARD, LEGACY, MANIFEST, PAY, SKILL, serving};
+use super::serving;
 use crate::edge::{Edge, Setup};
 use crate::http;
+use crate::presets::{CARD, LEGACY, MANIFEST, PAY, SKILL};
 
 /// A customer's own server, which answers whatever it is asked: what comes from it has its
 /// word in the body.
@@ -217,7 +218,7 @@ fn an_unknown_host_is_404_and_what_is_no_host_name_400() {
 #[test]
 fn only_host_selects_a_site() {
     let edge = Setup::new()
-        .site("acme", "domains: [docs.acme.test]")
+        .acme("")
         .site("other", "domains: [docs.other.test]")
         .start();
     edge.publish("acme", &[("skill.md", SKILL)]);
