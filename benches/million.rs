@@ -4,8 +4,8 @@
 //! cargo bench --bench million -- SITES DOMAINS      # default: 1,000,000 sites of one domain
 //! ```
 //!
-//! Prints what it measures, one figure a line; asserts the answers it times. Every site has
-//! a skill of 2 KB of its own words, in every coding that pays.
+//! Prints one figure per line, and asserts the responses that it times. Every site has a skill
+//! of 2 KB with different words, in every encoding that makes it smaller.
 
 #![expect(clippy::unwrap_used, reason = "a bench that cannot go on fails")]
 #![expect(clippy::print_stdout, reason = "its figures are its purpose")]
@@ -28,7 +28,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const SKILL_BYTES: usize = 2048;
 const LOOKUPS: usize = 2_000_000;
 const PROMOTIONS: usize = 2_000;
-/// Words that compress about as prose does.
+/// Words for a text that compresses about as well as prose.
 const WORDS: [&str; 32] = [
     "create",
     "order",
@@ -64,7 +64,7 @@ const WORDS: [&str; 32] = [
     "log",
 ];
 
-/// A generator of numbers that repeats: the same figures on every run.
+/// A random number generator with a fixed seed, so that every run does the same work.
 struct Numbers(u64);
 
 impl Numbers {
@@ -174,7 +174,7 @@ fn resident_bytes() -> usize {
         * 1024
 }
 
-/// Times one lookup: from the host and path of a request to its answer.
+/// Times one lookup: from the host and path of a request to its response.
 fn lookup(index: &Index, hosts: &[String]) -> Duration {
     let mut numbers = Numbers(7);
     let since = Instant::now();

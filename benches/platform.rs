@@ -1,14 +1,14 @@
-//! A platform of many sites, through the real program: how long until it serves, how long
-//! until a new release is seen, and what promotions cost those who read meanwhile.
+//! A platform with many sites, with the real program: how long a start takes, how long until
+//! a new release is served, and how much promotions delay requests.
 //!
 //! ```text
 //! cargo bench --bench platform -- SITES SECONDS RUNS     # default: 100,000 sites, 60 s, 5 runs
 //! ```
 //!
-//! The store is filled through the library, in memory-backed storage where there is some;
-//! then the program is started on it. Load is open-loop: every request has its time, kept
-//! whether or not the one before was answered, so that a stall is counted for all whom it
-//! keeps waiting.
+//! The store is filled through the library, in a file system in memory if there is one; then
+//! the program is started. The load is open-loop: every request has a fixed time, and its
+//! latency counts from then even if an earlier response is late. So a stall counts for every
+//! request that waits.
 
 #![expect(clippy::unwrap_used, reason = "a bench that cannot go on fails")]
 #![expect(clippy::print_stdout, reason = "its figures are its purpose")]
@@ -31,7 +31,7 @@ use waypost::store::{Fence, Local, Retention, Store, local};
 
 /// Connections of the load.
 const CONNECTIONS: usize = 16;
-/// Promotions a second while readers are measured.
+/// Promotions a second while requests are measured.
 const PROMOTIONS_PER_SECOND: u32 = 100;
 const REPUBLISHED: usize = 50;
 
@@ -90,7 +90,7 @@ fn fill(root: &Path, sites: usize) {
     fs::write(root.join("sites/all.yaml"), records).unwrap();
 }
 
-/// Starts the program and returns it with its address, and how long that took.
+/// Starts the program; returns it with its address and the time that the start took.
 fn start(root: &Path) -> (Child, SocketAddr, Duration) {
     let at = root.display();
     let conf = format!(
@@ -112,7 +112,7 @@ fn start(root: &Path) -> (Child, SocketAddr, Duration) {
         let line: serde_json::Value = serde_json::from_str(&line.unwrap()).ok()?;
         (line["scheme"] == "http").then(|| line["address"].as_str().unwrap().parse().unwrap())
     });
-    // What it says later has to be taken, or it would wait.
+    // Read its later output too, or it would block on a full pipe.
     std::thread::spawn(move || lines.for_each(drop));
     (
         process,
@@ -141,7 +141,7 @@ impl Client {
         }
     }
 
-    /// Asks, and returns the whole answer.
+    /// Sends a request and returns the whole response.
     fn ask(&mut self) -> &str {
         self.stream.write_all(self.request.as_bytes()).unwrap();
         let mut length = 0;

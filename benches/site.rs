@@ -1,10 +1,9 @@
-//! How long does a build take, of everything and of one changed page?
+//! How long does a build take, of a whole site and after one changed page?
 //!
-//! Over 1,100 generated pages of 4 KB (prose, tables, seven languages of code, components,
-//! links, images) and 24 specifications of 10 endpoints with a page each. Everything that an
-//! update does from the tree to the release is in it: check, render, compress, digests.
-//! Then the same as a process that begins with nothing in memory and writes a release, beside
-//! mdBook on the same pages.
+//! The site has 1,100 generated pages of 4 KB (prose, tables, code in seven languages,
+//! components, links, images) and 24 specifications of 10 endpoints, each with a page. A build
+//! is everything from the tree to the release: check, render, compress, digests. The same is
+//! measured as a new process that writes a release, beside mdBook with the same pages.
 
 #![expect(clippy::print_stdout, reason = "its figures are its purpose")]
 
@@ -32,7 +31,7 @@ use waypost::source::Tree;
 /// Two methods of each of five paths in each of 24 specifications.
 const ENDPOINTS: usize = 5;
 
-/// Code in the languages that documentation has.
+/// Samples of code in languages that are common in documentation.
 const FENCES: [(&str, &str); 7] = [
     (
         "bash",
@@ -70,7 +69,7 @@ fn page(number: usize) -> String {
         "---\ntitle: Page {number}\ndescription: About {number}\nicon: star\n---\n\nimport Note from \"/snippets/note.mdx\"\n\n<Note />\n\n"
     );
     for (section, (language, code)) in FENCES.iter().enumerate() {
-        // Most fences of a site are its own; some stand on many pages.
+        // Most code differs from page to page; some is the same on many pages.
         let code = code.replace("{n}", &(number + section % 2).to_string());
         let _ = write!(
             text,
@@ -100,7 +99,7 @@ fn page(number: usize) -> String {
     text
 }
 
-/// Does something some times and prints the median, and what the processors had to do.
+/// Does something several times and prints the median of wall and processor time.
 fn timed<T>(what: &str, rounds: usize, mut act: impl FnMut(usize) -> T) -> Duration {
     let used = processor_time();
     let mut times: Vec<Duration> = (0..rounds)
@@ -117,8 +116,8 @@ fn timed<T>(what: &str, rounds: usize, mut act: impl FnMut(usize) -> T) -> Durat
     median
 }
 
-/// Returns what this process and those it has waited for have used of all processors, by
-/// proc(5): the 14th to 17th number of its state, in hundredths of a second.
+/// Returns the processor time of this process and of its ended children, by proc(5): the 14th
+/// to 17th number of its state, in hundredths of a second.
 fn processor_time() -> Duration {
     let state = std::fs::read_to_string("/proc/self/stat").expect("Linux");
     let (_, numbers) = state.rsplit_once(')').expect("a name in parentheses");
@@ -127,14 +126,14 @@ fn processor_time() -> Duration {
     Duration::from_millis(10 * used.sum::<u64>())
 }
 
-/// The documentation with another text of one page.
+/// Returns the documentation with a different text on one page.
 fn edited(round: usize, title: &str) -> Tree {
     let changed = page(550).replace("title: Page 550", &format!("title: {title}"));
     let changed = format!("{changed}\n\nEdited {round} times.\n");
     repository(page, ENDPOINTS, Some((550, changed)))
 }
 
-/// Builds after a build, as the next process does: articles are read back.
+/// Builds again as a new process does, which reads the articles of the build before from disk.
 fn update(round: usize, title: &str, before: &(Built, Vec<u8>)) -> Built {
     let tree = edited(round, title);
     let by_digest: HashMap<Digest, &Bytes> = before
@@ -157,7 +156,7 @@ fn update(round: usize, title: &str, before: &(Built, Vec<u8>)) -> Built {
     built
 }
 
-/// Saves a page and looks at it, as in a preview.
+/// Saves a page and requests it, as in a preview.
 fn preview(round: usize, cache: &mut PreviewCache) {
     let tree = edited(round, "Page 550");
     let options = Options::default();
@@ -171,15 +170,15 @@ fn preview(round: usize, cache: &mut PreviewCache) {
     *cache = preview.cache();
 }
 
-/// Makes a directory in memory where there is one: how a file system treats thousands of files
-/// that are removed and made again is not our question.
+/// Creates a directory in a file system in memory if there is one, because a disk would be
+/// measured otherwise.
 fn directory() -> tempfile::TempDir {
     tempfile::TempDir::new_in("/dev/shm")
         .or_else(|_| tempfile::TempDir::new())
         .expect("make a directory")
 }
 
-/// The same by `waypost build`, from a directory to a directory.
+/// Measures `waypost build`, from a directory to a directory.
 fn process(tree: &Tree, rounds: usize) -> Duration {
     let directory = directory();
     let docs = directory.path().join("docs");
@@ -198,8 +197,8 @@ fn process(tree: &Tree, rounds: usize) -> Duration {
     })
 }
 
-/// The same Markdown by mdBook, which renders and highlights less; `None` when it is not
-/// installed.
+/// Measures mdBook with the same Markdown, of which it renders and highlights less; `None` if
+/// it is not installed.
 fn mdbook(rounds: usize) -> Option<Duration> {
     let beside =
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("target/clients/mdbook/bin/mdbook");
@@ -262,7 +261,7 @@ fn main() {
     timed("build, one title changed", 5, |round| {
         update(round, &format!("Title {round}"), &before)
     });
-    // The first look reads everything, as a preview does when it starts.
+    // The first request reads everything, as a preview does when it starts.
     let mut cache = PreviewCache::default();
     preview(0, &mut cache);
     timed("preview, a page saved and made again", 9, |round| {

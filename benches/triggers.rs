@@ -1,20 +1,20 @@
-//! How many durable triggers a second, and what do readers notice of them?
+//! How many durable triggers a second, and how much do they delay requests?
 //!
 //! ```text
 //! cargo bench --bench triggers -- ROUNDS CLIENTS PROJECTS    # default: 10 64 10000
 //! ```
 //!
-//! The release binary serves the projects; clients trigger over kept connections, each its
-//! own projects in turn, first two thousand a second together, then as fast as they are
-//! answered. Every 202 is durable. Meanwhile one reader asks for a discovery document five
-//! hundred times a second, at fixed times, so that a late answer delays no question; each
-//! turn of triggers follows one without, and the ratio is taken of each such pair.
+//! The release binary serves the projects. Each client has a persistent connection and
+//! triggers its own projects: first all clients together 2,000 times a second, then as fast
+//! as responses come. Every 202 is durable. Meanwhile one reader requests a discovery document
+//! 500 times a second, at fixed times, so that a late response delays no request. Rounds with
+//! and without triggers alternate, and the ratio is of each such pair.
 //!
-//! The sites name no repository, so a claimed update ends without a build: what is measured
-//! is the queue and the API, with the worker's own claims and ends in the same queue.
+//! The sites have no repository, so an update ends without a build: the queue and the API are
+//! measured, with a worker that claims and ends updates in the same queue.
 //!
-//! Then one site of a hundred pages is pushed, triggered and fetched, again and again:
-//! from the push to its bytes on a custom domain.
+//! Then a site of 100 pages is pushed, triggered and requested several times: the time from
+//! the push until the new bytes are served on a custom domain.
 
 #![expect(clippy::unwrap_used, reason = "a bench that cannot go on fails")]
 #![expect(clippy::print_stdout, reason = "its figures are its purpose")]
@@ -30,10 +30,10 @@ use std::time::{Duration, Instant};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_waypost");
 const API: &str = "api.waypost.localhost";
-/// What must be possible; a caller that is answered late does not ask more often.
+/// Triggers a second that must be possible; a late response does not slow later ones down.
 const TRIGGERS_A_SECOND: u32 = 2000;
 const READS_A_SECOND: u32 = 500;
-/// How long the reader is alone, and how long it is not.
+/// How long each round lasts, with triggers and without.
 const TURN: Duration = Duration::from_secs(2);
 const PAGES: usize = 100;
 const PUSHES: usize = 20;
@@ -82,7 +82,7 @@ impl Edge {
             .filter_map(|line| serde_json::from_str::<serde_json::Value>(&line).ok())
             .find_map(|line| line["address"].as_str()?.parse().ok())
             .unwrap();
-        // Somebody has to read on, or the log's pipe fills.
+        // Keep reading, or the pipe of the log fills.
         std::thread::spawn(move || lines.count());
         Self {
             root,
@@ -112,7 +112,7 @@ fn run(root: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// A kept connection.
+/// A persistent connection.
 struct Client(BufReader<TcpStream>);
 
 impl Client {
@@ -168,7 +168,7 @@ impl Latencies {
     }
 }
 
-/// Asks for the manifest at fixed times until `stop` is raised.
+/// Requests the manifest at fixed times until `stop` is set.
 fn read(address: SocketAddr, stop: &AtomicBool) -> Latencies {
     let mut client = Client::open(address);
     let mut latencies = Vec::new();
@@ -187,7 +187,7 @@ fn read(address: SocketAddr, stop: &AtomicBool) -> Latencies {
     Latencies(latencies)
 }
 
-/// Triggers at fixed times, or as fast as it is answered; returns ids and latencies.
+/// Triggers at fixed times, or as fast as responses come; returns ids and latencies.
 fn trigger(
     edge: &Edge,
     projects: std::ops::Range<usize>,
@@ -210,7 +210,7 @@ fn trigger(
     (ids, latencies)
 }
 
-/// Reads while something is done.
+/// Measures the reader while `act` runs.
 fn beside<T>(edge: &Edge, act: impl FnOnce() -> T) -> (Latencies, T) {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -221,7 +221,7 @@ fn beside<T>(edge: &Edge, act: impl FnOnce() -> T) -> (Latencies, T) {
     })
 }
 
-/// What clients were answered while they triggered together.
+/// The responses to clients that triggered at the same time.
 #[derive(Default)]
 struct Answered {
     ids: Vec<String>,
@@ -229,7 +229,7 @@ struct Answered {
     took: Duration,
 }
 
-/// Triggers by many clients, paced or as fast as they are answered.
+/// Triggers by many clients, at fixed times or as fast as responses come.
 fn triggers(edge: &Edge, load: &Load, every: Option<Duration>, time: Duration) -> Answered {
     let began = Instant::now();
     let share = load.projects / load.clients;
@@ -238,9 +238,9 @@ fn triggers(edge: &Edge, load: &Load, every: Option<Duration>, time: Duration) -
         let triggering: Vec<_> = (0..load.clients)
             .map(|nth| {
                 scope.spawn(move || {
-                    // Clients are elsewhere: what they cost here shall not cost readers.
+                    // Real clients run on other machines, so they must not slow readers down.
                     rustix::process::setpriority_process(None, 19).unwrap();
-                    // Each in its own moment: they do not know of each other.
+                    // Clients start at different moments, as independent ones do.
                     let nth_part = u32::try_from(nth).unwrap() * every.unwrap_or_default();
                     let own_began = began + nth_part / u32::try_from(load.clients).unwrap();
                     trigger(edge, own(nth), every, (own_began, began + time))
@@ -284,8 +284,8 @@ impl Answered {
     }
 }
 
-/// A reader alone and beside the paced triggers, in turns: the machine is another one from
-/// minute to minute.
+/// Measures a reader without and with paced triggers, in alternation, because the speed of
+/// the machine changes from minute to minute.
 fn in_turns(edge: &Edge, load: &Load, rounds: u32) {
     let every = Duration::from_secs(1) * u32::try_from(load.clients).unwrap() / TRIGGERS_A_SECOND;
     let (mut alone, mut besides) = (Vec::new(), Vec::new());
@@ -337,7 +337,7 @@ fn push(docs: &Path, skill: &str) {
     git(docs, &["commit", "--quiet", "--message", "Change"]);
 }
 
-/// Pushes and waits until that is served: the times it took, whole and without the fetch.
+/// Pushes and waits until the push is served; returns the times, whole and without the fetch.
 fn pushes(edge: &Edge, times: usize) -> (Latencies, Latencies) {
     let docs = edge.root.path().join("docs");
     let mut client = Client::open(edge.address);
@@ -378,7 +378,7 @@ fn pushes(edge: &Edge, times: usize) -> (Latencies, Latencies) {
     (Latencies(served), Latencies(own))
 }
 
-/// Who triggers what.
+/// Which client triggers which projects.
 struct Load {
     clients: usize,
     projects: usize,
@@ -397,7 +397,7 @@ fn main() {
     let docs = edge.root.path().join("docs");
     fs::create_dir(&docs).unwrap();
     git(&docs, &["init", "--quiet", "--initial-branch=main"]);
-    // Until the first is there, there is nothing to read.
+    // Wait for the first release before measuring.
     pushes(&edge, 1);
     let (mut during, (mut served, mut own)) = beside(&edge, || pushes(&edge, PUSHES));
     served.tell("push to served");

@@ -1,4 +1,4 @@
-//! The documentation that benches build and check: generated, and free of findings.
+//! The generated documentation that benches build and check. It has no diagnostics.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -15,14 +15,14 @@ pub(crate) fn path(text: &str) -> TreePath {
     TreePath::parse(text).expect("generated paths are paths")
 }
 
-/// Where a page lies.
+/// Returns the path of a page.
 fn page_path(number: usize) -> TreePath {
     path(&format!("guides/page-{number}.mdx"))
 }
 
-/// A documentation with every feature of the navigation: [`PAGES`] pages with these texts,
-/// [`SPECIFICATIONS`] specifications of this many endpoints, each with two methods. One page
-/// may have another text.
+/// Returns a documentation with every feature of the navigation: [`PAGES`] pages with the
+/// given texts, and [`SPECIFICATIONS`] specifications with the given number of paths, each with
+/// two methods. One page may have a different text.
 pub(crate) fn repository(
     page: fn(usize) -> String,
     endpoints: usize,

@@ -1,4 +1,4 @@
-// What is drawn and not written: icons, and diagrams in their frames.
+// Icons, and diagrams in their frames.
 
 import { assert, reads, visit, PHONE, WIDE } from "./reader.mjs";
 

@@ -1,4 +1,4 @@
-// The rules of the navigation, each looked at as a reader meets it.
+// The rules of the navigation, as a reader sees them.
 
 import { assert, follow, path, reads, seen, visit, PHONE } from "./reader.mjs";
 

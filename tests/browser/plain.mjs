@@ -1,4 +1,4 @@
-// Without scripts: everything can be read, opened and chosen.
+// Without scripts: every page can be read, and every menu and selector works.
 
 import { assert, follow, path, reads, seen, visit, PHONE } from "./reader.mjs";
 

@@ -1,4 +1,4 @@
-// Each sort of page: no serious finding of axe, nothing that moves, and not too heavy.
+// Each kind of page: no serious violation by axe, no layout shift, and a limited size.
 
 import { assert, axe, reads, PHONE, TABLET, WIDE } from "./reader.mjs";
 
@@ -39,19 +39,19 @@ async function barriers(page) {
 
 /** Says what has moved in a page that is loaded. */
 async function shifts(page) {
-  // Everything is there; two frames later the last shift has been told.
+  // The page is loaded. The last layout shift is reported at most two frames later.
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   return page.evaluate(() => window.moved);
 }
 
-// A test for each sort, so that only its pages are open: dozens at once slow each other down.
+// A test for each kind, so that few pages are open at once: dozens slow each other down.
 for (const [sort, at] of Object.entries(SORTS)) {
   const isMissing = sort === "missing";
   reads(`${sort}: no serious finding of axe in light and dark, and nothing moves at any width`, async (open) => {
     for (const [scheme, width, isChecked] of [["light", WIDE, true], ["light", TABLET, false], ["dark", PHONE, true]]) {
       const page = await open(at, { scheme, width, watched: true });
       const where = `${at} ${scheme} ${width}`;
-      // The suggestions of the page for missing ones come when they are found.
+      // The suggestions of the 404 page appear late.
       if (!isMissing) assert.deepEqual(await shifts(page), [], where);
       if (isChecked) assert.deepEqual(await barriers(page), [], where);
     }

@@ -1,8 +1,8 @@
-// A reader with a browser: what every test in this folder stands on.
+// The harness of all tests in this folder: a reader with a browser.
 //
 // `tests/it/browser.rs` starts a gateway and runs each file beside it: WAYPOST_SITE is where the
-// site is, or WAYPOST_DOMAIN where several are, each at a subdomain; WAYPOST_CLIENT is where the
-// packages lie. Nothing here sleeps: what takes time is waited for by what it changes.
+// site is, or WAYPOST_DOMAIN where several are, each at a subdomain; WAYPOST_CLIENT is the
+// folder of the packages. Nothing here sleeps: a test waits for the change that it expects.
 
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
@@ -54,7 +54,7 @@ async function make({ width, scheme, scripts, watched }) {
   page.on("pageerror", (error) => page.faults.push(String(error)));
   page.on("console", (message) => {
     const { url } = message.location();
-    // Chromium asks for this on its own at a file that is no page, such as one of Markdown.
+    // Chromium requests this by itself for a file without HTML, such as Markdown.
     if (message.type() !== "error" || url.endsWith("/favicon.ico")) return;
     page.faults.push(`${message.text()} ${url}`);
   });
@@ -76,7 +76,7 @@ async function close(page) {
   if (!page.key) return page.context().close();
   await page.emulateMedia({ media: null });
   if (page.scripts) await page.evaluate(() => { localStorage.clear(); sessionStorage.clear(); });
-  // Leaving a page may still write where it was scrolled to; a blank one has nothing to keep.
+  // Leaving a page may still store its scroll position. A blank page has none.
   await page.goto("about:blank");
   if (!idle.has(page.key)) idle.set(page.key, []);
   idle.get(page.key).push(page);

@@ -1,4 +1,4 @@
-// What a reader does with a page: dismiss, switch, copy, link, press keys.
+// What a reader does with a page: dismiss the banner, switch colours, copy, link, press keys.
 
 import { assert, follow, path, reads, seen, site, visit, PHONE } from "./reader.mjs";
 
@@ -7,7 +7,7 @@ reads("banner: dismissed, it stays away, and is gone before the first paint", as
   await page.locator(".banner .dismiss").click();
   assert.equal(await page.locator(".banner").isVisible(), false);
   await page.addInitScript(() => {
-    // The style of the banner at the moment in which the parser has just made it.
+    // The style of the banner at the moment when the parser has created it.
     new MutationObserver(() => {
       const banner = document.querySelector(".banner");
       if (banner && !window.first) window.first = getComputedStyle(banner).display;
@@ -140,7 +140,7 @@ reads("keyboard: the first stop skips to the content, and every control can be r
   const stops = [];
   for (let n = 0; n < 200; n += 1) {
     await page.keyboard.press("Tab");
-    // Behind the last stop the browser's own begin.
+    // After the last stop the focus moves to the browser's own controls.
     if (await page.evaluate(() => document.activeElement === document.body)) break;
     const stop = await page.evaluate(() => {
       const at = document.activeElement;

@@ -1,4 +1,4 @@
-// Search as a reader uses it: titles first, then what pages say, with nothing but the keyboard.
+// The search, with the keyboard only: titles first, then the text of pages.
 
 import { assert, axe, path, reads, site } from "./reader.mjs";
 
@@ -29,7 +29,7 @@ reads("the page whose title is typed is the first", async (open) => {
     for (const [path, title] of pages) {
       await find(page, title);
       const [first] = await found(page);
-      // Two pages may have one title.
+      // Two pages may have the same title.
       const same = pages.filter((other) => other[1] === title).map(([path]) => `${site}/${path}`);
       assert.ok(same.includes(first), `${title}: ${path} is wanted, ${first} came first`);
     }

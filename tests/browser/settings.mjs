@@ -1,4 +1,4 @@
-// Settings that the example has one way only: small sites that differ in nothing else.
+// Settings of which the example has only one value: small sites that differ only in these.
 
 import { assert, follow, of, path, reads, PHONE } from "./reader.mjs";
 

@@ -1,11 +1,10 @@
-//! Sites as readers use them, above all the bundled example: the real binary, headless
-//! Chromium.
+//! The bundled example and some small sites in a browser: the real binary, headless Chromium.
 //!
-//! What is promised stands in `tests/browser/`, a file for each kind of promise, in the
-//! language of the browser; here they are run. Chromium is Debian's, driven by
-//! `playwright-core`; `make test` installs both. A failure names the page and the rule.
+//! The assertions are in `tests/browser/`, in JavaScript; this file starts a gateway and runs
+//! them. Chromium is Debian's, driven by `playwright-core`; `make test` installs both. A
+//! failure names the page and the rule.
 //!
-//! Sources: WCAG 2.2, as `axe-core` looks for it.
+//! Sources: WCAG 2.2, as checked by `axe-core`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,16 +13,15 @@ use std::sync::{Arc, Mutex, Weak};
 use crate::clients::client;
 use crate::edge::{Edge, Setup};
 
-/// A name that browsers resolve to loopback by themselves, and that they trust with the
-/// clipboard.
+/// A name that browsers resolve to loopback, and for which they allow access to the clipboard.
 const HOST: &str = "docs.acme.localhost";
 
 fn example() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("conf/demo/docs")
 }
 
-/// A gateway that serves the bundled example: one for all tests that look at it at the same
-/// time. Nothing that they do changes it.
+/// Returns a gateway that serves the bundled example. All tests that run at the same time
+/// share it, because none changes it.
 fn serving() -> Arc<Edge> {
     static SHARED: Mutex<Weak<Edge>> = Mutex::new(Weak::new());
     let mut shared = SHARED.lock().unwrap();
@@ -41,7 +39,7 @@ fn serving() -> Arc<Edge> {
     edge
 }
 
-/// A gateway with small sites that differ in a setting.
+/// Starts a gateway with small sites that differ in one setting.
 fn settings() -> Edge {
     const NONE: &str = "";
     const KNOWN: &str =
@@ -83,7 +81,7 @@ fn settings() -> Edge {
     edge
 }
 
-/// Looks at the bundled example as a file of `tests/browser` says.
+/// Runs a file of `tests/browser` with the bundled example.
 #[track_caller]
 fn holds(file: &str) {
     let edge = serving();

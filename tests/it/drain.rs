@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::edge::{Edge, Setup};
 use crate::http::{self, Connection, TIMEOUT};
-use crate::origin::{After, Origin, write_page};
+use crate::origin::{After, Origin};
 use crate::presets::DOMAIN;
 
 /// A gateway before an origin that answers when it is told to.
@@ -19,14 +19,7 @@ struct Slow {
 
 impl Slow {
     fn start(connections: &str) -> Self {
-        let (proceed, wait) = channel::<()>();
-        let wait = std::sync::Mutex::new(wait);
-        let origin = Origin::answering(move |request, stream| {
-            // The test may be over.
-            let _over = wait.lock().unwrap().recv();
-            write_page(stream, &request.method, "late");
-            After::Keep
-        });
+        let (origin, proceed) = Origin::late();
         let setup = Setup::new()
             .conf("connections", connections)
             .acme_before(&origin);

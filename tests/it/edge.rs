@@ -1,13 +1,13 @@
-//! A gateway of a test's own: the real binary, in a directory that goes with it.
+//! A gateway for one test: the real binary, in a temporary directory.
 //!
 //! ```no_run
-//! let edge = Setup::new().site("acme", "domains: [docs.acme.test]").start();
+//! let edge = Setup::new().acme("").start();
 //! edge.publish("acme", &[("skill.md", SKILL)]);
-//! let card = edge.get("docs.acme.test", "/.well-known/agent-card.json");
+//! let card = edge.get(DOMAIN, CARD);
 //! ```
 //!
-//! Nothing here sleeps: what takes time is waited for by its event, a line of the process
-//! log or a document that says it.
+//! Nothing here sleeps: a test waits for an event, which is a line of the process log or a
+//! document with the new content.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,7 +23,7 @@ use tempfile::TempDir;
 
 use crate::http::{self, Response, TIMEOUT};
 
-/// What a gateway is to be started with.
+/// The configuration and the files of a gateway before it starts.
 #[derive(Debug)]
 pub struct Setup {
     directory: TempDir,
@@ -39,22 +39,22 @@ pub struct Edge {
     pub setup: Setup,
     process: Child,
     lines: Arc<Lines>,
-    /// Where plain HTTP is.
+    /// The address of the HTTP listener.
     pub http: SocketAddr,
-    /// Where HTTPS is, when it was asked for.
+    /// The address of the HTTPS listener, if there is one.
     pub https: Option<SocketAddr>,
-    /// Where the operator's listener is.
+    /// The address of the operator's listener.
     pub operator: SocketAddr,
 }
 
-/// What a command has made the current release of a project.
+/// The release that a command has promoted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Published {
     pub release: String,
     pub generation: u64,
 }
 
-/// The process log, as it comes.
+/// The lines of the process log so far.
 #[derive(Debug, Default)]
 struct Lines {
     seen: Mutex<(Vec<serde_json::Value>, bool)>,
@@ -96,7 +96,7 @@ impl Setup {
         self
     }
 
-    /// Makes the setup of a second gateway over the store and the site records of this one.
+    /// Returns the setup of a second gateway with the store and the site records of this one.
     pub fn beside(&self) -> Self {
         let mut second = Self::new();
         second.conf.clone_from(&self.conf);
@@ -128,7 +128,7 @@ impl Setup {
         self.write_records(project, &record);
     }
 
-    /// Writes a file of site records, as a careful writer does: beside it, then renamed.
+    /// Writes a file of site records, by renaming a temporary file.
     pub fn write_records(&self, file: &str, text: &str) {
         let name = self.path("sites").join(format!("{file}.yaml"));
         let partial = name.with_extension("partial");
@@ -145,7 +145,7 @@ impl Setup {
         self.directory.path().join(name)
     }
 
-    /// Writes a documentation repository of its own and returns where it is.
+    /// Writes documentation into a new directory and returns its path.
     pub fn documentation(&self, files: &[(&str, &str)]) -> PathBuf {
         let root = tempfile::Builder::new()
             .prefix("docs-")
@@ -178,7 +178,7 @@ impl Setup {
         directory
     }
 
-    /// Publishes files as what a project serves, and returns what they became.
+    /// Publishes files as a project, and returns the release.
     #[track_caller]
     pub fn publish(&self, project: &str, files: &[(&str, &str)]) -> Published {
         let docs = self.documentation(files);
@@ -193,7 +193,7 @@ impl Setup {
         Published::read(str::from_utf8(&output.stdout).unwrap())
     }
 
-    /// Makes a release that is kept the current one again.
+    /// Promotes a stored release again.
     #[track_caller]
     pub fn promote(&self, project: &str, release: &str) -> Published {
         let output = self.run(&["promote", project, release]);
@@ -247,7 +247,7 @@ impl Setup {
         edge
     }
 
-    /// Starts the gateway and expects it to give up; returns its exit status and last words.
+    /// Starts the gateway, which must fail; returns its exit status and standard error.
     pub fn start_in_vain(&self) -> (ExitStatus, String) {
         let output = self.run(&["serve"]);
         (output.status, String::from_utf8(output.stderr).unwrap())
@@ -263,14 +263,14 @@ impl Setup {
             .collect();
         let mut command = Command::new(&program[0]);
         if !self.wrapper.is_empty() {
-            // What a wrapper runs must end with it.
+            // The program must end with its wrapper.
             command.process_group(0);
         }
         let mut process = command
             .args(&program[1..])
             .args(["serve", "--conf"])
             .arg(self.path("waypost.yaml"))
-            // What it leaves behind can be told from what others leave.
+            // Its own directory, so that a test sees which temporary files it leaves.
             .env("TMPDIR", self.temporary())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -292,7 +292,7 @@ impl Edge {
         self.request("GET", host, path, &[])
     }
 
-    /// Sends a request over plain HTTP and checks what every answer must have.
+    /// Sends a request over plain HTTP and checks the rules for every response.
     #[track_caller]
     pub fn request(
         &self,
@@ -314,7 +314,7 @@ impl Edge {
         published
     }
 
-    /// Makes a release that is kept the current one again, and waits until it is served.
+    /// Promotes a stored release again, and waits until it is served.
     #[track_caller]
     pub fn promote(&self, project: &str, release: &str) -> Published {
         let published = self.setup.promote(project, release);
@@ -404,8 +404,8 @@ impl Edge {
         line.map_or(0.0, |value| value.parse().unwrap())
     }
 
-    /// Waits until a counter has reached a value: what ends a connection is counted a moment
-    /// after its client has seen the end.
+    /// Waits until a counter has reached a value: the end of a connection is counted a moment
+    /// after its client has seen it.
     #[track_caller]
     pub fn wait_for_metric(&self, name: &str, least: f64) {
         let deadline = Instant::now() + TIMEOUT;
@@ -427,7 +427,7 @@ impl Edge {
         assert!(status.success());
     }
 
-    /// Waits until the process has ended, and returns what it can be started with again.
+    /// Waits until the process has ended, and returns its setup, which can be started again.
     pub fn ended(mut self) -> Setup {
         self.process.wait().unwrap();
         std::mem::replace(&mut self.setup, Setup::new())
@@ -461,7 +461,7 @@ impl Drop for Edge {
     fn drop(&mut self) {
         let is_alive = matches!(self.process.try_wait(), Ok(None));
         if is_alive && !self.setup.wrapper.is_empty() {
-            // A killed `strace` lets go of what it traces, and that would go on for ever.
+            // A killed `strace` detaches from the gateway, which would then run for ever.
             let group = format!("-{}", self.id());
             let _ended = Command::new("kill").args(["-KILL", "--", &group]).status();
         }
@@ -470,8 +470,8 @@ impl Drop for Edge {
     }
 }
 
-/// Makes a directory, in memory where the system has such a place: every test makes a
-/// store, and a disk would take a second for its thousand directories and flushes.
+/// Creates a directory, in memory if possible: every test creates a store, and on a disk its
+/// thousand directories and flushes take a second.
 fn directory() -> TempDir {
     let memory = Path::new("/dev/shm");
     match memory.is_dir() {

@@ -1,14 +1,13 @@
-//! A plain HTTP/1.1 client that sends what it is told, and a strict reader of answers.
+//! An HTTP/1.1 client that sends any bytes, and a strict reader of responses.
 
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// Nothing in a test takes this long; a gateway that hangs fails the test.
+/// How long a test waits for anything; a gateway that hangs fails the test.
 pub const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Every header field that a gateway may send of its own. A field that is not here is a
-/// surprise for clients, and so for the test.
+/// The header fields that a gateway may send; any other fails the test.
 const ALLOWED: [&str; 28] = [
     "accept-ranges",
     "access-control-allow-headers",
@@ -49,7 +48,7 @@ pub struct Response {
     pub body: Vec<u8>,
 }
 
-/// A connection to a gateway, plain or over what else carries bytes.
+/// A connection to a gateway, over TCP or another stream of bytes.
 #[derive(Debug)]
 pub struct Connection<S = TcpStream> {
     reader: BufReader<S>,
@@ -79,14 +78,14 @@ impl<S: Read + Write> Connection<S> {
         self.reader.get_ref()
     }
 
-    /// Reads exactly this many bytes: what follows an upgrade, or a piece of a stream.
+    /// Reads exactly this many bytes, for example after an upgrade.
     pub fn receive_bytes(&mut self, length: usize) -> Vec<u8> {
         let mut bytes = vec![0; length];
         self.reader.read_exact(&mut bytes).unwrap();
         bytes
     }
 
-    /// Reads one answer; `None` when the gateway has closed the connection instead.
+    /// Reads one response; `None` if the gateway has closed the connection instead.
     pub fn receive(&mut self, method: &str) -> Option<Response> {
         let mut response = self.receive_head()?;
         let has_body = method != "HEAD" && !matches!(response.status, 100..=199 | 204 | 304);
@@ -106,7 +105,7 @@ impl<S: Read + Write> Connection<S> {
         Some(response)
     }
 
-    /// Reads status and fields, and leaves the body where it is.
+    /// Reads status and fields, but not the body.
     pub fn receive_head(&mut self) -> Option<Response> {
         let mut line = String::new();
         if self.reader.read_line(&mut line).ok()? == 0 {
@@ -180,7 +179,7 @@ impl Response {
             .unwrap_or_else(|error| panic!("{error}: {}", self.text()))
     }
 
-    /// Fails on whatever no answer of ours may have.
+    /// Checks the rules for every response of a gateway.
     #[track_caller]
     pub fn check(&self, method: &str) {
         for (name, _) in &self.fields {
@@ -206,10 +205,10 @@ impl Response {
         }
         let is_page = self.field("content-type") == Some("text/html; charset=utf-8");
         if is_page {
-            // What an author wrote is shown under the policy of pages, whatever the status.
+            // Content of authors has the policy of pages, whatever the status.
             assert!(self.field("content-security-policy").is_some());
         }
-        // The page of a site for paths at which nothing is.
+        // The 404 page of a site.
         let is_not_found = is_page && self.status == 404;
         if self.status >= 400 && method != "HEAD" && !is_not_found {
             assert_eq!(self.field("content-type"), Some("application/problem+json"));
@@ -228,8 +227,8 @@ impl Response {
     }
 }
 
-/// Lets time pass with nothing happening on a connection, where that is what is tested; never
-/// a way to wait for something.
+/// Lets time pass without traffic on a connection, for tests of timeouts; never to wait for an
+/// event.
 pub fn silence(length: Duration) {
     std::thread::sleep(length);
 }

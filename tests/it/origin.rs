@@ -6,6 +6,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Instant;
@@ -129,6 +130,19 @@ impl Origin {
             write_page(stream, &request.method, &body);
             After::Keep
         })
+    }
+
+    /// Responds "late" to a request each time the test sends on the channel, and to all waiting
+    /// requests when the test ends.
+    pub fn late() -> (Self, Sender<()>) {
+        let (proceed, wait) = channel::<()>();
+        let wait = Mutex::new(wait);
+        let origin = Self::answering(move |request, stream| {
+            let _ended = wait.lock().unwrap().recv();
+            write_page(stream, &request.method, "late");
+            After::Keep
+        });
+        (origin, proceed)
     }
 
     /// Answers as the test says.

@@ -1,4 +1,4 @@
-//! A site's own pages, as a browser gets them over the wire.
+//! The pages of a site, over HTTP.
 //!
 //! Sources: `internals/decisions#old-styles-stay`; RFC 9110 §13.1.5 and §14.
 
@@ -34,7 +34,7 @@ fn what_a_cached_page_loads_stays_when_another_release_is_served() {
     assert_eq!(before.status, 200);
     publish("#654321");
     assert_ne!(stylesheet(&edge), old);
-    // Once from the store, and again from memory.
+    // The first response is from the store, the second from memory.
     for _twice in 0..2 {
         let after = edge.get(SUBDOMAIN, &old);
         assert_eq!((after.status, &after.body), (200, &before.body));
@@ -144,7 +144,7 @@ fn a_page_names_its_translations_and_they_name_it() {
 
 const SPECIFICATION: &str = r#"{"openapi": "3.1.0", "info": {"title": "Pay", "version": "1"}, "servers": [{"url": "https://api.acme.test/v1"}], "paths": {"/pay": {"post": {"summary": "Pay"}}}}"#;
 
-/// Publishes a documentation of this interface.
+/// Publishes a documentation with this specification.
 fn describing(edge: &Edge, specification: &str) {
     let config = r#"{"name": "Acme", "navigation": {"groups": [{"group": "API", "openapi": "api/pay.json", "pages": ["index", "POST /pay"]}]}}"#;
     let files = [
@@ -196,7 +196,7 @@ fn an_agent_finds_the_specification_of_an_interface_from_any_page() {
     let list = edge.get(SUBDOMAIN, "/llms.txt").text().to_owned();
     assert!(list.contains("## OpenAPI\n\n- [Pay](http"), "{list}");
     assert!(list.contains("/api/pay.json)"), "{list}");
-    // Only below `.well-known`.
+    // The catalog is only below `.well-known`.
     assert_eq!(edge.get(SUBDOMAIN, "/api-catalog").status, 404);
 }
 
@@ -260,7 +260,7 @@ fn a_host_of_the_list_is_framed_and_let_in_and_another_is_linked() {
             "{html}"
         );
     }
-    // CSP Level 3 §6.2.3: the policy is what a browser obeys, whatever the page says.
+    // CSP Level 3 §6.2.3: the browser obeys the policy even if the page has such a frame.
     let policy = answer.field("content-security-policy").unwrap();
     let frames = policy
         .split("; ")

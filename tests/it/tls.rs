@@ -14,7 +14,7 @@ use crate::certificates::{Authority, Pair};
 use crate::edge::{Edge, Setup};
 use crate::http::{Connection, TIMEOUT};
 use crate::http2::{self, Client};
-use crate::origin::{After, Origin, write_page};
+use crate::origin::Origin;
 use crate::presets::{DOMAIN, SKILL};
 
 type Tls = StreamOwned<ClientConnection, TcpStream>;
@@ -449,13 +449,7 @@ async fn who_reads_slowly_does_not_stall_others_on_the_connection() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_idle_http_2_connection_is_closed_and_a_busy_one_is_not() {
-    let (proceed, wait) = std::sync::mpsc::channel::<()>();
-    let wait = std::sync::Mutex::new(wait);
-    let origin = Origin::answering(move |request, stream| {
-        wait.lock().unwrap().recv().unwrap();
-        write_page(stream, &request.method, "late");
-        After::Keep
-    });
+    let (origin, proceed) = Origin::late();
     let gateway = Encrypted::before(&origin.record(), "{ idle_seconds: 1 }");
     let mut idle = gateway.http2().await;
     let mut busy = gateway.http2().await;
@@ -560,13 +554,7 @@ impl Encrypted {
 
 #[test]
 fn streams_beyond_the_limit_are_refused_and_the_others_answered() {
-    let (proceed, wait) = std::sync::mpsc::channel::<()>();
-    let wait = std::sync::Mutex::new(wait);
-    let origin = Origin::answering(move |request, stream| {
-        wait.lock().unwrap().recv().unwrap();
-        write_page(stream, &request.method, "late");
-        After::Keep
-    });
+    let (origin, proceed) = Origin::late();
     let gateway = Encrypted::before(&origin.record(), "{ streams_max: 3 }");
     let mut connection = gateway.raw();
     for stream in [1, 3, 5, 7] {
@@ -668,13 +656,7 @@ fn a_flood_of_resets_ends_the_connection() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_drain_says_goaway_and_finishes_the_streams_there_are() {
-    let (proceed, wait) = std::sync::mpsc::channel::<()>();
-    let wait = std::sync::Mutex::new(wait);
-    let origin = Origin::answering(move |request, stream| {
-        wait.lock().unwrap().recv().unwrap();
-        write_page(stream, &request.method, "late");
-        After::Keep
-    });
+    let (origin, proceed) = Origin::late();
     let gateway = Encrypted::before(&origin.record(), "{ drain_seconds: 60 }");
     let mut busy = gateway.http2().await;
     let idle = gateway.http2().await;

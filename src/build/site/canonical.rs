@@ -47,7 +47,7 @@ pub(super) fn is_own(docs: &Docs, page: &Page, map: &Map) -> bool {
     }
 }
 
-/// Returns the address that a page names.
+/// Returns the canonical address that a page names.
 fn named(docs: &Docs, page: &Page, map: &Map) -> Option<Box<str>> {
     let written = docs.pages.get(&page.slug)?;
     address(&page.slug, written.meta.canonical.as_deref()?, map)
@@ -73,7 +73,7 @@ fn address(slug: &str, written: &str, map: &Map) -> Option<Box<str>> {
         Target::Page { page, .. } => Some(format!("/{page}").into()),
         Target::Elsewhere(url) => {
             let is_http = ["https://", "http://"].iter().any(|s| url.starts_with(s));
-            // It stands between angle brackets in a field (RFC 8288 §3).
+            // RFC 8288 §3: the field has it between angle brackets.
             let is_plain = url
                 .bytes()
                 .all(|b| b.is_ascii_graphic() && b != b'<' && b != b'>');

@@ -19,11 +19,11 @@ pub(super) const LINKSET: &str =
 
 /// An API that is described.
 pub(super) struct Interface<'d> {
-    /// What it is called.
+    /// Its name.
     pub(super) title: &'d str,
     /// The address of its specification.
     pub(super) description: String,
-    /// The media type of that.
+    /// The media type of the specification.
     media_type: &'static str,
     /// The address of the first page about it.
     page: String,
@@ -31,7 +31,7 @@ pub(super) struct Interface<'d> {
     server: Option<&'d str>,
 }
 
-/// Describes the interfaces whose specifications everybody may have.
+/// Finds the APIs whose specifications are public.
 pub(super) fn interfaces(docs: &Docs) -> Vec<Interface<'_>> {
     docs.published
         .iter()
@@ -60,7 +60,7 @@ fn interface<'d>(docs: &'d Docs, published: &'d Published) -> Interface<'d> {
             false => "application/vnd.oai.openapi+json",
         },
         page: format!("{BASE_URL_PLACEHOLDER}/{}", encode(path_of(page))),
-        // A relative one is on a server that the documentation does not name.
+        // A relative address is on a server that the documentation does not name.
         server: server
             .map(|server| server.url)
             .filter(|url| url.contains("://") && !url.contains('{')),

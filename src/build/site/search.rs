@@ -27,7 +27,7 @@ use crate::search::{self, Document, Unindexed};
 
 /// The name of the list of titles in the directory of a part.
 pub(super) const TITLES: &str = "pages.json";
-/// How many headings of a page stand in the list of titles.
+/// How many headings of a page the list of titles has.
 const HEADINGS_MAX: usize = 60;
 /// A page that can be found.
 pub(super) type Found<'d> = (&'d Page, &'d Article);
@@ -38,7 +38,7 @@ pub(super) fn parts<'d>(
     layout: &Layout<'d>,
     articles: &[Option<&'d Article>],
 ) -> BTreeMap<Part<'d>, Vec<Found<'d>>> {
-    // The part of a site without pages has a list too: every page names one.
+    // A site without pages has a list too, because its 404 page names one.
     let mut parts = BTreeMap::from([(layout.part(None), Vec::new())]);
     for ((id, page), article) in docs.navigation.pages().zip(articles) {
         let part: &mut Vec<_> = parts.entry(layout.part(Some(id))).or_default();
@@ -63,7 +63,7 @@ pub(super) fn titles(pages: &[Found<'_>]) -> Vec<u8> {
     serde_json::to_vec(&rows).expect("texts are JSON")
 }
 
-/// Makes the full-text index of a part: names in its directory, and files.
+/// Builds the full-text index of a part; returns files with their names in its directory.
 ///
 /// # Errors
 ///
@@ -73,7 +73,7 @@ pub(super) fn index(
     pages: &[Found<'_>],
 ) -> Result<Vec<(String, ReleaseFile)>, Unindexed> {
     let document = |(page, article): &Found<'_>| Document {
-        // A leading slash, so that the root has an address too.
+        // With a leading slash, so that the root page has an address.
         address: format!("/{}", path_of(page)),
         html: document(part, page, article),
     };
@@ -89,7 +89,7 @@ pub(super) fn index(
     Ok(files.into_iter().map(file).collect())
 }
 
-/// Writes what is indexed of a page. Headings with an id are what Pagefind takes for sections.
+/// Writes the text of a page for the index. Pagefind takes headings with an id for sections.
 fn document(part: Part<'_>, page: &Page, article: &Article) -> String {
     let mut out = Html::default();
     out.markup("<!doctype html><html")

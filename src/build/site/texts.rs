@@ -33,9 +33,8 @@ const SITEMAP: &str = "sitemap.xml";
 const ROBOTS: &str = "robots.txt";
 const CATALOG: &str = "api-catalog";
 
-/// Returns the names of the lists, which are the paths that they are served at: `llms.txt` of
-/// the language that is shown first, `{language}/llms.txt` of the others. The catalog of
-/// interfaces, where there are some, is served below `.well-known`.
+/// Returns the names of the lists, which are their paths: `llms.txt` for the default language,
+/// `{language}/llms.txt` for the others. The API catalog is served below `.well-known`.
 pub(super) fn names(docs: &Docs) -> Vec<String> {
     let lists = [LLMS, LLMS_FULL, SITEMAP, ROBOTS].map(str::to_owned);
     let shown = first(docs).and_then(|(language, _)| language);
@@ -46,7 +45,7 @@ pub(super) fn names(docs: &Docs) -> Vec<String> {
     lists.into_iter().chain(others).chain(catalog).collect()
 }
 
-/// Returns the codes of the languages that a documentation is in, where it is in several.
+/// Returns the codes of the languages of a documentation that has several.
 fn languages(docs: &Docs) -> BTreeSet<&str> {
     let pages = docs.navigation.pages.iter();
     let places = pages.filter_map(|page| page.place.as_ref());
@@ -55,7 +54,7 @@ fn languages(docs: &Docs) -> BTreeSet<&str> {
         .collect()
 }
 
-/// Writes the list of a name: its text and its media type.
+/// Writes a list by its name; returns its text and media type.
 pub(super) fn write(
     name: &str,
     docs: &Docs,
@@ -88,7 +87,7 @@ pub(super) fn write(
         CATALOG => (catalog::write(docs), catalog::LINKSET),
         of_language => {
             let language = of_language.split('/').next();
-            // The version that is shown first is the one whose pages come first.
+            // The pages of the default version come first.
             let is_in = |page: &Page| division(page).is_some_and(|(code, _)| code == language);
             let first = listed.iter().find(|(page, _)| is_in(page));
             let first = first.and_then(|(page, _)| division(page));
@@ -99,13 +98,13 @@ pub(super) fn write(
     }
 }
 
-/// Returns the language and the version of a page that is listed.
+/// Returns the language and the version of a listed page.
 fn division(page: &Page) -> Option<(Option<&str>, Option<&str>)> {
     let place = page.place.as_ref()?;
     Some((place.language.as_deref(), place.version.as_deref()))
 }
 
-/// Returns the language and the version that are shown first.
+/// Returns the default language and version.
 fn first(docs: &Docs) -> Option<(Option<&str>, Option<&str>)> {
     division(docs.navigation.page(docs.navigation.first()?))
 }
@@ -174,7 +173,7 @@ fn sitemap<'p>(listed: impl Iterator<Item = &'p Page>) -> String {
          <urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n",
     );
     for page in listed.take(SITEMAP_MAX) {
-        // sitemaps.org: entity-escaped; of the five characters a path can have these two.
+        // sitemaps.org: five characters are escaped as entities; a path can have only these two.
         let path = encode(path_of(page))
             .replace('&', "&amp;")
             .replace('\'', "&apos;");
