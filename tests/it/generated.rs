@@ -185,7 +185,7 @@ fn a_command_runs_again_only_when_what_it_is_told_has_changed() {
     );
     let (written, logs) = update();
     assert_eq!(written, "1", "what it wrote is served");
-    assert!(logs.contains("what the command wrote stays"), "{logs}");
+    assert!(logs.contains("its last output is used"), "{logs}");
     assert_eq!(logs.matches("put: ").count(), 1, "and nothing before it");
 
     docs.push("Say more", &[("pay.mdx", "# Pay\n\nMore.\n")]);
