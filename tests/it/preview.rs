@@ -197,6 +197,20 @@ fn discovery_and_lists_answer_as_they_will_when_published() {
 }
 
 #[test]
+fn a_preview_is_shown_by_every_name_of_the_machine() {
+    let preview = Preview::start();
+    preview.events().site_after(0);
+    for name in ["localhost", "LOCALHOST", "127.0.0.1", "[::1]"] {
+        for host in [name.to_owned(), format!("{name}:{}", preview.port)] {
+            let page = preview.get_as("/", &format!("Host: {host}\r\n"));
+            assert!(page.starts_with("HTTP/1.1 200 OK"), "{host}: {page}");
+        }
+    }
+    let page = preview.get_as("/", "Host: 192.0.2.1\r\n");
+    assert!(page.starts_with("HTTP/1.1 421"), "{page}");
+}
+
+#[test]
 fn a_page_of_another_site_cannot_read_a_preview() {
     let preview = Preview::start();
     preview.events().site_after(0);

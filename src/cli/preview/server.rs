@@ -74,7 +74,7 @@ async fn converse(mut stream: TcpStream, shown: Arc<Shown>, listen: IpAddr) -> i
         let Ok(Some(length)) = waiting.await.unwrap_or(Ok(None)) else {
             return Ok(());
         };
-        let request = match Head::parse(&inbox[..length], &limits) {
+        let request = match Head::parse_with_address(&inbox[..length], &limits) {
             Ok(head) => Request::of(&head, listen),
             Err(refusal) => {
                 let response = Problem::new(refusal.status, refusal.detail).response();

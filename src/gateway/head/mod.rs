@@ -119,6 +119,20 @@ impl<'b> Head<'b> {
     ///
     /// The [`Refusal`] to answer with.
     pub fn parse(bytes: &'b [u8], limits: &Limits) -> Result<Self, Refusal> {
+        Self::read(bytes, limits, false)
+    }
+
+    /// Reads a head whose `Host` may also be an IP address (RFC 3986 §3.2.2). A site has no
+    /// address, so only a listener that is not for sites takes one.
+    ///
+    /// # Errors
+    ///
+    /// The [`Refusal`] to answer with.
+    pub fn parse_with_address(bytes: &'b [u8], limits: &Limits) -> Result<Self, Refusal> {
+        Self::read(bytes, limits, true)
+    }
+
+    fn read(bytes: &'b [u8], limits: &Limits, may_be_address: bool) -> Result<Self, Refusal> {
         let mut room = [const { std::mem::MaybeUninit::uninit() }; FIELDS_MAX];
         let mut request = httparse::Request::new(&mut []);
         check_line_ends(bytes)?;
@@ -152,10 +166,10 @@ impl<'b> Head<'b> {
             .ok_or(refuse(400, "the request has no Host field"))?;
         let host = str::from_utf8(host)
             .map_err(|_not_text| refuse(400, "the Host field is not a host"))?;
-        // An IP address, or text that is no host name, selects no site: both are unknown hosts.
         let host_name = match site::normalise(host) {
             Ok(Cow::Borrowed(name)) => Some(name),
             Ok(Cow::Owned(_)) => None,
+            Err(site::InvalidHost::Address) if may_be_address => None,
             Err(_) => return Err(refuse(400, "the Host field is not a host name")),
         };
         let form = Form::of(method, target, host)?;
