@@ -5,8 +5,11 @@
 //!
 //! 1. the one that applies where the page stands in the navigation;
 //! 2. those of `api.openapi`, the first that has it;
-//! 3. all others that the documentation names, if only one of them has it;
-//! 4. every file that says it is a specification, if only one of them has it.
+//! 3. all others that the documentation names;
+//! 4. every file that says it is a specification.
+//!
+//! Where several of the last two have it, the one nearest to the documentation's root counts,
+//! with a warning.
 //!
 //! An endpoint of a specification that was not fetched is a page that shows its method and
 //! path.
@@ -224,7 +227,7 @@ impl Compiler<'_> {
     ) {
         let found = match of {
             Some(name) => self.in_named(name, file, wanted),
-            None => self.in_any(page, wanted),
+            None => self.in_any(file, page, wanted, location),
         };
         let found = found.and_then(|number| {
             let specification = &self.specifications.all()[number];
@@ -315,9 +318,19 @@ impl Compiler<'_> {
         read.ok_or(Unbound::Unreadable)
     }
 
+    fn path(&self, number: usize) -> &str {
+        &self.specifications.all()[number].path
+    }
+
     /// Returns the specification that has what a page names without naming its file.
-    fn in_any(&mut self, page: PageId, wanted: Wanted<'_>) -> Result<usize, Unbound> {
-        let applied = self.table.applied(page);
+    fn in_any(
+        &mut self,
+        page: &Page,
+        id: PageId,
+        wanted: Wanted<'_>,
+        location: Location,
+    ) -> Result<usize, Unbound> {
+        let applied = self.table.applied(id);
         let applied_to_it = applied.and_then(|applied| applied.specification);
         // The specifications that count for the page, though not all can be read.
         let sources = applied.map(|applied| &*applied.source).into_iter();
@@ -360,17 +373,23 @@ impl Compiler<'_> {
                 }
             },
             (several, None) => {
-                let all = self.specifications.all();
                 let names = several
                     .iter()
-                    .map(|number| format!("`{}`", all[*number].path));
+                    .map(|number| format!("`{}`", self.path(*number)));
                 let names: Vec<_> = names.collect();
+                let nearest = several.iter().copied().min_by_key(|number| {
+                    let path = self.path(*number);
+                    (path.matches('/').count(), path)
+                });
+                let nearest = nearest.expect("there are several");
                 let message = format!(
-                    "several specifications have the {wanted}: {}",
-                    names.join(", ")
+                    "several specifications have the {wanted}: {}; `{}` is used",
+                    names.join(", "),
+                    self.path(nearest)
                 );
-                let help = "name one of them before it";
-                Err(Unbound::Absent((message, Some(help.to_owned()))))
+                let diagnostic = Diagnostic::warning("N6", page.path.as_str(), message);
+                self.tell(diagnostic.help("name one of them before it"), location);
+                Ok(nearest)
             }
         }
     }
