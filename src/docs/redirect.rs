@@ -110,9 +110,19 @@ pub(super) fn check(
     let mut exact: HashMap<&str, &Redirect> = HashMap::new();
     for redirect in redirects {
         let warn = |message: String| SpanDiagnostic::warning(REDIRECT, redirect.span, message);
+        let optional = redirect.source.split('/').find(|segment| {
+            let name = segment.strip_prefix(':');
+            name.is_some_and(|name| name.len() > 1 && name.ends_with('?'))
+        });
+        if let Some(part) = optional {
+            let message = format!("`{part}` is optional, which a redirect does not support");
+            let help = "write two redirects, one with the part and one without it";
+            diagnostics.push(warn(message).help(help));
+            continue;
+        }
         if redirect.source.contains(['#', '?']) {
             let message = format!(
-                "`{}` has a part that no request's path has",
+                "no request matches `{}`, because a path has no `?` and no `#`",
                 redirect.source
             );
             diagnostics.push(warn(message).help("a source is a path, without `?` and `#`"));
@@ -278,6 +288,17 @@ mod tests {
     fn a_source_leads_to_one_place() {
         assert_eq!(found(&[("/a", "/b"), ("/a/", "/c")]).len(), 1);
         assert_eq!(found(&[("/a", "/b"), ("/a", "/b")]).len(), 0);
+    }
+
+    #[test]
+    fn an_optional_part_is_named() {
+        assert_eq!(
+            found(&[("/:backend?", "/a"), ("/docs/:page?/x", "/b")]),
+            [
+                "`:backend?` is optional, which a redirect does not support",
+                "`:page?` is optional, which a redirect does not support",
+            ]
+        );
     }
 
     #[test]
