@@ -1,10 +1,14 @@
 //! Formulas: LaTeX as MathML.
 //!
-//! The converter writes text of formulas as it is, `<` included. So a formula reaches it
-//! without `<` and `>`, and what it returns is looked through: a tag or attribute that is
-//! not MathML's makes the formula be shown as its source.
+//! A formula is first written in the commands that the converter knows ([`tex`]). The
+//! converter copies the text in a formula to its output, `<` included. So `<` and `>` are
+//! replaced before, and its output is checked: with a tag or attribute that is not MathML's,
+//! the source of the formula is shown instead. A page has one warning for all of its formulas
+//! that cannot be read.
 //!
 //! Sources: MathML Core §2 (elements and attributes).
+
+mod tex;
 
 use pulldown_latex::config::{DisplayMode, RenderConfig};
 use pulldown_latex::{Parser, Storage, push_mathml};
@@ -12,13 +16,14 @@ use pulldown_latex::{Parser, Storage, push_mathml};
 use super::Writer;
 use crate::diagnostic::Diagnostic;
 
+/// The rule that a formula breaks that cannot be read.
+const RULE: &str = "formula";
+const MORE: &str = "other formulas of this page cannot be read either";
 /// How long a formula may be.
 const BYTES_MAX: usize = 8 << 10;
 /// Stand for `<` and `>` in text of a formula.
 const LESS: char = '\u{e010}';
 const GREATER: char = '\u{e011}';
-/// Where a formula holds text and not symbols.
-const TEXTS: [&str; 3] = ["\\text", "\\mbox", "\\hbox"];
 
 const ELEMENTS: [&str; 26] = [
     "math",
@@ -83,9 +88,15 @@ impl Writer<'_> {
             self.out.mathml(&mathml);
             return;
         }
-        let message = format!("the formula `{tex}` cannot be read; its source is shown");
-        let found = Diagnostic::warning("formula", self.file, message);
-        self.diagnostics.push(found);
+        let mut others = self.diagnostics.iter_mut();
+        match others.find(|diagnostic| diagnostic.rule == RULE) {
+            Some(first) => first.help = Some(MORE.into()),
+            None => {
+                let message = format!("the formula `{tex}` cannot be read; its source is shown");
+                let diagnostic = Diagnostic::warning(RULE, self.file, message);
+                self.diagnostics.push(diagnostic);
+            }
+        }
         self.out.markup("<code>").text(tex).markup("</code>");
     }
 }
@@ -95,14 +106,40 @@ fn convert(tex: &str, display: bool) -> Option<String> {
     if tex.len() > BYTES_MAX {
         return None;
     }
-    let tex = if TEXTS.iter().any(|text| tex.contains(text)) {
+    let tex = tex::rewritten(tex)?;
+    let tex = if tex.contains("\\text") {
         tex.replace('<', &LESS.to_string())
             .replace('>', &GREATER.to_string())
     } else {
         tex.replace('<', "\\lt ").replace('>', "\\gt ")
     };
+    // LaTeX allows a new line outside of an environment, the converter does not.
+    let lines = || {
+        mathml(
+            &format!("\\begin{{gathered}}{tex}\\end{{gathered}}"),
+            display,
+        )
+    };
+    let out = mathml(&tex, display).or_else(|| lines().filter(|_| tex.contains("\\\\")))?;
+    let out = out
+        .replace("><</mo>", ">&lt;</mo>")
+        .replace(">></mo>", ">&gt;</mo>")
+        .replace(LESS, "&lt;")
+        .replace(GREATER, "&gt;");
+    let out = tex::ESCAPED.iter().fold(out, |out, (character, stand_in)| {
+        let character = match character {
+            '&' => "&amp;".to_owned(),
+            other => other.to_string(),
+        };
+        out.replace(*stand_in, &character)
+    });
+    is_mathml(&out).then_some(out)
+}
+
+/// Runs the converter.
+fn mathml(tex: &str, display: bool) -> Option<String> {
     let storage = Storage::new();
-    let events: Result<Vec<_>, _> = Parser::new(&tex, &storage).collect();
+    let events: Result<Vec<_>, _> = Parser::new(tex, &storage).collect();
     let config = RenderConfig {
         display_mode: if display {
             DisplayMode::Block
@@ -115,12 +152,7 @@ fn convert(tex: &str, display: bool) -> Option<String> {
     let events = events.ok()?;
     let events = events.into_iter().map(Ok::<_, std::convert::Infallible>);
     push_mathml(&mut out, events, config).ok()?;
-    let out = out
-        .replace("><</mo>", ">&lt;</mo>")
-        .replace(">></mo>", ">&gt;</mo>")
-        .replace(LESS, "&lt;")
-        .replace(GREATER, "&gt;");
-    is_mathml(&out).then_some(out)
+    Some(out)
 }
 
 /// Returns whether a text has no tags and attributes but those of formulas.
@@ -178,6 +210,52 @@ mod tests {
         ] {
             assert!(convert(tex, true).is_some(), "{tex}");
         }
+    }
+
+    #[test]
+    fn commands_that_the_converter_does_not_know_are_read() {
+        for (tex, part) in [
+            ("\\textbf{a b}", "<mtext>a b</mtext>"),
+            (
+                "\\text{50\\% of a\\_b \\& c}",
+                "<mtext>50% of a_b &amp; c</mtext>",
+            ),
+            ("\\bm{x} + \\mathscr{A} + \\mathds{1}", "<mo"),
+            ("\\boxed{x} \\tag{1}", "<mtext>1</mtext>"),
+            ("\\sum_{\\substack{i \\\\ j}} \\label{sum}", "<mtable"),
+            ("\\begin{eqnarray} a &=& b \\end{eqnarray}", "<mtable"),
+            ("a \\\\ b", "<mtable"),
+            ("\\argmax_x \\Large f(x) \\pod{3} \\mod 5", "argmax"),
+        ] {
+            let formula = convert(tex, true);
+            let formula = formula.unwrap_or_else(|| panic!("{tex} is not read"));
+            assert!(formula.contains(part), "{tex}: {formula}");
+        }
+    }
+
+    #[test]
+    fn no_formula_overflows_the_stack() {
+        let pieces = [
+            "\\hat",
+            "\\sqrt",
+            "\\hat ",
+            "{",
+            "\\hat{",
+            "x^{",
+            "\\left(",
+            "\\frac",
+            "\\text{",
+            "\\sqrt[",
+            "\\begin{array}{l}",
+            "^",
+            "_{x}^",
+        ];
+        for piece in pieces {
+            let _ = convert(&piece.repeat(BYTES_MAX / piece.len()), true);
+            let closed = "}".repeat(900);
+            let _ = convert(&format!("{}x{closed}", piece.repeat(900)), true);
+        }
+        assert!(convert("\\def\\a{\\a}\\a", true).is_none());
     }
 
     #[test]
