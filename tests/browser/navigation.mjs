@@ -91,9 +91,9 @@ reads("N5: a nested group is closed unless it is expanded or holds the page", as
 reads("N6: endpoint pages are generated, and what a page binds is not generated again", async (open) => {
   const page = await open("/api");
   assert.deepEqual(await seen(page, ".sidebar .group a"), [
-    "Introduction", "Errors", "GET Follow an update", "GET This document", "POST Queue a deployment of the project's branch",
+    "Introduction", "Errors", "GET Follow an update", "GET This document", "POST Queue an update of the project from its branch",
   ]);
-  await follow(page, page.locator(".sidebar").getByText("Queue a deployment"));
+  await follow(page, page.locator(".sidebar").getByText("Queue an update"));
   assert.match(await page.locator("article").innerText(), /\/v1\/project\/update\/\{projectId\}/);
   assert.match(await page.locator("article").innerText(), /Idempotency-Key/);
 });
