@@ -3,7 +3,7 @@
 #   make run         build, publish the bundled documentation, serve it
 #   make check       formatting, lints, API documentation, licences of dependencies
 #   make test        all tests: unit tests, integration tests, real clients, a browser
-#   make soak        for hours: a thousand kills, every fault, long random runs
+#   make soak        long tests, for hours: a thousand kills, every fault, long random histories
 #   make bench       measure, beside nginx where there is something to compare
 #   make advisories  look for known vulnerabilities in dependencies (needs github.com)
 #   make reference   write the generated reference pages and licence lists again
@@ -29,7 +29,7 @@ test:
 soak:
 	@.ci/install test
 	cargo build --release --locked
-	WAYPOST_LONG_TESTS=1 cargo test --locked --test it -- durability:: publishing:: lanes:: rendering::
+	WAYPOST_LONG_TESTS=1 cargo test --locked --test it -- durability:: publishing:: both_paths:: rendering::
 
 check:
 	@.ci/install check
@@ -43,7 +43,7 @@ advisories:
 	$(DENY) check advisories
 
 reference:
-	UPDATE_REFERENCE=1 cargo test --locked --test it reference::
+	UPDATE_GOLDEN=1 cargo test --locked --test it reference::
 
 bench:
 	@.ci/install bench

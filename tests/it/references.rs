@@ -299,3 +299,20 @@ fn the_links_of_the_readme_and_its_like_lead_somewhere() {
     }
     assert!(wrong.is_empty(), "these links lead nowhere: {wrong:#?}");
 }
+
+#[test]
+fn the_tests_that_the_makefile_names_are_there() {
+    let makefile = fs::read_to_string("Makefile").unwrap();
+    let named: Vec<&str> = makefile
+        .split_whitespace()
+        .filter_map(|word| word.strip_suffix("::"))
+        .collect();
+    assert!(named.contains(&"reference"), "{named:?}");
+    for module in named {
+        let there = Path::new("tests/it").join(module);
+        assert!(
+            there.is_dir() || there.with_extension("rs").is_file(),
+            "the Makefile names {module}::, which is no module of tests/it"
+        );
+    }
+}
