@@ -6,6 +6,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use super::claims::{Conflict, Holder, Refused, Wanted};
 use super::record::{self, Document, Outcome, Places, RULE};
 use super::scan::{self, Read};
@@ -120,12 +122,14 @@ impl Planner<'_> {
             .collect();
         let documents = record::documents(text);
         // Also a single large file is parsed on all processors.
-        let outcomes = scan::in_parallel(&documents, |document| {
+        let in_parallel = documents.par_iter().with_min_len(scan::PARALLEL_MIN);
+        let outcomes = in_parallel.map(|document| {
             let hash = sites.hash(document.text);
             let fresh = || record::read(name, *document, &sites.service);
             let before = parsed.get(&hash).map(|written| (*written).clone());
             (hash, before.ok_or_else(fresh))
         });
+        let outcomes: Vec<_> = outcomes.collect();
         let pairs = documents.iter().zip(outcomes);
         pairs
             .map(|(document, (hash, outcome))| match outcome {

@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::io;
-use std::num::NonZeroUsize;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, SystemTime};
+
+use rayon::prelude::*;
 
 use crate::clock::unix_seconds;
 
@@ -15,10 +15,9 @@ use crate::clock::unix_seconds;
 const FILE_BYTES_MAX: u64 = 1 << 30;
 /// The coarsest step of a file system's clock (FAT).
 const CLOCK_STEP: Duration = Duration::from_secs(2);
-/// With fewer items than this, threads cost more than they save.
-const PARALLEL_MIN: usize = 64;
-/// The most threads: more would wait for each other.
-const THREADS_MAX: usize = 16;
+/// How many files or documents one thread takes at least: with fewer, threads cost more than
+/// they save.
+pub(super) const PARALLEL_MIN: usize = 64;
 
 /// The metadata of a file. While it is the same, the content is the same.
 ///
@@ -118,7 +117,8 @@ impl<'p> Place<'p> {
                 names.push(name.into());
             }
         }
-        let stamps = in_parallel(&names, |name| self.stamp(name));
+        let in_parallel = names.par_iter().with_min_len(PARALLEL_MIN);
+        let stamps: Vec<_> = in_parallel.map(|name| self.stamp(name)).collect();
         let mut listed = Vec::with_capacity(names.len());
         for (name, stamp) in names.into_iter().zip(stamps) {
             listed.extend(stamp?.map(|stamp| (name, stamp)));
@@ -140,7 +140,10 @@ impl<'p> Place<'p> {
 
     /// Reads files. A file that was removed in between is left to the next scan.
     pub(super) fn read(&self, changed: Vec<(Arc<str>, Stamp)>) -> Vec<Read> {
-        let texts = in_parallel(&changed, |(name, stamp)| self.read_one(name, stamp));
+        let in_parallel = changed.par_iter().with_min_len(PARALLEL_MIN);
+        let texts: Vec<_> = in_parallel
+            .map(|(name, stamp)| self.read_one(name, stamp))
+            .collect();
         changed
             .into_iter()
             .zip(texts)
@@ -185,29 +188,6 @@ pub(super) fn unchanged_before(now: SystemTime) -> i64 {
 /// Returns whether a file of this name has records.
 fn is_record_file(name: &str) -> bool {
     !name.starts_with('.') && (name.ends_with(".yaml") || name.ends_with(".yml"))
-}
-
-/// Applies a function to every item, on all processors when there are many items.
-pub(super) fn in_parallel<T: Sync, R: Send>(items: &[T], act: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let threads = processors.min(THREADS_MAX);
-    if items.len() < PARALLEL_MIN || threads == 1 {
-        return items.iter().map(act).collect();
-    }
-    thread::scope(|scope| {
-        let act = &act;
-        let parts: Vec<_> = items
-            .chunks(items.len().div_ceil(threads))
-            .map(|part| scope.spawn(move || part.iter().map(act).collect::<Vec<R>>()))
-            .collect();
-        parts
-            .into_iter()
-            .flat_map(|part| match part.join() {
-                Ok(results) => results,
-                Err(panic) => std::panic::resume_unwind(panic),
-            })
-            .collect()
-    })
 }
 
 fn refused(path: &Path) -> impl FnOnce(io::Error) -> ScanError + use<'_> {

@@ -419,6 +419,19 @@ fn one_file_may_be_all_there_is() {
 }
 
 #[test]
+fn hidden_files_and_other_extensions_are_no_records() {
+    let mut platform = Platform::new();
+    platform.write("a.yaml", &record("a", ""));
+    platform.write("b.yml", &record("b", ""));
+    for name in [".hidden.yaml", "notes.txt", "c.yaml.new", "yaml"] {
+        platform.write(name, "project: [");
+    }
+    let (changes, findings) = platform.changes();
+    assert_eq!(changes, ["+a", "+b"]);
+    assert_eq!(findings, none());
+}
+
+#[test]
 fn only_the_changed_record_of_a_large_file_is_read_again() {
     let mut platform = Platform::new();
     let file = |changed: &str| -> String {
