@@ -6,13 +6,16 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-/// A site of three parts, each with a search index of its own.
+/// A site of three parts, each with a search index of its own. The index of a single page needs
+/// no threads.
 const CONFIG: &str = r#"{"name": "Acme", "navigation": {"languages": [
-    {"language": "en", "versions": [{"version": "2", "pages": ["a"]}, {"version": "1", "pages": ["b"]}]},
-    {"language": "fr", "pages": ["c"]}]}}"#;
+    {"language": "en", "versions": [
+        {"version": "2", "pages": ["a", "b"]},
+        {"version": "1", "pages": ["c", "d"]}]},
+    {"language": "fr", "pages": ["e", "f"]}]}}"#;
 
-/// Builds a directory with this many threads in the pool that all parts of a build share. A
-/// build that never ends is killed and fails.
+/// Builds a directory with this many threads in the pool that all parts of a build share. A build
+/// that does not end is killed and fails.
 fn build(docs: &Path, out: &Path, threads: usize) -> Output {
     Command::new("timeout")
         .args(["300", env!("CARGO_BIN_EXE_waypost"), "build", "--out"])
@@ -31,8 +34,11 @@ fn a_build_with_one_thread_ends_and_makes_the_release_of_many() {
     for (name, text) in [
         ("docs.json", CONFIG),
         ("a.mdx", "Whales sing."),
-        ("b.mdx", "Whales sang."),
-        ("c.mdx", "Les baleines chantent."),
+        ("b.mdx", "Seals bark."),
+        ("c.mdx", "Whales sang."),
+        ("d.mdx", "Seals barked."),
+        ("e.mdx", "Les baleines chantent."),
+        ("f.mdx", "Les phoques aboient."),
     ] {
         fs::write(docs.join(name), text).unwrap();
     }
