@@ -75,16 +75,16 @@ pub use report::{Refused, Report, Served};
 use site::{Plan, Site};
 use title::Title;
 
-/// Where the resolved navigation lies.
+/// The path of the resolved navigation in a release.
 pub const NAVIGATION_PATH: &str = "navigation.json";
 
-/// What a report calls the file of a generated skill.
+/// The name that a report gives the file of a generated skill.
 const GENERATED: &str = "(generated)";
 
-/// What a build is told beside the tree.
+/// The options of a build.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The short name of the service: skills lie in `.{service_name}/skills`.
+    /// The short name of the service: skills are in `.{service_name}/skills`.
     pub service_name: Box<str>,
     /// The sites that pages may show in frames.
     pub frames: Frames,
@@ -110,7 +110,7 @@ pub struct Built {
 }
 
 impl Options {
-    /// Says what a service has to say about every build.
+    /// Returns the options that a service has for all builds.
     #[must_use]
     pub fn of(service: &Service) -> Self {
         Self {
@@ -176,7 +176,7 @@ fn diagnostics(input: &Input, described: &Described, site: Option<&Site<'_>>) ->
     found
 }
 
-/// What discovery says of a documentation.
+/// A documentation as discovery describes it.
 #[derive(Debug)]
 struct Described {
     summary: Summary,
@@ -214,8 +214,8 @@ impl Described {
 // === impl Built ===
 
 impl Built {
-    /// Finds the pages that an earlier release had, by its `navigation.json`, and that lead
-    /// nowhere in this one.
+    /// Finds the pages that an earlier release had, by its `navigation.json`, and that are
+    /// neither a page nor redirected in this one.
     #[must_use]
     pub fn removed_pages(&self, input: &Input, navigation_before: &[u8]) -> Vec<Diagnostic> {
         // Without a documentation there is no configuration that could redirect.
@@ -269,7 +269,7 @@ fn insert_skill(release: &mut Builder, skill: &Skill) {
     insert(release, &skill_path(slug, Encoding::Identity), identity);
     for encoding in Encoding::CODED.into_iter().filter(|_| !is_generated) {
         if let Some(coded) = encoding.encode(&skill.bytes, Effort::Release) {
-            // RFC 9110 §8.4: a coding leaves the media type as it is.
+            // RFC 9110 §8.4: an encoding does not change the media type.
             let coded = ReleaseFile::new(coded, MARKDOWN);
             insert(release, &skill_path(slug, encoding), coded);
         }

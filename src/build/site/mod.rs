@@ -61,7 +61,7 @@ pub(super) struct Plan {
     edit: Option<EditLink>,
     /// The pages that everybody may read.
     pages: Vec<PageId>,
-    /// What each of them says, once it was rendered.
+    /// The articles of these pages, as far as they were rendered.
     articles: Vec<OnceLock<(Digest, Kept)>>,
 }
 
@@ -209,7 +209,8 @@ impl<'s> Site<'s> {
         let files = self.files();
         // The search library works in rayon's own pool and waits for it. In threads of that
         // pool, indices would wait for themselves.
-        let indexing = rayon::ThreadPoolBuilder::new();
+        let threads = parts.len().clamp(1, rayon::current_num_threads());
+        let indexing = rayon::ThreadPoolBuilder::new().num_threads(threads);
         let indexing = indexing.build().expect("threads can be started");
         // An index takes longer than any file, so they are begun at once.
         let (indices, files): (Vec<_>, Vec<_>) = rayon::join(

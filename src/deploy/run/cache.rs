@@ -16,7 +16,7 @@ use crate::build::Articles;
 use crate::digest::Digest;
 use crate::release::ReleaseId;
 
-/// What the file begins with.
+/// The first bytes of the file.
 const MAGIC: &[u8; 16] = b"waypost-cache-1\n";
 /// How many bytes the file may have.
 const BYTES_MAX: usize = 64 << 20;
@@ -26,7 +26,7 @@ const ARTICLES_BYTES_MAX: usize = 1 << 30;
 const LEVEL: i32 = 1;
 const DIGEST_BYTES: usize = 32;
 
-/// What a build leaves.
+/// What a build leaves to the next one.
 #[derive(Debug)]
 pub(super) struct BuildCache {
     /// The release that it made.
@@ -38,7 +38,7 @@ pub(super) struct BuildCache {
 // === impl BuildCache ===
 
 impl BuildCache {
-    /// Reads what the last build of a job left; `None` when there is nothing of use.
+    /// Reads what the last build of a job left; `None` when there is nothing that can be used.
     pub(super) fn read(job: &Job) -> Option<Self> {
         let mut bytes = Vec::new();
         let file = File::open(path(job)).ok()?;

@@ -30,7 +30,7 @@ pub const SUBCOMMAND: &str = "build-child";
 /// How many bytes of events a child may write.
 const OUTPUT_BYTES_MAX: u64 = 64 << 20;
 
-/// What a build may use.
+/// The limits of a build.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Address space of the child, and of each program it starts.
@@ -45,7 +45,7 @@ pub struct Limits {
     pub total: Duration,
 }
 
-/// What the parent writes, as one line.
+/// The order that the parent writes, as one line.
 #[derive(Serialize, Deserialize)]
 struct Order {
     job: Job,
@@ -191,7 +191,7 @@ impl Drop for Running {
     }
 }
 
-/// What the child does: reads its order, and carries it out under its limits.
+/// Runs the child: reads its order, and carries it out under its limits.
 ///
 /// # Errors
 ///

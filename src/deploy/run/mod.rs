@@ -88,7 +88,7 @@ pub type Announce = Arc<dyn Fn(&ProjectId) + Send + Sync>;
 /// How an attempt ended: for the queue, and for the metrics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The queue was told this.
+    /// The queue has recorded this outcome.
     With(Outcome),
     /// Another worker holds the update.
     Lost,
@@ -109,7 +109,7 @@ impl Stages {
         Timestamp::of(self.clock.now())
     }
 
-    /// Carries out one attempt of an update and tells the queue how it ended.
+    /// Carries out one attempt of an update and records in the queue how it ended.
     ///
     /// `stop` becomes true when the process cannot wait any longer; the lease is then released.
     ///
