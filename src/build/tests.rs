@@ -260,10 +260,11 @@ fn a_directory_makes_the_release_of_the_same_files_in_memory() {
         format!(
             "docs/.waypost/skills/ignored: warning[link-dangling]: link agents/ignored leads to ../node_modules/x, which is not there\n\
              docs/.waypost/skills/outside: warning[link-outside]: link agents/outside leads out of the repository, to /etc\n\
+             docs/.waypost/skills/sdk/SKILL.md:2:1: warning[skill-name]: the skill `long` is in the directory `sdk` (give both the same name: some clients drop the skill otherwise)\n\
              skill long from docs/.waypost/skills/sdk/SKILL.md\n\
              skill pay from docs/.waypost/skills/pay/SKILL.md\n\
              skill root from docs/skill.md\n\
-             release {}: 3 skills, {} files, {} bytes; 0 errors, 2 warnings",
+             release {}: 3 skills, {} files, {} bytes; 0 errors, 3 warnings",
             one.release.id(),
             paths(&one.release).len(),
             one.report.bytes,

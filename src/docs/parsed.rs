@@ -232,7 +232,7 @@ mod tests {
             .iter()
             .map(|page| &*page.url)
             .collect();
-        assert_eq!(urls, ["/look", "/look-1", "/"]);
+        assert_eq!(urls, ["/api-reference/look", "/api-reference/look-1", "/"]);
     }
 
     #[test]
