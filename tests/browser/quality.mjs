@@ -9,7 +9,7 @@ const SORTS = {
   "layout": "/write/components/layout",
   "code": "/write/components/code",
   "fields": "/write/components/reference",
-  "endpoint": "/api/queue-a-deployment-of-the-projects-branch",
+  "endpoint": "/api/queue-an-update-of-the-project-from-its-branch",
   "cards": "/write",
   "rows": "/skills",
   "accordions and tables": "/write/navigation",

@@ -96,7 +96,7 @@ reads("edit: a page leads to its source where the site's record says it is; gene
   await visit(page, "/fr");
   assert.equal(await edit.innerText(), "Modifier cette page");
   assert.equal(await edit.getAttribute("href"), "https://github.com/acme/docs/edit/main/handbook/fr/index.mdx");
-  await visit(page, "/api/queue-a-deployment-of-the-projects-branch");
+  await visit(page, "/api/queue-an-update-of-the-project-from-its-branch");
   assert.equal(await page.locator(".actions").isVisible(), true);
   assert.equal(await edit.count(), 0);
 });
