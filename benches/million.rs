@@ -18,7 +18,8 @@ use std::time::{Duration, Instant};
 use waypost::digest::Digest;
 use waypost::discovery::paths::{Document, find};
 use waypost::discovery::{Listed, Summary};
-use waypost::index::{Ask, Documents, Index, Material, SkillFile, State};
+use waypost::index::{Documents, Index, Material, SkillFile, State};
+use waypost::response::RequestHeaders;
 use waypost::response::encoding::Effort;
 use waypost::site::{BasePath, Host, Origin, ProjectId, Service, Site, Visibility};
 
@@ -186,7 +187,7 @@ fn lookup(index: &Index, hosts: &[String]) -> Duration {
                 &served.site.base_path,
             )
             .unwrap();
-            index.response(served, host, document, &Ask::PLAIN)
+            index.response(served, host, document, &RequestHeaders::GET)
         });
         assert_eq!(response.unwrap().status, 200);
     }
@@ -250,7 +251,7 @@ fn main() {
                         served,
                         &host,
                         Document::Skill(&format!("site-{}", number + 1)),
-                        &Ask::PLAIN,
+                        &RequestHeaders::GET,
                     )
                     .status
             });

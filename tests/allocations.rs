@@ -23,11 +23,10 @@ use waypost::gateway::access::{Access, Target};
 use waypost::gateway::drain::{Drain, Phase};
 use waypost::gateway::forward::TrustedPeers;
 use waypost::gateway::{ConnectionHandler, Gateway, Limits, Listeners, UpstreamLimits};
-use waypost::index::{
-    Ask, Cache, Documents, Files, Index, Listing, Material, SkillFile, State, Stored,
-};
-use waypost::origin::{self, Asked, Resolver};
-use waypost::response::encoding::{Accepted, Effort};
+use waypost::index::{Cache, Documents, Files, Index, Listing, Material, SkillFile, State, Stored};
+use waypost::origin::{self, Resolver};
+use waypost::response::RequestHeaders;
+use waypost::response::encoding::Effort;
 use waypost::site::{BasePath, Host, Origin, ProjectId, Service, Site, Visibility};
 use waypost::source::{Tree, TreePath};
 use waypost::store::{Local, Store, local};
@@ -106,12 +105,12 @@ fn files(site: &Site, directory: &Path) -> Files {
 /// Reads the page from the store, as the proxy path does for who asks first.
 fn at_hand(index: &Index) {
     let served = index.served("docs.acme.test").unwrap();
-    for accepted in [Accepted::IDENTITY_ONLY, Accepted::parse(b"br")] {
-        let ask = Ask {
-            accepted,
-            ..Ask::PLAIN
+    for accept_encoding in [None, Some(&b"br"[..])] {
+        let headers = RequestHeaders {
+            accept_encoding,
+            ..RequestHeaders::GET
         };
-        let page = origin::response(&served, "/", &ask, &Asked::default());
+        let page = origin::response(&served, "/", &headers);
         assert_eq!(page.status, 200);
     }
 }
@@ -224,7 +223,7 @@ fn ask(
 }
 
 #[test]
-fn an_express_answer_over_http_1_allocates_nothing() {
+fn a_fast_path_response_over_http_1_allocates_nothing() {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

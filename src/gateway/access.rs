@@ -8,9 +8,10 @@
 //! What has no request head (TLS failures, refused HTTP/2 streams) is counted and not
 //! logged. Query strings, cookies and credentials are never logged.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::net::IpAddr;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -18,6 +19,7 @@ use std::time::{Duration, SystemTime};
 
 use prometheus::IntCounter;
 
+use crate::response::RequestHeaders;
 use crate::telemetry::{Route, logging};
 
 /// How many bytes of lines wait at most.
@@ -35,37 +37,46 @@ pub enum Target {
     /// Standard output.
     #[default]
     Stdout,
-    /// A file, appended to; opened anew when it was moved away, so that it can be rotated.
+    /// A file, appended to. When the path leads to another file, or to none, the file there is
+    /// opened: a log can be rotated by moving the file away, with or without `create`.
     File(PathBuf),
 }
 
-/// One request, to be logged.
+/// The connection that a request came over.
 #[derive(Clone, Copy, Debug)]
-pub struct Line<'r> {
-    /// When the response was finished.
-    pub time: SystemTime,
+pub struct Client {
     /// The client's address.
     pub peer: IpAddr,
     /// `http/1.0`, `http/1.1` or `h2`.
     pub protocol: &'static str,
-    /// Whether it came over TLS.
+    /// Whether the connection is encrypted.
     pub tls: bool,
-    /// The method; empty when the head could not be read.
-    pub method: &'r str,
-    /// The host as sent; empty when the head could not be read.
-    pub host: &'r str,
-    /// The path, without query.
-    pub path: &'r str,
-    /// The status of the response.
-    pub status: u16,
-    /// Body bytes of the response.
-    pub bytes: u64,
-    /// Who answered.
+}
+
+/// What became of a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome {
+    /// Who responded.
     pub route: Route,
-    /// From the head to the end of the response.
+    /// The status of the response; 0 if there was none.
+    pub status: u16,
+    /// How many bytes of content were sent.
+    pub bytes: u64,
+    /// The time from the end of the request head to the end of the response.
     pub took: Duration,
-    /// `User-Agent`, cut to a sane length.
-    pub agent: &'r str,
+}
+
+/// One request, to be logged. Method, host and path are empty if the head could not be read.
+#[derive(Clone, Copy, Debug)]
+pub struct Line<'r> {
+    /// When the response was finished.
+    pub time: SystemTime,
+    /// Where the request came from.
+    pub client: Client,
+    /// What was requested.
+    pub request: &'r RequestHeaders<'r>,
+    /// What became of it.
+    pub outcome: Outcome,
 }
 
 /// The access log of a process.
@@ -216,12 +227,22 @@ impl Out {
                 stdout.flush()
             }
             Self::File { file, path } => {
-                if !path.exists() {
+                if !is_at(file, path)? {
                     *file = open(path)?;
                 }
                 file.write_all(lines)
             }
         }
+    }
+}
+
+/// Returns whether a path still leads to an open file: the same device and inode.
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let identity = |metadata: &Metadata| (metadata.dev(), metadata.ino());
+    match std::fs::metadata(path) {
+        Ok(there) => Ok(identity(&there) == identity(&file.metadata()?)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
@@ -238,24 +259,30 @@ impl Line<'_> {
         write!(
             out,
             "\",\"peer\":\"{}\",\"protocol\":\"{}\",\"tls\":{}",
-            self.peer, self.protocol, self.tls
+            self.client.peer, self.client.protocol, self.client.tls
         )
         .expect("a Vec takes every byte");
+        let request = self.request;
         for (key, value) in [
-            ("method", self.method),
-            ("host", self.host),
-            ("path", self.path),
-            ("agent", self.agent),
+            ("method", request.method),
+            ("host", request.host),
+            ("path", request.path),
+            ("agent", request.user_agent),
         ] {
             write!(out, ",\"{key}\":").expect("a Vec takes every byte");
             serde_json::to_writer(&mut *out, value).expect("a Vec takes every byte");
         }
-        let took = self.took.as_micros();
-        let route = self.route.as_str();
+        let Outcome {
+            route,
+            status,
+            bytes,
+            took,
+        } = self.outcome;
         writeln!(
             out,
-            ",\"status\":{},\"bytes\":{},\"route\":\"{route}\",\"took_us\":{took}}}",
-            self.status, self.bytes
+            ",\"status\":{status},\"bytes\":{bytes},\"route\":\"{}\",\"took_us\":{}}}",
+            route.as_str(),
+            took.as_micros()
         )
         .expect("a Vec takes every byte");
     }
@@ -265,20 +292,28 @@ impl Line<'_> {
 mod tests {
     use super::*;
 
+    const REQUEST: RequestHeaders<'_> = RequestHeaders {
+        host: "docs.acme.com",
+        path: "/a\"b",
+        user_agent: "node",
+        ..RequestHeaders::GET
+    };
+
     fn line() -> Line<'static> {
         Line {
             time: SystemTime::UNIX_EPOCH,
-            peer: IpAddr::from([127, 0, 0, 1]),
-            protocol: "http/1.1",
-            tls: false,
-            method: "GET",
-            host: "docs.acme.com",
-            path: "/a\"b",
-            status: 200,
-            bytes: 12,
-            route: Route::FastPath,
-            took: Duration::from_micros(17),
-            agent: "node",
+            client: Client {
+                peer: IpAddr::from([127, 0, 0, 1]),
+                protocol: "http/1.1",
+                tls: false,
+            },
+            request: &REQUEST,
+            outcome: Outcome {
+                route: Route::FastPath,
+                status: 200,
+                bytes: 12,
+                took: Duration::from_micros(17),
+            },
         }
     }
 
@@ -304,5 +339,27 @@ mod tests {
         assert_eq!(lines[0]["path"], "/a\"b");
         assert_eq!(lines[0]["route"], "fast_path");
         assert_eq!(lines[0]["took_us"], 17);
+    }
+
+    #[test]
+    fn a_file_that_was_moved_away_is_followed_by_the_one_in_its_place() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("access.log");
+        let read = |name: &str| std::fs::read_to_string(directory.path().join(name)).unwrap();
+        let mut out = Out::File {
+            file: open(&path).unwrap(),
+            path: path.clone(),
+        };
+        out.write(b"one\n").unwrap();
+        // logrotate without `create`: nothing stands in its place.
+        std::fs::rename(&path, directory.path().join("access.log.2")).unwrap();
+        out.write(b"two\n").unwrap();
+        // logrotate with `create`: an empty file does.
+        std::fs::rename(&path, directory.path().join("access.log.1")).unwrap();
+        File::create(&path).unwrap();
+        out.write(b"three\n").unwrap();
+        assert_eq!(read("access.log.2"), "one\n");
+        assert_eq!(read("access.log.1"), "two\n");
+        assert_eq!(read("access.log"), "three\n");
     }
 }

@@ -8,20 +8,17 @@
 
 use std::cell::Cell;
 use std::io::{self, IoSlice};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
 
 use super::Gateway;
-use super::access::Line;
-use super::head::{Form, Head};
-use super::wire::Wire;
+use super::connection::ClientConnection;
 use crate::clock;
 use crate::discovery::paths;
-use crate::index::{Ask, Served};
-use crate::origin::{self, Asked};
-use crate::response::encoding::Accepted;
-use crate::response::{self, Conditions, Connection, Content, DATE_BYTES, MaybeCached, Response};
+use crate::index::Served;
+use crate::origin;
+use crate::response::{self, Connection, Content, DATE_BYTES, MaybeCached, RequestHeaders};
 use crate::site::Origin;
 use crate::telemetry::Route;
 
@@ -47,88 +44,48 @@ pub(super) struct Batch {
     count: usize,
 }
 
-/// Finds the response to a request that the fast path takes.
-pub(super) fn response(gateway: &Gateway, head: &Head<'_>) -> Option<MaybeCached> {
-    let fields = &head.express;
+/// Finds the response to a request, in either version of HTTP; `None` if the proxy path has to
+/// respond. `host` is the normal form of the host.
+///
+/// A page is found if its response is cached. Otherwise it has to be read from the store, which
+/// the proxy path does, and the next request finds it here.
+pub(super) fn find(
+    gateway: &Gateway,
+    headers: &RequestHeaders<'_>,
+    host: &str,
+) -> Option<MaybeCached> {
+    let is_short = |field: Option<&[u8]>| field.is_none_or(|field| field.len() < FIELD_BYTES_MAX);
     let takes = gateway.fast_path
-        && head.is_http11
-        && head.form == Form::Origin
-        && matches!(head.method, "GET" | "HEAD")
-        && !fields.is_barred
-        && (!fields.has_date || fields.if_none_match.is_some());
+        && headers.is_simple_get()
+        && is_short(headers.accept_encoding)
+        && is_short(headers.conditions.if_none_match);
     if !takes {
         return None;
     }
-    let fields = Fields {
-        accept_encoding: fields.accept_encoding,
-        accept: fields.accept,
-        if_none_match: fields.if_none_match,
-    };
-    look_up(gateway, head.host_name?, head.target, fields)
-}
-
-/// The fields that the fast path reads, each the only one of its name.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Fields<'r> {
-    pub(super) accept_encoding: Option<&'r [u8]>,
-    pub(super) accept: Option<&'r [u8]>,
-    pub(super) if_none_match: Option<&'r [u8]>,
-}
-
-/// Finds what a document or a page answers to a plain `GET` or `HEAD`, in either version of
-/// HTTP: `None` when that is for the proxy path to say. A page is answered here when it is at
-/// hand; what has to be read is the proxy path's, and at hand the next time.
-pub(super) fn look_up(
-    gateway: &Gateway,
-    host: &str,
-    path: &str,
-    fields: Fields<'_>,
-) -> Option<MaybeCached> {
-    let is_short = |field: Option<&[u8]>| field.is_none_or(|field| field.len() < FIELD_BYTES_MAX);
-    if !is_short(fields.accept_encoding) || !is_short(fields.if_none_match) {
-        return None;
-    }
-    let ask = Ask {
-        accepted: fields
-            .accept_encoding
-            .map_or(Accepted::IDENTITY_ONLY, Accepted::parse),
-        conditions: Conditions {
-            if_none_match: fields.if_none_match,
-            ..Conditions::default()
-        },
-        ..Ask::PLAIN
-    };
     let found = gateway.index.with(host, |served| {
-        match paths::find(path, &served.site.base_path) {
+        match paths::find(headers.path, &served.site.base_path) {
             Some(document) => {
-                let response = gateway.index.response(served, host, document, &ask);
-                Some(MaybeCached::Made(response))
+                let response = gateway.index.response(served, host, document, headers);
+                Some(MaybeCached::Built(response))
             }
-            None => page(served, path, &ask, fields.accept),
+            None => page(served, headers),
         }
     });
-    // A refusal may be another document's answer once the target is normalised.
+    // Once the path is normalised, it may be the path of another document.
     found
         .flatten()
         .filter(|found| found.response().status < 400)
 }
 
-/// Finds a page of a site that is ours to serve.
-fn page(served: &Served, path: &str, ask: &Ask<'_>, accept: Option<&[u8]>) -> Option<MaybeCached> {
-    let is_ours = served.site.origin == Origin::Embedded;
-    // A target with a query, or with anything that normalising might change, is not one that
-    // needs no thought.
-    let is_plain = !path
-        .bytes()
-        .any(|b| matches!(b, b'?' | b'%' | b';' | b'\\'))
+/// Finds a page of a site with the embedded origin.
+fn page(served: &Served, headers: &RequestHeaders<'_>) -> Option<MaybeCached> {
+    let path = headers.path;
+    // Normalising may change any of these.
+    let is_normal = !path.bytes().any(|b| matches!(b, b'%' | b';' | b'\\'))
         && !path.contains("//")
         && !path.contains("/.");
-    let asked = Asked {
-        accept,
-        ..Asked::default()
-    };
-    (is_ours && is_plain)
-        .then(|| origin::respond_from_memory(served, path, ask, &asked))
+    (served.site.origin == Origin::Embedded && is_normal)
+        .then(|| origin::respond_from_memory(served, path, headers))
         .flatten()
 }
 
@@ -167,7 +124,7 @@ impl Batch {
     /// Writes everything, counts it, and is empty again.
     pub(super) async fn write(
         &mut self,
-        wire: &mut Wire,
+        connection: &mut ClientConnection,
         gateway: &Gateway,
         route: Route,
         since: Instant,
@@ -184,7 +141,7 @@ impl Batch {
             used += 2;
         }
         slices[used] = IoSlice::new(&self.text[from..]);
-        let written = wire
+        let written = connection
             .write_all_vectored(&mut slices[..=used], gateway.limits.write)
             .await;
         let took = since.elapsed();
@@ -207,44 +164,6 @@ impl Batch {
     }
 }
 
-/// Logs a response that is ready to be written.
-pub(super) fn log(
-    gateway: &Gateway,
-    wire: &Wire,
-    head: &Head<'_>,
-    response: &Response,
-    took: Duration,
-    now: SystemTime,
-) {
-    if !gateway.access.is_on() {
-        return;
-    }
-    let content = content_of(head.method);
-    gateway.access.log(&Line {
-        time: now,
-        peer: wire.facts().peer.ip(),
-        protocol: "http/1.1",
-        tls: wire.facts().is_tls(),
-        method: head.method,
-        host: head.host,
-        path: head.path(),
-        status: response.status,
-        bytes: response.body_bytes(content) as u64,
-        route: Route::FastPath,
-        took,
-        agent: head.agent,
-    });
-}
-
-/// Returns what is sent in answer to a method.
-pub(super) fn content_of(method: &str) -> Content {
-    if method == "HEAD" {
-        Content::HeadOnly
-    } else {
-        Content::Whole
-    }
-}
-
 /// Formats `Date`, once a second on each thread.
 pub(super) fn date(now: SystemTime) -> [u8; DATE_BYTES] {
     thread_local! {
@@ -262,6 +181,8 @@ pub(super) fn date(now: SystemTime) -> [u8; DATE_BYTES] {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]

@@ -176,14 +176,14 @@ pub fn forward(
 /// Makes one field of cookies that HTTP/2 may have split (RFC 9113 §8.2.3): HTTP/1.1 servers
 /// read the first alone.
 fn join_cookies(request: &mut RequestHeader) {
-    let crumbs: Vec<&[u8]> = request
+    let cookie_fragments: Vec<&[u8]> = request
         .headers
         .get_all(header::COOKIE)
         .iter()
         .map(HeaderValue::as_bytes)
         .collect();
-    if crumbs.len() > 1
-        && let Ok(cookies) = HeaderValue::from_bytes(&crumbs.join(&b"; "[..]))
+    if cookie_fragments.len() > 1
+        && let Ok(cookies) = HeaderValue::from_bytes(&cookie_fragments.join(&b"; "[..]))
     {
         request
             .insert_header(header::COOKIE, cookies)

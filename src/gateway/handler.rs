@@ -14,11 +14,11 @@ use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 use super::Gateway;
+use super::connection::ClientConnection;
 use super::drain::ConnectionGuard;
 use super::http1::Http1;
 use super::http2;
 use super::proxy::Proxy;
-use super::wire::Wire;
 
 /// How many connections wait in the kernel at most; it has its own limit too.
 const BACKLOG: u32 = 4096;
@@ -157,22 +157,24 @@ impl ConnectionHandler {
         metrics.connections.inc();
         // A response is one write; Nagle's algorithm could only delay it.
         let _not_tcp = stream.set_nodelay(true);
-        let wire = match (is_tls, &self.tls) {
+        let connection = match (is_tls, &self.tls) {
             (true, Some(acceptor)) => {
                 match tokio::time::timeout(self.gateway.limits.head, acceptor.accept(stream)).await
                 {
-                    Ok(Ok(stream)) => Some(Wire::tls(stream, peer, guard)),
+                    Ok(Ok(stream)) => Some(ClientConnection::tls(stream, peer, guard)),
                     Ok(Err(_)) | Err(_) => {
                         metrics.tls_failures.inc();
                         None
                     }
                 }
             }
-            _ => Some(Wire::plain(stream, peer, guard)),
+            _ => Some(ClientConnection::plain(stream, peer, guard)),
         };
-        match wire {
-            Some(wire) if wire.facts().is_http2() => Box::pin(http2::serve(self, wire)).await,
-            Some(wire) => Http1::new(self, wire).run().await,
+        match connection {
+            Some(connection) if connection.info().is_http2() => {
+                Box::pin(http2::serve(self, connection)).await
+            }
+            Some(connection) => Http1::new(self, connection).run().await,
             None => {}
         }
     }

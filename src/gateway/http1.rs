@@ -1,7 +1,7 @@
 //! HTTP/1.1: the loop over the requests of a connection.
 //!
 //! It waits for a whole head under a deadline and a size limit, reads it strictly, and
-//! chooses the path; pingora sees a connection only through a [`Relay`], one request at a
+//! chooses the path; pingora sees a connection only through a [`SingleRequestStream`], one request at a
 //! time.
 
 use std::pin::Pin;
@@ -14,23 +14,23 @@ use pingora::apps::HttpServerApp as _;
 use pingora::protocols::http::ServerSession;
 use tokio::time::Sleep;
 
-use super::access::Line;
+use super::access::Outcome;
+use super::connection::ClientConnection;
 use super::fast_path::{self, Batch};
 use super::handler::ConnectionHandler;
-use super::head::{self, Form, Framing, Head, Refusal};
-use super::relay::{self, Relay};
-use super::wire::Wire;
-use crate::response::{Connection, Content, MaybeCached, Problem};
+use super::head::{self, Form, Framing, Head, Rejection};
+use super::single_request::{self, SingleRequestStream};
+use crate::response::{Connection, Content, MaybeCached, RequestHeaders};
 use crate::telemetry::Route;
 
 /// How much is asked of a connection at once while a head is awaited.
 const READ_BYTES: usize = 4 << 10;
 
-const TOO_LARGE: Refusal = Refusal {
+const TOO_LARGE: Rejection = Rejection {
     status: 431,
     detail: "the request head is too large",
 };
-const TOO_SLOW: Refusal = Refusal {
+const TOO_SLOW: Rejection = Rejection {
     status: 408,
     detail: "the request head did not come in time",
 };
@@ -38,16 +38,16 @@ const TOO_SLOW: Refusal = Refusal {
 /// An HTTP/1.1 connection between two requests.
 pub(super) struct Http1 {
     handler: Arc<ConnectionHandler>,
-    wire: Wire,
+    connection: ClientConnection,
     inbox: BytesMut,
     batch: Batch,
-    clocks: Clocks,
+    timers: Timers,
     served: u32,
     is_half_closed: bool,
 }
 
 /// What wakes a connection that waits for bytes.
-struct Clocks {
+struct Timers {
     /// Never later than the deadline; set anew only when it has fired too early, so that a
     /// request does not cost a change of the timer wheel.
     timer: Pin<Box<Sleep>>,
@@ -64,7 +64,7 @@ enum Waited {
     /// The client has gone, or there is no reason to wait for it any longer.
     Over,
     /// The head is refused before it is whole.
-    Refused(Refusal),
+    Rejected(Rejection),
 }
 
 /// How a wait for more bytes ended.
@@ -80,10 +80,10 @@ enum Next {
     Wait,
     /// Nothing: the client does not take what it asked for.
     Gone,
-    /// A refusal.
-    Refuse(Refusal),
+    /// A rejection.
+    Refuse(Rejection),
     /// The proxy path, with the request at the front of the inbox.
-    Relay {
+    SingleRequestStream {
         head: usize,
         form: Form,
         framing: Framing,
@@ -95,19 +95,19 @@ enum Next {
 
 impl Http1 {
     /// Takes over a connection.
-    pub(super) fn new(handler: Arc<ConnectionHandler>, wire: Wire) -> Self {
+    pub(super) fn new(handler: Arc<ConnectionHandler>, connection: ClientConnection) -> Self {
         let drain = handler.gateway.drain.clone();
-        let clocks = Clocks {
+        let timers = Timers {
             timer: Box::pin(tokio::time::sleep(handler.gateway.limits.head)),
             draining: Box::pin(async move { drain.draining().await }),
             is_registered: false,
         };
         Self {
             handler,
-            wire,
+            connection,
             inbox: BytesMut::new(),
             batch: Batch::default(),
-            clocks,
+            timers,
             served: 0,
             is_half_closed: false,
         }
@@ -118,15 +118,15 @@ impl Http1 {
         loop {
             let length = match self.wait_for_head().await {
                 Waited::Head(length) => length,
-                Waited::Over => return self.wire.close().await,
-                Waited::Refused(refusal) => return self.refuse(refusal, Instant::now()).await,
+                Waited::Over => return self.connection.close().await,
+                Waited::Rejected(rejection) => return self.reject(rejection, Instant::now()).await,
             };
             let since = Instant::now();
             match self.fast_path(length, since).await {
                 Next::Wait => {}
                 Next::Gone => return,
-                Next::Refuse(refusal) => return self.refuse(refusal, since).await,
-                Next::Relay {
+                Next::Refuse(rejection) => return self.reject(rejection, since).await,
+                Next::SingleRequestStream {
                     head,
                     form,
                     framing,
@@ -136,7 +136,7 @@ impl Http1 {
                         Form::Absolute(_) => head::to_origin_form(&mut self.inbox, head),
                         Form::Origin | Form::Asterisk => head,
                     };
-                    match self.relay(head, framing, is_last).await {
+                    match self.proxy(head, framing, is_last).await {
                         Some(connection) => self = connection,
                         None => return,
                     }
@@ -153,12 +153,12 @@ impl Http1 {
     async fn wait_for_head(&mut self) -> Waited {
         let limits = Arc::clone(&self.handler.gateway.limits);
         let mut has_begun = !self.inbox.is_empty();
-        let patience = if has_begun || self.served == 0 {
+        let timeout = if has_begun || self.served == 0 {
             limits.head
         } else {
             limits.idle
         };
-        let mut deadline = Instant::now() + patience;
+        let mut deadline = Instant::now() + timeout;
         let mut searched = 0;
         loop {
             // RFC 9112 §2.2: an empty line before a request line is ignored.
@@ -169,14 +169,14 @@ impl Http1 {
             if let Some(end) = memchr::memmem::find(&self.inbox[searched..], b"\r\n\r\n") {
                 let length = searched + end + 4;
                 return if length > limits.head_bytes_max {
-                    Waited::Refused(TOO_LARGE)
+                    Waited::Rejected(TOO_LARGE)
                 } else {
                     Waited::Head(length)
                 };
             }
             searched = self.inbox.len().saturating_sub(3);
-            if let Some(refusal) = head::refuse_early(&self.inbox, &limits) {
-                return Waited::Refused(refusal);
+            if let Some(rejection) = head::reject_early(&self.inbox, &limits) {
+                return Waited::Rejected(rejection);
             }
             match self.fill(deadline).await {
                 Filled::Some => {}
@@ -184,7 +184,7 @@ impl Http1 {
                 Filled::Late => {
                     self.handler.gateway.metrics.timeouts.inc();
                     return if has_begun {
-                        Waited::Refused(TOO_SLOW)
+                        Waited::Rejected(TOO_SLOW)
                     } else {
                         Waited::Over
                     };
@@ -202,9 +202,9 @@ impl Http1 {
     async fn fill(&mut self, deadline: Instant) -> Filled {
         let Self {
             handler,
-            wire,
+            connection,
             inbox,
-            clocks,
+            timers,
             is_half_closed,
             batch,
             ..
@@ -214,7 +214,7 @@ impl Http1 {
         }
         let mut has_waited = false;
         std::future::poll_fn(|cx| {
-            match relay::poll_read_into(wire, inbox, READ_BYTES, cx) {
+            match single_request::poll_read_into(connection, inbox, READ_BYTES, cx) {
                 Poll::Ready(Ok(1..)) => return Poll::Ready(Filled::Some),
                 Poll::Ready(_) => return Poll::Ready(Filled::Over),
                 Poll::Pending => {}
@@ -231,7 +231,7 @@ impl Http1 {
                     *inbox = BytesMut::new();
                 }
             }
-            clocks.poll_late(deadline, cx).map(|()| Filled::Late)
+            timers.poll_late(deadline, cx).map(|()| Filled::Late)
         })
         .await
     }
@@ -241,7 +241,7 @@ impl Http1 {
     async fn fast_path(&mut self, mut length: usize, since: Instant) -> Next {
         let Self {
             handler,
-            wire,
+            connection,
             inbox,
             batch,
             served,
@@ -253,39 +253,35 @@ impl Http1 {
         let next = loop {
             let head = match Head::parse(&inbox[at..at + length], &gateway.limits) {
                 Ok(head) => head,
-                Err(refusal) => break Next::Refuse(refusal),
+                Err(rejection) => break Next::Refuse(rejection),
             };
             *served += 1;
             let is_last = !head.keep_alive
                 || gateway.drain.is_draining()
                 || *served == gateway.limits.requests_per_connection_max;
-            let response = if is_last {
-                None
-            } else {
-                fast_path::response(gateway, &head)
+            let response = match head.host_name {
+                Some(host) if !is_last && head.is_fast_path_form() => {
+                    fast_path::find(gateway, &head.headers, host)
+                }
+                _ => None,
             };
             let Some(response) = response else {
-                break Next::Relay {
+                break Next::SingleRequestStream {
                     head: length,
                     form: head.form,
                     framing: head.framing,
                     is_last,
                 };
             };
-            batch.push(
-                &response,
-                fast_path::content_of(head.method),
-                Connection::Keep,
-                now,
-            );
-            fast_path::log(
-                gateway,
-                wire,
-                &head,
-                response.response(),
-                since.elapsed(),
-                now,
-            );
+            let content = head.headers.content();
+            batch.push(&response, content, Connection::Keep, now);
+            let outcome = Outcome {
+                route: Route::FastPath,
+                status: response.response().status,
+                bytes: response.response().body_bytes(content) as u64,
+                took: since.elapsed(),
+            };
+            gateway.log(connection.info().client(), &head.headers, outcome);
             at += length;
             match memchr::memmem::find(&inbox[at..], b"\r\n\r\n") {
                 Some(end) if !batch.is_full() && end + 4 <= gateway.limits.head_bytes_max => {
@@ -297,7 +293,7 @@ impl Http1 {
         inbox.advance(at);
         if !batch.is_empty()
             && batch
-                .write(wire, gateway, Route::FastPath, since)
+                .write(connection, gateway, Route::FastPath, since)
                 .await
                 .is_err()
         {
@@ -307,18 +303,18 @@ impl Http1 {
     }
 
     /// Lends the connection to pingora for the request at the front of the inbox.
-    async fn relay(self, head: usize, framing: Framing, is_last: bool) -> Option<Self> {
+    async fn proxy(self, head: usize, framing: Framing, is_last: bool) -> Option<Self> {
         let Self {
             handler,
-            wire,
+            connection,
             inbox,
             batch,
-            clocks,
+            timers,
             served,
             ..
         } = self;
         let limits = &handler.gateway.limits;
-        let relay = Relay::new(wire, inbox, head, framing, Arc::clone(limits));
+        let relay = SingleRequestStream::new(connection, inbox, head, framing, Arc::clone(limits));
         let mut session = ServerSession::new_http1(Box::new(relay));
         session.set_keepalive(Some(limits.idle.as_secs()));
         session.set_keepalive_reuses_remaining(is_last.then_some(0));
@@ -329,70 +325,62 @@ impl Http1 {
             Box::pin(handler.proxy.process_new_http(session, &handler.shutdown))
                 .await?
                 .consume();
-        let relay = stream.into_any().downcast::<Relay>().ok()?;
+        let relay = stream.into_any().downcast::<SingleRequestStream>().ok()?;
         let parts = relay.into_parts()?;
         if !parts.is_read || is_last {
-            parts.wire.close_lingering().await;
+            parts.connection.close_lingering().await;
             return None;
         }
-        let relay::Parts {
-            wire,
+        let single_request::Parts {
+            connection,
             inbox,
             is_half_closed,
             ..
         } = parts;
         Some(Self {
             handler,
-            wire,
+            connection,
             inbox,
             batch,
-            clocks,
+            timers,
             served,
             is_half_closed,
         })
     }
 
     /// Answers a request that is not passed on, and closes the connection.
-    async fn refuse(mut self, refusal: Refusal, since: Instant) {
+    async fn reject(mut self, rejection: Rejection, since: Instant) {
         let gateway = Arc::clone(&self.handler.gateway);
         let now = gateway.clock.now();
-        let mut response = Problem::new(refusal.status, refusal.detail).response();
-        if refusal.status == 405 {
-            response.allow = Some("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
-        }
-        let ready = MaybeCached::Made(response);
+        let ready = MaybeCached::Built(rejection.response());
         self.batch
             .push(&ready, Content::Whole, Connection::Close, now);
         let written = self
             .batch
-            .write(&mut self.wire, &gateway, Route::Refused, since)
+            .write(&mut self.connection, &gateway, Route::Rejected, since)
             .await;
-        if gateway.access.is_on() {
-            let (method, path) = head::request_line(&self.inbox);
-            gateway.access.log(&Line {
-                time: now,
-                peer: self.wire.facts().peer.ip(),
-                protocol: "http/1.1",
-                tls: self.wire.facts().is_tls(),
-                method,
-                host: "",
-                path,
-                status: refusal.status,
-                bytes: ready.response().body.len() as u64,
-                route: Route::Refused,
-                took: since.elapsed(),
-                agent: "",
-            });
-        }
+        let (method, path) = head::request_line(&self.inbox);
+        let request = RequestHeaders {
+            method,
+            path,
+            ..RequestHeaders::default()
+        };
+        let outcome = Outcome {
+            route: Route::Rejected,
+            status: rejection.status,
+            bytes: ready.response().body.len() as u64,
+            took: since.elapsed(),
+        };
+        gateway.log(self.connection.info().client(), &request, outcome);
         if written.is_ok() {
-            self.wire.close_lingering().await;
+            self.connection.close_lingering().await;
         }
     }
 }
 
-// === impl Clocks ===
+// === impl Timers ===
 
-impl Clocks {
+impl Timers {
     /// Ready when the deadline has passed. Also arranges to be woken by the drain.
     fn poll_late(&mut self, deadline: Instant, cx: &mut Context<'_>) -> Poll<()> {
         if !self.is_registered {

@@ -25,35 +25,33 @@ use std::time::Duration;
 use bytes::Bytes;
 use h2::server::Connection as H2Connection;
 use h2::{Reason, SendStream};
-use http::{HeaderMap, HeaderValue, Method, Version, header};
+use http::{Version, header};
 use pingora::apps::HttpServerApp as _;
 use pingora::protocols::http::ServerSession;
 use pingora::protocols::http::v2::server::{H2Accept, H2Options, HttpSession, handshake};
 use pingora::protocols::{Digest, Stream};
 use tokio::time::Instant;
 
-use super::access::Line;
-use super::fast_path::{self, content_of};
+use super::access::Outcome;
+use super::connection::{ClientConnection, ConnectionInfo, Cork};
+use super::fast_path;
 use super::handler::ConnectionHandler;
-use super::head::log_text;
-use super::wire::{Cork, Facts, Wire};
+use super::head;
+use super::request::{logged, with_headers};
 use super::{Gateway, Limits};
 use crate::response::{MaybeCached, Response};
 use crate::site;
 use crate::telemetry::Route;
 
-/// Fields that are left to the proxy path, as in HTTP/1.1.
-const BARRED: [header::HeaderName; 10] = [
+/// Fields that only the proxy path reads, as over HTTP/1.1. `Host` beside `:authority` is one of
+/// them.
+const PROXY_PATH_FIELDS: [header::HeaderName; 6] = [
     header::CONTENT_LENGTH,
     header::TE,
     header::TRAILER,
     header::EXPECT,
-    header::RANGE,
-    header::IF_RANGE,
-    header::IF_MATCH,
-    header::IF_UNMODIFIED_SINCE,
-    header::TRANSFER_ENCODING,
     header::UPGRADE,
+    header::HOST,
 ];
 
 /// How many streams are taken together at most.
@@ -65,10 +63,10 @@ const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Counts the streams that are open: those in the proxy path, and answers of the fast path
 /// that wait for the client's window.
 #[derive(Clone, Debug, Default)]
-struct Live(Arc<AtomicUsize>);
+struct OpenStreams(Arc<AtomicUsize>);
 
 /// One of them.
-struct LiveStream(Live);
+struct OpenStream(OpenStreams);
 
 /// An HTTP/2 connection.
 struct Http2 {
@@ -76,8 +74,8 @@ struct Http2 {
     connection: H2Connection<Stream, Bytes>,
     digest: Arc<Digest>,
     cork: Cork,
-    facts: Facts,
-    live: Live,
+    info: ConnectionInfo,
+    live: OpenStreams,
     /// Streams that were never requests.
     faults: u32,
     last_stream: Instant,
@@ -86,25 +84,25 @@ struct Http2 {
 }
 
 /// Serves an HTTP/2 connection to its end.
-pub(super) async fn serve(handler: Arc<ConnectionHandler>, mut wire: Wire) {
+pub(super) async fn serve(handler: Arc<ConnectionHandler>, mut connection: ClientConnection) {
     let limits = Arc::clone(&handler.gateway.limits);
-    let facts = wire.facts().clone();
-    let cork = wire.cork();
+    let info = connection.info().clone();
+    let cork = connection.cork();
     let options = options(&limits);
-    let shaking_hands = handshake(Box::new(wire), Some(options));
+    let shaking_hands = handshake(Box::new(connection), Some(options));
     let Ok(Ok(connection)) = tokio::time::timeout(limits.head, shaking_hands).await else {
         handler.gateway.metrics.stream_faults.inc();
         return;
     };
-    let digest = Arc::new(facts.digest());
+    let digest = Arc::new(info.digest());
     let last_stream = Instant::now();
     Http2 {
         handler,
         connection,
         digest,
         cork,
-        facts,
-        live: Live::default(),
+        info,
+        live: OpenStreams::default(),
         faults: 0,
         last_stream,
         is_leaving: false,
@@ -223,10 +221,53 @@ impl Http2 {
             session.shutdown_with_reason(Reason::REFUSED_STREAM);
             return;
         }
-        match response(gateway, &session) {
-            Some(ready) => respond(gateway, &self.facts, session, ready.response(), &self.live),
-            None => relay(&self.handler, session, LiveStream::of(&self.live)),
+        if let Err(rejection) = head::check_http2(session.req_header(), &gateway.limits) {
+            let response = rejection.response();
+            return self.respond(session, &response, Route::Rejected);
         }
+        match find(gateway, &session) {
+            Some(found) => self.respond(session, found.response(), Route::FastPath),
+            None => proxy(&self.handler, session, OpenStream::of(&self.live)),
+        }
+    }
+
+    /// Responds in the loop itself. A body that is larger than the client's window is sent by a
+    /// task.
+    fn respond(&self, mut session: HttpSession, response: &Response, route: Route) {
+        let gateway = &self.handler.gateway;
+        let since = Instant::now();
+        let content = logged(session.req_header()).content();
+        let length = response.body_bytes(content);
+        let header = Box::new(response.response_header(Version::HTTP_2));
+        if session.write_response_header(header, length == 0).is_err() {
+            return;
+        }
+        if length > 0
+            && let Some(mut stream) = session.take_response_body_writer()
+        {
+            stream.reserve_capacity(length);
+            let body = response.body.clone();
+            if stream.capacity() >= length {
+                // The client may have reset the stream; then it does not want the body.
+                let _reset = stream.send_data(body, true);
+            } else {
+                let timeout = gateway.limits.write;
+                let open = OpenStream::of(&self.live);
+                tokio::spawn(async move {
+                    send(stream, body, timeout).await;
+                    drop(open);
+                });
+            }
+        }
+        let took = since.elapsed();
+        gateway.metrics.answered(route, response.status, took);
+        let outcome = Outcome {
+            route,
+            status: response.status,
+            bytes: length as u64,
+            took,
+        };
+        gateway.log(self.info.client(), &logged(session.req_header()), outcome);
     }
 }
 
@@ -240,7 +281,7 @@ fn options(limits: &Limits) -> H2Options {
 }
 
 /// Hands a stream to the proxy path, as a task of its own.
-fn relay(handler: &Arc<ConnectionHandler>, session: HttpSession, live: LiveStream) {
+fn proxy(handler: &Arc<ConnectionHandler>, session: HttpSession, live: OpenStream) {
     let handler = Arc::clone(handler);
     tokio::spawn(async move {
         let mut session = ServerSession::new_http2(session);
@@ -251,123 +292,31 @@ fn relay(handler: &Arc<ConnectionHandler>, session: HttpSession, live: LiveStrea
     });
 }
 
-/// Finds the response to a stream that the fast path takes.
-fn response(gateway: &Gateway, session: &HttpSession) -> Option<MaybeCached> {
+/// Finds the response to a request that the fast path takes.
+fn find(gateway: &Gateway, session: &HttpSession) -> Option<MaybeCached> {
     let request = session.req_header();
-    let takes = gateway.fast_path
-        && session.is_body_empty()
-        && matches!(request.method, Method::GET | Method::HEAD)
-        && BARRED
+    let needs_proxy_path = || {
+        PROXY_PATH_FIELDS
             .iter()
-            .all(|name| !request.headers.contains_key(name))
-        && !request.headers.contains_key(header::HOST);
-    if !takes || request.uri.query().is_some() {
+            .any(|name| request.headers.contains_key(name))
+    };
+    if !gateway.fast_path || !session.is_body_empty() || needs_proxy_path() {
         return None;
     }
     let Ok(Cow::Borrowed(host)) = site::normalise(request.uri.authority()?.as_str()) else {
         return None;
     };
-    let accept_encoding = only(&request.headers, &header::ACCEPT_ENCODING)?;
-    let accept = only(&request.headers, &header::ACCEPT)?;
-    let if_none_match = only(&request.headers, &header::IF_NONE_MATCH)?;
-    if if_none_match.is_none() && request.headers.contains_key(header::IF_MODIFIED_SINCE) {
-        return None;
-    }
-    fast_path::look_up(
-        gateway,
-        host,
-        request.uri.path(),
-        fast_path::Fields {
-            accept_encoding: accept_encoding.map(HeaderValue::as_bytes),
-            accept: accept.map(HeaderValue::as_bytes),
-            if_none_match: if_none_match.map(HeaderValue::as_bytes),
-        },
-    )
-}
-
-/// Returns the only line of a field, `Some(None)` without one, and `None` when there are more.
-fn only<'h>(headers: &'h HeaderMap, name: &header::HeaderName) -> Option<Option<&'h HeaderValue>> {
-    let mut lines = headers.get_all(name).iter();
-    let first = lines.next();
-    lines.next().is_none().then_some(first)
-}
-
-/// Answers in the loop itself. A body that the window does not take whole goes to a task.
-fn respond(
-    gateway: &Arc<Gateway>,
-    facts: &Facts,
-    mut session: HttpSession,
-    response: &Response,
-    live: &Live,
-) {
-    let since = Instant::now();
-    let content = content_of(session.req_header().method.as_str());
-    let length = response.body_bytes(content);
-    if session
-        .write_response_header(
-            Box::new(response.response_header(Version::HTTP_2)),
-            length == 0,
-        )
-        .is_err()
-    {
-        return;
-    }
-    if length > 0
-        && let Some(mut stream) = session.take_response_body_writer()
-    {
-        stream.reserve_capacity(length);
-        let body = response.body.clone();
-        if stream.capacity() >= length {
-            // The stream may have been reset meanwhile; then nobody waits for the body.
-            let _reset = stream.send_data(body, true);
-        } else {
-            let patience = gateway.limits.write;
-            let live = LiveStream::of(live);
-            tokio::spawn(async move {
-                send(stream, body, patience).await;
-                drop(live);
-            });
-        }
-    }
-    let took = since.elapsed();
-    gateway
-        .metrics
-        .answered(Route::FastPath, response.status, took);
-    if gateway.access.is_on() {
-        let request = session.req_header();
-        gateway.access.log(&Line {
-            time: gateway.clock.now(),
-            peer: facts.peer.ip(),
-            protocol: "h2",
-            tls: facts.is_tls(),
-            method: request.method.as_str(),
-            host: request
-                .uri
-                .authority()
-                .map_or("", http::uri::Authority::as_str),
-            path: request.uri.path(),
-            status: response.status,
-            bytes: length as u64,
-            route: Route::FastPath,
-            took,
-            agent: request
-                .headers
-                .get(header::USER_AGENT)
-                .map_or("", |agent| log_text(agent.as_bytes())),
-        });
-    }
+    with_headers(request, |headers| fast_path::find(gateway, headers, host))
 }
 
 /// Sends a body as fast as the client's window opens, which must not stand still for longer
-/// than `patience`.
-async fn send(mut stream: SendStream<Bytes>, mut body: Bytes, patience: Duration) {
+/// than `timeout`.
+async fn send(mut stream: SendStream<Bytes>, mut body: Bytes, timeout: Duration) {
     while !body.is_empty() {
         stream.reserve_capacity(body.len());
-        let opened = tokio::time::timeout(
-            patience,
-            std::future::poll_fn(|cx| stream.poll_capacity(cx)),
-        )
-        .await;
+        let opened =
+            tokio::time::timeout(timeout, std::future::poll_fn(|cx| stream.poll_capacity(cx)))
+                .await;
         let Ok(Some(Ok(capacity))) = opened else {
             stream.send_reset(Reason::CANCEL);
             return;
@@ -379,24 +328,24 @@ async fn send(mut stream: SendStream<Bytes>, mut body: Bytes, patience: Duration
     }
 }
 
-// === impl Live ===
+// === impl OpenStreams ===
 
-impl Live {
+impl OpenStreams {
     fn count(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-// === impl LiveStream ===
+// === impl OpenStream ===
 
-impl LiveStream {
-    fn of(live: &Live) -> Self {
+impl OpenStream {
+    fn of(live: &OpenStreams) -> Self {
         live.0.fetch_add(1, Ordering::Relaxed);
         Self(live.clone())
     }
 }
 
-impl Drop for LiveStream {
+impl Drop for OpenStream {
     fn drop(&mut self) {
         self.0.0.fetch_sub(1, Ordering::Relaxed);
     }

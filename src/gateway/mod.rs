@@ -47,13 +47,13 @@ mod http2;
 pub mod limits;
 pub mod operator;
 mod proxy;
-mod relay;
+mod single_request;
 mod request;
 mod respond;
 pub mod route;
 pub mod server;
 pub mod tls;
-mod wire;
+mod connection;
 
 pub use handler::{ConnectionHandler, Listeners, OpenListeners};
 pub use limits::{Limits, UpstreamLimits};
@@ -64,9 +64,10 @@ use crate::clock::Clock;
 use crate::deploy::api::Api;
 use crate::index::Index;
 use crate::origin::Resolver;
+use crate::response::RequestHeaders;
 use crate::telemetry::Metrics;
 
-use access::Access;
+use access::{Access, Client, Line, Outcome};
 use drain::Drain;
 use forward::TrustedPeers;
 
@@ -95,4 +96,18 @@ pub struct Gateway {
     pub admin: Option<Arc<Api>>,
     /// The time of day, for log lines and `Date`.
     pub clock: Clock,
+}
+
+impl Gateway {
+    /// Writes the access line of a request, if there is an access log.
+    fn log(&self, client: Client, request: &RequestHeaders<'_>, outcome: Outcome) {
+        if self.access.is_on() {
+            self.access.log(&Line {
+                time: self.clock.now(),
+                client,
+                request,
+                outcome,
+            });
+        }
+    }
 }

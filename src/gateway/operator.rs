@@ -20,8 +20,8 @@ use pingora::protocols::http::ServerSession;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use super::connection::ClientConnection;
 use super::drain::{Drain, Phase};
-use super::wire::Wire;
 use crate::telemetry::Metrics;
 
 /// Whoever compares what is served with the disk.
@@ -74,9 +74,9 @@ impl Operator {
                 }
             };
             let (app, shutdown) = (Arc::clone(&app), shutdown.clone());
-            let wire = Wire::plain(stream, peer, own.guard());
+            let connection = ClientConnection::plain(stream, peer, own.guard());
             tokio::spawn(async move {
-                let mut session = ServerSession::new_http1(Box::new(wire));
+                let mut session = ServerSession::new_http1(Box::new(connection));
                 session.set_keepalive(None);
                 app.process_new_http(session, &shutdown).await;
             });

@@ -3,7 +3,7 @@
 //! | phase | what happens |
 //! |---|---|
 //! | `request_filter` | [`route`]: discovery, admin and the embedded origin are answered here |
-//! | `upstream_peer` | the upstream's address, TLS and patience |
+//! | `upstream_peer` | the upstream's address, TLS and timeout |
 //! | `upstream_request_filter` | `Host` and the forwarding fields |
 //! | `response_filter` | fields of one connection go, `Via` comes; an upgrade makes the relay transparent |
 //! | `fail_to_proxy` | 502, 504 or the client's own fault, as a problem |
@@ -20,6 +20,7 @@
 //!
 //! [`UpstreamLimits::retries_max`]: super::UpstreamLimits::retries_max
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -31,13 +32,12 @@ use pingora::protocols::ALPN;
 use pingora::proxy::{FailToProxy, ProxyHttp, Session};
 use pingora::{ErrorSource, ErrorType};
 
-use super::access::Line;
+use super::access::{self, Outcome};
 use super::forward::{self, Client};
-use super::head::log_text;
-use super::relay::Relay;
-use super::request::{host_of, is_http2, joined, with_ask};
+use super::request::{host_of, is_http2, joined, logged, with_headers};
 use super::respond;
 use super::route::{self, Target};
+use super::single_request::SingleRequestStream;
 use super::{Gateway, admin};
 use crate::index::Served;
 use crate::origin;
@@ -53,7 +53,7 @@ pub(super) struct Proxy {
 
 /// What is known of one request while it passes through the phases.
 #[derive(Debug)]
-pub(super) struct Passage {
+pub(super) struct RequestCtx {
     since: Instant,
     route: Route,
     served: Option<Arc<Served>>,
@@ -75,18 +75,10 @@ impl Proxy {
         let request = session.req_header();
         let Some(host) = host_of(request) else {
             let response = Problem::new(400, "the request names no host, or two").response();
-            return Target::Response(Route::Refused, Box::new(response));
+            return Target::Response(Route::Rejected, Box::new(response));
         };
-        let path = request.uri.path();
-        with_ask(request, |ask, asked| {
-            route::route(
-                &self.gateway.index,
-                host,
-                path,
-                is_http2(request),
-                ask,
-                asked,
-            )
+        with_headers(request, |headers| {
+            route::route(&self.gateway.index, host, is_http2(request), headers)
         })
     }
 
@@ -94,8 +86,8 @@ impl Proxy {
     async fn embedded(&self, session: &Session, served: Arc<Served>, path: Box<str>) -> Response {
         let request = session.req_header().clone();
         let answering = tokio::task::spawn_blocking(move || {
-            with_ask(&request, |ask, asked| {
-                origin::response(&served, &path, ask, asked)
+            with_headers(&request, |headers| {
+                origin::response(&served, &path, headers)
             })
         });
         answering.await.unwrap_or_else(|error| {
@@ -104,10 +96,10 @@ impl Proxy {
         })
     }
 
-    fn options(&self, peer: &mut HttpPeer, upstream: &Upstream, is_patient: bool) {
+    fn options(&self, peer: &mut HttpPeer, upstream: &Upstream, may_be_silent: bool) {
         let limits = &self.gateway.upstream;
         // A stream of events or a WebSocket is silent for as long as nothing happens.
-        let silence = if is_patient {
+        let silence = if may_be_silent {
             limits.upgraded
         } else {
             limits.read
@@ -146,18 +138,18 @@ impl Proxy {
 
 #[async_trait]
 impl ProxyHttp for Proxy {
-    type CTX = Passage;
+    type CTX = RequestCtx;
 
-    fn new_ctx(&self) -> Passage {
-        Passage {
+    fn new_ctx(&self) -> RequestCtx {
+        RequestCtx {
             since: Instant::now(),
-            route: Route::Refused,
+            route: Route::Rejected,
             served: None,
             retries: 0,
         }
     }
 
-    async fn request_filter(&self, session: &mut Session, ctx: &mut Passage) -> Result<bool> {
+    async fn request_filter(&self, session: &mut Session, ctx: &mut RequestCtx) -> Result<bool> {
         let response = match self.route(session) {
             Target::Response(route, response) => {
                 ctx.route = route;
@@ -190,7 +182,7 @@ impl ProxyHttp for Proxy {
     async fn upstream_peer(
         &self,
         session: &mut Session,
-        ctx: &mut Passage,
+        ctx: &mut RequestCtx,
     ) -> Result<Box<HttpPeer>> {
         let unrouted = || {
             Error::explain(
@@ -233,17 +225,13 @@ impl ProxyHttp for Proxy {
         &self,
         session: &mut Session,
         request: &mut RequestHeader,
-        ctx: &mut Passage,
+        ctx: &mut RequestCtx,
     ) -> Result<()> {
         let sent = host_of(session.req_header()).unwrap_or_default().to_owned();
-        let peer = session
-            .client_addr()
-            .and_then(|address| address.as_inet())
-            .map(std::net::SocketAddr::ip);
-        let digest = session.digest();
+        let from = client_of(session);
         let client = Client {
-            peer: peer.unwrap_or(std::net::Ipv4Addr::UNSPECIFIED.into()),
-            tls: digest.is_some_and(|digest| digest.ssl_digest.is_some()),
+            peer: from.peer,
+            tls: from.tls,
             host: &sent,
             version: match session.req_header().version {
                 Version::HTTP_10 => "1.0",
@@ -265,10 +253,10 @@ impl ProxyHttp for Proxy {
         &self,
         session: &mut Session,
         response: &mut ResponseHeader,
-        _ctx: &mut Passage,
+        _ctx: &mut RequestCtx,
     ) -> Result<()> {
         if response.status == http::StatusCode::SWITCHING_PROTOCOLS {
-            if let Some(relay) = relay_of(session) {
+            if let Some(relay) = single_request_of(session) {
                 relay.upgrade();
             }
             session.set_read_timeout(Some(self.gateway.upstream.upgraded));
@@ -288,7 +276,7 @@ impl ProxyHttp for Proxy {
         &self,
         _session: &mut Session,
         _peer: &HttpPeer,
-        ctx: &mut Passage,
+        ctx: &mut RequestCtx,
         mut error: Box<Error>,
     ) -> Box<Error> {
         self.count_failure(&error);
@@ -305,9 +293,9 @@ impl ProxyHttp for Proxy {
         &self,
         session: &mut Session,
         error: &Error,
-        _ctx: &mut Passage,
+        _ctx: &mut RequestCtx,
     ) -> FailToProxy {
-        let fault = relay_of(session).and_then(Relay::fault);
+        let fault = single_request_of(session).and_then(SingleRequestStream::fault);
         let (status, detail) = match (fault, error.etype(), error.esource()) {
             (Some(408), ..) => (408, "the request body came too slowly"),
             (Some(status), ..) => (status, "the request body is malformed"),
@@ -355,53 +343,45 @@ impl ProxyHttp for Proxy {
         }
     }
 
-    fn suppress_error_log(&self, _session: &Session, _ctx: &Passage, _error: &Error) -> bool {
+    fn suppress_error_log(&self, _session: &Session, _ctx: &RequestCtx, _error: &Error) -> bool {
         true
     }
 
-    async fn logging(&self, session: &mut Session, _error: Option<&Error>, ctx: &mut Passage) {
+    async fn logging(&self, session: &mut Session, _error: Option<&Error>, ctx: &mut RequestCtx) {
         let gateway = &self.gateway;
         let status = session
             .response_written()
             .map_or(0, |response| response.status.as_u16());
         let took: Duration = ctx.since.elapsed();
         gateway.metrics.answered(ctx.route, status, took);
-        if !gateway.access.is_on() {
-            return;
-        }
-        let request = session.req_header();
-        let peer = session
-            .client_addr()
-            .and_then(|address| address.as_inet())
-            .map(std::net::SocketAddr::ip);
-        gateway.access.log(&Line {
-            time: gateway.clock.now(),
-            peer: peer.unwrap_or(std::net::Ipv4Addr::UNSPECIFIED.into()),
-            protocol: match request.version {
-                Version::HTTP_10 => "http/1.0",
-                Version::HTTP_2 => "h2",
-                _ => "http/1.1",
-            },
-            tls: session
-                .digest()
-                .is_some_and(|digest| digest.ssl_digest.is_some()),
-            method: request.method.as_str(),
-            host: host_of(request).unwrap_or_default(),
-            path: request.uri.path(),
+        let outcome = Outcome {
+            route: ctx.route,
             status,
             bytes: session.body_bytes_sent() as u64,
-            route: ctx.route,
             took,
-            agent: request
-                .headers
-                .get(header::USER_AGENT)
-                .map_or("", |agent| log_text(agent.as_bytes())),
-        });
+        };
+        gateway.log(client_of(session), &logged(session.req_header()), outcome);
+    }
+}
+
+/// Returns where a request comes from.
+fn client_of(session: &Session) -> access::Client {
+    let address = session.client_addr().and_then(|address| address.as_inet());
+    access::Client {
+        peer: address.map_or(Ipv4Addr::UNSPECIFIED.into(), SocketAddr::ip),
+        protocol: match session.req_header().version {
+            Version::HTTP_10 => "http/1.0",
+            Version::HTTP_2 => "h2",
+            _ => "http/1.1",
+        },
+        tls: session
+            .digest()
+            .is_some_and(|digest| digest.ssl_digest.is_some()),
     }
 }
 
 /// Returns the relay that a request came through; over HTTP/2 there is none.
-fn relay_of(session: &Session) -> Option<&Relay> {
+fn single_request_of(session: &Session) -> Option<&SingleRequestStream> {
     session.as_downstream().stream()?.as_any().downcast_ref()
 }
 

@@ -1,20 +1,20 @@
-//! What the proxy path reads of a request before anything is decided about it.
+//! The header of a request as pingora gives it, which the proxy path and HTTP/2 read.
 //!
-//! Sources: RFC 9110 §5.3 (fields on several lines), §13 (conditions), §14.2 (`Range`);
+//! Sources: RFC 9110 §5.3 (fields on several lines), §13 (conditions);
 //! RFC 9113 §8.3.1 (`:authority`).
 
-use http::{Method as HttpMethod, Version, header};
+use std::borrow::Cow;
+
+use http::{Version, header};
 use pingora::http::RequestHeader;
 
-use crate::index::{Ask, Method};
-use crate::origin::Asked;
-use crate::response::Conditions;
-use crate::response::encoding::Accepted;
+use super::head::log_text;
+use crate::response::{Conditions, RequestHeaders};
 
-/// Reads what the choice of a response depends on.
-pub(super) fn with_ask<T>(
+/// Calls `act` with the header of a request.
+pub(super) fn with_headers<T>(
     request: &RequestHeader,
-    act: impl FnOnce(&Ask<'_>, &Asked<'_>) -> T,
+    act: impl FnOnce(&RequestHeaders<'_>) -> T,
 ) -> T {
     let field = |name| joined(request, name);
     let (if_match, if_none_match) = (field(header::IF_MATCH), field(header::IF_NONE_MATCH));
@@ -23,32 +23,33 @@ pub(super) fn with_ask<T>(
         field(header::IF_UNMODIFIED_SINCE),
     );
     let (accept_encoding, accept) = (field(header::ACCEPT_ENCODING), field(header::ACCEPT));
-    // RFC 9110 §14.2: a range means something in a `GET` alone.
-    let is_get = request.method == HttpMethod::GET;
     let (range, if_range) = (field(header::RANGE), field(header::IF_RANGE));
-    let ask = Ask {
-        method: match request.method {
-            HttpMethod::GET | HttpMethod::HEAD => Method::GetOrHead,
-            HttpMethod::OPTIONS => Method::Options,
-            _ => Method::Other,
-        },
-        accepted: accept_encoding
-            .as_deref()
-            .map_or(Accepted::IDENTITY_ONLY, Accepted::parse),
+    act(&RequestHeaders {
+        accept: accept.as_deref(),
+        accept_encoding: accept_encoding.as_deref(),
         conditions: Conditions {
             if_match: if_match.as_deref(),
             if_none_match: if_none_match.as_deref(),
             if_modified_since: modified.as_deref(),
             if_unmodified_since: unmodified.as_deref(),
         },
-    };
-    let asked = Asked {
-        query: request.uri.query(),
-        accept: accept.as_deref(),
-        range: range.as_deref().filter(|_| is_get),
+        range: range.as_deref(),
         if_range: if_range.as_deref(),
-    };
-    act(&ask, &asked)
+        ..logged(request)
+    })
+}
+
+/// Returns the part of a header that an access line shows.
+pub(super) fn logged(request: &RequestHeader) -> RequestHeaders<'_> {
+    let agent = request.headers.get(header::USER_AGENT);
+    RequestHeaders {
+        method: request.method.as_str(),
+        host: host_of(request).unwrap_or_default(),
+        path: request.uri.path(),
+        query: request.uri.query(),
+        user_agent: agent.map_or("", |agent| log_text(agent.as_bytes())),
+        ..RequestHeaders::default()
+    }
 }
 
 /// Returns whether it came over HTTP/2.
@@ -73,13 +74,19 @@ pub(super) fn host_of(request: &RequestHeader) -> Option<&str> {
     }
 }
 
-/// Returns a list field as one line.
-pub(super) fn joined(request: &RequestHeader, name: header::HeaderName) -> Option<Vec<u8>> {
-    let lines: Vec<&[u8]> = request
-        .headers
-        .get_all(name)
-        .iter()
-        .map(http::HeaderValue::as_bytes)
-        .collect();
-    (!lines.is_empty()).then(|| lines.join(&b", "[..]))
+/// Returns a field as one value: several lines are joined (RFC 9110 §5.3).
+pub(super) fn joined(request: &RequestHeader, name: header::HeaderName) -> Option<Cow<'_, [u8]>> {
+    let mut lines = request.headers.get_all(name).iter();
+    let first = lines.next()?.as_bytes();
+    match lines.next() {
+        None => Some(first.into()),
+        Some(second) => {
+            let mut joined = first.to_vec();
+            for line in std::iter::once(second).chain(lines) {
+                joined.extend_from_slice(b", ");
+                joined.extend_from_slice(line.as_bytes());
+            }
+            Some(joined.into())
+        }
+    }
 }

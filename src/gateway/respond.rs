@@ -1,14 +1,15 @@
-//! Putting an [`Response`] on a pingora session.
+//! Writing a [`Response`] to a pingora session.
 
 use pingora::Result;
 use pingora::proxy::Session;
 
+use super::request::logged;
 use crate::response::Response;
 
 /// Writes a response to the client; with HTTP/1.1 pingora adds `Date` and `Connection`, with
 /// HTTP/2 `Date`.
 pub(super) async fn write(session: &mut Session, response: &Response) -> Result<()> {
-    let content = super::fast_path::content_of(session.req_header().method.as_str());
+    let content = logged(session.req_header()).content();
     let is_whole = response.body_bytes(content) == 0;
     session
         .write_response_header(

@@ -8,9 +8,9 @@
 use std::sync::Arc;
 
 use crate::discovery::paths;
-use crate::index::{Ask, Index, Served};
-use crate::origin::{self, Asked};
-use crate::response::{Problem, Response};
+use crate::index::{Index, Served};
+use crate::origin;
+use crate::response::{Problem, RequestHeaders, Response};
 use crate::site::{self, Origin, Upstream};
 use crate::telemetry::Route;
 
@@ -29,36 +29,29 @@ pub enum Target {
 
 /// Decides who answers.
 ///
-/// `host` and `path` are as the client sent them, `path` without its query.
+/// `host` is as the client sent it: the one of `headers`, or over HTTP/2 the only one of two.
 #[must_use]
-pub fn route(
-    index: &Index,
-    host: &str,
-    path: &str,
-    is_http2: bool,
-    ask: &Ask<'_>,
-    asked: &Asked<'_>,
-) -> Target {
-    let refuse = |response| Target::Response(Route::Refused, Box::new(response));
+pub fn route(index: &Index, host: &str, is_http2: bool, headers: &RequestHeaders<'_>) -> Target {
+    let reject = |response| Target::Response(Route::Rejected, Box::new(response));
     let host = match site::normalise(host) {
         Ok(host) => host,
-        Err(invalid) => return refuse(Problem::new(400, invalid.to_string()).response()),
+        Err(invalid) => return reject(Problem::new(400, invalid.to_string()).response()),
     };
     if *host == *index.service().api_host.as_str() {
         return Target::Admin;
     }
     let Some(served) = index.served(&host) else {
-        return refuse(index.unknown_host(is_http2));
+        return reject(index.unknown_host(is_http2));
     };
-    let path = paths::normalise(path);
+    let path = paths::normalise(headers.path);
     if let Some(document) = paths::find(&path, &served.site.base_path) {
         return Target::Response(
             Route::Discovery,
-            Box::new(index.response(&served, &host, document, ask)),
+            Box::new(index.response(&served, &host, document, headers)),
         );
     }
     match served.site.origin {
-        Origin::Embedded => match origin::respond_from_memory(&served, &path, ask, asked) {
+        Origin::Embedded => match origin::respond_from_memory(&served, &path, headers) {
             Some(ready) => Target::Response(Route::Origin, Box::new(ready.into_response())),
             None => Target::Embedded(served, path.into()),
         },

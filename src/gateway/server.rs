@@ -23,7 +23,7 @@ pub enum InvalidServerConf {
     },
     /// pingora refuses the values.
     #[error("`server` is not pingora's: {0}")]
-    Refused(String),
+    Rejected(String),
 }
 
 /// Makes pingora's configuration of the mapping under `server`.
@@ -32,7 +32,7 @@ pub enum InvalidServerConf {
 ///
 /// All keys that pingora does not know; or, when it knows all, why it refuses a value.
 pub fn server_conf(written: &Map<String, Value>) -> Result<ServerConf, Vec<InvalidServerConf>> {
-    let refused = |error: String| vec![InvalidServerConf::Refused(error)];
+    let refused = |error: String| vec![InvalidServerConf::Rejected(error)];
     let defaults = serde_json::to_value(ServerConf::default());
     let known = match &defaults {
         Ok(Value::Object(known)) => known,
@@ -92,7 +92,7 @@ mod tests {
         for wrong in [r#"{"threads": "many"}"#, r#"{"max_blocking_threads": 0}"#] {
             let errors = server_conf(&written(wrong)).unwrap_err();
             assert!(
-                matches!(errors[..], [InvalidServerConf::Refused(_)]),
+                matches!(errors[..], [InvalidServerConf::Rejected(_)]),
                 "{wrong}"
             );
         }

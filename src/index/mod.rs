@@ -36,8 +36,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use arc_swap::ArcSwap;
 
 use crate::discovery::paths::Document;
-use crate::response::encoding::Accepted;
-use crate::response::{Conditions, Cors, Outcome, Problem, Response, caching};
+use crate::response::{Cors, Method, Outcome, Problem, RequestHeaders, Response, caching};
 use crate::site::{Host, ProjectId, Service, Site};
 
 use shard::{Change, Hosts};
@@ -82,28 +81,6 @@ pub enum State {
     Private,
     /// These documents.
     Public(Arc<Documents>),
-}
-
-/// What of a request matters to the choice of a response.
-#[derive(Clone, Copy, Debug)]
-pub struct Ask<'r> {
-    /// The method.
-    pub method: Method,
-    /// The content codings the client takes.
-    pub accepted: Accepted,
-    /// Its conditions.
-    pub conditions: Conditions<'r>,
-}
-
-/// The methods a static document tells apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    /// `GET`; `HEAD` chooses the same answer and the writer leaves out the body.
-    GetOrHead,
-    /// `OPTIONS`.
-    Options,
-    /// Any other.
-    Other,
 }
 
 /// Answers that are the same for all sites, made once.
@@ -156,22 +133,23 @@ impl Index {
         served: &Served,
         host: &str,
         document: Document<'_>,
-        ask: &Ask<'_>,
+        headers: &RequestHeaders<'_>,
     ) -> Response {
         let documents = match &served.state {
             State::Public(documents) => documents,
             State::Unreleased => return self.refusals.unreleased.clone(),
             State::Private => return self.refusals.absent.clone(),
         };
-        let Some(response) = documents.response(&served.site, host, document, ask.accepted) else {
+        let Some(response) = documents.response(&served.site, host, document, headers.accepted())
+        else {
             return self.refusals.absent.clone();
         };
-        match ask.method {
+        match headers.method() {
             Method::GetOrHead => {}
             Method::Options => return Response::preflight(),
             Method::Other => return self.refusals.method.clone(),
         }
-        match response.evaluate(&ask.conditions) {
+        match response.evaluate(&headers.conditions) {
             Outcome::Send => response,
             Outcome::NotModified => response.not_modified(),
             Outcome::Failed => self.refusals.precondition.clone(),
@@ -300,22 +278,6 @@ impl Extend<Self> for LostHosts {
     fn extend<T: IntoIterator<Item = Self>>(&mut self, more: T) {
         self.0.extend(more.into_iter().flat_map(|lost| lost.0));
     }
-}
-
-// === impl Ask ===
-
-impl Ask<'_> {
-    /// A plain `GET` that takes no coding and sets no condition.
-    pub const PLAIN: Self = Self {
-        method: Method::GetOrHead,
-        accepted: Accepted::IDENTITY_ONLY,
-        conditions: Conditions {
-            if_match: None,
-            if_none_match: None,
-            if_modified_since: None,
-            if_unmodified_since: None,
-        },
-    };
 }
 
 // === impl Refusals ===

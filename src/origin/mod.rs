@@ -9,4 +9,4 @@ mod service;
 
 pub use negotiation::prefers_markdown;
 pub use resolve::{Resolver, UnresolvedUpstream};
-pub use service::{Asked, respond_from_memory, response};
+pub use service::{respond_from_memory, response};

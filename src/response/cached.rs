@@ -27,11 +27,11 @@ struct Composed {
 #[derive(Clone, Debug)]
 pub enum MaybeCached {
     /// Made for this request.
-    Made(Response),
+    Built(Response),
     /// The content of what is kept.
-    Whole(Arc<CachedResponse>),
+    Cached(Arc<CachedResponse>),
     /// The 304 of what is kept.
-    Unchanged(Arc<CachedResponse>),
+    NotModified(Arc<CachedResponse>),
 }
 
 // === impl CachedResponse ===
@@ -80,9 +80,9 @@ impl MaybeCached {
     #[must_use]
     pub fn response(&self) -> &Response {
         match self {
-            Self::Made(response) => response,
-            Self::Whole(kept) => &kept.whole.response,
-            Self::Unchanged(kept) => &kept.unchanged.response,
+            Self::Built(response) => response,
+            Self::Cached(kept) => &kept.whole.response,
+            Self::NotModified(kept) => &kept.unchanged.response,
         }
     }
 
@@ -90,7 +90,7 @@ impl MaybeCached {
     #[must_use]
     pub fn into_response(self) -> Response {
         match self {
-            Self::Made(response) => response,
+            Self::Built(response) => response,
             kept => kept.response().clone(),
         }
     }
@@ -107,9 +107,9 @@ impl MaybeCached {
         connection: Connection,
     ) {
         let kept = match self {
-            Self::Made(response) => return response.write_head(out, scratch, date, connection),
-            Self::Whole(kept) => &kept.whole,
-            Self::Unchanged(kept) => &kept.unchanged,
+            Self::Built(response) => return response.write_head(out, scratch, date, connection),
+            Self::Cached(kept) => &kept.whole,
+            Self::NotModified(kept) => &kept.unchanged,
         };
         write_start(out, kept.response.status, date);
         out.extend_from_slice(&kept.lines);
@@ -160,8 +160,8 @@ mod tests {
         let kept = Arc::new(CachedResponse::new(page()));
         let unchanged = page().not_modified();
         for (made, kept) in [
-            (page(), MaybeCached::Whole(Arc::clone(&kept))),
-            (unchanged, MaybeCached::Unchanged(kept)),
+            (page(), MaybeCached::Cached(Arc::clone(&kept))),
+            (unchanged, MaybeCached::NotModified(kept)),
         ] {
             for connection in [Connection::Keep, Connection::Close] {
                 let head = |ready: &MaybeCached| {
@@ -169,7 +169,7 @@ mod tests {
                     ready.write_head(&mut head, &mut Vec::new(), b"now", connection);
                     String::from_utf8(head).unwrap()
                 };
-                assert_eq!(head(&kept), head(&MaybeCached::Made(made.clone())));
+                assert_eq!(head(&kept), head(&MaybeCached::Built(made.clone())));
             }
         }
     }

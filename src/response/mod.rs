@@ -18,11 +18,13 @@ pub mod encoding;
 mod cached;
 mod problem;
 mod range;
+mod request;
 
 pub use cached::{CachedResponse, MaybeCached};
 pub use conditional::{Conditions, ETag, Outcome};
 pub use encoding::Encoding;
 pub use problem::Problem;
+pub use request::{Method, RequestHeaders};
 
 use std::io::Write as _;
 

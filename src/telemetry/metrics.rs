@@ -21,7 +21,7 @@ const STATUSES: [u16; 33] = [
     101, 200, 201, 202, 204, 206, 301, 302, 303, 304, 307, 308, 400, 401, 403, 404, 405, 408, 412,
     413, 414, 417, 421, 422, 429, 431, 500, 501, 502, 503, 504, 505, 508,
 ];
-/// From 50 µs, which a response of the fast path takes, to the patience of an upstream.
+/// From 50 µs, which a response of the fast path takes, to the timeout of an upstream.
 const DURATION_BUCKETS: [f64; 14] = [
     0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1.0, 5.0,
     30.0,
@@ -39,7 +39,7 @@ pub enum Route {
     /// By a site's origin, ours or the customer's.
     Origin,
     /// Nowhere: the request was malformed, or for a host that no site has.
-    Refused,
+    Rejected,
 }
 
 /// A family of metrics: one name, with a series for each value of its labels.
@@ -106,7 +106,7 @@ impl Route {
         Self::Discovery,
         Self::Admin,
         Self::Origin,
-        Self::Refused,
+        Self::Rejected,
     ];
 
     /// Returns the name in labels and log lines.
@@ -117,7 +117,7 @@ impl Route {
             Self::Discovery => "discovery",
             Self::Admin => "admin",
             Self::Origin => "origin",
-            Self::Refused => "refused",
+            Self::Rejected => "rejected",
         }
     }
 }

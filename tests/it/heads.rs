@@ -11,6 +11,7 @@ use crate::edge::{Edge, Setup};
 use crate::http::{Connection, Response};
 use crate::origin::Origin;
 use crate::presets::{DOMAIN, SKILL};
+use crate::tls::Encrypted;
 
 const DISCOVERY: &str = "/skill.md";
 const PAGE: &str = "/guide";
@@ -898,4 +899,65 @@ fn who_expects_100_continue_is_told_to_go_on() {
         );
     }
     assert_eq!(gateways.origin.received()[0].body, b"hello");
+}
+
+#[test]
+fn a_request_over_http_2_keeps_the_same_rules() {
+    let origin = Origin::start();
+    let gateway = Encrypted::before(&origin.record(), "{ fields_max: 30 }");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let request = |method: &str, scheme: &str, target: &str| {
+        let uri = http::Uri::builder().scheme(scheme).authority(DOMAIN);
+        let uri = uri.path_and_query(target).build().unwrap();
+        http::Request::builder().method(method).uri(uri)
+    };
+    let long = format!("/{}", "a".repeat(9000));
+    let many = (0..31).fold(request("GET", "https", PAGE), |request, n| {
+        request.header(format!("x-{n}"), "y")
+    });
+    let lengths = request("POST", "https", PAGE);
+    let cases = [
+        (
+            "9110 §8.6",
+            lengths
+                .header("content-length", "0")
+                .header("content-length", "0"),
+            400,
+        ),
+        ("9110 §9.3.8", request("TRACE", "https", PAGE), 405),
+        ("fields_max", many, 431),
+        ("target_bytes_max", request("GET", "https", &long), 414),
+        ("3986 §2", request("GET", "https", "/a\\b"), 400),
+        ("3986 §2", request("GET", "https", "/\u{e9}"), 400),
+        ("3986 §2", request("GET", "https", "/a?\"b"), 400),
+        ("9112 §3.2.4", request("GET", "https", "*"), 400),
+        (
+            "9110 §10.1.1",
+            request("GET", "https", PAGE).header("expect", "200-ok"),
+            417,
+        ),
+        ("3986 §3.1", request("GET", "ftp", PAGE), 400),
+    ];
+    runtime.block_on(async {
+        let mut client = gateway.http2().await;
+        for (rule, request, status) in cases {
+            let request = request.body(()).unwrap();
+            let what = format!("{rule}: {request:?}");
+            let response = client.request(request).await.unwrap();
+            assert_eq!(response.status, status, "{what}");
+            if status == 405 {
+                assert!(response.field("allow").is_some(), "{what}");
+            }
+        }
+        assert_eq!(origin.received().len(), 0);
+        // The connection goes on.
+        assert_eq!(client.get(DOMAIN, PAGE).await.unwrap().status, 200);
+    });
+    let rejected = gateway
+        .edge
+        .metric("gateway_requests_total{route=\"rejected\",status=\"400\"}");
+    assert!((rejected - 6.0).abs() < 0.5, "{rejected}");
 }

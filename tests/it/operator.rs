@@ -88,8 +88,8 @@ fn numbers_move_with_what_happens() {
     for (route, status, expected) in [
         ("fast_path", 200, 3.0),
         ("discovery", 405, 1.0),
-        ("refused", 404, 1.0),
-        ("refused", 405, 1.0),
+        ("rejected", 404, 1.0),
+        ("rejected", 405, 1.0),
         ("origin", 200, 1.0),
     ] {
         // Counted before the response is written, or a moment after its last byte has left.
@@ -236,7 +236,7 @@ fn every_request_has_one_access_line_on_either_path() {
         }
         let refused: Vec<_> = lines
             .iter()
-            .filter(|line| line["route"] == "refused")
+            .filter(|line| line["route"] == "rejected")
             .collect();
         assert_eq!(refused.len(), 7, "{text:#?}");
         let paths: Vec<_> = refused

@@ -299,7 +299,7 @@ fn every_connection_ends_with_close_notify() {
             format!("GET /skill.md HTTP/1.1\r\nHost: {DOMAIN}\r\nConnection: close\r\n\r\n"),
             "told to close",
         ),
-        ("GET /skill.md HTTP/1.1\r\n\r\n".to_owned(), "refused"),
+        ("GET /skill.md HTTP/1.1\r\n\r\n".to_owned(), "rejected"),
     ] {
         let mut stream =
             connect(gateway.address(), DOMAIN, &gateway.authority.client(&[])).unwrap();

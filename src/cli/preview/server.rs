@@ -20,10 +20,9 @@ use super::shown::{Shown, Version};
 use crate::clock::Clock;
 use crate::discovery::paths;
 use crate::gateway::Limits;
-use crate::gateway::head::{Framing, Head, refuse_early};
-use crate::index::{Ask, Method};
-use crate::origin::{self, Asked};
-use crate::response::{Connection, Content, Problem, Response, caching, push_date};
+use crate::gateway::head::{Framing, Head, reject_early};
+use crate::origin;
+use crate::response::{Connection, Content, Problem, RequestHeaders, Response, caching, push_date};
 
 const HTML: &str = "text/html; charset=utf-8";
 /// How often a silent stream of events shows that it is alive.
@@ -40,7 +39,7 @@ struct Request {
     path: String,
     query: Option<String>,
     accept: Option<Vec<u8>>,
-    method: Method,
+    method: String,
     content: Content,
     is_last: bool,
     /// Whether `Host` names this machine.
@@ -76,8 +75,8 @@ async fn converse(mut stream: TcpStream, shown: Arc<Shown>, listen: IpAddr) -> i
         };
         let request = match Head::parse_with_address(&inbox[..length], &limits) {
             Ok(head) => Request::of(&head, listen),
-            Err(refusal) => {
-                let response = Problem::new(refusal.status, refusal.detail).response();
+            Err(rejection) => {
+                let response = rejection.response();
                 return write(&mut stream, &response, Content::Whole, Connection::Close).await;
             }
         };
@@ -110,7 +109,7 @@ async fn head(
         if let Some(end) = memchr::memmem::find(inbox, b"\r\n\r\n") {
             return Ok(Some(end + 4));
         }
-        if refuse_early(inbox, limits).is_some() || stream.read_buf(inbox).await? == 0 {
+        if reject_early(inbox, limits).is_some() || stream.read_buf(inbox).await? == 0 {
             return Ok(None);
         }
     }
@@ -140,22 +139,21 @@ fn reply(shown: &Shown, request: &Request) -> Reply {
 fn page(shown: &Shown, request: &Request) -> Response {
     // Before the site: what is told as shown must not be newer than what is.
     let version = *shown.versions().borrow();
-    let ask = Ask {
-        method: request.method,
-        ..Ask::PLAIN
-    };
-    let asked = Asked {
+    let headers = RequestHeaders {
+        method: &request.method,
         query: request.query.as_deref(),
         accept: request.accept.as_deref(),
-        ..Asked::default()
+        ..RequestHeaders::GET
     };
     let response = match shown.served() {
         None => Response::new(503, HTML, Bytes::from_static(panel::nothing())),
         Some(served) => {
             let path = paths::normalise(&request.path);
             match paths::find(&path, &served.site.base_path) {
-                Some(document) => shown.index.response(&served, "localhost", document, &ask),
-                None => origin::response(&served, &path, &ask, &asked),
+                Some(document) => shown
+                    .index
+                    .response(&served, "localhost", document, &headers),
+                None => origin::response(&served, &path, &headers),
             }
         }
     };
@@ -218,26 +216,16 @@ async fn events(mut stream: TcpStream, shown: &Shown) -> io::Result<()> {
 
 impl Request {
     fn of(head: &Head<'_>, listen: IpAddr) -> Self {
-        let (path, query) = match head.target.split_once('?') {
-            Some((path, query)) => (path, Some(query.to_owned())),
-            None => (head.target, None),
-        };
+        let headers = &head.headers;
         Self {
-            path: path.to_owned(),
-            query,
-            accept: head.express.accept.map(<[u8]>::to_vec),
-            method: match head.method {
-                "GET" | "HEAD" => Method::GetOrHead,
-                "OPTIONS" => Method::Options,
-                _ => Method::Other,
-            },
-            content: match head.method {
-                "HEAD" => Content::HeadOnly,
-                _ => Content::Whole,
-            },
+            path: headers.path.to_owned(),
+            query: headers.query.map(str::to_owned),
+            accept: headers.accept.map(<[u8]>::to_vec),
+            method: headers.method.to_owned(),
+            content: headers.content(),
             // A body is not read: nothing here takes one.
             is_last: !head.keep_alive || head.framing != Framing::None,
-            is_local: is_local(head.host, listen),
+            is_local: is_local(headers.host, listen),
         }
     }
 }

@@ -23,12 +23,14 @@ mod redirect;
 use http::header::{self, HeaderValue};
 
 use super::negotiation::prefers_markdown;
-use crate::index::{Ask, File, Method, Open, Reading, Served, State, Unread, Variant};
+use crate::index::{File, Open, Reading, Served, State, Unread, Variant};
 use crate::release::site::{
     DIAGRAM_FRAME, DIAGRAM_POLICY, STATIC, is_named_by_digest, not_found_files, page_file,
 };
 use crate::response::encoding::Accepted;
-use crate::response::{Conditions, ETag, MaybeCached, Outcome, Problem, Response, caching};
+use crate::response::{
+    Conditions, ETag, MaybeCached, Method, Outcome, Problem, RequestHeaders, Response, caching,
+};
 use crate::site::percent::decode;
 use fields::ASSET_POLICY;
 use redirect::to;
@@ -44,24 +46,11 @@ const VARY_PAGE: &str = "Accept, Accept-Encoding";
 const VARY_FILE: &str = "Accept-Encoding";
 const HTML: &str = "text/html; charset=utf-8";
 
-/// What the origin looks at of a request, beside what every answer depends on.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Asked<'r> {
-    /// Its query, without the question mark.
-    pub query: Option<&'r str>,
-    /// Its `Accept`.
-    pub accept: Option<&'r [u8]>,
-    /// Its `Range`, when it is a `GET` (RFC 9110 §14.2).
-    pub range: Option<&'r [u8]>,
-    /// Its `If-Range`.
-    pub if_range: Option<&'r [u8]>,
-}
-
 /// Answers a request for `path`, normalised and without query, on one of a site's hosts. It
 /// may read from the store, and so block.
 #[must_use]
-pub fn response(served: &Served, path: &str, ask: &Ask<'_>, asked: &Asked<'_>) -> Response {
-    find(served, path, ask, asked, Reading::Blocking).unwrap_or_else(|error| {
+pub fn response(served: &Served, path: &str, headers: &RequestHeaders<'_>) -> Response {
+    find(served, path, headers, Reading::Blocking).unwrap_or_else(|error| {
         log::error!(target: "origin", project:% = served.site.project; "read a file of the release: {error}");
         Problem::new(503, "this page cannot be read at the moment").response()
     })
@@ -73,48 +62,49 @@ pub fn response(served: &Served, path: &str, ask: &Ask<'_>, asked: &Asked<'_>) -
 pub fn respond_from_memory(
     served: &Served,
     path: &str,
-    ask: &Ask<'_>,
-    asked: &Asked<'_>,
+    headers: &RequestHeaders<'_>,
 ) -> Option<MaybeCached> {
     let files = match &served.state {
         State::Public(documents) => documents.files(),
         State::Private | State::Unreleased => None,
     };
-    let is_whole = ask.method == Method::GetOrHead && asked.range.is_none();
+    let is_whole = headers.method() == Method::GetOrHead && headers.range().is_none();
     let Some(files) = files.filter(|_| is_whole) else {
-        let made = find(served, path, ask, asked, Reading::AtHand);
-        return made.ok().map(MaybeCached::Made);
+        let made = find(served, path, headers, Reading::AtHand);
+        return made.ok().map(MaybeCached::Built);
     };
     let variant = Variant {
-        accepted: ask.accepted,
-        markdown: asked.accept.is_some_and(prefers_markdown),
+        accepted: headers.accepted(),
+        markdown: headers.accept.is_some_and(prefers_markdown),
     };
     let kept = match files.kept(path, variant) {
         Some(kept) => kept,
         None => {
             // What is kept answers every condition.
             let conditions = Conditions::default();
-            let ask = Ask { conditions, ..*ask };
-            let made = find(served, path, &ask, asked, Reading::AtHand).ok()?;
+            let headers = RequestHeaders {
+                conditions,
+                ..*headers
+            };
+            let made = find(served, path, &headers, Reading::AtHand).ok()?;
             // Of everything else there may be more than a site has files.
             if made.status != 200 {
-                return Some(MaybeCached::Made(made));
+                return Some(MaybeCached::Built(made));
             }
             files.keep(path, variant, made)
         }
     };
-    Some(match kept.evaluate(&ask.conditions) {
-        Outcome::Send => MaybeCached::Whole(kept),
-        Outcome::NotModified => MaybeCached::Unchanged(kept),
-        Outcome::Failed => MaybeCached::Made(another()),
+    Some(match kept.evaluate(&headers.conditions) {
+        Outcome::Send => MaybeCached::Cached(kept),
+        Outcome::NotModified => MaybeCached::NotModified(kept),
+        Outcome::Failed => MaybeCached::Built(another()),
     })
 }
 
 fn find(
     served: &Served,
     path: &str,
-    ask: &Ask<'_>,
-    asked: &Asked<'_>,
+    headers: &RequestHeaders<'_>,
     reading: Reading,
 ) -> Result<Response, Unread> {
     let documents = match &served.state {
@@ -124,7 +114,7 @@ fn find(
         }
         State::Public(documents) => documents,
     };
-    match ask.method {
+    match headers.method() {
         Method::GetOrHead => {}
         Method::Options => return Ok(Response::preflight()),
         Method::Other => {
@@ -152,8 +142,7 @@ fn find(
         policy: documents.page_policy(),
         base,
         path: &decode(below),
-        ask,
-        asked,
+        headers,
     }
     .response()
 }
@@ -177,8 +166,7 @@ struct Request<'r> {
     base: &'r str,
     /// The path below the base path, decoded, without leading slash.
     path: &'r str,
-    ask: &'r Ask<'r>,
-    asked: &'r Asked<'r>,
+    headers: &'r RequestHeaders<'r>,
 }
 
 type Found = Result<Option<Response>, Unread>;
@@ -242,7 +230,7 @@ impl Request<'_> {
         let path = format!("static/{STATIC}/{name}");
         // `site.{digest}.css` and its like; the lists of pages have plain names.
         let never_changes = is_named_by_digest(name);
-        let accepted = self.ask.accepted;
+        let accepted = self.headers.accepted();
         let file = match self.files.read(&path, accepted)? {
             None if never_changes => self.files.read_older(&path, accepted)?,
             found => found,
@@ -280,7 +268,7 @@ impl Request<'_> {
             let leads_home = self.path.is_empty() && !home.is_empty();
             return Ok(leads_home.then(|| to(307, &self.location(home))));
         }
-        if self.asked.accept.is_some_and(prefers_markdown) {
+        if self.headers.accept.is_some_and(prefers_markdown) {
             return self.markdown(self.path, Some(VARY_PAGE));
         }
         let Some(response) = self.file(&html)? else {
@@ -316,9 +304,9 @@ impl Request<'_> {
             return Ok(None);
         }
         // A part is one of the bytes as they are, whatever the client would decode.
-        let accepted = match self.asked.range {
+        let accepted = match self.headers.range() {
             Some(_) => Accepted::IDENTITY_ONLY,
-            None => self.ask.accepted,
+            None => self.headers.accepted(),
         };
         let path = format!("assets/{}", self.path);
         let Some(file) = self.files.read(&path, accepted)? else {
@@ -331,11 +319,13 @@ impl Request<'_> {
         let response = response.with(header::CONTENT_SECURITY_POLICY, ASSET_POLICY);
         // RFC 9110 §13.2.2: the conditions come first.
         let response = self.conditional(response);
-        Ok(Some(response.ranged(self.asked.range, self.asked.if_range)))
+        Ok(Some(
+            response.ranged(self.headers.range(), self.headers.if_range),
+        ))
     }
 
     fn not_found(&self) -> Result<Response, Unread> {
-        let accepted = self.ask.accepted;
+        let accepted = self.headers.accepted();
         let Some(path) = not_found_files(self.path).find(|path| self.files.has(path)) else {
             return Ok(absent());
         };
@@ -353,7 +343,7 @@ impl Request<'_> {
 
     /// A file as it lies in the release.
     fn file(&self, path: &str) -> Found {
-        let file = self.files.read(path, self.ask.accepted)?;
+        let file = self.files.read(path, self.headers.accepted())?;
         Ok(file.map(|file| self.sent(file)))
     }
 
@@ -361,7 +351,7 @@ impl Request<'_> {
     fn addressed(&self, path: &str, address: &str) -> Found {
         let file = self
             .files
-            .read_addressed(path, address, self.ask.accepted)?;
+            .read_addressed(path, address, self.headers.accepted())?;
         Ok(file.map(|file| {
             let response = self.sent(file);
             self.conditional(Response {
@@ -383,7 +373,7 @@ impl Request<'_> {
 
     /// RFC 9110 §13: the client's copy may still be good.
     fn conditional(&self, response: Response) -> Response {
-        match response.evaluate(&self.ask.conditions) {
+        match response.evaluate(&self.headers.conditions) {
             Outcome::Send => response,
             Outcome::NotModified => response.not_modified(),
             Outcome::Failed => another(),

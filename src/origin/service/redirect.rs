@@ -38,7 +38,7 @@ impl Request<'_> {
 
     /// Keeps the query: what a page was asked with belongs to its new address too.
     fn with_query(&self, location: &str) -> String {
-        match self.asked.query {
+        match self.headers.query {
             Some(query) if !location.contains('?') => {
                 let (path, fragment) = location.split_once('#').unwrap_or((location, ""));
                 let hash = if fragment.is_empty() { "" } else { "#" };

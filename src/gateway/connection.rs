@@ -1,11 +1,11 @@
-//! The wire: a client's connection, plain or TLS, as the connection handler holds it.
+//! the connection: a client's connection, plain or TLS, as the connection handler holds it.
 //!
 //! What pingora wants to know about a connection (addresses, TLS) is gathered once, when
-//! the connection is accepted, so that no request pays a system call for it. A [`Wire`]
+//! the connection is accepted, so that no request pays a system call for it. A [`ClientConnection`]
 //! is pingora's own `IO`, so it can carry HTTP/2, and it is what a
-//! [`Relay`](super::relay::Relay) lends to the proxy path for one HTTP/1.1 request.
+//! [`SingleRequestStream`](super::single_request::SingleRequestStream) lends to the proxy path for one HTTP/1.1 request.
 //!
-//! HTTP/2 writes and flushes each `DATA` frame by itself. Under a [`Cork`] a wire gathers
+//! HTTP/2 writes and flushes each `DATA` frame by itself. Under a [`Cork`] a connection gathers
 //! what is written while frames are still being made, so that the answers of a batch of
 //! streams leave in one system call and in full TLS records.
 
@@ -31,6 +31,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
+use super::access::Client;
 use super::drain::ConnectionGuard;
 
 /// How much a cork holds back before it writes all the same.
@@ -42,9 +43,9 @@ const LINGER_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// A client's connection.
 #[derive(Debug)]
-pub(super) struct Wire {
+pub(super) struct ClientConnection {
     transport: Transport,
-    facts: Facts,
+    info: ConnectionInfo,
     cork: Option<Corked>,
     /// Keeps the process alive during a drain, until this connection is gone.
     _guard: ConnectionGuard,
@@ -52,7 +53,7 @@ pub(super) struct Wire {
 
 /// What is known of a connection from its start.
 #[derive(Clone, Debug)]
-pub(super) struct Facts {
+pub(super) struct ConnectionInfo {
     /// The client's address.
     pub(super) peer: SocketAddr,
     socket: Arc<SocketDigest>,
@@ -61,7 +62,7 @@ pub(super) struct Facts {
     fd: i32,
 }
 
-/// Holds back what is written to a wire, while it is set.
+/// Holds back what is written to a connection, while it is set.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cork(Arc<AtomicBool>);
 
@@ -78,15 +79,15 @@ enum Transport {
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-// === impl Wire ===
+// === impl ClientConnection ===
 
-impl Wire {
+impl ClientConnection {
     /// Takes a plain connection.
     pub(super) fn plain(stream: TcpStream, peer: SocketAddr, guard: ConnectionGuard) -> Self {
-        let facts = Facts::new(&stream, peer);
+        let info = ConnectionInfo::new(&stream, peer);
         Self {
             transport: Transport::Plain(stream),
-            facts,
+            info,
             cork: None,
             _guard: guard,
         }
@@ -99,7 +100,7 @@ impl Wire {
         guard: ConnectionGuard,
     ) -> Self {
         let (socket, session) = stream.get_ref();
-        let mut facts = Facts::new(socket, peer);
+        let mut info = ConnectionInfo::new(socket, peer);
         let cipher = session
             .negotiated_cipher_suite()
             .and_then(|suite| suite.suite().as_str());
@@ -113,21 +114,21 @@ impl Wire {
             None,
             Vec::new(),
         );
-        facts.tls = Some(Arc::new(digest));
-        facts.is_http2 = session.alpn_protocol() == Some(b"h2");
+        info.tls = Some(Arc::new(digest));
+        info.is_http2 = session.alpn_protocol() == Some(b"h2");
         Self {
             transport: Transport::Tls(Box::new(stream)),
-            facts,
+            info,
             cork: None,
             _guard: guard,
         }
     }
 
-    pub(super) fn facts(&self) -> &Facts {
-        &self.facts
+    pub(super) fn info(&self) -> &ConnectionInfo {
+        &self.info
     }
 
-    /// Puts a cork on the wire, not yet set.
+    /// Puts a cork on the connection, not yet set.
     pub(super) fn cork(&mut self) -> Cork {
         let cork = Cork::default();
         self.cork = Some(Corked {
@@ -143,7 +144,7 @@ impl Wire {
         self.cork();
     }
 
-    /// Ends [`Wire::hold`]. What was never flushed is still held back, and leaves when the
+    /// Ends [`ClientConnection::hold`]. What was never flushed is still held back, and leaves when the
     /// connection is closed.
     pub(super) fn unhold(&mut self) {
         self.cork = self.cork.take().filter(|corked| !corked.held.is_empty());
@@ -165,11 +166,11 @@ impl Wire {
     }
 
     /// Writes all slices, in as few system calls as the transport allows. Each of them may
-    /// wait for `patience`.
+    /// wait for `timeout`.
     pub(super) async fn write_all_vectored(
         &mut self,
         slices: &mut [IoSlice<'_>],
-        patience: Duration,
+        timeout: Duration,
     ) -> io::Result<()> {
         let mut rest = slices;
         IoSlice::advance_slices(&mut rest, 0);
@@ -180,7 +181,7 @@ impl Wire {
             // Nearly always the socket takes everything at once; a timer is made only if not.
             let written = match poll_once(write.as_mut()).await {
                 Poll::Ready(written) => written?,
-                Poll::Pending => tokio::time::timeout(patience, write).await??,
+                Poll::Pending => tokio::time::timeout(timeout, write).await??,
             };
             if written == 0 {
                 return Err(io::ErrorKind::WriteZero.into());
@@ -189,14 +190,14 @@ impl Wire {
         }
         match poll_once(std::pin::pin!(self.flush())).await {
             Poll::Ready(flushed) => flushed,
-            Poll::Pending => tokio::time::timeout(patience, self.flush()).await?,
+            Poll::Pending => tokio::time::timeout(timeout, self.flush()).await?,
         }
     }
 
     /// Closes a connection on which nothing is under way. Over TLS that is said first, so that
     /// the client can tell it from an attacker's doing (RFC 8446 §6.1).
     pub(super) async fn close(mut self) {
-        if self.facts.is_tls() {
+        if self.info.is_tls() {
             // A client that takes nothing is left without.
             let _elapsed =
                 tokio::time::timeout(LINGER_TIME_MAX, AsyncWriteExt::shutdown(&mut self)).await;
@@ -253,9 +254,9 @@ impl Cork {
     }
 }
 
-// === impl Facts ===
+// === impl ConnectionInfo ===
 
-impl Facts {
+impl ConnectionInfo {
     fn new(stream: &TcpStream, peer: SocketAddr) -> Self {
         let fd = stream.as_raw_fd();
         let socket = SocketDigest::from_raw_fd(fd);
@@ -280,6 +281,15 @@ impl Facts {
         self.is_http2
     }
 
+    /// Returns where requests of this connection come from.
+    pub(super) fn client(&self) -> Client {
+        Client {
+            peer: self.peer.ip(),
+            protocol: if self.is_http2 { "h2" } else { "http/1.1" },
+            tls: self.is_tls(),
+        }
+    }
+
     /// Returns pingora's view of the connection.
     pub(super) fn digest(&self) -> pingora::protocols::Digest {
         pingora::protocols::Digest {
@@ -291,9 +301,9 @@ impl Facts {
     }
 }
 
-// === impl IO for Wire ===
+// === impl IO for ClientConnection ===
 
-impl AsyncRead for Wire {
+impl AsyncRead for ClientConnection {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -311,7 +321,7 @@ impl AsyncRead for Wire {
     }
 }
 
-impl AsyncWrite for Wire {
+impl AsyncWrite for ClientConnection {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -376,45 +386,45 @@ impl AsyncWrite for Wire {
 }
 
 #[async_trait]
-impl Shutdown for Wire {
+impl Shutdown for ClientConnection {
     async fn shutdown(&mut self) {
         // The peer may be gone already; then there is nobody to tell.
         let _gone = AsyncWriteExt::shutdown(self).await;
     }
 }
 
-impl UniqueID for Wire {
+impl UniqueID for ClientConnection {
     fn id(&self) -> UniqueIDType {
-        self.facts.fd
+        self.info.fd
     }
 }
 
-impl Ssl for Wire {
+impl Ssl for ClientConnection {
     fn get_ssl_digest(&self) -> Option<Arc<SslDigest>> {
-        self.facts.tls.clone()
+        self.info.tls.clone()
     }
 
     fn selected_alpn_proto(&self) -> Option<ALPN> {
-        self.facts.is_http2.then_some(ALPN::H2)
+        self.info.is_http2.then_some(ALPN::H2)
     }
 }
 
-impl GetTimingDigest for Wire {
+impl GetTimingDigest for ClientConnection {
     fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {
         Vec::new()
     }
 }
 
-impl GetProxyDigest for Wire {
+impl GetProxyDigest for ClientConnection {
     fn get_proxy_digest(&self) -> Option<Arc<ProxyDigest>> {
         None
     }
 }
 
-impl GetSocketDigest for Wire {
+impl GetSocketDigest for ClientConnection {
     fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
-        Some(Arc::clone(&self.facts.socket))
+        Some(Arc::clone(&self.info.socket))
     }
 }
 
-impl Peek for Wire {}
+impl Peek for ClientConnection {}

@@ -2,16 +2,16 @@
 //!
 //! pingora's HTTP/1.1 session reads from a stream until it has what it wants, and then
 //! some: bytes of a pipelined next request end the connection, or the request with an
-//! error. A [`Relay`] is a stream that holds exactly one request. It yields the head that
+//! error. A [`SingleRequestStream`] is a stream that holds exactly one request. It yields the head that
 //! the connection handler has read, then the body as the connection handler frames it, and then nothing: a read
 //! waits, while what the client sends next gathers in the inbox for the handler. When
-//! pingora gives the stream back, [`Relay::into_parts`] returns the wire to the handler.
+//! pingora gives the stream back, [`SingleRequestStream::into_parts`] returns the connection to the handler.
 //!
 //! After a `101` the relay is transparent: what follows is the other protocol's.
 //!
 //! A request body that stalls, or trickles below the minimum rate, ends in an error, and
-//! so does a malformed chunk; [`Relay::fault`] then says which status to answer with. When
-//! the relay is dropped with the wire still in it, the connection is closed lingering.
+//! so does a malformed chunk; [`SingleRequestStream::fault`] then says which status to answer with. When
+//! the relay is dropped with the connection still in it, the connection is closed lingering.
 
 use std::future::Future as _;
 use std::io;
@@ -33,9 +33,9 @@ use tokio::time::{Instant, Sleep};
 use tokio_util::io::poll_read_buf;
 
 use super::chunked::Scanner;
+use super::connection::ClientConnection;
 use super::head::Framing;
 use super::limits::Limits;
-use super::wire::Wire;
 
 /// How many bytes of the next requests wait in the inbox at most; then the client's own
 /// send buffer fills.
@@ -45,16 +45,16 @@ const READ_BYTES: usize = 8 << 10;
 
 /// A stream that holds one request.
 #[derive(Debug)]
-pub(super) struct Relay {
+pub(super) struct SingleRequestStream {
     /// `None` once the parts were taken.
-    wire: Option<Wire>,
+    connection: Option<ClientConnection>,
     inbox: BytesMut,
     /// What of the head, at the front of the inbox, is still to be read.
     head: usize,
     body: Body,
     is_upgraded: AtomicBool,
     fault: AtomicU16,
-    pace: Pace,
+    min_rate: MinRateGuard,
     /// The client has closed its side; what it asked for is still answered.
     is_half_closed: bool,
 }
@@ -68,7 +68,7 @@ enum Body {
 
 /// Watches over the arrival of a body.
 #[derive(Debug)]
-struct Pace {
+struct MinRateGuard {
     limits: Arc<Limits>,
     /// The end of the current window; made when a read first has to wait.
     window: Option<Pin<Box<Sleep>>>,
@@ -77,7 +77,7 @@ struct Pace {
 
 /// What the connection handler gets back.
 pub(super) struct Parts {
-    pub(super) wire: Wire,
+    pub(super) connection: ClientConnection,
     /// What the client has sent beyond the request.
     pub(super) inbox: BytesMut,
     /// Whether the whole request has been read. Otherwise the rest of its body is still to
@@ -86,31 +86,31 @@ pub(super) struct Parts {
     pub(super) is_half_closed: bool,
 }
 
-// === impl Relay ===
+// === impl SingleRequestStream ===
 
-impl Relay {
-    /// Lends a wire for the request whose head is the first `head` bytes of `inbox`.
+impl SingleRequestStream {
+    /// Lends a connection for the request whose head is the first `head` bytes of `inbox`.
     pub(super) fn new(
-        mut wire: Wire,
+        mut connection: ClientConnection,
         inbox: BytesMut,
         head: usize,
         framing: Framing,
         limits: Arc<Limits>,
     ) -> Self {
-        wire.hold();
+        connection.hold();
         let body = match framing {
             Framing::None => Body::Length(0),
             Framing::Length(length) => Body::Length(length),
             Framing::Chunked => Body::Chunked(Scanner::new()),
         };
         Self {
-            wire: Some(wire),
+            connection: Some(connection),
             inbox,
             head,
             body,
             is_upgraded: AtomicBool::new(false),
             fault: AtomicU16::new(0),
-            pace: Pace {
+            min_rate: MinRateGuard {
                 limits,
                 window: None,
                 bytes: 0,
@@ -129,14 +129,14 @@ impl Relay {
         Some(self.fault.load(Ordering::Acquire)).filter(|status| *status > 0)
     }
 
-    /// Gives the wire back; `None` when the connection now speaks another protocol.
+    /// Gives the connection back; `None` when the connection now speaks another protocol.
     pub(super) fn into_parts(mut self) -> Option<Parts> {
         let is_read =
             self.head == 0 && self.body.is_done() && !self.is_upgraded.load(Ordering::Acquire);
-        let mut wire = self.wire.take()?;
-        wire.unhold();
+        let mut connection = self.connection.take()?;
+        connection.unhold();
         Some(Parts {
-            wire,
+            connection,
             inbox: std::mem::take(&mut self.inbox),
             is_read,
             is_half_closed: self.is_half_closed,
@@ -148,16 +148,16 @@ impl Relay {
         io::Error::new(kind, why)
     }
 
-    fn wire(&mut self) -> io::Result<&mut Wire> {
-        self.wire
+    fn connection(&mut self) -> io::Result<&mut ClientConnection> {
+        self.connection
             .as_mut()
             .ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
     /// Reads more into the inbox; 0 bytes are the end.
     fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        match self.wire.as_mut() {
-            Some(wire) => poll_read_into(wire, &mut self.inbox, READ_BYTES, cx),
+        match self.connection.as_mut() {
+            Some(connection) => poll_read_into(connection, &mut self.inbox, READ_BYTES, cx),
             None => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
         }
     }
@@ -182,10 +182,10 @@ impl Relay {
                     );
                     return Poll::Ready(Err(error));
                 }
-                Poll::Ready(Ok(read)) => self.pace.bytes += read as u64,
+                Poll::Ready(Ok(read)) => self.min_rate.bytes += read as u64,
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                 Poll::Pending => {
-                    return match self.pace.poll_too_slow(cx) {
+                    return match self.min_rate.poll_too_slow(cx) {
                         true => Poll::Ready(Err(self.fail(
                             408,
                             io::ErrorKind::TimedOut,
@@ -225,21 +225,23 @@ impl Relay {
 /// Reads once from `wire` into the spare room of `inbox`, making room for `bytes` first, and
 /// returns how many bytes came; 0 are the end.
 pub(super) fn poll_read_into(
-    wire: &mut Wire,
+    connection: &mut ClientConnection,
     inbox: &mut BytesMut,
     bytes: usize,
     cx: &mut Context<'_>,
 ) -> Poll<io::Result<usize>> {
     inbox.reserve(bytes);
-    poll_read_buf(Pin::new(wire), cx, inbox)
+    poll_read_buf(Pin::new(connection), cx, inbox)
 }
 
-impl Drop for Relay {
+impl Drop for SingleRequestStream {
     fn drop(&mut self) {
-        let Some(wire) = self.wire.take() else { return };
+        let Some(connection) = self.connection.take() else {
+            return;
+        };
         // Outside a runtime there is nobody to linger; the socket is closed at once.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(wire.close_lingering());
+            runtime.spawn(connection.close_lingering());
         }
     }
 }
@@ -255,9 +257,9 @@ impl Body {
     }
 }
 
-// === impl Pace ===
+// === impl MinRateGuard ===
 
-impl Pace {
+impl MinRateGuard {
     /// Called when a read has to wait: returns whether the window has ended with less than
     /// its share.
     fn poll_too_slow(&mut self, cx: &mut Context<'_>) -> bool {
@@ -277,9 +279,9 @@ impl Pace {
     }
 }
 
-// === impl IO for Relay ===
+// === impl IO for SingleRequestStream ===
 
-impl AsyncRead for Relay {
+impl AsyncRead for SingleRequestStream {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -291,7 +293,7 @@ impl AsyncRead for Relay {
         }
         if this.is_upgraded.load(Ordering::Acquire) {
             if this.inbox.is_empty() {
-                return Pin::new(this.wire()?).poll_read(cx, buf);
+                return Pin::new(this.connection()?).poll_read(cx, buf);
             }
             let taken = this.inbox.len().min(buf.remaining());
             buf.put_slice(&this.inbox[..taken]);
@@ -313,13 +315,13 @@ impl AsyncRead for Relay {
     }
 }
 
-impl AsyncWrite for Relay {
+impl AsyncWrite for SingleRequestStream {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(self.get_mut().wire()?).poll_write(cx, buf)
+        Pin::new(self.get_mut().connection()?).poll_write(cx, buf)
     }
 
     fn poll_write_vectored(
@@ -327,7 +329,7 @@ impl AsyncWrite for Relay {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(self.get_mut().wire()?).poll_write_vectored(cx, bufs)
+        Pin::new(self.get_mut().connection()?).poll_write_vectored(cx, bufs)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -335,7 +337,7 @@ impl AsyncWrite for Relay {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(self.get_mut().wire()?).poll_flush(cx)
+        Pin::new(self.get_mut().connection()?).poll_flush(cx)
     }
 
     /// pingora is done with the connection; [`Drop`] closes it, lingering.
@@ -345,20 +347,20 @@ impl AsyncWrite for Relay {
 }
 
 #[async_trait]
-impl Shutdown for Relay {
+impl Shutdown for SingleRequestStream {
     /// See [`AsyncWrite::poll_shutdown`] above.
     async fn shutdown(&mut self) {}
 }
 
-impl UniqueID for Relay {
+impl UniqueID for SingleRequestStream {
     fn id(&self) -> UniqueIDType {
-        self.wire.as_ref().map_or(-1, UniqueID::id)
+        self.connection.as_ref().map_or(-1, UniqueID::id)
     }
 }
 
-impl Ssl for Relay {
+impl Ssl for SingleRequestStream {
     fn get_ssl_digest(&self) -> Option<Arc<SslDigest>> {
-        self.wire.as_ref().and_then(Ssl::get_ssl_digest)
+        self.connection.as_ref().and_then(Ssl::get_ssl_digest)
     }
 
     fn selected_alpn_proto(&self) -> Option<ALPN> {
@@ -366,24 +368,24 @@ impl Ssl for Relay {
     }
 }
 
-impl GetTimingDigest for Relay {
+impl GetTimingDigest for SingleRequestStream {
     fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {
         Vec::new()
     }
 }
 
-impl GetProxyDigest for Relay {
+impl GetProxyDigest for SingleRequestStream {
     fn get_proxy_digest(&self) -> Option<Arc<ProxyDigest>> {
         None
     }
 }
 
-impl GetSocketDigest for Relay {
+impl GetSocketDigest for SingleRequestStream {
     fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
-        self.wire
+        self.connection
             .as_ref()
             .and_then(GetSocketDigest::get_socket_digest)
     }
 }
 
-impl Peek for Relay {}
+impl Peek for SingleRequestStream {}

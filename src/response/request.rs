@@ -1,0 +1,117 @@
+//! What the choice of a response depends on: the header of one request, borrowed.
+//!
+//! Both versions of HTTP and both paths of the gateway fill in the same value, so that a
+//! response cannot depend on the way a request came.
+//!
+//! Sources: RFC 9110 §7.1 (target), §9 (methods), §10.1.5 (`User-Agent`), §12.5.1 and §12.5.3
+//! (`Accept`, `Accept-Encoding`), §13 (conditions), §14.2 (`Range`).
+
+use super::encoding::Accepted;
+use super::{Conditions, Content};
+
+/// The header of one request. A field that was not sent is empty or `None`; a list that was
+/// sent in several lines is one value, joined by commas (RFC 9110 §5.3).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RequestHeaders<'r> {
+    /// The method, as sent.
+    pub method: &'r str,
+    /// `Host`, or `:authority`, as sent: maybe with a port.
+    pub host: &'r str,
+    /// The path of the target, without query, as sent.
+    pub path: &'r str,
+    /// The query of the target, without its question mark.
+    pub query: Option<&'r str>,
+    /// `User-Agent`, cut to the length that a log line holds.
+    pub user_agent: &'r str,
+    /// `Accept`.
+    pub accept: Option<&'r [u8]>,
+    /// `Accept-Encoding`.
+    pub accept_encoding: Option<&'r [u8]>,
+    /// The conditional fields.
+    pub conditions: Conditions<'r>,
+    /// `Range`. It has a meaning in `GET` requests only: see [`RequestHeaders::range`].
+    pub range: Option<&'r [u8]>,
+    /// `If-Range`.
+    pub if_range: Option<&'r [u8]>,
+}
+
+/// The methods that a static document distinguishes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// `GET` or `HEAD`: the response is the same, the content of `HEAD` is not sent.
+    GetOrHead,
+    /// `OPTIONS`.
+    Options,
+    /// Any other.
+    Other,
+}
+
+// === impl RequestHeaders ===
+
+impl<'r> RequestHeaders<'r> {
+    /// A `GET` without any field.
+    pub const GET: Self = Self {
+        method: "GET",
+        host: "",
+        path: "/",
+        query: None,
+        user_agent: "",
+        accept: None,
+        accept_encoding: None,
+        conditions: Conditions {
+            if_match: None,
+            if_none_match: None,
+            if_modified_since: None,
+            if_unmodified_since: None,
+        },
+        range: None,
+        if_range: None,
+    };
+
+    /// Returns the kind of method.
+    #[must_use]
+    pub fn method(&self) -> Method {
+        match self.method {
+            "GET" | "HEAD" => Method::GetOrHead,
+            "OPTIONS" => Method::Options,
+            _ => Method::Other,
+        }
+    }
+
+    /// Returns how much of the response is sent.
+    #[must_use]
+    pub fn content(&self) -> Content {
+        match self.method {
+            "HEAD" => Content::HeadOnly,
+            _ => Content::Whole,
+        }
+    }
+
+    /// Returns whether it is a `GET` or `HEAD` of a whole resource, without query and with no
+    /// condition but `If-None-Match`, beside which `If-Modified-Since` has no meaning (RFC 9110
+    /// §13.1.3). The fast path responds to no other requests.
+    #[must_use]
+    pub fn is_simple_get(&self) -> bool {
+        let conditions = &self.conditions;
+        self.method() == Method::GetOrHead
+            && self.query.is_none()
+            && self.range.is_none()
+            && self.if_range.is_none()
+            && conditions.if_match.is_none()
+            && conditions.if_unmodified_since.is_none()
+            && (conditions.if_modified_since.is_none() || conditions.if_none_match.is_some())
+    }
+
+    /// Returns the codings that the client accepts. Without the field we send the identity.
+    #[must_use]
+    pub fn accepted(&self) -> Accepted {
+        self.accept_encoding
+            .map_or(Accepted::IDENTITY_ONLY, Accepted::parse)
+    }
+
+    /// Returns `Range` if the request is a `GET` (RFC 9110 §14.2).
+    #[must_use]
+    pub fn range(&self) -> Option<&'r [u8]> {
+        self.range.filter(|_| self.method == "GET")
+    }
+}
