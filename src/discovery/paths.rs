@@ -29,8 +29,9 @@ const SKILL_FILE: &str = "SKILL.md";
 /// The name that Agent Skills Discovery 0.1 gives a skill file.
 const SKILL_FILE_LOWER: &str = "skill.md";
 
-/// The intercepted paths as people write them, for documentation and messages.
-pub const PATTERNS: [&str; 8] = [
+/// The paths of discovery documents, as people write them. Every other path below the two
+/// `/.well-known` directories is intercepted too, and is 404.
+pub const PATTERNS: [&str; 7] = [
     "/skill.md",
     "/.well-known/agent-skills/index.json",
     "/.well-known/agent-skills/{name}/SKILL.md",
@@ -38,7 +39,6 @@ pub const PATTERNS: [&str; 8] = [
     "/.well-known/skills/{name}/skill.md",
     "/.well-known/skills/{name}/SKILL.md",
     "/.well-known/agent-card.json",
-    "/.well-known/(agent-skills|skills)/… (anything else: 404)",
 ];
 
 /// A document of discovery.

@@ -1,47 +1,50 @@
-//! Leaving without losing anybody.
+//! Stopping without losing a request.
 //!
 //! A [`Drain`] is shared by everything that holds a connection. It has three phases:
 //!
 //! ```text
-//! Serving ──▶ Unready ──▶ Draining ──▶ (last guard dropped, or the deadline) ──▶ exit
+//! Serving ──▶ Unready ──▶ Draining ──▶ (last connection closed, or the deadline) ──▶ exit
 //!             readiness    listeners close, idle connections close,
-//!             says 503     answers say `Connection: close`, HTTP/2 says GOAWAY
+//!             is 503       responses have `Connection: close`, HTTP/2 sends GOAWAY
 //! ```
 //!
-//! pingora's own graceful stop sleeps the whole grace period whatever is in flight; ours
-//! leaves as soon as the last [`ConnectionGuard`] is gone.
+//! pingora's own graceful stop sleeps for the whole grace period. Ours ends as soon as the last
+//! [`ConnectionGuard`] is dropped.
+//!
+//! Connections are counted here and not by a `TaskTracker` of tokio-util: that can wait for the
+//! last one, but not for one place among `connections_max`.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
-/// Where a process is on its way out.
+/// How far a process is with stopping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// Taking connections.
-    Serving,
-    /// Still taking connections, and asking load balancers for no more.
-    Unready,
-    /// Finishing what is in flight.
-    Draining,
+    /// Accepting connections.
+    Serving = 0,
+    /// Still accepting connections, and asking load balancers to send no more.
+    Unready = 1,
+    /// Finishing the requests in flight.
+    Draining = 2,
 }
 
-/// The shared state of leaving.
+/// The state of stopping, shared.
 #[derive(Clone, Debug)]
-pub struct Drain {
-    shared: Arc<Shared>,
-    phase: watch::Receiver<Phase>,
-}
+pub struct Drain(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    phase: watch::Sender<Phase>,
-    /// The same as the phase being `Draining`, for the request path.
-    is_draining: AtomicBool,
+    /// A [`Phase`].
+    phase: AtomicU8,
+    /// Cancelled when the phase is [`Phase::Draining`].
+    draining: CancellationToken,
     open: AtomicUsize,
-    changed: Notify,
+    /// Notified when a connection was closed.
+    closed: Notify,
 }
 
 /// Counts one connection for as long as it lives.
@@ -54,74 +57,66 @@ impl Drain {
     /// Starts in [`Phase::Serving`], without connections.
     #[must_use]
     pub fn new() -> Self {
-        let (sender, phase) = watch::channel(Phase::Serving);
-        let shared = Shared {
-            phase: sender,
-            is_draining: AtomicBool::new(false),
+        Self(Arc::new(Shared {
+            phase: AtomicU8::new(Phase::Serving as u8),
+            draining: CancellationToken::new(),
             open: AtomicUsize::new(0),
-            changed: Notify::new(),
-        };
-        Self {
-            shared: Arc::new(shared),
-            phase,
-        }
+            closed: Notify::new(),
+        }))
     }
 
     /// Returns the phase.
     #[must_use]
     pub fn phase(&self) -> Phase {
-        *self.phase.borrow()
+        match self.0.phase.load(Ordering::Acquire) {
+            0 => Phase::Serving,
+            1 => Phase::Unready,
+            _ => Phase::Draining,
+        }
     }
 
-    /// Returns whether answers should be the last of their connection: one atomic load.
+    /// Returns whether each response is to be the last of its connection: one atomic load.
     #[must_use]
     pub fn is_draining(&self) -> bool {
-        self.shared.is_draining.load(Ordering::Relaxed)
+        self.phase() == Phase::Draining
     }
 
     /// Enters a phase; phases never go back.
     pub fn enter(&self, phase: Phase) {
-        self.shared
-            .is_draining
-            .fetch_or(phase == Phase::Draining, Ordering::Relaxed);
-        self.shared.phase.send_if_modified(|current| {
-            let later = phase > *current;
-            *current = phase.max(*current);
-            // Who waits, waits for this one, and a connection leaves its waker only once: woken
-            // for less, it would sleep through the drain.
-            later && phase == Phase::Draining
-        });
+        self.0.phase.fetch_max(phase as u8, Ordering::AcqRel);
+        if phase == Phase::Draining {
+            self.0.draining.cancel();
+        }
     }
 
-    /// Waits until the phase is [`Phase::Draining`].
+    /// Waits until the phase is [`Phase::Draining`]. A task that polled this once is woken then,
+    /// and not before.
     pub async fn draining(&self) {
-        let mut phase = self.phase.clone();
-        // The sender lives in `shared`, which this value holds.
-        let _closed = phase.wait_for(|phase| *phase == Phase::Draining).await;
+        self.0.draining.cancelled().await;
     }
 
     /// Counts a new connection.
     #[must_use]
     pub fn guard(&self) -> ConnectionGuard {
-        self.shared.open.fetch_add(1, Ordering::Relaxed);
-        ConnectionGuard(Arc::clone(&self.shared))
+        self.0.open.fetch_add(1, Ordering::Relaxed);
+        ConnectionGuard(Arc::clone(&self.0))
     }
 
     /// Returns how many connections are open.
     #[must_use]
     pub fn open(&self) -> usize {
-        self.shared.open.load(Ordering::Relaxed)
+        self.0.open.load(Ordering::Relaxed)
     }
 
     /// Waits until fewer than `limit` connections are open.
     pub async fn below(&self, limit: usize) {
         loop {
             // Registered before looking, so that a close in between is not missed.
-            let changed = self.shared.changed.notified();
+            let closed = self.0.closed.notified();
             if self.open() < limit {
                 return;
             }
-            changed.await;
+            closed.await;
         }
     }
 
@@ -143,8 +138,8 @@ impl Default for Drain {
 impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         self.0.open.fetch_sub(1, Ordering::Relaxed);
-        // Whoever waits for a place or for the end is one task at most each.
-        self.0.changed.notify_waiters();
+        // At most two tasks wait: for a place, and for the end.
+        self.0.closed.notify_waiters();
     }
 }
 
@@ -175,9 +170,9 @@ mod tests {
     }
 
     #[test]
-    fn waiting_for_the_drain_is_woken_by_nothing_less() {
+    fn a_task_that_waits_for_the_drain_is_woken_by_no_earlier_phase() {
         #[derive(Default)]
-        struct Woken(AtomicBool);
+        struct Woken(std::sync::atomic::AtomicBool);
         impl Wake for Woken {
             fn wake(self: Arc<Self>) {
                 self.0.store(true, Ordering::Relaxed);

@@ -13,6 +13,7 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 use http::header::{self, HeaderName, HeaderValue};
+use ipnet::IpNet;
 use pingora::http::{RequestHeader, ResponseHeader};
 
 /// The fields we set; a client's are dropped.
@@ -29,10 +30,7 @@ const FORWARDING: [&str; 8] = [
 
 /// A range of addresses: `10.0.0.0/8`, `2001:db8::/32`, or a single one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Network {
-    address: IpAddr,
-    prefix: u8,
-}
+pub struct Network(IpNet);
 
 /// Why a text is not a range of addresses.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -62,45 +60,26 @@ impl FromStr for Network {
     type Err = InvalidNetwork;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let invalid = || InvalidNetwork(text.to_owned());
-        let (address, prefix) = text
-            .split_once('/')
-            .map_or((text, None), |(address, prefix)| (address, Some(prefix)));
-        let address: IpAddr = address.parse().map_err(|_not_an_address| invalid())?;
-        let bits = if address.is_ipv4() { 32 } else { 128 };
-        let prefix = match prefix {
-            None => bits,
-            Some(digits) => digits
-                .parse()
-                .ok()
-                .filter(|prefix| *prefix <= bits)
-                .ok_or_else(invalid)?,
-        };
-        Ok(Self { address, prefix })
+        let single = |text: &str| text.parse::<IpAddr>().map(IpNet::from);
+        text.parse::<IpNet>()
+            .or_else(|_not_a_range| single(text))
+            .map(Self)
+            .map_err(|_neither| InvalidNetwork(text.to_owned()))
     }
 }
 
 impl std::fmt::Display for Network {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{}", self.address, self.prefix)
+        self.0.fmt(f)
     }
 }
 
 impl Network {
-    /// Returns whether an address lies in the range. An IPv4 address that arrives on an
-    /// IPv6 socket is the IPv4 address.
+    /// Returns whether an address is in the range. An IPv4 address that arrives on an IPv6
+    /// socket is the IPv4 address.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
-        let bits = |address: IpAddr| match address.to_canonical() {
-            IpAddr::V4(v4) => (32, u128::from(u32::from(v4)) << 96),
-            IpAddr::V6(v6) => (128, u128::from(v6)),
-        };
-        let ((width, own), (other_width, other)) = (bits(self.address), bits(address));
-        width == other_width
-            && (own ^ other)
-                .checked_shr(128 - u32::from(self.prefix))
-                .unwrap_or(0)
-                == 0
+        self.0.contains(&address.to_canonical())
     }
 }
 

@@ -18,7 +18,6 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -31,6 +30,8 @@ use pingora::protocols::http::ServerSession;
 use pingora::protocols::http::v2::server::{H2Accept, H2Options, HttpSession, handshake};
 use pingora::protocols::{Digest, Stream};
 use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::access::Outcome;
 use super::connection::{ClientConnection, ConnectionInfo, Cork};
@@ -60,14 +61,6 @@ const BATCH_MAX: usize = 64;
 /// How often a connection whose streams take long is looked at.
 const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Counts the streams that are open: those in the proxy path, and answers of the fast path
-/// that wait for the client's window.
-#[derive(Clone, Debug, Default)]
-struct OpenStreams(Arc<AtomicUsize>);
-
-/// One of them.
-struct OpenStream(OpenStreams);
-
 /// An HTTP/2 connection.
 struct Http2 {
     handler: Arc<ConnectionHandler>,
@@ -75,7 +68,8 @@ struct Http2 {
     digest: Arc<Digest>,
     cork: Cork,
     info: ConnectionInfo,
-    live: OpenStreams,
+    /// Counts the streams on the proxy path, and the bodies that wait for the client's window.
+    open: TaskTracker,
     /// Streams that were never requests.
     faults: u32,
     last_stream: Instant,
@@ -102,7 +96,7 @@ pub(super) async fn serve(handler: Arc<ConnectionHandler>, mut connection: Clien
         digest,
         cork,
         info,
-        live: OpenStreams::default(),
+        open: TaskTracker::new(),
         faults: 0,
         last_stream,
         is_leaving: false,
@@ -202,7 +196,7 @@ impl Http2 {
     fn look_idle(&mut self) -> Option<Instant> {
         let idle = self.handler.gateway.limits.idle;
         let quiet = self.last_stream.elapsed();
-        match (self.live.count() == 0, self.is_leaving) {
+        match (self.open.is_empty(), self.is_leaving) {
             // The client has not said that it knows, in all the time it had.
             (true, true) => None,
             (true, false) if quiet >= idle => {
@@ -216,7 +210,7 @@ impl Http2 {
     /// Chooses the path of a stream.
     fn take(&self, mut session: HttpSession) {
         let gateway = &self.handler.gateway;
-        if self.live.count() >= gateway.limits.streams_max as usize {
+        if self.open.len() >= gateway.limits.streams_max as usize {
             gateway.metrics.stream_faults.inc();
             session.shutdown_with_reason(Reason::REFUSED_STREAM);
             return;
@@ -227,7 +221,7 @@ impl Http2 {
         }
         match find(gateway, &session) {
             Some(found) => self.respond(session, found.response(), Route::FastPath),
-            None => proxy(&self.handler, session, OpenStream::of(&self.live)),
+            None => proxy(&self.handler, session, self.open.token()),
         }
     }
 
@@ -252,7 +246,7 @@ impl Http2 {
                 let _reset = stream.send_data(body, true);
             } else {
                 let timeout = gateway.limits.write;
-                let open = OpenStream::of(&self.live);
+                let open = self.open.token();
                 tokio::spawn(async move {
                     send(stream, body, timeout).await;
                     drop(open);
@@ -281,14 +275,14 @@ fn options(limits: &Limits) -> H2Options {
 }
 
 /// Hands a stream to the proxy path, as a task of its own.
-fn proxy(handler: &Arc<ConnectionHandler>, session: HttpSession, live: OpenStream) {
+fn proxy(handler: &Arc<ConnectionHandler>, session: HttpSession, open: TaskTrackerToken) {
     let handler = Arc::clone(handler);
     tokio::spawn(async move {
         let mut session = ServerSession::new_http2(session);
         session.set_read_timeout(Some(handler.gateway.limits.body));
         session.set_write_timeout(Some(handler.gateway.limits.write));
         Box::pin(handler.proxy.process_new_http(session, &handler.shutdown)).await;
-        drop(live);
+        drop(open);
     });
 }
 
@@ -325,28 +319,5 @@ async fn send(mut stream: SendStream<Bytes>, mut body: Bytes, timeout: Duration)
         if stream.send_data(piece, body.is_empty()).is_err() {
             return;
         }
-    }
-}
-
-// === impl OpenStreams ===
-
-impl OpenStreams {
-    fn count(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-// === impl OpenStream ===
-
-impl OpenStream {
-    fn of(live: &OpenStreams) -> Self {
-        live.0.fetch_add(1, Ordering::Relaxed);
-        Self(live.clone())
-    }
-}
-
-impl Drop for OpenStream {
-    fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -147,6 +147,8 @@ impl Reloader {
             .sites
             .scan(removals)
             .inspect_err(|_| self.swapped("refused"))?;
+        let rejected = i64::try_from(self.sites.rejected()).unwrap_or(i64::MAX);
+        self.metrics.site_records_rejected.set(rejected);
         self.apply(&changes);
         Ok(changes.removed)
     }

@@ -38,7 +38,7 @@ pub enum Effort {
 }
 
 /// The codings that a client takes, as a set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Accepted(u8);
 
 // === impl Encoding ===

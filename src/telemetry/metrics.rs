@@ -90,8 +90,8 @@ pub struct Metrics {
     pub index_swaps: IntCounterVec,
     /// When the index last agreed with store and site records, in seconds after the Unix epoch.
     pub index_fresh_at: Gauge,
-    /// Findings in the site records as they are now.
-    pub site_findings: IntGauge,
+    /// Site records that are not served as they are written.
+    pub site_records_rejected: IntGauge,
     /// When the first certificate expires, in seconds after the Unix epoch; 0 without any.
     pub certificate_expires_at: Gauge,
     /// Certificate files that could not be used; the one before stays.
@@ -189,9 +189,9 @@ impl Metrics {
                 "index_fresh_timestamp_seconds",
                 "When the index last agreed with the store and the site records, in seconds since 1970.",
             ),
-            site_findings: gauge(
-                "site_findings",
-                "Errors and warnings in the site records as they are now.",
+            site_records_rejected: gauge(
+                "site_records_rejected",
+                "Site records with mistakes, or in conflict with others, as they are now.",
             ),
             certificate_expires_at: time(
                 "tls_certificate_expires_timestamp_seconds",

@@ -412,3 +412,23 @@ fn a_gateway_told_to_reload_compares_everything_with_the_disk() {
     let refused = http::request(edge.operator, "GET", "operator", "/reload", &[]);
     assert_eq!(refused.status, 404);
 }
+
+#[test]
+fn the_number_of_rejected_records_follows_the_files() {
+    let setup = Setup::new();
+    setup.write_site("acme", "");
+    let edge = setup.start();
+    let rejected = || edge.metric("site_records_rejected").round();
+    assert!(rejected() < 0.5);
+    // The last record is a good one: the gateway says that it has taken it in.
+    edge.taking_in(|| {
+        edge.setup.write_site("acme", "visibility: secret");
+        edge.setup.write_site("other", "");
+    });
+    assert!((rejected() - 1.0).abs() < 0.5);
+    edge.taking_in(|| {
+        edge.setup.write_site("acme", "");
+        edge.setup.write_site("third", "");
+    });
+    assert!(rejected() < 0.5);
+}

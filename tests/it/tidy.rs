@@ -1,19 +1,251 @@
 //! The source tree keeps its own rules.
+//!
+//! Every file is parsed; rules about names are rules about the paths and `use` trees of its
+//! code, not about its text. Code that is compiled for tests alone is left out.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Every Rust file below `src`, with its text.
-fn sources() -> Vec<(PathBuf, String)> {
-    fn walk(directory: &Path, found: &mut Vec<(PathBuf, String)>) {
+use proc_macro2::{TokenStream, TokenTree};
+use syn::visit::{self, Visit};
+
+/// A file of `src`.
+struct Source {
+    path: PathBuf,
+    text: String,
+    /// The module that the file is: `["gateway", "head"]`; empty for the root.
+    module: Vec<String>,
+    /// What the code of the file names, tests aside.
+    names: Names,
+}
+
+/// What code names.
+#[derive(Default)]
+struct Names {
+    /// Where in the crate the code stands that is being visited.
+    module: Vec<String>,
+    /// Every path, from the root of its crate: `["crate", "index", "Index"]`, `["std", "fs"]`.
+    paths: BTreeSet<Vec<String>>,
+    has_async: bool,
+    /// Modules that are compiled for tests alone.
+    test_modules: Vec<Vec<String>>,
+}
+
+// === impl Names ===
+
+impl Names {
+    /// Adds a path as it is written, resolved by `self` and `super`.
+    fn add(&mut self, written: &[String]) {
+        let mut segments = written;
+        let mut absolute = match segments.first().map(String::as_str) {
+            Some("crate") => {
+                segments = &segments[1..];
+                vec!["crate".to_owned()]
+            }
+            Some("self" | "super") => {
+                let mut module = self.module.clone();
+                while let Some(first @ ("self" | "super")) = segments.first().map(String::as_str) {
+                    if first == "super" {
+                        module.pop();
+                    }
+                    segments = &segments[1..];
+                }
+                module.insert(0, "crate".to_owned());
+                module
+            }
+            _ => Vec::new(),
+        };
+        absolute.extend_from_slice(segments);
+        self.paths.insert(absolute);
+    }
+
+    fn add_tree(&mut self, before: &mut Vec<String>, tree: &syn::UseTree) {
+        match tree {
+            syn::UseTree::Path(path) => {
+                before.push(path.ident.to_string());
+                self.add_tree(before, &path.tree);
+                before.pop();
+            }
+            syn::UseTree::Name(name) => {
+                before.push(name.ident.to_string());
+                self.add(before);
+                before.pop();
+            }
+            syn::UseTree::Rename(name) => {
+                before.push(name.ident.to_string());
+                self.add(before);
+                before.pop();
+            }
+            syn::UseTree::Glob(_) => self.add(before),
+            syn::UseTree::Group(group) => {
+                for tree in &group.items {
+                    self.add_tree(before, tree);
+                }
+            }
+        }
+    }
+
+    /// Adds the paths in the tokens of a macro, which are not parsed.
+    fn add_tokens(&mut self, tokens: TokenStream) {
+        let mut path: Vec<String> = Vec::new();
+        let mut colons = 0;
+        for token in tokens {
+            match token {
+                TokenTree::Ident(ident) => {
+                    if colons != 2 && !path.is_empty() {
+                        self.add(&std::mem::take(&mut path));
+                    }
+                    path.push(ident.to_string());
+                    colons = 0;
+                }
+                TokenTree::Punct(punct) if punct.as_char() == ':' => colons += 1,
+                other => {
+                    if !path.is_empty() {
+                        self.add(&std::mem::take(&mut path));
+                    }
+                    colons = 0;
+                    if let TokenTree::Group(group) = other {
+                        self.add_tokens(group.stream());
+                    }
+                }
+            }
+        }
+        if !path.is_empty() {
+            self.add(&path);
+        }
+    }
+
+    /// Returns the top-level modules of this crate that are named.
+    fn modules(&self) -> BTreeSet<&str> {
+        let in_crate = self.paths.iter().filter(|path| path[0] == "crate");
+        in_crate
+            .filter_map(|path| path.get(1).map(String::as_str))
+            .collect()
+    }
+
+    /// Returns whether a path begins with these segments.
+    fn has(&self, start: &[&str]) -> bool {
+        self.paths.iter().any(|path| {
+            path.len() >= start.len() && path.iter().zip(start).all(|(one, other)| one == other)
+        })
+    }
+
+    /// Returns whether a path has this segment.
+    fn has_segment(&self, segment: &str) -> bool {
+        self.paths.iter().flatten().any(|one| one == segment)
+    }
+}
+
+fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        attribute.path().is_ident("cfg")
+            && attribute
+                .parse_args::<syn::Ident>()
+                .is_ok_and(|condition| condition == "test")
+    })
+}
+
+impl<'ast> Visit<'ast> for Names {
+    fn visit_item(&mut self, item: &'ast syn::Item) {
+        let attributes = match item {
+            syn::Item::Mod(item) => &item.attrs,
+            syn::Item::Fn(item) => &item.attrs,
+            syn::Item::Use(item) => &item.attrs,
+            syn::Item::Impl(item) => &item.attrs,
+            syn::Item::Struct(item) => &item.attrs,
+            syn::Item::Enum(item) => &item.attrs,
+            syn::Item::Const(item) => &item.attrs,
+            _ => return visit::visit_item(self, item),
+        };
+        if !is_for_tests(attributes) {
+            visit::visit_item(self, item);
+        } else if let syn::Item::Mod(item) = item {
+            let mut module = self.module.clone();
+            module.push(item.ident.to_string());
+            self.test_modules.push(module);
+        }
+    }
+
+    fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
+        self.module.push(item.ident.to_string());
+        visit::visit_item_mod(self, item);
+        self.module.pop();
+    }
+
+    fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
+        if !is_for_tests(&item.attrs) {
+            visit::visit_impl_item_fn(self, item);
+        }
+    }
+
+    fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
+        self.add_tree(&mut Vec::new(), &item.tree);
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let segments = path.segments.iter();
+        let segments: Vec<String> = segments.map(|one| one.ident.to_string()).collect();
+        self.add(&segments);
+        visit::visit_path(self, path);
+    }
+
+    fn visit_macro(&mut self, item: &'ast syn::Macro) {
+        self.visit_path(&item.path);
+        self.add_tokens(item.tokens.clone());
+    }
+
+    fn visit_signature(&mut self, signature: &'ast syn::Signature) {
+        self.has_async |= signature.asyncness.is_some();
+        visit::visit_signature(self, signature);
+    }
+
+    fn visit_expr_async(&mut self, block: &'ast syn::ExprAsync) {
+        self.has_async = true;
+        visit::visit_expr_async(self, block);
+    }
+}
+
+/// Returns the module that a file of `src` is.
+fn module_of(path: &Path) -> Vec<String> {
+    let path = path.strip_prefix("src").unwrap().with_extension("");
+    let mut module: Vec<String> = path
+        .iter()
+        .map(|part| part.to_str().unwrap().to_owned())
+        .collect();
+    if matches!(module.last().map(String::as_str), Some("mod" | "lib")) {
+        module.pop();
+    }
+    module
+}
+
+fn read(path: PathBuf) -> Source {
+    let text = fs::read_to_string(&path).unwrap();
+    let parsed =
+        syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let module = module_of(&path);
+    let mut names = Names {
+        module: module.clone(),
+        ..Names::default()
+    };
+    names.visit_file(&parsed);
+    Source {
+        path,
+        text,
+        module,
+        names,
+    }
+}
+
+/// Every Rust file below `src`.
+fn sources() -> Vec<Source> {
+    fn walk(directory: &Path, found: &mut Vec<Source>) {
         for entry in fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 walk(&path, found);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let text = fs::read_to_string(&path).unwrap();
-                found.push((path, text));
+                found.push(read(path));
             }
         }
     }
@@ -26,99 +258,74 @@ fn sources() -> Vec<(PathBuf, String)> {
     found
 }
 
+/// Every file below `src` whose code is not compiled for tests alone.
+fn program() -> Vec<Source> {
+    let mut sources = sources();
+    let tests: Vec<Vec<String>> = sources
+        .iter()
+        .flat_map(|source| source.names.test_modules.iter().cloned())
+        .collect();
+    sources.retain(|source| !tests.iter().any(|test| source.module.starts_with(test)));
+    sources
+}
+
 /// The modules in the order of their layers, bottom first.
 fn layers() -> Vec<String> {
-    let lib = fs::read_to_string("src/lib.rs").unwrap();
-    let name = |line: &str| Some(line.strip_prefix("pub mod ")?.strip_suffix(';')?.to_owned());
-    lib.lines().filter_map(name).collect()
+    let root = syn::parse_file(&fs::read_to_string("src/lib.rs").unwrap()).unwrap();
+    let name = |item: &syn::Item| match item {
+        syn::Item::Mod(item) => Some(item.ident.to_string()),
+        _ => None,
+    };
+    root.items.iter().filter_map(name).collect()
 }
 
-/// Returns the top-level module a file belongs to.
-fn module_of(path: &Path) -> String {
-    let first = path
-        .strip_prefix("src")
-        .unwrap()
-        .components()
-        .next()
-        .unwrap();
-    first
-        .as_os_str()
-        .to_str()
-        .unwrap()
-        .trim_end_matches(".rs")
-        .to_owned()
-}
-
-/// The code of a file: comments, strings of documentation and its unit tests left out.
-fn code(text: &str) -> String {
-    let without_tests = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
-    without_tests
-        .lines()
-        .filter(|line| !line.trim_start().starts_with("//"))
-        .collect::<Vec<_>>()
-        .join("\n")
-}
-
-fn is_test(path: &Path) -> bool {
-    path.components().any(|part| {
-        matches!(
-            part.as_os_str().to_str(),
-            Some("tests.rs" | "tests" | "testing.rs")
-        )
-    })
+/// Lists the modules that code names and may not, by file.
+fn against(sources: &[Source], may: impl Fn(&str, &str) -> bool) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for source in sources {
+        let Some(own) = source.module.first() else {
+            continue;
+        };
+        for name in source.names.modules() {
+            if !may(own, name) {
+                wrong.push(format!("{} names {name}", source.path.display()));
+            }
+        }
+    }
+    wrong
 }
 
 #[test]
 fn a_module_uses_only_what_stands_above_it_in_lib_rs() {
     let layers = layers();
     let rank = |name: &str| layers.iter().position(|layer| layer == name);
-    let mut wrong = BTreeSet::new();
-    for (path, text) in sources() {
-        let own = module_of(&path);
-        let Some(own_rank) = rank(&own) else { continue };
-        if is_test(&path) {
-            continue;
-        }
-        for used in code(&text).split("crate::").skip(1) {
-            let names: Vec<&str> = match used.strip_prefix('{') {
-                Some(group) => group
-                    .split('}')
-                    .next()
-                    .unwrap()
-                    .split(',')
-                    .map(str::trim)
-                    .collect(),
-                None => vec![used],
-            };
-            for name in names {
-                let name: String = name
-                    .chars()
-                    .take_while(|c| c.is_ascii_alphanumeric() || *c == '_')
-                    .collect();
-                if rank(&name).is_some_and(|rank| rank > own_rank) {
-                    wrong.insert(format!(
-                        "{} uses {name}, which stands below {own}",
-                        path.display()
-                    ));
-                }
-            }
-        }
-    }
+    let wrong = against(&program(), |own, name| {
+        rank(own).is_none() || rank(name) <= rank(own)
+    });
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn serving_names_neither_build_nor_render() {
+    let wrong = against(&program(), |own, name| {
+        !matches!(own, "index" | "origin" | "release" | "store")
+            || !matches!(name, "build" | "render")
+    });
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]
 fn pingora_is_named_only_where_the_edge_is() {
-    let may = |path: &Path| {
-        let path = path.strip_prefix("src").unwrap();
+    let may = |source: &Source| {
+        let path = source.path.strip_prefix("src").unwrap();
         path.starts_with("gateway")
             || path.starts_with("cli/serve")
-            || [Path::new("origin/service.rs"), Path::new("response/mod.rs")].contains(&path)
+            || path == Path::new("response/mod.rs")
     };
-    let named: Vec<_> = sources()
+    let named: Vec<_> = program()
         .into_iter()
-        .filter(|(path, text)| !may(path) && code(text).contains("pingora::"))
-        .map(|(path, _)| path)
+        .filter(|source| !may(source) && source.names.has(&["pingora"]))
+        .map(|source| source.path)
         .collect();
     assert!(named.is_empty(), "{named:?}");
 }
@@ -130,31 +337,55 @@ fn pure_modules_have_no_async_no_files_and_no_clock() {
         "docs",
         "skills",
         "discovery",
-        "render",
         "release",
+        "render",
+        "search",
         "build",
     ];
-    let banned = [
-        "async fn",
-        "std::fs",
-        "tokio::",
-        "SystemTime",
-        "Clock",
-        "Instant",
-    ];
     let mut wrong = Vec::new();
-    for (path, text) in sources() {
-        if pure.contains(&module_of(&path).as_str()) && !is_test(&path) {
-            let code = code(&text);
-            wrong.extend(
-                banned
-                    .iter()
-                    .filter(|word| code.contains(**word))
-                    .map(|word| format!("{}: {word}", path.display())),
-            );
+    for source in program() {
+        let Some(own) = source.module.first() else {
+            continue;
+        };
+        if !pure.contains(&own.as_str()) {
+            continue;
+        }
+        let names = &source.names;
+        let banned = [
+            ("async", names.has_async),
+            ("std::fs", names.has(&["std", "fs"])),
+            ("tokio", names.has(&["tokio"])),
+            ("SystemTime", names.has_segment("SystemTime")),
+            ("Clock", names.has_segment("Clock")),
+            ("Instant", names.has_segment("Instant")),
+        ];
+        for (what, _) in banned.iter().filter(|(_, is_there)| *is_there) {
+            wrong.push(format!("{}: {what}", source.path.display()));
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn names_are_read_from_use_trees_paths_and_macros_and_not_from_tests() {
+    let code = "
+        use crate::{build, index::{Index, self}};
+        use super::super::render::Html as Text;
+        mod inner { fn f() { super::g(); super::super::store::h() } }
+        fn g() { println!(\"{}\", crate::deploy::x(pingora::y)); }
+        #[cfg(test)] mod tests { use crate::cli; }
+        #[cfg(test)] fn t() { crate::config::x() }
+        // crate::gateway
+    ";
+    let mut names = Names {
+        module: vec!["origin".to_owned(), "service".to_owned()],
+        ..Names::default()
+    };
+    names.visit_file(&syn::parse_file(code).unwrap());
+    let expected = ["build", "deploy", "index", "origin", "render"];
+    assert_eq!(names.modules(), expected.into());
+    assert!(names.has(&["crate", "origin", "store"]) && names.has(&["pingora"]));
+    assert_eq!(names.test_modules, [["origin", "service", "tests"]]);
 }
 
 #[test]
@@ -169,7 +400,7 @@ fn no_file_is_named_after_nothing_and_none_says_todo() {
         "types.rs",
         "prelude.rs",
     ];
-    for (path, text) in sources() {
+    for Source { path, text, .. } in sources() {
         let name = path.file_name().unwrap().to_str().unwrap();
         assert!(!names.contains(&name), "{}", path.display());
         let left = ["TODO", "FIXME", "XXX"]
@@ -187,10 +418,9 @@ fn no_file_is_named_after_nothing_and_none_says_todo() {
 #[test]
 fn every_intercepted_path_is_in_the_readme() {
     let readme = fs::read_to_string("README.md").unwrap();
-    for pattern in waypost::discovery::paths::PATTERNS {
-        let path = pattern.split(" (").next().unwrap();
+    for path in waypost::discovery::paths::PATTERNS {
         assert!(
-            readme.contains(path.trim_end_matches("/…")) || path.contains('('),
+            readme.contains(&format!("`{{b}}{path}`")),
             "README.md does not list {path}"
         );
     }

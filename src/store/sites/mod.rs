@@ -187,6 +187,18 @@ impl Sites {
         self.apply(read, vanished.into_iter().collect(), removals)
     }
 
+    /// Counts the records that are not served as they are written: files that cannot be read,
+    /// records with mistakes, and records in conflict with others.
+    #[must_use]
+    pub fn rejected(&self) -> usize {
+        let broken = |file: &File| {
+            let records = file.written.iter();
+            let records = records.filter(|record| matches!(record.content, Content::Broken(_)));
+            records.count() + usize::from(file.trouble.is_some())
+        };
+        self.files.values().map(broken).sum::<usize>() + self.refused.len()
+    }
+
     fn apply(
         &mut self,
         read: Vec<Read>,
