@@ -1,8 +1,8 @@
 //! The agent card at `/.well-known/agent-card.json`.
 //!
-//! A card of schema 0.3 that carries 1.0's list of interfaces besides: the mix that the
-//! A2A Python SDK itself writes, and that every released SDK reads. There is no agent
-//! behind it that talks; the skills lead to files.
+//! A card of schema 0.3 with the list of interfaces of 1.0: the A2A Python SDK writes the same
+//! combination, and every released SDK reads it. There is no A2A server behind it; its skills
+//! lead to files.
 //!
 //! Source: A2A 0.3.0 `AgentCard` and `AgentSkill`, A2A 1.0.0 §8.
 
@@ -15,7 +15,7 @@ use crate::site::BasePath;
 const PROTOCOL_VERSION: &str = "0.3";
 const TRANSPORT: &str = "HTTP+JSON";
 const MODES: [&str; 1] = ["text/plain"];
-/// What a reader who filters by tag would look for.
+/// Tags, for readers that filter by them.
 const TAGS: [&str; 1] = ["documentation"];
 
 #[derive(Serialize)]

@@ -1,7 +1,7 @@
 //! The original index at `/.well-known/skills/index.json`.
 //!
-//! Its clients ask for `{name}/SKILL.md`, whatever the case of the name in `files`; one
-//! invalid entry makes them drop the whole index, so every entry here is one they accept.
+//! Its clients request `{name}/SKILL.md`, whatever the case of the name in `files`. One invalid
+//! entry makes them drop the whole index, so every entry here is valid for them.
 //!
 //! Source: Agent Skills Discovery 0.1.
 

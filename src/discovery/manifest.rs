@@ -8,9 +8,9 @@ use super::{Listed, paths};
 use crate::digest::Digest;
 use crate::site::BasePath;
 
-/// The schema every client of 0.2.0 compares to the letter.
+/// The schema. Every client of 0.2.0 compares this text.
 const SCHEMA: &str = "https://schemas.agentskills.io/discovery/0.2.0/schema.json";
-/// The one kind of skill that there is: a Markdown file.
+/// The only type of skill: a Markdown file.
 const TYPE: &str = "skill-md";
 
 #[derive(Serialize)]

@@ -11,14 +11,14 @@
 //!
 //! and [`paths`] is the one list of where they are found. Rules, each named by a test:
 //!
-//! * **D1** A manifest's `digest` is of the exact bytes its `url` answers: real clients
-//!   drop a skill without a word when the two differ.
-//! * **D2** `$schema` stands at the top level, where clients look, and in each entry, where
-//!   it does no harm and the field list of the service has it.
+//! * **D1** The `digest` in a manifest is that of the bytes at its `url`: if they differ, real
+//!   clients drop the skill without a message.
+//! * **D2** `$schema` is at the top level, where clients read it, and in each entry, where the
+//!   specification lists it.
 //! * **D3** The legacy index has no `$schema`: clients ignore an index with one they do not know.
 //! * **D4** URLs in the manifest are path-absolute and carry the base path.
-//! * **D5** URLs in the card are absolute, on the address the card is asked for, or on the
-//!   canonical domain when that was the default subdomain.
+//! * **D5** URLs in the card are absolute, on the host of the request; on the default subdomain
+//!   they are on the canonical domain.
 //! * **D6** The card has every field that any of the A2A SDKs requires and no `null`.
 
 mod card;
@@ -37,10 +37,10 @@ pub const JSON: &str = "application/json";
 /// The media type of a skill file (RFC 7763).
 pub const MARKDOWN: &str = "text/markdown; charset=utf-8";
 
-/// Where generated text must carry the site's own address, it carries this instead.
+/// Stands in generated text for the address of the site.
 ///
-/// The index puts the canonical base URL in its place, once per site, before it takes digests.
-/// `.invalid` (RFC 2606 §2) makes sure that no author means it.
+/// The index replaces it by the canonical base URL, once for each site, before it computes
+/// digests. With `.invalid` (RFC 2606 §2) no text of an author can contain it by accident.
 pub const BASE_URL_PLACEHOLDER: &str = "https://base-url.invalid";
 
 #[cfg(test)]

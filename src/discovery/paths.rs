@@ -1,12 +1,11 @@
-//! The one list of paths that are answered from memory.
+//! The one list of intercepted paths.
 //!
-//! Routing, the README and the tests read it. A path is taken relative to the site's base
-//! path, and once more at the root of the host: customers' reverse proxies forward the
-//! root's well-known paths, and some clients ask nowhere else.
+//! Routing uses it, and tests compare the README with it. Each path exists below the base path of
+//! a site and at the root of the host: reverse proxies of customers forward the well-known paths
+//! of the root, and some clients request only those.
 //!
-//! A path below an intercepted prefix that is not in the list is [`Document::Absent`]: it
-//! is answered 404 here and never reaches an origin, which could answer it with something
-//! that looks like discovery and is not.
+//! Any other path below an intercepted prefix is [`Document::Absent`]: a 404 that never reaches
+//! an origin, which could respond with a file that looks like a discovery document.
 //!
 //! Sources: Agent Skills Discovery 0.2.0 and 0.1; A2A 0.3.0; RFC 8615 (well-known URIs);
 //! RFC 3986 §6.2.2.
@@ -44,21 +43,21 @@ pub const PATTERNS: [&str; 7] = [
 /// A document of discovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Document<'p> {
-    /// `/skill.md`: the one skill, or the way to the index of several.
+    /// `/skill.md`: the skill of a site with one, a redirect to the index of several.
     Entry,
     /// The 0.2.0 manifest.
     Manifest,
     /// The original index.
     Legacy,
-    /// The skill file of the skill with this slug, by either discovery.
+    /// The file of the skill with this slug, in both versions of discovery.
     Skill(&'p str),
     /// The agent card.
     Card,
-    /// Ours to answer, and nothing is there.
+    /// An intercepted path without a document.
     Absent,
 }
 
-/// Finds the document at a normalised path; `None` when the path is not ours.
+/// Finds the document at a normalised path; `None` if the path is not intercepted.
 ///
 /// ```
 /// use waypost::discovery::paths::{Document, find};
@@ -122,7 +121,7 @@ pub fn skill_file(base_path: &BasePath, slug: &str) -> String {
     format!("{base_path}{MANIFESTS}/{slug}/{SKILL_FILE}")
 }
 
-/// Returns where the entry point leads when a site has several skills.
+/// Returns the target of the redirect of `/skill.md`, for a site with several skills.
 #[must_use]
 pub fn legacy_index(base_path: &BasePath) -> String {
     format!("{base_path}{LEGACY}/{INDEX}")
@@ -131,8 +130,7 @@ pub fn legacy_index(base_path: &BasePath) -> String {
 /// Normalises the path of a request target (its query already cut off), borrowing when
 /// there is nothing to do.
 ///
-/// Exactly two things are done, in this order, so that a path cannot mean one thing to us
-/// and another to an origin: percent-encoded *unreserved* characters are decoded (RFC 3986
+/// It does two things, in this order, so that a path has the same meaning here and at an origin: percent-encoded *unreserved* characters are decoded (RFC 3986
 /// §6.2.2.2), and dot segments are removed (§5.2.4). `//` is not merged; `%2F`, `%5C` and
 /// everything else reserved stays encoded.
 #[must_use]

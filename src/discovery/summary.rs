@@ -1,7 +1,7 @@
-//! What a release says about itself to the index: the file `discovery.json`.
+//! The summary of a release for the index: the file `discovery.json`.
 //!
-//! The index serves a site from this file and the skill files beside it, without reading
-//! a page. It knows no domain, base path or visibility: those are the site's.
+//! The index serves discovery documents from this file and the skill files beside it, without
+//! reading a page. It holds no domain, base path or visibility: those belong to the site.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ pub const SUMMARY_PATH: &str = "discovery.json";
 /// The version of the file that this program writes, and the newest it reads.
 const VERSION: u32 = 1;
 
-/// What the documents of a site are made from.
+/// The text that the documents of a site are made from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Summary {
@@ -46,7 +46,7 @@ pub struct Listed {
     pub generated: bool,
 }
 
-/// Why the bytes of a release's summary cannot be used.
+/// Why a summary cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnreadableSummary {
@@ -83,7 +83,7 @@ impl Summary {
     ///
     /// # Errors
     ///
-    /// When it is not a summary, or one of a version yet to come.
+    /// When it is not a summary, or has a newer version.
     pub fn parse(bytes: &[u8]) -> Result<Self, UnreadableSummary> {
         #[derive(Deserialize)]
         struct Version {

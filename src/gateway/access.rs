@@ -1,12 +1,12 @@
-//! The access log: one line of JSON for every request, on either path.
+//! The access log: one line of JSON for each request, on both paths.
 //!
-//! A request never waits for a disk. Its line is appended to a buffer in memory under a
-//! lock that is held for a copy of some 200 bytes; a thread of its own writes the buffer
-//! out. When the disk cannot keep up and the buffer is full, lines are dropped and
-//! counted. Appending allocates nothing once the buffers have grown.
+//! A request never waits for the disk. Its line is appended to a buffer in memory, under a lock
+//! that is held while about 200 bytes are copied. A thread writes the buffer out. If the disk is
+//! too slow and the buffer is full, lines are dropped and counted. Appending allocates nothing
+//! once the buffers have grown.
 //!
-//! What has no request head (TLS failures, refused HTTP/2 streams) is counted and not
-//! logged. Query strings, cookies and credentials are never logged.
+//! A TLS failure or a rejected HTTP/2 stream has no request head: it is counted and not logged.
+//! Query strings, cookies and credentials are never logged.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write};
@@ -22,11 +22,11 @@ use prometheus::IntCounter;
 use crate::response::RequestHeaders;
 use crate::telemetry::{Route, logging};
 
-/// How many bytes of lines wait at most.
+/// How many bytes of lines may wait.
 const BUFFER_BYTES_MAX: usize = 8 << 20;
-/// How long a line waits at most before it is written.
+/// How long a line may wait before it is written.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(100);
-/// When the writer is woken early.
+/// The number of bytes at which the writer is woken at once.
 const FLUSH_BYTES: usize = 256 << 10;
 
 /// Where access lines go.

@@ -1,8 +1,8 @@
-//! The admin API on a pingora session: what of a request it needs to know.
+//! Requests of the admin API, from a pingora session.
 //!
-//! The API itself is a function ([`deploy::api`](crate::deploy::api)); here its request is
-//! put together, and the content that nobody needs is read to its end, so that the
-//! connection can go on.
+//! The API itself is a function ([`deploy::api`](crate::deploy::api)). This module builds its
+//! request and reads the content, which nobody needs, to its end, so that the connection can be
+//! used again.
 
 use std::net::IpAddr;
 
@@ -15,7 +15,7 @@ use super::forward::TrustedPeers;
 use crate::deploy::api::{Api, BODY_BYTES_MAX, Request};
 use crate::response::Response;
 
-/// Answers a request for the API's host.
+/// Responds to a request for the API's host.
 pub(super) async fn response(
     session: &mut Session,
     api: &Api,
@@ -40,7 +40,7 @@ pub(super) async fn response(
     Ok(api.handle(&request).await)
 }
 
-/// Reads the content away; `false` when there is more than anybody needs to send.
+/// Reads the content and drops it; `false` if it is longer than the limit.
 async fn skip_body(session: &mut Session) -> Result<bool> {
     let announced = session.req_header().headers.get(header::CONTENT_LENGTH);
     let announced = announced.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
@@ -62,15 +62,15 @@ fn fields(request: &RequestHeader, name: impl AsHeaderName) -> Vec<&[u8]> {
     values.iter().map(http::HeaderValue::as_bytes).collect()
 }
 
-/// Returns whether a request in plain text was read by nobody else: it comes from this
-/// machine, or from a balancer of ours that took it over TLS.
+/// Returns whether nobody could read a request on its way: it comes from this machine, or from a
+/// trusted load balancer that received it over TLS.
 fn is_private(request: &RequestHeader, peer: Option<IpAddr>, trusted: &TrustedPeers) -> bool {
     let Some(peer) = peer else {
         return false;
     };
     let forwarded = request.headers.get("x-forwarded-proto");
     match forwarded.filter(|_| trusted.contains(peer)) {
-        // The last value is the nearest balancer's own.
+        // The last value is from the load balancer next to us.
         Some(proto) => proto.as_bytes().ends_with(b"https"),
         None => peer.to_canonical().is_loopback(),
     }

@@ -1,12 +1,12 @@
-//! Where a chunked body ends.
+//! The end of a chunked request body.
 //!
-//! The connection handler must know where a request ends before pingora sees it, and pass on only
-//! chunk lines that every server reads the same way. A [`Scanner`] walks over the bytes as
-//! they come, any number at a time, and keeps nothing but its place.
+//! The gateway has to know where a request ends before pingora sees it, and forwards only chunk
+//! lines that every server reads the same way. A [`Scanner`] reads the bytes as they come, any
+//! number at a time, and keeps only its position.
 //!
-//! Stricter than the grammar, on purpose: sizes of at most 15 digits, no white space
-//! around them, no bare LF, extensions bounded and free of control characters, trailers
-//! bounded. Each refused shape is read differently by some server in use.
+//! It is stricter than the grammar: a size has at most 15 digits and no white space around it, a
+//! line never ends in a bare LF, extensions and trailers have a limit and no control characters.
+//! For each rejected form there is a server in use that reads it differently.
 //!
 //! Source: RFC 9112 §7.1.
 

@@ -1,13 +1,14 @@
-//! the connection: a client's connection, plain or TLS, as the connection handler holds it.
+//! A client's connection, plain or TLS.
 //!
-//! What pingora wants to know about a connection (addresses, TLS) is gathered once, when
-//! the connection is accepted, so that no request pays a system call for it. A [`ClientConnection`]
-//! is pingora's own `IO`, so it can carry HTTP/2, and it is what a
-//! [`SingleRequestStream`](super::single_request::SingleRequestStream) lends to the proxy path for one HTTP/1.1 request.
+//! What pingora asks about a connection (addresses, TLS) is collected once, when the connection
+//! is accepted, so that no request needs a system call for it. A [`ClientConnection`] implements
+//! pingora's `IO`, so it can carry HTTP/2. For HTTP/1.1 a
+//! [`SingleRequestStream`](super::single_request::SingleRequestStream) gives it to the proxy path
+//! for one request.
 //!
-//! HTTP/2 writes and flushes each `DATA` frame by itself. Under a [`Cork`] a connection gathers
-//! what is written while frames are still being made, so that the answers of a batch of
-//! streams leave in one system call and in full TLS records.
+//! HTTP/2 writes and flushes each `DATA` frame by itself. While a [`Cork`] is set, the connection
+//! holds back what is written, so that the responses of a batch of streams leave in one system
+//! call and in full TLS records.
 
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -34,11 +35,12 @@ use tokio_rustls::server::TlsStream;
 use super::access::Client;
 use super::drain::ConnectionGuard;
 
-/// How much a cork holds back before it writes all the same.
+/// How many bytes a cork holds back; then they are written.
 const CORKED_BYTES_MAX: usize = 64 << 10;
-/// How much a closing connection still reads, so that the response is not destroyed by a reset.
+/// How many bytes are still read from a connection that is being closed, so that no reset
+/// destroys the response.
 const LINGER_BYTES_MAX: usize = 64 << 10;
-/// How long it does.
+/// For how long.
 const LINGER_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// A client's connection.
@@ -47,11 +49,11 @@ pub(super) struct ClientConnection {
     transport: Transport,
     info: ConnectionInfo,
     cork: Option<Corked>,
-    /// Keeps the process alive during a drain, until this connection is gone.
+    /// A drain waits until this is dropped.
     _guard: ConnectionGuard,
 }
 
-/// What is known of a connection from its start.
+/// What is known about a connection once it is accepted.
 #[derive(Clone, Debug)]
 pub(super) struct ConnectionInfo {
     /// The client's address.
@@ -82,7 +84,7 @@ enum Transport {
 // === impl ClientConnection ===
 
 impl ClientConnection {
-    /// Takes a plain connection.
+    /// Makes it of a plain connection.
     pub(super) fn plain(stream: TcpStream, peer: SocketAddr, guard: ConnectionGuard) -> Self {
         let info = ConnectionInfo::new(&stream, peer);
         Self {
@@ -93,7 +95,7 @@ impl ClientConnection {
         }
     }
 
-    /// Takes a connection whose TLS handshake is done.
+    /// Makes it of a connection after its TLS handshake.
     pub(super) fn tls(
         stream: TlsStream<TcpStream>,
         peer: SocketAddr,
@@ -128,7 +130,7 @@ impl ClientConnection {
         &self.info
     }
 
-    /// Puts a cork on the connection, not yet set.
+    /// Adds a cork to the connection; it is not set yet.
     pub(super) fn cork(&mut self) -> Cork {
         let cork = Cork::default();
         self.cork = Some(Corked {
@@ -139,18 +141,18 @@ impl ClientConnection {
     }
 
     /// Holds back what is written until it is flushed: pingora writes the header and the body
-    /// of a response one after the other, and flushes when something has to arrive.
+    /// of a response one after the other, and flushes when the client has to get them.
     pub(super) fn hold(&mut self) {
         self.cork();
     }
 
-    /// Ends [`ClientConnection::hold`]. What was never flushed is still held back, and leaves when the
-    /// connection is closed.
+    /// Ends [`ClientConnection::hold`]. Bytes that were never flushed are still held back, and
+    /// are written when the connection is closed.
     pub(super) fn unhold(&mut self) {
         self.cork = self.cork.take().filter(|corked| !corked.held.is_empty());
     }
 
-    /// Writes what the cork has held back.
+    /// Writes the bytes that the cork has held back.
     fn poll_release(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Some(corked) = &mut self.cork else {
             return Poll::Ready(Ok(()));
@@ -178,7 +180,7 @@ impl ClientConnection {
             let mut write = std::pin::pin!(std::future::poll_fn(
                 |cx| Pin::new(&mut *self).poll_write_vectored(cx, rest)
             ));
-            // Nearly always the socket takes everything at once; a timer is made only if not.
+            // Nearly always the socket takes all bytes at once; if not, a timer is made.
             let written = match poll_once(write.as_mut()).await {
                 Poll::Ready(written) => written?,
                 Poll::Pending => tokio::time::timeout(timeout, write).await??,
@@ -194,18 +196,18 @@ impl ClientConnection {
         }
     }
 
-    /// Closes a connection on which nothing is under way. Over TLS that is said first, so that
-    /// the client can tell it from an attacker's doing (RFC 8446 §6.1).
+    /// Closes an idle connection. Over TLS `close_notify` is sent first, so that the client knows
+    /// that no attacker closed it (RFC 8446 §6.1).
     pub(super) async fn close(mut self) {
         if self.info.is_tls() {
-            // A client that takes nothing is left without.
+            // A client that reads nothing does not get it.
             let _elapsed =
                 tokio::time::timeout(LINGER_TIME_MAX, AsyncWriteExt::shutdown(&mut self)).await;
         }
     }
 
-    /// Closes the connection so that the last answer arrives: a reset, which the kernel
-    /// sends when unread bytes are left, would destroy it (RFC 9112 §9.6).
+    /// Closes the connection so that the last response arrives: when unread bytes are left, the
+    /// kernel sends a reset, which can destroy the response (RFC 9112 §9.6).
     pub(super) async fn close_lingering(mut self) {
         let mut discarded = 0;
         let mut sink = [0; 4096];
@@ -220,12 +222,12 @@ impl ClientConnection {
                 }
             }
         };
-        // Past the deadline the connection is closed all the same.
+        // After the timeout the connection is closed anyway.
         let _elapsed = tokio::time::timeout(LINGER_TIME_MAX, drain).await;
     }
 }
 
-/// Polls a future once, whatever comes of it.
+/// Polls a future once.
 async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Poll<F::Output> {
     std::future::poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await
 }
@@ -244,7 +246,7 @@ impl Transport {
 // === impl Cork ===
 
 impl Cork {
-    /// Sets or loosens the cork. What it held back leaves with the next flush.
+    /// Sets or removes the cork. The bytes that it held back are written by the next flush.
     pub(super) fn set(&self, is_set: bool) {
         self.0.store(is_set, Ordering::Relaxed);
     }
@@ -276,7 +278,7 @@ impl ConnectionInfo {
         self.tls.is_some()
     }
 
-    /// Returns whether the client and we agreed on HTTP/2.
+    /// Returns whether ALPN chose HTTP/2.
     pub(super) fn is_http2(&self) -> bool {
         self.is_http2
     }
@@ -290,7 +292,7 @@ impl ConnectionInfo {
         }
     }
 
-    /// Returns pingora's view of the connection.
+    /// Returns what pingora asks about the connection.
     pub(super) fn digest(&self) -> pingora::protocols::Digest {
         pingora::protocols::Digest {
             ssl_digest: self.tls.clone(),
@@ -312,8 +314,8 @@ impl AsyncRead for ClientConnection {
         match &mut self.transport {
             Transport::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
             Transport::Tls(stream) => match ready!(Pin::new(stream).poll_read(cx, buf)) {
-                // A client that goes without close_notify has still gone; where its request
-                // ends was decided by framing, not by the end of the connection.
+                // The client closed the connection without close_notify. No attacker can cut a
+                // request that way: framing decides where it ends.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Poll::Ready(Ok(())),
                 other => Poll::Ready(other),
             },
@@ -388,8 +390,8 @@ impl AsyncWrite for ClientConnection {
 #[async_trait]
 impl Shutdown for ClientConnection {
     async fn shutdown(&mut self) {
-        // The peer may be gone already; then there is nobody to tell.
-        let _gone = AsyncWriteExt::shutdown(self).await;
+        // The client may have closed the connection already.
+        let _closed = AsyncWriteExt::shutdown(self).await;
     }
 }
 

@@ -1,10 +1,11 @@
-//! The fast path over HTTP/1.1: from a parsed head to bytes, without pingora.
+//! The fast path: responses from memory, without pingora.
 //!
-//! It takes a request only when nothing about it needs thought: `GET` or `HEAD`, a target
-//! that is to the letter one of the site's documents, one `Host` in normal form, and no
-//! field whose meaning is someone else's. Everything else, including every "no", is the
-//! proxy path's. Answers of pipelined requests gather in a [`Batch`] and leave in one
-//! write; once its buffers have grown, nothing is allocated.
+//! It responds only to simple requests: `GET` or `HEAD`, a path that is exactly the path of a
+//! document or of a cached page, one `Host` in normal form, and no field that changes the
+//! response in another way. Every other request goes to the proxy path, and so does every
+//! request whose response would be an error. Over HTTP/1.1 the responses to pipelined requests
+//! are collected in a [`Batch`] and leave in one write; once its buffers have grown, nothing is
+//! allocated.
 
 use std::cell::Cell;
 use std::io::{self, IoSlice};
@@ -22,22 +23,22 @@ use crate::response::{self, Connection, Content, DATE_BYTES, MaybeCached, Reques
 use crate::site::Origin;
 use crate::telemetry::Route;
 
-/// The fast path reads fields of this length at most.
+/// How long a field may be that the fast path reads.
 const FIELD_BYTES_MAX: usize = 256;
-/// How many answers leave in one write.
+/// How many responses leave in one write.
 pub(super) const BATCH_MAX: usize = 16;
-/// Bodies up to this size are copied behind their head: one buffer is one write, and one
-/// TLS record.
+/// Up to this length a body is copied behind its head: one buffer is one write and one TLS
+/// record.
 const COPIED_BYTES_MAX: usize = 8 << 10;
-/// How long a head is, at most as a rule.
+/// How long a head typically is at most.
 const HEAD_BYTES_TYPICAL: usize = 4 << 10;
 
-/// Answers on their way out.
+/// Responses to be written together.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     /// Heads, with small bodies behind them.
     text: Vec<u8>,
-    /// Where in `text` a large body comes in.
+    /// Large bodies, and where in `text` they belong.
     bodies: Vec<(usize, Bytes)>,
     scratch: Vec<u8>,
     statuses: [u16; BATCH_MAX],
@@ -121,7 +122,7 @@ impl Batch {
         self.count += 1;
     }
 
-    /// Writes everything, counts it, and is empty again.
+    /// Writes and counts all responses; the batch is empty afterwards.
     pub(super) async fn write(
         &mut self,
         connection: &mut ClientConnection,
@@ -158,7 +159,7 @@ impl Batch {
         self.count = 0;
     }
 
-    /// Gives back what a burst has grown beyond one answer.
+    /// Frees the memory that a batch of responses needed, down to what one needs.
     pub(super) fn shrink(&mut self) {
         self.text.shrink_to(HEAD_BYTES_TYPICAL + COPIED_BYTES_MAX);
     }

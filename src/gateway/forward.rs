@@ -1,13 +1,13 @@
-//! What an upstream is told about the client.
+//! Forwarding fields: what an upstream is told about the client.
 //!
-//! An upstream believes `X-Forwarded-For`; whoever may write it may be anybody. Fields of
-//! that kind that a client sent are dropped, also in spellings that servers fold into
-//! them (`X_Forwarded_For`), and ours are set. Only from a peer that the operator trusts,
-//! a load balancer in front of us, they are kept and continued.
+//! An upstream believes `X-Forwarded-For`, so not everybody may set it. Fields of this kind are
+//! removed from a client's request, also in spellings that some servers treat as equal
+//! (`X_Forwarded_For`), and ours are added. Only the fields of a trusted peer, for example a load
+//! balancer of the operator, are kept and extended.
 //!
-//! Sources: RFC 7239 (`Forwarded`), RFC 9110 §7.6.1 (fields of one connection) and §7.6.3
-//! (`Via`), RFC 9113 §8.2.3 (cookies); for `X-Forwarded-*` and
-//! `X-Real-IP`, which no standard defines, the custom of nginx and haproxy.
+//! Sources: RFC 7239 (`Forwarded`), RFC 9110 §7.6.1 (hop-by-hop fields) and §7.6.3 (`Via`), RFC
+//! 9113 §8.2.3 (cookies). No standard defines `X-Forwarded-*` and `X-Real-IP`; they are used as
+//! nginx and haproxy use them.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -16,7 +16,7 @@ use http::header::{self, HeaderName, HeaderValue};
 use ipnet::IpNet;
 use pingora::http::{RequestHeader, ResponseHeader};
 
-/// The fields we set; a client's are dropped.
+/// The fields that we set. Those of a client are removed.
 const FORWARDING: [&str; 8] = [
     "forwarded",
     "x-forwarded-for",
@@ -41,7 +41,7 @@ pub struct InvalidNetwork(String);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TrustedPeers(Vec<Network>);
 
-/// What we know of the client of one request.
+/// The client of one request.
 #[derive(Clone, Copy, Debug)]
 pub struct Client<'r> {
     /// The address of the connection.
@@ -140,7 +140,7 @@ pub fn forward(
         header::VIA.as_str(),
         &format!("{} {pseudonym}", client.version),
     );
-    // A trusted balancer ended the client's TLS and knows what the client asked for.
+    // A trusted load balancer terminated TLS and knows the host that the client requested.
     for (name, value) in [
         ("x-forwarded-proto", proto),
         ("x-forwarded-host", client.host),
@@ -152,8 +152,8 @@ pub fn forward(
     }
 }
 
-/// Makes one field of cookies that HTTP/2 may have split (RFC 9113 §8.2.3): HTTP/1.1 servers
-/// read the first alone.
+/// Joins the cookie fragments into one field: HTTP/2 may split it (RFC 9113 §8.2.3), and
+/// HTTP/1.1 servers read only the first.
 fn join_cookies(request: &mut RequestHeader) {
     let cookie_fragments: Vec<&[u8]> = request
         .headers
@@ -186,11 +186,9 @@ fn append(request: &mut RequestHeader, name: &'static str, member: &str) {
     }
 }
 
-/// Removes what an upstream said to us and not to the client.
-///
-/// That is the fields its `Connection` names, and those that were of one connection before
-/// there was `Connection` to say so (RFC 9110 §7.6.1). `Connection` itself and the framing
-/// are pingora's to write.
+/// Removes the hop-by-hop fields of an upstream's response: those that its `Connection` field
+/// names, and the older ones that it need not name (RFC 9110 §7.6.1). pingora writes `Connection`
+/// and the framing fields itself.
 pub fn remove_hop_by_hop(response: &mut ResponseHeader) {
     let nominated: Vec<HeaderName> = response
         .headers
@@ -208,7 +206,7 @@ pub fn remove_hop_by_hop(response: &mut ResponseHeader) {
     }
 }
 
-/// Returns whether a request has been here before: one member of `Via` is ours.
+/// Returns whether a request has passed through us before: one member of `Via` is ours.
 #[must_use]
 pub fn is_loop(request: &RequestHeader, pseudonym: &str) -> bool {
     let lines = request

@@ -1,7 +1,7 @@
-//! The connection handler: listeners, handshakes, and who serves a connection.
+//! Listeners and connections: accept, TLS handshake, then HTTP/1.1 or HTTP/2.
 //!
-//! The connection handler owns a connection from `accept` to its end. What came out of the handshake is
-//! served as HTTP/1.1 ([`Http1`]) or HTTP/2 ([`http2`]).
+//! A [`ConnectionHandler`] owns each connection from `accept` to its end. It serves HTTP/1.1
+//! ([`Http1`]) or HTTP/2 ([`http2`]), as ALPN decided.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,13 +20,13 @@ use super::http1::Http1;
 use super::http2;
 use super::proxy::Proxy;
 
-/// How many connections wait in the kernel at most; it has its own limit too.
+/// How many connections may wait in the kernel to be accepted; it has a limit of its own too.
 const BACKLOG: u32 = 4096;
 /// How long accepting pauses when the process has run out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// The addresses of a process, taken before anything starts, so that a port that is taken
-/// is an error message and not a panic.
+/// Bound sockets. They are bound before anything else starts, so that a port in use is an error
+/// message and not a panic.
 #[derive(Debug, Default)]
 pub struct Listeners {
     /// For plain HTTP/1.1.
@@ -35,7 +35,7 @@ pub struct Listeners {
     pub https: Vec<TcpSocket>,
 }
 
-/// The same, taking connections.
+/// Listening sockets.
 #[derive(Debug)]
 pub struct OpenListeners(Vec<(TcpListener, bool)>);
 
@@ -43,7 +43,7 @@ pub struct OpenListeners(Vec<(TcpListener, bool)>);
 pub struct ConnectionHandler {
     pub(super) gateway: Arc<Gateway>,
     pub(super) proxy: Arc<HttpProxy<Proxy>>,
-    /// pingora's way of being told that answers are the last of their connection.
+    /// Tells pingora that each response is the last of its connection.
     pub(super) shutdown: watch::Receiver<bool>,
     shutting_down: watch::Sender<bool>,
     tls: Option<TlsAcceptor>,
@@ -52,11 +52,11 @@ pub struct ConnectionHandler {
 // === impl Listeners ===
 
 impl Listeners {
-    /// Begins to take connections. Called on the runtime that will serve them.
+    /// Begins to listen. Called on the runtime that will serve the connections.
     ///
     /// # Errors
     ///
-    /// When another process took an address in the meantime.
+    /// When another process listens on an address already.
     pub fn open(self) -> std::io::Result<OpenListeners> {
         let plain = self.http.into_iter().map(|socket| (socket, false));
         let encrypted = self.https.into_iter().map(|socket| (socket, true));
@@ -88,7 +88,7 @@ impl std::fmt::Debug for ConnectionHandler {
 }
 
 impl ConnectionHandler {
-    /// Puts the connection handler before pingora's proxy.
+    /// Makes a handler and the proxy behind it.
     #[must_use]
     pub fn new(
         gateway: Arc<Gateway>,
@@ -137,7 +137,7 @@ impl ConnectionHandler {
                     let guard = drain.guard();
                     tokio::spawn(Arc::clone(&self).serve(stream, peer, guard, is_tls));
                 }
-                // Out of descriptors, or a client that left the queue again.
+                // No file descriptors left, or the client closed the connection already.
                 Err(error) => {
                     log::warn!("accept: {error}");
                     tokio::time::sleep(ACCEPT_PAUSE).await;

@@ -1,8 +1,8 @@
 //! HTTP/1.1: the loop over the requests of a connection.
 //!
-//! It waits for a whole head under a deadline and a size limit, reads it strictly, and
-//! chooses the path; pingora sees a connection only through a [`SingleRequestStream`], one request at a
-//! time.
+//! The loop waits for a whole request head, with a timeout and a size limit, parses it strictly
+//! and chooses the fast path or the proxy path. pingora gets the connection for one request at a
+//! time, as a [`SingleRequestStream`].
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use super::single_request::{self, SingleRequestStream};
 use crate::response::{Connection, Content, MaybeCached, RequestHeaders};
 use crate::telemetry::Route;
 
-/// How much is asked of a connection at once while a head is awaited.
+/// How many bytes are read at once while waiting for a head.
 const READ_BYTES: usize = 4 << 10;
 
 const TOO_LARGE: Rejection = Rejection {
@@ -35,7 +35,7 @@ const TOO_SLOW: Rejection = Rejection {
     detail: "the request head did not come in time",
 };
 
-/// An HTTP/1.1 connection between two requests.
+/// An HTTP/1.1 connection.
 pub(super) struct Http1 {
     handler: Arc<ConnectionHandler>,
     connection: ClientConnection,
@@ -46,13 +46,13 @@ pub(super) struct Http1 {
     is_half_closed: bool,
 }
 
-/// What wakes a connection that waits for bytes.
+/// What wakes a connection that waits for bytes, beside the bytes.
 struct Timers {
-    /// Never later than the deadline; set anew only when it has fired too early, so that a
-    /// request does not cost a change of the timer wheel.
+    /// Fires at the deadline or before. It is reset only when it has fired too early, so that
+    /// most requests leave the timer wheel alone.
     timer: Pin<Box<Sleep>>,
-    /// The beginning of the drain. Polled once: it keeps the waker of this connection's
-    /// task, which is the same for as long as the connection lives.
+    /// Ends when the drain begins. It is polled once: it keeps the waker of this task, which
+    /// stays the same while the connection is open.
     draining: Pin<Box<dyn Future<Output = ()> + Send>>,
     is_registered: bool,
 }
@@ -61,9 +61,9 @@ struct Timers {
 enum Waited {
     /// A whole head, this many bytes of the inbox.
     Head(usize),
-    /// The client has gone, or there is no reason to wait for it any longer.
+    /// The client has closed the connection, or it was idle for too long.
     Over,
-    /// The head is refused before it is whole.
+    /// The head is rejected before it is complete.
     Rejected(Rejection),
 }
 
@@ -78,8 +78,8 @@ enum Filled {
 enum Next {
     /// Waiting for the next head.
     Wait,
-    /// Nothing: the client does not take what it asked for.
-    Gone,
+    /// Nothing: the responses could not be written.
+    Closed,
     /// A rejection.
     Refuse(Rejection),
     /// The proxy path, with the request at the front of the inbox.
@@ -94,7 +94,7 @@ enum Next {
 // === impl Http1 ===
 
 impl Http1 {
-    /// Takes over a connection.
+    /// Makes the loop for a connection.
     pub(super) fn new(handler: Arc<ConnectionHandler>, connection: ClientConnection) -> Self {
         let drain = handler.gateway.drain.clone();
         let timers = Timers {
@@ -113,7 +113,7 @@ impl Http1 {
         }
     }
 
-    /// Serves it to its end.
+    /// Serves the connection until it is closed.
     pub(super) async fn run(mut self) {
         loop {
             let length = match self.wait_for_head().await {
@@ -124,7 +124,7 @@ impl Http1 {
             let since = Instant::now();
             match self.fast_path(length, since).await {
                 Next::Wait => {}
-                Next::Gone => return,
+                Next::Closed => return,
                 Next::Refuse(rejection) => return self.reject(rejection, since).await,
                 Next::SingleRequestStream {
                     head,
@@ -197,8 +197,8 @@ impl Http1 {
         }
     }
 
-    /// Reads more into the inbox, until the deadline, or until the drain begins when there
-    /// is nothing in it.
+    /// Reads more into the inbox. Stops at the deadline, or when the drain begins and the inbox
+    /// is empty.
     async fn fill(&mut self, deadline: Instant) -> Filled {
         let Self {
             handler,
@@ -219,8 +219,8 @@ impl Http1 {
                 Poll::Ready(_) => return Poll::Ready(Filled::Over),
                 Poll::Pending => {}
             }
-            // Only now: a request that was sent before the drain began is answered, also when
-            // its connection was accepted last.
+            // Checked after reading: a request that was sent before the drain began gets its
+            // response.
             if inbox.is_empty() && handler.gateway.drain.is_draining() {
                 return Poll::Ready(Filled::Over);
             }
@@ -236,8 +236,8 @@ impl Http1 {
         .await
     }
 
-    /// Answers as many requests of the inbox as the fast path takes, the first of which
-    /// has a head of `length` bytes.
+    /// Responds to as many requests of the inbox as the fast path can. The head of the first one
+    /// has `length` bytes.
     async fn fast_path(&mut self, mut length: usize, since: Instant) -> Next {
         let Self {
             handler,
@@ -297,12 +297,12 @@ impl Http1 {
                 .await
                 .is_err()
         {
-            return Next::Gone;
+            return Next::Closed;
         }
         next
     }
 
-    /// Lends the connection to pingora for the request at the front of the inbox.
+    /// Gives the connection to pingora for the request at the front of the inbox.
     async fn proxy(self, head: usize, framing: Framing, is_last: bool) -> Option<Self> {
         let Self {
             handler,
@@ -314,19 +314,20 @@ impl Http1 {
             ..
         } = self;
         let limits = &handler.gateway.limits;
-        let relay = SingleRequestStream::new(connection, inbox, head, framing, Arc::clone(limits));
-        let mut session = ServerSession::new_http1(Box::new(relay));
+        let request =
+            SingleRequestStream::new(connection, inbox, head, framing, Arc::clone(limits));
+        let mut session = ServerSession::new_http1(Box::new(request));
         session.set_keepalive(Some(limits.idle.as_secs()));
         session.set_keepalive_reuses_remaining(is_last.then_some(0));
-        // The relay watches over the body, with a minimum rate that pingora does not have.
+        // The stream limits how slow the body may be; pingora has no minimum rate.
         session.set_read_timeout(None);
         session.set_write_timeout(Some(limits.write));
         let (stream, _settings) =
             Box::pin(handler.proxy.process_new_http(session, &handler.shutdown))
                 .await?
                 .consume();
-        let relay = stream.into_any().downcast::<SingleRequestStream>().ok()?;
-        let parts = relay.into_parts()?;
+        let request = stream.into_any().downcast::<SingleRequestStream>().ok()?;
+        let parts = request.into_parts()?;
         if !parts.is_read || is_last {
             parts.connection.close_lingering().await;
             return None;
@@ -348,7 +349,7 @@ impl Http1 {
         })
     }
 
-    /// Answers a request that is not passed on, and closes the connection.
+    /// Rejects a request and closes the connection.
     async fn reject(mut self, rejection: Rejection, since: Instant) {
         let gateway = Arc::clone(&self.handler.gateway);
         let now = gateway.clock.now();
@@ -381,11 +382,11 @@ impl Http1 {
 // === impl Timers ===
 
 impl Timers {
-    /// Ready when the deadline has passed. Also arranges to be woken by the drain.
+    /// Is ready when the deadline has passed. The task is woken when the drain begins, too.
     fn poll_late(&mut self, deadline: Instant, cx: &mut Context<'_>) -> Poll<()> {
         if !self.is_registered {
             self.is_registered = true;
-            // Ready or not: whoever waits looks at `Drain::is_draining` when it is woken.
+            // The caller checks `Drain::is_draining` whenever the task is woken.
             if self.draining.as_mut().poll(cx).is_ready() {
                 cx.waker().wake_by_ref();
             }

@@ -1,15 +1,15 @@
-//! HTTP/2: the two paths, for each stream.
+//! HTTP/2: the fast path and the proxy path for each stream.
 //!
-//! The loop that accepts streams is ours, so that a discovery request is answered in it at
-//! once: no task, no await, no pingora. Streams that have arrived together are answered
-//! together, under a cork, and leave in one write. Every other stream is a task of its own
-//! in the proxy path. What pingora's own loop watches over, this one does too:
+//! We accept the streams ourselves, so that the loop can respond to a discovery request at once:
+//! no task, no await, no pingora. The responses to streams that arrived together are held back
+//! by a cork and leave in one write. Every other stream becomes a task on the proxy path. As
+//! pingora's own loop does, ours limits
 //!
-//! * streams that are open at once (`REFUSED_STREAM` beyond [`Limits::streams_max`]),
-//! * streams that were never requests (`ENHANCE_YOUR_CALM` beyond
-//!   [`Limits::stream_faults_max`]); floods of resets are h2's own limits,
-//! * idle connections, which have no stream open,
-//! * the drain: `GOAWAY`, then polling until the last stream has ended.
+//! * open streams (`REFUSED_STREAM` above [`Limits::streams_max`]),
+//! * malformed streams (`ENHANCE_YOUR_CALM` above [`Limits::stream_faults_max`]; h2 itself limits
+//!   floods of resets),
+//! * the time that a connection without open streams is kept,
+//! * the time of a drain: `GOAWAY`, then polling until the last stream has ended.
 //!
 //! Source: RFC 9113 §5.1.2, §5.4.1, §6.8, §8.3.
 //!
@@ -55,10 +55,10 @@ const PROXY_PATH_FIELDS: [header::HeaderName; 6] = [
     header::HOST,
 ];
 
-/// How many streams are taken together at most.
+/// How many streams are accepted before the first of them gets its response.
 const BATCH_MAX: usize = 64;
 
-/// How often a connection whose streams take long is looked at.
+/// How often a connection with open streams is checked for being idle.
 const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// An HTTP/2 connection.
@@ -70,14 +70,14 @@ struct Http2 {
     info: ConnectionInfo,
     /// Counts the streams on the proxy path, and the bodies that wait for the client's window.
     open: TaskTracker,
-    /// Streams that were never requests.
+    /// How many malformed streams there were.
     faults: u32,
     last_stream: Instant,
-    /// Whether the client has been told that no more streams are taken.
+    /// Whether `GOAWAY` was sent.
     is_leaving: bool,
 }
 
-/// Serves an HTTP/2 connection to its end.
+/// Serves an HTTP/2 connection until it is closed.
 pub(super) async fn serve(handler: Arc<ConnectionHandler>, mut connection: ClientConnection) {
     let limits = Arc::clone(&handler.gateway.limits);
     let info = connection.info().clone();
@@ -116,7 +116,7 @@ impl Http2 {
                 biased;
                 goes_on = self.arrive(&mut arrived) => if !goes_on { return },
                 () = &mut draining, if !self.is_leaving => idle.as_mut().reset(self.leave()),
-                () = &mut idle => match self.look_idle() {
+                () = &mut idle => match self.check_idle() {
                     Some(next) => idle.as_mut().reset(next),
                     None => return,
                 },
@@ -128,8 +128,8 @@ impl Http2 {
         }
     }
 
-    /// Waits for a stream, and gathers those that have arrived with it. Returns whether the
-    /// connection goes on.
+    /// Waits for a stream, and collects the streams that arrived with it. Returns whether the
+    /// connection stays open.
     async fn arrive(&mut self, arrived: &mut Vec<HttpSession>) -> bool {
         let Self {
             handler,
@@ -151,7 +151,7 @@ impl Http2 {
                     if has_some || first.is_ready() {
                         return Poll::Ready(first);
                     }
-                    // Nothing more has arrived: now everything that was made leaves.
+                    // No more streams have arrived: write the responses that are held back.
                     cork.set(false);
                     accept.as_mut().poll(cx).map(Poll::Ready)
                 })
@@ -168,7 +168,7 @@ impl Http2 {
                 }
                 Poll::Ready(Ok(None)) => return false,
                 Poll::Ready(Err(error)) => {
-                    // What h2 itself had enough of, or could not read; not a client that has gone.
+                    // An error of the protocol, and not a client that closed the connection.
                     let fault = error.root_cause().downcast_ref::<h2::Error>();
                     if fault.is_some_and(|fault| !fault.is_io()) {
                         handler.gateway.metrics.stream_faults.inc();
@@ -183,21 +183,21 @@ impl Http2 {
         }
     }
 
-    /// Tells the client that no more streams are taken, and returns when to look whether it
-    /// has understood: it has as long as for a request head.
+    /// Sends `GOAWAY`, and returns when the connection is dropped if the client does not close
+    /// it: it has as long as for a request head.
     fn leave(&mut self) -> Instant {
         self.is_leaving = true;
         self.connection.graceful_shutdown();
         Instant::now() + self.handler.gateway.limits.head
     }
 
-    /// Called when the connection may have been idle for long enough: begins to close it, and
-    /// returns when to look again; `None` when it is to be dropped.
-    fn look_idle(&mut self) -> Option<Instant> {
+    /// Called when the connection may have been idle for too long. Begins to close it, and
+    /// returns when to check again; `None` if the connection is to be dropped.
+    fn check_idle(&mut self) -> Option<Instant> {
         let idle = self.handler.gateway.limits.idle;
         let quiet = self.last_stream.elapsed();
         match (self.open.is_empty(), self.is_leaving) {
-            // The client has not said that it knows, in all the time it had.
+            // `GOAWAY` was sent, and the client has not closed the connection in time.
             (true, true) => None,
             (true, false) if quiet >= idle => {
                 self.handler.gateway.metrics.timeouts.inc();
@@ -207,7 +207,7 @@ impl Http2 {
         }
     }
 
-    /// Chooses the path of a stream.
+    /// Chooses between the fast path and the proxy path.
     fn take(&self, mut session: HttpSession) {
         let gateway = &self.handler.gateway;
         if self.open.len() >= gateway.limits.streams_max as usize {
@@ -274,7 +274,7 @@ fn options(limits: &Limits) -> H2Options {
     options
 }
 
-/// Hands a stream to the proxy path, as a task of its own.
+/// Serves a stream on the proxy path, in a task.
 fn proxy(handler: &Arc<ConnectionHandler>, session: HttpSession, open: TaskTrackerToken) {
     let handler = Arc::clone(handler);
     tokio::spawn(async move {
@@ -303,8 +303,7 @@ fn find(gateway: &Gateway, session: &HttpSession) -> Option<MaybeCached> {
     with_headers(request, |headers| fast_path::find(gateway, headers, host))
 }
 
-/// Sends a body as fast as the client's window opens, which must not stand still for longer
-/// than `timeout`.
+/// Sends a body as the client's window opens. It may stay closed for `timeout`.
 async fn send(mut stream: SendStream<Bytes>, mut body: Bytes, timeout: Duration) {
     while !body.is_empty() {
         stream.reserve_capacity(body.len());

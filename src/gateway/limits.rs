@@ -1,13 +1,12 @@
-//! What a client may take of us: time, bytes, connections.
+//! Limits on clients and upstreams: time, bytes, connections.
 //!
-//! Everything has a limit, a name for it, and a response for what lies beyond. The defaults
-//! are what careful servers use today: a whole request head within ten seconds (haproxy's
-//! `timeout http-request`), 16 KiB of it, 75 seconds between requests (nginx's
-//! `keepalive_timeout`).
+//! Each limit has a name and a defined response for a client that exceeds it. The defaults are
+//! common ones: a whole request head within 10 seconds (haproxy's `timeout http-request`) and
+//! 16 KiB, 75 seconds between requests (nginx's `keepalive_timeout`).
 
 use std::time::Duration;
 
-/// Limits of the connection handler, on both paths.
+/// Limits on clients, on both paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// How long a client may take for one whole request head, from its first byte (from
@@ -15,9 +14,9 @@ pub struct Limits {
     pub head: Duration,
     /// How long a connection may be idle between requests before it is closed.
     pub idle: Duration,
-    /// How long one write to a client may make no progress at all.
+    /// How long a client may read nothing of a response.
     pub write: Duration,
-    /// How long a request body may make no progress at all.
+    /// How long a client may send nothing of a request body.
     pub body: Duration,
     /// How many bytes a second, on average over [`Limits::body`], a request body must
     /// bring; 0 switches the minimum off.
@@ -43,18 +42,18 @@ pub struct Limits {
     pub drain_delay: Duration,
 }
 
-/// How patient the proxy path is with a site's upstream.
+/// Timeouts and retries for the upstream of a site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UpstreamLimits {
     /// How long connecting may take, TLS included.
     pub connect: Duration,
-    /// How long the upstream may be silent, before its response and within it.
+    /// How long the upstream may send nothing, before its response and within it.
     pub read: Duration,
-    /// How long it may take nothing of a request.
+    /// How long the upstream may read nothing of a request.
     pub write: Duration,
     /// How long an unused connection is kept.
     pub idle: Duration,
-    /// How long an upgraded connection (WebSocket) may be silent.
+    /// How long an upgraded connection (WebSocket) may be without data.
     pub upgraded: Duration,
     /// How often connecting is tried again; a request that may have reached the upstream
     /// is never repeated unless its method is idempotent and the connection was a reused one.

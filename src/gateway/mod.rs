@@ -1,38 +1,39 @@
-//! The gateway: the life of a request.
+//! The gateway: from a connection to a response.
 //!
 //! ```text
 //!  accept ─▶ (TLS) ─▶ handler ─┬─ fast path ─▶ index ─▶ one write
-//!                            │
-//!                            └─ relay ─▶ pingora ─▶ request_filter ─▶ route ─┬─ discovery
-//!                                                                            ├─ admin
-//!                                                                            └─ origin
+//!                              │
+//!                              └─ proxy path ─▶ pingora ─▶ route ─┬─ discovery
+//!                                                                 ├─ admin API
+//!                                                                 └─ origin
 //! ```
 //!
-//! | stop | module |
+//! | what | module |
 //! |---|---|
 //! | listeners and handshakes | [`handler`](ConnectionHandler) |
-//! | the requests of an HTTP/1.1 connection | `http1` |
-//! | what a head may look like | [`head`], `chunked` |
-//! | TLS certificates by name | [`tls`] |
-//! | discovery without pingora, over HTTP/1.1 and HTTP/2 | `fast_path`, `http2` |
-//! | one request lent to pingora | `relay` |
-//! | what the admin API needs to know | `admin` |
+//! | a client's connection | `connection` |
+//! | the requests of an HTTP/1.1 or HTTP/2 connection | `http1`, `http2` |
+//! | the rules of a request head and of a chunked body | [`head`], `chunked` |
+//! | certificates by server name | [`tls`] |
+//! | responses without pingora | `fast_path` |
+//! | one request as a stream for pingora | `single_request` |
 //! | pingora's phases | `proxy` |
-//! | what they read of a request | `request` |
-//! | who answers | [`route`] |
+//! | the header of a request, from pingora's type | `request` |
+//! | who responds | [`route`] |
+//! | requests of the admin API | `admin` |
 //! | what an upstream is told about the client | [`forward`] |
-//! | how a connection ends | [`drain`] |
-//! | health, readiness, numbers | [`operator`] |
+//! | stopping | [`drain`] |
+//! | health, readiness, metrics | [`operator`] |
 //!
-//! Guarantees, each a module of the integration tests:
+//! Guarantees, each with a module in the integration tests:
 //!
-//! * A request has one meaning: what RFC 9112 lets two servers read differently is refused
-//!   by the connection handler, on both paths.
-//! * The fast path is an optimisation: whatever it answers, the proxy path answers
-//!   with the same status, fields and body. In doubt the fast path hands over; it never
-//!   answers "no".
-//! * Every wait has a deadline from [`Limits`].
-//! * Client-sent forwarding fields reach an upstream only from a trusted peer.
+//! * A request has one meaning. A request that RFC 9112 allows two servers to read differently
+//!   is rejected, on both paths.
+//! * The fast path is an optimisation: the proxy path gives the same response, with the same
+//!   status, fields and content. If the fast path is not sure, it leaves the request to the proxy
+//!   path, and it never sends an error.
+//! * Every wait has a timeout from [`Limits`].
+//! * Forwarding fields of a client reach an upstream only from a trusted peer.
 
 pub mod access;
 mod admin;
@@ -71,28 +72,28 @@ use access::{Access, Client, Line, Outcome};
 use drain::Drain;
 use forward::TrustedPeers;
 
-/// What every part of the gateway shares.
+/// The state that all parts of the gateway share.
 #[derive(Debug)]
 pub struct Gateway {
-    /// What is served.
+    /// The sites and their responses.
     pub index: Arc<Index>,
-    /// What is counted.
+    /// Counters and gauges.
     pub metrics: Arc<Metrics>,
-    /// Where requests are logged.
+    /// The access log.
     pub access: Access,
-    /// What clients may take of us.
+    /// Limits on clients.
     pub limits: Arc<Limits>,
-    /// How patient we are with upstreams.
+    /// Timeouts and retries of upstreams.
     pub upstream: UpstreamLimits,
-    /// Whose forwarding fields are believed.
+    /// Peers whose forwarding fields are believed.
     pub trusted: TrustedPeers,
     /// Whether the fast path is on.
     pub fast_path: bool,
-    /// Where we are on our way out.
+    /// How far the process is with stopping.
     pub drain: Drain,
     /// The addresses of upstreams.
     pub resolver: Resolver,
-    /// The admin API, where this node has one.
+    /// The admin API, if this node has one.
     pub admin: Option<Arc<Api>>,
     /// The time of day, for log lines and `Date`.
     pub clock: Clock,

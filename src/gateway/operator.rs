@@ -1,12 +1,12 @@
-//! The operator's listener: health, readiness, numbers. Never public.
+//! The operator's listener: health, readiness, metrics. It is never public.
 //!
-//! * `GET /healthz`: 200 while the process can answer at all.
-//! * `GET /readyz`: 200 once the index is loaded, 503 when leaving (RFC 9110 §15.6.4), so
-//!   that load balancers turn away before the listeners close.
+//! * `GET /healthz`: 200 as long as the process can respond.
+//! * `GET /readyz`: 200 once the index is loaded; 503 when the process is stopping (RFC 9110
+//!   §15.6.4), so that load balancers stop sending before the listeners close.
 //! * `GET /metrics`: the Prometheus text format 0.0.4.
-//! * `POST /reload`: compares everything with the disk; with `?accept-removals` also when
-//!   that takes away many sites at once. 202: it happens after the response. A worker, which
-//!   serves nothing, has no such call.
+//! * `POST /reload`: compares what is served with the disk; with `?accept-removals` also if that
+//!   removes many sites at once. The response is 202, the comparison happens after it. A worker
+//!   serves nothing and has no such call.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,13 +24,13 @@ use super::connection::ClientConnection;
 use super::drain::{Drain, Phase};
 use crate::telemetry::Metrics;
 
-/// Whoever compares what is served with the disk.
+/// Compares what is served with the disk.
 pub trait Reload: std::fmt::Debug + Send + Sync {
     /// Asks for a comparison; see `POST /reload`.
     fn reload(&self, accept_removals: bool);
 }
 
-/// What the operator's listener knows.
+/// The operator's listener.
 #[derive(Clone, Debug)]
 pub struct Operator {
     reload: Option<Arc<dyn Reload>>,
@@ -42,7 +42,7 @@ pub struct Operator {
 // === impl Operator ===
 
 impl Operator {
-    /// Makes the operator's view; not ready until [`Operator::loaded`].
+    /// Makes it; the process is not ready until [`Operator::loaded`].
     #[must_use]
     pub fn new(metrics: Arc<Metrics>, drain: Drain, reload: Option<Arc<dyn Reload>>) -> Self {
         Self {
@@ -53,14 +53,14 @@ impl Operator {
         }
     }
 
-    /// Says that everything is there: the index, or what a worker needs.
+    /// Declares the process ready: the index is loaded, or a worker has what it needs.
     pub fn loaded(&self) {
         self.is_loaded.store(true, Ordering::Release);
     }
 
-    /// Answers until the process ends.
+    /// Responds until the process ends.
     pub async fn listen(self, listener: TcpListener) {
-        // Not the drain of the clients' connections: the operator watches until the end.
+        // Not the drain of client connections: the operator has access until the process ends.
         let own = Drain::new();
         let app = Arc::new(HttpServer::new_app(self));
         let (_never, shutdown) = watch::channel(false);

@@ -1,22 +1,21 @@
-//! The proxy path: pingora's phases, as we fill them in.
+//! The proxy path: pingora's phases.
 //!
 //! | phase | what happens |
 //! |---|---|
-//! | `request_filter` | [`route`]: discovery, admin and the embedded origin are answered here |
-//! | `upstream_peer` | the upstream's address, TLS and timeout |
+//! | `request_filter` | [`route`]; responds for discovery, the admin API and the embedded origin |
+//! | `upstream_peer` | address, TLS and timeouts of the upstream |
 //! | `upstream_request_filter` | `Host` and the forwarding fields |
-//! | `response_filter` | fields of one connection go, `Via` comes; an upgrade makes the relay transparent |
-//! | `fail_to_proxy` | 502, 504 or the client's own fault, as a problem |
-//! | `logging` | one line, one count |
+//! | `response_filter` | hop-by-hop fields are removed, `Via` is added, an upgrade is let through |
+//! | `fail_to_proxy` | 502, 504 or a client error, as a problem |
+//! | `logging` | the access line and the counters |
 //!
-//! Connecting is tried again up to [`UpstreamLimits::retries_max`]; after a request may
-//! have reached the upstream, only pingora's own rule applies: an idempotent method whose
-//! body is still whole, on a connection that had been idle and turned out to be closed.
+//! Connecting is retried up to [`UpstreamLimits::retries_max`] times. Once a request may have
+//! reached the upstream, only pingora retries it: if the method is idempotent, the body is still
+//! complete, and the connection had been idle and was closed by the upstream.
 //!
-//! Limits: an upstream that answers an upgrade with 101 before pingora has come to the end of
-//! the (empty) request body is taken by it for an exchange that is over, and the connection is
-//! closed. That is a matter of microseconds after the request was written, so only an upstream
-//! on this machine is fast enough.
+//! Limits: an upstream that responds 101 before pingora has seen the end of the (empty) request
+//! body ends the exchange, and the connection is closed. Only an upstream on the same machine is
+//! fast enough for that (microseconds).
 //!
 //! [`UpstreamLimits::retries_max`]: super::UpstreamLimits::retries_max
 
@@ -45,13 +44,13 @@ use crate::response::{Problem, Response};
 use crate::site::{HostHeader, Scheme, Upstream, UpstreamHttp};
 use crate::telemetry::Route;
 
-/// pingora's view of the gateway.
+/// The gateway as pingora's proxy.
 #[derive(Debug)]
 pub(super) struct Proxy {
     gateway: Arc<Gateway>,
 }
 
-/// What is known of one request while it passes through the phases.
+/// The state of one request between the phases.
 #[derive(Debug)]
 pub(super) struct RequestCtx {
     since: Instant,
@@ -82,7 +81,7 @@ impl Proxy {
         })
     }
 
-    /// Answers from the store, where reading may block.
+    /// Responds with a file of the store, on a thread that may block.
     async fn embedded(&self, session: &Session, served: Arc<Served>, path: Box<str>) -> Response {
         let request = session.req_header().clone();
         let answering = tokio::task::spawn_blocking(move || {
@@ -91,14 +90,14 @@ impl Proxy {
             })
         });
         answering.await.unwrap_or_else(|error| {
-            log::error!(target: "origin", "answer from the store: {error}");
+            log::error!(target: "origin", "read a page: {error}");
             Problem::new(500, "this page cannot be made").response()
         })
     }
 
     fn options(&self, peer: &mut HttpPeer, upstream: &Upstream, may_be_silent: bool) {
         let limits = &self.gateway.upstream;
-        // A stream of events or a WebSocket is silent for as long as nothing happens.
+        // A stream of events or a WebSocket sends nothing while nothing happens.
         let silence = if may_be_silent {
             limits.upgraded
         } else {
@@ -187,7 +186,7 @@ impl ProxyHttp for Proxy {
         let unrouted = || {
             Error::explain(
                 ErrorType::InternalError,
-                "a request without upstream was to be proxied",
+                "proxy a request that has no upstream",
             )
         };
         let upstream = ctx
@@ -256,8 +255,8 @@ impl ProxyHttp for Proxy {
         _ctx: &mut RequestCtx,
     ) -> Result<()> {
         if response.status == http::StatusCode::SWITCHING_PROTOCOLS {
-            if let Some(relay) = single_request_of(session) {
-                relay.upgrade();
+            if let Some(request) = single_request_of(session) {
+                request.upgrade();
             }
             session.set_read_timeout(Some(self.gateway.upstream.upgraded));
         } else {
@@ -302,7 +301,7 @@ impl ProxyHttp for Proxy {
             (None, ErrorType::HTTPStatus(status), _) => {
                 (*status, "the request cannot be passed on")
             }
-            // The client is gone; there is nobody to answer.
+            // The client has closed the connection.
             (
                 None,
                 ErrorType::WriteError | ErrorType::ReadError | ErrorType::ConnectionClosed,
@@ -319,9 +318,9 @@ impl ProxyHttp for Proxy {
             ) => (504, "the site's origin did not answer in time"),
             (None, _, ErrorSource::Upstream) => (
                 502,
-                "the site's origin could not be reached, or answered with nonsense",
+                "the site's origin could not be reached, or its response was invalid",
             ),
-            (None, ..) => (500, "this is our fault"),
+            (None, ..) => (500, "the gateway failed"),
         };
         if error.esource() == &ErrorSource::Upstream && fault.is_none() {
             self.count_failure(error);
@@ -333,8 +332,8 @@ impl ProxyHttp for Proxy {
         if status > 0 && session.response_written().is_none() {
             session.set_keepalive(None);
             let response = Problem::new(known_status(status), detail).response();
-            if let Err(gone) = respond::write(session, &response).await {
-                log::debug!(target: "gateway", "answer a failure: {gone}");
+            if let Err(error) = respond::write(session, &response).await {
+                log::debug!(target: "gateway", "send an error response: {error}");
             }
         }
         FailToProxy {
@@ -380,12 +379,12 @@ fn client_of(session: &Session) -> access::Client {
     }
 }
 
-/// Returns the relay that a request came through; over HTTP/2 there is none.
+/// Returns the stream of a request; `None` over HTTP/2.
 fn single_request_of(session: &Session) -> Option<&SingleRequestStream> {
     session.as_downstream().stream()?.as_any().downcast_ref()
 }
 
-/// Returns a status that answers have: pingora's own failures may carry any.
+/// Maps a status of pingora's own, which may be any, to one that our responses have.
 fn known_status(status: u16) -> u16 {
     match status {
         400 | 404 | 405 | 408 | 413 | 414 | 431 | 500 | 501 | 502 | 503 | 504 => status,

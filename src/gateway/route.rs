@@ -1,9 +1,9 @@
-//! Who answers a request.
+//! Routing: who responds to a request.
 //!
-//! The one decision of the proxy path, as a function from a host, a path and the index to
-//! a [`Target`]. `Host` alone selects the site, never `X-Forwarded-Host` and never the
-//! server name of the TLS handshake (RFC 9110 §7.4: a client may reuse a connection for
-//! any host the certificate covers).
+//! The one decision of the proxy path: a function from a host, a path and the index to a
+//! [`Target`]. Only `Host` selects the site, never `X-Forwarded-Host` and never the server name
+//! of the TLS handshake: a client may use a connection for every host that the certificate
+//! covers (RFC 9110 §7.4).
 
 use std::sync::Arc;
 
@@ -14,22 +14,20 @@ use crate::response::{Problem, RequestHeaders, Response};
 use crate::site::{self, Origin, Upstream};
 use crate::telemetry::Route;
 
-/// Who answers.
+/// Who responds.
 #[derive(Clone, Debug)]
 pub enum Target {
-    /// We do, with this.
+    /// The gateway itself, with this response.
     Response(Route, Box<Response>),
     /// The admin API.
     Admin,
-    /// The embedded origin, which has to read from the store for this path.
+    /// The embedded origin. The response is not cached: it has to read from the store.
     Embedded(Arc<Served>, Box<str>),
     /// A customer's own server.
     Upstream(Arc<Served>),
 }
 
-/// Decides who answers.
-///
-/// `host` is as the client sent it: the one of `headers`, or over HTTP/2 the only one of two.
+/// Decides who responds. `host` is as the client sent it.
 #[must_use]
 pub fn route(index: &Index, host: &str, is_http2: bool, headers: &RequestHeaders<'_>) -> Target {
     let reject = |response| Target::Response(Route::Rejected, Box::new(response));

@@ -1,8 +1,8 @@
-//! pingora's own settings: threads, users, pid file, connection pools.
+//! pingora's own settings: threads, user, pid file, connection pools.
 //!
-//! They are pingora's [`ServerConf`], untouched, under the key `server` of our
-//! configuration. pingora ignores keys it does not know, so that embedding programs can
-//! add theirs; we have ours elsewhere, and here a key that nobody knows is a mistake.
+//! They are the keys of pingora's [`ServerConf`], under `server` in our configuration. pingora
+//! ignores unknown keys, so that programs can add their own. Our keys are elsewhere, so here an
+//! unknown key is an error.
 
 use pingora::server::configuration::ServerConf;
 use serde_json::{Map, Value};

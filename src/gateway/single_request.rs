@@ -1,17 +1,17 @@
-//! The relay: one HTTP/1.1 request, lent to the proxy path.
+//! One HTTP/1.1 request as a stream for pingora.
 //!
-//! pingora's HTTP/1.1 session reads from a stream until it has what it wants, and then
-//! some: bytes of a pipelined next request end the connection, or the request with an
-//! error. A [`SingleRequestStream`] is a stream that holds exactly one request. It yields the head that
-//! the connection handler has read, then the body as the connection handler frames it, and then nothing: a read
-//! waits, while what the client sends next gathers in the inbox for the handler. When
-//! pingora gives the stream back, [`SingleRequestStream::into_parts`] returns the connection to the handler.
+//! pingora's HTTP/1.1 session may read more than one request: then bytes of a pipelined next
+//! request end the connection, or the request with an error. A [`SingleRequestStream`] holds
+//! exactly one request. A reader gets the head, then the body. After that a read waits, and what
+//! the client sends next is kept in the inbox. When pingora is done,
+//! [`SingleRequestStream::into_parts`] returns the connection and the inbox.
 //!
-//! After a `101` the relay is transparent: what follows is the other protocol's.
+//! After a `101` response all bytes pass through: they belong to the other protocol.
 //!
-//! A request body that stalls, or trickles below the minimum rate, ends in an error, and
-//! so does a malformed chunk; [`SingleRequestStream::fault`] then says which status to answer with. When
-//! the relay is dropped with the connection still in it, the connection is closed lingering.
+//! A request body that stops, or that is slower than the minimum rate, ends with an error. So
+//! does a malformed chunk. [`SingleRequestStream::fault`] then returns the status to respond
+//! with. If the stream is dropped with the connection in it, the connection is closed after a
+//! short time in which the rest of the request is read.
 
 use std::future::Future as _;
 use std::io;
@@ -37,48 +37,48 @@ use super::connection::ClientConnection;
 use super::head::Framing;
 use super::limits::Limits;
 
-/// How many bytes of the next requests wait in the inbox at most; then the client's own
-/// send buffer fills.
+/// How many bytes of later requests are kept in the inbox. More stay in the client's send
+/// buffer.
 const INBOX_BYTES_MAX: usize = 64 << 10;
-/// How much is asked of the transport at once.
+/// How many bytes are read at once.
 const READ_BYTES: usize = 8 << 10;
 
 /// A stream that holds one request.
 #[derive(Debug)]
 pub(super) struct SingleRequestStream {
-    /// `None` once the parts were taken.
+    /// `None` after [`SingleRequestStream::into_parts`].
     connection: Option<ClientConnection>,
     inbox: BytesMut,
-    /// What of the head, at the front of the inbox, is still to be read.
+    /// How many bytes of the head, at the front of the inbox, are still to be read.
     head: usize,
     body: Body,
     is_upgraded: AtomicBool,
     fault: AtomicU16,
     min_rate: MinRateGuard,
-    /// The client has closed its side; what it asked for is still answered.
+    /// Whether the client has closed its side; it still gets its response.
     is_half_closed: bool,
 }
 
-/// What of the body is still to be read.
+/// The part of the body that is still to be read.
 #[derive(Clone, Copy, Debug)]
 enum Body {
     Length(u64),
     Chunked(Scanner),
 }
 
-/// Watches over the arrival of a body.
+/// Ends a request whose body comes too slowly.
 #[derive(Debug)]
 struct MinRateGuard {
     limits: Arc<Limits>,
-    /// The end of the current window; made when a read first has to wait.
-    window: Option<Pin<Box<Sleep>>>,
+    /// The end of the current interval; made when a read has to wait for the first time.
+    interval: Option<Pin<Box<Sleep>>>,
     bytes: u64,
 }
 
-/// What the connection handler gets back.
+/// What the handler of the connection gets back.
 pub(super) struct Parts {
     pub(super) connection: ClientConnection,
-    /// What the client has sent beyond the request.
+    /// What the client has sent after the request.
     pub(super) inbox: BytesMut,
     /// Whether the whole request has been read. Otherwise the rest of its body is still to
     /// come, and nobody would read it.
@@ -89,7 +89,7 @@ pub(super) struct Parts {
 // === impl SingleRequestStream ===
 
 impl SingleRequestStream {
-    /// Lends a connection for the request whose head is the first `head` bytes of `inbox`.
+    /// Makes the stream of the request whose head is the first `head` bytes of `inbox`.
     pub(super) fn new(
         mut connection: ClientConnection,
         inbox: BytesMut,
@@ -112,24 +112,24 @@ impl SingleRequestStream {
             fault: AtomicU16::new(0),
             min_rate: MinRateGuard {
                 limits,
-                window: None,
+                interval: None,
                 bytes: 0,
             },
             is_half_closed: false,
         }
     }
 
-    /// Makes the relay transparent: the response was `101 Switching Protocols`.
+    /// Lets all bytes through from now on: the response was `101 Switching Protocols`.
     pub(super) fn upgrade(&self) {
         self.is_upgraded.store(true, Ordering::Release);
     }
 
-    /// Returns the status of the response that a read error of the body asks for.
+    /// Returns the status to respond with after an error in the body.
     pub(super) fn fault(&self) -> Option<u16> {
         Some(self.fault.load(Ordering::Acquire)).filter(|status| *status > 0)
     }
 
-    /// Gives the connection back; `None` when the connection now speaks another protocol.
+    /// Returns the connection and the inbox; `None` if the connection was taken already.
     pub(super) fn into_parts(mut self) -> Option<Parts> {
         let is_read =
             self.head == 0 && self.body.is_done() && !self.is_upgraded.load(Ordering::Acquire);
@@ -154,7 +154,7 @@ impl SingleRequestStream {
             .ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
-    /// Reads more into the inbox; 0 bytes are the end.
+    /// Reads more into the inbox; 0 bytes mean the end.
     fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         match self.connection.as_mut() {
             Some(connection) => poll_read_into(connection, &mut self.inbox, READ_BYTES, cx),
@@ -162,7 +162,7 @@ impl SingleRequestStream {
         }
     }
 
-    /// After the request: lets what comes next gather, and waits.
+    /// After the request: reads later requests into the inbox, and waits.
     fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.is_half_closed && self.inbox.len() < INBOX_BYTES_MAX {
             // RFC 9112 §9.6: a client that has closed its side can still be answered.
@@ -222,8 +222,8 @@ impl SingleRequestStream {
     }
 }
 
-/// Reads once from `wire` into the spare room of `inbox`, making room for `bytes` first, and
-/// returns how many bytes came; 0 are the end.
+/// Reads once into the spare room of `inbox`, which is at least `bytes`, and returns how many
+/// bytes were read; 0 mean the end.
 pub(super) fn poll_read_into(
     connection: &mut ClientConnection,
     inbox: &mut BytesMut,
@@ -239,7 +239,7 @@ impl Drop for SingleRequestStream {
         let Some(connection) = self.connection.take() else {
             return;
         };
-        // Outside a runtime there is nobody to linger; the socket is closed at once.
+        // Without a runtime nothing can be read any more: the socket is closed at once.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(connection.close_lingering());
         }
@@ -260,20 +260,20 @@ impl Body {
 // === impl MinRateGuard ===
 
 impl MinRateGuard {
-    /// Called when a read has to wait: returns whether the window has ended with less than
-    /// its share.
+    /// Called when a read has to wait. Returns whether the interval has ended with fewer bytes
+    /// than the minimum rate asks for.
     fn poll_too_slow(&mut self, cx: &mut Context<'_>) -> bool {
         let length = self.limits.body;
-        let window = self
-            .window
+        let interval = self
+            .interval
             .get_or_insert_with(|| Box::pin(tokio::time::sleep(length)));
-        while window.as_mut().poll(cx).is_ready() {
+        while interval.as_mut().poll(cx).is_ready() {
             let share = u64::from(self.limits.body_rate_min) * length.as_secs().max(1);
             if self.bytes == 0 || self.bytes < share {
                 return true;
             }
             self.bytes = 0;
-            window.as_mut().reset(Instant::now() + length);
+            interval.as_mut().reset(Instant::now() + length);
         }
         false
     }
@@ -340,7 +340,7 @@ impl AsyncWrite for SingleRequestStream {
         Pin::new(self.get_mut().connection()?).poll_flush(cx)
     }
 
-    /// pingora is done with the connection; [`Drop`] closes it, lingering.
+    /// Does nothing: [`Drop`] closes the connection.
     fn poll_shutdown(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }

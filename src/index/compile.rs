@@ -1,9 +1,8 @@
-//! From a release and a site record to the bytes that are sent.
+//! From a release and a site record to the bytes of discovery documents.
 //!
-//! A site's documents lie in one allocation, one after the other, each in every coding it
-//! has; a [`Document`](Packed) is where they begin and how long they are. A million sites
-//! are a million such blocks and not ten million small ones, and a body on its way to a
-//! socket is a shared slice of its block.
+//! All documents of a site, each in every coding that it has, are in one allocation; a document
+//! is a position and a length ([`Packed`]). So a million sites need a million allocations and not
+//! ten million small ones, and the body of a response is a shared slice.
 
 use std::sync::Arc;
 
@@ -19,7 +18,7 @@ use crate::response::encoding::{Accepted, Effort};
 use crate::response::{Cors, ETag, Encoding, Response, caching};
 use crate::site::{Host, Service, Site};
 
-/// What of a release discovery is made from.
+/// The parts of a release that discovery documents are made from.
 #[derive(Clone, Debug)]
 pub struct Material {
     /// The release's own summary.
@@ -28,7 +27,7 @@ pub struct Material {
     pub skills: Vec<SkillFile>,
     /// When the release was promoted, in seconds after the Unix epoch.
     pub promoted_at: u64,
-    /// The files of its site, when it has one and we serve it.
+    /// The files of its site, if it has one and the origin is embedded.
     pub files: Option<Arc<Files>>,
 }
 
@@ -53,11 +52,11 @@ pub struct Documents {
     cards: Box<[Packed]>,
     /// Skills, sorted by slug.
     skills: Box<[Skill]>,
-    /// Where `/skill.md` leads when there are several skills.
+    /// The target of the redirect from `/skill.md` if there are several skills.
     redirect: Span,
     last_modified: u64,
     files: Option<Arc<Files>>,
-    /// One for all sites: a clone shares it.
+    /// The same for all sites: a clone shares it.
     page_policy: HeaderValue,
 }
 
@@ -66,7 +65,7 @@ pub struct Documents {
 struct Packed {
     start: u32,
     identity: u32,
-    /// In the order of [`Encoding::CODED`]; 0 for a coding that does not pay.
+    /// In the order of [`Encoding::CODED`]; 0 for a coding that is not smaller.
     coded: [u32; 3],
     etag: [u8; 16],
 }
@@ -87,13 +86,13 @@ struct Span {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompileError {
-    /// The summary lists a skill whose file has other bytes.
+    /// The digest of a skill file is not the one in the summary.
     #[error("the file of skill {slug} is not the one that discovery.json lists")]
     Digest {
         /// Which skill.
         slug: Box<str>,
     },
-    /// More than a document's positions can count.
+    /// Positions have 32 bits.
     #[error("the discovery documents of one site take more than 4 GiB")]
     TooLarge,
 }
@@ -108,7 +107,7 @@ impl Documents {
     ///
     /// # Errors
     ///
-    /// [`CompileError`] when the release is not whole.
+    /// [`CompileError`] when the release is not complete.
     pub fn compile(
         site: &Site,
         service: &Service,
@@ -166,14 +165,14 @@ impl Documents {
         })
     }
 
-    /// Returns the files of the site, when the release has one and we serve it.
+    /// Returns the files of the site, if it has one and the origin is embedded.
     #[must_use]
     pub fn files(&self) -> Option<&Files> {
         self.files.as_deref()
     }
 
-    /// Returns the policy that goes out with every page of the site. It is the platform's as
-    /// it is configured now, whatever the release was built with.
+    /// Returns the content security policy of every page of the site. It comes from the present
+    /// configuration, and not from the one that the release was built with.
     #[must_use]
     pub fn page_policy(&self) -> &HeaderValue {
         &self.page_policy
@@ -206,7 +205,7 @@ impl Documents {
             Document::Absent => return None,
         };
         let (encoding, span) = packed.pick(accepted);
-        // What a card says changes with site records too, which have no date.
+        // A card changes with the site record too, which has no date.
         let last_modified = (document != Document::Card).then_some(self.last_modified);
         Some(Response {
             encoding,
@@ -254,12 +253,12 @@ impl Documents {
 // === impl SkillFile ===
 
 impl SkillFile {
-    /// Puts a site's address in the place of the placeholder and encodes anew.
+    /// Replaces the placeholder by the address of a site, and encodes the result.
     fn addressed_to(&self, url: &str) -> Self {
         Self::encoded(addressed(&self.identity, url), Effort::Load)
     }
 
-    /// Encodes a file in every coding that pays.
+    /// Encodes a file in every coding that makes it smaller.
     #[must_use]
     pub fn encoded(identity: Bytes, effort: Effort) -> Self {
         let coded =
@@ -311,7 +310,7 @@ impl Packer {
         })
     }
 
-    /// Packs a document that depends on the site record, compressing it here and now.
+    /// Encodes and packs a document that depends on the site record.
     fn document(&mut self, body: &[u8]) -> Result<Packed, CompileError> {
         let digest = Digest::of(body);
         self.file(
@@ -339,8 +338,7 @@ impl Packer {
         })
     }
 
-    /// Returns what was packed, in an allocation of its size: shrinking the one that has
-    /// grown would leave its place as large as it was.
+    /// Returns the packed bytes in an allocation of exactly their size.
     fn finish(self) -> Bytes {
         let exact: Box<[u8]> = self.0.as_slice().into();
         Bytes::from_owner(exact)

@@ -1,8 +1,7 @@
 //! The index: from a host and a path to a response, in memory.
 //!
-//! Everything that can be decided before a request comes has been decided: which release
-//! a site serves, what its documents say on each host, how they are compressed. What is
-//! left is to look up, to pick and to write.
+//! What does not depend on the request is done before it comes: which release a site serves, the
+//! text of its documents on each host, their compression. A request needs a lookup and a write.
 //!
 //! ```text
 //!  host ─▶ shard ─▶ Slot ──(one pointer)──▶ Served ─▶ documents, packed
@@ -11,13 +10,13 @@
 //!          records
 //! ```
 //!
-//! **Invariant:** a reader takes no lock and never waits. **Invariant:** one response
-//! comes from one [`Served`]. **Invariant:** a promotion is one pointer store, whatever the
-//! number of hosts and sites.
+//! **Invariant:** a reader takes no lock and never waits. **Invariant:** one response comes from
+//! one [`Served`]. **Invariant:** a promotion stores one pointer, however many hosts and sites
+//! there are.
 //!
-//! Writers ([`reload`]) take a mutex among themselves. When a site gains a host, its slot
-//! is ready before the host appears; hosts that sites have lost go when all sites of a
-//! change are in, so that a host can move from one to another and is never nobody's.
+//! Writers ([`reload`]) exclude each other by a mutex. A new host of a site appears when its slot
+//! is complete. A host that a site has lost is removed after all sites of the change are stored,
+//! so a host that moves from one site to another is served at every moment.
 
 mod compile;
 mod files;
@@ -41,7 +40,7 @@ use crate::site::{Host, ProjectId, Service, Site};
 
 use shard::{Change, Hosts};
 
-/// What depends on `Accept-Encoding` says so, found or not.
+/// `Vary` of every response that depends on `Accept-Encoding`, 404 included.
 const VARY: &str = "Accept-Encoding";
 
 /// All sites of a node, by host.
@@ -50,16 +49,16 @@ pub struct Index {
     service: Service,
     hosts: Hosts,
     sites: Mutex<HashMap<ProjectId, Arc<Slot>>>,
-    refusals: Refusals,
+    errors: ErrorResponses,
 }
 
-/// The place of a site in the index; what is in it changes with each promotion.
+/// The place of a site in the index. Each promotion replaces its content.
 #[derive(Debug)]
 struct Slot {
     served: ArcSwap<Served>,
 }
 
-/// A site and what it serves at this moment.
+/// A site with the release that it serves.
 #[derive(Debug)]
 pub struct Served {
     /// The site record.
@@ -68,24 +67,24 @@ pub struct Served {
     pub state: State,
 }
 
-/// Hosts that sites had before a change and have no longer.
+/// Hosts that sites had before a change and do not have after it.
 #[derive(Debug, Default)]
 pub struct LostHosts(Vec<(Host, Arc<Slot>)>);
 
-/// What discovery answers for a site.
+/// What discovery serves of a site.
 #[derive(Clone, Debug)]
 pub enum State {
     /// Nothing has been promoted yet.
     Unreleased,
-    /// Something has, and only its owner may see it.
+    /// The site is private: discovery serves nothing.
     Private,
-    /// These documents.
+    /// The documents of its release.
     Public(Arc<Documents>),
 }
 
-/// Answers that are the same for all sites, made once.
+/// Error responses, which are the same for all sites.
 #[derive(Debug)]
-struct Refusals {
+struct ErrorResponses {
     absent: Response,
     unreleased: Response,
     method: Response,
@@ -104,29 +103,29 @@ impl Index {
             service,
             hosts: Hosts::new(),
             sites: Mutex::default(),
-            refusals: Refusals::new(),
+            errors: ErrorResponses::new(),
         }
     }
 
-    /// Returns what all sites share.
+    /// Returns the settings that all sites share.
     #[must_use]
     pub fn service(&self) -> &Service {
         &self.service
     }
 
-    /// Calls `found` with what is served at `host` (in normal form) at this moment; `None`
-    /// when no site is.
+    /// Calls `found` with the site that is served at `host` (in normal form); `None` if there is
+    /// none.
     pub fn with<T>(&self, host: &str, found: impl FnOnce(&Arc<Served>) -> T) -> Option<T> {
         self.hosts.with(host, |slot| found(&slot.served.load()))
     }
 
-    /// Returns what is served at `host`, to be kept for as long as a request takes.
+    /// Returns the site that is served at `host`, to be held while a request is handled.
     #[must_use]
     pub fn served(&self, host: &str) -> Option<Arc<Served>> {
         self.with(host, Arc::clone)
     }
 
-    /// Answers a request for a discovery document of a site.
+    /// Returns the response to a request for a discovery document.
     #[must_use]
     pub fn response(
         &self,
@@ -137,40 +136,40 @@ impl Index {
     ) -> Response {
         let documents = match &served.state {
             State::Public(documents) => documents,
-            State::Unreleased => return self.refusals.unreleased.clone(),
-            State::Private => return self.refusals.absent.clone(),
+            State::Unreleased => return self.errors.unreleased.clone(),
+            State::Private => return self.errors.absent.clone(),
         };
         let Some(response) = documents.response(&served.site, host, document, headers.accepted())
         else {
-            return self.refusals.absent.clone();
+            return self.errors.absent.clone();
         };
         match headers.method() {
             Method::GetOrHead => {}
             Method::Options => return Response::preflight(),
-            Method::Other => return self.refusals.method.clone(),
+            Method::Other => return self.errors.method.clone(),
         }
         match response.evaluate(&headers.conditions) {
             Outcome::Send => response,
             Outcome::NotModified => response.not_modified(),
-            Outcome::Failed => self.refusals.precondition.clone(),
+            Outcome::Failed => self.errors.precondition.clone(),
         }
     }
 
-    /// Returns the response for a host that no site has: 404 over HTTP/1.1; over HTTP/2, where
-    /// a client may have reused a connection meant for another host, 421 (RFC 9110 §15.5.20).
+    /// Returns the response for a host that no site has: 404 over HTTP/1.1; 421 over HTTP/2,
+    /// where a client may use a connection for another host (RFC 9110 §15.5.20).
     #[must_use]
     pub fn unknown_host(&self, is_http2: bool) -> Response {
         if is_http2 {
-            self.refusals.misdirected.clone()
+            self.errors.misdirected.clone()
         } else {
-            self.refusals.unknown_host.clone()
+            self.errors.unknown_host.clone()
         }
     }
 
     /// Adds sites, or replaces them with all their hosts.
     ///
-    /// Hosts that a site has lost lead to it until they are given to [`Index::drop_hosts`]:
-    /// when a host moves from one site to another, there is no moment at which it is nobody's.
+    /// A host that a site has lost leads to it until [`Index::drop_hosts`]: so a host that moves
+    /// from one site to another is served at every moment.
     #[must_use = "hosts that a site has lost are to be dropped once all sites are in"]
     pub fn put_sites(&self, sites: impl IntoIterator<Item = (Arc<Site>, State)>) -> LostHosts {
         let mut slots = self.lock();
@@ -192,8 +191,9 @@ impl Index {
                 }
                 Some(slot) => {
                     let before = self.hosts_of(&slot.served.load().site);
-                    let gone = before.into_iter().filter(|host| !hosts.contains(host));
-                    lost.0.extend(gone.map(|host| (host, Arc::clone(slot))));
+                    let lost_hosts = before.into_iter().filter(|host| !hosts.contains(host));
+                    lost.0
+                        .extend(lost_hosts.map(|host| (host, Arc::clone(slot))));
                     slot.served.store(served);
                     Arc::clone(slot)
                 }
@@ -208,7 +208,7 @@ impl Index {
         lost
     }
 
-    /// Takes away the hosts that sites have lost, except those that another site has now.
+    /// Removes the hosts that sites have lost, except those that another site has now.
     pub fn drop_hosts(&self, lost: LostHosts) {
         let _writing = self.lock();
         let changes = lost.0.into_iter();
@@ -216,7 +216,7 @@ impl Index {
             .apply(changes.map(|(host, slot)| Change::Remove(host.as_str().into(), slot)));
     }
 
-    /// Replaces what a site serves; its hosts stay. Returns whether the site is there.
+    /// Replaces what a site serves; its hosts stay. Returns whether there is such a site.
     pub fn promote(&self, project: &ProjectId, state: State) -> bool {
         let slots = self.lock();
         let Some(slot) = slots.get(project) else {
@@ -227,7 +227,7 @@ impl Index {
         true
     }
 
-    /// Takes sites and all their hosts away.
+    /// Removes sites with all their hosts.
     pub fn remove_sites<'p>(&self, projects: impl IntoIterator<Item = &'p ProjectId>) {
         let mut slots = self.lock();
         let removed = projects
@@ -244,7 +244,7 @@ impl Index {
         self.hosts.apply(changes);
     }
 
-    /// Returns what a project serves at this moment; `None` when it has no site.
+    /// Returns what a project serves; `None` if it has no site.
     #[must_use]
     pub fn served_by(&self, project: &ProjectId) -> Option<Arc<Served>> {
         self.lock().get(project).map(|slot| slot.served.load_full())
@@ -280,9 +280,9 @@ impl Extend<Self> for LostHosts {
     }
 }
 
-// === impl Refusals ===
+// === impl ErrorResponses ===
 
-impl Refusals {
+impl ErrorResponses {
     fn new() -> Self {
         let absent = |detail: &str, policy| Response {
             vary: Some(VARY),

@@ -1,18 +1,18 @@
-//! Keeping the index true to store and site records.
+//! Keeping the index up to date with the store and the site records.
 //!
-//! A [`Reloader`] owns the writing side of the index. It is told what changed, reads only
-//! that, compiles it beside what is served and swaps it in:
+//! A [`Reloader`] is the only writer of the index. It is told what changed, reads only that,
+//! compiles it and swaps it in:
 //!
 //! ```text
 //! pointer of one project ──▶ its release ──▶ documents ──▶ one slot
 //! site records           ──▶ added, changed and removed sites ──▶ their hosts
-//! rescan                 ──▶ both, for everything whose pointer moved unnoticed
+//! rescan                 ──▶ both, for every pointer that moved without a notification
 //! ```
 //!
-//! What is broken (a release with a missing file, a record with a mistake) leaves what is
-//! served as it is; the reason is logged once, and again only after it has changed.
+//! If something is broken (a release with a missing file, a record with a mistake), what was
+//! served before stays. The reason is logged once, and again only if it changes.
 //!
-//! All of it blocks, and runs on threads of its own.
+//! All functions block, and run on threads of their own.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -35,7 +35,7 @@ use crate::telemetry::Metrics;
 /// How many sites a thread compiles before it puts them into the index together.
 const BATCH: usize = 512;
 
-/// The writing side of the index.
+/// The writer of the index.
 #[derive(Debug)]
 pub struct Reloader {
     index: Arc<Index>,
@@ -43,36 +43,36 @@ pub struct Reloader {
     sites: Sites,
     metrics: Arc<Metrics>,
     clock: Clock,
-    known: Mutex<HashMap<ProjectId, Known>>,
+    loaded: Mutex<HashMap<ProjectId, Loaded>>,
     cache: Arc<Cache>,
 }
 
-/// What was last seen of a project.
+/// What was loaded last of a project.
 #[derive(Clone, Debug, Default)]
-struct Known {
+struct Loaded {
     /// The fence of the pointer that is served.
     fence: Option<Fence>,
-    /// What is wrong, as it was reported.
-    trouble: Option<String>,
+    /// The error that was logged.
+    error: Option<String>,
 }
 
-/// Why a site's current release cannot be served.
+/// Why the current release of a site cannot be served.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// The store does not give it out.
+    /// The store cannot read it.
     #[error("read the release")]
     Read(#[from] ReadError),
-    /// A file that the release must have is not in its inventory.
+    /// A required file is not in the inventory.
     #[error("the release has no {0}")]
     Missing(String),
     /// Its summary cannot be read.
     #[error("read the release")]
     Summary(#[from] UnreadableSummary),
-    /// What it says of its site cannot be read.
+    /// The description of its site cannot be read.
     #[error("read the release")]
     Listing(#[from] Unlisted),
-    /// Its parts do not fit each other.
+    /// Its parts contradict each other.
     #[error("compile the release")]
     Compile(#[from] CompileError),
 }
@@ -80,7 +80,7 @@ pub enum LoadError {
 // === impl Reloader ===
 
 impl Reloader {
-    /// Makes the writing side of an index that is still empty.
+    /// Makes the writer of an empty index.
     #[must_use]
     pub fn new(
         index: Arc<Index>,
@@ -95,7 +95,7 @@ impl Reloader {
             sites,
             metrics,
             clock,
-            known: Mutex::default(),
+            loaded: Mutex::default(),
             cache: Arc::default(),
         }
     }
@@ -109,14 +109,13 @@ impl Reloader {
         }
     }
 
-    /// Takes in everything: the site records as they are, and the current release of each
-    /// site whose pointer has moved since it was last read. The first call fills the index.
-    /// Returns the projects that are no more.
+    /// Reads all site records, and the current release of each site whose pointer has moved
+    /// since it was read. The first call fills the index. Returns the projects that were removed.
     ///
     /// # Errors
     ///
     /// When the site records cannot be listed, or would remove too many sites; releases are
-    /// compared all the same.
+    /// compared even then.
     pub fn rescan(&mut self, removals: Removals) -> Result<Vec<ProjectId>, ScanError> {
         let scanned = self.rescan_sites(removals);
         let sites: Vec<Arc<Site>> = self.sites.iter().map(Arc::clone).collect();
@@ -124,7 +123,7 @@ impl Reloader {
             let moved = match self.store.current(&site.project) {
                 Ok(pointer) => {
                     pointer.map(|pointer| pointer.current.fence())
-                        != self.known(&site.project).fence
+                        != self.loaded(&site.project).fence
                 }
                 // Reported by the load.
                 Err(_) => true,
@@ -137,7 +136,7 @@ impl Reloader {
         scanned
     }
 
-    /// Takes in the site records as they are, and returns the projects that are no more.
+    /// Reads all site records, and returns the projects that were removed.
     ///
     /// # Errors
     ///
@@ -153,8 +152,8 @@ impl Reloader {
         Ok(changes.removed)
     }
 
-    /// Takes in the pointer of one project. Returns the fence of what is served from now on,
-    /// when something else was served before.
+    /// Reads the pointer of one project. Returns the fence of the release that is served now, if
+    /// another was served before.
     pub fn promoted(&self, project: &ProjectId) -> Option<Fence> {
         let site = self.sites.get(project)?;
         let since = Instant::now();
@@ -164,7 +163,7 @@ impl Reloader {
         {
             self.swapped("swapped");
             let took_us = since.elapsed().as_micros();
-            // Nothing for a private site: its pointer is not even read.
+            // A private site has none: its pointer is not read.
             let generation = self.served(project).map(|fence| fence.generation);
             log::debug!(target: "index", project:%, generation, took_us; "serving the new release of {project}");
         }
@@ -172,10 +171,10 @@ impl Reloader {
         self.served(project).filter(|now| Some(*now) != before)
     }
 
-    /// Returns the fence of what is served of a project.
+    /// Returns the fence of the release that a project serves.
     #[must_use]
     pub fn served(&self, project: &ProjectId) -> Option<Fence> {
-        self.known(project).fence
+        self.loaded(project).fence
     }
 
     /// Returns where the site records are read from.
@@ -189,7 +188,7 @@ impl Reloader {
             log::error!(target: "sites", "{finding}");
         }
         self.in_parallel(&changes.upserted, |site| {
-            // A site is served with its record even when its release is not readable.
+            // A site is served with its new record even if its release cannot be read.
             let state = self.load(site).or_else(|| {
                 self.index
                     .served_by(&site.project)
@@ -198,7 +197,7 @@ impl Reloader {
             Some(state.unwrap_or(State::Unreleased))
         });
         self.index.remove_sites(&changes.removed);
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         for project in &changes.removed {
             known.remove(project);
         }
@@ -206,12 +205,12 @@ impl Reloader {
         if !changes.upserted.is_empty() || !changes.removed.is_empty() {
             let (sites, hosts) = self.index.size();
             let (changed, removed) = (changes.upserted.len(), changes.removed.len());
-            log::info!(target: "index", sites, hosts, changed, removed; "site records taken in");
+            log::info!(target: "index", sites, hosts, changed, removed; "site records loaded");
         }
     }
 
-    /// Compiles sites on all cores and puts those that `state` has something for into the
-    /// index, some hundreds at a time.
+    /// Compiles sites on all cores, and puts those for which `state` returns something into the
+    /// index, in batches.
     fn in_parallel(&self, sites: &[Arc<Site>], state: impl Fn(&Arc<Site>) -> Option<State> + Sync) {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let share = sites.len().div_ceil(threads).max(1);
@@ -225,10 +224,10 @@ impl Reloader {
                             .filter_map(|site| Some((Arc::clone(site), state(site)?)))
                             .collect();
                         (0..compiled.len()).for_each(|_| self.swapped("swapped"));
-                        let gone = self.index.put_sites(compiled);
+                        let more = self.index.put_sites(compiled);
                         lost.lock()
                             .unwrap_or_else(PoisonError::into_inner)
-                            .extend([gone]);
+                            .extend([more]);
                     }
                 });
             }
@@ -237,33 +236,34 @@ impl Reloader {
             .drop_hosts(lost.into_inner().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Reads what is current for a site; `None`, reported once, when that cannot be served.
+    /// Loads the current release of a site. If it cannot be served, the error is logged once, and
+    /// `None` is returned.
     fn load(&self, site: &Site) -> Option<State> {
         let (fence, loaded) = match self.store.current(&site.project) {
-            // Whatever the store says: a site made private is private at once.
+            // Before the store is asked: a site that was made private is private at once.
             _ if site.visibility == Visibility::Private => (None, Ok(State::Private)),
             Ok(None) => (None, Ok(State::Unreleased)),
             Ok(Some(pointer)) => (Some(pointer.current.fence()), self.compile(site, &pointer)),
             Err(error) => (None, Err(error.into())),
         };
-        let trouble = loaded.as_ref().err().map(|error| chain(error));
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let error = loaded.as_ref().err().map(|error| chain(error));
+        let mut known = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         let before = known
             .get(&site.project)
-            .and_then(|known| known.trouble.clone());
-        if let Some(trouble) = trouble
+            .and_then(|known| known.error.clone());
+        if let Some(error) = error
             .as_ref()
-            .filter(|trouble| before.as_ref() != Some(trouble))
+            .filter(|error| before.as_ref() != Some(error))
         {
             let project = &site.project;
-            log::error!(target: "index", project:%; "keep serving what was served of {project}: {trouble}");
+            log::error!(target: "index", project:%; "the current release of {project} cannot be served, the one before stays: {error}");
         }
-        if trouble.is_some() {
+        if error.is_some() {
             self.swapped("failed");
         }
         // Without a fence the next rescan tries again.
         let fence = fence.filter(|_| loaded.is_ok());
-        known.insert(site.project.clone(), Known { fence, trouble });
+        known.insert(site.project.clone(), Loaded { fence, error });
         loaded.ok()
     }
 
@@ -294,7 +294,7 @@ impl Reloader {
         Ok(State::Public(Arc::new(documents)))
     }
 
-    /// Takes the files of a release whose site is ours to serve.
+    /// Returns the files of a release if the origin of its site is embedded.
     fn files(
         &self,
         site: &Site,
@@ -335,8 +335,8 @@ impl Reloader {
         Ok(self.store.read(item)?)
     }
 
-    fn known(&self, project: &ProjectId) -> Known {
-        self.known
+    fn loaded(&self, project: &ProjectId) -> Loaded {
+        self.loaded
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .get(project)
@@ -348,7 +348,7 @@ impl Reloader {
         self.metrics.index_swaps.with_label_values(&[outcome]).inc();
     }
 
-    /// Sets the gauges: the index agrees with what is kept, now.
+    /// Sets the gauges: the index is up to date now.
     fn fresh(&self) {
         let (sites, hosts) = self.index.size();
         self.metrics
@@ -357,7 +357,7 @@ impl Reloader {
         self.metrics
             .index_hosts
             .set(i64::try_from(hosts).unwrap_or(i64::MAX));
-        // With its fraction, so that two comparisons in one second can be told apart.
+        // With its fraction, so that two comparisons within a second have different values.
         let now = self.clock.now().duration_since(SystemTime::UNIX_EPOCH);
         self.metrics
             .index_fresh_at

@@ -1,11 +1,11 @@
 //! The map from hosts to sites.
 //!
-//! Two thousand small tables, each behind its own pointer. A reader hashes the host once,
-//! takes the table that the hash names and looks it up with the same hash: two loads, no
-//! lock. A writer copies one table, changes the copy and swaps it in, so that adding a
-//! domain to a million costs as much as adding one to five hundred.
+//! It is divided into 2,048 small tables, each behind its own pointer. A reader hashes the host
+//! once and uses the hash to find the table and the entry: two loads, no lock. A writer copies
+//! one table, changes the copy and swaps the pointer, so adding one host to a million costs as
+//! much as adding one to five hundred.
 //!
-//! Only site records change this map. A promotion does not: it swaps what a [`Slot`] holds.
+//! Only site records change this map. A promotion swaps the content of a [`Slot`].
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -30,16 +30,16 @@ pub(super) struct Hosts {
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     host: Arc<str>,
-    /// What is served there, shared with the site's other hosts.
+    /// Its site, shared with the other hosts of the site.
     pub(super) slot: Arc<Slot>,
 }
 
-/// One host to be added or to be taken away.
+/// A host to be added or removed.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
-    /// The host now leads to this slot, whatever it led to before.
+    /// The host leads to this slot, even if it led to another one before.
     Put(Arc<str>, Arc<Slot>),
-    /// The host is not served any more, if it still leads to this slot.
+    /// The host is removed if it still leads to this slot.
     Remove(Arc<str>, Arc<Slot>),
 }
 
@@ -54,7 +54,7 @@ impl Hosts {
         }
     }
 
-    /// Calls `found` with what is served at `host`; `None` when nothing is.
+    /// Calls `found` with the slot of `host`; `None` if there is none.
     pub(super) fn with<T>(&self, host: &str, found: impl FnOnce(&Slot) -> T) -> Option<T> {
         let hash = self.hasher.hash_one(host);
         let shard = self.shards[shard_of(hash)].load();
@@ -63,8 +63,8 @@ impl Hosts {
             .map(|entry| found(&entry.slot))
     }
 
-    /// Carries out changes, each table being copied and swapped once. The caller makes
-    /// sure that nobody else is writing.
+    /// Carries out changes; each table is copied and swapped once. The caller makes sure that
+    /// there is no other writer.
     pub(super) fn apply(&self, changes: impl IntoIterator<Item = Change>) {
         let mut by_shard: Vec<(u64, Change)> = changes
             .into_iter()

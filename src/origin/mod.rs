@@ -1,7 +1,8 @@
-//! Origins: who answers what is not discovery.
+//! Origins: the servers that respond to every path that is not a discovery path.
 //!
-//! A site's record names its origin: a customer's own server, whose address the
-//! [`Resolver`] knows, or *embedded*, which is us, from the release that the site serves.
+//! A site record names the origin of the site: the customer's own server, whose addresses the
+//! [`Resolver`] finds, or `embedded`. The embedded origin is this program: it serves pages from
+//! the current release of the site.
 
 mod negotiation;
 mod resolve;

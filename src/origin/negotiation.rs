@@ -1,7 +1,7 @@
-//! Whether a client would rather read Markdown than HTML.
+//! Whether a client prefers Markdown over HTML.
 //!
-//! Browsers list `text/html` and end in `*/*`; agents list `text/markdown` (or
-//! `text/plain`) first or alone. A client that lists neither gets HTML.
+//! Browsers list `text/html` and end with `*/*`. Agents list `text/markdown` (or `text/plain`)
+//! first or alone. A client that lists neither gets HTML.
 //!
 //! Sources: RFC 9110 §12.5.1.
 
@@ -19,8 +19,8 @@ pub fn prefers_markdown(accept: &[u8]) -> bool {
     let Ok(accept) = std::str::from_utf8(accept) else {
         return false;
     };
-    let mut markdown = Wish::default();
-    let mut html = Wish::default();
+    let mut markdown = Preference::default();
+    let mut html = Preference::default();
     for (place, item) in accept.split(',').enumerate() {
         let mut parts = item.split(';').map(str::trim);
         let kind = parts.next().unwrap_or_default();
@@ -34,22 +34,22 @@ pub fn prefers_markdown(accept: &[u8]) -> bool {
             html.add(weight, place);
         }
     }
-    // Of two that are wished for alike, the one that is named first.
+    // Of two with the same weight, the one that comes first.
     markdown.weight > 0.0
         && (markdown.weight > html.weight
             || markdown.weight >= html.weight && markdown.place < html.place)
 }
 
-/// How much a client wishes for something, and where it says so.
+/// The weight of a media type, and its position in the list.
 #[derive(Clone, Copy, Debug)]
-struct Wish {
+struct Preference {
     weight: f32,
     place: usize,
 }
 
-// === impl Wish ===
+// === impl Preference ===
 
-impl Default for Wish {
+impl Default for Preference {
     fn default() -> Self {
         Self {
             weight: 0.0,
@@ -58,7 +58,7 @@ impl Default for Wish {
     }
 }
 
-impl Wish {
+impl Preference {
     fn add(&mut self, weight: f32, place: usize) {
         if weight > self.weight {
             *self = Self { weight, place };

@@ -1,8 +1,8 @@
 //! The addresses of upstreams.
 //!
-//! A name is looked up once and remembered for [`FRESH`]. When a lookup fails, the last
-//! good addresses are used on for [`STALE`]: a broken resolver must not take down sites
-//! whose servers are fine. Addresses are used in turn.
+//! A name is looked up once and used for [`FRESH`]. If a lookup fails, the last addresses are
+//! used for up to [`STALE`]: when the resolver is down, sites whose servers work stay up.
+//! The addresses of a name are used round-robin.
 
 use std::collections::HashMap;
 use std::io;
@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long addresses are used without asking again.
+/// How long addresses are used before the next lookup.
 const FRESH: Duration = Duration::from_secs(30);
-/// How long they are used when asking fails.
+/// How long they are used if lookups fail.
 const STALE: Duration = Duration::from_secs(3600);
 /// How long a lookup may take.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How many names are remembered; beyond, the oldest are looked up anew.
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
+/// How many names are kept; above, names that were not looked up lately are dropped.
 const NAMES_MAX: usize = 100_000;
 
 /// Why a request cannot be sent to its upstream.
@@ -35,15 +35,15 @@ pub enum UnresolvedUpstream {
     Failed(Box<str>, #[source] io::Error),
 }
 
-/// Looks up and remembers.
+/// Looks up names and keeps their addresses.
 #[derive(Debug, Default)]
 pub struct Resolver {
-    names: Mutex<HashMap<Box<str>, Known>>,
+    names: Mutex<HashMap<Box<str>, Resolved>>,
     turn: AtomicUsize,
 }
 
 #[derive(Clone, Debug)]
-struct Known {
+struct Resolved {
     addresses: std::sync::Arc<[IpAddr]>,
     since: Instant,
 }
@@ -73,7 +73,7 @@ impl Resolver {
                 let address = self.pick(&addresses);
                 self.remember(
                     host,
-                    Known {
+                    Resolved {
                         addresses,
                         since: Instant::now(),
                     },
@@ -82,7 +82,7 @@ impl Resolver {
             }
             Err(error) => match known.filter(|known| known.since.elapsed() < STALE) {
                 Some(known) => {
-                    log::warn!(target: "origin", "{error}; using the addresses known before");
+                    log::warn!(target: "origin", "{error}; using the addresses of the last lookup");
                     Ok((self.pick(&known.addresses), port).into())
                 }
                 None => Err(error),
@@ -90,7 +90,7 @@ impl Resolver {
         }
     }
 
-    fn known(&self, host: &str) -> Option<Known> {
+    fn known(&self, host: &str) -> Option<Resolved> {
         self.names
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -98,7 +98,7 @@ impl Resolver {
             .cloned()
     }
 
-    fn remember(&self, host: &str, known: Known) {
+    fn remember(&self, host: &str, known: Resolved) {
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         if names.len() >= NAMES_MAX {
             names.retain(|_, known| known.since.elapsed() < FRESH);
@@ -112,7 +112,7 @@ impl Resolver {
 }
 
 async fn look_up(host: &str) -> Result<std::sync::Arc<[IpAddr]>, UnresolvedUpstream> {
-    let found = tokio::time::timeout(PATIENCE, tokio::net::lookup_host((host, 0)))
+    let found = tokio::time::timeout(LOOKUP_TIMEOUT, tokio::net::lookup_host((host, 0)))
         .await
         .map_err(|_elapsed| UnresolvedUpstream::TimedOut(host.into()))?
         .map_err(|error| UnresolvedUpstream::Failed(host.into(), error))?;

@@ -1,15 +1,15 @@
-//! The inventory: what a release consists of.
+//! The inventory: the list of the files of a release.
 //!
-//! An inventory lists every file with digest, length and media type. Its bytes are
-//! canonical (paths in byte order, no white space, fixed member order), so that equal
-//! releases have equal bytes and the digest of the bytes can be the release's id:
+//! It holds digest, length and media type of every file. Its bytes are canonical (paths in byte
+//! order, no white space, a fixed order of members), so equal releases have equal bytes, and the
+//! digest of the bytes is the id of the release:
 //!
 //! ```json
 //! {"version":1,"files":{"skills/a/SKILL.md":{"digest":"…","length":7,"media_type":"text/markdown"}}}
 //! ```
 //!
-//! `version` counts incompatible changes. A reader refuses a higher one by name: a
-//! half-understood release is worse than the one served before.
+//! `version` counts incompatible changes. A reader rejects a higher version: serving the release
+//! before is better than serving half of a new one.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -72,7 +72,7 @@ struct Read {
     files: Files,
 }
 
-/// The map of files: read only when its paths ascend, so none can stand there twice.
+/// The map of files. Its paths have to ascend, so no path can be there twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Files(BTreeMap<ReleasePath, Item>);
 
@@ -100,8 +100,8 @@ impl Inventory {
     ///
     /// # Errors
     ///
-    /// [`InvalidInventory::Newer`] for a later version of the format, before anything
-    /// else is held against it.
+    /// [`InvalidInventory::Newer`] for a later version of the format, even if other things are
+    /// wrong too.
     pub fn parse(bytes: &[u8]) -> Result<Self, InvalidInventory> {
         match serde_json::from_slice::<Read>(bytes) {
             Ok(read) if read.version == VERSION => Ok(Self { files: read.files }),
@@ -179,8 +179,7 @@ impl<'de> Deserialize<'de> for Files {
 
 /// Returns whether a text can be the value of a `Content-Type` field.
 ///
-/// RFC 9110 §5.5: visible ASCII and single spaces inside. Other octets would survive no
-/// header writer.
+/// RFC 9110 §5.5: visible ASCII and single spaces inside.
 pub(super) fn is_media_type(text: &str) -> bool {
     text.contains('/') && text.trim() == text && text.bytes().all(|b| matches!(b, b' '..=b'~'))
 }
@@ -194,7 +193,7 @@ fn media_type<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<str>, D:
     }
 }
 
-/// Tells a later version from damage: a later one may well have members we refuse.
+/// Tells a later version from a damaged file: a later version may have unknown members.
 fn refusal(bytes: &[u8], error: serde_json::Error) -> InvalidInventory {
     #[derive(Deserialize)]
     struct Versioned {

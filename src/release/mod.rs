@@ -1,7 +1,7 @@
-//! Releases: what a build makes and the edge serves.
+//! Releases: the output of a build, which the edge serves.
 //!
-//! A release is an immutable set of files. It is put together with a [`Builder`], named
-//! by its [`ReleaseId`] and described by its [`Inventory`]. The id is the digest of the
+//! A release is an immutable set of files. A [`Builder`] makes it, a [`ReleaseId`] identifies it
+//! and an [`Inventory`] lists its files. The id is the digest of the
 //! inventory's canonical bytes, and the inventory names every file by digest; so two
 //! releases with the same id are the same, byte for byte, wherever they were built.
 //!
@@ -51,7 +51,7 @@ pub struct ReleaseFile {
 #[serde(transparent)]
 pub struct ReleaseId(Digest);
 
-/// A release in the making.
+/// A release that is being built.
 #[derive(Debug, Default)]
 pub struct Builder {
     files: BTreeMap<ReleasePath, ReleaseFile>,
@@ -67,7 +67,7 @@ pub enum InsertError {
     /// One path is a file and also the directory of another.
     #[error("{0} is a file and a directory")]
     FileAndDirectory(Box<str>),
-    /// No header field could carry it.
+    /// It is not the value of a `Content-Type` field.
     #[error("{0:?} is not a media type")]
     MediaType(Box<str>),
     /// Over the limit.
@@ -126,7 +126,7 @@ impl Release {
         self.files.iter()
     }
 
-    /// Takes the files up again, for a release that differs in some of them.
+    /// Returns a builder with these files, for a release that differs in some of them.
     #[must_use]
     pub fn into_builder(self) -> Builder {
         Builder { files: self.files }
@@ -199,7 +199,7 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// Says why the file does not fit; the release is as it was before.
+    /// Says why the file cannot be added; the release stays as it was.
     pub fn insert(&mut self, path: ReleasePath, file: ReleaseFile) -> Result<(), InsertError> {
         if self.files.len() >= FILES_MAX {
             return Err(InsertError::TooMany);
@@ -224,7 +224,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Takes a file out; another may have its path then.
+    /// Removes a file.
     pub fn remove(&mut self, path: &str) -> Option<ReleaseFile> {
         self.files.remove(path)
     }

@@ -1,8 +1,7 @@
 //! Paths of files inside a release.
 //!
-//! A release is written to disks, read back by other machines and served under URLs.
-//! So a path is checked once, here, and nobody behind it can be led out of the release
-//! or made to spell one file in two ways.
+//! A release is written to disks, read by other machines and served under URLs. A path is checked
+//! here once: it cannot lead out of the release, and a file has one path only.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -27,7 +26,7 @@ pub enum InvalidReleasePath {
     /// The path, or one of its segments, is empty: also a leading, trailing or double slash.
     #[error("path {0:?} has an empty segment")]
     Empty(Box<str>),
-    /// `.` and `..` would make a second spelling, or lead out.
+    /// `.` and `..` would give a file a second path, or lead out of the release.
     #[error("path {0:?} has a `.` or `..` segment")]
     Dots(Box<str>),
     /// No file system has names with NUL.

@@ -1,5 +1,6 @@
-//! What a release says about its site to whoever serves it: the file `site.json`, the names of
-//! the other files, and their content security policies.
+//! The description of a site in its release (`site.json`), and the names of its other files.
+//!
+//! A build writes them, the index and the embedded origin read them.
 //!
 //! Pages and files of a site lie in the release under names made from their URLs. The
 //! [`SiteDescription`] holds what the names do not say.
@@ -7,12 +8,12 @@
 //! | in the release | is served at |
 //! |---|---|
 //! | `pages/{path}.html`, `pages/index.html` | `/{path}`, `/` |
-//! | `pages/{path}.md` | `/{path}.md`, or `/{path}` to who prefers Markdown |
+//! | `pages/{path}.md` | `/{path}.md`, and `/{path}` for clients that prefer Markdown |
 //! | `assets/{path}` | `/{path}`: files of the repository |
 //! | `static/{path}` | `/{path}`: styles, script, list of pages |
 //! | `texts/{path}` | `/{path}`: `llms.txt`, `llms-full.txt`, `sitemap.xml`, `robots.txt` |
 //! | `texts/api-catalog` | `/.well-known/api-catalog` |
-//! | `404.html` | wherever nothing is |
+//! | `404.html` | every path without a page |
 //! | `404/{directory}.html` | the same below a directory |
 
 use std::collections::BTreeMap;

@@ -1,43 +1,42 @@
-//! Answers that are asked for again and again, with their heads composed once.
+//! Responses that are cached with their heads.
 //!
-//! A page carries a dozen fields, some of which take longer to format than its bytes take
-//! to find. What is asked for a second time is therefore kept as [`CachedResponse`]: the whole
-//! answer and the 304 to who has it already, each with its field lines as HTTP/1.1 writes
-//! them. The lines are those of [`Response::write_head`], which composed them.
+//! A page has a dozen header fields, and formatting them can take longer than finding the page.
+//! So a page that is requested repeatedly is cached as a [`CachedResponse`]: the 200 and its 304,
+//! each with its field lines as [`Response::write_head`] writes them.
 
 use std::sync::Arc;
 
 use super::{Conditions, Connection, Outcome, Response, status_line};
 
-/// A 200 and its 304, ready to be written.
+/// A 200 and its 304, with their heads.
 #[derive(Debug)]
 pub struct CachedResponse {
     whole: Composed,
     unchanged: Composed,
 }
 
-/// A response with its field lines, `Date` and `Connection` aside.
+/// A response with its field lines, without `Date` and `Connection`.
 #[derive(Debug)]
 struct Composed {
     response: Response,
     lines: Box<[u8]>,
 }
 
-/// A response on its way to a wire: made for one request, or kept for many.
+/// A response: built for one request, or from the cache.
 #[derive(Clone, Debug)]
 pub enum MaybeCached {
-    /// Made for this request.
+    /// Built for this request.
     Built(Response),
-    /// The content of what is kept.
+    /// A cached 200.
     Cached(Arc<CachedResponse>),
-    /// The 304 of what is kept.
+    /// The 304 of a cached 200.
     NotModified(Arc<CachedResponse>),
 }
 
 // === impl CachedResponse ===
 
 impl CachedResponse {
-    /// Composes what a 200 and its 304 write.
+    /// Formats the heads of a 200 and its 304.
     #[must_use]
     pub fn new(whole: Response) -> Self {
         Self {
@@ -52,7 +51,7 @@ impl CachedResponse {
         self.whole.response.evaluate(conditions)
     }
 
-    /// Counts the bytes that it holds.
+    /// Counts the bytes that it takes in memory.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let lines = self.whole.lines.len() + self.unchanged.lines.len();
@@ -86,7 +85,7 @@ impl MaybeCached {
         }
     }
 
-    /// Returns the response, to be kept for as long as a request takes.
+    /// Returns the response as a value of its own.
     #[must_use]
     pub fn into_response(self) -> Response {
         match self {
@@ -156,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_written_as_what_is_made() {
+    fn a_cached_response_is_written_as_a_built_one() {
         let kept = Arc::new(CachedResponse::new(page()));
         let unchanged = page().not_modified();
         for (made, kept) in [

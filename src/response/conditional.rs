@@ -9,7 +9,7 @@
 use super::Encoding;
 use crate::digest::Digest;
 
-/// How many bytes of a digest tell entities apart: 128 bits.
+/// How many bytes of a digest identify an entity: 128 bits.
 const TAG_BYTES: usize = 16;
 const HEX: &[u8; 16] = b"0123456789abcdef";
 /// `"` + 32 digits + `-zstd` + `"`.
@@ -35,14 +35,14 @@ pub struct Conditions<'r> {
     pub if_unmodified_since: Option<&'r [u8]>,
 }
 
-/// What the conditions of a `GET` or `HEAD` come to.
+/// The result of the conditions of a `GET` or `HEAD`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Send the entity.
     Send,
     /// 304: the client has it.
     NotModified,
-    /// 412: the client wanted another one.
+    /// 412: the client has asked for another entity.
     Failed,
 }
 

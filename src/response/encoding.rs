@@ -1,8 +1,8 @@
-//! Content codings: which of them a client takes, and making them.
+//! Content codings: which of them a client accepts, and the encoders.
 //!
-//! Documents are compressed when a release is built, never while a request waits; an
-//! answer only picks. A variant exists when it pays: above [`PAYS_ABOVE_BYTES`] and only
-//! if it saves a fifth.
+//! Documents are compressed when a release is built, never while a request waits. An encoded
+//! variant exists if the document is longer than [`ENCODED_ABOVE_BYTES`] and the variant is at least
+//! a fifth smaller.
 //!
 //! Sources: RFC 9110 §12.5.3 (`Accept-Encoding`), RFC 7932 (br), RFC 8878 (zstd),
 //! RFC 1952 (gzip).
@@ -10,7 +10,7 @@
 use std::io::Write as _;
 
 /// Bodies up to this size fit in the first packet anyway.
-pub const PAYS_ABOVE_BYTES: usize = 1024;
+pub const ENCODED_ABOVE_BYTES: usize = 1024;
 
 /// A content coding, in the order of our preference: the smaller first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -26,12 +26,12 @@ pub enum Encoding {
     Identity = 3,
 }
 
-/// How hard to try.
+/// How much time an encoder may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
     /// Once, when a release is built: a few milliseconds for every document.
     Release,
-    /// When a site is built: its pages are many, and each is asked for seldom.
+    /// When a site is built: it has many pages, and each is seldom requested.
     Page,
     /// Whenever a site is loaded into the index: tens of microseconds.
     Load,
@@ -69,13 +69,13 @@ impl Encoding {
         }
     }
 
-    /// Encodes `bytes`; `None` when it does not pay, or for the identity.
+    /// Encodes `bytes`; `None` if the result is not small enough, or for the identity.
     ///
     /// The same bytes and effort give the same result on every machine: releases are
     /// compared by digest.
     #[must_use]
     pub fn encode(self, bytes: &[u8], effort: Effort) -> Option<Vec<u8>> {
-        if bytes.len() <= PAYS_ABOVE_BYTES {
+        if bytes.len() <= ENCODED_ABOVE_BYTES {
             return None;
         }
         let encoded = match self {
@@ -138,13 +138,13 @@ fn gzip(bytes: &[u8], effort: Effort) -> Vec<u8> {
 // === impl Accepted ===
 
 impl Accepted {
-    /// A client that said nothing gets the bytes as they are: it may be a tool that
-    /// does not decode (RFC 9110 §12.5.3 would allow any coding).
+    /// A client without `Accept-Encoding` gets the identity: it may be a tool that cannot decode
+    /// (RFC 9110 §12.5.3 would allow any coding).
     pub const IDENTITY_ONLY: Self = Self(0);
 
-    /// Reads `Accept-Encoding`. Weights are honoured as yes or no: among the codings that
-    /// a client takes, the smallest is best for it whatever it prefers; only a refusal
-    /// (`;q=0`) counts. What cannot be read is not accepted.
+    /// Reads `Accept-Encoding`. Of the codings that a client accepts, the smallest is the best
+    /// for it, so weights do not matter, except `;q=0`, which excludes a coding. An invalid
+    /// member is not accepted.
     ///
     /// ```
     /// use waypost::response::encoding::{Accepted, Encoding};
@@ -186,8 +186,8 @@ impl Accepted {
         Self(accepted & !refused)
     }
 
-    /// Returns whether the client takes this coding. The identity is always taken: a
-    /// client that refuses it and everything else we have is better served than told 406.
+    /// Returns whether the client accepts this coding. The identity is always sent: a client that
+    /// excludes it gets more from the content than from a 406.
     #[must_use]
     pub fn takes(self, encoding: Encoding) -> bool {
         encoding == Encoding::Identity || self.0 & 1 << encoding as u8 != 0
@@ -309,7 +309,7 @@ mod tests {
             assert_eq!(encoding.encode(&noise, Effort::Load), None);
             assert!(encoding.encode(prose.as_bytes(), Effort::Load).is_some());
             assert_eq!(
-                encoding.encode(&prose.as_bytes()[..PAYS_ABOVE_BYTES], Effort::Load),
+                encoding.encode(&prose.as_bytes()[..ENCODED_ABOVE_BYTES], Effort::Load),
                 None
             );
         }

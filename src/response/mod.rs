@@ -1,14 +1,12 @@
-//! Answers: finished HTTP responses that are not yet on a wire.
+//! Responses: finished HTTP responses that are not sent yet.
 //!
-//! Discovery, the admin API, the embedded origin and every refusal end in an
-//! [`Response`]. It is written by one of three writers: as HTTP/1.1 text by the fast
-//! path ([`Response::write_head`]), as HTTP/2 header fields by the same path, or as a
-//! [`ResponseHeader`] by pingora ([`Response::response_header`]). All three walk the one
-//! list of [`Response::fields`], so that a response cannot depend on the path it took.
+//! Discovery, the admin API, the embedded origin and every error produce a [`Response`]. It is
+//! written as HTTP/1.1 text by the fast path ([`Response::write_head`]), or as a
+//! [`ResponseHeader`] for HTTP/2 and for pingora ([`Response::response_header`]). Both use the
+//! same list of fields, so a response cannot depend on the path it takes.
 //!
-//! Making a response copies nothing and allocates nothing when its parts are prepared:
-//! bodies are shared [`Bytes`], header values are constants or formatted straight into
-//! the writer's buffer.
+//! Making a response copies and allocates nothing: bodies are shared [`Bytes`], header values are
+//! constants or are formatted into the writer's buffer.
 //!
 //! Sources: RFC 9110 (semantics), RFC 9111 (caching), Fetch §3.2 (CORS).
 
@@ -33,15 +31,15 @@ use http::Version;
 use http::header::{self, HeaderName, HeaderValue};
 use pingora::http::ResponseHeader;
 
-/// What a browser script may do with discovery documents: read them all, and see the
-/// entity tag. A2A clients in browsers send `A2A-Version`, which makes a preflight.
+/// What scripts of other origins may do with discovery documents: read them and their entity
+/// tags. A2A clients in browsers send `A2A-Version`, which needs a preflight.
 const CORS_METHODS: &str = "GET, HEAD, OPTIONS";
 const CORS_HEADERS: &str = "Accept, A2A-Version, Content-Type, If-None-Match, MCP-Protocol-Version";
 const CORS_MAX_AGE: &str = "86400";
-/// Methods every static document has.
+/// The methods of every static document.
 pub const ALLOW_STATIC: &str = "GET, HEAD, OPTIONS";
 
-/// How many fields a response has, and how long a formatted value is, at most as a rule.
+/// How many fields a response typically has at most, and how long a formatted value is.
 const FIELDS_TYPICAL: usize = 16;
 const FIELD_BYTES_TYPICAL: usize = 80;
 
@@ -60,15 +58,15 @@ pub struct Response {
     pub last_modified: Option<u64>,
     /// `Cache-Control`.
     pub caching: caching::Policy,
-    /// Which request fields the choice of this answer depended on.
+    /// The request fields that this response depends on.
     pub vary: Option<&'static str>,
     /// Whether scripts of other origins may read it.
     pub cors: Cors,
-    /// `Allow`, on 405 and on answers to `OPTIONS`.
+    /// `Allow`, on 405 and on responses to `OPTIONS`.
     pub allow: Option<&'static str>,
     /// `Location`, on redirects.
     pub location: Option<Bytes>,
-    /// Fields that only few answers carry: challenges, links, rate limits.
+    /// Fields that few responses have: challenges, links, rate limits.
     pub more: Vec<(HeaderName, HeaderValue)>,
     /// The content; for `HEAD` and 304 the one that is not sent.
     pub body: Bytes,
@@ -85,7 +83,7 @@ pub enum Cors {
     Preflight,
 }
 
-/// What the writers need to know of the request.
+/// How much of a response is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// Header and body.
@@ -145,9 +143,8 @@ impl Response {
         self
     }
 
-    /// Turns a 200 into the 304 that says the client's copy is still good: the same
-    /// validators and policies, no content, and nothing of what describes it, which the
-    /// client has (RFC 9110 §15.4.5).
+    /// Turns a 200 into a 304: the same validators and policies, no content and no fields that
+    /// describe it (RFC 9110 §15.4.5).
     #[must_use]
     pub fn not_modified(self) -> Self {
         Self {
@@ -160,7 +157,7 @@ impl Response {
         }
     }
 
-    /// Evaluates the conditions of a request: without an entity tag there are none.
+    /// Evaluates the conditions of a request. A response without entity tag has none.
     #[must_use]
     pub fn evaluate(&self, conditions: &Conditions<'_>) -> Outcome {
         self.etag.as_ref().map_or(Outcome::Send, |etag| {
@@ -256,11 +253,10 @@ impl Response {
         });
     }
 
-    /// Returns the header as pingora's own type. `Date` is left to pingora, which adds it in
-    /// every version.
+    /// Returns the header as pingora's type. pingora adds `Date` in every version of HTTP.
     #[must_use]
     pub fn response_header(&self, version: Version) -> ResponseHeader {
-        // HTTP/2 has no letter case to remember.
+        // HTTP/2 has lower-case names only.
         let build = if version == Version::HTTP_2 {
             ResponseHeader::build_no_case
         } else {
@@ -289,7 +285,7 @@ impl Response {
 enum Value<'v> {
     /// Always the same.
     Constant(&'static str),
-    /// Made for this answer.
+    /// Made for this response.
     Made(&'v [u8]),
 }
 
@@ -326,12 +322,12 @@ impl Cors {
     }
 }
 
-/// Whether an HTTP/1.1 connection goes on after a response.
+/// Whether an HTTP/1.1 connection stays open after a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connection {
     /// The next request may follow.
     Keep,
-    /// This answer is the last.
+    /// The connection is closed after this response.
     Close,
 }
 
@@ -392,7 +388,7 @@ fn status_line(status: u16) -> &'static str {
     }
 }
 
-/// Returns the reason phrase of a status that answers have.
+/// Returns the reason phrase of a status that our responses have.
 #[must_use]
 pub fn reason(status: u16) -> &'static str {
     &status_line(status)[4..]

@@ -1,9 +1,8 @@
-//! Problems: what a client is told when its request is not answered as it hoped.
+//! Problems: the body of an error response.
 //!
-//! The body is `application/problem+json` with one member more, `error`, the same text as
-//! `detail`, for clients that read only that. The problem `type` stays `about:blank`: no
-//! client branches on more than the status. What the log should know beyond the client
-//! travels beside the response, never in it.
+//! The body is `application/problem+json` with one more member, `error`: the same text as
+//! `detail`, for clients that read only that. The problem `type` is always `about:blank`: no
+//! client needs more than the status. What only the log should hold is never in the response.
 //!
 //! Source: RFC 9457 §3 and §4.2.1.
 
@@ -15,7 +14,7 @@ use super::{Response, caching, reason};
 /// The media type of problem bodies.
 const MEDIA_TYPE: &str = "application/problem+json";
 
-/// A refusal or failure, on its way to becoming an [`Response`].
+/// An error, to be turned into a [`Response`].
 #[derive(Clone, Debug)]
 pub struct Problem {
     status: u16,
@@ -35,7 +34,7 @@ struct Body<'p> {
 // === impl Problem ===
 
 impl Problem {
-    /// Makes a problem; `detail` is a sentence for the client, without internals.
+    /// Makes a problem. `detail` is a sentence for the client; it names no internals.
     #[must_use]
     pub fn new(status: u16, detail: impl Into<String>) -> Self {
         Self {
@@ -45,7 +44,7 @@ impl Problem {
         }
     }
 
-    /// Lets caches keep it.
+    /// Lets caches keep the response.
     #[must_use]
     pub fn cached(mut self, policy: caching::Policy) -> Self {
         self.policy = policy;

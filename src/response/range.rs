@@ -1,8 +1,7 @@
-//! Parts of a file, for players that jump and downloads that go on.
+//! Ranges of a file, for media players and resumed downloads.
 //!
-//! One range of bytes is answered with 206; a request for several gets the whole file, which
-//! a server may always send (RFC 9110 §14.2), so that nobody can ask for a thousand small
-//! pieces of one.
+//! The response to one range of bytes is a 206. A request for several ranges gets the whole file,
+//! which a server may always send (RFC 9110 §14.2): nobody can request a thousand small pieces.
 //!
 //! Sources: RFC 9110 §13.1.5 (`If-Range`), §14 (ranges), §15.3.7, §15.5.17.
 
@@ -12,21 +11,21 @@ use http::header::{self, HeaderValue};
 
 use super::{ETag, Problem, Response};
 
-/// What a `Range` asks for of a file.
+/// What a `Range` selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Wanted {
-    /// All of it: no range, several, or one that cannot be read.
+    /// The whole file: there is no range, several, or an invalid one.
     Whole,
     /// These bytes.
     Part(Range<usize>),
-    /// Bytes that it does not have.
+    /// Bytes beyond the end.
     Nothing,
 }
 
 // === impl Response ===
 
 impl Response {
-    /// Answers `Range` and `If-Range` with a part of a whole answer that has no coding.
+    /// Turns a 200 without coding into the response to `Range` and `If-Range`.
     #[must_use]
     pub fn ranged(self, range: Option<&[u8]>, if_range: Option<&[u8]>) -> Self {
         if self.status != 200 {
@@ -56,8 +55,8 @@ impl Response {
         }
     }
 
-    /// RFC 9110 §13.1.5: a range is meant for the file that the client has a part of. A date
-    /// is no proof that it is the same, so only a strong entity tag counts.
+    /// RFC 9110 §13.1.5: the range belongs to the version that the client has a part of. A date
+    /// does not prove that it is the same, so only a strong entity tag counts.
     fn is_meant(&self, if_range: Option<&[u8]>) -> bool {
         let is_this = |tag: &[u8], etag: &ETag| {
             let mut text = Vec::new();
@@ -86,7 +85,7 @@ fn wanted(range: &[u8], length: usize) -> Wanted {
     };
     let (set, number) = (set.trim(), |digits: &str| {
         let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-        // More digits than fit is more bytes than there are.
+        // A number that is too large for the type is beyond the end.
         is_number.then(|| digits.parse().unwrap_or(usize::MAX))
     });
     if !unit.trim().eq_ignore_ascii_case("bytes") || set.contains(',') {

@@ -347,7 +347,7 @@ impl Edge {
     /// Makes changes of site records, and waits until the gateway has taken them in.
     #[track_caller]
     pub fn taking_in(&self, change: impl FnOnce()) {
-        let is_taken_in = |line: &serde_json::Value| line["message"] == "site records taken in";
+        let is_taken_in = |line: &serde_json::Value| line["message"] == "site records loaded";
         let already = self.count_log(is_taken_in);
         change();
         self.wait_for_nth_log(already + 1, is_taken_in);

@@ -399,15 +399,13 @@ fn decodings(bytes: &[u8]) -> Vec<Vec<u8>> {
 fn a_gateway_told_to_reload_compares_everything_with_the_disk() {
     let edge = acme("");
     for ask in ["reload", "SIGHUP"] {
-        let already = edge.count_log(|line| line["message"] == "site records taken in");
+        let already = edge.count_log(|line| line["message"] == "site records loaded");
         edge.setup.write_site(&ask.to_ascii_lowercase(), "");
         match ask {
             "SIGHUP" => edge.signal("HUP"),
             _ => reload(&edge, &[]),
         }
-        edge.wait_for_nth_log(already + 1, |line| {
-            line["message"] == "site records taken in"
-        });
+        edge.wait_for_nth_log(already + 1, |line| line["message"] == "site records loaded");
     }
     let refused = http::request(edge.operator, "GET", "operator", "/reload", &[]);
     assert_eq!(refused.status, 404);

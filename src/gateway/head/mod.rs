@@ -22,7 +22,7 @@ use crate::site::Scheme;
 
 pub use rules::check_http2;
 
-/// The most header fields the parser has room for, whatever the configuration says.
+/// How many header fields the parser has room for; the configuration can only set fewer.
 pub const FIELDS_MAX: usize = 128;
 /// How much of `User-Agent` is logged.
 const AGENT_BYTES_MAX: usize = 200;
@@ -49,7 +49,7 @@ pub struct Head<'b> {
     pub needs_proxy_path: bool,
 }
 
-/// The forms of a request target (RFC 9112 §3.2) that a proxy for sites can meet.
+/// The forms of a request target that are not rejected (RFC 9112 §3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// `/path?query`.
@@ -71,8 +71,8 @@ pub enum Framing {
     Chunked,
 }
 
-/// Why a head is refused. The connection is closed after the response: what follows a head
-/// that cannot be trusted cannot be either.
+/// Why a request is rejected. Over HTTP/1.1 the connection is closed after the response: where
+/// the next request begins is not certain. Over HTTP/2 only the stream ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rejection {
     /// The status of the response.
@@ -104,7 +104,7 @@ impl<'b> Head<'b> {
     ///
     /// # Errors
     ///
-    /// The [`Rejection`] to answer with.
+    /// The [`Rejection`] to respond with.
     pub fn parse(bytes: &'b [u8], limits: &Limits) -> Result<Self, Rejection> {
         Self::read(bytes, limits, false)
     }
@@ -150,7 +150,7 @@ impl<'b> Head<'b> {
         };
         let form = Form::of(method, target, host)?;
         let framing = match (fields.is_chunked, fields.content_length) {
-            // RFC 9112 §6.3 rule 3: an attempt at request smuggling.
+            // RFC 9112 §6.3 rule 3: possibly request smuggling.
             (true, Some(_)) => {
                 return Err(reject(
                     400,
@@ -188,21 +188,21 @@ impl Head<'_> {
     }
 }
 
-/// Returns as much of a field as a log line holds.
+/// Returns a field, cut to the length that a log line holds.
 #[must_use]
 pub fn log_text(field: &[u8]) -> &str {
     let cut = &field[..field.len().min(AGENT_BYTES_MAX)];
-    // What is not ASCII may have been cut in the middle of a character.
+    // The cut may be in the middle of a character.
     str::from_utf8(cut)
         .or_else(|error| str::from_utf8(&cut[..error.valid_up_to()]))
         .unwrap_or_default()
 }
 
-/// Rewrites a head whose target is a URL so that its target is the path of it, in place, and
-/// returns its new length. `inbox` begins with the head.
+/// Replaces the URL in the target of a head by its path, in place, and returns the new length of
+/// the head. `inbox` begins with the head.
 ///
-/// The authority says nothing that `Host` does not ([`Form`] holds them equal), and an origin
-/// expects a path (RFC 9112 §3.2.1; §3.2.4 for `OPTIONS` without one).
+/// The authority is equal to `Host` ([`Form`] checks it), and an origin expects a path (RFC 9112
+/// §3.2.1; §3.2.4 for `OPTIONS` without one).
 pub fn to_origin_form(inbox: &mut BytesMut, length: usize) -> usize {
     let space = |from: usize| memchr::memchr(b' ', &inbox[from..length]).map(|at| from + at);
     let Some((target, end)) = space(0).and_then(|at| Some((at + 1, space(at + 1)?))) else {
@@ -218,7 +218,7 @@ pub fn to_origin_form(inbox: &mut BytesMut, length: usize) -> usize {
         b' ' if inbox.starts_with(b"OPTIONS ") => b"*",
         _ => b"/",
     };
-    // A URL is longer than its path: the method moves up to it.
+    // A URL is longer than its path: the method moves towards it.
     let removed = path - target - start.len();
     inbox.copy_within(..target, removed);
     inbox[path - start.len()..path].copy_from_slice(start);
@@ -226,15 +226,16 @@ pub fn to_origin_form(inbox: &mut BytesMut, length: usize) -> usize {
     length - removed
 }
 
-/// Finds in a head that is not whole yet what makes waiting for the rest pointless.
+/// Checks the beginning of a head that is not complete: a head that will be rejected anyway is
+/// rejected now.
 #[must_use]
 pub fn reject_early(bytes: &[u8], limits: &Limits) -> Option<Rejection> {
     let is_token = |b: &u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(b);
-    // A TLS handshake on a plain port, or no HTTP at all.
+    // For example a TLS handshake on a plain port.
     if bytes.first().is_some_and(|first| !is_token(first)) {
         return Some(reject(400, "the request line is malformed"));
     }
-    // The rest of the room is for a method; a line this long will not become valid.
+    // 100 bytes are enough for the method and the version.
     if bytes.len() > limits.target_bytes_max + 100 && memchr::memchr(b'\n', bytes).is_none() {
         return Some(reject(414, "the request target is too long"));
     }
@@ -244,8 +245,8 @@ pub fn reject_early(bytes: &[u8], limits: &Limits) -> Option<Rejection> {
     check_line_ends(bytes).err()
 }
 
-/// Returns method and path of a request line as far as they can be told, for the log:
-/// without query and fragment, and without an authority, which may carry a password.
+/// Returns the method and the path of a request line for the log, as far as it can be parsed:
+/// without query and fragment, and without the authority, which may hold a password.
 #[must_use]
 pub fn request_line(bytes: &[u8]) -> (&str, &str) {
     let line = bytes
@@ -268,8 +269,8 @@ pub fn request_line(bytes: &[u8]) -> (&str, &str) {
     (method, path)
 }
 
-/// RFC 9112 §2.2: a recipient may take a bare LF as a line end; two recipients in a row
-/// that differ in that are a smuggling vector. A bare CR must be refused.
+/// Rejects a bare LF. RFC 9112 §2.2 allows a recipient to read it as the end of a line; if two
+/// recipients in a row differ in that, requests can be smuggled.
 fn check_line_ends(bytes: &[u8]) -> Result<(), Rejection> {
     let bare = memchr::memchr_iter(b'\n', bytes).any(|at| at == 0 || bytes[at - 1] != b'\r');
     if bare {
@@ -385,7 +386,7 @@ impl<'b> Fields<'b> {
     }
 
     fn host(&mut self, value: &'b [u8]) -> Result<(), Rejection> {
-        // RFC 9112 §3.2: a second Host must be answered 400.
+        // RFC 9112 §3.2: a second Host is 400.
         match self.host.replace(value.trim_ascii()) {
             None => Ok(()),
             Some(_) => Err(reject(400, "the request has more than one Host field")),
@@ -397,8 +398,8 @@ impl<'b> Fields<'b> {
             match option {
                 _ if option.eq_ignore_ascii_case(b"close") => self.close = true,
                 _ if option.eq_ignore_ascii_case(b"keep-alive") => self.keep_alive = true,
-                // RFC 9110 §7.6.1: an end-to-end field must not be nominated; a proxy that
-                // obeys would strip it, one that does not would pass it on.
+                // RFC 9110 §7.6.1: an end-to-end field must not be named here. One proxy would
+                // remove it, another would forward it.
                 _ if [
                     &b"host"[..],
                     b"content-length",
@@ -422,7 +423,7 @@ impl<'b> Fields<'b> {
     }
 
     fn transfer_encoding(&mut self, value: &[u8], is_http11: bool) -> Result<(), Rejection> {
-        // RFC 9112 §6.1: with HTTP/1.0 the framing is faulty.
+        // RFC 9112 §6.1: in HTTP/1.0 the framing would be wrong.
         if !is_http11 {
             return Err(reject(
                 400,

@@ -1,11 +1,12 @@
 //! Certificates by server name, from a directory.
 //!
-//! Each sub-directory is a name: `docs.acme.com/fullchain.pem` and `privkey.pem`, as ACME
-//! clients leave them. A pair is used only when it can serve its name now: it parses, the
-//! key is the certificate's, the name is covered, the dates hold. A pair that fails keeps
-//! the one before in use, is reported once, and is tried again when its files change.
+//! Each sub-directory is a name with two files, as ACME clients write them:
+//! `docs.acme.com/fullchain.pem` and `docs.acme.com/privkey.pem`. A pair is used if it can serve
+//! its name now: it parses, the key belongs to the certificate, the certificate covers the name
+//! and is valid today. If a pair cannot be used, the one before stays in use, the reason is
+//! logged once, and the pair is read again when its files change.
 //!
-//! Looking up is two map accesses on a value that changes as a whole.
+//! A lookup is two map accesses, on a value that is replaced as a whole.
 
 use std::collections::HashMap;
 use std::fs;

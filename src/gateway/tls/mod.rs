@@ -1,13 +1,12 @@
-//! TLS, terminated by the handler.
+//! TLS, terminated by the gateway.
 //!
-//! The certificate is chosen by the server name of the handshake, from a directory that is
-//! watched: [`Certificates`]. Which *site* answers is decided by `Host` alone, after the
-//! handshake.
+//! The server name of the handshake selects the certificate, from a directory that is watched
+//! ([`Certificates`]). It does not select the *site*: only `Host` does, after the handshake.
 //!
-//! * TLS 1.2 and 1.3, the provider's own suites, X25519MLKEM768 preferred where clients
-//!   have it; no 0-RTT, whose requests an attacker could replay.
+//! * TLS 1.2 and 1.3 with the cipher suites of the provider; X25519MLKEM768 is preferred. No
+//!   0-RTT: an attacker could replay such requests.
 //! * ALPN offers `h2` before `http/1.1`.
-//! * Sessions resume by tickets whose keys rotate, so that nothing is kept for a client.
+//! * Sessions are resumed by tickets with rotating keys, so the server keeps no session state.
 //!
 //! Source: RFC 8446, RFC 6066 §3 (server name), RFC 7301 (ALPN).
 

@@ -1,8 +1,8 @@
-//! Noticing new certificates.
+//! Watching the directory of certificates.
 //!
-//! Writers of certificates replace several files and links one after the other, so the
-//! directory is read when it has been quiet for a moment, and by the clock besides: events
-//! of network file systems never come.
+//! A program that renews certificates replaces several files and links one after the other. So
+//! the directory is read when it has not changed for a moment. It is read at intervals too,
+//! because network file systems send no events.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;

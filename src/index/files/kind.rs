@@ -1,9 +1,9 @@
-//! The media types that files of a release have; a response carries a constant.
+//! The media types of files in a release, as constants that a response can refer to.
 
-/// What a browser saves and does not show.
+/// For a file that a browser saves and does not show.
 const UNKNOWN: &str = "application/octet-stream";
 
-/// The most asked for first.
+/// The most frequent first.
 const KNOWN: [&str; 27] = [
     "text/html; charset=utf-8",
     "text/markdown; charset=utf-8",
@@ -34,7 +34,7 @@ const KNOWN: [&str; 27] = [
     "video/webm",
 ];
 
-/// Returns the constant that says what a release says.
+/// Returns the constant that is equal to the media type in a release.
 pub(super) fn known(media_type: &str) -> &'static str {
     let mut known = KNOWN.into_iter();
     known.find(|known| *known == media_type).unwrap_or(UNKNOWN)

@@ -1,4 +1,4 @@
-//! What a release says of its files: which there are, and what no name of a file says.
+//! The listing of a release: its inventory, and the description of its site.
 
 use crate::release::site::{SITE_FILE, SiteDescription, UnreadableDescription};
 use crate::release::{Inventory, Item, ReleaseId};
@@ -8,12 +8,12 @@ use crate::store::{ReadError, Store};
 /// type, and its share of a node of the tree.
 const ITEM_BYTES: usize = 160;
 
-/// What a release says of its files.
+/// The inventory of a release, and the description of its site.
 #[derive(Debug)]
 pub struct Listing {
     inventory: Inventory,
     pub(super) description: SiteDescription,
-    /// About how much room all of it takes.
+    /// About how many bytes of memory it takes.
     pub(super) bytes: usize,
 }
 
@@ -21,13 +21,13 @@ pub struct Listing {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unlisted {
-    /// The store does not give it out.
+    /// The store cannot read it.
     #[error(transparent)]
     Store(#[from] ReadError),
     /// The release has no site.
     #[error("the release has no {SITE_FILE}")]
     NoSite,
-    /// What it says of its site cannot be read.
+    /// The description of its site cannot be read.
     #[error(transparent)]
     Description(#[from] UnreadableDescription),
 }
@@ -39,11 +39,11 @@ impl Listing {
         Self::of(store.inventory(release)?, store)
     }
 
-    /// Reads what goes with an inventory.
+    /// Reads the description that belongs to an inventory.
     ///
     /// # Errors
     ///
-    /// When the release has no site, or what it says of it cannot be read.
+    /// When the release has no site, or its description cannot be read.
     pub fn of(inventory: Inventory, store: &Store) -> Result<Self, Unlisted> {
         let item = inventory.get(SITE_FILE).ok_or(Unlisted::NoSite)?;
         let description = store.read(item)?;
@@ -52,7 +52,7 @@ impl Listing {
             .map(|(path, _)| path.as_str().len() + ITEM_BYTES)
             .sum();
         Ok(Self {
-            // Redirects and the like: the longer the file, the more there is of it.
+            // Parsed, the description takes about twice the bytes of the file.
             bytes: items + 2 * description.len(),
             description: SiteDescription::parse(&description)?,
             inventory,

@@ -1,16 +1,15 @@
-//! The files of a site's release, at hand for whoever serves its pages.
+//! The files of a site's release, from the cache or from the store.
 //!
-//! Pages are not held in memory: a platform has more of them than memory, and most are
-//! asked for seldom. Nor are the lists of them, which for a million sites would be more than
-//! everything else that is known of these. In the [`Cache`] is what was asked for lately:
-//! the [`Listing`] of a release, by which a request finds its file without asking the store;
-//! files, by digest, so that those of several sites and releases with the same bytes are
-//! there once; and the answers that were made of them, head and all.
+//! A platform has more pages than memory, and most are seldom requested. Even the listings of all
+//! releases of a million sites would need more memory than everything else in the index. So the
+//! [`Cache`] holds what was requested lately: the [`Listing`] of a release, by which a file is
+//! found without the store; files, by digest, so that equal files of several sites exist once;
+//! and complete responses with their heads.
 //!
-//! Who must not wait takes only what is [at hand](Reading::AtHand); who may wait reads what
-//! is missing, and the next request finds it.
+//! A thread that must not wait reads from memory only ([`Reading::Cached`]). A thread that may
+//! wait reads the rest from the store, and the next request finds it in the cache.
 //!
-//! In a preview the files are [`LiveFiles`], each made when it is asked for.
+//! In a preview the files are [`LiveFiles`], each made when it is requested.
 
 mod cache;
 mod kind;
@@ -38,7 +37,7 @@ pub use listing::{Listing, Unlisted};
 #[derive(Debug)]
 pub struct Files {
     source: Source,
-    /// By what its answers are known in the cache.
+    /// The number of these files in the cache.
     number: u64,
     /// The address of the site on its canonical host, without a slash at the end.
     pub address: Box<str>,
@@ -46,24 +45,24 @@ pub struct Files {
     pub promoted_at: u64,
 }
 
-/// The files of one site, with the list of them at hand.
+/// The files of one site, with their listing.
 #[derive(Debug)]
 pub struct Open<'f> {
     /// The files.
     pub files: &'f Files,
     list: List<'f>,
-    /// How far reading one of them may go.
+    /// How far a read may go.
     reading: Reading,
 }
 
-/// What says which files there are.
+/// The listing of the files.
 #[derive(Debug)]
 enum List<'f> {
     Release(&'f Stored, Arc<Listing>),
     Live(&'f dyn LiveFiles),
 }
 
-/// Where files are.
+/// Where the files are.
 #[derive(Debug)]
 enum Source {
     Release(Stored),
@@ -73,15 +72,15 @@ enum Source {
 /// The files of a release.
 #[derive(Debug)]
 pub struct Stored {
-    /// Where the release lies.
+    /// The store of the release.
     pub store: Arc<Store>,
-    /// What is at hand of this and other releases.
+    /// The cache, shared with other releases.
     pub cache: Arc<Cache>,
     /// The release.
     pub release: ReleaseId,
-    /// Whose release it is, and was before.
+    /// The project of the release.
     pub project: ProjectId,
-    /// What pages of older releases load, found when somebody asks for it.
+    /// The files that pages of older releases load, listed when one is requested.
     pub older: OnceLock<HashMap<Box<str>, Item>>,
 }
 
@@ -96,12 +95,12 @@ pub trait LiveFiles: std::fmt::Debug + Send + Sync {
     fn file(&self, path: &str) -> Option<(Bytes, &'static str)>;
 }
 
-/// How far reading a file may go.
+/// How far a read may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// Only to memory.
-    AtHand,
-    /// To the store: it may block, and is not for the threads that serve connections.
+    /// To the cache.
+    Cached,
+    /// To the store. It may block, so it must not run on a thread that serves connections.
     Blocking,
 }
 
@@ -109,13 +108,13 @@ pub enum Reading {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unread {
-    /// It is not in memory, and nothing else was to be tried.
-    #[error("the file is not at hand")]
-    NotAtHand,
-    /// The store does not give it out.
+    /// It is not in the cache, and the store was not asked.
+    #[error("the file is not in the cache")]
+    NotCached,
+    /// The store cannot read it.
     #[error(transparent)]
     Store(#[from] ReadError),
-    /// The release does not say what it has.
+    /// The listing of the release cannot be read.
     #[error(transparent)]
     Listing(#[from] Unlisted),
 }
@@ -136,8 +135,7 @@ pub struct File {
 // === impl Files ===
 
 impl Files {
-    /// Takes a release's files to serve from. Its listing is at hand from now on, for as long
-    /// as it is asked for.
+    /// Makes the files of a release, and puts its listing into the cache.
     #[must_use]
     pub fn new(stored: Stored, listing: Listing, address: &str, promoted_at: u64) -> Self {
         stored.cache.put_listing(stored.release, Arc::new(listing));
@@ -149,7 +147,7 @@ impl Files {
         }
     }
 
-    /// Takes files that are made when they are asked for, for a preview at `address`.
+    /// Makes files of a preview at `address`, each made when it is requested.
     #[must_use]
     pub fn live(files: Arc<dyn LiveFiles>, address: &str, now: u64) -> Self {
         Self {
@@ -160,18 +158,17 @@ impl Files {
         }
     }
 
-    /// Finds the response to a request for `path` that was kept.
+    /// Finds the cached response to a request for `path`.
     #[must_use]
-    pub fn kept(&self, path: &str, variant: Variant) -> Option<Arc<CachedResponse>> {
+    pub fn cached(&self, path: &str, variant: Variant) -> Option<Arc<CachedResponse>> {
         match &self.source {
             Source::Release(stored) => stored.cache.response(self.number, path, variant),
             Source::Live(_) => None,
         }
     }
 
-    /// Keeps a 200 for the next request for `path`. A draft keeps nothing: it is looked at
-    /// while it changes.
-    pub fn keep(&self, path: &str, variant: Variant, whole: Response) -> Arc<CachedResponse> {
+    /// Caches a 200 for the next request for `path`. A preview caches nothing: its files change.
+    pub fn cache(&self, path: &str, variant: Variant, whole: Response) -> Arc<CachedResponse> {
         let prepared = Arc::new(CachedResponse::new(whole));
         if let Source::Release(stored) = &self.source {
             let cache = &stored.cache;
@@ -180,11 +177,11 @@ impl Files {
         prepared
     }
 
-    /// Takes the list of the files to hand, to read of them as far as is said.
+    /// Gets the listing of the files, to read files as far as `reading` allows.
     ///
     /// # Errors
     ///
-    /// [`Unread`] when it cannot be had.
+    /// [`Unread`] when the listing cannot be read.
     pub fn open(&self, reading: Reading) -> Result<Open<'_>, Unread> {
         let list = match &self.source {
             Source::Release(stored) => List::Release(stored, stored.listing(reading)?),
@@ -224,7 +221,7 @@ impl Open<'_> {
     ///
     /// # Errors
     ///
-    /// [`Unread`] when it is there and cannot be had.
+    /// [`Unread`] when the file exists and cannot be read.
     pub fn read(&self, path: &str, accepted: Accepted) -> Result<Option<File>, Unread> {
         match &self.list {
             List::Release(stored, listing) => {
@@ -237,11 +234,11 @@ impl Open<'_> {
         }
     }
 
-    /// Reads a file with `address` in the place of the placeholder of the base URL.
+    /// Reads a file, and replaces the placeholder of the base URL by `address`.
     ///
     /// # Errors
     ///
-    /// [`Unread`] when it is there and cannot be had.
+    /// [`Unread`] when the file exists and cannot be read.
     pub fn read_addressed(
         &self,
         path: &str,
@@ -263,12 +260,12 @@ impl Open<'_> {
         }
     }
 
-    /// Reads a file that only pages of an older release load, while that release is kept:
-    /// a page that somebody has cached must not lose its style when another is promoted.
+    /// Reads a file that only pages of an older release load, as long as that release is kept: a
+    /// page in a cache must not lose its style when another release is promoted.
     ///
     /// # Errors
     ///
-    /// [`Unread`] when it is there and cannot be had.
+    /// [`Unread`] when the file exists and cannot be read.
     pub fn read_older(&self, path: &str, accepted: Accepted) -> Result<Option<File>, Unread> {
         match &self.list {
             List::Release(stored, _) => stored.read_older(path, accepted, self.reading),
@@ -284,8 +281,8 @@ impl Stored {
         if let Some(listing) = self.cache.listing(self.release) {
             return Ok(listing);
         }
-        if reading == Reading::AtHand {
-            return Err(Unread::NotAtHand);
+        if reading == Reading::Cached {
+            return Err(Unread::NotCached);
         }
         let listing = Arc::new(Listing::read(&self.store, self.release)?);
         self.cache.put_listing(self.release, Arc::clone(&listing));
@@ -300,7 +297,7 @@ impl Stored {
     ) -> Result<Option<File>, Unread> {
         let older = match (self.older.get(), reading) {
             (Some(older), _) => older,
-            (None, Reading::AtHand) => return Err(Unread::NotAtHand),
+            (None, Reading::Cached) => return Err(Unread::NotCached),
             (None, Reading::Blocking) => {
                 let found = self.find_older()?;
                 self.older.get_or_init(|| found)
@@ -309,11 +306,12 @@ impl Stored {
         self.pick(path, accepted, reading, |path| older.get(path))
     }
 
-    /// Finds what pages of the kept releases load; the names hold digests, so no two differ.
+    /// Lists the files that pages of the kept releases load. Their names hold digests, so equal
+    /// names mean equal files.
     fn find_older(&self) -> Result<HashMap<Box<str>, Item>, Unread> {
         let mut older = HashMap::new();
         for promotion in self.store.releases(&self.project)? {
-            // A release may be swept at any moment once it is not kept any longer.
+            // A release may be deleted at any moment once it is no longer kept.
             let Ok(inventory) = self.store.inventory(promotion.release) else {
                 continue;
             };
@@ -386,8 +384,8 @@ impl Stored {
         Ok(File::of(coded, &item.media_type))
     }
 
-    /// Returns what has this name, made now when it is not at hand and may be made. Several
-    /// requests may make the same; none waits for another.
+    /// Returns the file of this name from the cache, or makes it if it may be read. Several
+    /// requests may make the same file; none waits for another.
     fn get(
         &self,
         name: Digest,
@@ -397,8 +395,8 @@ impl Stored {
         if let Some(file) = self.cache.file(&name) {
             return Ok(file);
         }
-        if reading == Reading::AtHand {
-            return Err(Unread::NotAtHand);
+        if reading == Reading::Cached {
+            return Err(Unread::NotCached);
         }
         let file = make()?;
         self.cache.put_file(name, file.clone());
@@ -428,7 +426,7 @@ impl File {
     }
 }
 
-/// Puts an address in the place of the placeholder.
+/// Replaces the placeholder by an address.
 pub(super) fn addressed(bytes: &Bytes, address: &str) -> Bytes {
     let finder = memchr::memmem::Finder::new(BASE_URL_PLACEHOLDER);
     let mut out = Vec::with_capacity(bytes.len());

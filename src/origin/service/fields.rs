@@ -1,9 +1,8 @@
-//! What the fields of a page say beside its content: where agents find more, and which other
-//! pages it stands for.
+//! Header fields of a page: links to texts for agents, its canonical address, its translations.
 //!
-//! Sources: CSP Level 3; RFC 8288 (`Link`) and its §3.4.1 (`hreflang`); RFC 9727 (`api-catalog`); HTML §7.6
-//! (`Speculation-Rules`); `internals/decisions#pages-know-no-domain`,
-//! `internals/decisions#files-of-authors`.
+//! Sources: CSP Level 3; RFC 8288 (`Link`) and its §3.4.1 (`hreflang`); RFC 9727
+//! (`api-catalog`); HTML §7.6 (`Speculation-Rules`);
+//! `internals/decisions#pages-know-no-domain`, `internals/decisions#files-of-authors`.
 
 use http::header::{self, HeaderName, HeaderValue};
 
@@ -12,21 +11,21 @@ use crate::release::site::SPECULATION;
 use crate::response::Response;
 use crate::site::percent::encode;
 
-/// Files of the repository are active content in a browser (SVG, PDF): nothing of them runs.
+/// The policy of files of the repository. A browser could run scripts in some (SVG, PDF).
 pub(super) const ASSET_POLICY: HeaderValue =
     HeaderValue::from_static("sandbox; default-src 'none'; style-src 'unsafe-inline'");
 
 // === impl Request ===
 
 impl Request<'_> {
-    /// Returns the link to the catalog of interfaces, where there is one.
+    /// Returns the link to the catalog of APIs, if there is one.
     fn catalog(&self) -> Option<String> {
         let has_one = self.files.has(&format!("texts/{CATALOG}"));
         let base = self.base;
         has_one.then(|| format!("<{base}/.well-known/{CATALOG}>; rel=\"{CATALOG}\""))
     }
 
-    /// Says where the catalog of interfaces is.
+    /// Adds the link to the catalog of APIs.
     pub(super) fn with_catalog(&self, response: Response) -> Response {
         let link = self
             .catalog()
@@ -37,8 +36,8 @@ impl Request<'_> {
         }
     }
 
-    /// Says which links a browser may follow before they are clicked. The field holds a list
-    /// of URLs as strings; a policy without inline scripts allows rules from here only.
+    /// Adds the URL of the rules that say which links a browser may load before a click. The
+    /// policy forbids inline scripts, so the rules cannot be in the page.
     pub(super) fn with_speculation(&self, response: Response) -> Response {
         let rules = format!("\"{}/{SPECULATION}\"", self.base);
         match HeaderValue::from_str(&rules) {
@@ -47,8 +46,8 @@ impl Request<'_> {
         }
     }
 
-    /// Says where agents find more, and which address of the page counts. Only what this
-    /// node answers is named.
+    /// Adds links to texts for agents, the canonical address and the translations of the page.
+    /// All of them are served by this node.
     pub(super) fn with_links(&self, response: Response) -> Response {
         let base = self.base;
         let page = self.path.strip_suffix(".md").unwrap_or(self.path);
@@ -71,7 +70,7 @@ impl Request<'_> {
         if let Some(catalog) = self.catalog() {
             links += &format!(", {catalog}");
         }
-        // RFC 8288 §3.4.1. Search engines want whole addresses, and the page itself among them.
+        // RFC 8288 §3.4.1. Search engines want absolute addresses, and the page itself in the set.
         for translation in self.files.description().translations(page) {
             let address = &self.files.files.address;
             let target = format!(

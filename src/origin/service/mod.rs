@@ -1,19 +1,19 @@
-//! The embedded origin: a site's own pages, from its current release.
+//! The embedded origin: the pages of a site, from its current release.
 //!
-//! A path is looked up in this order, below the site's base path:
+//! A path is looked up in this order, below the base path of the site:
 //!
 //! 1. `llms.txt`, `llms-full.txt` (also below `/.well-known`), `{language}/llms.txt`,
 //!    `sitemap.xml`, `robots.txt`, `.well-known/api-catalog`;
-//! 2. what pages load, below `/_waypost`;
+//! 2. a file that pages load, below `/_waypost`;
 //! 3. another spelling of a page's path (`/x/`, `/x.mdx`, `/x/index`): 308 to the page;
-//! 4. a page: HTML, or Markdown to a client that prefers it; its Markdown at `{page}.md`;
-//! 5. another file of the site;
+//! 4. a page: HTML, or Markdown if the client prefers it; its Markdown at `{page}.md`;
+//! 5. a file of the repository;
 //! 6. a redirect of the site;
-//! 7. the page of the nearest directory for paths at which there is nothing, 404.
+//! 7. the 404 page of the nearest directory.
 //!
-//! **Invariant:** a file that is not in the inventory of the current release cannot be
-//! sent: paths are only ever looked up in it. **Invariant:** a private site shows nothing:
-//! nothing authenticates here.
+//! **Invariant:** only files in the inventory of the current release can be sent: paths are only
+//! looked up there. **Invariant:** a private site serves nothing, because nothing here
+//! authenticates.
 //!
 //! Sources: RFC 9110 §12.5.1 (`Accept`), §13 (conditions).
 
@@ -35,19 +35,19 @@ use crate::site::percent::decode;
 use fields::ASSET_POLICY;
 use redirect::to;
 
-/// The lists of a site, which also stand below `/.well-known`.
+/// Texts of a site that are served below `/.well-known` too.
 const WELL_KNOWN: [&str; 2] = ["llms.txt", "llms-full.txt"];
-/// The catalog of interfaces (RFC 9727 §2), below `/.well-known` only.
+/// The catalog of APIs (RFC 9727 §2), below `/.well-known` only.
 const CATALOG: &str = "api-catalog";
-/// The other lists.
+/// The other texts.
 const TEXTS: [&str; 2] = ["sitemap.xml", "robots.txt"];
-/// What a page at one path is chosen by.
+/// The request fields that select the response for a page.
 const VARY_PAGE: &str = "Accept, Accept-Encoding";
 const VARY_FILE: &str = "Accept-Encoding";
 const HTML: &str = "text/html; charset=utf-8";
 
-/// Answers a request for `path`, normalised and without query, on one of a site's hosts. It
-/// may read from the store, and so block.
+/// Returns the response to a request for `path` (normalised, without query) on a host of a site.
+/// It may read from the store, and so block.
 #[must_use]
 pub fn response(served: &Served, path: &str, headers: &RequestHeaders<'_>) -> Response {
     find(served, path, headers, Reading::Blocking).unwrap_or_else(|error| {
@@ -56,8 +56,8 @@ pub fn response(served: &Served, path: &str, headers: &RequestHeaders<'_>) -> Re
     })
 }
 
-/// Gives the same answer without waiting; `None` when what it takes is not in memory. What
-/// was found once is kept as it is written, for as long as it is asked for.
+/// Returns the same response without waiting; `None` if a file it needs is not in the cache. A
+/// 200 is cached with its head.
 #[must_use]
 pub fn respond_from_memory(
     served: &Served,
@@ -70,28 +70,28 @@ pub fn respond_from_memory(
     };
     let is_whole = headers.method() == Method::GetOrHead && headers.range().is_none();
     let Some(files) = files.filter(|_| is_whole) else {
-        let made = find(served, path, headers, Reading::AtHand);
+        let made = find(served, path, headers, Reading::Cached);
         return made.ok().map(MaybeCached::Built);
     };
     let variant = Variant {
         accepted: headers.accepted(),
         markdown: headers.accept.is_some_and(prefers_markdown),
     };
-    let kept = match files.kept(path, variant) {
+    let kept = match files.cached(path, variant) {
         Some(kept) => kept,
         None => {
-            // What is kept answers every condition.
+            // Without conditions: the cached response serves them all.
             let conditions = Conditions::default();
             let headers = RequestHeaders {
                 conditions,
                 ..*headers
             };
-            let made = find(served, path, &headers, Reading::AtHand).ok()?;
-            // Of everything else there may be more than a site has files.
+            let made = find(served, path, &headers, Reading::Cached).ok()?;
+            // Clients could fill the cache with other responses: their number has no limit.
             if made.status != 200 {
                 return Some(MaybeCached::Built(made));
             }
-            files.keep(path, variant, made)
+            files.cache(path, variant, made)
         }
     };
     Some(match kept.evaluate(&headers.conditions) {
@@ -158,10 +158,10 @@ fn absent() -> Response {
         .response()
 }
 
-/// A request for something of a site.
+/// A request for a page or a file of a site.
 struct Request<'r> {
     files: Open<'r>,
-    /// What a page may load.
+    /// The content security policy of a page.
     policy: &'r HeaderValue,
     base: &'r str,
     /// The path below the base path, decoded, without leading slash.
@@ -196,10 +196,10 @@ impl Request<'_> {
         self.not_found()
     }
 
-    /// The lists of the site.
+    /// A text of the site.
     fn text(&self) -> Found {
         let name = self.path.strip_prefix(".well-known/").unwrap_or(self.path);
-        // `{language}/llms.txt`: only what the release has is found below.
+        // `{language}/llms.txt`; if the release has none, nothing is found below.
         let of_language = self.path.strip_suffix("/llms.txt");
         let of_language = of_language.is_some_and(|language| !language.contains('/'));
         let is_catalog = name == CATALOG && name != self.path;
@@ -209,13 +209,13 @@ impl Request<'_> {
         }
         let response = self.addressed(&format!("texts/{name}"), &self.files.files.address)?;
         Ok(match is_catalog {
-            // RFC 9727 §3.1: also HEAD says where the catalog is.
+            // RFC 9727 §3.1: a HEAD response links to the catalog too.
             true => response.map(|response| self.with_catalog(response)),
             false => response,
         })
     }
 
-    /// What pages load. Names with a digest never change.
+    /// A file that pages load. A name with a digest always means the same bytes.
     fn of_pages(&self) -> Found {
         let Some(name) = self
             .path
@@ -228,7 +228,7 @@ impl Request<'_> {
             return Ok(None);
         }
         let path = format!("static/{STATIC}/{name}");
-        // `site.{digest}.css` and its like; the lists of pages have plain names.
+        // For example `site.{digest}.css`. The lists of pages have plain names.
         let never_changes = is_named_by_digest(name);
         let accepted = self.headers.accepted();
         let file = match self.files.read(&path, accepted)? {
@@ -245,7 +245,7 @@ impl Request<'_> {
         });
         Ok(response.map(|response| {
             let response = self.conditional(response);
-            // What draws diagrams has a policy of its own.
+            // The frame of diagrams has its own policy.
             match self.path.starts_with(DIAGRAM_FRAME) {
                 true => response.with(
                     header::CONTENT_SECURITY_POLICY,
@@ -263,7 +263,7 @@ impl Request<'_> {
         }
         let html = page_file(self.path, "html");
         if !self.files.has(&html) {
-            // The root without a page of its own leads to the first.
+            // Without a page at the root, the root redirects to the first page.
             let home = &self.files.description().home;
             let leads_home = self.path.is_empty() && !home.is_empty();
             return Ok(leads_home.then(|| to(307, &self.location(home))));
@@ -298,12 +298,12 @@ impl Request<'_> {
         }))
     }
 
-    /// A file of the repository, or a part of it.
+    /// A file of the repository, or a range of it.
     fn asset(&self) -> Found {
         if is_coding(self.path) {
             return Ok(None);
         }
-        // A part is one of the bytes as they are, whatever the client would decode.
+        // A range is one of the bytes without content coding.
         let accepted = match self.headers.range() {
             Some(_) => Accepted::IDENTITY_ONLY,
             None => self.headers.accepted(),
@@ -317,7 +317,7 @@ impl Request<'_> {
             ..self.sent(file)
         };
         let response = response.with(header::CONTENT_SECURITY_POLICY, ASSET_POLICY);
-        // RFC 9110 §13.2.2: the conditions come first.
+        // RFC 9110 §13.2.2: conditions are evaluated before the range.
         let response = self.conditional(response);
         Ok(Some(
             response.ranged(self.headers.range(), self.headers.if_range),
@@ -341,13 +341,13 @@ impl Request<'_> {
         Ok(response.with(header::CONTENT_SECURITY_POLICY, self.policy.clone()))
     }
 
-    /// A file as it lies in the release.
+    /// A file of the release.
     fn file(&self, path: &str) -> Found {
         let file = self.files.read(path, self.headers.accepted())?;
         Ok(file.map(|file| self.sent(file)))
     }
 
-    /// A file with an address in it, cached and with conditions.
+    /// A file that holds the address of the site.
     fn addressed(&self, path: &str, address: &str) -> Found {
         let file = self
             .files
@@ -371,7 +371,7 @@ impl Request<'_> {
         }
     }
 
-    /// RFC 9110 §13: the client's copy may still be good.
+    /// Evaluates the conditions of the request (RFC 9110 §13).
     fn conditional(&self, response: Response) -> Response {
         match response.evaluate(&self.headers.conditions) {
             Outcome::Send => response,
@@ -381,7 +381,7 @@ impl Request<'_> {
     }
 }
 
-/// The encodings of a file lie beside it, and are no files of their own.
+/// Returns whether a path is an encoding of a file. It lies beside the file and has no URL.
 fn is_coding(path: &str) -> bool {
     [".br", ".zst", ".gz"].iter().any(|end| path.ends_with(end))
 }

@@ -1,4 +1,4 @@
-//! Paths that lead to others: spellings of a page's path, and the redirects of a site.
+//! Redirects: from other spellings of a page's path, and those of the site.
 //!
 //! Sources: RFC 9110 §15.4.8 (307), §15.4.9 (308);
 //! `internals/decisions#addresses-of-pages`.
@@ -8,7 +8,7 @@ use crate::release::site::{page_file, page_of};
 use crate::response::{Response, caching};
 use crate::site::percent::{decode, encode};
 
-/// A redirect. Paths are encoded when they are written, so the field cannot be broken.
+/// Makes a redirect. Paths are encoded, so they cannot hold a line break.
 pub(super) fn to(status: u16, location: &str) -> Response {
     Response {
         caching: caching::DISCOVERY,
@@ -20,7 +20,7 @@ pub(super) fn to(status: u16, location: &str) -> Response {
 // === impl Request ===
 
 impl Request<'_> {
-    /// Another spelling of the path of a page leads to the page.
+    /// Redirects from another spelling of the path of a page to the page.
     pub(super) fn spelling(&self) -> Option<Response> {
         let is_other = self.path.ends_with('/')
             || self.path.ends_with(".mdx")
@@ -36,7 +36,7 @@ impl Request<'_> {
         format!("{}/{}", self.base, encode(path))
     }
 
-    /// Keeps the query: what a page was asked with belongs to its new address too.
+    /// Adds the query of the request.
     fn with_query(&self, location: &str) -> String {
         match self.headers.query {
             Some(query) if !location.contains('?') => {
@@ -48,7 +48,7 @@ impl Request<'_> {
         }
     }
 
-    /// Leads to where a redirect of the site does; the query goes along.
+    /// Makes the response for a redirect of the site.
     pub(super) fn redirect(&self, destination: &str, permanent: bool) -> Response {
         let status = if permanent { 308 } else { 307 };
         let is_elsewhere =

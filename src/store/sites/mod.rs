@@ -194,7 +194,7 @@ impl Sites {
         let broken = |file: &File| {
             let records = file.written.iter();
             let records = records.filter(|record| matches!(record.content, Content::Broken(_)));
-            records.count() + usize::from(file.trouble.is_some())
+            records.count() + usize::from(file.error.is_some())
         };
         self.files.values().map(broken).sum::<usize>() + self.refused.len()
     }
