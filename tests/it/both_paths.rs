@@ -1,9 +1,9 @@
-//! The fast path is an optimisation: both paths answer the same.
+//! The fast path is an optimisation: both paths give the same response.
 //!
-//! Random requests, most of them nearly discovery requests and many of them hostile, go to
-//! two gateways over the same sites, one with the fast path and one without. Status,
-//! fields and body must be equal, `Date`, `Connection` and order aside, and so must the end
-//! of the connection. `WAYPOST_LONG_TESTS=1` makes a long run of it.
+//! Random requests, most of them nearly discovery requests and many of them hostile, go to two
+//! gateways over the same sites, one with the fast path and one without. Status, fields and body
+//! must be equal (without `Date`, `Connection` and the order of fields), and so must the end of
+//! the connection. `WAYPOST_LONG_TESTS=1` makes a long run.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -115,7 +115,7 @@ const METHODS: &[&str] = &[
     "HEAD", "HEAD", "OPTIONS", "POST", "DELETE", "PURGE", "get", "TRACE",
 ];
 
-/// Fields that mean something to one of the paths. `{etag}` is an entity tag of a document.
+/// Fields that one of the paths reads. `{etag}` is an entity tag of a document.
 const FIELDS: &[(&str, &str)] = &[
     ("Accept-Encoding", "gzip, deflate, br, zstd"),
     ("Accept-Encoding", "gzip;q=0.5, br;q=0"),
@@ -202,7 +202,7 @@ fn any_ask(
 ) -> impl Strategy<Value = Ask> {
     let field =
         (select(fields), select(etags), 0..20_u32).prop_map(|((name, value), etag, longer)| {
-            // Now and then longer than the fast path reads.
+            // Sometimes longer than the fast path reads.
             let padding = if longer == 0 {
                 " ".repeat(300) + ","
             } else {
@@ -210,7 +210,7 @@ fn any_ask(
             };
             (name, value.replace("{etag}", &etag) + &padding)
         });
-    // Most requests change one thing, so that what they share stays within reach of the fast path.
+    // Most requests change one thing only, so that the fast path responds to many.
     let version = prop_oneof![20 => Just("HTTP/1.1"), 1 => Just("HTTP/1.0"), 1 => Just("HTTP/1.2")];
     let plain: fn(&str) -> String = str::to_owned;
     let spelling = prop_oneof![2 => Just(plain), 1 => select(SPELLINGS)];
@@ -232,7 +232,7 @@ fn any_ask(
         })
 }
 
-/// Sites of every kind, and two gateways that differ in the fast path alone.
+/// Sites of every kind, and two gateways that differ only in the fast path.
 fn gateways(origin: &Origin, setup: Setup) -> [Edge; 2] {
     let many = [
         ("skill.md", SKILL),
@@ -274,7 +274,7 @@ fn gateways(origin: &Origin, setup: Setup) -> [Edge; 2] {
     [setup.start(), second.start()]
 }
 
-/// Entity tags that conditions can be made of.
+/// Entity tags for conditions.
 fn etags(edge: &Edge) -> Vec<String> {
     ["identity", "br"]
         .iter()
@@ -292,7 +292,7 @@ fn etags(edge: &Edge) -> Vec<String> {
         .collect()
 }
 
-/// What a client sees of a connection with some requests: the answers, and how it ended.
+/// What a client sees of a connection with some requests: the responses, and how it ended.
 fn seen(edge: &Edge, asks: &[Ask]) -> Vec<Option<Response>> {
     let mut connection = Connection::open(edge.http);
     let text: String = asks.iter().map(Ask::to_http1).collect();
@@ -336,7 +336,7 @@ fn run<T: std::fmt::Debug>(
 }
 
 #[test]
-fn both_paths_answer_every_http_1_1_request_alike() {
+fn both_paths_give_the_same_response_to_every_http_1_1_request() {
     let origin = Origin::start();
     let [fast, proxy] = gateways(&origin, Setup::new());
     let fields = [FIELDS, FIELDS_OF_HTTP1].concat();
@@ -354,7 +354,7 @@ fn both_paths_answer_every_http_1_1_request_alike() {
     assert!(proxy.metric("gateway_request_duration_seconds_count{route=\"fast_path\"}") < 0.5);
 }
 
-/// Makes the request that HTTP/2 can carry; `None` when the library refuses to.
+/// Makes the HTTP/2 request; `None` if the library rejects it.
 fn to_http2(ask: &Ask) -> Option<http::Request<()>> {
     let uri = http::Uri::builder()
         .scheme("https")
@@ -369,7 +369,7 @@ fn to_http2(ask: &Ask) -> Option<http::Request<()>> {
     request.body(()).ok()
 }
 
-/// What a client sees of some requests that are under way at the same time.
+/// What a client sees of some concurrent requests.
 async fn seen_over_http2(client: &mut Client, asks: &[Ask]) -> Vec<Result<Response, String>> {
     let mut exchanges = Vec::new();
     for request in asks.iter().filter_map(to_http2) {
@@ -381,7 +381,7 @@ async fn seen_over_http2(client: &mut Client, asks: &[Ask]) -> Vec<Result<Respon
             Ok(exchange) => crate::http2::receive(exchange.response).await,
             Err(error) => Err(error),
         };
-        // A reset says what it is; the numbers of streams are not compared.
+        // Resets are compared by their reason, without the number of the stream.
         let answer = answer.map(Response::normalised);
         answers.push(answer.map_err(|error| format!("{:?}", error.reason())));
     }
@@ -389,7 +389,7 @@ async fn seen_over_http2(client: &mut Client, asks: &[Ask]) -> Vec<Result<Respon
 }
 
 #[test]
-fn both_paths_answer_every_http_2_request_alike() {
+fn both_paths_give_the_same_response_to_every_http_2_request() {
     let origin = Origin::start();
     let authority = Authority::new();
     let [fast, proxy] = gateways(&origin, encrypted(&authority, Setup::new()));
@@ -401,11 +401,11 @@ fn both_paths_answer_every_http_2_request_alike() {
     run(cases() / 10, &asks, |asks| {
         let [first, second] = [&fast, &proxy].map(|edge| {
             runtime.block_on(async {
-                // Connections of their own: faults of one request must not end another's.
+                // A connection for each gateway: errors of one must not end the other.
                 let config = authority.client(&["h2"]);
                 let mut settings = h2::client::Builder::new();
-                // Answers are read in the order of their requests, and come in any: those that
-                // are read late must not shut the window for the one that is waited for.
+                // Responses are read in the order of the requests and arrive in any order: one
+                // that is not read yet must not use up the window of the connection.
                 settings.initial_connection_window_size(1 << 24);
                 let address = edge.https.unwrap();
                 let mut client =

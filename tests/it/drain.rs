@@ -1,4 +1,4 @@
-//! Leaving without losing anybody.
+//! Stopping without losing a request.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -10,7 +10,7 @@ use crate::http::{self, Connection, TIMEOUT};
 use crate::origin::{After, Origin};
 use crate::presets::DOMAIN;
 
-/// A gateway before an origin that answers when it is told to.
+/// A gateway before an origin that responds when the test says so.
 struct Slow {
     edge: Edge,
     origin: Origin,
@@ -46,7 +46,7 @@ fn is_leaving(line: &serde_json::Value) -> bool {
         .is_some_and(|text| text.starts_with("draining:"))
 }
 
-/// Waits until an address takes no connections any more.
+/// Waits until an address accepts no more connections.
 #[track_caller]
 fn wait_until_closed(address: SocketAddr) {
     let since = Instant::now();
@@ -55,13 +55,13 @@ fn wait_until_closed(address: SocketAddr) {
             since.elapsed() < TIMEOUT,
             "{address} still takes connections"
         );
-        // Accepted last, perhaps: it is closed, and then so is the listener.
+        // Possibly the last one to be accepted; then the listener is closed next.
         let _reset = stream.read(&mut [0]);
     }
 }
 
 #[test]
-fn what_is_in_flight_is_finished_and_then_the_process_leaves_at_once() {
+fn requests_in_flight_are_finished_and_then_the_process_ends_at_once() {
     let slow = Slow::start("{ drain_seconds: 60, idle_seconds: 60 }");
     let mut idle = Connection::open(slow.edge.http);
     idle.send(format!("GET /skill.md HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n").as_bytes());
@@ -91,8 +91,7 @@ fn what_is_in_flight_is_finished_and_then_the_process_leaves_at_once() {
     );
     slow.proceed.send(()).unwrap();
     assert_eq!(busy.receive("GET").unwrap().text(), "late");
-    // RFC 9112 §9.6: the request behind it is answered with the word that it is the last, or
-    // not at all.
+    // RFC 9112 §9.6: the next request gets a response with `Connection: close`, or none.
     if let Some(last) = busy.receive("GET") {
         assert_eq!(last.field("connection"), Some("close"));
     }
@@ -106,10 +105,10 @@ fn what_is_in_flight_is_finished_and_then_the_process_leaves_at_once() {
 }
 
 #[test]
-fn an_answer_that_begins_in_the_drain_says_that_it_is_the_last() {
+fn a_response_during_the_drain_has_connection_close() {
     let slow = Slow::start("{ drain_seconds: 60 }");
     slow.proceed.send(()).unwrap();
-    // Half a head holds its connection through the beginning of the drain.
+    // A connection with half a head stays open when the drain begins.
     let mut begun: Vec<_> = ["/skill.md", "/guide"]
         .map(|path| {
             let mut connection = Connection::open(slow.edge.http);
@@ -117,7 +116,7 @@ fn an_answer_that_begins_in_the_drain_says_that_it_is_the_last() {
             connection
         })
         .into();
-    // Both were accepted, and read, once the gateway has answered on a third.
+    // After a response on a third connection, the gateway has accepted and read both.
     slow.edge.get(DOMAIN, "/skill.md");
     slow.edge.signal("TERM");
     wait_until_closed(slow.edge.http);
@@ -134,7 +133,7 @@ fn an_answer_that_begins_in_the_drain_says_that_it_is_the_last() {
 }
 
 #[test]
-fn readiness_says_so_before_the_listeners_close() {
+fn readiness_is_503_before_the_listeners_close() {
     let slow = Slow::start("{ drain_delay_seconds: 2, drain_seconds: 60 }");
     let mut idle = Connection::open(slow.edge.http);
     idle.send(format!("GET /skill.md HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n").as_bytes());
@@ -150,7 +149,7 @@ fn readiness_says_so_before_the_listeners_close() {
         assert!(since.elapsed() < Duration::from_secs(1), "still ready");
     };
     assert_eq!(ready.text(), "leaving\n");
-    // New connections are still taken, and stay open.
+    // New connections are still accepted, and stay open.
     let mut connection = Connection::open(slow.edge.http);
     for _ in 0..2 {
         connection.send(format!("GET /skill.md HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n").as_bytes());
@@ -172,7 +171,7 @@ fn readiness_says_so_before_the_listeners_close() {
 }
 
 #[test]
-fn the_second_signal_is_not_argued_with() {
+fn a_second_signal_ends_the_process_at_once() {
     for (first, second) in [("TERM", "TERM"), ("INT", "TERM")] {
         let slow = Slow::start("{ drain_seconds: 60 }");
         let mut busy = slow.begin();
@@ -205,7 +204,7 @@ fn the_deadline_of_the_drain_is_kept() {
 }
 
 #[test]
-fn an_open_websocket_does_not_outlast_the_drain() {
+fn an_open_websocket_is_closed_at_the_deadline_of_the_drain() {
     let (closed, end) = channel();
     let origin = Origin::answering(move |_, stream| {
         http::silence(Duration::from_millis(50));
@@ -235,7 +234,7 @@ fn an_open_websocket_does_not_outlast_the_drain() {
 }
 
 #[test]
-fn every_answer_is_in_the_access_log_when_the_process_is_gone() {
+fn every_response_is_in_the_access_log_when_the_process_has_ended() {
     let slow = Slow::start("{}");
     let mut connection = Connection::open(slow.edge.http);
     let text = format!("GET /skill.md HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n").repeat(500);

@@ -1,13 +1,13 @@
-//! A gateway for one test: the real binary, in a temporary directory.
+//! A gateway for one test: the real binary, in a directory of its own.
 //!
 //! ```no_run
-//! let edge = Setup::new().acme("").start();
+//! let edge = Setup::new().site("acme", "domains: [docs.acme.test]").start();
 //! edge.publish("acme", &[("skill.md", SKILL)]);
-//! let card = edge.get(DOMAIN, CARD);
+//! let card = edge.get("docs.acme.test", "/.well-known/agent-card.json");
 //! ```
 //!
-//! Nothing here sleeps: a test waits for an event, which is a line of the process log or a
-//! document with the new content.
+//! Nothing here sleeps. The test waits for an event: a line of the process log, or a document
+//! that shows the change.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -333,7 +333,7 @@ impl Edge {
     }
 
     /// Writes the record of a site whose subdomain is its project, and waits until the gateway
-    /// has taken it in.
+    /// has loaded it.
     #[track_caller]
     pub fn write_site(&self, project: &str, record: &str) {
         self.taking_in(|| self.setup.write_site(project, record));
@@ -344,7 +344,7 @@ impl Edge {
         self.taking_in(|| self.setup.remove_site(project));
     }
 
-    /// Makes changes of site records, and waits until the gateway has taken them in.
+    /// Makes changes of site records, and waits until the gateway has loaded them.
     #[track_caller]
     pub fn taking_in(&self, change: impl FnOnce()) {
         let is_taken_in = |line: &serde_json::Value| line["message"] == "site records loaded";

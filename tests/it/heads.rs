@@ -1,8 +1,8 @@
-//! Request heads with one meaning pass; all others are refused, on both gateways.
+//! A request head with one meaning is accepted; every other one is rejected, on both paths.
 //!
-//! Raw bytes go to two gateways over the same sites, with the fast path and without, once
-//! for a discovery path and once for a path of the site's own origin. The origin remembers
-//! what it is sent: nothing of a refused request may reach it, nor anything hidden behind one.
+//! Raw bytes go to two gateways over the same sites, one with the fast path and one without, for
+//! a discovery path and for a path of the site's own origin. The origin keeps what it receives:
+//! no rejected request may reach it, and no request hidden behind one.
 
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
@@ -15,18 +15,18 @@ use crate::tls::Encrypted;
 
 const DISCOVERY: &str = "/skill.md";
 const PAGE: &str = "/guide";
-/// Stands behind every refused request. Whoever answers it was smuggled to.
+/// Follows every rejected request. A response to it means that it was smuggled.
 const HIDDEN: &str = "GET /hidden HTTP/1.1\r\nHost: docs.acme.test\r\n\r\n";
 
-/// Two gateways over one site whose pages are elsewhere.
+/// Two gateways over one site whose origin is a server of the test.
 struct Gateways {
     origin: Origin,
     fast_path: Edge,
     proxy: Edge,
 }
 
-/// A head, the section that decides about it, and the status it asks for. `{path}` stands
-/// for the target, discovery or not.
+/// The RFC section of a rule, a head, and the status of the response. `{path}` is a discovery
+/// path or another one.
 struct Case(&'static str, &'static str, u16);
 
 impl Gateways {
@@ -54,9 +54,9 @@ impl Gateways {
     }
 }
 
-/// Sends bytes and reads the one answer, after which the gateway must close.
+/// Sends bytes and reads the only response. The gateway must close the connection after it.
 #[track_caller]
-fn only_answer(address: SocketAddr, bytes: &[u8], what: &str) -> Response {
+fn only_response(address: SocketAddr, bytes: &[u8], what: &str) -> Response {
     let mut connection = Connection::open(address);
     connection.send(bytes);
     let method = if bytes.starts_with(b"HEAD") {
@@ -75,7 +75,7 @@ fn only_answer(address: SocketAddr, bytes: &[u8], what: &str) -> Response {
     response
 }
 
-const REFUSED: &[Case] = &[
+const REJECTED: &[Case] = &[
     // Host.
     Case("9112 §3.2", "GET {path} HTTP/1.1\r\n\r\n", 400),
     Case("9112 §3.2", "GET {path} HTTP/1.0\r\n\r\n", 400),
@@ -383,7 +383,7 @@ const REFUSED: &[Case] = &[
         "POST {path} HTTP/1.0\r\nHost: docs.acme.test\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         400,
     ),
-    // What a proxy would have to strip, or to promise.
+    // Fields that a proxy would have to remove, and expectations it could not meet.
     Case(
         "9110 §7.6.1",
         "GET {path} HTTP/1.1\r\nHost: docs.acme.test\r\nConnection: Authorization\r\nAuthorization: a\r\n\r\n",
@@ -402,15 +402,15 @@ const REFUSED: &[Case] = &[
 ];
 
 #[test]
-fn a_head_with_two_meanings_is_refused_and_the_connection_closed() {
+fn a_head_with_two_meanings_is_rejected_and_the_connection_closed() {
     let gateways = Gateways::start("");
     for (name, address) in gateways.each() {
-        for Case(section, head, status) in REFUSED {
+        for Case(section, head, status) in REJECTED {
             for path in [DISCOVERY, PAGE] {
                 let head = head.replace("{path}", path);
                 let what = format!("RFC {section}, {name}: {head:?}");
                 let bytes = [head.as_bytes(), HIDDEN.as_bytes()].concat();
-                let response = only_answer(address, &bytes, &what);
+                let response = only_response(address, &bytes, &what);
                 assert_eq!(response.status, *status, "{what}");
                 assert_eq!(response.field("connection"), Some("close"), "{what}");
                 response.check("GET");
@@ -423,7 +423,7 @@ fn a_head_with_two_meanings_is_refused_and_the_connection_closed() {
     assert_eq!(gateways.origin.received().len(), 0);
 }
 
-const TAKEN: &[Case] = &[
+const ACCEPTED: &[Case] = &[
     Case(
         "9112 §3.2.1",
         "GET {path} HTTP/1.1\r\nHost: docs.acme.test\r\n\r\n",
@@ -497,10 +497,10 @@ const TAKEN: &[Case] = &[
 ];
 
 #[test]
-fn a_head_with_one_meaning_is_answered_and_the_connection_goes_on() {
+fn a_head_with_one_meaning_gets_its_response_and_the_connection_stays_open() {
     let gateways = Gateways::start("");
     for (name, address) in gateways.each() {
-        for Case(section, head, status) in TAKEN {
+        for Case(section, head, status) in ACCEPTED {
             for path in [DISCOVERY, PAGE] {
                 let head = head.replace("{path}", path);
                 let what = format!("RFC {section}, {name}: {head:?}");
@@ -513,8 +513,8 @@ fn a_head_with_one_meaning_is_answered_and_the_connection_goes_on() {
                 };
                 let response = connection.receive(method).expect(&what);
                 assert_eq!(response.status, *status, "{what}");
-                // RFC 9112 §9.3: a body that is not read on is the end of the connection, and
-                // said to be.
+                // RFC 9112 §9.3: if the body is not read, the connection is closed, and the
+                // response says so.
                 if path == DISCOVERY && head.contains("hello") {
                     assert_eq!(response.field("connection"), Some("close"), "{what}");
                     continue;
@@ -543,7 +543,7 @@ fn a_head_may_come_byte_by_byte() {
 }
 
 #[test]
-fn heads_beyond_the_limits_say_which_limit() {
+fn a_head_above_a_limit_gets_the_status_of_that_limit() {
     let gateways =
         Gateways::start(", head_bytes_max: 4096, target_bytes_max: 1024, fields_max: 20");
     let field = format!("X: {}\r\n", "a".repeat(1000));
@@ -582,7 +582,7 @@ fn heads_beyond_the_limits_say_which_limit() {
             format!("GET {{path}}?{}", long.repeat(2)),
             414,
         ),
-        // Just within.
+        // Just below the limits.
         (
             "",
             format!(
@@ -604,7 +604,7 @@ fn heads_beyond_the_limits_say_which_limit() {
             for path in [DISCOVERY, PAGE] {
                 let head = head.replace("{path}", path);
                 let what = format!("RFC {section}, {name}, {path}");
-                let response = only_answer(address, head.as_bytes(), &what);
+                let response = only_response(address, head.as_bytes(), &what);
                 assert_eq!(response.status, status, "{what}");
             }
         }
@@ -612,25 +612,25 @@ fn heads_beyond_the_limits_say_which_limit() {
 }
 
 #[test]
-fn a_tls_hello_on_the_plain_port_is_answered_in_plain_text() {
+fn a_tls_hello_on_the_plain_port_gets_a_plain_text_response() {
     let gateways = Gateways::start("");
     for (name, address) in gateways.each() {
         let hello = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03";
-        assert_eq!(only_answer(address, hello, name).status, 400, "{name}");
+        assert_eq!(only_response(address, hello, name).status, 400, "{name}");
     }
 }
 
 #[test]
-fn a_head_that_does_not_end_in_time_is_answered_408() {
+fn a_head_that_does_not_end_in_time_is_408() {
     let gateways = Gateways::start(", head_seconds: 1, idle_seconds: 30");
     for (name, address) in gateways.each() {
         let since = Instant::now();
-        let response = only_answer(address, b"GET /skill.md HTTP/1.1\r\nHost:", name);
+        let response = only_response(address, b"GET /skill.md HTTP/1.1\r\nHost:", name);
         assert_eq!(response.status, 408, "{name}");
         assert_eq!(response.field("connection"), Some("close"), "{name}");
         let took = since.elapsed();
         assert!((900..5000).contains(&took.as_millis()), "{name}: {took:?}");
-        // From its first byte for a later head: idling before it does not count against it.
+        // The time of a later head begins with its first byte, not with the idle time before.
         let mut connection = Connection::open(address);
         let whole = format!("GET /skill.md HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n");
         connection.send(whole.as_bytes());
@@ -640,9 +640,9 @@ fn a_head_that_does_not_end_in_time_is_answered_408() {
     }
 }
 
-/// Feeding a byte now and then must not extend the deadline of a head.
+/// A byte now and then must not extend the deadline of a head.
 #[test]
-fn a_head_that_trickles_is_answered_408() {
+fn a_head_that_comes_slowly_is_408() {
     let gateways = Gateways::start(", head_seconds: 1");
     for (name, address) in gateways.each() {
         let mut connection = Connection::open(address);
@@ -665,7 +665,7 @@ fn a_head_that_trickles_is_answered_408() {
 }
 
 #[test]
-fn who_sends_nothing_is_closed_without_an_answer() {
+fn a_connection_without_a_request_is_closed_without_a_response() {
     let gateways = Gateways::start(", head_seconds: 1, idle_seconds: 1");
     for (name, address) in gateways.each() {
         let since = Instant::now();
@@ -692,13 +692,13 @@ fn who_sends_nothing_is_closed_without_an_answer() {
 }
 
 #[test]
-fn a_body_that_stalls_or_trickles_is_answered_408() {
+fn a_body_that_stops_or_comes_slowly_is_408() {
     let gateways = Gateways::start(", body_seconds: 1, body_rate_min: 100");
     for (name, address) in gateways.each() {
         let head =
             format!("POST {PAGE} HTTP/1.1\r\nHost: {DOMAIN}\r\nContent-Length: 10000\r\n\r\n");
         let since = Instant::now();
-        let stalled = only_answer(address, format!("{head}hello").as_bytes(), name);
+        let stalled = only_response(address, format!("{head}hello").as_bytes(), name);
         assert_eq!(stalled.status, 408, "{name}");
         let took = since.elapsed();
         assert!((900..6000).contains(&took.as_millis()), "{name}: {took:?}");
@@ -706,7 +706,7 @@ fn a_body_that_stalls_or_trickles_is_answered_408() {
 }
 
 #[test]
-fn pipelined_requests_are_answered_in_their_order_across_paths() {
+fn pipelined_requests_get_responses_in_their_order_across_both_paths() {
     let gateways = Gateways::start("");
     let requests: Vec<(&str, &str)> = (0..40)
         .map(|n| match n % 5 {
@@ -739,9 +739,9 @@ fn pipelined_requests_are_answered_in_their_order_across_paths() {
     }
 }
 
-/// More than the connection handler keeps of what comes next, behind an origin that takes its time.
+/// More pipelined bytes than the gateway keeps, before a slow origin.
 #[test]
-fn bodies_and_what_follows_them_are_told_apart_in_one_segment() {
+fn a_body_and_the_next_request_in_one_segment_are_separated() {
     let gateways = Gateways::start("");
     for (name, address) in gateways.each() {
         let mut connection = Connection::open(address);
@@ -768,7 +768,7 @@ fn bodies_and_what_follows_them_are_told_apart_in_one_segment() {
 }
 
 #[test]
-fn after_a_half_close_the_request_is_still_answered() {
+fn after_a_half_close_the_request_still_gets_its_response() {
     let gateways = Gateways::start("");
     for (name, address) in gateways.each() {
         for path in [DISCOVERY, PAGE] {
@@ -790,25 +790,25 @@ fn after_a_half_close_the_request_is_still_answered() {
 
 /// RFC 9112 §9.6: unread bytes must not turn into a reset that destroys the response.
 #[test]
-fn an_answer_arrives_although_more_was_sent_than_is_read() {
+fn a_response_arrives_even_if_the_body_is_not_read() {
     let gateways = Gateways::start("");
     for (name, address) in gateways.each() {
         let head = format!("TRACE {PAGE} HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n");
         let bytes = [head.as_bytes(), &[b'a'; 48 << 10]].concat();
-        assert_eq!(only_answer(address, &bytes, name).status, 405, "{name}");
-        // A body that nobody wants: the response comes from memory.
+        assert_eq!(only_response(address, &bytes, name).status, 405, "{name}");
+        // Nobody reads the body: the response comes from memory.
         let head = format!(
             "POST {DISCOVERY} HTTP/1.1\r\nHost: {DOMAIN}\r\nContent-Length: 1000000\r\n\r\n"
         );
         let bytes = [head.as_bytes(), &[b'a'; 48 << 10]].concat();
-        let response = only_answer(address, &bytes, name);
+        let response = only_response(address, &bytes, name);
         assert_eq!(response.status, 405, "{name}");
         assert_eq!(response.field("connection"), Some("close"), "{name}");
     }
 }
 
 #[test]
-fn a_malformed_chunked_body_is_refused_and_never_completed_at_the_origin() {
+fn a_malformed_chunked_body_is_rejected_and_never_complete_at_the_origin() {
     let gateways = Gateways::start("");
     for body in [
         "5\nhello\r\n0\r\n\r\n",
@@ -831,7 +831,7 @@ fn a_malformed_chunked_body_is_refused_and_never_completed_at_the_origin() {
             let request = format!(
                 "POST {PAGE} HTTP/1.1\r\nHost: {DOMAIN}\r\nTransfer-Encoding: chunked\r\n\r\n{body}{HIDDEN}"
             );
-            let response = only_answer(address, request.as_bytes(), &what);
+            let response = only_response(address, request.as_bytes(), &what);
             assert_eq!(response.status, 400, "{what}");
         }
     }
@@ -839,13 +839,13 @@ fn a_malformed_chunked_body_is_refused_and_never_completed_at_the_origin() {
 }
 
 #[test]
-fn an_http_1_0_client_gets_its_answer_and_the_end_of_the_connection() {
+fn an_http_1_0_client_gets_its_response_and_the_connection_is_closed() {
     let gateways = Gateways::start("");
     for (name, address) in gateways.each() {
         for path in [DISCOVERY, PAGE] {
-            // RFC 9112 §9.3: persistent only when asked for.
+            // RFC 9112 §9.3: it stays open only if the client asks for it.
             let plain = format!("GET {path} HTTP/1.0\r\nHost: {DOMAIN}\r\n\r\n");
-            let response = only_answer(address, plain.as_bytes(), name);
+            let response = only_response(address, plain.as_bytes(), name);
             assert_eq!(response.status, 200, "{name} {path}");
             assert_eq!(response.field("transfer-encoding"), None, "{name} {path}");
             let asked =
@@ -865,10 +865,10 @@ fn an_http_1_0_client_gets_its_answer_and_the_end_of_the_connection() {
 }
 
 #[test]
-fn who_expects_100_continue_is_told_to_go_on() {
+fn a_client_that_expects_100_continue_gets_it() {
     let gateways = Gateways::start("");
     for (name, address) in gateways.each() {
-        // RFC 9110 §10.1.1: the body comes only after the interim answer.
+        // RFC 9110 §10.1.1: the body comes only after the interim response.
         let mut connection = Connection::open(address);
         connection.send(
             format!("POST {PAGE} HTTP/1.1\r\nHost: {DOMAIN}\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n")
@@ -886,7 +886,7 @@ fn who_expects_100_continue_is_told_to_go_on() {
             (200, "POST /guide"),
             "{name}"
         );
-        // A response that does not need the body comes instead of the interim one.
+        // If the response does not need the body, it comes instead of the interim response.
         let mut connection = Connection::open(address);
         connection.send(
             format!("POST {DISCOVERY} HTTP/1.1\r\nHost: {DOMAIN}\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n")
@@ -952,7 +952,7 @@ fn a_request_over_http_2_keeps_the_same_rules() {
             }
         }
         assert_eq!(origin.received().len(), 0);
-        // The connection goes on.
+        // The connection stays open.
         assert_eq!(client.get(DOMAIN, PAGE).await.unwrap().status, 200);
     });
     let rejected = gateway

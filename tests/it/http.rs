@@ -1,4 +1,4 @@
-//! An HTTP/1.1 client that sends any bytes, and a strict reader of responses.
+//! A plain HTTP/1.1 client that sends any bytes, and reads responses strictly.
 
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -218,7 +218,8 @@ impl Response {
         }
     }
 
-    /// Returns the response without what may differ between the paths, connections and seconds.
+    /// Returns the response without the fields that may differ between paths, connections and
+    /// seconds.
     pub fn normalised(mut self) -> Self {
         self.fields
             .retain(|(name, _)| !matches!(name.as_str(), "date" | "connection"));

@@ -1,4 +1,4 @@
-//! HTTP/2, spoken by the test: as a client of the gateway, and as an origin behind it.
+//! HTTP/2 for tests: a client of the gateway, and an origin behind it.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -59,7 +59,7 @@ impl Client {
         let ended = tokio::time::timeout(TIMEOUT, self.end).await;
         match ended.expect("closed in time").unwrap() {
             Ok(()) => {}
-            // Our own last word came too late: the gateway had said everything and left.
+            // Our last frame came after the gateway had finished and closed the connection.
             Err(error) => assert!(error.is_io(), "{error}"),
         }
     }
@@ -92,7 +92,7 @@ pub fn get(host: &str, path: &str) -> http::Request<()> {
         .unwrap()
 }
 
-/// Reads a response whole.
+/// Reads a complete response.
 pub async fn receive(response: h2::client::ResponseFuture) -> Result<Response, h2::Error> {
     let all = async {
         let (head, mut body) = response.await?.into_parts();
@@ -108,7 +108,7 @@ pub async fn receive(response: h2::client::ResponseFuture) -> Result<Response, h
     };
     tokio::time::timeout(TIMEOUT, all)
         .await
-        .expect("an answer in time")
+        .expect("a response in time")
 }
 
 async fn gather(body: &mut RecvStream) -> Result<Vec<u8>, h2::Error> {
@@ -121,8 +121,8 @@ async fn gather(body: &mut RecvStream) -> Result<Vec<u8>, h2::Error> {
     Ok(bytes)
 }
 
-/// A site's own server that speaks HTTP/2 alone, and answers every request with its method,
-/// path and body.
+/// A site's own server that speaks only HTTP/2. Its responses hold the method, the path and the
+/// length of the body of the request.
 #[derive(Debug)]
 pub struct Origin {
     pub address: SocketAddr,
@@ -142,7 +142,7 @@ impl Origin {
                     let received = Arc::clone(&received);
                     match tls.clone().map(TlsAcceptor::from) {
                         Some(tls) => tokio::spawn(async move {
-                            // A client that does not trust us goes away here.
+                            // The handshake fails if the client does not trust us.
                             if let Ok(stream) = tls.accept(stream).await {
                                 serve(stream, &received).await;
                             }

@@ -1,4 +1,4 @@
-//! The gateway seen from outside: health, numbers, and a line for every request.
+//! The gateway seen by its operator: health, metrics, and an access line for every request.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ fn ask(edge: &Edge, method: &str, path: &str) -> Response {
 }
 
 #[test]
-fn health_and_readiness_are_plain_words() {
+fn health_and_readiness_are_short_texts() {
     let edge = Setup::new().acme_before(&Origin::start()).start();
     for (method, path, status, text) in [
         ("GET", "/healthz", 200, "ok\n"),
@@ -65,7 +65,7 @@ fn a_reload_compares_everything_with_the_disk() {
 }
 
 #[test]
-fn numbers_move_with_what_happens() {
+fn metrics_count_what_happens() {
     let edge = Setup::new().acme_before(&Origin::start()).start();
     let requests = |route: &str, status: u16| {
         edge.metric(&format!(
@@ -92,7 +92,7 @@ fn numbers_move_with_what_happens() {
         ("rejected", 405, 1.0),
         ("origin", 200, 1.0),
     ] {
-        // Counted before the response is written, or a moment after its last byte has left.
+        // Counted before the response is written, or a moment after its last byte.
         let since = Instant::now();
         while requests(route, status) < expected && since.elapsed() < TIMEOUT {}
         let seen = requests(route, status);
@@ -110,7 +110,7 @@ fn numbers_move_with_what_happens() {
 fn metrics_are_what_prometheus_reads_and_name_no_customer() {
     let edge = Setup::new().acme_before(&Origin::start()).start();
     edge.get(DOMAIN, "/skill.md");
-    // Counted a moment after its last byte has left.
+    // Counted a moment after its last byte.
     let since = Instant::now();
     while edge.metric("gateway_request_duration_seconds_count{route=\"fast_path\"}") < 0.5 {
         assert!(since.elapsed() < TIMEOUT, "nothing is counted");
@@ -173,7 +173,7 @@ fn lines_of(fast_path: bool) -> Vec<Value> {
         ("GET", "/guide?token=secret"),
         ("POST", "/guide"),
         ("GET", "http://docs.acme.test/absolute?token=secret"),
-        // Refused: no line is left out because its request was bad.
+        // Rejected requests have lines too.
         ("TRACE", "/trace?token=secret"),
         ("GET", "/bad#secret"),
         ("GET", "/bad\u{e9}"),
@@ -227,7 +227,7 @@ fn every_request_has_one_access_line_on_either_path() {
                 "bytes": bytes, "route": route, "agent": "node \"18\"",
             });
             let expected = expected.as_object().unwrap();
-            // Lines of different connections may overtake each other.
+            // Lines of different connections may be in any order.
             let is_it = |line: &&Value| expected.iter().all(|(key, value)| line[key] == *value);
             assert!(
                 lines.iter().any(|line| is_it(&line)),
@@ -256,7 +256,7 @@ fn every_request_has_one_access_line_on_either_path() {
 }
 
 #[test]
-fn an_access_log_that_is_moved_away_is_begun_anew() {
+fn an_access_log_that_was_moved_away_is_opened_again() {
     let edge = Setup::new().acme_before(&Origin::start()).start();
     let (log, moved) = (edge.setup.path("access.log"), edge.setup.path("access.1"));
     edge.get(DOMAIN, "/skill.md");
@@ -274,7 +274,7 @@ fn an_access_log_that_is_moved_away_is_begun_anew() {
 fn the_process_log_is_text_for_people_or_json_for_machines() {
     for (format, opening) in [("text", ""), ("json", "{")] {
         let setup = Setup::new().conf("log", &format!("{{ format: {format}, filter: info }}"));
-        // A site that cannot be: it is told of while everything starts, and so is the end.
+        // A site with a mistake: the log reports it at the start.
         let setup = setup.conf("listen", "{ http: [\"192.0.2.1:80\"] }");
         let (status, words) = setup.start_in_vain();
         assert!(!status.success());

@@ -1,8 +1,8 @@
-//! A site's own server, as simple as one can be, which remembers what it was sent.
+//! A site's own server, as simple as possible, which keeps the requests that it receives.
 //!
-//! It reads requests off plain HTTP/1.1 connections, keeps every byte of their heads and
-//! bodies, and lets the test write the answers. Nothing of it is shared with the gateway, so
-//! that the two cannot agree on a mistake.
+//! It reads requests from plain HTTP/1.1 connections, keeps every byte of their heads and bodies,
+//! and lets the test write the responses. It shares no code with the gateway, so the two cannot
+//! make the same mistake.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use crate::http::TIMEOUT;
 
-/// A request as it came.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct Received {
     pub method: String,
@@ -39,7 +39,7 @@ struct Log {
     more: Condvar,
 }
 
-/// What becomes of the connection after a response.
+/// What happens to the connection after a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
     Keep,
@@ -112,7 +112,7 @@ fn read_chunks(from: &mut impl BufRead) -> Option<Vec<u8>> {
         let size = line.trim_end().split(';').next()?;
         let length = usize::from_str_radix(size, 16).ok()?;
         if length == 0 {
-            // Trailers, and the empty line behind them.
+            // Trailers, and the empty line after them.
             while from.read_line(&mut line).ok()? > 2 {}
             return Some(body);
         }
@@ -123,7 +123,7 @@ fn read_chunks(from: &mut impl BufRead) -> Option<Vec<u8>> {
 }
 
 impl Origin {
-    /// Answers every request with a page that names its method and target.
+    /// Starts an origin whose responses name the method and the target of the request.
     pub fn start() -> Self {
         Self::answering(|request, stream| {
             let body = format!("{} {}", request.method, request.target);
@@ -145,14 +145,14 @@ impl Origin {
         (origin, proceed)
     }
 
-    /// Answers as the test says.
+    /// Starts an origin with responses of the test.
     pub fn answering(
         answer: impl Fn(&Received, &mut TcpStream) -> After + Send + Sync + 'static,
     ) -> Self {
         Self::serving(|stream| stream, answer)
     }
 
-    /// Answers over connections that are something more than TCP.
+    /// Starts an origin over connections of another type, for example TLS.
     pub fn serving<S: Read + Write + 'static>(
         wrap: impl Fn(TcpStream) -> S + Send + Sync + 'static,
         answer: impl Fn(&Received, &mut S) -> After + Send + Sync + 'static,
@@ -211,13 +211,13 @@ impl Origin {
     }
 }
 
-/// Writes a small page, without its body in answer to `HEAD`.
+/// Writes a small page, without its body for `HEAD`.
 pub fn write_page(stream: &mut impl Write, method: &str, body: &str) {
     let head = format!(
         "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n",
         body.len()
     );
     let body = if method == "HEAD" { "" } else { body };
-    // The gateway may have gone; then nobody reads.
+    // The gateway may have closed the connection.
     let _gone = stream.write_all(format!("{head}{body}").as_bytes());
 }

@@ -1,8 +1,8 @@
-//! Under load, whatever changes: every answer is whole and of one release, and none fails.
+//! Under load and during changes every response is complete, of one release, and none fails.
 //!
-//! Clients ask over connections that they never close, while releases are promoted forwards
-//! and backwards, site records change, and publishing is killed half-way. A skill's text
-//! says its version, so that what belongs together can be told from what does not.
+//! Clients send requests over connections that they never close, while releases are promoted and
+//! rolled back, site records change, and publishing is killed half-way. The text of a skill holds
+//! its version, so the test can see which parts belong together.
 
 use std::collections::HashMap;
 use std::io::Read as _;
@@ -20,18 +20,18 @@ use crate::http::{Connection, Response};
 const NAMES: [&str; 3] = ["charge", "long", "refund"];
 const VERSIONS: usize = 40;
 const CLIENTS: usize = 4;
-/// At least so many requests, and so many rounds of changes.
+/// The least number of requests, and of rounds of changes.
 const REQUESTS_MIN: usize = 20_000;
 const ROUNDS_MIN: usize = 10;
 
-/// What the clients know: every text that was ever published, by the digest of its bytes.
+/// What the clients know: every text that was published, by the digest of its bytes.
 #[derive(Default)]
 struct Known {
     skills: HashMap<String, (&'static str, usize)>,
-    /// The highest version that somebody has begun to publish.
+    /// The highest version whose publishing has begun.
     newest: AtomicUsize,
     requests: AtomicUsize,
-    /// Answers after which a client saw another version than before.
+    /// How often a client saw another version than before.
     changes: AtomicUsize,
     is_over: AtomicBool,
 }
@@ -116,7 +116,7 @@ impl Known {
         first
     }
 
-    /// Asks for one document after the other on one connection until all is over.
+    /// Requests one document after the other on one connection until the test ends.
     fn ask(&self, address: SocketAddr, client: usize) {
         let mut connection = Connection::open(address);
         let mut last = 0;
@@ -131,7 +131,7 @@ impl Known {
                 "/.well-known/agent-skills/long/SKILL.md",
                 "/.well-known/skills/index.json",
                 "/.well-known/skills/refund/skill.md",
-                // Not in the form that the fast path takes.
+                // In a form that the fast path does not take.
                 "/.well-known/skills/%72efund/./SKILL.md?v=1",
             ][turn / 2 % 6];
             let coding = ["identity", "br", "gzip", "zstd"][client % 4];
@@ -170,7 +170,7 @@ fn identity(response: &Response) -> Vec<u8> {
     out
 }
 
-/// Everything that can change while the clients ask; the hosts they ask stay.
+/// Makes all changes that are possible under load; the hosts stay.
 #[track_caller]
 fn change_everything(edge: &Edge, known: &Known, round: usize) {
     let version = 1 + round % (VERSIONS - 1);
@@ -208,7 +208,7 @@ fn change_everything(edge: &Edge, known: &Known, round: usize) {
 }
 
 #[test]
-fn every_answer_under_load_is_whole_and_of_one_release_and_none_fails() {
+fn every_response_under_load_is_complete_and_of_one_release() {
     let edge = Setup::new()
         .binary(binary())
         .conf("log", "{ format: json, filter: \"info,index=debug\" }")
@@ -236,14 +236,14 @@ fn every_answer_under_load_is_whole_and_of_one_release_and_none_fails() {
     for client in clients {
         client.join().expect("every answer is as it should be");
     }
-    // The clients did see the changes they were to be confused by.
+    // The clients have seen the changes.
     let changes = known.changes.load(Ordering::Acquire);
     assert!(changes >= ROUNDS_MIN, "{changes}");
 }
 
 #[test]
 fn a_host_that_moves_between_sites_is_served_all_the_time() {
-    // One file, so that there is no moment at which the host is nobody's on the disk.
+    // One file, so that on the disk too the host belongs to a site at every moment.
     let records = |holder: usize| {
         let record = |nth: usize| {
             let domains = if nth == holder {

@@ -1,4 +1,4 @@
-//! What cannot be served is refused at the start, in sentences, and all of it at once.
+//! A gateway that cannot serve does not start, and its error names every mistake.
 
 use std::fs;
 use std::net::TcpListener;
@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::edge::Setup;
 use crate::presets::SKILL;
 
-/// Starts in vain, and returns the last words; they name everything and panic never.
+/// Starts a gateway that must fail, and returns its standard error, which must hold no panic.
 #[track_caller]
 fn refusal(setup: &Setup) -> String {
     let (status, words) = setup.start_in_vain();
@@ -17,7 +17,7 @@ fn refusal(setup: &Setup) -> String {
 }
 
 #[test]
-fn every_mistake_of_a_configuration_is_told_at_once_with_line_and_column() {
+fn every_mistake_in_a_configuration_is_reported_at_once_with_line_and_column() {
     let setup = Setup::new()
         .conf("connections", "{ head_seconds: 0 }")
         .conf("listen", "{ http: [\"nowhere\"], htps: [] }")
@@ -42,14 +42,14 @@ fn every_mistake_of_a_configuration_is_told_at_once_with_line_and_column() {
 }
 
 #[test]
-fn text_that_is_not_yaml_is_told_with_its_place() {
+fn text_that_is_not_yaml_is_reported_with_its_place() {
     let setup = Setup::new().conf("connections", "{ fast_path: [");
     let words = refusal(&setup);
     assert!(words.contains("waypost.yaml:"), "{words}");
 }
 
 #[test]
-fn a_configuration_that_is_named_and_missing_is_named_in_the_refusal() {
+fn a_missing_configuration_file_is_named() {
     let output = Command::new(env!("CARGO_BIN_EXE_waypost"))
         .args(["serve", "--conf", "/nowhere/waypost.yaml"])
         .output()
@@ -61,7 +61,7 @@ fn a_configuration_that_is_named_and_missing_is_named_in_the_refusal() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_named() {
+fn a_port_that_is_in_use_is_named() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
     for listen in [
@@ -75,7 +75,7 @@ fn a_port_that_is_taken_is_named() {
 }
 
 #[test]
-fn listeners_without_addresses_or_certificates_are_refused() {
+fn listeners_without_addresses_or_certificates_are_rejected() {
     let words = refusal(&Setup::new().conf("listen", "{ http: [], operator: false }"));
     assert!(words.contains("names no address"), "{words}");
     let setup = Setup::new().conf("listen", "{ https: [\"127.0.0.1:0\"], operator: false }");
@@ -130,7 +130,7 @@ fn a_store_of_a_newer_version_is_left_alone() {
 }
 
 #[test]
-fn what_is_not_a_store_is_not_made_one() {
+fn a_directory_that_is_not_a_store_is_left_alone() {
     let setup = Setup::new().site("acme", "");
     fs::create_dir(setup.path("store")).unwrap();
     fs::write(setup.path("store/holiday.jpg"), "sun").unwrap();
@@ -149,7 +149,7 @@ fn what_is_not_a_store_is_not_made_one() {
 }
 
 #[test]
-fn a_record_that_is_broken_from_the_start_does_not_keep_the_others_from_being_served() {
+fn a_broken_record_does_not_stop_the_others_from_being_served() {
     let edge = Setup::new()
         .site("acme", "")
         .site("bad", "base_path: docs\nvisiblity: private")
@@ -194,7 +194,7 @@ fn documentation_with_errors_is_not_published_and_the_release_before_stays() {
 }
 
 #[test]
-fn a_full_disk_costs_lines_of_the_access_log_and_no_answer() {
+fn a_full_disk_costs_lines_of_the_access_log_and_no_response() {
     let edge = Setup::new()
         .conf("access_log", "{ file: /dev/full }")
         .site("acme", "")

@@ -1,4 +1,4 @@
-//! HTTPS: certificates by name, HTTP/1.1 and HTTP/2 by ALPN, both paths on both.
+//! HTTPS: certificates by name; HTTP/1.1 and HTTP/2 by ALPN, with both paths in each.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -88,7 +88,7 @@ pub fn encrypted(authority: &Authority, setup: Setup) -> Setup {
         )
 }
 
-/// Makes a TLS connection, its handshake done.
+/// Makes a TLS connection and completes the handshake.
 fn connect(address: SocketAddr, name: &str, config: &Arc<ClientConfig>) -> std::io::Result<Tls> {
     let mut socket = TcpStream::connect(address)?;
     socket.set_read_timeout(Some(TIMEOUT))?;
@@ -152,7 +152,7 @@ fn without_a_default_a_name_that_no_certificate_has_is_refused() {
 }
 
 #[test]
-fn certificates_are_replaced_added_and_kept_while_connections_go_on() {
+fn certificates_are_replaced_added_and_kept_while_connections_stay_open() {
     let gateway = Encrypted::start("{}");
     let mut before = gateway.http1();
     let wait_for = |name: &str, pair: &Pair| {
@@ -168,7 +168,7 @@ fn certificates_are_replaced_added_and_kept_while_connections_go_on() {
     let added = gateway.authority.issue(&["new.acme.test"]);
     added.write(&gateway.directory(), "new.acme.test");
     wait_for("new.acme.test", &added);
-    // Neither a file that is none nor a certificate for another name takes its place.
+    // Neither an invalid file nor a certificate for another name replaces it.
     for (n, text) in ["no certificate".to_owned(), added.certificate.pem()]
         .iter()
         .enumerate()
@@ -188,7 +188,7 @@ fn certificates_are_replaced_added_and_kept_while_connections_go_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn both_paths_answer_over_both_protocols() {
+async fn both_paths_respond_over_both_protocols() {
     let origin = Origin::start();
     let gateway = Encrypted::before(&origin.record(), "{}");
     let mut http1 = gateway.http1();
@@ -218,7 +218,7 @@ async fn both_paths_answer_over_both_protocols() {
 }
 
 #[test]
-fn curl_is_content_over_both_protocols() {
+fn curl_accepts_both_protocols() {
     let gateway = Encrypted::start("{}");
     let authority = gateway.edge.setup.path("authority.pem");
     gateway.authority.write(&authority);
@@ -258,7 +258,7 @@ fn tls_1_2_and_1_3_are_spoken_and_sessions_resume() {
             assert_eq!(stream.conn.protocol_version(), Some(version.version));
             assert_eq!(stream.conn.alpn_protocol(), Some(&b"http/1.1"[..]));
             let seen = stream.conn.handshake_kind();
-            // Tickets come with the first answer.
+            // Tickets come with the first response.
             let mut connection = Connection::over(stream);
             connection.send(format!("GET /skill.md HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n").as_bytes());
             assert_eq!(connection.receive("GET").unwrap().status, 200);
@@ -278,7 +278,7 @@ async fn a_host_without_a_site_is_misdirected_over_http_2_only() {
     let response = http2.get("unknown.test", "/skill.md").await.unwrap();
     assert_eq!(response.status, 421);
     response.check("GET");
-    // The connection is as good as before.
+    // The connection can still be used.
     assert_eq!(http2.get(DOMAIN, "/skill.md").await.unwrap().status, 200);
 }
 
@@ -327,7 +327,7 @@ fn a_handshake_has_a_deadline() {
         connection.receive_rest();
         assert!(since.elapsed() < TIMEOUT / 2, "{hello:?}");
     }
-    // A handshake that was made and nothing after it.
+    // A handshake without a request after it.
     let mut silent = gateway.http1();
     assert_eq!(silent.receive_rest(), b"");
     assert!(gateway.edge.metric("gateway_tls_failures_total") >= 3.0);
@@ -364,7 +364,7 @@ async fn an_http_2_request_reaches_an_http_1_1_origin_in_its_form() {
     assert_eq!(received.body, b"hello");
     for (name, value) in [
         ("host", Some(DOMAIN)),
-        // RFC 9113 §8.2.3: crumbs are one field again.
+        // RFC 9113 §8.2.3: cookie fragments are joined into one field.
         ("cookie", Some("a=b; c=d")),
         ("te", None),
         ("x-forwarded-for", Some("127.0.0.1")),
@@ -376,13 +376,13 @@ async fn an_http_2_request_reaches_an_http_1_1_origin_in_its_form() {
     }
 }
 
-/// A skill that no initial window of HTTP/2 (65,535 bytes) takes.
+/// A skill that is longer than the initial window of HTTP/2 (65,535 bytes).
 fn long_skill() -> String {
     format!("{SKILL}\n{}", "Nothing new in this line.\n".repeat(12_000))
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_larger_than_the_window_arrives_whole() {
+async fn a_body_larger_than_the_window_arrives_complete() {
     let gateway = Encrypted::start("{}");
     let long = long_skill();
     gateway.edge.publish("acme", &[("skill.md", &long)]);
@@ -398,14 +398,14 @@ async fn a_body_larger_than_the_window_arrives_whole() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_reads_slowly_does_not_stall_others_on_the_connection() {
+async fn a_stream_that_is_read_slowly_does_not_delay_others() {
     let gateway = Encrypted::start("{ write_seconds: 1 }");
     gateway.edge.publish("acme", &[("skill.md", &long_skill())]);
     let mut settings = h2::client::Builder::new();
     settings.initial_connection_window_size(1 << 20);
     let config = gateway.authority.client(&["h2"]);
     let mut client = Client::open_with(gateway.address(), DOMAIN, config, settings).await;
-    // Their windows stay shut.
+    // Their windows stay closed.
     let mut slow = Vec::new();
     for path in ["/skill.md", "/x/../skill.md"] {
         slow.push(
@@ -425,7 +425,7 @@ async fn who_reads_slowly_does_not_stall_others_on_the_connection() {
             .unwrap();
         assert_eq!(response.status, 200);
     }
-    // And not for ever: RFC 9113 §5.4.2.
+    // Only until the write timeout: RFC 9113 §5.4.2.
     for response in slow {
         let mut body = response.into_body();
         let broken_off = loop {
@@ -466,7 +466,7 @@ async fn an_idle_http_2_connection_is_closed_and_a_busy_one_is_not() {
     );
 }
 
-/// HTTP/2 frames by hand, for what no library sends.
+/// HTTP/2 frames by hand, for requests that no library sends.
 mod raw {
     use super::{Connection, Tls};
 
@@ -474,7 +474,7 @@ mod raw {
     pub const RST_STREAM: u8 = 3;
     pub const GOAWAY: u8 = 7;
 
-    /// A frame as it came.
+    /// A frame.
     #[derive(Debug)]
     pub struct Frame {
         pub kind: u8,
@@ -496,7 +496,7 @@ mod raw {
         .concat()
     }
 
-    /// HEADERS of a whole request, in HPACK's plainest form (RFC 7541 §6).
+    /// HEADERS of a complete request, as literals without indexing (RFC 7541 §6).
     pub fn get(stream: u32, authority: &str, path: &str) -> Vec<u8> {
         get_with(stream, authority, path, &[])
     }
@@ -553,7 +553,7 @@ impl Encrypted {
 }
 
 #[test]
-fn streams_beyond_the_limit_are_refused_and_the_others_answered() {
+fn streams_above_the_limit_are_refused_and_the_others_get_responses() {
     let (origin, proceed) = Origin::late();
     let gateway = Encrypted::before(&origin.record(), "{ streams_max: 3 }");
     let mut connection = gateway.raw();
@@ -601,7 +601,7 @@ fn malformed_streams_are_refused_one_by_one_until_there_are_too_many() {
 }
 
 #[test]
-fn what_is_no_request_over_http_2_is_refused() {
+fn a_malformed_http_2_request_is_rejected() {
     let origin = Origin::start();
     let gateway = Encrypted::before(&origin.record(), "{}");
     for (path, fields) in [
@@ -655,7 +655,7 @@ fn a_flood_of_resets_ends_the_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_drain_says_goaway_and_finishes_the_streams_there_are() {
+async fn a_drain_sends_goaway_and_finishes_open_streams() {
     let (origin, proceed) = Origin::late();
     let gateway = Encrypted::before(&origin.record(), "{ drain_seconds: 60 }");
     let mut busy = gateway.http2().await;

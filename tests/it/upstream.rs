@@ -1,4 +1,5 @@
-//! What is not discovery goes to the site's own server, untouched but for what a proxy owes.
+//! Every path that is not a discovery path goes to the site's own server, changed only as the
+//! rules of a proxy demand.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -101,12 +102,12 @@ fn an_absolute_target_reaches_the_origin_as_a_path() {
 }
 
 #[test]
-fn bodies_go_both_ways_whole_however_they_are_framed() {
+fn bodies_are_forwarded_complete_with_every_framing() {
     let large = "0123456789abcdef".repeat(300_000);
     let origin = Origin::answering({
         let large = large.clone();
         move |request, stream| {
-            // Whoever cannot be written to has gone.
+            // If writing fails, the gateway has closed the connection.
             let _gone = match &*request.target {
                 "/length" => write!(
                     stream,
@@ -165,7 +166,7 @@ fn bodies_go_both_ways_whole_however_they_are_framed() {
 }
 
 #[test]
-fn answers_without_content_keep_their_fields_and_the_connection() {
+fn responses_without_content_keep_their_fields_and_the_connection() {
     let origin = Origin::answering(|request, stream| {
         let status = &request.target[1..];
         let _gone = write!(
@@ -200,8 +201,8 @@ fn answers_without_content_keep_their_fields_and_the_connection() {
 fn connections_to_the_origin_are_used_again_by_other_clients() {
     let origin = Origin::start();
     let edge = before(&origin);
-    // A connection is free again a moment after its answer has arrived, so now and then a
-    // second one is needed.
+    // A connection is free a moment after its response has arrived, so sometimes a second one is
+    // needed.
     for _ in 0..30 {
         assert_eq!(get(&edge, "/a", "").status, 200);
     }
@@ -209,7 +210,7 @@ fn connections_to_the_origin_are_used_again_by_other_clients() {
     assert!(used < 10, "30 requests took {used} connections");
 }
 
-/// Answers the first request of each connection and closes at the second.
+/// Responds to the first request of each connection, and closes at the second.
 fn forgetful() -> Origin {
     let seen = std::sync::Mutex::new(std::collections::HashSet::new());
     Origin::answering(move |request, stream| {
@@ -221,9 +222,9 @@ fn forgetful() -> Origin {
     })
 }
 
-/// Sends a request until it has gone out on a connection that was used before: one is free
-/// again a moment after its answer has arrived. Returns the response, and how many requests the
-/// origin had received until then.
+/// Sends a request until it is forwarded on a connection that was used before: one is free a
+/// moment after its response has arrived. Returns the response, and how many requests the origin
+/// had received until then.
 #[track_caller]
 fn on_a_used_connection(edge: &Edge, origin: &Origin, request: &str) -> (Response, usize) {
     for _ in 0..100 {
@@ -262,7 +263,7 @@ fn a_request_is_repeated_only_when_that_is_safe() {
 }
 
 #[test]
-fn an_origin_that_fails_is_a_problem_of_its_kind() {
+fn each_failure_of_an_origin_has_its_status() {
     let silent = Origin::answering(|_, stream| {
         // Until the gateway gives up.
         let _closed = stream.read(&mut [0]);
@@ -304,7 +305,7 @@ fn an_origin_that_fails_is_a_problem_of_its_kind() {
 }
 
 #[test]
-fn an_answer_that_breaks_off_is_not_passed_on_as_whole() {
+fn a_response_that_breaks_off_is_not_forwarded_as_complete() {
     let origin = Origin::answering(|_, stream| {
         let _gone = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf");
         After::Close
@@ -320,7 +321,7 @@ fn an_answer_that_breaks_off_is_not_passed_on_as_whole() {
 }
 
 #[test]
-fn what_a_client_says_about_its_way_here_is_replaced() {
+fn forwarding_fields_of_a_client_are_replaced() {
     let origin = Origin::start();
     let edge = before(&origin);
     get(
@@ -344,7 +345,7 @@ fn what_a_client_says_about_its_way_here_is_replaced() {
         ("x_forwarded_for", None),
         ("x-forwarded-port", None),
         ("x-forwarded-prefix", None),
-        // RFC 9110 §7.6.3: what stands in Via is continued, never dropped.
+        // RFC 9110 §7.6.3: Via is extended, never removed.
         ("via", Some("1.1 before, 1.1 waypost.localhost")),
         ("x-own", Some("kept")),
     ] {
@@ -353,7 +354,7 @@ fn what_a_client_says_about_its_way_here_is_replaced() {
 }
 
 #[test]
-fn a_trusted_peer_is_believed_and_continued() {
+fn forwarding_fields_of_a_trusted_peer_are_extended() {
     let origin = Origin::start();
     let connections = "{ trusted_peers: [\"127.0.0.0/8\"] }";
     let edge = before_with(
@@ -379,7 +380,7 @@ fn a_trusted_peer_is_believed_and_continued() {
 }
 
 #[test]
-fn fields_of_one_connection_are_not_passed_to_the_next() {
+fn hop_by_hop_fields_are_not_forwarded() {
     let origin = Origin::answering(|_, stream| {
         let _gone = stream.write_all(
             b"HTTP/1.1 200 OK\r\nConnection: keep-alive, X-Hop\r\nX-Hop: a\r\nKeep-Alive: timeout=5\r\n\
@@ -435,7 +436,7 @@ fn the_origin_is_sent_the_clients_host_or_its_own() {
 }
 
 #[test]
-fn a_request_that_comes_back_to_us_is_answered_508() {
+fn a_request_that_comes_back_is_508() {
     let edge = Setup::new().start();
     edge.write_site(
         "acme",
@@ -444,14 +445,14 @@ fn a_request_that_comes_back_to_us_is_answered_508() {
             edge.http
         ),
     );
-    // RFC 9110 §7.6.3: Via is there to find loops. RFC 5842 §7.2: 508.
+    // RFC 9110 §7.6.3: Via shows loops. RFC 5842 §7.2: 508.
     let response = get(&edge, "/a", "");
     assert_eq!(response.status, 508);
     assert_eq!(response.json()["status"], 508);
 }
 
 #[test]
-fn an_interim_answer_does_not_take_the_place_of_the_final_one() {
+fn an_interim_response_does_not_replace_the_final_one() {
     let origin = Origin::answering(|request, stream| {
         let _gone =
             stream.write_all(b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n");
@@ -463,7 +464,7 @@ fn an_interim_answer_does_not_take_the_place_of_the_final_one() {
     for _ in 0..2 {
         connection.send(format!("GET /a HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n").as_bytes());
         let mut response = connection.receive("GET").unwrap();
-        // RFC 9110 §15.2: a proxy may leave an interim answer out.
+        // RFC 9110 §15.2: a proxy may leave out an interim response.
         if response.status == 103 {
             response = connection.receive("GET").unwrap();
         }
@@ -474,12 +475,12 @@ fn an_interim_answer_does_not_take_the_place_of_the_final_one() {
 const HANDSHAKE: &str = "GET /socket HTTP/1.1\r\nHost: docs.acme.test\r\nConnection: Upgrade\r\n\
     Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 
-/// Takes the upgrade and sends back what comes, until the end, which it reports.
+/// Accepts the upgrade and sends back every byte until the end, which it reports.
 fn echo() -> (Origin, Receiver<()>) {
     let (ended, end) = channel();
     let origin = Origin::answering(move |request, stream| {
         assert_eq!(request.field("upgrade"), Some("websocket"));
-        // See "Limits" in the gateway's proxy path: an origin of the same machine is too fast.
+        // See "Limits" in `gateway/proxy.rs`: an origin on the same machine is too fast.
         silence(Duration::from_millis(50));
         assert_eq!(
             request.field("sec-websocket-key"),
@@ -502,7 +503,7 @@ fn echo() -> (Origin, Receiver<()>) {
 }
 
 #[test]
-fn a_websocket_is_passed_through_and_outlives_the_read_timeouts() {
+fn a_websocket_is_forwarded_and_has_no_read_timeout() {
     let (origin, end) = echo();
     let short = Setup::new()
         .conf("upstream", "{ read_seconds: 1, upgraded_seconds: 30 }")
@@ -535,10 +536,10 @@ fn a_websocket_is_passed_through_and_outlives_the_read_timeouts() {
     silence(Duration::from_millis(2200));
     connection.send(b"still here");
     assert_eq!(connection.receive_bytes(10), b"still here");
-    // The client goes, and the origin learns of it.
+    // The client closes, and the origin sees it.
     connection.stream().shutdown(Shutdown::Both).unwrap();
     end.recv_timeout(TIMEOUT).unwrap();
-    // The origin goes, and the client learns of it.
+    // The origin closes, and the client sees it.
     let mut connection = open();
     connection.send(b"bye");
     assert_eq!(connection.receive_rest(), b"");
@@ -547,7 +548,7 @@ fn a_websocket_is_passed_through_and_outlives_the_read_timeouts() {
 }
 
 #[test]
-fn what_is_sent_with_a_handshake_reaches_the_other_side() {
+fn bytes_sent_with_a_handshake_reach_the_other_side() {
     let (origin, _end) = echo();
     let edge = before(&origin);
     let mut connection = Connection::open(edge.http);
@@ -557,7 +558,7 @@ fn what_is_sent_with_a_handshake_reaches_the_other_side() {
 }
 
 #[test]
-fn a_refused_upgrade_is_an_answer_like_any_other() {
+fn a_refused_upgrade_is_a_response_like_any_other() {
     let origin = Origin::start();
     let edge = before(&origin);
     let mut connection = Connection::open(edge.http);
@@ -594,7 +595,7 @@ fn events_arrive_one_by_one_with_any_gap_between_them() {
         format!("GET /events HTTP/1.1\r\nHost: {DOMAIN}\r\nAccept: text/event-stream\r\n\r\n")
             .as_bytes(),
     );
-    // Before any event, and each before the next is made.
+    // The head before any event, and each event before the next is sent.
     assert_eq!(connection.receive_head().unwrap().status, 200);
     for gap in [0, 0, 2200] {
         silence(Duration::from_millis(gap));
@@ -674,7 +675,7 @@ fn encrypted(authority: &Authority, names: &[&str]) -> Origin {
 }
 
 #[test]
-fn an_origin_is_asked_over_tls_only_when_its_certificate_is_good() {
+fn a_request_goes_to_an_origin_over_tls_only_if_its_certificate_is_valid() {
     let (authority, stranger) = (Authority::new(), Authority::new());
     for (issuer, names, status) in [
         (&authority, &["localhost"][..], 200),
