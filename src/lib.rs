@@ -50,6 +50,7 @@
 //! | update, status id | one queued deployment and its public name |
 //! | build | the step from a tree to a release |
 //! | release, inventory | the immutable result and its list of files |
+//! | site description | `site.json` in a release: what the names of its files do not say |
 //! | put, promote, current | store a release; make it the one that is served; that one |
 //! | response | a finished HTTP response that is not sent yet |
 //! | connection handler, fast path, proxy path | see [`gateway`] |
@@ -69,6 +70,8 @@
 //! 5. Only a promotion, a site record or a certificate changes what readers see.
 //! 6. [`discovery::paths`] is the one list of intercepted paths.
 //! 7. What authors wrote and what we made of it are two types, never one with `Option`s.
+//! 8. [`store`], [`index`] and [`origin`] name neither [`build`] nor [`render`]. What both sides
+//!    need is in [`release`].
 
 // Base: values that every layer uses.
 pub mod error;

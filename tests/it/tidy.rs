@@ -339,7 +339,6 @@ fn pure_modules_have_no_async_no_files_and_no_clock() {
         "discovery",
         "release",
         "render",
-        "search",
         "build",
     ];
     let mut wrong = Vec::new();
