@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_would_run_something_is_refused_however_it_is_spelled() {
+    fn an_address_that_runs_code_is_refused_in_any_spelling() {
         for href in [
             "javascript:alert(1)",
             " JavaScript:alert(1)",
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_relative_link_leads_where_it_is_meant() {
+    fn a_relative_link_leads_to_its_target() {
         for (from, to) in [
             ("a", "b"),
             ("a/b", "a/c"),

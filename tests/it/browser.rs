@@ -106,7 +106,7 @@ fn run(file: &str, place: (&str, &str)) {
 }
 
 #[test]
-fn the_rules_of_the_navigation_are_seen() {
+fn the_rules_of_the_navigation_are_visible() {
     holds("navigation.mjs");
 }
 
@@ -116,34 +116,34 @@ fn a_page_can_be_read_copied_and_linked() {
 }
 
 #[test]
-fn a_title_and_a_word_are_found_in_the_readers_own_language_and_version() {
+fn search_finds_pages_in_the_language_and_version_of_the_reader() {
     holds("search.mjs");
 }
 
 #[test]
-fn icons_and_diagrams_are_painted() {
+fn icons_and_diagrams_are_visible() {
     holds("drawn.mjs");
 }
 
 #[test]
-fn a_setting_is_what_a_reader_meets() {
+fn settings_change_what_a_reader_sees() {
     let edge = settings();
     let domain = format!("waypost.localhost:{}", edge.http.port());
     run("settings.mjs", ("WAYPOST_DOMAIN", &domain));
 }
 
 #[test]
-fn nothing_needs_a_script() {
+fn every_page_can_be_used_without_scripts() {
     holds("plain.mjs");
 }
 
 #[test]
-fn every_sort_of_page_is_accessible_still_and_light() {
+fn every_kind_of_page_is_accessible_stable_and_small() {
     holds("quality.mjs");
 }
 
 #[test]
-fn the_reference_of_the_example_is_the_description_of_the_api() {
+fn the_api_reference_of_the_example_matches_the_api() {
     let shown = std::fs::read_to_string(example().join("api/openapi.json")).unwrap();
     assert!(
         shown == include_str!("../../src/deploy/api/openapi.json"),

@@ -20,7 +20,7 @@ fn stylesheet(edge: &Edge) -> String {
 }
 
 #[test]
-fn what_a_cached_page_loads_stays_when_another_release_is_served() {
+fn files_of_a_cached_page_stay_when_another_release_is_served() {
     let edge = edge();
     let publish = |colour: &str| {
         let config = format!(
@@ -46,7 +46,7 @@ fn what_a_cached_page_loads_stays_when_another_release_is_served() {
 }
 
 #[test]
-fn a_part_of_a_file_is_sent_when_it_is_of_the_file_that_the_client_knows() {
+fn a_range_is_sent_if_the_file_is_the_one_that_the_client_has() {
     let edge = edge();
     let drawing = "<svg xmlns=\"http://www.w3.org/2000/svg\"/>";
     edge.publish(
@@ -99,7 +99,7 @@ fn a_part_of_a_file_is_sent_when_it_is_of_the_file_that_the_client_knows() {
 }
 
 #[test]
-fn a_page_names_its_translations_and_they_name_it() {
+fn translations_name_each_other() {
     let edge = edge();
     let config = r#"{"name": "Acme", "navigation": {"languages": [{"language": "en", "pages": ["index", "guide", "news", "draft"]}, {"language": "cn", "pages": ["zh-Hans/index", "zh-Hans/guide", "zh-Hans/draft"]}]}}"#;
     edge.publish(
@@ -201,7 +201,7 @@ fn an_agent_finds_the_specification_of_an_interface_from_any_page() {
 }
 
 #[test]
-fn a_specification_with_a_hidden_endpoint_is_not_handed_out() {
+fn a_specification_with_a_hidden_endpoint_is_not_served() {
     let edge = edge();
     let hidden = r#""post": {"summary": "Pay"}, "get": {"x-hidden": true}"#;
     describing(
@@ -217,7 +217,7 @@ fn a_specification_with_a_hidden_endpoint_is_not_handed_out() {
 }
 
 #[test]
-fn a_host_of_the_list_is_framed_and_let_in_and_another_is_linked() {
+fn an_allowed_host_is_framed_and_another_is_linked() {
     let edge = Setup::new()
         .conf(
             "service",

@@ -1,12 +1,12 @@
-//! Articles that a build takes over from the one before.
+//! The cache of articles from one build to the next.
 //!
-//! Most updates change a page or two. An article is a function of what it was rendered
-//! from: the page's file and text, its endpoint, the snippets it loads, and the [`Map`] that
-//! its links and images are resolved in. When all of that is as it was, the article is. The
-//! map counts as a whole: whoever adds a page or changes the size of an image renders every
-//! article anew, and no list of what a link may have meant can be wrong.
+//! Most updates change a page or two. An article depends only on the file and text of its
+//! page, its endpoint, the snippets it loads, and the [`Map`] by which its links and images are
+//! resolved. If none of these has changed, the cached article is used. Any change of the map
+//! invalidates all articles, for example a new page or another size of an image: a finer rule
+//! would need to know every page that a link might have meant.
 //!
-//! **Invariant:** with whatever articles a build begins, it makes the same release.
+//! **Invariant:** a build makes the same release with any cached articles.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,87 +22,88 @@ use crate::source::{Tree, TreePath};
 
 /// The articles of a build, for the next one.
 #[derive(Clone, Debug, Default)]
-pub struct Articles(HashMap<Digest, Kept>);
+pub struct Articles(HashMap<Digest, CachedArticle>);
 
-/// An article that the next build may take over.
+/// An article that the next build may use.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Kept(Arc<Article>);
+pub(super) struct CachedArticle(Arc<Article>);
 
-/// What all articles of a site are rendered from.
+/// The inputs that the articles of a site share, and the cached articles.
 #[derive(Debug)]
-pub(super) struct Ground {
+pub(super) struct RenderInputs {
     before: Articles,
     map: Digest,
-    /// What endpoints are read from.
+    /// The digest of all specifications.
     specifications: Digest,
 }
 
 // === impl Articles ===
 
 impl Articles {
-    pub(super) fn of(kept: impl IntoIterator<Item = (Digest, Kept)>) -> Self {
-        Self(kept.into_iter().collect())
+    pub(super) fn of(cached: impl IntoIterator<Item = (Digest, CachedArticle)>) -> Self {
+        Self(cached.into_iter().collect())
     }
 
-    /// Writes them down, to be read by the same program. Those with findings or with files of
-    /// their own are left out: their pages are rendered anew, and make and tell them again.
+    /// Serialises the articles for the same program. Articles with diagnostics or with files
+    /// of their own are left out, because these come from rendering the page.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let good =
-            |(_, kept): &(&Digest, &Kept)| kept.0.diagnostics.is_empty() && kept.0.files.is_empty();
-        let good: Vec<(&[u8; 32], &Kept)> = self
+        let good = |(_, cached): &(&Digest, &CachedArticle)| {
+            cached.0.diagnostics.is_empty() && cached.0.files.is_empty()
+        };
+        let good: Vec<(&[u8; 32], &CachedArticle)> = self
             .0
             .iter()
             .filter(good)
-            .map(|(name, kept)| (name.as_bytes(), kept))
+            .map(|(name, cached)| (name.as_bytes(), cached))
             .collect();
         postcard::to_allocvec(&good).expect("texts and numbers in memory")
     }
 
-    /// Reads what [`Articles::to_bytes`] wrote; `None` when it is anything else.
+    /// Reads what [`Articles::to_bytes`] wrote; `None` for any other bytes.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let read: Vec<([u8; 32], Kept)> = postcard::from_bytes(bytes).ok()?;
+        let read: Vec<([u8; 32], CachedArticle)> = postcard::from_bytes(bytes).ok()?;
         let named = read.into_iter();
         Some(Self::of(
-            named.map(|(name, kept)| (Digest::from_bytes(name), kept)),
+            named.map(|(name, cached)| (Digest::from_bytes(name), cached)),
         ))
     }
 
-    /// Counts them.
+    /// Returns the number of articles.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Counts those that another build shares.
+    /// Returns the number of articles that are shared with another build.
     #[cfg(test)]
     pub(super) fn shared(&self, other: &Self) -> usize {
-        let same = |(name, kept): &(&Digest, &Kept)| {
+        let same = |(name, cached): &(&Digest, &CachedArticle)| {
             let other = other.0.get(name);
-            other.is_some_and(|other| Arc::ptr_eq(&other.0, &kept.0))
+            other.is_some_and(|other| Arc::ptr_eq(&other.0, &cached.0))
         };
         self.0.iter().filter(same).count()
     }
 
-    /// Returns whether there are none.
+    /// Returns whether there are no articles.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-// === impl Kept ===
+// === impl CachedArticle ===
 
-impl Kept {
+impl CachedArticle {
     pub(super) fn article(&self) -> &Arc<Article> {
         &self.0
     }
 }
 
-// === impl Ground ===
+// === impl RenderInputs ===
 
-impl Ground {
+impl RenderInputs {
     pub(super) fn new(before: Articles, tree: &Tree, docs: &Docs, map: &Map) -> Self {
         Self {
             before,
@@ -114,18 +115,19 @@ impl Ground {
         }
     }
 
-    /// Returns the article of a page, rendered now or before, and what names it.
-    pub(super) fn article(&self, docs: &Docs, page: &Page, map: &Map) -> (Digest, Kept) {
+    /// Returns the article of a page, from the cache or rendered now, with the digest of its
+    /// inputs.
+    pub(super) fn article(&self, docs: &Docs, page: &Page, map: &Map) -> (Digest, CachedArticle) {
         let source = Source::of(docs, page);
         let name = self.name(&source, docs, page);
-        let kept = match self.before.0.get(&name) {
-            Some(kept) => kept.clone(),
-            None => Kept(Arc::new(article::render(&source, map))),
+        let cached = match self.before.0.get(&name) {
+            Some(cached) => cached.clone(),
+            None => CachedArticle(Arc::new(article::render(&source, map))),
         };
-        (name, kept)
+        (name, cached)
     }
 
-    /// Names everything that an article depends on.
+    /// Returns the digest of everything that an article depends on.
     fn name(&self, source: &Source<'_>, docs: &Docs, page: &Page) -> Digest {
         let mut text = Vec::with_capacity(source.text.len() + 512);
         let mut part = |bytes: &[u8]| {
@@ -152,8 +154,8 @@ impl Ground {
     }
 }
 
-/// Names what any specification can be read from: one may refer to other files, and to what
-/// was fetched.
+/// Returns the digest of all JSON and YAML files of the repository and of all fetched files,
+/// because a specification may refer to any of them.
 fn specifications(tree: &Tree) -> Digest {
     let is_one = |path: &&TreePath| {
         let extension = path
@@ -175,7 +177,7 @@ fn specifications(tree: &Tree) -> Digest {
     Digest::of(text.as_bytes())
 }
 
-/// Names what links and images can be resolved to.
+/// Returns the digest of a map.
 fn digest(map: &Map) -> Digest {
     let mut text = String::new();
     for page in &map.pages {

@@ -44,7 +44,7 @@ use crate::site::EditLink;
 use crate::source::Tree;
 
 pub use articles::Articles;
-use articles::{Ground, Kept};
+use articles::{CachedArticle, RenderInputs};
 
 const HTML: &str = "text/html; charset=utf-8";
 /// The encodings of pages. Clients that accept zstd accept brotli too, so a third one would only
@@ -56,13 +56,13 @@ const CODINGS: [Encoding; 2] = [Encoding::Brotli, Encoding::Gzip];
 pub(super) struct Plan {
     map: Map,
     assets: Assets,
-    ground: Ground,
+    inputs: RenderInputs,
     /// Where the files of the repository are edited.
     edit: Option<EditLink>,
     /// The pages that everybody may read.
     pages: Vec<PageId>,
     /// The articles of these pages, as far as they were rendered.
-    articles: Vec<OnceLock<(Digest, Kept)>>,
+    articles: Vec<OnceLock<(Digest, CachedArticle)>>,
 }
 
 /// A site whose files are made when they are asked for.
@@ -148,7 +148,7 @@ impl Plan {
         let pages: Vec<PageId> = public(docs).map(|(id, _)| id).collect();
         Self {
             assets: Assets::new(docs),
-            ground: Ground::new(before, tree, docs, &map),
+            inputs: RenderInputs::new(before, tree, docs, &map),
             edit: options.edit.clone(),
             articles: pages.iter().map(|_| OnceLock::new()).collect(),
             pages,
@@ -412,7 +412,7 @@ impl<'s> Site<'s> {
         let plan = self.plan;
         let render = || {
             let page = self.page(at);
-            plan.ground.article(self.docs, page, &plan.map)
+            plan.inputs.article(self.docs, page, &plan.map)
         };
         plan.articles[at].get_or_init(render).1.article()
     }

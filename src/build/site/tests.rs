@@ -94,7 +94,7 @@ fn a_release_holds_each_page_for_people_and_for_agents() {
 }
 
 #[test]
-fn lists_name_only_what_may_be_found() {
+fn lists_leave_out_hidden_pages() {
     let Built { release, .. } = acme();
     assert_eq!(
         text(&release, "texts/llms.txt"),
@@ -115,7 +115,7 @@ fn lists_name_only_what_may_be_found() {
 }
 
 #[test]
-fn what_is_not_public_is_nowhere() {
+fn a_release_has_nothing_of_a_page_that_is_not_public() {
     let Built { release, .. } = acme();
     for (path, file) in release.files() {
         let bytes = String::from_utf8_lossy(&file.bytes);
@@ -154,7 +154,7 @@ fn a_page_that_is_not_utf_8_is_told_and_the_others_are_read() {
 }
 
 #[test]
-fn icons_of_the_navigation_are_drawn_shipped_or_told() {
+fn icons_of_the_navigation_are_written_or_included_or_reported() {
     let config = r#"{"name": "Acme", "icons": {"library": "lucide"}, "navigation": {"groups": [
 {"group": "A", "icon": "rockett", "pages": ["index"]},
 {"group": "B", "icon": "bell", "pages": [{"group": "C", "icon": "/images/c.svg", "pages": ["b"]}]},
@@ -188,7 +188,7 @@ fn icons_of_the_navigation_are_drawn_shipped_or_told() {
 }
 
 #[test]
-fn what_the_shell_links_is_in_the_release_wherever_it_is_named() {
+fn files_that_the_layout_links_are_in_the_release() {
     let config = r#"{"name": "Acme", "banner": {"content": "[New](/files/banner.pdf)"},
         "navbar": {"links": [{"label": "N", "href": "/files/navbar.pdf"}], "primary": {"type": "button", "label": "P", "href": "/files/primary.pdf"}},
         "footer": {"socials": {"x": "/files/social.pdf"}, "links": [{"header": "H", "items": [{"label": "F", "href": "/files/footer.pdf"}]}]},
@@ -219,7 +219,7 @@ fn what_the_shell_links_is_in_the_release_wherever_it_is_named() {
 }
 
 #[test]
-fn a_library_that_is_not_bundled_is_told_once_and_shown_as_far_as_others_have_it() {
+fn an_icon_library_that_is_not_bundled_is_reported_once() {
     let config = r#"{"name": "Acme", "icons": {"library": "tabler"}, "navigation": {"groups": [
 {"group": "A", "icon": "player-play", "pages": ["index"]},
 {"group": "B", "icon": "brand-github", "pages": ["b"]}]}}"#;
@@ -244,7 +244,7 @@ fn a_library_that_is_not_bundled_is_told_once_and_shown_as_far_as_others_have_it
 }
 
 #[test]
-fn callouts_speak_the_language_of_their_page() {
+fn callouts_have_the_language_of_their_page() {
     let config = r#"{"name": "Acme", "navigation": {"languages": [
 {"language": "en", "pages": ["index"]}, {"language": "fr", "pages": ["fr/index"]}]}}"#;
     let files = [
@@ -260,7 +260,7 @@ fn callouts_speak_the_language_of_their_page() {
 }
 
 #[test]
-fn one_bad_page_leaves_the_others_alone() {
+fn one_bad_page_does_not_affect_the_others() {
     let Built {
         release, report, ..
     } = built(&[
@@ -345,7 +345,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn whatever_was_built_before_the_release_is_the_same(
+    fn cached_articles_never_change_the_release(
         trees in proptest::collection::vec(edits(), 2..4)
     ) {
         let options = Options::default();
@@ -378,7 +378,7 @@ proptest! {
 }
 
 #[test]
-fn a_page_that_did_not_change_is_taken_over_and_one_whose_snippet_did_is_not() {
+fn an_article_is_reused_unless_its_page_or_snippet_changed() {
     let render = |snippet, articles| {
         let input = input(tree(&[Some(0), Some(3), None, None], Some(snippet), false));
         let previous = Previous {
@@ -420,7 +420,7 @@ const PARTS: &str = r#"{"name": "Acme", "navigation": {"languages": [
     {"language": "jp", "pages": ["jp/a"]}]}}"#;
 
 #[test]
-fn each_version_of_each_language_is_searched_on_its_own() {
+fn each_version_of_each_language_has_its_own_search_index() {
     let page = |path: &str, text: &str| (TreePath::parse(path).unwrap(), text.to_owned().into());
     let files = [
         page("docs.json", PARTS),
@@ -451,7 +451,7 @@ fn each_version_of_each_language_is_searched_on_its_own() {
 }
 
 #[test]
-fn what_is_loaded_for_search_has_no_interface_of_the_library() {
+fn the_search_index_holds_no_user_interface_of_the_library() {
     let Built { release, .. } = acme();
     let paths = release.files().map(|(path, _)| path.as_str());
     let names: Vec<_> = paths
@@ -469,7 +469,7 @@ fn what_is_loaded_for_search_has_no_interface_of_the_library() {
 }
 
 #[test]
-fn a_sitemap_lists_the_pages_that_are_known_by_their_own_address() {
+fn a_sitemap_lists_pages_whose_own_address_is_canonical() {
     let config = r#"{"name": "Acme", "navigation": {"pages": ["index", "a", "b", "c", "d", "e", "guides/ö"]}}"#;
     let page = |canonical: &str| format!("---\ncanonical: {canonical}\n---\nText.");
     let pages = [

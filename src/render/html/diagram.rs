@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_diagram_is_named_for_those_who_do_not_see_it() {
+    fn a_diagram_has_its_kind_as_a_label() {
         assert_eq!(
             kind("%% x\n\nsequenceDiagram\n A->>B: x"),
             "Sequence diagram"
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_from_side_to_side_is_flat() {
+    fn a_chain_from_left_to_right_is_one_line_high() {
         assert_eq!(height("graph LR\n  A-->B-->C"), 0);
         assert_eq!(height("graph LR; A-->B; A-->C; A-->D"), 1);
         assert_eq!(height("graph TD\n\n  A-->B-->C"), 2);

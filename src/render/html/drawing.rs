@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_svg_however_jsx_spells_them() {
+    fn attributes_match_in_the_spelling_of_jsx_too() {
         assert!(is("strokeWidth", "stroke-width") && is("viewBox", "viewBox"));
         assert!(!is("stroke", "stroke-width") && !is("strokeWidths", "stroke-width"));
     }

@@ -427,7 +427,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_class_names_those_for_light_and_dark_count() {
+    fn class_names_for_light_and_dark_mode_are_read() {
         assert_eq!(mode("block dark:hidden"), Some("only-light"));
         assert_eq!(mode("hidden dark:block rounded"), Some("only-dark"));
         assert_eq!(mode("dark:block"), None);

@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn remarks_on_lines_are_read_and_left_out() {
+    fn annotations_of_lines_are_read_and_removed() {
         for (line, kind, shown) in [
             ("let a; // [!code ++]\n", Line::Added, "let a;\n"),
             ("a = 1 # [!code --]", Line::Removed, "a = 1"),

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_style_keeps_what_lays_out() {
+    fn a_style_keeps_properties_of_layout() {
         let style = object(&[
             ("maxWidth", "300"),
             ("flex", "2"),
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_style_can_load_cover_and_end_nothing() {
+    fn a_style_cannot_load_files_cover_the_page_or_end_a_declaration() {
         for (name, value) in [
             ("background", "url(https://x.test)"),
             ("background", "image-set(x)"),

@@ -48,7 +48,7 @@ fn links_are_relative_and_images_have_sizes() {
 }
 
 #[test]
-fn headings_have_anchors_that_differ() {
+fn headings_have_different_anchors() {
     let written = written("## Set up\n\n### Set up\n\n## Set up-2\n\n## Keys {#k}\n");
     let ids: Vec<_> = written.headings.iter().map(|h| &*h.id).collect();
     assert_eq!(ids, ["set-up", "set-up-2", "set-up-2-2", "k"]);
@@ -58,7 +58,7 @@ fn headings_have_anchors_that_differ() {
 }
 
 #[test]
-fn callouts_cards_and_steps_look_like_themselves() {
+fn callouts_cards_and_steps_are_written_as_html() {
     check(
         "<Warning>Mind *this*.</Warning>",
         "<aside class=\"callout warning\" role=note><strong class=callout-word>Warning</strong><div><p>Mind <em>this</em>.</p>\n</div></aside>",
@@ -78,7 +78,7 @@ fn callouts_cards_and_steps_look_like_themselves() {
 }
 
 #[test]
-fn code_has_colours_marks_and_a_title() {
+fn code_has_highlighting_marked_lines_and_a_title() {
     let html = written("```rust title=\"a.rs\" {2}\nlet a = \"<b>\";\nlet c = 1;\n```").html;
     let html = html.as_str();
     assert!(html.contains("<figcaption>a.rs</figcaption>"), "{html}");
@@ -103,7 +103,7 @@ fn formulas_are_mathml() {
 }
 
 #[test]
-fn a_formula_carries_no_markup_of_its_author() {
+fn a_formula_passes_on_no_markup_of_its_author() {
     for tex in [
         "\\text{<script>alert(1)</script>}",
         "\\href{javascript:alert(1)}{x}",
@@ -195,7 +195,7 @@ fn frames_of_known_hosts_are_shown_in_a_sandbox() {
 }
 
 #[test]
-fn a_drawing_is_drawn_and_nothing_else() {
+fn only_allowed_parts_of_an_svg_are_written() {
     check(
         "a <svg viewBox=\"0 0 1 1\" onload=\"x\"><title>Plan</title><path d=\"M0 0\" strokeWidth={2} /><image href=\"x\"/><a href=\"/b\">t</a></svg> b",
         "<p>a <svg viewBox=\"0 0 1 1\"><title>Plan</title><path d=\"M0 0\" stroke-width=\"2\"></path></svg> b</p>",

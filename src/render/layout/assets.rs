@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_and_fonts_are_the_sites_own() {
+    fn a_site_sets_its_own_colours_and_fonts() {
         assert_eq!(styles("\"theme\": \"plain\""), "");
         let own = styles("\"colors\": {\"primary\": \"#0b6e4f\"}");
         assert!(own.contains("--accent: light-dark(#0b6e4f, "), "{own}");
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_written_ends_the_declaration_it_stands_in() {
+    fn no_font_name_can_end_its_declaration() {
         let own = styles(
             "\"fonts\": {\"body\": {\"family\": \"x\\\"; } * { display: none\", \"source\": \"a\\\")}b{c\", \"weight\": \"4;}\"}, \"heading\": {\"family\": \"Y\", \"source\": \"https://fonts.test/y.woff2\"}}",
         );

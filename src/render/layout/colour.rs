@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_colour_can_be_a_colour() {
+    fn only_hexadecimal_colours_are_read() {
         assert_eq!(Rgb::parse("#0b6e4f").unwrap().to_string(), "#0b6e4f");
         assert_eq!(Rgb::parse("#FA0").unwrap().to_string(), "#ffaa00");
         for colour in ["red", "#ff", "#fff;}*{display:none", "", "fff", "#ééé"] {

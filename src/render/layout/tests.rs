@@ -199,7 +199,7 @@ fn tabs_anchors_and_menus_lead_to_their_first_pages() {
 }
 
 #[test]
-fn eyebrows_name_the_section_or_the_whole_way() {
+fn eyebrows_show_the_section_or_the_breadcrumb() {
     let navigation = r#""styling": {"eyebrows": "breadcrumbs"}, "navigation": {"tabs": [{"tab": "T", "groups": [{"group": "G", "pages": ["a", "b"]}]}]}"#;
     let pages = [("a", ""), ("b", "")];
     let (whole, map) = docs(navigation, &pages);
@@ -226,7 +226,7 @@ fn labels_of_authors_are_text() {
 }
 
 #[test]
-fn the_page_for_missing_ones_links_from_anywhere() {
+fn links_of_the_404_page_work_at_any_path() {
     let (docs, map) = docs(
         r#""banner": {"content": "New: [b](/guides/b)"}, "navigation": {"pages": ["a", "guides/b"]}"#,
         &[("a", ""), ("guides/b", "")],
@@ -244,7 +244,7 @@ fn the_page_for_missing_ones_links_from_anywhere() {
 }
 
 #[test]
-fn a_logo_is_a_picture_of_the_site_or_of_another_server_or_else_the_name_once() {
+fn a_logo_is_a_picture_or_else_the_name_of_the_site() {
     let logo = |logo: &str| {
         let navigation = format!("\"logo\": {logo}, \"navigation\": {{\"pages\": [\"guides/a\"]}}");
         let (docs, mut map) = docs(&navigation, &[("guides/a", "")]);
@@ -303,7 +303,7 @@ fn products_and_dropdowns_are_chosen_from_lists() {
 }
 
 #[test]
-fn an_icon_that_many_entries_have_is_drawn_once() {
+fn an_icon_that_many_entries_have_is_written_once() {
     let (docs, map) = docs(
         r#""navigation": {"groups": [{"group": "A", "icon": "star", "pages": ["a"]}, {"group": "B", "icon": "star", "pages": ["b"]}, {"group": "C", "icon": "house", "pages": ["c"]}]}"#,
         &[("a", "---\nicon: fa-star\n---\n"), ("b", ""), ("c", "")],
@@ -318,7 +318,7 @@ fn an_icon_that_many_entries_have_is_drawn_once() {
 }
 
 #[test]
-fn a_page_without_a_sidebar_has_the_lists_in_its_header() {
+fn a_page_without_a_sidebar_has_the_selectors_in_its_header() {
     let (docs, map) = docs(
         r#""navigation": {"versions": [{"version": "1", "pages": ["a"]}, {"version": "2", "pages": ["b"]}]}"#,
         &[("a", ""), ("b", "")],
@@ -337,7 +337,7 @@ fn a_page_without_a_sidebar_has_the_lists_in_its_header() {
 }
 
 #[test]
-fn another_version_or_language_leads_to_the_nearest_page() {
+fn another_version_or_language_leads_to_the_alternate_page() {
     let (docs, map) = docs(
         r#""navigation": {"languages": [{"language": "en", "pages": ["index", "guides/start", "guides/more", "run"]}, {"language": "cn", "pages": ["zh-Hans/index", "zh-Hans/guides/start"]}, {"language": "fr", "pages": ["fr/index", "guides/fr/start"]}]}"#,
         &[
@@ -385,7 +385,7 @@ fn another_version_or_language_leads_to_the_nearest_page() {
 }
 
 #[test]
-fn the_shell_speaks_the_language_of_its_page() {
+fn the_layout_has_the_language_of_its_page() {
     let (docs, map) = docs(
         r#""navigation": {"languages": [{"language": "he", "pages": ["a"]}, {"language": "uz", "pages": ["b"]}]}"#,
         &[("a", ""), ("b", "")],
@@ -398,7 +398,7 @@ fn the_shell_speaks_the_language_of_its_page() {
 }
 
 #[test]
-fn only_what_an_author_wrote_can_be_edited() {
+fn only_a_page_with_a_source_file_has_an_edit_link() {
     let (docs, map) = docs(r#""navigation": {"pages": ["a"]}"#, &[("a", "")]);
     let assets = Assets::new(&docs);
     let repository = crate::site::Repository {

@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_site_sets_counts_more_than_its_theme() {
+    fn a_setting_of_the_site_overrides_its_theme() {
         let config = |theme: &str, eyebrows, drilldown| Config {
             theme: Some(theme.into()),
             eyebrows,

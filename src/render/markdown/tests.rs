@@ -66,14 +66,14 @@ fn tables_and_lists_of_html_are_those_of_markdown() {
 }
 
 #[test]
-fn a_cell_that_claims_a_million_columns_gets_no_more_than_a_table_has() {
+fn a_cell_that_claims_a_million_columns_gets_at_most_the_limit() {
     let written =
         written("<table><tr><td colspan=\"1000000\" rowspan=\"9999999999\">1</td></tr></table>");
     assert!(written.len() < 1000, "{}", written.len());
 }
 
 #[test]
-fn texts_of_attributes_read_back_as_texts() {
+fn texts_of_attributes_are_escaped() {
     check(
         "<Card title=\"a] [b](x) *c*\" href=\"/guides/b\"/>",
         "- [a\\] \\[b\\](x) \\*c\\*](https://base-url.invalid/guides/b.md)",
@@ -88,7 +88,7 @@ fn texts_of_attributes_read_back_as_texts() {
 }
 
 #[test]
-fn what_is_shown_in_two_modes_or_played_is_named_with_its_address() {
+fn pictures_for_two_modes_and_media_become_links() {
     check(
         "<img light=\"/a.png\" dark=\"/b.png\" alt=\"L\"/>",
         "![L](https://base-url.invalid/a.png)",
@@ -106,7 +106,7 @@ fn what_is_shown_in_two_modes_or_played_is_named_with_its_address() {
 }
 
 #[test]
-fn a_block_behind_a_word_stands_on_lines_of_its_own() {
+fn a_block_after_a_label_has_lines_of_its_own() {
     check(
         "<Warning>\n```sh\nls\n```\n</Warning>",
         "> **Warning:**\n>\n> ```sh\n> ls\n> ```",
@@ -118,7 +118,7 @@ fn a_block_behind_a_word_stands_on_lines_of_its_own() {
 }
 
 #[test]
-fn markdown_stays_what_it_was() {
+fn markdown_is_written_as_it_was_read() {
     for text in [
         "## Head\n\nText with `code`, **bold** and a [link](https://a.test/).",
         "- a\n- b\n  - c",
