@@ -47,7 +47,7 @@ pub fn parse(tree: &Tree, options: &Options, before: &Pages) -> Parsed {
     let root = super::config(tree, &mut diagnostics);
     let config = root
         .as_ref()
-        .map(|root| Config::read(root, &mut diagnostics))
+        .map(|root| Config::of(root, &mut diagnostics))
         .unwrap_or_default();
     Parsed {
         options: *options,
@@ -75,7 +75,7 @@ impl Parsed {
         if let Some(navigation) = self.root.as_ref().and_then(|root| root.get("navigation")) {
             gather(navigation, &mut add);
         }
-        for (source, _) in &self.config.openapi {
+        for (source, _) in &self.config.api.openapi {
             add(source);
         }
         for page in self.pages.iter().flat_map(Pages::iter) {
@@ -113,7 +113,7 @@ impl Parsed {
                 ignored: &ignored,
                 navigation: navigation.unwrap_or(&nothing),
                 pages: pages.as_ref(),
-                api: &config.openapi,
+                api: &config.api.openapi,
                 lenient: options.lenient || config.lenient,
             },
             &mut specifications,

@@ -105,7 +105,7 @@ pub(super) fn check(docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
     let map = Map {
         pages: public(docs).map(|(_, page)| path_of(page).into()).collect(),
         assets: files::named(tree, docs),
-        library: Library::parse(docs.config.icon_library.as_deref()),
+        library: Library::parse(docs.config.icons.library.as_deref()),
         ..Map::default()
     };
     let pages: Vec<&Page> = public(docs).map(|(_, page)| page).collect();
@@ -143,7 +143,7 @@ impl Plan {
             pages: public(docs).map(|(_, page)| path_of(page).into()).collect(),
             assets: files::find(tree, docs),
             frames: options.frames.clone(),
-            library: Library::parse(docs.config.icon_library.as_deref()),
+            library: Library::parse(docs.config.icons.library.as_deref()),
         };
         let pages: Vec<PageId> = public(docs).map(|(id, _)| id).collect();
         Self {

@@ -81,6 +81,31 @@ pub fn codes() -> impl Iterator<Item = &'static str> {
     LANGUAGES.iter().map(|(code, _, _)| *code)
 }
 
+/// Returns a regular expression, of the kind that JSON Schema has, for the texts that
+/// [`parse`] reads as a language.
+#[must_use]
+pub fn pattern() -> String {
+    let any_case = |text: &str| {
+        let letter = |c: char| match c.is_ascii_alphabetic() {
+            true => format!("[{}{}]", c.to_ascii_lowercase(), c.to_ascii_uppercase()),
+            false => c.to_string(),
+        };
+        text.chars().map(letter).collect::<String>()
+    };
+    let (with_region, without): (Vec<_>, Vec<_>) = codes().partition(|code| code.contains('-'));
+    let join = |codes: &mut dyn Iterator<Item = &str>| {
+        let codes: Vec<_> = codes.map(any_case).collect();
+        codes.join("|")
+    };
+    let plain = join(&mut without.into_iter());
+    let others = join(
+        &mut with_region
+            .into_iter()
+            .chain(ALIASES.iter().map(|(alias, ..)| *alias)),
+    );
+    format!("^(?:(?:{plain})(?:[-_][A-Za-z]{{2}})?|{others})$")
+}
+
 /// Reads a language code.
 ///
 /// ```

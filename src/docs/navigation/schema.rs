@@ -1,7 +1,7 @@
 //! The navigation as it is written: one element at a time, every key optional.
 
 use crate::docs::config;
-use crate::docs::schema::{Element, Object, Shape, table};
+use crate::docs::schema::{Element, Object, Shape, navigation};
 use crate::syntax::{Span, Value};
 
 use super::tree::DivisionKind;
@@ -80,7 +80,8 @@ impl<'v> Written<'v> {
     /// Returns the table of its keys.
     #[must_use]
     pub fn object(&self) -> &'static Object {
-        self.element.map_or(&table::NAVIGATION, Element::object)
+        self.element
+            .map_or(&navigation::NAVIGATION, Element::object)
     }
 
     /// Names it for a message: "tab `Guides`".

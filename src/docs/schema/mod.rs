@@ -1,17 +1,22 @@
 //! The schema: which keys an object of `docs.json` has, and of which shape their values.
 //!
-//! One table ([`table`]) says it for every object. The check of a file, the suggestions in
-//! its diagnostics and the JSON Schema that editors use ([`json_schema`]) are three readers
-//! of that table, so they cannot disagree.
+//! An object declares its keys once: those around the navigation with [`object!`], which makes
+//! struct and reader too, those of the navigation in a table ([`navigation`]). The check of a
+//! file, the suggestions in its diagnostics and the JSON Schema for editors ([`json_schema`])
+//! read these declarations, so they cannot disagree.
 //!
 //! A value of the wrong shape is an error and then counts as absent; a key that is not in
 //! the table is a warning, for real files carry the keys of many tools.
 
 mod check;
+mod declare;
 pub mod json_schema;
-pub mod table;
+pub mod kind;
+pub mod navigation;
 
 pub use check::check;
+pub use declare::{Declared, Kind};
+pub(in crate::docs) use declare::{description, object};
 
 /// The rule that a value of the wrong shape breaks, where no numbered rule says more.
 pub const SHAPE: &str = "shape";
@@ -121,15 +126,15 @@ impl Element {
     #[must_use]
     pub fn object(self) -> &'static Object {
         match self {
-            Self::Group => &table::GROUP,
-            Self::Tab => &table::TAB,
-            Self::Item => &table::ITEM,
-            Self::Anchor => &table::ANCHOR,
-            Self::GlobalAnchor => &table::GLOBAL_ANCHOR,
-            Self::Product => &table::PRODUCT,
-            Self::Dropdown => &table::DROPDOWN,
-            Self::Version => &table::VERSION,
-            Self::Language => &table::LANGUAGE,
+            Self::Group => &navigation::GROUP,
+            Self::Tab => &navigation::TAB,
+            Self::Item => &navigation::ITEM,
+            Self::Anchor => &navigation::ANCHOR,
+            Self::GlobalAnchor => &navigation::GLOBAL_ANCHOR,
+            Self::Product => &navigation::PRODUCT,
+            Self::Dropdown => &navigation::DROPDOWN,
+            Self::Version => &navigation::VERSION,
+            Self::Language => &navigation::LANGUAGE,
         }
     }
 
@@ -164,7 +169,8 @@ impl Object {
 // === impl Field ===
 
 impl Field {
-    const fn new(key: &'static str, shape: Shape, about: &'static str) -> Self {
+    /// Makes an optional key whose wrong values break the rule [`SHAPE`].
+    pub(in crate::docs) const fn new(key: &'static str, shape: Shape, about: &'static str) -> Self {
         Self {
             key,
             shape,
@@ -174,14 +180,34 @@ impl Field {
         }
     }
 
-    const fn required(self) -> Self {
+    /// Makes the entry of a key that a struct has.
+    pub(in crate::docs) const fn of<K: Kind>(key: &'static str, about: &'static str) -> Self {
+        Self {
+            required: K::REQUIRED,
+            ..Self::new(key, K::SHAPE, about)
+        }
+    }
+
+    /// Makes a key whose value is not checked.
+    pub(in crate::docs) const fn accepted(key: &'static str, about: &'static str) -> Self {
+        Self::new(key, Shape::Any, about)
+    }
+
+    /// Makes a key that other tools know and that has no effect.
+    pub(in crate::docs) const fn no_effect(key: &'static str, about: &'static str) -> Self {
+        Self::new(key, Shape::Ignored, about)
+    }
+
+    /// Makes the key a required one.
+    pub(in crate::docs) const fn required(self) -> Self {
         Self {
             required: true,
             ..self
         }
     }
 
-    const fn rule(self, rule: &'static str) -> Self {
+    /// Names the rule that wrong values break.
+    pub(in crate::docs) const fn rule(self, rule: &'static str) -> Self {
         Self { rule, ..self }
     }
 }

@@ -113,7 +113,7 @@ pub fn unknown_icons(docs: &Docs, map: &Map) -> Vec<Diagnostic> {
         let icon = page.meta.icon.as_deref()?;
         Some((page.path.as_str(), icon, None))
     });
-    let library = docs.config.icon_library.as_deref();
+    let library = docs.config.icons.library.as_deref();
     let unbundled = library.and_then(|library| icon::unbundled(CONFIG, library));
     let mut told = BTreeSet::new();
     let unknown = of_config

@@ -15,29 +15,33 @@ use crate::docs::config::{Config, Eyebrows};
 
 /// Returns what stands above a page's title.
 pub(super) fn eyebrows(config: &Config) -> Eyebrows {
-    config.eyebrows.unwrap_or(match config.theme.as_deref() {
-        Some("palm" | "almond" | "aspen" | "sequoia") => Eyebrows::Breadcrumbs,
-        _ => Eyebrows::Section,
-    })
+    config
+        .styling
+        .eyebrows
+        .unwrap_or(match config.theme.as_deref() {
+            Some("palm" | "almond" | "aspen" | "sequoia") => Eyebrows::Breadcrumbs,
+            _ => Eyebrows::Section,
+        })
 }
 
 /// Returns whether the title of a group without a root opens the group's first page.
 pub(super) fn drilldown(config: &Config) -> bool {
     let theme = config.theme.as_deref();
     let by_theme = || matches!(theme, Some("willow" | "linden"));
-    config.drilldown.unwrap_or_else(by_theme)
+    config.interaction.drilldown.unwrap_or_else(by_theme)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::docs::config::{Interaction, Styling};
 
     #[test]
     fn a_setting_of_the_site_overrides_its_theme() {
         let config = |theme: &str, eyebrows, drilldown| Config {
             theme: Some(theme.into()),
-            eyebrows,
-            drilldown,
+            styling: Styling { eyebrows },
+            interaction: Interaction { drilldown },
             ..Config::default()
         };
         assert_eq!(

@@ -10,7 +10,8 @@ use std::fs;
 
 use waypost::diagnostic::Diagnostic;
 use waypost::docs::CONFIG;
-use waypost::docs::schema::{Element, Field, Object, Shape, table};
+use waypost::docs::config::Config;
+use waypost::docs::schema::{Declared as _, Element, Field, Object, Shape};
 use waypost::syntax::{Diagnostics, Span, Value, json};
 
 use super::{case, cases, input_of, path, read};
@@ -114,10 +115,10 @@ fn every_field_has_a_case_that_is_accepted_and_one_that_is_told_about() {
             diagnostics: &diagnostics,
             found: &found,
         };
-        told.object(&root, &table::DOCS, &mut seen);
+        told.object(&root, Config::OBJECT, &mut seen);
     }
     let mut fields = BTreeMap::new();
-    all(&table::DOCS, &mut fields);
+    all(Config::OBJECT, &mut fields);
     let mut missing = Vec::new();
     for ((object, key), field) in fields {
         let Seen { accepted, told } = seen.get(&(object, key)).copied().unwrap_or_default();

@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 
 use crate::docs::config::{Banner, Footer, Navbar};
+use crate::docs::schema::Declared as _;
 use crate::docs::schema::{self, Element};
 use crate::syntax::{SpanDiagnostic, Value};
 
@@ -98,8 +99,8 @@ impl Compiler<'_> {
                 parts = Some(Box::new(LanguageParts {
                     language,
                     banner: written.value.get("banner").and_then(Banner::read),
-                    footer: written.value.get("footer").map(Footer::read),
-                    navbar: written.value.get("navbar").map(Navbar::read),
+                    footer: written.value.get("footer").and_then(Footer::read),
+                    navbar: written.value.get("navbar").and_then(Navbar::read),
                 }));
             }
             DivisionKind::Versions => scope.version = Some(label.into()),

@@ -1,15 +1,41 @@
-//! The keys of `navigation`, and of the elements that it is made of.
+//! The table of `navigation`, and of the elements that it is made of.
 //!
-//! An element holds what the rules of the navigation list for it ([`Elements`]), and, with a
-//! warning, what public files nest in it as well ([`Unlisted`]).
+//! An element is read key by key while the navigation is compiled, because its meaning depends
+//! on what is around it; so there is a table of its keys, but no struct. A key is an
+//! [`Unlisted`] one if files have it although the documented format does not list it there.
 
-use super::super::{Element, Field, Object, Shape};
-use super::{BANNER_FIELD, FOOTER_FIELD, ICON, NAVBAR_FIELD, field};
+use crate::docs::config::{Banner, Footer, Navbar};
+
+use super::{Declared as _, Element, Field, Object, Shape};
 
 use Shape::{
-    Elements, Flag, Href, Ignored, Label, Language, OneOf, OpenApi, Page, Pages, Text, Title,
+    Elements, Flag, Href, Icon, Ignored, Label, Language, OneOf, OpenApi, Page, Pages, Text, Title,
     Unlisted,
 };
+
+const fn field(key: &'static str, shape: Shape, about: &'static str) -> Field {
+    Field::new(key, shape, about)
+}
+
+const ICON: Field = field("icon", Icon, "The icon beside the label");
+const BANNER_FIELD: Field = field(
+    "banner",
+    Shape::Object(Banner::OBJECT),
+    Banner::OBJECT.about,
+)
+.rule("N8");
+const FOOTER_FIELD: Field = field(
+    "footer",
+    Shape::Object(Footer::OBJECT),
+    Footer::OBJECT.about,
+)
+.rule("N8");
+const NAVBAR_FIELD: Field = field(
+    "navbar",
+    Shape::Object(Navbar::OBJECT),
+    Navbar::OBJECT.about,
+)
+.rule("N8");
 
 /// Rule N4: the values of `directory`.
 pub const DIRECTORY: &[&str] = &["accordion", "card", "none"];

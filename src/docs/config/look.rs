@@ -1,0 +1,223 @@
+//! How a site looks: colours, images, fonts, and where its defaults differ.
+
+use crate::docs::schema::kind::{Flag, Href, Label, Required, Text};
+use crate::docs::schema::{Declared, Field, Kind, Shape, object};
+use crate::syntax::{Span, Value};
+
+object! {
+    /// The colours of the site, as written.
+    pub struct Colors = "`colors`" {
+        /// The main colour, as #rrggbb.
+        "primary" => primary: RequiredColor,
+        /// The main colour on dark ground.
+        "light" => light: Text,
+        /// The main colour of buttons.
+        "dark" => dark: Text,
+    }
+}
+
+object! {
+    /// The logo on light and on dark ground.
+    pub struct ImageKeys = "`logo`" {
+        /// The image on light ground.
+        "light" => light: Text,
+        /// The image on dark ground.
+        "dark" => dark: Text,
+        /// Where the logo leads.
+        "href" => href: Href,
+        /// Where the logo leads, as older files write it.
+        "url" => url: Href,
+    }
+}
+
+object! {
+    /// How pages look.
+    pub struct Styling = "`styling`" {
+        /// What is above a page's title; the default is the theme's.
+        "eyebrows" => eyebrows: Eyebrows,
+    }
+    also {
+        Field::accepted("codeblocks", "How code is shown"),
+        Field::accepted("latex", "Whether pages have formulas"),
+        Field::accepted("custom", "Styles of the site's own"),
+        Field::accepted("rounded", "How round corners are"),
+    }
+}
+
+object! {
+    /// How the sidebar behaves.
+    pub struct Interaction = "`interaction`" {
+        /// Whether selecting a group opens its first page; the default is the theme's.
+        "drilldown" => drilldown: Flag,
+    }
+}
+
+object! {
+    /// Where icons come from.
+    pub struct Icons = "`icons`" {
+        /// The library that icons are looked for in first.
+        "library" => library: Text,
+    }
+}
+
+object! {
+    /// One font for everything, or one each for text and titles.
+    pub struct FontSet = "`fonts`" {
+        /// The font of everything but titles.
+        "body" => body: Font,
+        /// The font of titles.
+        "heading" => heading: Font,
+    }
+}
+
+/// The kind of the main colour: the table requires it, and the others count without it.
+#[derive(Debug)]
+pub enum RequiredColor {}
+
+/// An image on light and on dark ground.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// On light ground.
+    pub light: Box<str>,
+    /// On dark ground.
+    pub dark: Box<str>,
+    /// Where it leads.
+    pub href: Option<Box<str>>,
+    /// Its place in `docs.json`.
+    pub span: Span,
+}
+
+/// What is above a page's title.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Eyebrows {
+    /// The group of the page.
+    Section,
+    /// All groups and divisions of the page.
+    Breadcrumbs,
+}
+
+/// The fonts of a site.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fonts {
+    /// The font of everything but titles.
+    pub body: Option<Font>,
+    /// The font of titles.
+    pub heading: Option<Font>,
+}
+
+/// A font.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Font {
+    /// The name of its family.
+    pub family: Box<str>,
+    /// Its weight, or both ends of a variable one's.
+    pub weight: Option<Box<str>>,
+    /// Its file.
+    pub source: Option<Box<str>>,
+}
+
+// === impl Font ===
+
+impl Font {
+    /// Returns the path of its file from the root of the documentation; pages load no font
+    /// from another site.
+    #[must_use]
+    pub fn file(&self) -> Option<&str> {
+        let source = self.source.as_deref()?;
+        let is_elsewhere = source.contains("://") || source.starts_with("//");
+        (!is_elsewhere).then(|| source.trim_start_matches(['.', '/']))
+    }
+}
+
+// === impl Kind ===
+
+impl Kind for RequiredColor {
+    type Value = Option<Box<str>>;
+    const SHAPE: Shape = Shape::Label;
+    const REQUIRED: bool = true;
+
+    fn read(value: Option<&Value>) -> Option<Self::Value> {
+        Label::read(value)
+    }
+}
+
+impl Kind for Image {
+    type Value = Option<Self>;
+    const SHAPE: Shape = Shape::TextOr(ImageKeys::OBJECT);
+
+    fn read(value: Option<&Value>) -> Option<Self::Value> {
+        Some(value.and_then(Self::of))
+    }
+}
+
+impl Image {
+    fn of(value: &Value) -> Option<Self> {
+        let span = value.span;
+        if let Some(path) = value.text() {
+            return Some(Self {
+                light: path.into(),
+                dark: path.into(),
+                href: None,
+                span,
+            });
+        }
+        let ImageKeys {
+            light,
+            dark,
+            href,
+            url,
+        } = ImageKeys::read(value)?;
+        Some(Self {
+            light: light.clone().or_else(|| dark.clone())?,
+            dark: dark.or(light)?,
+            href: href.or(url),
+            span,
+        })
+    }
+}
+
+impl Kind for Eyebrows {
+    type Value = Option<Self>;
+    const SHAPE: Shape = Shape::OneOf(&["section", "breadcrumbs"]);
+
+    fn read(value: Option<&Value>) -> Option<Self::Value> {
+        Some(match value.and_then(Value::text) {
+            Some("section") => Some(Self::Section),
+            Some("breadcrumbs") => Some(Self::Breadcrumbs),
+            _ => None,
+        })
+    }
+}
+
+impl Kind for Font {
+    type Value = Option<Self>;
+    const SHAPE: Shape = Shape::Any;
+
+    fn read(value: Option<&Value>) -> Option<Self::Value> {
+        let Some(value) = value else {
+            return Some(None);
+        };
+        let weight = value.get("weight").and_then(Value::scalar);
+        let family = Required::<Text>::read(value.get("family"));
+        Some(family.map(|family| Self {
+            family,
+            weight: weight.map(Box::from),
+            source: Text::read(value.get("source")).flatten(),
+        }))
+    }
+}
+
+impl Kind for Fonts {
+    type Value = Self;
+    const SHAPE: Shape = Shape::Any;
+
+    fn read(value: Option<&Value>) -> Option<Self::Value> {
+        let FontSet { body, heading } = value.and_then(FontSet::read).unwrap_or_default();
+        // Without `body` and `heading` the object itself is the font of everything.
+        let body = Font::read(value)?.or(body);
+        Some(Self {
+            heading: heading.or_else(|| body.clone()),
+            body,
+        })
+    }
+}

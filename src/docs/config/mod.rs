@@ -1,0 +1,241 @@
+//! `docs.json` apart from its navigation: the name of the site, its look, its redirects.
+
+mod look;
+mod part;
+mod redirect;
+
+use crate::docs::schema::kind::{
+    Flag, Label, List, OrDefault, RequiredOrEmpty, Section, Specifications, Text, Unchecked,
+};
+use crate::docs::schema::{self, Declared as _, Field, Shape, navigation, object};
+use crate::syntax::{Diagnostics, Span, SpanDiagnostic, Value};
+
+pub(in crate::docs) use crate::docs::schema::kind::specifications as sources;
+pub use look::{
+    Colors, Eyebrows, Font, FontSet, Fonts, Icons, Image, ImageKeys, Interaction, Styling,
+};
+pub use part::{
+    Banner, Button, Column, Footer, FooterLink, Link, Links, Navbar, NavbarLink, NavbarPrimary,
+};
+pub use redirect::Redirect;
+
+object! {
+    /// The configuration of a documentation site.
+    pub struct Config = "docs.json" {
+        /// The name of the site.
+        "name" => name: RequiredOrEmpty<Label>,
+        /// What the site documents.
+        "description" => description: Text,
+        /// The theme; there is one design, whose defaults follow the name.
+        "theme" => theme: Text,
+        /// The colours of the site.
+        "colors" => colors: OrDefault<Section<Colors>>,
+        /// The logo.
+        "logo" => logo: Image,
+        /// The icon of the site.
+        "favicon" => favicon: Image,
+        /// The fonts.
+        "fonts" => fonts: Fonts,
+        /// How pages look.
+        "styling" => styling: OrDefault<Section<Styling>>,
+        /// How the sidebar behaves.
+        "interaction" => interaction: OrDefault<Section<Interaction>>,
+        /// The library of icons.
+        "icons" => icons: OrDefault<Unchecked<Icons>>,
+        /// Old paths and where they lead.
+        "redirects" => redirects: OrDefault<List<Redirect>>,
+        /// A line above every page.
+        "banner" ["N8"] => banner: Section<Banner>,
+        /// What is below every page.
+        "footer" ["N8"] => footer: Section<Footer>,
+        /// What is above every page.
+        "navbar" ["N8"] => navbar: Section<Navbar>,
+        /// Settings of endpoint pages.
+        "api" => api: OrDefault<Section<Api>>,
+        /// Rules N1 and N2 warn instead of failing.
+        "lenient" => lenient: OrDefault<Flag>,
+    }
+    also {
+        Field::new(
+            "navigation",
+            Shape::Object(&navigation::NAVIGATION),
+            "The structure of the site",
+        )
+        .required()
+        .rule("N1"),
+        Field::accepted("appearance", "Light and dark"),
+        Field::accepted("background", "The background of pages"),
+        Field::accepted("thumbnails", "Preview images"),
+        Field::accepted("seo", "Tags for search engines"),
+        Field::accepted("search", "Settings of search"),
+        Field::accepted("metadata", "Settings of pages"),
+        Field::accepted("contextual", "The menu of a page"),
+        Field::accepted("integrations", "Services of others"),
+        Field::accepted("analytics", "Services of others"),
+        Field::accepted("feedback", "Services of others"),
+        Field::accepted("errors", "The page for what is not found"),
+        Field::accepted("scripts", "Scripts are not run"),
+        Field::accepted("markdown", "Settings of Markdown"),
+        Field::accepted("variables", "Values for pages"),
+        Field::accepted("assistant", "Settings of an assistant"),
+        Field::accepted("modeToggle", "Light and dark"),
+        Field::accepted("chat", "Services of others"),
+    }
+}
+
+object! {
+    /// Settings of endpoint pages.
+    pub struct Api = "`api`" {
+        /// The specification for pages that bind an endpoint.
+        "openapi" => openapi: OrDefault<Specifications>,
+    }
+    also {
+        Field::accepted("asyncapi", "AsyncAPI specifications"),
+        Field::accepted("params", "How parameters are shown"),
+        Field::accepted("playground", "Settings of a playground"),
+        Field::accepted("examples", "Settings of examples"),
+        Field::accepted("mdx", "Settings of pages written by hand"),
+        Field::accepted("auth", "Settings of a playground"),
+        Field::accepted("baseUrl", "The server of pages written by hand"),
+        Field::accepted("maintainOrder", "Settings of examples"),
+        Field::accepted("url", "Settings of a playground"),
+        Field::accepted("proxy", "Settings of a playground"),
+        Field::accepted("spec", "Settings of a playground"),
+    }
+}
+
+// === impl Config ===
+
+impl Config {
+    /// Reads `docs.json` apart from its navigation, and checks all its keys.
+    #[must_use]
+    pub fn of(root: &Value, diagnostics: &mut Diagnostics) -> Self {
+        // The elements of the navigation are checked one by one when it is compiled.
+        if !schema::check(root, Self::OBJECT, diagnostics) {
+            return Self::default();
+        }
+        check_buttons(root, diagnostics);
+        Self::read(root).unwrap_or_default()
+    }
+}
+
+/// Reports the buttons of navbars that have no label. They are shown with one that is made
+/// from their address.
+fn check_buttons(root: &Value, diagnostics: &mut Diagnostics) {
+    let languages = root.get("navigation").and_then(|n| n.get("languages"));
+    let languages = languages.map_or(&[][..], Value::items);
+    for value in std::iter::once(root).chain(languages) {
+        let Some(primary) = value.get("navbar").and_then(|n| n.member("primary")) else {
+            continue;
+        };
+        if let Some(label) = NavbarPrimary::read(&primary.value).and_then(|p| p.missing_label()) {
+            let message = format!("the button of the navbar has no `label`; it says `{label}`");
+            let help = "add `label`: what the button says";
+            diagnostics.push(SpanDiagnostic::warning("N8", primary.span, message).help(help));
+        }
+    }
+}
+
+/// Returns the name of the icon of an object.
+#[must_use]
+pub fn icon(value: &Value) -> Option<Box<str>> {
+    schema::kind::icon(value.get("icon")?)
+}
+
+/// Finds the icons that `docs.json` names beside labels, at any depth.
+pub(super) fn icons(root: &Value) -> Vec<(Box<str>, Span)> {
+    let mut found = Vec::new();
+    for key in ["navigation", "navbar", "footer"] {
+        if let Some(part) = root.get(key) {
+            gather_icons(part, &mut found);
+        }
+    }
+    found
+}
+
+/// Recursion ends: values are nested at most `DEPTH_MAX` deep.
+fn gather_icons(value: &Value, found: &mut Vec<(Box<str>, Span)>) {
+    if let (Some(name), Some(member)) = (icon(value), value.member("icon")) {
+        found.push((name, member.value.span));
+    }
+    let below = value.members().iter().map(|member| &member.value);
+    for value in below.chain(value.items()) {
+        gather_icons(value, found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::syntax::json;
+
+    fn read(text: &str) -> (Config, Vec<String>) {
+        let mut diagnostics = Diagnostics::default();
+        let file = diagnostics.files.add("docs.json", text.into());
+        let root = json::read(file, &mut diagnostics).unwrap();
+        let config = Config::of(&root, &mut diagnostics);
+        let diagnostics = diagnostics.finish();
+        (
+            config,
+            diagnostics.iter().map(ToString::to_string).collect(),
+        )
+    }
+
+    #[test]
+    fn a_button_without_a_label_is_a_warning_and_gets_one() {
+        for (primary, label, warnings) in [
+            (
+                r#"{"type": "button", "href": "https://www.acme.test/a"}"#,
+                "acme.test",
+                1,
+            ),
+            (r#"{"href": "/guides/get-started"}"#, "Get started", 1),
+            (
+                r#"{"type": "github", "href": "https://github.com/a/b"}"#,
+                "GitHub",
+                0,
+            ),
+            (
+                r#"{"type": "discord", "href": "https://discord.gg/a"}"#,
+                "Discord",
+                0,
+            ),
+            (r#"{"label": "Go", "href": "/a"}"#, "Go", 0),
+        ] {
+            let text = format!(
+                r#"{{"name": "A", "navigation": {{}}, "navbar": {{"primary": {primary}}}}}"#
+            );
+            let (config, diagnostics) = read(&text);
+            let primary = config.navbar.unwrap().primary.unwrap();
+            assert_eq!(primary.label.as_deref(), Some(label));
+            assert_eq!(diagnostics.len(), warnings, "{diagnostics:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_key_means_is_read_from_its_declaration() {
+        let (config, diagnostics) = read(
+            r##"{"name": " A ", "navigation": {}, "colors": {"primary": "#fff"}, "logo": "/l.svg",
+            "styling": {"eyebrows": "breadcrumbs"}, "interaction": {"drilldown": false},
+            "icons": {"library": "lucide", "other": 1}, "redirects": [{"source": "/a", "destination": "/b"},
+                {"source": "/c", "destination": "/d", "permanent": false}],
+            "api": {"openapi": ["a.json", {"source": "b.json"}]}, "lenient": true,
+            "footer": {"socials": {"x": "https://x.com/a"}, "links": [{"header": "H", "items": [{"label": "L", "href": "/l"}]}]}}"##,
+        );
+        assert_eq!(diagnostics, [""; 0]);
+        assert_eq!(&*config.name, "A");
+        assert_eq!(config.colors.primary.as_deref(), Some("#fff"));
+        assert_eq!(&*config.logo.unwrap().dark, "/l.svg");
+        assert_eq!(config.styling.eyebrows, Some(Eyebrows::Breadcrumbs));
+        assert_eq!(config.interaction.drilldown, Some(false));
+        assert_eq!(config.icons.library.as_deref(), Some("lucide"));
+        let permanent = config.redirects.iter().map(|redirect| redirect.permanent);
+        assert!(permanent.eq([true, false]));
+        let sources = config.api.openapi.iter().map(|(source, _)| &**source);
+        assert!(sources.eq(["a.json", "b.json"]));
+        assert!(config.lenient);
+        let footer = config.footer.unwrap();
+        assert_eq!(footer.socials.len(), 1);
+        assert_eq!(&*footer.columns[0].items[0].href, "/l");
+    }
+}
