@@ -102,8 +102,8 @@ fn files(site: &Site, directory: &Path) -> Files {
     )
 }
 
-/// Reads the page from the store, as the proxy path does for who asks first.
-fn at_hand(index: &Index) {
+/// Reads the page from the store, as the proxy path does for the first request.
+fn cached(index: &Index) {
     let served = index.served("docs.acme.test").unwrap();
     for accept_encoding in [None, Some(&b"br"[..])] {
         let headers = RequestHeaders {
@@ -146,7 +146,7 @@ fn gateway(directory: &Path) -> Arc<Gateway> {
     let documents = Documents::compile(&site, &service, &material).unwrap();
     let index = Index::new(service);
     index.drop_hosts(index.put_sites([(site, State::Public(Arc::new(documents)))]));
-    at_hand(&index);
+    cached(&index);
     let metrics = Arc::new(Metrics::new());
     Arc::new(Gateway {
         index: Arc::new(index),

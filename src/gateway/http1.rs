@@ -81,7 +81,7 @@ enum Next {
     /// Nothing: the responses could not be written.
     Closed,
     /// A rejection.
-    Refuse(Rejection),
+    Reject(Rejection),
     /// The proxy path, with the request at the front of the inbox.
     SingleRequestStream {
         head: usize,
@@ -125,7 +125,7 @@ impl Http1 {
             match self.fast_path(length, since).await {
                 Next::Wait => {}
                 Next::Closed => return,
-                Next::Refuse(rejection) => return self.reject(rejection, since).await,
+                Next::Reject(rejection) => return self.reject(rejection, since).await,
                 Next::SingleRequestStream {
                     head,
                     form,
@@ -253,7 +253,7 @@ impl Http1 {
         let next = loop {
             let head = match Head::parse(&inbox[at..at + length], &gateway.limits) {
                 Ok(head) => head,
-                Err(rejection) => break Next::Refuse(rejection),
+                Err(rejection) => break Next::Reject(rejection),
             };
             *served += 1;
             let is_last = !head.keep_alive

@@ -38,7 +38,7 @@ pub struct Limits {
     pub stream_faults_max: u32,
     /// How long requests in flight may take to finish once the process is told to stop.
     pub drain: Duration,
-    /// How long readiness answers 503 before the listeners close, for load balancers to notice.
+    /// How long readiness is 503 before the listeners close, for load balancers to notice.
     pub drain_delay: Duration,
 }
 

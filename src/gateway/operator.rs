@@ -83,7 +83,7 @@ impl Operator {
         }
     }
 
-    fn answer(&self, path: &str) -> (StatusCode, &'static str, Bytes) {
+    fn page(&self, path: &str) -> (StatusCode, &'static str, Bytes) {
         let text = |status, text: &'static str| {
             (
                 status,
@@ -122,7 +122,7 @@ impl ServeHttp for Operator {
     async fn response(&self, session: &mut ServerSession) -> Response<Vec<u8>> {
         let request = session.req_header();
         let (status, media_type, body) = match (&request.method, &self.reload) {
-            (&Method::GET | &Method::HEAD, _) => self.answer(request.uri.path()),
+            (&Method::GET | &Method::HEAD, _) => self.page(request.uri.path()),
             (&Method::POST, Some(reload)) if request.uri.path() == "/reload" => {
                 reload.reload(request.uri.query() == Some("accept-removals"));
                 (

@@ -315,7 +315,7 @@ impl ProxyHttp for Proxy {
                 | ErrorType::WriteTimedout
                 | ErrorType::TLSHandshakeTimedout,
                 ErrorSource::Upstream,
-            ) => (504, "the site's origin did not answer in time"),
+            ) => (504, "the site's origin did not respond in time"),
             (None, _, ErrorSource::Upstream) => (
                 502,
                 "the site's origin could not be reached, or its response was invalid",

@@ -21,7 +21,7 @@ pub enum InvalidServerConf {
         /// As probably meant.
         likely: Option<String>,
     },
-    /// pingora refuses the values.
+    /// pingora rejects the values.
     #[error("`server` is not pingora's: {0}")]
     Rejected(String),
 }
@@ -30,7 +30,7 @@ pub enum InvalidServerConf {
 ///
 /// # Errors
 ///
-/// All keys that pingora does not know; or, when it knows all, why it refuses a value.
+/// All keys that pingora does not know; or, if it knows all, why it rejects a value.
 pub fn server_conf(written: &Map<String, Value>) -> Result<ServerConf, Vec<InvalidServerConf>> {
     let refused = |error: String| vec![InvalidServerConf::Rejected(error)];
     let defaults = serde_json::to_value(ServerConf::default());

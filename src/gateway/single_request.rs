@@ -165,7 +165,7 @@ impl SingleRequestStream {
     /// After the request: reads later requests into the inbox, and waits.
     fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.is_half_closed && self.inbox.len() < INBOX_BYTES_MAX {
-            // RFC 9112 §9.6: a client that has closed its side can still be answered.
+            // RFC 9112 §9.6: a client that has closed its side still gets its response.
             self.is_half_closed = ready!(self.poll_fill(cx))? == 0;
         }
         Poll::Pending

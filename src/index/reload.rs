@@ -1,7 +1,7 @@
 //! Keeping the index up to date with the store and the site records.
 //!
-//! A [`Reloader`] is the only writer of the index. It is told what changed, reads only that,
-//! compiles it and swaps it in:
+//! A [`Reloader`] is the only writer of the index. It is notified of a change, reads only what
+//! changed, compiles it and swaps it in:
 //!
 //! ```text
 //! pointer of one project ──▶ its release ──▶ documents ──▶ one slot

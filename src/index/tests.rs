@@ -1,4 +1,4 @@
-//! What the index answers, for small sites made by hand.
+//! The responses of the index, for small sites made by hand.
 
 use bytes::Bytes;
 

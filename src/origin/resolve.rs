@@ -27,7 +27,7 @@ pub enum UnresolvedUpstream {
     /// The name has no address.
     #[error("upstream {0} has no address")]
     NoAddress(Box<str>),
-    /// The resolver did not answer in time.
+    /// The resolver did not respond in time.
     #[error("look up upstream {0} in time")]
     TimedOut(Box<str>),
     /// The resolver failed.

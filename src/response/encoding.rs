@@ -156,7 +156,7 @@ impl Accepted {
     #[must_use]
     pub fn parse(field: &[u8]) -> Self {
         let mut accepted = 0;
-        let mut refused = 0;
+        let mut excluded = 0;
         let mut any = None;
         for item in field.split(|&b| b == b',') {
             let mut parts = item.split(|&b| b == b';');
@@ -177,13 +177,13 @@ impl Accepted {
             if wanted {
                 accepted |= bit
             } else {
-                refused |= bit
+                excluded |= bit
             }
         }
         if any == Some(true) {
             accepted |= 0b111;
         }
-        Self(accepted & !refused)
+        Self(accepted & !excluded)
     }
 
     /// Returns whether the client accepts this coding. The identity is always sent: a client that

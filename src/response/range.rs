@@ -49,8 +49,8 @@ impl Response {
                 part.with(header::CONTENT_RANGE, made(&text))
             }
             Wanted::Nothing => {
-                let refused = Problem::new(416, "the file has no such bytes").response();
-                refused.with(header::CONTENT_RANGE, made(&format!("bytes */{length}")))
+                let rejected = Problem::new(416, "the file has no such bytes").response();
+                rejected.with(header::CONTENT_RANGE, made(&format!("bytes */{length}")))
             }
         }
     }
@@ -159,7 +159,7 @@ mod tests {
             let whole = whole.clone().ranged(Some(b"bytes=2-3"), Some(other));
             assert_eq!((whole.status, whole.body.len()), (200, 10));
         }
-        let refused = whole.ranged(Some(b"bytes=10-"), None);
-        assert_eq!(refused.status, 416);
+        let rejected = whole.ranged(Some(b"bytes=10-"), None);
+        assert_eq!(rejected.status, 416);
     }
 }

@@ -1,8 +1,7 @@
 //! The process log: one line per event, on standard error.
 //!
-//! As text for people, or as JSON for machines; either way the message reads alone and
-//! the key-values of the `log` record are for filtering. Requests are not logged here but
-//! in the access log.
+//! It is text for people, or JSON for machines. The message can be understood without the
+//! key-values, which are for filtering. Requests are in the access log and not here.
 
 use std::io::Write as _;
 use std::time::SystemTime;
@@ -12,16 +11,16 @@ use serde_json::Value;
 
 use crate::clock::Clock;
 
-/// How the process log looks.
+/// The format of the process log, and what it holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// The shape of a line.
+    /// The format of a line.
     pub format: Format,
     /// What is logged: a level, or directives such as `info,pingora=warn`.
     pub filter: String,
 }
 
-/// The shape of a line.
+/// The format of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// `2026-11-20T20:17:30Z INFO deploy: promoted … project=acme`.
@@ -72,7 +71,7 @@ fn write_text(
         record.args()
     )?;
     let mut pairs = Pairs::default();
-    // A value that cannot be shown is left out of the line, not the line out of the log.
+    // A value that cannot be formatted is left out; the line is written without it.
     let _shown = record.key_values().visit(&mut pairs);
     for (key, value) in pairs.0 {
         match value {
@@ -106,7 +105,7 @@ fn write_json(
     out.write_all(&text)
 }
 
-/// The key-values of a record. Numbers stay numbers, so that whoever reads the log can
+/// The key-values of a record. Numbers stay numbers, so that a program that reads the log can
 /// compare and add them.
 #[derive(Default)]
 struct Pairs(Vec<(String, Value)>);

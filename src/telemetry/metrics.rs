@@ -1,9 +1,9 @@
-//! Numbers, in the Prometheus text format.
+//! Metrics, in the Prometheus text format.
 //!
-//! One value for the process, made by the composition root and handed to whoever counts.
-//! Labels are closed sets, never hosts or projects: a million sites must not be a million
-//! series. What the request path touches is looked up when the value is made, so that
-//! counting a request is two atomic additions.
+//! There is one [`Metrics`] for the process, which `cli` makes and passes on. Labels have a fixed
+//! set of values, never hosts or projects: a million sites must not make a million series. The
+//! series of the request path are looked up in advance, so counting a request is two atomic
+//! additions.
 
 use std::fmt::Write as _;
 use std::sync::Mutex;
@@ -27,18 +27,18 @@ const DURATION_BUCKETS: [f64; 14] = [
     30.0,
 ];
 
-/// Where a request was answered.
+/// Who responded to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
-    /// From the index, by the fast path.
+    /// The fast path.
     FastPath,
-    /// From the index, by the proxy path.
+    /// The index, on the proxy path.
     Discovery,
-    /// By the admin API.
+    /// The admin API.
     Admin,
-    /// By a site's origin, ours or the customer's.
+    /// The origin of a site, embedded or the customer's.
     Origin,
-    /// Nowhere: the request was malformed, or for a host that no site has.
+    /// Nobody: the request was malformed, or for a host that no site has.
     Rejected,
 }
 
@@ -74,7 +74,7 @@ pub struct Metrics {
     pub connections: IntCounter,
     /// TLS handshakes that failed or took too long.
     pub tls_failures: IntCounter,
-    /// HTTP/2 streams that were refused before they were requests.
+    /// HTTP/2 streams that were rejected before they became requests.
     pub stream_faults: IntCounter,
     /// Connections closed because nothing came in time.
     pub timeouts: IntCounter,
@@ -175,7 +175,7 @@ impl Metrics {
             ),
             upstream_failures: by(
                 "gateway_upstream_failures_total",
-                "Failures of the servers of sites, by kind: connect, timeout, protocol.",
+                "Failures of the servers of sites, by kind: connect, timeout, tls, protocol.",
                 "kind",
             ),
             index_hosts: gauge("index_hosts", "Hosts that are served now."),
@@ -205,7 +205,7 @@ impl Metrics {
         }
     }
 
-    /// Counts a request that was answered.
+    /// Counts a request with its response.
     pub fn answered(&self, route: Route, status: u16, took: Duration) {
         let at = STATUSES.binary_search(&status).unwrap_or(STATUSES.len());
         self.requests[route as usize][at].inc();

@@ -1,4 +1,4 @@
-//! What operators see of a running process: its log and its numbers.
+//! The process log and the metrics.
 
 pub mod logging;
 mod metrics;

@@ -114,7 +114,7 @@ impl<'b> Head<'b> {
     ///
     /// # Errors
     ///
-    /// The [`Rejection`] to answer with.
+    /// The [`Rejection`] to respond with.
     pub fn parse_with_address(bytes: &'b [u8], limits: &Limits) -> Result<Self, Rejection> {
         Self::read(bytes, limits, true)
     }

@@ -1,4 +1,4 @@
-//! Heads that are taken, and heads that are refused, each with its section.
+//! Heads that are accepted, and heads that are rejected, each with the section of its rule.
 
 use super::*;
 
@@ -7,9 +7,9 @@ fn parse(head: &str) -> Result<Head<'_>, Rejection> {
 }
 
 #[track_caller]
-fn refused(head: &str, status: u16) {
+fn rejected(head: &str, status: u16) {
     match parse(head) {
-        Ok(head) => panic!("taken: {head:?}"),
+        Ok(head) => panic!("accepted: {head:?}"),
         Err(rejection) => assert_eq!(rejection.status, status, "{head:?}: {}", rejection.detail),
     }
 }
@@ -44,10 +44,10 @@ fn a_plain_request_is_read_into_its_parts() {
 
 #[test]
 fn rfc_9112_3_2_a_request_has_exactly_one_valid_host() {
-    refused("GET / HTTP/1.1\r\n\r\n", 400);
-    refused("GET / HTTP/1.0\r\n\r\n", 400);
-    refused("GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400);
-    refused("GET / HTTP/1.1\r\nHost: \u{e9}\r\n\r\n", 400);
+    rejected("GET / HTTP/1.1\r\n\r\n", 400);
+    rejected("GET / HTTP/1.0\r\n\r\n", 400);
+    rejected("GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400);
+    rejected("GET / HTTP/1.1\r\nHost: \u{e9}\r\n\r\n", 400);
 }
 
 #[test]
@@ -65,12 +65,12 @@ fn rfc_9112_3_2_2_an_absolute_target_names_the_same_host() {
             .path,
         "/"
     );
-    refused("GET http://b/ HTTP/1.1\r\nHost: a\r\n\r\n", 400);
-    refused("GET http://user@a/ HTTP/1.1\r\nHost: a\r\n\r\n", 400);
-    refused("GET ftp://a/ HTTP/1.1\r\nHost: a\r\n\r\n", 400);
-    refused("GET skill.md HTTP/1.1\r\nHost: a\r\n\r\n", 400);
-    refused("GET a:80 HTTP/1.1\r\nHost: a\r\n\r\n", 400);
-    refused("GET * HTTP/1.1\r\nHost: a\r\n\r\n", 400);
+    rejected("GET http://b/ HTTP/1.1\r\nHost: a\r\n\r\n", 400);
+    rejected("GET http://user@a/ HTTP/1.1\r\nHost: a\r\n\r\n", 400);
+    rejected("GET ftp://a/ HTTP/1.1\r\nHost: a\r\n\r\n", 400);
+    rejected("GET skill.md HTTP/1.1\r\nHost: a\r\n\r\n", 400);
+    rejected("GET a:80 HTTP/1.1\r\nHost: a\r\n\r\n", 400);
+    rejected("GET * HTTP/1.1\r\nHost: a\r\n\r\n", 400);
     assert_eq!(
         parse("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n").unwrap().form,
         Form::Asterisk
@@ -82,16 +82,16 @@ fn rfc_3986_2_a_target_has_no_characters_that_urls_have_not() {
     for target in [
         "/<", "/?>", "/`", "/?\"", "/a#b", "/a\\b", "/\u{e9}", "/a\u{0}b", "/a\u{7f}", "/a b",
     ] {
-        refused(&format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n"), 400);
+        rejected(&format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n"), 400);
     }
     assert!(parse("GET /a|b^{c}\"[%00]?|^{}`[] HTTP/1.1\r\nHost: a\r\n\r\n").is_ok());
 }
 
 #[test]
 fn rfc_9112_2_2_lines_end_in_crlf_and_nothing_else() {
-    refused("GET / HTTP/1.1\nHost: a\r\n\r\n", 400);
-    refused("GET / HTTP/1.1\r\nHost: a\n\r\n", 400);
-    refused("GET / HTTP/1.1\r\nHost: a\r\nX: a\rb\r\n\r\n", 400);
+    rejected("GET / HTTP/1.1\nHost: a\r\n\r\n", 400);
+    rejected("GET / HTTP/1.1\r\nHost: a\n\r\n", 400);
+    rejected("GET / HTTP/1.1\r\nHost: a\r\nX: a\rb\r\n\r\n", 400);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn rfc_9112_5_fields_are_not_folded_and_have_valid_names_and_values() {
         "X: a\u{0}b\r\n",
         "X: \u{7}\r\n",
     ] {
-        refused(&with(field), 400);
+        rejected(&with(field), 400);
     }
 }
 
@@ -141,7 +141,7 @@ fn rfc_9112_6_the_length_of_a_request_has_one_meaning() {
         "Transfer-Encoding: chunked, chunked\r\n",
         "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
     ] {
-        refused(&with(fields), 400);
+        rejected(&with(fields), 400);
     }
     for coding in [
         "gzip, chunked",
@@ -156,7 +156,7 @@ fn rfc_9112_6_the_length_of_a_request_has_one_meaning() {
         let status = parse(&head).unwrap_err().status;
         assert!(matches!(status, 400 | 501), "{coding:?}: {status}");
     }
-    refused(
+    rejected(
         "POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
         400,
     );
@@ -164,19 +164,19 @@ fn rfc_9112_6_the_length_of_a_request_has_one_meaning() {
 
 #[test]
 fn rfc_9110_9_3_trace_and_connect_are_not_for_us() {
-    refused("TRACE / HTTP/1.1\r\nHost: a\r\n\r\n", 405);
-    refused("CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n", 405);
+    rejected("TRACE / HTTP/1.1\r\nHost: a\r\n\r\n", 405);
+    rejected("CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n", 405);
     assert!(parse("PROPFIND / HTTP/1.1\r\nHost: a\r\n\r\n").is_ok());
 }
 
 #[test]
 fn rfc_9112_2_3_other_versions_are_not_supported() {
-    refused("GET / HTTP/2.0\r\nHost: a\r\n\r\n", 505);
-    refused("PRI * HTTP/2.0\r\n\r\n", 505);
-    refused("GET / HTTP/1.2\r\nHost: a\r\n\r\n", 505);
-    refused("GET / HTTP/11\r\nHost: a\r\n\r\n", 400);
-    refused("GET / http/1.1\r\nHost: a\r\n\r\n", 400);
-    refused("GET /\r\nHost: a\r\n\r\n", 400);
+    rejected("GET / HTTP/2.0\r\nHost: a\r\n\r\n", 505);
+    rejected("PRI * HTTP/2.0\r\n\r\n", 505);
+    rejected("GET / HTTP/1.2\r\nHost: a\r\n\r\n", 505);
+    rejected("GET / HTTP/11\r\nHost: a\r\n\r\n", 400);
+    rejected("GET / http/1.1\r\nHost: a\r\n\r\n", 400);
+    rejected("GET /\r\nHost: a\r\n\r\n", 400);
 }
 
 #[test]
@@ -188,18 +188,18 @@ fn rfc_9110_7_6_1_end_to_end_fields_cannot_be_nominated() {
         "Authorization",
         "cookie",
     ] {
-        refused(&with(&format!("Connection: close, {name}\r\n")), 400);
+        rejected(&with(&format!("Connection: close, {name}\r\n")), 400);
     }
 }
 
 #[test]
 fn what_is_too_long_has_its_own_status() {
-    refused(
+    rejected(
         &format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", "a".repeat(8 << 10)),
         414,
     );
-    refused(&with(&"X: y\r\n".repeat(100)), 431);
-    refused(&with(&"X: y\r\n".repeat(FIELDS_MAX)), 431);
+    rejected(&with(&"X: y\r\n".repeat(100)), 431);
+    rejected(&with(&"X: y\r\n".repeat(FIELDS_MAX)), 431);
 }
 
 #[test]
@@ -249,11 +249,11 @@ fn a_field_that_the_fast_path_does_not_read_leads_to_the_proxy_path() {
             "{field}"
         );
     }
-    refused(&with("Expect: a-miracle\r\n"), 417);
+    rejected(&with("Expect: a-miracle\r\n"), 417);
 }
 
 #[test]
-fn a_hopeless_beginning_is_refused_before_the_head_is_whole() {
+fn a_beginning_that_cannot_become_valid_is_rejected_at_once() {
     let early =
         |bytes: &[u8]| reject_early(bytes, &Limits::default()).map(|rejection| rejection.status);
     assert_eq!(early(b"\x16\x03\x01\x02\x00"), Some(400));
@@ -268,7 +268,7 @@ fn a_hopeless_beginning_is_refused_before_the_head_is_whole() {
 }
 
 #[test]
-fn a_refused_request_line_is_logged_as_far_as_it_can_be_told() {
+fn a_rejected_request_line_is_logged_as_far_as_it_can_be_parsed() {
     assert_eq!(request_line(b"GET /a?secret HTTP/9"), ("GET", "/a"));
     assert_eq!(request_line(b"GET /a#secret HTTP/1.1"), ("GET", "/a"));
     assert_eq!(

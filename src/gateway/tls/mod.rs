@@ -31,7 +31,7 @@ pub struct Config {
     /// name is written `*.acme.com` or `_.acme.com`.
     pub directory: Option<PathBuf>,
     /// The name whose certificate is used for a server name that has none, and for clients
-    /// that send none; otherwise such handshakes are refused.
+    /// that send none; otherwise such handshakes fail.
     pub default: Option<Host>,
 }
 

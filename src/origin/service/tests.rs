@@ -1,4 +1,4 @@
-//! What a site answers.
+//! The responses of the embedded origin.
 
 use std::sync::Arc;
 
@@ -533,12 +533,12 @@ fn a_part_of_an_asset_is_sent_as_it_is_and_pages_are_sent_whole() {
 }
 
 #[test]
-fn what_is_not_at_hand_is_left_to_who_may_wait_and_then_is() {
+fn a_page_that_is_not_cached_is_read_once_and_then_comes_from_the_cache() {
     let served = served("");
-    let at_hand = |ask| respond_from_memory(&served, "/guides/a", &ask);
-    assert!(at_hand(RequestHeaders::GET).is_none());
+    let cached = |ask| respond_from_memory(&served, "/guides/a", &ask);
+    assert!(cached(RequestHeaders::GET).is_none());
     let page = get(&served, "/guides/a");
-    let first = at_hand(RequestHeaders::GET).unwrap();
+    let first = cached(RequestHeaders::GET).unwrap();
     assert_eq!(first.response().body, page.body);
     let mut etag = Vec::new();
     page.etag.unwrap().write(&mut etag);
@@ -557,7 +557,7 @@ fn what_is_not_at_hand_is_left_to_who_may_wait_and_then_is() {
         (given(None, Some(b"\"other\"")), 412),
         (given(None, Some(&etag)), 200),
     ] {
-        let again = at_hand(ask).unwrap();
+        let again = cached(ask).unwrap();
         assert_eq!(again.response().status, status, "{ask:?}");
         let made = response(&served, "/guides/a", &ask);
         let text = |response: &Response| {
@@ -568,22 +568,22 @@ fn what_is_not_at_hand_is_left_to_who_may_wait_and_then_is() {
         assert_eq!(text(again.response()), text(&made), "{ask:?}");
     }
     let is_kept = |ready: &MaybeCached| matches!(ready, MaybeCached::Cached(_));
-    assert!(is_kept(&first) && is_kept(&at_hand(RequestHeaders::GET).unwrap()));
+    assert!(is_kept(&first) && is_kept(&cached(RequestHeaders::GET).unwrap()));
 }
 
 #[test]
-fn without_room_for_what_was_asked_for_pages_are_read_each_time() {
+fn without_room_in_the_cache_a_page_is_read_each_time() {
     let served = served_from(Cache::new(0), &Service::default(), "");
     for _twice in 0..2 {
-        let at_hand = respond_from_memory(&served, "/guides/a", &RequestHeaders::GET);
-        assert!(at_hand.is_none());
+        let cached = respond_from_memory(&served, "/guides/a", &RequestHeaders::GET);
+        assert!(cached.is_none());
         assert_eq!(get(&served, "/guides/a").status, 200);
         assert_eq!(get(&served, "/old/a").status, 308);
     }
 }
 
 #[test]
-fn what_is_at_hand_depends_on_what_the_client_takes() {
+fn the_cached_response_depends_on_what_the_client_accepts() {
     let served = served("");
     let brotli = RequestHeaders {
         accept_encoding: Some(b"br"),
@@ -600,11 +600,11 @@ fn what_is_at_hand_depends_on_what_the_client_takes() {
         };
         for headers in [RequestHeaders::GET, brotli, markdown, both] {
             let waited = response(&served, "/guides/a", &headers);
-            let at_hand = respond_from_memory(&served, "/guides/a", &headers).unwrap();
-            let at_hand = at_hand.into_response();
-            assert_eq!(at_hand.encoding, waited.encoding);
-            assert_eq!(at_hand.media_type, waited.media_type);
-            assert_eq!(at_hand.body, waited.body);
+            let cached = respond_from_memory(&served, "/guides/a", &headers).unwrap();
+            let cached = cached.into_response();
+            assert_eq!(cached.encoding, waited.encoding);
+            assert_eq!(cached.media_type, waited.media_type);
+            assert_eq!(cached.body, waited.body);
         }
     }
 }
