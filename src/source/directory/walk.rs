@@ -206,7 +206,7 @@ impl Walk<'_> {
             .expect("a walk meets each name once, directories before what they hold");
     }
 
-    /// Tells of something that has no place in a listing.
+    /// Reports an entry that is left out.
     fn unnameable(&mut self, above: &TreePath, name: &str, why: &str) {
         let path = if above.is_root() {
             name.to_owned()

@@ -7,14 +7,14 @@ use super::*;
 fn a_silent_worker_loses_its_update_when_the_lease_has_passed_and_not_before() {
     on_each(|queue| {
         let id = enqueue(queue, "docs", 0).id;
-        let zombie = claim(queue, 0);
+        let former = claim(queue, 0);
         assert_eq!(queue.claim(&worker(), at(29)).unwrap(), None);
 
         let successor = claim(queue, 30);
         assert_eq!(successor.update.id, id);
-        assert_eq!((zombie.epoch, successor.epoch), (1, 2));
+        assert_eq!((former.epoch, successor.epoch), (1, 2));
         assert_eq!(successor.update.attempts, 2, "dying counts as an attempt");
-        assert_eq!(successor.update.generation, zombie.update.generation);
+        assert_eq!(successor.update.generation, former.update.generation);
     });
 }
 
@@ -36,17 +36,17 @@ fn a_heartbeat_moves_the_end_of_the_lease() {
 fn a_worker_that_lost_its_lease_can_change_nothing() {
     on_each(|queue| {
         let id = enqueue(queue, "docs", 0).id;
-        let mut zombie = claim(queue, 0);
+        let mut former = claim(queue, 0);
         let successor = claim(queue, 31);
         let progress = Progress {
             lines: vec!["late".to_owned()],
             commit: None,
         };
         assert_eq!(
-            queue.heartbeat(&zombie, progress, at(32)).unwrap(),
+            queue.heartbeat(&former, progress, at(32)).unwrap(),
             Held::Lost
         );
-        assert_eq!(queue.raise_generation(&mut zombie, 99).unwrap(), Held::Lost);
+        assert_eq!(queue.raise_generation(&mut former, 99).unwrap(), Held::Lost);
         for outcome in [
             published(),
             Outcome::Failure,
@@ -54,7 +54,7 @@ fn a_worker_that_lost_its_lease_can_change_nothing() {
             Outcome::LeaseReleased,
         ] {
             assert_eq!(
-                queue.finish(&zombie, &outcome, "mine", at(33)).unwrap(),
+                queue.finish(&former, &outcome, "mine", at(33)).unwrap(),
                 Held::Lost
             );
         }
@@ -69,7 +69,7 @@ fn a_worker_that_lost_its_lease_can_change_nothing() {
         );
         assert_eq!(
             queue
-                .finish(&zombie, &Outcome::Failure, "mine", at(35))
+                .finish(&former, &Outcome::Failure, "mine", at(35))
                 .unwrap(),
             Held::Lost
         );
