@@ -240,3 +240,48 @@ fn no_page_takes_long() {
         assert!(took.as_secs() < 10, "{what} took {took:?}");
     }
 }
+
+#[test]
+fn an_element_indented_deeper_than_its_sibling_is_shown() {
+    let tabs = "<Steps>\n  <Step title=\"One\">\n    Alpha text.\n\n<Tabs>\n  <Tab title=\"x\">\nhello\n  \
+        </Tab>\n</Tabs>\n    <Note>\n      zebra\n    </Note>\n  </Step>\n</Steps>\n";
+    let fence = "<Steps>\n  <Step title=\"One\">\n\n```js\nlet a;\n```\n\n    Text.\n\n        \
+        <Note>zebra</Note>\n  </Step>\n</Steps>\n";
+    for text in [tabs, fence] {
+        let nodes = nodes(text);
+        assert!(plain(&nodes).contains("zebra"), "{nodes:#?}");
+    }
+}
+
+#[test]
+fn a_comment_may_hold_headings_and_blank_lines() {
+    let text = "# Synopsis\n\n{/*\n## Backwards Compatibility\n\n(discussion of it)\n\n## Forwards \
+        Compatibility\n\n*/}\n\n## History\n\nDon't say it's `EndBlock()`\n\n{/*\n## Others\n\n*/}\n";
+    let words = plain(&nodes(text));
+    assert!(
+        !words.contains("Compatibility") && !words.contains("/*"),
+        "{words}"
+    );
+}
+
+#[test]
+fn places_are_those_of_the_file_whatever_was_dropped_before() {
+    let text = "---\r\ntitle: x\r\n---\r\n\r\n<Steps>\r\n  <Step title=\"a\">\r\n    See [b](/c) and \
+        <a href=\"/d\">e</a>.\r\n\r\n        ![f](/g.png)\r\n  </Step>\r\n</Steps>\r\n";
+    let body = text.find("<Steps>").unwrap();
+    let page = read(
+        &Source {
+            body,
+            ..Source::new("a.mdx", text)
+        },
+        &files,
+    )
+    .unwrap();
+    let written: Vec<_> = page
+        .outline
+        .references
+        .iter()
+        .map(|reference| (&*reference.target, &text[reference.span.range()]))
+        .collect();
+    assert_eq!(written, [("/c", "/c"), ("/d", "/d"), ("/g.png", "/g.png")]);
+}

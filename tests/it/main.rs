@@ -17,6 +17,7 @@
 //! | `git` | repositories over every transport, and which are refused |
 //! | `heads` | an ambiguous request head is refused, on both paths |
 //! | `both_paths` | the fast path and the proxy path respond the same |
+//! | `links` | a link that the check passes works in the HTML, and one that it warns of does not |
 //! | `navigation` | the navigation and the diagnostics of `docs.json`, case by case |
 //! | `operator` | health, metrics, a log line for every request |
 //! | `pages` | the pages of a site, over HTTP |
@@ -70,6 +71,7 @@ mod generated;
 mod git;
 mod heads;
 mod both_paths;
+mod links;
 mod navigation;
 mod operator;
 mod pages;

@@ -58,6 +58,8 @@ pub struct Page {
     pub read: Result<mdx::Page, Refused>,
     /// Its whole text.
     pub text: Arc<str>,
+    /// Where in the text the body starts, in bytes.
+    body: usize,
     /// The files that it imports.
     pub loaded: Box<[Loaded]>,
     /// What is wrong with it.
@@ -152,12 +154,19 @@ impl Page {
             meta,
             read,
             text: Arc::clone(text),
+            body,
             loaded: loaded
                 .into_inner()
                 .unwrap_or_else(PoisonError::into_inner)
                 .into(),
             found,
         }
+    }
+
+    /// Returns the text after the frontmatter.
+    #[must_use]
+    pub fn body(&self) -> &str {
+        &self.text[self.body..]
     }
 
     /// Returns the title that stands for one the author did not write: the last segment

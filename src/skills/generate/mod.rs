@@ -117,7 +117,7 @@ pub fn material(docs: &Docs) -> Vec<Material<'_>> {
                 url: &page.url,
                 about: outline::words(docs, page),
                 endpoint: endpoint.map(|(_, is)| format!("{} {}", is.method, is.path)),
-                text: written.map_or("", |page| text::body(&page.text)),
+                text: written.map_or("", |page| page.body()),
             });
         }
     }

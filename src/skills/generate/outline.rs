@@ -8,7 +8,7 @@ use crate::docs::openapi::{Endpoint, Operation, Specification};
 use crate::syntax::Value;
 
 use super::super::description::first_words;
-use super::text::{body, plain, short};
+use super::text::{plain, short};
 
 /// How many required values of an endpoint are named.
 const REQUIRED_NAMED: usize = 6;
@@ -173,7 +173,7 @@ pub(super) fn words(docs: &Docs, page: &Page) -> String {
         return short(description);
     }
     let written = docs.pages.get(&page.slug);
-    let words = written.and_then(|page| first_words(body(&page.text)));
+    let words = written.and_then(|page| first_words(page.body()));
     short(words.as_deref().unwrap_or_default())
 }
 

@@ -70,15 +70,6 @@ pub(super) fn quoted(line: &str) -> String {
     format!("\"{}\"", line.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// Returns the text of a page after its frontmatter.
-pub(super) fn body(text: &str) -> &str {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let Some(rest) = text.strip_prefix("---") else {
-        return text;
-    };
-    rest.find("\n---").map_or(text, |end| &rest[end + 4..])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,11 +98,5 @@ mod tests {
         );
         assert!(short(&text).ends_with("word."));
         assert!(short(&"word ".repeat(100)).ends_with("word…"));
-    }
-
-    #[test]
-    fn the_body_begins_after_the_frontmatter() {
-        assert_eq!(body("---\ntitle: x\n---\nText").trim(), "Text");
-        assert_eq!(body("Text --- more"), "Text --- more");
     }
 }

@@ -3,7 +3,7 @@
 use crate::docs::Docs;
 
 use super::outline::Outline;
-use super::text::{body, plain, short};
+use super::text::{plain, short};
 
 /// The most lines and characters of the section.
 pub(super) const LINES_MAX: usize = 160;
@@ -27,7 +27,7 @@ pub(super) fn workflows(docs: &Docs, outline: &Outline, base_url: &str) -> Vec<S
     let found: Vec<_> = outline
         .pages()
         .map(|id| docs.navigation.page(id))
-        .filter_map(|page| Some((page, read(body(&docs.pages.get(&page.slug)?.text)))))
+        .filter_map(|page| Some((page, read(docs.pages.get(&page.slug)?.body()))))
         .collect();
     let deepest = found
         .iter()
