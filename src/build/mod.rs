@@ -230,7 +230,7 @@ impl Built {
             .filter(|page| page.public)
             .map(|page| &*page.url)
             .collect();
-        docs::gone::find(
+        docs::removed::find(
             before.iter().map(|url| &**url),
             &now,
             |path| description.redirect(path).is_some(),

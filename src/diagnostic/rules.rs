@@ -7,9 +7,9 @@
 pub struct Rule {
     /// Its name in diagnostics.
     pub id: &'static str,
-    /// What it asks for.
+    /// The rule in one sentence.
     pub title: &'static str,
-    /// Why, and what is done about what breaks it.
+    /// Its reason, and what happens when it is broken.
     pub text: &'static str,
 }
 
@@ -56,13 +56,14 @@ pub const RULES: &[Rule] = &[
         id: "N6",
         title: "`openapi` is inherited, and endpoints are generated or listed",
         text: "`openapi` names a specification for an element and all below it, until one sets its own. \
-            Without any `METHOD /path` entry below, there is a page for every endpoint: in a group \
-            among its own pages, in another element as groups by tag. With one such entry, only listed \
-            endpoints have pages.\n\n\
-            A specification that is not there, an endpoint it does not have, or an endpoint where no \
-            specification applies is an error. A remote specification is fetched where the \
-            configuration names its host; elsewhere it is a warning and nothing is \
-            generated from it.",
+            Without any `METHOD /path` entry below, every endpoint has a page, in groups by tag. With \
+            one such entry, only listed endpoints have pages.\n\n\
+            A specification that does not exist, an endpoint that it does not have, or an endpoint \
+            where no specification applies is an error. A remote specification is fetched if the \
+            configuration allows its host. If not, it is a warning, nothing is generated from it, and \
+            a page that names one of its endpoints (`openapi` in the frontmatter) shows only method \
+            and path. An `openapi` or `openapi-schema` in the frontmatter that names nothing is a \
+            warning too.",
     },
     Rule {
         id: "N7",
@@ -236,13 +237,6 @@ pub const RULES: &[Rule] = &[
         text: "Its first place gives breadcrumb, previous and next page; the others only link to it.",
     },
     Rule {
-        id: "page-gone",
-        title: "a page that moves leaves a redirect",
-        text: "Links and search results still lead to where a page was. `check --since REF` finds the \
-            pages that a commit had and that now are neither pages nor redirected; an update finds \
-            those of the release before it.",
-    },
-    Rule {
         id: "page-languages",
         title: "each language has pages of its own",
         text: "A page has one language; listed in two, it belongs to the first.",
@@ -265,6 +259,13 @@ pub const RULES: &[Rule] = &[
             read with a warning; a path out of the root is an error.",
     },
     Rule {
+        id: "page-removed",
+        title: "a page that moves leaves a redirect",
+        text: "Links and search results still lead to where a page was. `check --since REF` finds the \
+            pages that a commit had and that now are neither pages nor redirected; an update finds \
+            those of the release before it.",
+    },
+    Rule {
         id: "path-missing",
         title: "paths lead to files",
         text: "The path, or a directory of it, does not exist.",
@@ -272,8 +273,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "redirect",
         title: "redirects lead somewhere",
-        text: "Circles and names that the source does not have are errors; a source that is a page, or \
-            that no request can have, is a warning.",
+        text: "A cycle is an error, and so is a name in the destination that the source does not have. \
+            A source that is a page, or that no request can match, is a warning.",
     },
     Rule {
         id: "reference",
@@ -284,7 +285,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "required",
         title: "what is required is there",
-        text: "A label that is missing or empty, a redirect without destination.",
+        text: "A label must not be missing or empty, and a redirect needs a destination.",
     },
     Rule {
         id: "search-index",
@@ -407,7 +408,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "unknown-key",
         title: "keys are known",
-        text: "Unknown keys are passed over; a likely misspelling names what was meant.",
+        text: "Unknown keys are ignored; for a likely misspelling the message names the known key.",
     },
     Rule {
         id: "yaml-syntax",

@@ -24,8 +24,8 @@ pub mod navigation;
 pub mod published;
 pub mod config_link;
 pub mod link;
-pub mod gone;
 pub mod redirect;
+pub mod removed;
 
 use crate::diagnostic::{Diagnostic, Location};
 use crate::source::{Kind, LookupError, Tree, TreePath};

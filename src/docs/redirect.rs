@@ -1,11 +1,12 @@
-//! Redirects: the old paths of pages.
+//! Redirects from the old paths of pages.
 //!
 //! A source is a path whose segments may be `:name` (one segment), `:name*` or `*` (the
-//! rest). A page wins over a redirect from its path. A chain of redirects is followed here
-//! ([`resolve`]), so only its end is told to a client; one that leads in a circle is an error.
+//! rest). A page wins over a redirect from its path. A chain of redirects is resolved here
+//! ([`resolve`]), so a client gets only its end; a cycle is an error.
 //!
-//! **Limits.** What a chain reaches is followed when it is one path: a destination with
-//! parts of its source in it, and a source that is a pattern, are left to the client.
+//! **Limits.** A chain is resolved only where source and destination are plain paths. The
+//! client follows a redirect whose source is a pattern or whose destination has parts of its
+//! source.
 //!
 //! Sources: RFC 9110 §15.4.8 (307), §15.4.9 (308).
 
@@ -17,17 +18,16 @@ use crate::docs::navigation::{Navigation, has_scheme};
 use crate::site::redirect::{self as pattern, is_pattern};
 use crate::syntax::{Diagnostics, SpanDiagnostic};
 
-/// The rule that redirects break.
+/// The rule that redirects lead somewhere.
 pub const REDIRECT: &str = "redirect";
-/// How many redirects there may be; more are left out.
+/// How many redirects a site may have; the others are left out.
 pub const COUNT_MAX: usize = 20_000;
 
 /// How many redirects of a chain are followed; a client follows the rest.
 const CHAIN_MAX: usize = 32;
 
-/// Returns redirects as they are answered: each leads to the end of its chain. The whole is
-/// for good if every part is. A fragment or query that the rest of a chain does not set
-/// stays.
+/// Replaces the destination of each redirect by the end of its chain. A chain is permanent if
+/// every redirect of it is. A fragment or query stays unless a later redirect sets another.
 #[must_use]
 pub(super) fn resolve(redirects: &[Redirect], navigation: &Navigation) -> Vec<Redirect> {
     let pages = navigation.pages.iter().map(|page| plain(&page.url));
@@ -60,7 +60,7 @@ pub(super) fn resolve(redirects: &[Redirect], navigation: &Navigation) -> Vec<Re
     redirects.iter().take(COUNT_MAX).map(end).collect()
 }
 
-/// RFC 9110 §10.2.2: a fragment is kept by what a redirect leads to, unless that has one.
+/// RFC 9110 §10.2.2: the target of a redirect inherits a fragment unless it has one.
 fn onward(from: &str, to: &str) -> Box<str> {
     let parts = |url| {
         let (rest, fragment) = split(url, '#');
@@ -86,7 +86,8 @@ fn split(text: &str, mark: char) -> (&str, Option<&str>) {
     }
 }
 
-/// Checks redirects: circles, paths that a page has, parts that no path has.
+/// Checks redirects: cycles, sources that are pages, sources that no request matches, names
+/// that the source does not have.
 pub(super) fn check(
     redirects: &[Redirect],
     navigation: &Navigation,
@@ -198,10 +199,7 @@ fn circles(
             }
             if let Some(start) = way.iter().position(|seen| *seen == at) {
                 let circle: Vec<_> = way[start..].iter().map(|path| format!("/{path}")).collect();
-                let message = format!(
-                    "the redirect leads in a circle: {} → /{at}",
-                    circle.join(" → ")
-                );
+                let message = format!("the redirects form a cycle: {} → /{at}", circle.join(" → "));
                 diagnostics.push(SpanDiagnostic::error(REDIRECT, exact[at].span, message));
                 break;
             }
@@ -222,7 +220,7 @@ fn plain(path: &str) -> &str {
         .trim_matches('/')
 }
 
-/// Returns whether a path is redirected by one of the sources.
+/// Returns whether a source matches a path.
 #[must_use]
 pub fn matches(redirects: &[Redirect], path: &str) -> bool {
     let path = plain(path);
@@ -263,16 +261,16 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_told_once_and_a_chain_is_not() {
+    fn a_cycle_is_one_error_and_a_chain_is_none() {
         assert_eq!(
             found(&[("/a", "/b"), ("/b", "/c"), ("/c", "/a"), ("/d", "/a")]),
-            ["the redirect leads in a circle: /a → /b → /c → /a"]
+            ["the redirects form a cycle: /a → /b → /c → /a"]
         );
         assert_eq!(found(&[("/a", "/b"), ("/b", "/c")]), Vec::<String>::new());
     }
 
     #[test]
-    fn what_a_chain_sets_last_counts_and_what_it_does_not_set_stays() {
+    fn the_last_query_and_fragment_of_a_chain_count() {
         for (from, to, onward) in [
             ("/b", "/c", "/c"),
             ("/b#x", "/c", "/c#x"),
@@ -285,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_leads_to_one_place() {
+    fn a_source_has_one_destination() {
         assert_eq!(found(&[("/a", "/b"), ("/a/", "/c")]).len(), 1);
         assert_eq!(found(&[("/a", "/b"), ("/a", "/b")]).len(), 0);
     }

@@ -304,7 +304,10 @@ fn a_page_that_is_gone_since_the_last_release_is_a_warning_in_the_record() {
         .site("acme", &format!("owner: acme\n{}", docs.record()))
         .start();
     let told = follow(&edge.setup, &trigger(&edge, &key, "acme"));
-    assert!(!told["logs"].to_string().contains("page-gone"), "{told:#}");
+    assert!(
+        !told["logs"].to_string().contains("page-removed"),
+        "{told:#}"
+    );
 
     docs.git(&["rm", "--quiet", "old/pay.mdx", "moved.mdx"]);
     let redirect = r#"{"source": "/moved", "destination": "/"}"#;

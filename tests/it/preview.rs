@@ -1,4 +1,4 @@
-//! A documentation as its author sees it: what is saved is shown, at once.
+//! `waypost preview`: a saved change is shown at once.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -20,7 +20,7 @@ struct Preview {
     port: u16,
 }
 
-/// The events that a browser would get.
+/// The event stream that a browser reads.
 struct Events(BufReader<TcpStream>);
 
 impl Preview {
@@ -58,7 +58,7 @@ impl Preview {
         write(self.directory.path(), path, text);
     }
 
-    /// Asks for a path and returns the whole response.
+    /// Requests a path and returns the whole response.
     fn get_as(&self, path: &str, fields: &str) -> String {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(TIMEOUT)).unwrap();
@@ -125,7 +125,7 @@ fn write(root: &Path, path: &str, text: &str) {
 }
 
 #[test]
-fn a_saved_page_is_seen_as_soon_as_the_browser_is_told() {
+fn a_saved_page_is_shown_when_the_browser_is_notified() {
     let preview = Preview::start();
     let mut events = preview.events();
     let mut version = events.site_after(0);
@@ -145,7 +145,7 @@ fn a_saved_page_is_seen_as_soon_as_the_browser_is_told() {
 }
 
 #[test]
-fn a_page_that_comes_is_there_and_one_that_goes_is_not() {
+fn an_added_page_is_shown_and_a_removed_page_is_not_found() {
     let preview = Preview::start();
     let mut events = preview.events();
     let version = events.site_after(0);
@@ -158,14 +158,14 @@ fn a_page_that_comes_is_there_and_one_that_goes_is_not() {
 }
 
 #[test]
-fn what_is_wrong_stands_in_the_page_and_never_ends_the_preview() {
+fn diagnostics_are_shown_in_the_page_and_never_end_the_preview() {
     let preview = Preview::start();
     let mut events = preview.events();
     let version = events.site_after(0);
-    events.next("findings");
+    events.next("diagnostics");
     preview.save("docs.json", "{\"name\": \"Acme\", ");
     loop {
-        events.next("findings");
+        events.next("diagnostics");
         let page = preview.get("/guide");
         assert!(
             page.contains("the start"),
@@ -181,7 +181,7 @@ fn what_is_wrong_stands_in_the_page_and_never_ends_the_preview() {
 }
 
 #[test]
-fn discovery_and_lists_answer_as_they_will_when_published() {
+fn discovery_and_lists_are_served_as_on_the_edge() {
     let preview = Preview::start();
     preview.events().site_after(0);
     let skill = preview.get("/skill.md");
@@ -214,9 +214,9 @@ fn a_preview_is_shown_by_every_name_of_the_machine() {
 fn a_page_of_another_site_cannot_read_a_preview() {
     let preview = Preview::start();
     preview.events().site_after(0);
-    let stranger = preview.get_as("/", "Host: evil.test\r\n");
-    assert!(stranger.starts_with("HTTP/1.1 421"), "{stranger}");
-    assert!(!stranger.contains("The first text."), "{stranger}");
+    let foreign = preview.get_as("/", "Host: evil.test\r\n");
+    assert!(foreign.starts_with("HTTP/1.1 421"), "{foreign}");
+    assert!(!foreign.contains("The first text."), "{foreign}");
     let page = preview.get("/");
     assert!(page.contains("script-src 'self'"), "{page}");
     assert!(page.contains("Cache-Control: no-store"), "{page}");

@@ -216,7 +216,7 @@ fn gone(
     let (root, _) = directory::locate(&documentation.path, documentation.root.as_deref())?;
     let before =
         local::files(&root, reference).with_context(|| format!("read what {reference:?} holds"))?;
-    Ok(docs::gone::check(&before, docs, tree))
+    Ok(docs::removed::check(&before, docs, tree))
 }
 
 fn explain(id: &str) -> anyhow::Result<ExitCode> {

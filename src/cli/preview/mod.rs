@@ -1,17 +1,17 @@
-//! `waypost preview`: a documentation as it will be published, while it is written.
+//! `waypost preview`: shows a documentation as it will be published, while it is written.
 //!
 //! ```text
 //!  files ──watch──▶ Preview ──▶ Shown ──▶ server ──▶ browser
 //!                       └─check─▶ findings ─┴─▶ terminal, panel
 //! ```
 //!
-//! A change is read and shown before anything is checked or any other page rendered: the
-//! draft makes the page that is looked at when it is asked for. What answers is what answers
-//! on the edge, discovery included; only the panel with the findings and the script that
-//! reloads are added, and nothing may be kept by the browser.
+//! A change is shown before the documentation is checked: the draft renders a page when a
+//! browser requests it. Requests are answered by the same code as on the edge, discovery
+//! included. Only the panel with the diagnostics and the script that reloads are added, and
+//! the browser must not cache anything.
 //!
-//! **Invariant:** what cannot be read never ends a preview; the last site that could be
-//! shown stays, beside the findings.
+//! **Invariant:** a documentation that cannot be read never ends a preview. The last site
+//! that could be shown stays, with the diagnostics.
 
 mod panel;
 mod server;
@@ -77,7 +77,7 @@ async fn serve(args: &Args) -> anyhow::Result<()> {
         .await
         .with_context(|| format!("listen on {address}"))?;
     let port = listener.local_addr().context("read the address")?.port();
-    // Says now what is wrong with the arguments, and not in the page.
+    // Wrong arguments are an error of the command, not a message in the page.
     directory::locate(&args.documentation.path, args.documentation.root.as_deref())?;
     let watch = Watch::start(&args.documentation.path).context("watch the documentation")?;
     let shown = Arc::new(Shown::new(port));
@@ -109,11 +109,11 @@ fn say(line: &str) -> anyhow::Result<()> {
     out.flush().context("print")
 }
 
-/// Brings changes of the documentation to what is shown.
+/// Reads the documentation again after each change.
 struct Follower {
     documentation: Documentation,
     shown: Arc<Shown>,
-    /// What was read and rendered so far.
+    /// What the last reading leaves to the next.
     cache: PreviewCache,
     /// The specifications that were fetched so far, by URL. They are not fetched again at every
     /// change; one that failed is.
@@ -126,14 +126,14 @@ impl Follower {
     fn follow(mut self, watch: &Watch) -> ! {
         loop {
             if let Err(error) = self.read(watch) {
-                // A directory that is being replaced is there again in a moment.
-                self.shown.tell(&[], Some(&format!("{error:#}")));
+                // A directory that is being replaced will exist again in a moment.
+                self.shown.report(&[], Some(&format!("{error:#}")));
             }
             watch.wait();
         }
     }
 
-    /// Shows what is written now, and then says what is wrong with it.
+    /// Shows the files as they are now, then checks them.
     fn read(&mut self, watch: &Watch) -> anyhow::Result<()> {
         let (tree, mut found) = self.documentation.open()?;
         let options = self.documentation.options(&Service::default());
@@ -146,13 +146,13 @@ impl Follower {
         let preview = Arc::new(Preview::new(input, &options, articles));
         self.shown.show(Arc::clone(&preview));
         if watch.has_changed() {
-            // What is about to be read again is not worth a check.
+            // It will be read again at once, so a check now would be wasted.
             self.cache = preview.cache();
             return Ok(());
         }
         found.extend(preview.check());
         self.cache = preview.cache();
-        self.shown.tell(&found, None);
+        self.shown.report(&found, None);
         let mut text = Vec::new();
         draw(&mut text, &preview.input().tree, &found, Folding::Folded)?;
         let tally = Tally::of(&found);

@@ -1,21 +1,21 @@
-//! What a preview adds to a page: the findings, and the script that reloads.
+//! What a preview adds to a page: the diagnostics, and the script that reloads.
 //!
-//! The panel is markup like the page's own, so it is there without scripts; style and script
-//! are files of their own, which the policy of pages asks for.
+//! The panel is part of the page's markup, so it works without scripts. Style and script are
+//! files, because the content security policy of pages allows no inline ones.
 
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::render::escape::Html;
 
 use super::shown::Version;
 
-/// Where everything of a preview lies. No page can be there.
+/// The path of the preview's own files. No page can have it.
 pub(super) const PATH: &str = "/_waypost/preview/";
 pub(super) const STYLES: &str = include_str!("preview.css");
 pub(super) const SCRIPT: &str = include_str!("preview.js");
-/// How many findings stand in the page; the terminal has all.
-const FINDINGS_MAX: usize = 100;
+/// How many diagnostics the page shows; the terminal shows all.
+const DIAGNOSTICS_MAX: usize = 100;
 
-/// Writes what stands in the panel; nothing when nothing is wrong.
+/// Writes the content of the panel, which is empty without diagnostics.
 pub(super) fn write(found: &[Diagnostic], failure: Option<&str>) -> Html {
     let mut out = Html::default();
     if let Some(failure) = failure {
@@ -32,16 +32,16 @@ pub(super) fn write(found: &[Diagnostic], failure: Option<&str>) -> Html {
     out.markup(", ");
     counted(&mut out, found.len() - errors, " warning");
     out.markup("</summary><ul>");
-    // What keeps the site from being published first.
+    // Errors first: they keep the site from being published.
     let sorted = [Severity::Error, Severity::Warning].into_iter();
     let sorted = sorted.flat_map(|severity| found.iter().filter(move |f| f.severity == severity));
-    for found in sorted.take(FINDINGS_MAX) {
-        finding(&mut out, found);
+    for found in sorted.take(DIAGNOSTICS_MAX) {
+        item(&mut out, found);
     }
     out.markup("</ul>");
     if let Some(more) = found
         .len()
-        .checked_sub(FINDINGS_MAX)
+        .checked_sub(DIAGNOSTICS_MAX)
         .filter(|more| *more > 0)
     {
         out.markup("<p>and ").number(more).markup(" more</p>");
@@ -57,7 +57,7 @@ fn counted(out: &mut Html, count: usize, what: &'static str) {
     }
 }
 
-fn finding(out: &mut Html, found: &Diagnostic) {
+fn item(out: &mut Html, found: &Diagnostic) {
     out.markup(match found.severity {
         Severity::Error => "<li class=error><strong>error</strong> <code>",
         Severity::Warning => "<li class=warning><strong>warning</strong> <code>",
@@ -83,7 +83,7 @@ pub(super) fn add(page: &[u8], panel: &Html, version: Version) -> Vec<u8> {
     added
         .markup("<link rel=stylesheet href=\"/_waypost/preview/preview.css\">")
         .markup(
-            "<section id=waypost-findings aria-label=\"Findings of the preview\" aria-live=polite>",
+            "<section id=waypost-diagnostics aria-label=\"Diagnostics of the preview\" aria-live=polite>",
         )
         .append(panel)
         .markup("</section><script defer src=\"/_waypost/preview/preview.js\"")
@@ -92,7 +92,7 @@ pub(super) fn add(page: &[u8], panel: &Html, version: Version) -> Vec<u8> {
     [&page[..end], added.into_string().as_bytes(), &page[end..]].concat()
 }
 
-/// Writes the page that stands where there is nothing to show yet.
+/// Returns the page that is shown until the documentation can be read.
 pub(super) fn nothing() -> &'static [u8] {
     b"<!doctype html><html lang=en><head><meta charset=utf-8><title>Preview</title></head>\
       <body><main><h1>Nothing to show yet</h1><p>The documentation is shown here as soon as it \
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn findings_are_text_and_the_page_around_them_stays() {
+    fn diagnostics_are_written_as_text_into_the_page() {
         let found = Diagnostic::error("N2", "a.mdx", "</section><script>x</script>").at(3, 4, 1);
         let panel = write(&[found], None);
         let page = add(b"<body><p>x</p></body></html>", &panel, Version::default());
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_wrong_is_nothing_shown() {
+    fn the_panel_is_empty_without_diagnostics() {
         assert_eq!(write(&[], None), Html::default());
     }
 }

@@ -1,4 +1,4 @@
-// Reloads the page when what it shows has changed, and brings new findings into it. The
+// Reloads the page when what it shows has changed, and brings new diagnostics into it. The
 // first event after connecting says what is shown now, so nothing is missed in between.
 (() => {
   const shown = document.currentScript.dataset.version;
@@ -6,11 +6,11 @@
   events.addEventListener("site", (event) => {
     if (event.data !== shown) location.reload();
   });
-  events.addEventListener("findings", async () => {
-    const answer = await fetch("/_waypost/preview/findings");
-    const panel = document.getElementById("waypost-findings");
+  events.addEventListener("diagnostics", async () => {
+    const response = await fetch("/_waypost/preview/diagnostics");
+    const panel = document.getElementById("waypost-diagnostics");
     const open = panel.querySelector("details")?.open ?? true;
-    panel.innerHTML = await answer.text();
+    panel.innerHTML = await response.text();
     const details = panel.querySelector("details");
     if (details) details.open = open;
   });

@@ -1,8 +1,8 @@
 //! The server of a preview: HTTP/1.1 on one address, for browsers on this machine.
 //!
-//! Heads are read by the strict reader of the gateway, under its limits. `Host` must name
-//! this machine: a page of some other site whose name is made to lead here (DNS rebinding)
-//! would otherwise read what has not been published.
+//! The strict reader of the gateway reads request heads, within its limits. `Host` must name
+//! this machine: otherwise a page of another site whose name resolves to this machine (DNS
+//! rebinding) could read what has not been published.
 //!
 //! Sources: WHATWG HTML §9.2 (server-sent events); RFC 9112.
 
@@ -25,16 +25,16 @@ use crate::origin;
 use crate::response::{Connection, Content, Problem, RequestHeaders, Response, caching, push_date};
 
 const HTML: &str = "text/html; charset=utf-8";
-/// How often a silent stream of events shows that it is alive.
+/// How often an event stream without events sends a comment, which keeps it open.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// What is sent for a request.
+/// The reply to a request.
 enum Reply {
     Response(Box<Response>),
     Events,
 }
 
-/// A request, as far as a preview looks at it.
+/// What a preview needs of a request.
 struct Request {
     path: String,
     query: Option<String>,
@@ -46,13 +46,13 @@ struct Request {
     is_local: bool,
 }
 
-/// Takes connections for as long as the process lives.
+/// Accepts connections until the process ends.
 pub(super) async fn serve(listener: TcpListener, shown: Arc<Shown>, listen: IpAddr) {
     loop {
         match listener.accept().await {
             Ok((stream, _peer)) => {
                 let shown = Arc::clone(&shown);
-                // A browser that has gone is no news.
+                // An error means that the browser closed the connection.
                 tokio::spawn(async move { converse(stream, shown, listen).await.ok() });
             }
             Err(error) => {
@@ -99,7 +99,8 @@ async fn converse(mut stream: TcpStream, shown: Arc<Shown>, listen: IpAddr) -> i
     }
 }
 
-/// Waits for a whole head and returns its length; `None` when there will be none.
+/// Waits for a whole head and returns its length; `None` when the connection ended or the
+/// head exceeds a limit.
 async fn head(
     stream: &mut TcpStream,
     inbox: &mut Vec<u8>,
@@ -115,8 +116,7 @@ async fn head(
     }
 }
 
-/// Finds the reply. Rendering a page takes a while, so this is not for the threads that serve
-/// connections.
+/// Makes the reply. It may render a page, which would block a thread that serves connections.
 fn reply(shown: &Shown, request: &Request) -> Reply {
     if !request.is_local {
         let problem = Problem::new(421, "a preview is for the machine that it runs on");
@@ -124,7 +124,7 @@ fn reply(shown: &Shown, request: &Request) -> Reply {
     }
     let response = match request.path.strip_prefix(panel::PATH) {
         Some("events") => return Reply::Events,
-        Some("findings") => Response::new(200, HTML, shown.panel().as_str().to_owned().into()),
+        Some("diagnostics") => Response::new(200, HTML, shown.panel().as_str().to_owned().into()),
         Some("preview.css") => Response::new(200, "text/css; charset=utf-8", panel::STYLES.into()),
         Some("preview.js") => {
             Response::new(200, "text/javascript; charset=utf-8", panel::SCRIPT.into())
@@ -134,10 +134,10 @@ fn reply(shown: &Shown, request: &Request) -> Reply {
     Reply::Response(Box::new(response))
 }
 
-/// Answers as the edge would, and adds the panel to what is a page. Nothing is kept: it may
-/// be another in a moment.
+/// Answers as the edge would, and adds the panel to a page. Nothing is cached: it may change
+/// in a moment.
 fn page(shown: &Shown, request: &Request) -> Response {
-    // Before the site: what is told as shown must not be newer than what is.
+    // Read before the site: the version must not be newer than what is sent.
     let version = *shown.versions().borrow();
     let headers = RequestHeaders {
         method: &request.method,
@@ -185,24 +185,25 @@ async fn write(
     stream.write_all(&out).await
 }
 
-/// Tells a browser what is shown, now and whenever that changes, until it goes.
+/// Sends a browser the version that is shown, now and after each change, until it closes the
+/// connection.
 async fn events(mut stream: TcpStream, shown: &Shown) -> io::Result<()> {
     const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\
         Cache-Control: no-store\r\nConnection: close\r\n\r\n";
     let mut versions = shown.versions();
     stream.write_all(HEAD).await?;
-    let mut told: Option<Version> = None;
+    let mut sent: Option<Version> = None;
     loop {
         let now = *versions.borrow_and_update();
-        if told.is_none_or(|told| told.site != now.site) {
+        if sent.is_none_or(|sent| sent.site != now.site) {
             let event = format!("event: site\ndata: {}\n\n", now.site);
             stream.write_all(event.as_bytes()).await?;
         }
-        if told.is_none_or(|told| told.findings != now.findings) {
-            let event = format!("event: findings\ndata: {}\n\n", now.findings);
+        if sent.is_none_or(|sent| sent.diagnostics != now.diagnostics) {
+            let event = format!("event: diagnostics\ndata: {}\n\n", now.diagnostics);
             stream.write_all(event.as_bytes()).await?;
         }
-        told = Some(now);
+        sent = Some(now);
         let mut rest = [0; 64];
         tokio::select! {
             changed = versions.changed() => changed.map_err(io::Error::other)?,
@@ -223,7 +224,7 @@ impl Request {
             accept: headers.accept.map(<[u8]>::to_vec),
             method: headers.method.to_owned(),
             content: headers.content(),
-            // A body is not read: nothing here takes one.
+            // A body is not read, so the connection cannot be reused after one.
             is_last: !head.keep_alive || head.framing != Framing::None,
             is_local: is_local(headers.host, listen),
         }
@@ -239,7 +240,7 @@ fn is_local(host: &str, listen: IpAddr) -> bool {
     };
     let address = name.trim_start_matches('[').trim_end_matches(']');
     if let Ok(address) = address.parse::<IpAddr>() {
-        // Whoever listens on all addresses has said that every one of them is meant.
+        // `--listen 0.0.0.0` allows every address of this machine.
         return address.is_loopback() || address == listen || listen.is_unspecified();
     }
     let name = name.trim_end_matches('.').to_ascii_lowercase();
@@ -253,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_host_that_is_this_machine_is_answered() {
+    fn only_the_names_and_addresses_of_this_machine_are_local() {
         let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
         for host in [
             "localhost:3000",

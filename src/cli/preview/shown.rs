@@ -1,4 +1,4 @@
-//! What a preview shows at this moment, and what is wrong with it.
+//! The site that a preview shows now, and its diagnostics.
 
 use std::sync::Arc;
 
@@ -18,22 +18,22 @@ use crate::site::{BasePath, Host, Origin, ProjectId, Scheme, Service, Site, Visi
 /// What a preview shows.
 #[derive(Debug)]
 pub(super) struct Shown {
-    /// Answers for what is served; it holds no site of its own.
+    /// Makes the responses of discovery; it holds no site itself.
     pub(super) index: Index,
     /// The last site that could be shown.
     served: ArcSwapOption<Served>,
     panel: ArcSwap<Html>,
-    /// What browsers are told of.
+    /// The version that browsers are notified of.
     state: watch::Sender<Version>,
 }
 
-/// How often something has changed.
+/// How often the site and its diagnostics have changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Version {
-    /// What is shown.
+    /// The number of the site.
     pub(super) site: u64,
-    /// What is wrong with it.
-    pub(super) findings: u64,
+    /// The number of the list of diagnostics.
+    pub(super) diagnostics: u64,
 }
 
 // === impl Shown ===
@@ -91,13 +91,13 @@ impl Shown {
         }
     }
 
-    /// Says what is wrong, in every page that is open; `failure` is why nothing could be read.
-    pub(super) fn tell(&self, found: &[Diagnostic], failure: Option<&str>) {
+    /// Shows diagnostics in every open page; `failure` is why nothing could be read.
+    pub(super) fn report(&self, found: &[Diagnostic], failure: Option<&str>) {
         self.panel.store(Arc::new(panel::write(found, failure)));
-        self.state.send_modify(|version| version.findings += 1);
+        self.state.send_modify(|version| version.diagnostics += 1);
     }
 
-    /// Returns what is served, once something is.
+    /// Returns the site that is served, once there is one.
     pub(super) fn served(&self) -> Option<Arc<Served>> {
         self.served.load_full()
     }
@@ -106,7 +106,7 @@ impl Shown {
         self.panel.load_full()
     }
 
-    /// Follows the versions.
+    /// Subscribes to the versions.
     pub(super) fn versions(&self) -> watch::Receiver<Version> {
         self.state.subscribe()
     }

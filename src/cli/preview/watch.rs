@@ -1,8 +1,8 @@
-//! Noticing that an author has saved something.
+//! Waits for changes of files.
 //!
 //! Editors write a file in several steps (a temporary file, a rename, permissions), and a
-//! change of branch writes hundreds. So a change counts once nothing has happened for
-//! [`QUIET`], and at the latest after [`WAIT_MAX`].
+//! change of branch writes hundreds of files. So changes are reported when there was none
+//! for [`QUIET`], and at the latest [`WAIT_MAX`] after the first.
 
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,26 +12,26 @@ use anyhow::Context as _;
 use notify::event::{AccessKind, AccessMode};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 
-/// How long nothing must have happened.
+/// How long there must be no change before the changes are reported.
 const QUIET: Duration = Duration::from_millis(10);
-/// How long a restless writer can put that off.
+/// How long further changes can delay the report.
 const WAIT_MAX: Duration = Duration::from_millis(300);
 
 /// A watch over a directory of documentation.
 #[derive(Debug)]
 pub(super) struct Watch {
     waiting: Arc<Waiting>,
-    /// Watches for as long as it lives.
+    /// Watches until it is dropped.
     _watcher: RecommendedWatcher,
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
     seen: Mutex<Option<Seen>>,
-    news: Condvar,
+    changed: Condvar,
 }
 
-/// When the first and the last change came that nobody has looked at.
+/// The times of the first and the last change that were not reported yet.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     first: Instant,
@@ -45,7 +45,7 @@ impl Watch {
         let waiting = Arc::new(Waiting::default());
         let seen = Arc::clone(&waiting);
         let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
-            // An error may stand for events that were lost.
+            // An error may mean that events were lost.
             if event.map_or(true, |event| matters(&event)) {
                 seen.add();
             }
@@ -60,19 +60,19 @@ impl Watch {
         })
     }
 
-    /// Returns whether something has changed that nobody has looked at.
+    /// Returns whether there are changes that were not reported yet.
     pub(super) fn has_changed(&self) -> bool {
         self.waiting.lock().is_some()
     }
 
-    /// Waits for changes and for a moment without any.
+    /// Waits for changes, and then until there are no more.
     pub(super) fn wait(&self) {
         let mut seen = self.waiting.lock();
         loop {
             let until = match *seen {
                 None => {
-                    let news = &self.waiting.news;
-                    seen = news.wait(seen).unwrap_or_else(PoisonError::into_inner);
+                    let changed = &self.waiting.changed;
+                    seen = changed.wait(seen).unwrap_or_else(PoisonError::into_inner);
                     continue;
                 }
                 Some(Seen { first, last }) => (last + QUIET).min(first + WAIT_MAX),
@@ -82,7 +82,7 @@ impl Watch {
                 *seen = None;
                 return;
             }
-            let waited = self.waiting.news.wait_timeout(seen, until - now);
+            let waited = self.waiting.changed.wait_timeout(seen, until - now);
             seen = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
@@ -96,7 +96,7 @@ impl Waiting {
         let mut seen = self.lock();
         let first = seen.map_or(now, |seen| seen.first);
         *seen = Some(Seen { first, last: now });
-        self.news.notify_one();
+        self.changed.notify_one();
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Seen>> {
@@ -104,7 +104,8 @@ impl Waiting {
     }
 }
 
-/// Our own reading is no change, and what git does to itself none of the documentation.
+/// Returns whether an event changes the documentation: reading a file does not, nor do the
+/// files of git.
 fn matters(event: &Event) -> bool {
     let is_reading = match event.kind {
         EventKind::Access(access) => access != AccessKind::Close(AccessMode::Write),

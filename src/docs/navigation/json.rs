@@ -18,13 +18,13 @@
 //! }
 //! ```
 //!
-//! **Invariant:** what is not public is not here: neither a page whose frontmatter names
-//! `groups`, nor a group or division that holds nothing else.
+//! **Invariant:** it holds only what is public: no page whose frontmatter names `groups`, and
+//! no group or division of which nothing is public.
 //!
 //! Pages are named by their URL, which starts at the site's base path. `kind` is a key of
-//! `docs.json` (`pages`, `groups`, `tabs`, `menu`, …) or `link`. What does not apply is left
-//! out: no `null`, no empty list but `items` and `pages`. Members are only ever added; a
-//! change of meaning is a new `version`.
+//! `docs.json` (`pages`, `groups`, `tabs`, `menu`, …) or `link`. Members without a value are
+//! left out: there is no `null`, and no empty list except `items` and `pages`. Later versions
+//! of this program only add members; a change of meaning is a new `version`.
 
 use serde_json::{Map, Value, json};
 
@@ -68,7 +68,7 @@ pub fn to_json(navigation: &Navigation) -> Vec<u8> {
     serde_json::to_vec(&root).expect("texts and numbers are always JSON")
 }
 
-/// Returns the URLs of the pages that a `navigation.json` lists; none when it is not one.
+/// Returns the URLs of the pages that a `navigation.json` lists; none when it is invalid.
 #[must_use]
 pub fn urls(bytes: &[u8]) -> Vec<Box<str>> {
     let root: Value = serde_json::from_slice(bytes).unwrap_or_default();
@@ -102,7 +102,7 @@ impl Writer<'_> {
         &self.navigation.page(id).url
     }
 
-    /// Writes what an element holds; `None` when nothing of it is public.
+    /// Writes the content of an element; `None` when nothing of it is public.
     fn content(&self, content: &Content) -> Option<Value> {
         let (kind, items) = match content {
             Content::Entries(entries) => ("pages", self.entries(entries)),

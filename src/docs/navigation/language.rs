@@ -1,30 +1,30 @@
-//! Languages: the codes that `docs.json` may name, and what they are to a browser.
+//! Languages: the codes of `docs.json`, and the BCP 47 tag of each.
 //!
-//! `docs.json` has its own list of codes; two of them are country codes (`cn`, `jp`). What
-//! goes into `lang` and `hreflang` is a BCP 47 tag. Real files spell languages in more
-//! ways than the list has: those are read, and the listed code is named in a warning.
+//! `docs.json` has its own list of codes, two of which are country codes (`cn`, `jp`). `lang`
+//! and `hreflang` need a BCP 47 tag. Real files also use other spellings; these are read
+//! with a warning that names the listed code.
 //!
 //! Source: BCP 47 (RFC 5646) §2.1.
 
-/// A language as a site has it.
+/// A language of a site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Language {
-    /// Its code, as the entry of `languages` has it.
+    /// Its code, as it is written in `languages`.
     pub code: Box<str>,
     /// Its BCP 47 tag, for `lang` and `hreflang`.
     pub tag: Box<str>,
-    /// Its name in itself, for the selector.
+    /// Its name in its own language, for the selector.
     pub name: &'static str,
 }
 
-/// What a text says as a language code.
+/// A text that is read as a language code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Code {
     /// A code of the list.
     Listed(Language),
     /// Another spelling of the listed code.
     Alias(Language, &'static str),
-    /// No language.
+    /// Not a language code.
     Unknown,
 }
 

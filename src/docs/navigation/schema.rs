@@ -20,7 +20,7 @@ pub struct Written<'v> {
 pub struct Children<'v> {
     /// Their kind.
     pub kind: ChildKind,
-    /// Where the key stands.
+    /// The place of the key.
     pub key: Span,
     /// The children.
     pub items: &'v [Value],
@@ -39,8 +39,8 @@ pub enum ChildKind {
     Divisions(DivisionKind, Element),
 }
 
-/// The keys of children, the strongest first: where several stand side by side and the
-/// site is lenient, the first is kept, as on the platform these files come from.
+/// The keys of children, in the order in which one is kept when an element has several and
+/// the site is lenient. The platform that these files come from has the same order.
 const PRECEDENCE: [(&str, ChildKind); 9] = [
     (
         "products",
@@ -94,7 +94,7 @@ impl<'v> Written<'v> {
         }
     }
 
-    /// Returns its label, when it is a text; that of a group may be blank.
+    /// Returns its label, when it is a text; only the label of a group may be blank.
     #[must_use]
     pub fn label(&self) -> Option<&'v str> {
         let element = self.element?;
@@ -106,7 +106,7 @@ impl<'v> Written<'v> {
         is_title.then(|| label.trim())
     }
 
-    /// Returns where its label stands, or where it starts.
+    /// Returns the place of its label, or of its start.
     #[must_use]
     pub fn place(&self) -> Span {
         let label = self
@@ -121,7 +121,7 @@ impl<'v> Written<'v> {
         }
     }
 
-    /// Returns a text that has something in it.
+    /// Returns a text that is not blank.
     #[must_use]
     pub fn text(&self, key: &str) -> Option<(&'v str, Span)> {
         let value = self.value.get(key)?;
@@ -129,7 +129,7 @@ impl<'v> Written<'v> {
         (!text.is_empty()).then_some((text, value.span))
     }
 
-    /// Returns a text that has something in it, as its own.
+    /// Returns a copy of a text that is not blank.
     #[must_use]
     pub fn owned(&self, key: &str) -> Option<Box<str>> {
         self.text(key).map(|(text, _)| text.into())
@@ -148,7 +148,7 @@ impl<'v> Written<'v> {
         config::icon(self.value)
     }
 
-    /// Returns its children, by kind, the strongest kind first; empty lists are none.
+    /// Returns its children by kind, in the order of precedence; empty lists do not count.
     #[must_use]
     pub fn children(&self) -> Vec<Children<'v>> {
         let object = self.object();

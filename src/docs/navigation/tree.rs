@@ -1,12 +1,12 @@
-//! The navigation as it is meant: decided, inherited, resolved.
+//! The resolved navigation: inheritance applied, files and endpoints looked up.
 //!
-//! What breaks the rules cannot be written in these types: an element has one kind of
-//! content ([`Content`], rules N1 and N2), a top-level group is always open ([`Open`],
-//! rule N5), a group shows a listing only on its root page ([`Group::listing`], rule N4),
-//! a list of versions or languages has exactly one default ([`Divisions::default`], rule
-//! N7), and only a language carries banner, footer and navbar (rule N8).
+//! These types cannot express a broken rule: an element has one kind of content
+//! ([`Content`], rules N1 and N2), a top-level group is always open ([`Open`], rule N5), a
+//! group shows a listing only on its root page ([`Group::listing`], rule N4), a list of
+//! versions or languages has exactly one default ([`Divisions::default`], rule N7), and only
+//! a language has banner, footer and navbar (rule N8).
 //!
-//! Pages stand in one list and are named by [`PageId`], since one page may be listed in
+//! Pages are in one list and are named by [`PageId`], because a page may be listed in
 //! several places.
 
 use super::language::Language;
@@ -16,7 +16,7 @@ use crate::docs::openapi::Method;
 /// A resolved navigation.
 #[derive(Debug, Default)]
 pub struct Navigation {
-    /// What the site is divided into: the primary pattern.
+    /// The content of the root: the primary pattern.
     pub content: Option<Content>,
     /// Links on every page.
     pub global: Vec<Anchor>,
@@ -37,7 +37,7 @@ pub enum Content {
     Groups(Vec<Group>),
     /// Further divisions of one kind.
     Divisions(Divisions),
-    /// Nothing of its own: it leads elsewhere.
+    /// A link instead of content.
     Link(Box<str>),
 }
 
@@ -46,7 +46,7 @@ pub enum Content {
 pub struct Divisions {
     /// Their kind.
     pub kind: DivisionKind,
-    /// Which of them is shown first.
+    /// The index of the one that is shown first.
     pub default: usize,
     /// At least one.
     pub list: Vec<Division>,
@@ -82,7 +82,7 @@ pub struct Division {
     pub icon: Option<Box<str>>,
     /// Its badge.
     pub tag: Option<Box<str>>,
-    /// Whether it stays out of what is shown.
+    /// Whether it is hidden.
     pub hidden: bool,
     /// Its language, when it is one.
     pub language: Option<Box<LanguageParts>>,
@@ -118,17 +118,17 @@ pub struct Group {
     pub tag: Option<Box<str>>,
     /// The page its title opens (rule N3).
     pub root: Option<PageId>,
-    /// Whether it can be closed, and is at first (rule N5).
+    /// Whether it is open, and can be closed (rule N5).
     pub open: Open,
     /// How its root page lists its children (rule N4).
     pub directory: Directory,
-    /// Whether it stays out of what is shown.
+    /// Whether it is hidden.
     pub hidden: bool,
     /// Its pages and groups.
     pub entries: Vec<Entry>,
 }
 
-/// Something that stands in a sidebar.
+/// An entry of a sidebar.
 #[derive(Clone, Debug)]
 pub enum Entry {
     /// A page.
@@ -140,11 +140,11 @@ pub enum Entry {
 /// Whether a group is open (rule N5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Open {
-    /// Always: it is a top-level group.
+    /// Always, as a top-level group.
     Always,
-    /// At first.
+    /// Open until a reader closes it.
     Expanded,
-    /// When it is opened.
+    /// Closed until a reader opens it.
     Collapsed,
 }
 
@@ -163,7 +163,7 @@ pub enum Directory {
 /// A link on every page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Anchor {
-    /// What it says.
+    /// Its label.
     pub label: Box<str>,
     /// Its icon.
     pub icon: Option<Box<str>>,
@@ -190,15 +190,15 @@ pub struct Page {
     pub tag: Option<Box<str>>,
     /// Where its entry in the sidebar leads instead of to it.
     pub link: Option<Box<str>>,
-    /// Whether it stays out of sidebar, search and listings.
+    /// Whether sidebar, search and listings leave it out.
     pub hidden: bool,
-    /// Whether it stays out of search engines, and of listings with them.
+    /// Whether search engines must not index it; listings leave it out too.
     pub noindex: bool,
     /// Whether everyone may read it.
     pub public: bool,
-    /// Whether what it describes is going away.
+    /// Whether what it describes is deprecated.
     pub deprecated: bool,
-    /// Whether its text is an author's or made from a specification.
+    /// Whether its text comes from a file or from a specification.
     pub source: Source,
     /// What of a specification it describes.
     pub subject: Option<Subject>,
@@ -249,11 +249,10 @@ pub struct EndpointId {
     pub endpoint: usize,
 }
 
-/// Where a page stands.
+/// The place of a page in the navigation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// The labels of the divisions and groups on the way to it, versions and languages
-    /// left out.
+    /// The labels of the divisions and groups around it, without versions and languages.
     pub breadcrumb: Vec<Box<str>>,
     /// The page before it in its sidebar.
     pub previous: Option<PageId>,
@@ -293,8 +292,8 @@ impl Page {
         self.public && !self.hidden && !self.noindex
     }
 
-    /// Returns whether the page stands in the lists of pages: in search, in `llms.txt`, in the
-    /// sitemap. One that stands in no sidebar, or whose entry there leads elsewhere, does not.
+    /// Returns whether search, `llms.txt` and the sitemap list the page. They do not list one
+    /// that no sidebar lists, or whose entry there is a link to something else.
     #[must_use]
     pub fn is_listed(&self) -> bool {
         self.is_indexed() && self.place.is_some() && self.link.is_none()
@@ -318,7 +317,8 @@ impl Navigation {
             .map(|(at, page)| (PageId(at), page))
     }
 
-    /// Returns the page that the site opens with: the first of the default divisions.
+    /// Returns the page that a visitor of the site sees first: the first page of the default
+    /// divisions.
     #[must_use]
     pub fn first(&self) -> Option<PageId> {
         self.content.as_ref()?.first(&self.pages)
@@ -328,7 +328,8 @@ impl Navigation {
 // === impl Content ===
 
 impl Content {
-    /// Returns the page that opening this shows: roots first, hidden ones passed over.
+    /// Returns the page that is shown first, without hidden ones; a root comes before the
+    /// other pages of its group.
     #[must_use]
     pub fn first(&self, pages: &[Page]) -> Option<PageId> {
         match self {
@@ -362,7 +363,7 @@ fn shown(id: PageId, pages: &[Page]) -> Option<PageId> {
 // === impl Group ===
 
 impl Group {
-    /// Returns the page that opening the group shows.
+    /// Returns the page of the group that is shown first.
     #[must_use]
     pub fn first(&self, pages: &[Page]) -> Option<PageId> {
         if self.hidden {

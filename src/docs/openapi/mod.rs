@@ -1,23 +1,22 @@
 //! OpenAPI: the endpoints that documentation describes.
 //!
-//! A specification is read tolerantly: what is not understood is passed over, because real
-//! specifications break their own schema in every way and the documentation of the other
-//! endpoints must not wait for it. What is needed to name an endpoint (method, path,
-//! summary, tags, the extensions that hide or place it) is read at once into
-//! [`Endpoint`]; everything else (parameters, bodies, responses, schemas, servers,
-//! security) stays in the specification and is looked at through an [`Operation`].
+//! The reader is tolerant: it skips what it does not understand. Real specifications break
+//! the schema of OpenAPI in many ways, and a mistake in one endpoint must not hide the
+//! others. What names an endpoint (method, path, summary, tags, the extensions that hide or
+//! place it) is read into [`Endpoint`]. Everything else (parameters, bodies, responses,
+//! schemas, servers, security) stays in the specification, and an [`Operation`] reads it.
 //!
-//! References are followed where they are met ([`Specification::resolve`]), at most
-//! [`REFERENCE_HOPS_MAX`] in a row. A schema may contain itself; whoever walks schemas
-//! bounds the walk by [`Schema::name`].
+//! References are followed when they are read ([`Specification::resolve`]), at most
+//! [`REFERENCE_HOPS_MAX`] in a row. A schema may contain itself; code that walks schemas
+//! stops at a [`Schema::name`] that it is already in.
 //!
-//! One that is named by URL is read when it is part of the tree ([`Tree::remote`]); nothing
-//! is fetched here.
+//! A specification that is named by URL is read from the tree ([`Tree::remote`]). Nothing is
+//! fetched here.
 //!
 //! [`Tree::remote`]: crate::source::Tree::remote
 //!
-//! **Limits.** Versions 3.0 and 3.1. References into other files are not followed and are
-//! told as a warning.
+//! **Limits.** Versions 3.0 and 3.1. References into other files are not followed; each is a
+//! warning.
 //!
 //! Sources: OpenAPI 3.0.4 and 3.1.1 §4.8.8 to §4.8.24; RFC 6901 (JSON pointers).
 
@@ -64,13 +63,13 @@ pub struct Endpoint {
     pub href: Option<Box<str>>,
     /// Its tags; the first names its group.
     pub tags: Vec<Box<str>>,
-    /// Whether it is going away.
+    /// Whether it is deprecated.
     pub deprecated: bool,
     /// `x-hidden`: no page unless the navigation lists it.
     pub hidden: bool,
     /// `x-excluded`: no page at all.
     pub excluded: bool,
-    /// Where it is written.
+    /// Its place in the file.
     pub span: Span,
 }
 
@@ -184,8 +183,8 @@ impl Specification {
         Operation::find(self, endpoint)
     }
 
-    /// Follows references from a value to what they stand for; `None` when they lead
-    /// nowhere, in a circle or into another file.
+    /// Follows references from a value to the value that they name; `None` when that does
+    /// not exist, when they form a cycle, or when one names another file.
     #[must_use]
     pub fn resolve<'s>(&'s self, value: &'s Value) -> Option<&'s Value> {
         let mut value = value;
@@ -214,7 +213,7 @@ impl Specification {
         Some(value)
     }
 
-    /// Returns the label of the group that a tag's endpoints stand in.
+    /// Returns the label of the group of a tag: its `x-group`, else its name.
     #[must_use]
     pub fn group_label<'s>(&'s self, tag: &'s str) -> &'s str {
         let tags = self.root.get("tags").map_or(&[][..], Value::items);

@@ -1,4 +1,4 @@
-//! Everything about one endpoint, looked at in its specification.
+//! Everything that a specification says about one endpoint.
 
 use crate::syntax::Value;
 
@@ -21,44 +21,44 @@ pub struct Parameter<'s> {
     pub place: &'s str,
     /// Whether a request must carry it.
     pub required: bool,
-    /// Whether it is going away.
+    /// Whether it is deprecated.
     pub deprecated: bool,
-    /// What it means.
+    /// Its description.
     pub description: Option<&'s str>,
-    /// What it looks like.
+    /// Its schema.
     pub schema: Option<Schema<'s>>,
 }
 
 /// The body of a request.
 #[derive(Clone, Debug)]
 pub struct Body<'s> {
-    /// What it means.
+    /// Its description.
     pub description: Option<&'s str>,
-    /// Whether a request must have one.
+    /// Whether a request must have a body.
     pub required: bool,
-    /// Its forms.
+    /// Its content, one entry for each media type.
     pub content: Vec<Media<'s>>,
 }
 
-/// One form of a body.
+/// The content of a body in one media type.
 #[derive(Clone, Copy, Debug)]
 pub struct Media<'s> {
     /// Its media type.
     pub kind: &'s str,
-    /// What it looks like.
+    /// Its schema.
     pub schema: Option<Schema<'s>>,
-    /// `example` and `examples` are here.
+    /// The whole object, which holds `example` and `examples`.
     pub value: &'s Value,
 }
 
-/// An answer.
+/// A response.
 #[derive(Clone, Debug)]
 pub struct Response<'s> {
     /// Its status: `200`, `4XX`, `default`.
     pub status: &'s str,
-    /// What it means.
+    /// Its description.
     pub description: Option<&'s str>,
-    /// Its forms.
+    /// Its content, one entry for each media type.
     pub content: Vec<Media<'s>>,
 }
 
@@ -69,21 +69,22 @@ pub struct Server<'s> {
     pub url: &'s str,
     /// What it is.
     pub description: Option<&'s str>,
-    /// The variables: `variables` is here.
+    /// The whole object, which holds `variables`.
     pub value: &'s Value,
 }
 
-/// One way to be let in: all of these schemes at once.
+/// One way to authenticate: all of these schemes together.
 #[derive(Clone, Debug)]
 pub struct Security<'s> {
     /// The name of each scheme, and the scheme.
     pub schemes: Vec<(&'s str, &'s Value)>,
 }
 
-/// What a value looks like, references followed.
+/// A schema, after its references were followed.
 #[derive(Clone, Copy, Debug)]
 pub struct Schema<'s> {
-    /// The last segment of the reference that led here: the name to bound a walk by.
+    /// The last segment of the reference to it. Code that walks schemas compares it to find
+    /// a schema that contains itself.
     pub name: Option<&'s str>,
     /// The schema itself.
     pub value: &'s Value,
@@ -112,7 +113,7 @@ impl<'s> Operation<'s> {
         })
     }
 
-    /// Returns what it does, at length.
+    /// Returns its description.
     #[must_use]
     pub fn description(&self) -> Option<&'s str> {
         self.operation.get("description")?.text()
@@ -124,7 +125,7 @@ impl<'s> Operation<'s> {
         self.operation.get("operationId")?.text()
     }
 
-    /// Returns what is written about it, extensions included.
+    /// Returns the whole object, extensions included.
     #[must_use]
     pub fn value(&self) -> &'s Value {
         self.operation
@@ -177,7 +178,7 @@ impl<'s> Operation<'s> {
         })
     }
 
-    /// Returns its answers, in the order of the file.
+    /// Returns its responses, in the order of the file.
     #[must_use]
     pub fn responses(&self) -> Vec<Response<'s>> {
         let responses = self
@@ -213,7 +214,7 @@ impl<'s> Operation<'s> {
             .collect()
     }
 
-    /// Returns its servers: its own, else those of its path, else those of all.
+    /// Returns its servers: its own, else those of its path, else those of the specification.
     #[must_use]
     pub fn servers(&self) -> Vec<Server<'s>> {
         let places = [self.operation, self.item, &self.specification.root];
@@ -231,7 +232,7 @@ impl<'s> Operation<'s> {
             .collect()
     }
 
-    /// Returns the ways to be let in, any of which is enough; none when it is open to all.
+    /// Returns the ways to authenticate, any of which is enough; none when it needs none.
     #[must_use]
     pub fn security(&self) -> Vec<Security<'s>> {
         let places = [self.operation, &self.specification.root];
@@ -258,7 +259,7 @@ impl<'s> Operation<'s> {
 // === impl Specification ===
 
 impl Specification {
-    /// Returns what a schema says, references followed.
+    /// Follows the references of a schema.
     #[must_use]
     pub fn schema<'s>(&'s self, value: &'s Value) -> Option<Schema<'s>> {
         let reference = value.get("$ref").and_then(Value::text);

@@ -17,11 +17,11 @@ use super::{Endpoint, Method, Specification};
 
 /// The rule that a mistake inside a specification breaks.
 pub const SPECIFICATION: &str = "openapi";
-/// How many references that lead nowhere are told of one specification.
+/// How many dangling references of one specification get a diagnostic.
 const DANGLING_MAX: usize = 20;
-/// Where in a file it says that it is a specification.
+/// In how many bytes at its start a file says that it is a specification.
 const HEAD_BYTES: usize = 4096;
-/// How many specifications one documentation may have.
+/// How many specifications a documentation may have.
 const SPECIFICATIONS_MAX: usize = 2000;
 
 /// The specifications that a documentation names.
@@ -56,7 +56,7 @@ pub enum NotFetched {
 // === impl Specifications ===
 
 impl Specifications {
-    /// Returns those that could be read.
+    /// Returns the specifications that could be read.
     #[must_use]
     pub fn all(&self) -> &[Specification] {
         &self.read
@@ -242,8 +242,8 @@ pub fn find(tree: &Tree, directory: &TreePath, text: &str) -> Option<TreePath> {
     })
 }
 
-/// Finds the files of a documentation that say they are specifications, for pages that
-/// bind an endpoint without naming one.
+/// Finds the files of a documentation that have the key `openapi` at their start, for pages
+/// that name an endpoint without its specification.
 #[must_use]
 pub fn discover(tree: &Tree, ignored: &Ignored) -> Vec<TreePath> {
     let is_specification = |path: &&TreePath| {
@@ -251,7 +251,7 @@ pub fn discover(tree: &Tree, ignored: &Ignored) -> Vec<TreePath> {
             return false;
         };
         let named = is_yaml(below) || below.ends_with(".json");
-        // A configuration may have a key of that name.
+        // `docs.json` may have the key `openapi` too.
         if !named || below == CONFIG || ignored.is_ignored(below) {
             return false;
         }
@@ -277,11 +277,11 @@ fn suggestion(tree: &Tree, text: &str) -> Option<String> {
     Some(format!("did you mean `{near}`?"))
 }
 
-/// Reads a file as a specification; `None` when it is none.
+/// Reads a file as a specification; `None` when it is not one, with a diagnostic.
 #[must_use]
 pub fn read(file: FileId, diagnostics: &mut Diagnostics) -> Option<Specification> {
     let path: Box<str> = diagnostics.files.path(file).into();
-    // The path of a URL often says nothing of what it leads to.
+    // The path of a URL often does not tell the format.
     let is_json = match is_url(&path) {
         true => diagnostics.files.text(file).trim_start().starts_with('{'),
         false => !is_yaml(&path),
@@ -321,7 +321,7 @@ fn version(root: &Value, diagnostics: &mut Diagnostics) -> Option<()> {
             SpanDiagnostic::error(SPECIFICATION, place, "this is Swagger 2.0")
                 .help("convert it to OpenAPI 3.0 or 3.1")
         }
-        None => SpanDiagnostic::error(SPECIFICATION, place, "this is no OpenAPI specification")
+        None => SpanDiagnostic::error(SPECIFICATION, place, "this is not an OpenAPI specification")
             .help("it starts with `openapi: 3.1.0` or `\"openapi\": \"3.1.0\"`"),
     };
     diagnostics.push(found);
@@ -386,7 +386,7 @@ fn endpoint(method: Method, path: &str, operation: &Value, span: Span) -> Endpoi
     }
 }
 
-/// Tells the references that lead nowhere.
+/// Adds a warning for each reference to a value that does not exist.
 fn dangling(specification: &Specification, diagnostics: &mut Diagnostics) {
     let mut waiting = vec![&specification.root];
     let mut told = 0;

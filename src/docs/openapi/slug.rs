@@ -1,14 +1,14 @@
 //! The path of a generated endpoint page.
 //!
-//! `<directory>/<tag>/<summary>`, spelled as the sites that move here have it, so that
-//! their links and search results stay true.
+//! `<directory>/<tag>/<summary>`, spelled as on the platform that sites move here from, so
+//! that their links and search results stay valid.
 
 use super::Endpoint;
 
-/// The directory of endpoint pages that name none.
+/// The directory of endpoint pages without a `directory`.
 const DIRECTORY: &str = "api-reference";
 
-/// Returns the path of an endpoint's page, before collisions are numbered.
+/// Returns the path of an endpoint's page. The caller numbers pages of the same path.
 #[must_use]
 pub fn slug(endpoint: &Endpoint, directory: Option<&str>) -> String {
     if let Some(href) = &endpoint.href {
@@ -29,8 +29,8 @@ pub fn slug(endpoint: &Endpoint, directory: Option<&str>) -> String {
     parts.join("/")
 }
 
-/// Spaces and `{param}` become `-`, one of which is cut at each end; other punctuation
-/// goes; two `-` become one; lower case.
+/// Replaces spaces and `{param}` by `-`, removes other punctuation and one `-` at each end,
+/// replaces two `-` by one, and changes letters to lower case.
 fn spelled(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -46,7 +46,7 @@ fn spelled(text: &str) -> String {
         match c {
             ' ' => out.push('-'),
             '{' | '}' | '(' | ')' | ',' | '.' | '\'' | '\n' | '/' => {}
-            // What a URL gives a meaning of its own.
+            // These characters have a meaning in a URL.
             '?' | '#' | '%' | '\\' => {}
             c if c.is_control() => {}
             c => out.extend(c.to_lowercase()),

@@ -89,7 +89,7 @@ fn an_operation_has_its_parameters_over_those_of_its_path() {
 }
 
 #[test]
-fn bodies_answers_servers_and_security_are_at_hand() {
+fn an_operation_has_bodies_responses_servers_and_security() {
     let pets = pets();
     let post = pets.operation(&pets.endpoints[1]).unwrap();
     let body = post.body().unwrap();
@@ -119,8 +119,8 @@ fn other_files_are_no_specifications() {
     for (text, message) in [
         (r#"{"swagger": "2.0"}"#, "this is Swagger 2.0"),
         (r#"{"openapi": "4.0.0"}"#, "the version is not 3.0 or 3.1"),
-        (r#"{"tabs": []}"#, "this is no OpenAPI specification"),
-        ("[]", "this is no OpenAPI specification"),
+        (r#"{"tabs": []}"#, "this is not an OpenAPI specification"),
+        ("[]", "this is not an OpenAPI specification"),
     ] {
         let (specification, found) = read_text("api.json", text);
         assert!(specification.is_none());

@@ -26,7 +26,7 @@ use crate::syntax::Value as Json;
 
 use schema::default;
 
-/// How deep fields are shown in each other.
+/// How many levels of fields are shown.
 const DEPTH_MAX: usize = 6;
 /// How many fields a page shows.
 const FIELDS_MAX: usize = 400;
@@ -116,7 +116,7 @@ struct Writer<'s> {
     fields: usize,
     /// The names of the schemas around the one that is written.
     within: Vec<&'s str>,
-    /// Those of them that are inside of themselves.
+    /// Those of them that contain themselves.
     linked: BTreeSet<&'s str>,
     /// The part of the interface whose fields are written: links name them by it.
     part: Option<&'static str>,
@@ -300,7 +300,7 @@ impl<'s> Writer<'s> {
         nodes.push(expandable(self.messages.servers, "servers", inside));
     }
 
-    /// Shows the ways to be let in, any of which is enough (§4.8.30).
+    /// Shows the ways to authenticate, any of which is enough (§4.8.30).
     fn security(&self, operation: &Operation<'_>, nodes: &mut Vec<Node>) {
         let alternatives = operation.security();
         if alternatives.iter().all(|set| set.schemes.is_empty()) {

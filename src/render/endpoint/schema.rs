@@ -1,4 +1,4 @@
-//! Schemas as fields: what may be sent and what comes back.
+//! Schemas as fields.
 //!
 //! Sources: OpenAPI 3.1.1 §4.8.24; JSON Schema 2020-12 (validation) §6, §7.
 

@@ -1,11 +1,10 @@
-//! Icons: the free ones of Font Awesome and those of Lucide, drawn into the page.
+//! Icons: the free ones of Font Awesome and those of Lucide, as inline SVG.
 //!
-//! Only the icons that a page uses become part of it, each as one path; no page loads a
-//! font. The table is packed by `pack.mjs` beside it and unpacked when the first icon is
-//! asked for. Attribution of both sets stands in the README.
+//! A page holds only the icons that it uses, each as one path, and loads no font. `pack.mjs`
+//! writes the packed table, which is unpacked when the first icon is looked up.
 //!
-//! A name means an icon of the style that is asked for, else of any style: `regular` and
-//! the styles that are sold fall back to what is free.
+//! A name is looked up in the requested style, then in the others: the styles of Font Awesome
+//! that are sold fall back to the free ones.
 //!
 //! Sources: Font Awesome Free 7.3.1 (CC BY 4.0); Lucide 1.62.0 (ISC).
 
@@ -19,15 +18,15 @@ use super::escape::Html;
 use crate::diagnostic::{Diagnostic, closest};
 
 const PACKED: &[u8] = include_bytes!("icons.br");
-/// The libraries that are in it.
+/// The libraries of the table.
 const BUNDLED: [&str; 2] = ["fontawesome", "lucide"];
-/// How many suggestions are looked for.
+/// For how many unknown names a similar one is looked for.
 const SUGGESTIONS_MAX: usize = 20;
-/// How far a suggestion looks: names that begin otherwise are seldom meant.
+/// How many characters at its start a suggestion has in common with the name.
 const SUGGESTED_BY_CHARS: usize = 1;
 
-/// In which set a name without a style is looked for first, as `icons.library` of `docs.json`
-/// says it; the other one has what the first has not.
+/// The set in which a name without a style is looked up first (`icons.library` of
+/// `docs.json`), before the other set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Library {
     /// Font Awesome.
@@ -42,12 +41,12 @@ pub enum Library {
 /// An icon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Icon {
-    /// Its place in the table.
+    /// Its number in the table.
     number: usize,
     width: &'static str,
     height: &'static str,
     path: &'static str,
-    /// Whether lines are drawn, and not areas.
+    /// Whether its path is stroked and not filled.
     is_outline: bool,
 }
 
@@ -74,8 +73,8 @@ fn table() -> &'static Table {
     TABLE.get_or_init(|| Table::read(text))
 }
 
-/// Finds an icon by its name. `style` is what a page calls the kind of icon; the name may
-/// itself say it, as in `fa-solid fa-house`, `lucide:house` or `brands/github`.
+/// Finds an icon by its name. `style` is the style that a page names; the name may contain
+/// one, as in `fa-solid fa-house`, `lucide:house` or `brands/github`.
 #[must_use]
 pub fn find(name: &str, style: Option<&str>, library: Library) -> Option<Icon> {
     let (name, written) = spelled(name);
@@ -95,21 +94,21 @@ pub fn find(name: &str, style: Option<&str>, library: Library) -> Option<Icon> {
     })
 }
 
-/// Says that the icons of a library are not here; `None` for one whose icons are.
+/// Returns the warning for a library whose icons are not bundled.
 #[must_use]
 pub fn unbundled(file: &str, library: &str) -> Option<Diagnostic> {
     if BUNDLED.contains(&library) {
         return None;
     }
     let message = format!(
-        "the icons of `{library}` are not bundled; those are shown that Font Awesome or Lucide has, too"
+        "the icons of `{library}` are not bundled; only those are shown that Font Awesome or Lucide has too"
     );
     let found = Diagnostic::warning("icon-library", file, message);
     Some(found.help("write `fontawesome` or `lucide`, and draw others as files of the site"))
 }
 
-/// Says that there is no icon of a name, and which may be meant. Looking for that takes as
-/// long as a page, so it is done for the first of many: `told` is how many there were.
+/// Returns the warning for an unknown icon, with a similar name. To look for one takes as
+/// long as to render a page, so only the first warnings have it: `told` is their number so far.
 #[must_use]
 pub fn unknown(file: &str, name: &str, told: usize) -> Diagnostic {
     let found = Diagnostic::warning("icon", file, format!("there is no icon `{name}`"));
@@ -129,7 +128,7 @@ pub fn is_address(icon: &str) -> bool {
     icon.contains("://") || has_extension.iter().any(|end| icon.ends_with(end))
 }
 
-/// Returns the name of an icon that may be meant.
+/// Returns the known name that is most similar.
 fn suggestion(name: &str) -> Option<&'static str> {
     let (name, _) = spelled(name);
     let start = name.get(..SUGGESTED_BY_CHARS)?.to_owned();
@@ -140,7 +139,7 @@ fn suggestion(name: &str) -> Option<&'static str> {
     closest(&name, names)
 }
 
-/// Takes apart how a page spells an icon: its bare name, and its style.
+/// Splits the name of an icon into bare name and style.
 fn spelled(name: &str) -> (String, Option<&str>) {
     let mut style = None;
     let mut bare = name.trim();
@@ -170,7 +169,7 @@ fn style_of(style: &str) -> &'static str {
 // === impl Library ===
 
 impl Library {
-    /// Reads the name of a library; one that is not here means the default.
+    /// Reads the name of a library; an unknown one is the default.
     #[must_use]
     pub fn parse(name: Option<&str>) -> Self {
         match name {
@@ -225,8 +224,8 @@ impl Html {
         self.attribute("d", icon.path).markup("/></svg>")
     }
 
-    /// Draws an icon of a document whole the first time, and by reference to that after it:
-    /// hundreds of entries of a sidebar may have the same one.
+    /// Draws an icon whole the first time, and later as a reference to that: hundreds of
+    /// entries of a sidebar may have the same icon.
     pub fn icon_once(&mut self, icon: Icon, emitted: &mut EmittedIcons) -> &mut Self {
         // No heading has a colon in its id.
         let id = format!("icon:{}", icon.number);

@@ -1,14 +1,14 @@
-//! What the bundled sets call the icons of Tabler.
+//! The names of Tabler's icons in the bundled sets.
 //!
-//! Tabler has thousands of icons and is not bundled. Its lines are those of Lucide, and most
-//! of its plain names are those of one of the sets; others are spelled in a way of its own
-//! (`brand-github`, `star-filled`, `book-2`), and some that many pages show have another name
-//! altogether. What nobody here draws is told like any unknown icon.
+//! Tabler has thousands of icons and is not bundled. Its style is that of Lucide, and most of
+//! its plain names are also names of one of the sets. Others have a spelling of their own
+//! (`brand-github`, `star-filled`, `book-2`), and some frequent ones have another name here.
+//! An icon that no bundled set has is a warning, like any unknown icon.
 
-/// The set of brands, in which a name that is no brand's would be something else.
+/// The set of brands: only a name with `brand-` is looked up there.
 pub(super) const BRANDS: &str = "brands";
-/// Names that are others in the sets. A few are there too, and mean something else: `bolt` is
-/// a flash of lightning, `school` what is worn on leaving one.
+/// Names of Tabler with the name of the same icon in the sets. A few are also names in the
+/// sets, of a different icon: Lucide's `bolt` is a screw, Tabler's a flash.
 const OTHERS: [(&str, &str); 38] = [
     ("adjustments", "sliders-horizontal"),
     ("affiliate", "share-2"),

@@ -7,7 +7,7 @@ use super::super::schema::{ChildKind, Written};
 use super::super::tree::{Content, Directory, Entry, Group, Open, PageId};
 use super::{Compiler, DUPLICATE_LABEL, EMPTY, Scope};
 
-/// Whether a group stands in a sidebar or in another group.
+/// Whether a group is at the top of a sidebar or in another group.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {
     Top,
@@ -17,7 +17,7 @@ enum Level {
 // === impl Compiler ===
 
 impl Compiler<'_> {
-    /// Compiles the groups of an element that is none itself.
+    /// Compiles the groups of an element that is not a group.
     pub(super) fn groups(&mut self, items: &[Value], declares: bool, scope: &Scope) -> Content {
         let mut groups: Vec<Group> = Vec::new();
         for item in items {
@@ -32,7 +32,7 @@ impl Compiler<'_> {
         Content::Groups(groups)
     }
 
-    /// Compiles the pages of an element that is no group.
+    /// Compiles the pages of an element that is not a group.
     pub(super) fn pages(&mut self, items: &[Value], declares: bool, scope: &Scope) -> Content {
         let mut entries = self.entries(items, Level::Top, scope);
         if declares {
@@ -133,7 +133,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// Compiles what stands below a group, its root left out: it is the title.
+    /// Compiles the children of a group without its root, which the title opens.
     fn children(
         &mut self,
         written: &Written<'_>,
@@ -194,7 +194,7 @@ impl Compiler<'_> {
         };
         if let Some(again) = pages.iter().find(again) {
             let message = format!(
-                "`{slug}` is the root of {} and stands among its pages again",
+                "`{slug}` is the root of {} and is listed among its pages too",
                 written.name()
             );
             let diagnostic = SpanDiagnostic::warning("N3", again.span, message);

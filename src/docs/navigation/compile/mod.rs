@@ -1,10 +1,9 @@
-//! From what is written to what is meant.
+//! Compiles `navigation` of `docs.json` into the resolved navigation.
 //!
-//! One walk over the elements. On the way down a [`Scope`] carries what children inherit:
+//! One walk over the elements. On the way down, a [`Scope`] carries what children inherit:
 //! directory (N4), specification (N6), hidden, language, version, the labels of the
-//! breadcrumb. Each element is checked against the table, its one kind of children chosen
-//! (N1, N2), and what it means returned; an element that means nothing is left out, which
-//! is always told.
+//! breadcrumb. Each element is checked against the table of keys, and one kind of its
+//! children is compiled (N1, N2). An element without content is left out, with a diagnostic.
 
 mod binding;
 mod divisions;
@@ -28,17 +27,17 @@ use self::table::Table;
 use super::schema::{ChildKind, Children, Written};
 use super::tree::{Anchor, Content, Directory, Navigation, Open};
 
-/// The rule that a text which is no language code breaks.
+/// The rule that languages are named by the listed codes.
 pub const LANGUAGE: &str = "language";
-/// The rule that an element without content breaks.
+/// The rule that an element has content.
 pub const EMPTY: &str = "empty";
-/// The rule that two entries of one name break.
+/// The rule that labels side by side differ.
 pub const DUPLICATE_LABEL: &str = "duplicate-label";
 
-/// What a navigation is compiled from.
+/// The input of [`compile`].
 #[derive(Debug)]
 pub struct Input<'a> {
-    /// Where specifications are.
+    /// The tree that specifications are read from.
     pub tree: &'a Tree,
     /// Which of its files are not looked at.
     pub ignored: &'a Ignored,
@@ -63,7 +62,7 @@ struct Scope {
     version: Option<Box<str>>,
 }
 
-/// Walks over a navigation.
+/// The state of the walk.
 struct Compiler<'a> {
     input: &'a Input<'a>,
     specifications: &'a mut Specifications,
@@ -76,7 +75,7 @@ struct Compiler<'a> {
     discovered: bool,
 }
 
-/// Compiles a navigation; everything wrong with it is found in one pass.
+/// Compiles a navigation, and finds all of its mistakes in one pass.
 #[must_use]
 pub fn compile(
     input: &Input<'_>,
@@ -206,7 +205,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Tells that an element has nothing in it.
+    /// Adds the diagnostic for an element without content.
     fn nothing(&mut self, written: &Written<'_>, scope: &Scope) {
         let is_unknown = scope
             .applied
@@ -288,7 +287,7 @@ impl Compiler<'_> {
         format!("/{}", text.trim_start_matches("./")).into()
     }
 
-    /// Tells a setting that has no effect.
+    /// Adds the warning for a setting without effect.
     fn no_effect(&mut self, rule: Option<&'static str>, span: Span, message: String) {
         self.warn(rule.unwrap_or(NO_EFFECT), span, message);
     }

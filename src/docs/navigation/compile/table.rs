@@ -1,4 +1,4 @@
-//! The pages of a navigation, as they are met.
+//! The pages of a navigation, in the order in which they are first listed.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -12,18 +12,18 @@ use super::super::tree::{EndpointId, Page, PageId, Place, Source, Subject};
 use super::Scope;
 use super::endpoints::Applied;
 
-/// The rule that an entry without its page breaks.
+/// The rule that entries of `pages` name pages.
 pub(super) const MISSING: &str = "page-missing";
-/// The rule that the spelling of an entry breaks.
+/// The rule how an entry of `pages` is spelled.
 pub(super) const PATH: &str = "page-path";
-/// The rule that a page listed twice breaks.
+/// The rule that a page is listed once.
 pub(super) const DUPLICATE: &str = "page-duplicate";
-/// The rule that a page of two languages breaks.
+/// The rule that a page has one language.
 pub(super) const LANGUAGES: &str = "page-languages";
 /// For how many missing pages the nearest one is looked for.
 const SUGGESTIONS_MAX: usize = 100;
 
-/// The pages met so far.
+/// The pages that were listed so far.
 pub(super) struct Table<'a> {
     files: Option<&'a Pages>,
     pages: Vec<Page>,
@@ -85,12 +85,12 @@ impl<'a> Table<'a> {
         self.files.is_some_and(|files| files.get(text).is_some())
     }
 
-    /// Starts a sidebar; returns the one around it.
+    /// Starts a sidebar, and returns the one around it.
     pub(super) fn enter_sidebar(&mut self) -> Vec<PageId> {
         std::mem::take(&mut self.sidebar)
     }
 
-    /// Ends a sidebar: its visible pages follow each other.
+    /// Ends a sidebar: links each visible page to the next.
     pub(super) fn leave_sidebar(&mut self, outer: Vec<PageId>) {
         let sidebar = std::mem::replace(&mut self.sidebar, outer);
         let shown = |id: &PageId| {
@@ -108,7 +108,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// A root that stands among its group's pages is told once, by rule N3.
+    /// Notes a root that its group lists too: it has a diagnostic of rule N3 already.
     pub(super) fn forgive(&mut self, id: PageId) {
         self.forgiven.push(id);
     }
@@ -181,7 +181,7 @@ impl<'a> Table<'a> {
         diagnostics.push(diagnostic);
     }
 
-    /// Returns the page of a slug, making it when it is met first.
+    /// Returns the page of a slug, which is added when it is named first.
     fn page(&mut self, slug: &str, scope: &Scope) -> PageId {
         if let Some(&id) = self.by_slug.get(slug) {
             return id;
@@ -232,7 +232,7 @@ impl<'a> Table<'a> {
         page
     }
 
-    /// Gives a page its place, its first one; tells the second.
+    /// Gives a page its place; a second place is a warning.
     pub(super) fn place(
         &mut self,
         id: PageId,
@@ -275,7 +275,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Returns all pages, those that are not listed at the end.
+    /// Returns all pages; those that are not listed come last.
     pub(super) fn finish(mut self) -> Vec<Page> {
         let files = self.files.map(Pages::iter).into_iter().flatten();
         for file in files {
@@ -286,7 +286,7 @@ impl<'a> Table<'a> {
         self.pages
     }
 
-    /// Adds the pages that are not listed, so that they too can bind an endpoint.
+    /// Adds the pages that are not listed, because they too can name an endpoint.
     pub(super) fn add_unlisted(&mut self) {
         let Some(files) = self.files else {
             return;
@@ -307,7 +307,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Finds a page of the same name in another folder, when there is only one.
+/// Finds the only page of the same name in another folder.
 fn moved<'p>(slug: &str, files: &'p Pages) -> Option<&'p str> {
     let name = slug.rsplit('/').next()?;
     let mut same = files
@@ -328,7 +328,7 @@ fn of_file(file: &page::Page, hidden: bool) -> Page {
         icon: meta.icon.clone(),
         tag: meta.tag.clone(),
         link: meta.url.clone(),
-        // A page's own word counts more than that of what it stands in.
+        // The frontmatter counts more than the group around the page.
         hidden: meta.hidden.unwrap_or(hidden),
         noindex: meta.noindex,
         public: meta.is_public(),
@@ -359,7 +359,7 @@ fn unseen(slug: &str, hidden: bool) -> Page {
     }
 }
 
-/// Spells an entry as the path of a page; `None` when it is none.
+/// Normalises an entry to the path of a page; `None` when it cannot be one.
 fn normalised(text: &str, span: Span, diagnostics: &mut Diagnostics) -> Option<String> {
     if text.trim().is_empty() {
         diagnostics.push(SpanDiagnostic::error(

@@ -18,6 +18,7 @@ use crate::diagnostic::Diagnostic;
 
 /// The rule that a formula breaks that cannot be read.
 const RULE: &str = "formula";
+/// The help of the one warning that a page has.
 const MORE: &str = "other formulas of this page cannot be read either";
 /// How long a formula may be.
 const BYTES_MAX: usize = 8 << 10;

@@ -1,4 +1,4 @@
-//! Pages that were there and now lead nowhere.
+//! Pages that were removed without a redirect.
 
 use std::collections::HashSet;
 
@@ -7,11 +7,11 @@ use crate::docs::page::{slug_of, url};
 use crate::docs::{CONFIG, Docs, redirect};
 use crate::source::{Tree, TreePath};
 
-/// The rule that a page which moved without a redirect breaks.
-pub const GONE: &str = "page-gone";
+/// The rule that a page that moves leaves a redirect.
+pub const REMOVED: &str = "page-removed";
 
-/// Finds the pages among the files of an earlier commit that now are neither pages nor
-/// redirected, with their likely successors.
+/// Finds the pages of an earlier commit that now are neither pages nor redirected, each with
+/// the page that probably replaces it.
 #[must_use]
 pub fn check(before: &[TreePath], docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
     let root = tree.docs_root();
@@ -37,7 +37,7 @@ pub fn check(before: &[TreePath], docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
 }
 
 /// Finds the URLs of earlier pages that now are neither pages nor redirected; `config` is
-/// the file that would say where they lead.
+/// the file that would hold the redirects.
 pub fn find<'u>(
     before: impl Iterator<Item = &'u str>,
     now: &[&str],
@@ -45,29 +45,29 @@ pub fn find<'u>(
     config: &TreePath,
 ) -> Vec<Diagnostic> {
     let pages: HashSet<&str> = now.iter().copied().collect();
-    let gone =
+    let removed =
         before.filter(|url| !pages.contains(url) && !is_redirected(url.trim_start_matches('/')));
-    let told = gone.map(|url| {
-        let message = format!("the page `{url}` is gone, and nothing is redirected from it");
-        let diagnostic = Diagnostic::warning(GONE, config.as_str(), message);
+    let diagnostics = removed.map(|url| {
+        let message = format!("the page `{url}` was removed without a redirect");
+        let diagnostic = Diagnostic::warning(REMOVED, config.as_str(), message);
         match successor(url, now) {
             Some(to) => diagnostic.help(format!(
                 "add a redirect: {{\"source\": \"{url}\", \"destination\": \"{to}\"}}"
             )),
-            None => diagnostic.help("add a redirect to what takes its place"),
+            None => diagnostic.help("add a redirect to the page that replaces it"),
         }
     });
-    told.collect()
+    diagnostics.collect()
 }
 
-/// A page of the same name elsewhere, or of nearly the same path.
+/// Returns the only page of the same name elsewhere, else one of a similar path.
 fn successor<'u>(url: &str, pages: &[&'u str]) -> Option<&'u str> {
     let name = |url: &str| url.rsplit('/').next().map(str::to_owned);
     let mut same = pages.iter().filter(|page| name(page) == name(url));
     match (same.next(), same.next()) {
         (Some(only), None) => Some(only),
         _ => {
-            // The slash that all have in common makes short paths look alike.
+            // The slash that all have in common would make short paths similar.
             let path = |url: &'u str| url.strip_prefix('/').unwrap_or(url);
             let paths = pages.iter().map(|page| path(page));
             let paths = paths.filter(|path| !path.is_empty());
@@ -83,7 +83,7 @@ mod tests {
     use crate::docs::{Options, read};
 
     #[test]
-    fn a_page_that_moved_is_told_with_its_successor() {
+    fn a_page_that_moved_is_a_warning_with_its_successor() {
         let path = |text: &str| TreePath::parse(text).unwrap();
         let config = r#"{"name": "A", "navigation": {"pages": ["new/pay", "kept"]},
             "redirects": [{"source": "/redirected", "destination": "/kept"}]}"#;
@@ -110,10 +110,10 @@ mod tests {
         assert_eq!(
             found,
             [
-                "docs.json: warning[page-gone]: the page `/old/pay` is gone, and nothing is redirected from it \
+                "docs.json: warning[page-removed]: the page `/old/pay` was removed without a redirect \
               (add a redirect: {\"source\": \"/old/pay\", \"destination\": \"/new/pay\"})",
-                "docs.json: warning[page-gone]: the page `/b` is gone, and nothing is redirected from it \
-              (add a redirect to what takes its place)",
+                "docs.json: warning[page-removed]: the page `/b` was removed without a redirect \
+              (add a redirect to the page that replaces it)",
             ]
         );
     }
