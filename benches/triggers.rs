@@ -162,7 +162,7 @@ impl Latencies {
         self.0[(self.0.len() - 1) * percent / 100]
     }
 
-    fn tell(&mut self, what: &str) {
+    fn print(&mut self, what: &str) {
         let (p50, p99) = (self.at(50), self.at(99));
         println!("{what}: p50 {p50:.1?}, p99 {p99:.1?} over {}", self.0.len());
     }
@@ -268,7 +268,7 @@ impl Answered {
         self.took += other.took;
     }
 
-    fn tell(self) {
+    fn print(self) {
         let (total, took) = (self.ids.len(), self.took.as_secs_f64());
         let new = self.ids.into_iter().collect::<HashSet<_>>().len();
         println!(
@@ -280,7 +280,7 @@ impl Answered {
             new as f64 / took,
             (total - new) as f64 / took
         );
-        Latencies(self.latencies).tell("  answered");
+        Latencies(self.latencies).print("  answered");
     }
 }
 
@@ -298,9 +298,9 @@ fn in_turns(edge: &Edge, load: &Load, rounds: u32) {
         alone.extend(quiet.0);
         besides.extend(loud.0);
     }
-    Latencies(alone).tell("discovery without triggers");
-    answered.tell();
-    Latencies(besides).tell("  discovery meanwhile");
+    Latencies(alone).print("discovery without triggers");
+    answered.print();
+    Latencies(besides).print("  discovery meanwhile");
     ratios.sort_by(f64::total_cmp);
     println!(
         "  its p99 is {:.2} times the one without (median of {rounds}; {:.2} to {:.2})",
@@ -400,12 +400,12 @@ fn main() {
     // Wait for the first release before measuring.
     pushes(&edge, 1);
     let (mut during, (mut served, mut own)) = beside(&edge, || pushes(&edge, PUSHES));
-    served.tell("push to served");
-    own.tell("  of it without the fetch");
-    during.tell("  discovery meanwhile");
+    served.print("push to served");
+    own.print("  of it without the fetch");
+    during.print("  discovery meanwhile");
     in_turns(&edge, &load, rounds);
     let time = TURN * rounds.min(4);
     let (mut during, answered) = beside(&edge, || triggers(&edge, &load, None, time));
-    answered.tell();
-    during.tell("  discovery meanwhile");
+    answered.print();
+    during.print("  discovery meanwhile");
 }

@@ -29,20 +29,20 @@ async function everyIconIsPainted(page, within) {
 const meansHidden = (page, within) => referring(page, within).first().evaluate((icon) =>
   !document.querySelector(icon.querySelector("use").getAttribute("href").replace(":", "\\:")).checkVisibility());
 
-reads("icons: those that refer to another one are painted", async (open) => {
+reads("icons: one that refers to another is visible", async (open) => {
   for (const scheme of ["light", "dark"]) {
     await everyIconIsPainted(await open("/", { scheme }), ".sidebar");
   }
 });
 
-reads("icons: they are painted when what they refer to is in a menu that is closed", async (open) => {
+reads("icons: one that refers to another in a closed menu is visible", async (open) => {
   const page = await open("/operate/run");
   assert.equal(await page.locator(".sections details").getAttribute("open"), null);
   assert.ok(await meansHidden(page, ".sidebar .anchors"));
   await everyIconIsPainted(page, ".sidebar .anchors");
 });
 
-reads("icons: they are painted on a phone, when what they refer to is in the drawer", async (open) => {
+reads("icons: on a phone, one that refers to another in the drawer is visible", async (open) => {
   const page = await open("/skills", { width: PHONE });
   assert.equal(await page.locator(".sidebar").isVisible(), false);
   assert.ok(await meansHidden(page, ".listing"));
@@ -89,7 +89,7 @@ async function isReadable(page) {
   assert.ok(within.equals(beside), "the frame has another ground than the page");
 }
 
-reads("diagrams: they are drawn in a frame that can reach nothing, in light and dark", async (open) => {
+reads("diagrams: they are drawn in a sandboxed frame, in light and dark", async (open) => {
   for (const [scheme, width] of [["light", WIDE], ["dark", PHONE]]) {
     const page = await open("/write/components/code", { scheme, width });
     await isReadable(page);
@@ -100,7 +100,7 @@ reads("diagrams: they are drawn in a frame that can reach nothing, in light and 
   }
 });
 
-reads("diagrams: they follow the colours that a reader chooses, and are no step in the history", async (open) => {
+reads("diagrams: they follow the chosen colours, and add no history entry", async (open) => {
   const page = await open("/write/components/code");
   await diagram(page, "Flow chart");
   const steps = await page.evaluate(() => history.length);
@@ -114,7 +114,7 @@ reads("diagrams: they follow the colours that a reader chooses, and are no step 
   await isReadable(other);
 });
 
-reads("diagrams: what cannot be drawn says so, and its source can be opened", async (open) => {
+reads("diagrams: an invalid one shows an error, and its source can be opened", async (open) => {
   const page = await open("/write/components/code");
   const source = page.locator(".diagram details").first();
   await source.locator("> summary").click();

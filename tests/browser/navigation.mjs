@@ -10,7 +10,7 @@ reads("tabs: the current one is marked, another one opens its first page", async
   assert.deepEqual(await seen(page, ".sections > ul > li.current"), ["Internals"]);
 });
 
-reads("menu: a tab with a menu opens a list of its items, each with its line", async (open) => {
+reads("menu: a tab with a menu opens a list of its items with their descriptions", async (open) => {
   const page = await open("/");
   const menu = page.locator(".sections details", { hasText: "Operate" });
   await menu.locator("summary").click();
@@ -31,14 +31,14 @@ reads("menu: opening one closes the other, and a press elsewhere closes it", asy
   assert.equal(await page.locator("details.selector[open]").count(), 0);
 });
 
-reads("anchors: they stand in the sidebar and lead to their first pages", async (open) => {
+reads("anchors: they are in the sidebar and lead to their first pages", async (open) => {
   const page = await open("/internals/architecture");
   await follow(page, page.locator(".anchors").getByText("Speed"));
   assert.equal(path(page), "/internals/speed");
   assert.deepEqual(await seen(page, ".anchors [aria-current]"), ["Speed"]);
 });
 
-reads("global anchors: they stand on every page, in every language", async (open) => {
+reads("global anchors: they are on every page, in every language", async (open) => {
   const page = await open("/");
   for (const at of ["/", "/api", "/next", "/ar", "/fr"]) {
     await visit(page, at);
@@ -77,7 +77,7 @@ reads("N4: `card` and `accordion` list the children on root pages, `none` does n
   assert.equal(await page.locator(".listing").count(), 0, "directory: none");
 });
 
-reads("N5: a nested group is closed unless it is expanded or holds the page", async (open) => {
+reads("N5: a nested group is closed unless it is expanded or contains the page", async (open) => {
   let page = await open("/");
   const open_ = () => page.locator(".nested", { hasText: "The fine print" }).locator("> details").getAttribute("open");
   assert.equal(await open_(), null, "closed");
@@ -88,7 +88,7 @@ reads("N5: a nested group is closed unless it is expanded or holds the page", as
   assert.equal(await page.locator("section.group > details").count(), 0, "groups at the top cannot be closed");
 });
 
-reads("N6: endpoint pages are generated, and what a page binds is not generated again", async (open) => {
+reads("N6: endpoint pages are generated, except for endpoints that have a page", async (open) => {
   const page = await open("/api");
   assert.deepEqual(await seen(page, ".sidebar .group a"), [
     "Introduction", "Errors", "GET Follow an update", "GET This document", "POST Queue an update of the project from its branch",
@@ -98,7 +98,7 @@ reads("N6: endpoint pages are generated, and what a page binds is not generated 
   assert.match(await page.locator("article").innerText(), /Idempotency-Key/);
 });
 
-reads("N7: versions carry badges and the mark of the default; choosing one leads to the counterpart", async (open) => {
+reads("N7: versions have badges and mark the default; choosing one leads to the alternate page", async (open) => {
   const page = await open("/operate/certificates");
   const versions = page.locator("[data-kind=versions]");
   await versions.locator("summary").click();
@@ -111,13 +111,13 @@ reads("N7: versions carry badges and the mark of the default; choosing one leads
   assert.equal(await page.locator(".outdated").count(), 0);
 });
 
-reads("versions: a page that the other version lacks leads to the nearest thing to it", async (open) => {
+reads("versions: a page that the other version lacks leads to the nearest page", async (open) => {
   const page = await open("/operate/drain");
   const href = await page.locator("[data-kind=versions] li a").first().evaluate((a) => new URL(a.href).pathname);
   assert.equal(href, "/next/operate/certificates");
 });
 
-reads("dropdowns: the entries lead to their pages, one of them elsewhere", async (open) => {
+reads("dropdowns: the entries lead to their pages, one to another site", async (open) => {
   const page = await open("/next");
   const dropdown = page.locator("[data-kind=dropdowns]");
   await dropdown.locator("summary").click();
@@ -126,7 +126,7 @@ reads("dropdowns: the entries lead to their pages, one of them elsewhere", async
   assert.equal(path(page), "/next/preview");
 });
 
-reads("products: they carry a line about themselves and lead to their pages", async (open) => {
+reads("products: they have descriptions and lead to their pages", async (open) => {
   const page = await open("/ar");
   const products = page.locator("[data-kind=products]");
   await products.locator("summary").click();
@@ -135,7 +135,7 @@ reads("products: they carry a line about themselves and lead to their pages", as
   assert.equal(path(page), "/ar/operate/run");
 });
 
-reads("N8: a language has its own banner, navbar and footer, and is read from its side", async (open) => {
+reads("N8: a language has its own banner, navbar, footer and text direction", async (open) => {
   const page = await open("/quickstart");
   const languages = page.locator("[data-kind=languages]");
   await languages.locator("summary").click();
@@ -151,7 +151,7 @@ reads("N8: a language has its own banner, navbar and footer, and is read from it
   assert.equal(await french.locator(".dismiss").count(), 0, "this banner cannot be dismissed");
 });
 
-reads("redirects: exact, with a rest, and for now", async (open) => {
+reads("redirects: exact, with a wildcard, and temporary", async (open) => {
   const page = await open("/");
   for (const [from, to] of [["/start", "/quickstart"], ["/reference/errors", "/api/errors"], ["/news", "/changelog"]]) {
     await visit(page, from);
@@ -159,7 +159,7 @@ reads("redirects: exact, with a rest, and for now", async (open) => {
   }
 });
 
-reads("eyebrows: the whole way to the page stands above its title", async (open) => {
+reads("eyebrows: the breadcrumb is above the title", async (open) => {
   const page = await open("/write/components/code");
   assert.deepEqual(await seen(page, ".eyebrow li"), ["Guides", "Write", "Components"]);
 });
@@ -173,7 +173,7 @@ reads("previous and next lead through the sidebar in its order", async (open) =>
   assert.equal(path(page), "/");
 });
 
-reads("modes: what stands around an article is what its frontmatter says", async (open) => {
+reads("modes: the frontmatter of a page chooses the layout around its article", async (open) => {
   const page = await open("/");
   const parts = async (at) => {
     await visit(page, at);
@@ -187,7 +187,7 @@ reads("modes: what stands around an article is what its frontmatter says", async
   assert.deepEqual(await parts("/hidden"), { sidebar: true, title: false, contents: false }, "frame");
 });
 
-reads("pages: tags, deprecated ones, links elsewhere, hidden ones", async (open) => {
+reads("pages: tags, deprecated pages, external links, hidden pages", async (open) => {
   const page = await open("/more");
   assert.equal(await page.locator(".sidebar").getByText("The A2A protocol").getAttribute("href"), "https://a2a-protocol.org");
   assert.equal(await page.locator(".sidebar del").innerText(), "Plain theme file");
@@ -197,7 +197,7 @@ reads("pages: tags, deprecated ones, links elsewhere, hidden ones", async (open)
   assert.equal(await hidden.locator("meta[name=robots]").getAttribute("content"), "noindex");
 });
 
-reads("narrow, from right to left: the drawer comes from the right, and what it holds is read from there", async (open) => {
+reads("narrow, right to left: the drawer opens from the right, and its text runs right to left", async (open) => {
   const page = await open("/ar/quickstart", { width: PHONE });
   const sidebar = page.locator(".sidebar");
   assert.equal(await sidebar.isVisible(), false);
@@ -226,7 +226,7 @@ reads("narrow, from right to left: the drawer comes from the right, and what it 
   assert.equal(path(page), "/ar/operate/run");
 });
 
-reads("narrow: the pages wait in a drawer, which Escape and a press beside it close", async (open) => {
+reads("narrow: the sidebar is a drawer, which Escape and a press outside close", async (open) => {
   const page = await open("/write/components/code", { width: PHONE });
   const sidebar = page.locator(".sidebar");
   assert.equal(await sidebar.isVisible(), false);

@@ -4,7 +4,7 @@ import { assert, follow, path, reads, seen, visit, PHONE } from "./reader.mjs";
 
 const plain = { scripts: false };
 
-reads("nothing is offered that only a script can do", async (open) => {
+reads("controls that need a script are hidden", async (open) => {
   const page = await open("/quickstart", plain);
   for (const control of [".search", ".theme", ".dismiss", ".copy-page", ".copy"]) {
     const controls = page.locator(control);
@@ -15,7 +15,7 @@ reads("nothing is offered that only a script can do", async (open) => {
   assert.ok(await page.getByText("View as Markdown").isVisible());
 });
 
-reads("groups, menus and selectors open, and lead on", async (open) => {
+reads("groups, menus and selectors open, and their links work", async (open) => {
   const page = await open("/", plain);
   await page.locator(".nested summary", { hasText: "The fine print" }).click();
   assert.ok(await page.locator(".sidebar").getByText("What is public").isVisible());
@@ -49,7 +49,7 @@ reads("all tabs are shown, with their titles", async (open) => {
   }
 });
 
-reads("accordions open, headings are linked, the page for missing ones leads home", async (open) => {
+reads("accordions open, headings are linked, the 404 page links to the first page", async (open) => {
   const page = await open("/write/navigation", plain);
   await page.locator("#n3 > summary").click();
   assert.ok(await page.locator("#n3 > div").isVisible());

@@ -2,7 +2,7 @@
 
 import { assert, follow, path, reads, seen, site, visit, PHONE } from "./reader.mjs";
 
-reads("banner: dismissed, it stays away, and is gone before the first paint", async (open) => {
+reads("banner: a dismissed one is hidden before the first paint", async (open) => {
   const page = await open("/");
   await page.locator(".banner .dismiss").click();
   assert.equal(await page.locator(".banner").isVisible(), false);
@@ -19,7 +19,7 @@ reads("banner: dismissed, it stays away, and is gone before the first paint", as
   assert.ok(await page.locator(".banner").isVisible(), "another text is another banner");
 });
 
-reads("colours: the switch works, and is remembered on the next page", async (open) => {
+reads("colours: the switch works, and the next page keeps the choice", async (open) => {
   const page = await open("/");
   const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const light = await ground();
@@ -47,7 +47,7 @@ reads("copy: code, and the page as Markdown", async (open) => {
   assert.equal(path(page), "/quickstart.md");
 });
 
-reads("tabs: those of one title change together, are remembered, and move by arrows", async (open) => {
+reads("tabs: those with the same title change together, are stored, and move by arrow keys", async (open) => {
   const page = await open("/write/components/layout");
   const chosen = () => seen(page, "main [role=tab][aria-selected=true]");
   assert.deepEqual(await chosen(), ["Debian", "Debian"]);
@@ -64,7 +64,7 @@ reads("tabs: those of one title change together, are remembered, and move by arr
   assert.deepEqual(await chosen(), ["For people"], "tabs without this title are left as they are");
 });
 
-reads("views: one at a time is read, each can be linked to", async (open) => {
+reads("views: one is shown at a time, and each can be linked to", async (open) => {
   const page = await open("/write/publish");
   const views = page.locator(".views");
   assert.match(await views.innerText(), /publish docs --project acme/);
@@ -78,7 +78,7 @@ reads("views: one at a time is read, each can be linked to", async (open) => {
   assert.match(await linked.locator(".views").innerText(), /update trigger acme/);
 });
 
-reads("visibility: people and agents read what is for them, and neither the other's", async (open) => {
+reads("visibility: people and agents get only the content for them", async (open) => {
   const page = await open("/write/components/reference");
   const [people, agents] = [/You are a person/, /You are an agent/];
   assert.match(await page.locator("article").innerText(), people);
@@ -88,7 +88,7 @@ reads("visibility: people and agents read what is for them, and neither the othe
   assert.doesNotMatch(markdown, people);
 });
 
-reads("edit: a page leads to its source where the site's record says it is; generated ones have none", async (open) => {
+reads("edit: a page links to its source in the repository of the site's record; a generated page has no link", async (open) => {
   const page = await open("/write/pages");
   const edit = page.locator(".actions .edit");
   assert.equal(await edit.innerText(), "Edit this page");
@@ -112,7 +112,7 @@ reads("tabs and accordions can be linked to", async (open) => {
   assert.equal(await opened.locator("#n3").getAttribute("open"), "");
 });
 
-reads("on this page: the heading that is read is marked", async (open) => {
+reads("on this page: the current heading is marked", async (open) => {
   const page = await open("/write/pages");
   const current = () => seen(page, ".contents [aria-current]");
   assert.deepEqual(await current(), ["Addresses"]);
@@ -122,7 +122,7 @@ reads("on this page: the heading that is read is marked", async (open) => {
   assert.ok(box.y > 90 && box.y < 850, `the heading is not below the header: ${box.y}`);
 });
 
-reads("404: near pages are suggested, at any depth", async (open) => {
+reads("404: similar pages are suggested, at any depth", async (open) => {
   const page = await open("/write/componets/");
   assert.equal(await page.locator("h1").innerText(), "Page not found");
   const first = page.locator("#suggestions a").first();
@@ -131,7 +131,7 @@ reads("404: near pages are suggested, at any depth", async (open) => {
   assert.equal(path(page), "/write/components");
 }, { faults: true });
 
-reads("keyboard: the first stop skips to the content, and every control can be reached", async (open) => {
+reads("keyboard: the first link skips to the content, and every control can be reached", async (open) => {
   const page = await open("/");
   await page.keyboard.press("Tab");
   assert.equal(await page.evaluate(() => document.activeElement.textContent), "Skip to content");
@@ -168,7 +168,7 @@ reads("keyboard: a group of the sidebar opens by Enter", async (open) => {
   assert.ok(await page.locator(".sidebar").getByText("What is public").isVisible());
 });
 
-reads("phone: nothing is wider than the screen, and the bar stays", async (open) => {
+reads("phone: nothing is wider than the screen, and the bar is sticky", async (open) => {
   const page = await open("/", { width: PHONE });
   for (const at of ["/", "/write/components/code", "/write/components/reference", "/internals/speed", "/ar", "/ar/components", "/next", "/poster", "/retired"]) {
     await visit(page, at);
@@ -182,7 +182,7 @@ reads("phone: nothing is wider than the screen, and the bar stays", async (open)
   }
 });
 
-reads("print: only the article is on paper", async (open) => {
+reads("print: only the article is printed", async (open) => {
   const page = await open("/quickstart");
   await page.emulateMedia({ media: "print" });
   for (const part of [".top", ".sidebar", ".bottom", ".actions", ".neighbours"]) {

@@ -55,7 +55,7 @@ reads("opened by a key, chosen with arrows, closed by Escape", async (open) => {
   assert.equal(await page.locator("dialog[open]").count(), 0);
 });
 
-reads("words of the text lead to their section, marked in what stands around them", async (open) => {
+reads("a word of the text leads to its section, and is marked in the excerpt", async (open) => {
   const page = await open("/");
   await begin(page);
   await find(page, "idempotency");
@@ -64,7 +64,7 @@ reads("words of the text lead to their section, marked in what stands around the
   assert.match(await about.locator(".excerpt mark").first().innerText(), /idempotency/i);
 });
 
-reads("a version and a language are searched on their own", async (open) => {
+reads("each version and language has its own search", async (open) => {
   const page = await open("/ar");
   await begin(page);
   await find(page, "Waypost");
@@ -72,7 +72,7 @@ reads("a version and a language are searched on their own", async (open) => {
   assert.ok(paths.length > 0 && paths.every((path) => path.startsWith(`${site}/ar`)), `${paths}`);
 });
 
-reads("what is nowhere is said to be nowhere", async (open) => {
+reads("a search without results says so", async (open) => {
   const page = await open("/");
   await begin(page);
   await find(page, "zzzz");

@@ -55,7 +55,7 @@ reads("drilldown true: without scripts the chevron opens the group", async (open
   await isLink(await open(of("always", "/"), { scripts: false }));
 });
 
-reads("drilldown false: the title opens and closes the group, whatever the theme would do", async (open) => {
+reads("drilldown false: the title opens and closes the group with any theme", async (open) => {
   const page = await open(of("never", "/"));
   await isToggle(page);
   assert.equal(await page.locator(".group-title a").count(), 0);

@@ -101,8 +101,8 @@ fn run(file: &str, place: (&str, &str)) {
         .env("WAYPOST_CHROMIUM", "/usr/bin/chromium")
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{told}");
+    let output_text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{output_text}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! A case is a page, then its HTML, then its Markdown, then what is wrong with it, between
 //! lines `----`; `== path ==` starts a further file that it imports. `UPDATE_GOLDEN=1`
-//! writes all but the page anew.
+//! writes all parts but the page.
 //!
 //! Whatever the page: a parser of HTML that keeps to the standard reads exactly what was
 //! written, finds nothing to mend, and nothing that could run.
@@ -52,7 +52,7 @@ fn render(text: &str, files: &BTreeMap<&str, &str>) -> Article {
     let load = |path: &str| Some(Arc::from(*files.get(path)?));
     let read = mdx::read(&source, &load);
     let mut article = article::render(&Source::alone(&source, &read), &map());
-    let told = read.map_or_else(
+    let warnings = read.map_or_else(
         |refused| {
             vec![Diagnostic::warning(
                 "page-limit",
@@ -62,7 +62,7 @@ fn render(text: &str, files: &BTreeMap<&str, &str>) -> Article {
         },
         |page| page.diagnostics,
     );
-    article.diagnostics.splice(0..0, told);
+    article.diagnostics.splice(0..0, warnings);
     article
 }
 

@@ -145,9 +145,12 @@ fn a_page_that_is_not_utf_8_is_told_and_the_others_are_read() {
     let Built {
         release, report, ..
     } = of_tree(Tree::from_files(files, []));
-    let told = report.diagnostics.iter().find(|told| told.is_error());
+    let reported = report
+        .diagnostics
+        .iter()
+        .find(|reported| reported.is_error());
     assert_eq!(
-        told.map(ToString::to_string).as_deref(),
+        reported.map(ToString::to_string).as_deref(),
         Some("guides/a.mdx:2:1: error[encoding]: the bytes here are not UTF-8")
     );
     assert!(text(&release, "pages/index.html").contains("<p>Fine.</p>"));
@@ -174,10 +177,10 @@ fn icons_of_the_navigation_are_written_or_included_or_reported() {
     // Lucide draws lines.
     assert!(html.contains("fill=none stroke=currentColor") && html.contains("🚀"));
     assert!(html.contains("src=\"images/c.svg\"") && release.file("assets/images/c.svg").is_some());
-    let mut told: Vec<_> = report.diagnostics.iter().map(ToString::to_string).collect();
-    told.sort();
+    let mut reported: Vec<_> = report.diagnostics.iter().map(ToString::to_string).collect();
+    reported.sort();
     assert_eq!(
-        told,
+        reported,
         [
             "docs.json:2:24: warning[icon]: there is no icon `rockett` (did you mean `rocket`?)",
             "docs.json:4:24: warning[icon]: there is no file `/images/none.svg`",
@@ -235,9 +238,9 @@ fn an_icon_library_that_is_not_bundled_is_reported_once() {
     let Built {
         release, report, ..
     } = of_tree(Tree::from_files(files, []));
-    let told: Vec<_> = report.diagnostics.iter().map(ToString::to_string).collect();
+    let reported: Vec<_> = report.diagnostics.iter().map(ToString::to_string).collect();
     let once = "docs.json: warning[icon-library]: the icons of `tabler` are not bundled; those are shown that Font Awesome or Lucide has, too (write `fontawesome` or `lucide`, and draw others as files of the site)";
-    assert_eq!(told, [once]);
+    assert_eq!(reported, [once]);
     // Two groups, a page, and what the page shows.
     let html = text(&release, "pages/index.html");
     assert_eq!(html.matches("<svg class=\"icon\"").count(), 5);
@@ -254,8 +257,8 @@ fn callouts_have_the_language_of_their_page() {
     ];
     let files = files.map(|(path, text)| (TreePath::parse(path).unwrap(), text.to_owned().into()));
     let Built { release, .. } = of_tree(Tree::from_files(files, []));
-    assert!(text(&release, "pages/index.html").contains("<strong class=callout-word>Note<"));
-    assert!(text(&release, "pages/fr.html").contains("<strong class=callout-word>Remarque<"));
+    assert!(text(&release, "pages/index.html").contains("<strong class=callout-title>Note<"));
+    assert!(text(&release, "pages/fr.html").contains("<strong class=callout-title>Remarque<"));
     assert!(text(&release, "pages/fr.md").contains("> **Remarque:** x"));
 }
 
@@ -268,8 +271,8 @@ fn one_bad_page_does_not_affect_the_others() {
         ("guides/a.mdx", &"<Note>".repeat(10_000)),
         ("hidden.mdx", "x"),
     ]);
-    let told = report.diagnostics.iter().find(|d| d.rule == "page-limit");
-    assert_eq!(told.map(|d| &*d.file), Some("guides/a.mdx"));
+    let reported = report.diagnostics.iter().find(|d| d.rule == "page-limit");
+    assert_eq!(reported.map(|d| &*d.file), Some("guides/a.mdx"));
     report.refuse_if_errors().unwrap();
     assert!(text(&release, "pages/index.html").contains("<p>Fine.</p>"));
     assert!(text(&release, "pages/guides/a.html").contains("shown as its author wrote it"));

@@ -41,7 +41,7 @@ fn html(writer: &mut html::Writer<'_>, element: &Element) {
         .attribute("class", &class)
         .markup(" role=note>");
     if !title.is_empty() || element.has("icon") {
-        writer.out.markup("<strong class=callout-word>");
+        writer.out.markup("<strong class=callout-title>");
         writer.icon_of(element, "icon");
         writer.out.text(title).markup("</strong>");
     }

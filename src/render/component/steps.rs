@@ -11,7 +11,7 @@ pub(super) const STEPS: Component = Component {
     markdown: steps_markdown,
     ..Component::DEFAULT
 };
-/// A step that stands outside of `Steps`: in HTML a list of one.
+/// A step outside of `Steps`: in HTML a list of one.
 pub(super) const STEP: Component = Component {
     names: &["Step"],
     html: |writer, step| {

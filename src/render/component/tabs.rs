@@ -14,7 +14,7 @@ pub(super) const TAB: Component = Component {
     html: |writer, tab| tab_html(writer, tab, "Tab"),
     ..Component::DEFAULT
 };
-/// A view that stands alone. Views in a row are one choice: see [`views`].
+/// A single view. Several views in a row are one choice: see [`views`].
 pub(super) const VIEW: Component = Component {
     names: &["View"],
     html: |writer, view| views(writer, &[view]),

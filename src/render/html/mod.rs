@@ -95,7 +95,7 @@ pub fn check(
 
 /// Writes the HTML of a page.
 pub(super) struct Writer<'p> {
-    /// Whether nobody reads what is written, so that code need not be coloured.
+    /// Whether the HTML is dropped afterwards, so that code need not be highlighted.
     is_draft: bool,
     pub(super) file: &'p str,
     start: Start<'p>,

@@ -5,7 +5,7 @@
 //! Only listed properties are written, and no value that could load a file, cover the page or
 //! end a declaration.
 //!
-//! Sources: CSS Syntax 3 §4 and §5; WHATWG HTML §4.2.6 (a stylesheet may stand in a body).
+//! Sources: CSS Syntax 3 §4 and §5; WHATWG HTML §4.2.6 (stylesheets in `<body>`).
 
 use std::fmt::Write as _;
 

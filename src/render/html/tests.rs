@@ -61,11 +61,11 @@ fn headings_have_different_anchors() {
 fn callouts_cards_and_steps_are_written_as_html() {
     check(
         "<Warning>Mind *this*.</Warning>",
-        "<aside class=\"callout warning\" role=note><strong class=callout-word>Warning</strong><div><p>Mind <em>this</em>.</p>\n</div></aside>",
+        "<aside class=\"callout warning\" role=note><strong class=callout-title>Warning</strong><div><p>Mind <em>this</em>.</p>\n</div></aside>",
     );
     check(
         "> [!TIP]\n> So.",
-        "<aside class=\"callout tip\" role=note><strong class=callout-word>Tip</strong><div><p>So.</p>\n</div></aside>",
+        "<aside class=\"callout tip\" role=note><strong class=callout-title>Tip</strong><div><p>So.</p>\n</div></aside>",
     );
     check(
         "<Card title=\"B & C\" href=\"/guides/b\">Text</Card>",

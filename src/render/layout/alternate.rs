@@ -8,8 +8,8 @@
 //! 3. the first page of the deepest directory that both have;
 //! 4. the first page of the other version or language.
 //!
-//! Search engines are told of [translations](Layout::translations) only if rule 1 or 2 holds
-//! in both directions.
+//! Two pages are [translations](Layout::translations) for search engines only if rule 1 or 2
+//! holds in both directions.
 //!
 //! Sources: RFC 8288 §3.4.1 (`hreflang`); `internals/decisions#alternate-pages`.
 

@@ -115,14 +115,14 @@ pub fn unknown_icons(docs: &Docs, map: &Map) -> Vec<Diagnostic> {
     });
     let library = docs.config.icons.library.as_deref();
     let unbundled = library.and_then(|library| icon::unbundled(CONFIG, library));
-    let mut told = BTreeSet::new();
-    let unknown = of_config
-        .chain(of_pages)
-        .filter(|(file, name, _)| Drawing::of(name, map).is_none() && told.insert((*file, *name)));
-    let unknown = unknown.enumerate().map(|(told, (file, name, place))| {
+    let mut reported = BTreeSet::new();
+    let unknown = of_config.chain(of_pages).filter(|(file, name, _)| {
+        Drawing::of(name, map).is_none() && reported.insert((*file, *name))
+    });
+    let unknown = unknown.enumerate().map(|(before, (file, name, place))| {
         let found = match icon::is_address(name) {
             true => Diagnostic::warning("icon", file, format!("there is no file `{name}`")),
-            false => icon::unknown(file, name, told),
+            false => icon::unknown(file, name, before),
         };
         match place {
             Some(place) => found.at(place.line, place.column, place.length),

@@ -13,7 +13,7 @@
 
 use crate::docs::config::{Config, Eyebrows};
 
-/// Returns what stands above a page's title.
+/// Returns what is shown above the title of a page.
 pub(super) fn eyebrows(config: &Config) -> Eyebrows {
     config
         .styling

@@ -7,8 +7,8 @@
 //! A language is one file here and one row in [`CATALOGUES`]. Every message is a field of
 //! [`Messages`], so a catalogue that lacks one does not compile.
 //!
-//! `{}` in a message stands for a value that is filled in, because languages order their
-//! words differently.
+//! `{}` in a message is the place of a value, because languages order their words
+//! differently.
 //!
 //! Sources: BCP 47 (RFC 5646) §2.1.
 

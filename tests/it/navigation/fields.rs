@@ -1,9 +1,8 @@
-//! Every field of the schema's table has its cases: one where its value is accepted, and
-//! one where something is told about it.
+//! Every field of the schema's table has two cases: one where its value is accepted, and one
+//! with a diagnostic at its key or value.
 //!
-//! A field counts as told about when a diagnostic stands at its key or at its value. Fields
-//! that the specification does not list where they stand need only that; values that other
-//! tools make sense of need only be there.
+//! A field that the specification does not list in that place needs only the case with a
+//! diagnostic. A field with values for other tools needs only to occur.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,18 +19,18 @@ use super::{case, cases, input_of, path, read};
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     accepted: bool,
-    told: bool,
+    diagnosed: bool,
 }
 
 type Fields = BTreeMap<(&'static str, &'static str), Seen>;
 
-/// A `docs.json` and what is told of it.
-struct Told<'c> {
+/// A `docs.json` and its diagnostics.
+struct Diagnosed<'c> {
     diagnostics: &'c Diagnostics,
     found: &'c [Diagnostic],
 }
 
-impl Told<'_> {
+impl Diagnosed<'_> {
     fn is_at(&self, span: Span) -> bool {
         let place = self.diagnostics.files.locate(span);
         self.found.iter().any(|found| {
@@ -47,7 +46,7 @@ impl Told<'_> {
             };
             let seen = fields.entry((object.name, field.key)).or_default();
             match self.is_at(member.span) || self.is_at(member.value.span) {
-                true => seen.told = true,
+                true => seen.diagnosed = true,
                 false => seen.accepted = true,
             }
             self.inside(&member.value, field.shape, fields);
@@ -97,7 +96,7 @@ fn all(
 }
 
 #[test]
-fn every_field_has_a_case_that_is_accepted_and_one_that_is_told_about() {
+fn every_field_has_an_accepted_case_and_one_with_a_diagnostic() {
     let mut seen = Fields::new();
     for file in cases() {
         let case = case(input_of(&fs::read_to_string(file).unwrap()));
@@ -111,28 +110,31 @@ fn every_field_has_a_case_that_is_accepted_and_one_that_is_told_about() {
             continue;
         };
         let (_, found) = read(&case);
-        let told = Told {
+        let diagnosed = Diagnosed {
             diagnostics: &diagnostics,
             found: &found,
         };
-        told.object(&root, Config::OBJECT, &mut seen);
+        diagnosed.object(&root, Config::OBJECT, &mut seen);
     }
     let mut fields = BTreeMap::new();
     all(Config::OBJECT, &mut fields);
     let mut missing = Vec::new();
     for ((object, key), field) in fields {
-        let Seen { accepted, told } = seen.get(&(object, key)).copied().unwrap_or_default();
-        let (accepted, told) = match field.shape {
-            Shape::Unlisted(_) | Shape::Ignored => (true, told),
+        let Seen {
+            accepted,
+            diagnosed,
+        } = seen.get(&(object, key)).copied().unwrap_or_default();
+        let (accepted, diagnosed) = match field.shape {
+            Shape::Unlisted(_) | Shape::Ignored => (true, diagnosed),
             Shape::Any => (accepted, true),
-            _ => (accepted, told),
+            _ => (accepted, diagnosed),
         };
         if !accepted {
             missing.push(format!("`{key}` of {object} is nowhere accepted"));
         }
-        if !told {
+        if !diagnosed {
             missing.push(format!(
-                "nothing is told anywhere about `{key}` of {object}"
+                "no case has a diagnostic about `{key}` of {object}"
             ));
         }
     }

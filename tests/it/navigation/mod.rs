@@ -2,7 +2,7 @@
 //!
 //! A case is files, then what they mean, then what is wrong with them, between lines
 //! `----`. A text without a `== path ==` line before it is `docs.json`; with nothing else
-//! given, the pages it lists exist. `UPDATE_GOLDEN=1` writes the last two parts anew.
+//! given, the pages it lists exist. `UPDATE_GOLDEN=1` writes the last two parts.
 
 mod fields;
 
