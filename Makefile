@@ -54,3 +54,4 @@ bench:
 	cargo bench --locked --bench triggers
 	cargo bench --locked --bench check
 	cargo bench --locked --bench site
+	cargo bench --locked --bench update
