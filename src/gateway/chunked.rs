@@ -173,6 +173,34 @@ mod tests {
     }
 
     #[test]
+    fn a_line_may_be_as_long_as_the_limit_says_and_no_longer() {
+        // The size, the semicolon and the line's end count too.
+        let line = |length: usize| format!("5;{}\r\nhello\r\n0\r\n\r\n", "x".repeat(length - 4));
+        let longest = line(LINE_BYTES_MAX);
+        assert_eq!(scan(longest.as_bytes(), 7), Ok((longest.len(), true)));
+        let over = line(LINE_BYTES_MAX + 1);
+        assert_eq!(scan(over.as_bytes(), 7), Err(Malformed));
+    }
+
+    #[test]
+    fn the_digits_of_a_size_are_put_together() {
+        let body = |size: usize| format!("{size:x}\r\n{}\r\n0\r\n\r\n", "y".repeat(size));
+        for size in [0x11, 0x1f, 0xff, 0x101, 0x3f1] {
+            let body = body(size);
+            assert_eq!(scan(body.as_bytes(), 5), Ok((body.len(), true)), "{size:x}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_taken_once_the_body_has_ended() {
+        let mut scanner = Scanner::new();
+        assert_eq!(scanner.advance(b"0\r\n\r\n"), Ok(5));
+        assert_eq!(scanner.advance(b"GET"), Ok(0));
+        assert_eq!(scanner.advance(b""), Ok(0));
+        assert!(scanner.is_done());
+    }
+
+    #[test]
     fn what_servers_read_differently_is_refused() {
         for body in [
             "5 \r\nhello\r\n0\r\n\r\n",

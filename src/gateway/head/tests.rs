@@ -307,3 +307,92 @@ fn rfc_9112_3_2_1_an_absolute_target_becomes_the_path_it_names() {
         assert_eq!(&inbox[length..], b"GET ");
     }
 }
+
+#[test]
+fn what_is_as_long_as_the_limits_say_is_taken() {
+    let limits = Limits {
+        target_bytes_max: 40,
+        fields_max: 3,
+        head_bytes_max: 200,
+        ..Limits::default()
+    };
+    let status = |head: &str| {
+        let read = Head::parse(head.as_bytes(), &limits);
+        read.err().map(|rejection| rejection.status)
+    };
+    let target = |length: usize| {
+        let path = "x".repeat(length - 1);
+        format!("GET /{path} HTTP/1.1\r\nHost: a\r\n\r\n")
+    };
+    assert_eq!(
+        (status(&target(40)), status(&target(41))),
+        (None, Some(414))
+    );
+    let fields = |count: usize| {
+        let more = "X: y\r\n".repeat(count - 1);
+        format!("GET / HTTP/1.1\r\nHost: a\r\n{more}\r\n")
+    };
+    assert_eq!((status(&fields(3)), status(&fields(4))), (None, Some(431)));
+    let early = |bytes: Vec<u8>| reject_early(&bytes, &limits).map(|rejection| rejection.status);
+    // There is room for a method beside the longest target.
+    assert_eq!(early(vec![b'G'; 140]), None);
+    assert_eq!(early(vec![b'G'; 141]), Some(414));
+    let begun = |length: usize| {
+        let mut head = b"GET / HTTP/1.1\r\nX: ".to_vec();
+        head.resize(length, b'y');
+        head
+    };
+    assert_eq!((early(begun(200)), early(begun(201))), (None, Some(431)));
+}
+
+#[test]
+fn a_head_with_bytes_behind_it_is_not_one_head() {
+    rejected("GET / HTTP/1.1\r\nHost: a\r\n\r\nX", 400);
+    rejected("GET / HTTP/1.1\r\nHost: a\r\n", 400);
+}
+
+#[test]
+fn a_field_that_is_only_as_long_as_a_known_one_means_nothing() {
+    let plain = with("");
+    let plain = parse(&plain).unwrap();
+    for length in 1..=24 {
+        for value in ["x", "1", "close, host", "gzip"] {
+            let field = format!("{}: {value}\r\nX: y\r\n", "Z".repeat(length));
+            let head = with(&field);
+            let head = parse(&head).unwrap();
+            assert_eq!(
+                format!("{:?}", head.headers),
+                format!("{:?}", plain.headers),
+                "{field}"
+            );
+            assert_eq!(
+                (
+                    head.framing,
+                    head.keep_alive,
+                    head.headers.host,
+                    head.is_fast_path_form()
+                ),
+                (Framing::None, true, "a", plain.is_fast_path_form()),
+                "{field}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_rejection_says_which_part_of_a_field_is_wrong() {
+    let detail = |head: &str| parse(head).unwrap_err().detail;
+    assert!(detail(&with("X Y: z\r\n")).contains("invalid name"));
+    assert!(detail(&with("X: \u{1}\r\n")).contains("invalid value"));
+}
+
+#[test]
+fn a_line_that_ends_in_one_of_two_bytes_is_logged_up_to_it() {
+    for end in ["\r", "\n", "\r\n", " HTTP/1.1\r\n"] {
+        let line = format!("GET /a{end}Host: b");
+        assert_eq!(request_line(line.as_bytes()), ("GET", "/a"), "{end:?}");
+    }
+    assert_eq!(request_line(b"CONNECT user@a:80 HTTP/1.1"), ("CONNECT", ""));
+    assert_eq!(request_line(b"GET /@a HTTP/1.1"), ("GET", "/@a"));
+    assert_eq!(request_line(b"GET a HTTP/1.1"), ("GET", "a"));
+}
