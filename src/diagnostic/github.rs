@@ -1,11 +1,11 @@
-//! Findings as annotations of a change: workflow commands on standard output.
+//! Diagnostics as annotations of a change: workflow commands on standard output.
 //!
 //! Sources: GitHub Actions, "Workflow commands": `::error file=…,line=…::message`; `%`,
 //! CR and LF are escaped in messages, `:` and `,` in properties too.
 
 use super::{Diagnostic, Location};
 
-/// Writes findings as one workflow command each.
+/// Writes diagnostics as one workflow command each.
 #[must_use]
 pub fn render(found: &[Diagnostic]) -> String {
     found.iter().map(command).collect()

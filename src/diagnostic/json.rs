@@ -1,4 +1,4 @@
-//! Findings for programs: one JSON object with all of them, none folded.
+//! Diagnostics for programs: one JSON object with all of them, none folded.
 //!
 //! `{"version": 1, "errors": 1, "warnings": 0, "diagnostics": [{severity, rule, file,
 //! location: {line, column, length} or null, message, help, edit}]}`. Members are only
@@ -16,7 +16,7 @@ struct Report<'d> {
     diagnostics: &'d [Diagnostic],
 }
 
-/// Writes findings as one JSON object.
+/// Writes diagnostics as one JSON object.
 #[must_use]
 pub fn render(found: &[Diagnostic]) -> String {
     let errors = found.iter().filter(|d| d.is_error()).count();

@@ -5,7 +5,7 @@
 //! place, rule, what was found and, where one is likely, what to do about it. Errors
 //! end a build (the release served before stays); warnings never do unless asked to.
 //!
-//! The same findings are written for people ([`text`], as rustc draws its own), for
+//! Diagnostics are written for people ([`text`], as rustc draws its own), for
 //! programs ([`json`], one object), for code scanning ([`sarif`]) and as annotations of a
 //! change ([`github`]). An [`Edit`] is a mistake with one right answer: `check --fix`
 //! makes it.
@@ -26,7 +26,7 @@ use serde::Serialize;
 pub use closest::closest;
 pub use tally::{Tally, count, sort};
 
-/// How much a finding matters.
+/// How severe a diagnostic is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -47,7 +47,7 @@ pub struct Location {
     pub length: u32,
 }
 
-/// One finding about an authored file.
+/// A message about a file that an author wrote.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
     /// How much it matters.
@@ -141,7 +141,7 @@ impl Diagnostic {
         self
     }
 
-    /// Returns whether this finding ends a build.
+    /// Returns whether this diagnostic ends a build.
     #[must_use]
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
@@ -165,7 +165,7 @@ impl fmt::Display for Diagnostic {
 
 // === impl Edit ===
 
-/// Makes the edits of some findings in the text they are about.
+/// Makes the edits of some diagnostics in the text they are about.
 ///
 /// Edits that overlap an earlier one are left out: a second run makes them. Returns how
 /// many were made.

@@ -1,7 +1,7 @@
-//! Findings for people: the source line with a caret beneath it, as rustc draws it.
+//! Diagnostics for people: the source line with a caret beneath it, as rustc draws it.
 //!
 //! Only the line a finding is about is shown, and of a very long one (a minified file)
-//! only what stands around the place. Of findings of the same rule the first
+//! only the text around the place. Of the diagnostics of one rule the first
 //! [`SHOWN_MAX`] are drawn and the others counted: one mistake in a template makes
 //! hundreds, and the one after them must still be seen.
 
@@ -12,7 +12,7 @@ use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 
 use super::{Diagnostic, Location, Severity};
 
-/// How many findings of one rule and severity are drawn.
+/// How many diagnostics of one rule and severity are drawn.
 pub const SHOWN_MAX: usize = 20;
 /// How many characters of a line are shown on either side of the place.
 const AROUND_MAX: usize = 100;
@@ -26,7 +26,7 @@ pub enum Colour {
     Plain,
 }
 
-/// How many findings of a rule are drawn.
+/// How many diagnostics of a rule are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Folding {
     /// All.
@@ -35,7 +35,7 @@ pub enum Folding {
     Folded,
 }
 
-/// Draws findings, with their files' texts at hand through `source`.
+/// Draws diagnostics, with their files' texts at hand through `source`.
 #[must_use]
 pub fn render(
     found: &[Diagnostic],
