@@ -37,7 +37,7 @@ pub struct Refused {
     /// How many errors there are.
     pub tally: Tally,
     /// The first of them.
-    pub first: Diagnostic,
+    pub first: Box<Diagnostic>,
 }
 
 // === impl Report ===
@@ -84,7 +84,7 @@ impl Report {
             None => Ok(()),
             Some(first) => Err(Refused {
                 tally: self.tally(),
-                first: first.clone(),
+                first: Box::new(first.clone()),
             }),
         }
     }

@@ -43,9 +43,10 @@ pub struct Args {
     pub keep_going: bool,
 }
 
-/// Builds a release, prints its report and writes it. With an error nothing is written: no
-/// script that misses the exit status carries a faulty release elsewhere. `--keep-going`
-/// writes what could be built all the same.
+/// Builds a release, prints its report and writes it.
+///
+/// With an error nothing is written: no script that misses the exit status carries a faulty
+/// release elsewhere. `--keep-going` writes what could be built all the same.
 ///
 /// # Errors
 ///

@@ -501,7 +501,17 @@ mod tests {
         named.retain(|id| !id.contains('/'));
         let table: std::collections::BTreeSet<_> = RULES.iter().map(|rule| rule.id).collect();
         assert_eq!(named.difference(&table).collect::<Vec<_>>(), [&""; 0]);
-        assert_eq!(table.difference(&named).collect::<Vec<_>>(), [&""; 0]);
+        // Other sources than this one report each rule of the table.
+        let others = files
+            .iter()
+            .filter(|source| !source.contains("pub const RULES"))
+            .collect::<Vec<_>>();
+        let is_unused = |id: &&&str| {
+            let literal = format!("\"{id}\"");
+            !others.iter().any(|source| source.contains(&literal))
+        };
+        let unused: Vec<_> = table.iter().filter(is_unused).collect();
+        assert_eq!(unused, [&""; 0]);
     }
 
     #[test]

@@ -73,7 +73,7 @@ mod tests {
     fn only_errors_keep_a_documentation_from_being_published() {
         let error = |file| Diagnostic::error("r", file, "wrong");
         let warning = Diagnostic::warning("r", "c", "odd");
-        let tally = Tally::of(&[warning.clone()]);
+        let tally = Tally::of(std::slice::from_ref(&warning));
         assert_eq!(
             (tally.refusal(), tally.to_string()),
             (None, "0 errors, 1 warning".to_owned())

@@ -186,9 +186,10 @@ fn append(request: &mut RequestHeader, name: &'static str, member: &str) {
     }
 }
 
-/// Removes the hop-by-hop fields of an upstream's response: those that its `Connection` field
-/// names, and the older ones that it need not name (RFC 9110 §7.6.1). pingora writes `Connection`
-/// and the framing fields itself.
+/// Removes the hop-by-hop fields of an upstream's response (RFC 9110 §7.6.1).
+///
+/// These are the fields that its `Connection` field names, and the older ones that it need not
+/// name. pingora writes `Connection` and the framing fields itself.
 pub fn remove_hop_by_hop(response: &mut ResponseHeader) {
     let nominated: Vec<HeaderName> = response
         .headers

@@ -29,7 +29,8 @@ use value::Keys;
 
 /// The largest file of JSON or YAML, in bytes. The largest known `docs.json` has 2.4 MB, the
 /// largest known specification 12 MB.
-pub const FILE_BYTES_MAX: u64 = 32 << 20;
+pub const FILE_BYTES_MAX: u64 = FILE_BYTES as u64;
+const FILE_BYTES: usize = 32 << 20;
 /// The deepest nesting of values. Known files reach 30 (specifications).
 pub const DEPTH_MAX: usize = 128;
 /// The most values in one file, counting those that a reference or alias repeats.

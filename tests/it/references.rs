@@ -47,7 +47,7 @@ fn files() -> Vec<(PathBuf, String)> {
             } else if ENDINGS
                 .iter()
                 .any(|ending| name == *ending || name.ends_with(&format!(".{ending}")))
-                || directory.ends_with(".ci")
+                || directory.file_name().is_some_and(|name| name == ".ci")
             {
                 // What is not text holds no comments.
                 if let Ok(text) = fs::read_to_string(&path) {

@@ -312,7 +312,7 @@ impl<'d> Checker<'d> {
         };
         let mut all: Vec<&str> = anchors.iter().collect();
         all.sort_unstable();
-        let near = closest(&anchor, all.into_iter());
+        let near = closest(&anchor, all);
         let help = near.map(|near| format!("did you mean `#{near}`?"));
         let file = match self.docs.pages.at(path) {
             Some(page) => page.path.to_string(),
@@ -394,7 +394,7 @@ impl<'d> Checker<'d> {
         self.suggestions += 1;
         let mut urls: Vec<&str> = self.urls.keys().copied().collect();
         urls.sort_unstable();
-        let near = closest(slug, urls.into_iter())?;
+        let near = closest(slug, urls)?;
         Some(format!("did you mean `/{near}`?"))
     }
 

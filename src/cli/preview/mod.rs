@@ -168,8 +168,9 @@ impl Follower {
     /// Returns the specifications that URLs name: those that were fetched before, and the
     /// others from the hosts that the command line names.
     fn fetch(&mut self, urls: &[Box<str>]) -> Option<Remote> {
-        let is_new = |url: &&Box<str>| !self.fetched.contains_key(*url);
-        let new: Vec<Box<str>> = urls.iter().filter(is_new).cloned().collect();
+        let urls = urls.iter();
+        let new = urls.filter(|url| !self.fetched.contains_key(*url));
+        let new: Vec<Box<str>> = new.cloned().collect();
         let fetched = match new.is_empty() {
             true => Remote::default(),
             false => self.documentation.fetch(&new, &remote::Config::default())?,

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use saphyr_parser::{Event, Parser, ScanError};
 
 use super::{
-    DEPTH_MAX, DUPLICATE_KEY, Data, Diagnostics, FILE_BYTES_MAX, FileId, Keys, LIMIT, Member, Span,
+    DEPTH_MAX, DUPLICATE_KEY, Data, Diagnostics, FILE_BYTES, FileId, Keys, LIMIT, Member, Span,
     SpanDiagnostic, VALUES_MAX, Value,
 };
 use places::Places;
@@ -52,7 +52,7 @@ pub const FILE: Limits = Limits {
     depth: DEPTH_MAX,
     values: VALUES_MAX,
     // Twice what a file can have without aliases.
-    text_bytes: 2 * FILE_BYTES_MAX as usize,
+    text_bytes: 2 * FILE_BYTES,
     documents: 1,
     indentations: 4,
 };
