@@ -9,8 +9,8 @@
 //! Specifications that are named by URL have to be fetched between two steps, [`parse`] and
 //! [`Parsed::resolve`]; every file is read once all the same.
 //!
-//! [`check`] looks at what no single file can tell: links between pages, anchors, images,
-//! snippets, redirects.
+//! What no single file can tell (links between pages, anchors, images) is checked by
+//! `build::check`, because the anchors of endpoints are written there.
 //!
 //! All are functions from values to values: the same tree gives the same docs.
 

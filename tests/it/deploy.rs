@@ -317,7 +317,10 @@ fn a_page_that_is_gone_since_the_last_release_is_a_warning_in_the_record() {
 
     assert_eq!(told["status"], "success", "{told:#}");
     let logs = told["logs"].to_string();
-    assert!(logs.contains("the page `/old/pay` is gone"), "{logs}");
+    assert!(
+        logs.contains("the page `/old/pay` was removed without a redirect"),
+        "{logs}"
+    );
     assert!(
         logs.contains("/new/pay") && !logs.contains("`/moved`"),
         "{logs}"

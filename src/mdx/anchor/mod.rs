@@ -6,7 +6,7 @@
 //! it up: what is checked is what is written.
 //!
 //! An anchor is made of the words of a heading as the hosted service does that most
-//! documentations come from ([`slug`]): links that were written for it keep working. A
+//! documentations come from ([`slug()`]): links that were written for it keep working. A
 //! repeated anchor is numbered from 2: `setup`, `setup-2`, `setup-3`.
 //!
 //! Beside its anchor a place has *aliases*: what GitHub makes of the same words, and other

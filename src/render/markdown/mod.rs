@@ -1,7 +1,7 @@
 //! A page as Markdown, for agents.
 //!
 //! HTML elements become Markdown where it has such elements ([`html`]). For components see
-//! [`component`](super::component).
+//! [`super::component`].
 //!
 //! Links inside the site begin with the placeholder of the base URL and end in `.md`.
 //!
