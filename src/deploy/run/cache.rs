@@ -1,10 +1,10 @@
-//! What the build of an update leaves to the next one of the same repository.
+//! The build cache: what a build saves for the next build of the same repository.
 //!
-//! A file beside the mirror holds the articles of the last build and names its release, so
-//! that an update renders and compresses what has changed and nothing else. It is a cache: a
-//! file of another version of this program, a damaged one or none at all only makes the
-//! next build slower, and a file over [`BYTES_MAX`] is not written. It is replaced by a
-//! rename, so it is never half written.
+//! A file beside the mirror holds the articles of the last build and the id of its release. With
+//! it, an update renders and compresses only the articles that have changed. It is only a cache:
+//! if the file is missing, damaged or written by another version of this program, the next build
+//! is slower and nothing else happens. A file larger than [`BYTES_MAX`] is not written. The file
+//! is replaced by a rename, so a reader never sees half of it.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -18,27 +18,27 @@ use crate::release::ReleaseId;
 
 /// The first bytes of the file.
 const MAGIC: &[u8; 16] = b"waypost-cache-1\n";
-/// How many bytes the file may have.
+/// The largest size of the file.
 const BYTES_MAX: usize = 64 << 20;
-/// How many bytes articles may have once they are decompressed.
+/// The largest size of the decompressed articles.
 const ARTICLES_BYTES_MAX: usize = 1 << 30;
-/// A fast level: the file is written and read once an update.
+/// A fast compression level: each update writes and reads the file only once.
 const LEVEL: i32 = 1;
 const DIGEST_BYTES: usize = 32;
 
-/// What a build leaves to the next one.
+/// What a build saves for the next build.
 #[derive(Debug)]
 pub(super) struct BuildCache {
-    /// The release that it made.
+    /// The release that the build made.
     pub(super) release: ReleaseId,
-    /// Its articles.
+    /// The articles of the release.
     pub(super) articles: Articles,
 }
 
 // === impl BuildCache ===
 
 impl BuildCache {
-    /// Reads what the last build of a job left; `None` when there is nothing that can be used.
+    /// Reads the cache of the job's last build; `None` if there is none, or it cannot be used.
     pub(super) fn read(job: &Job) -> Option<Self> {
         let mut bytes = Vec::new();
         let file = File::open(path(job)).ok()?;
@@ -57,14 +57,15 @@ impl BuildCache {
             return Ok(());
         }
         let path = path(job);
-        // Builds of one project do not run at once; another's has another name.
+        // Builds of one project never run at the same time, and each project has its own file
+        // name.
         let temporary = path.with_extension("new");
         fs::write(&temporary, bytes)?;
         fs::rename(&temporary, &path)
     }
 
-    /// `MAGIC`, then the digests of the program, of the release's inventory and of what
-    /// follows, then the articles.
+    /// The format: `MAGIC`, then three digests (of the program, of the release's inventory, of
+    /// the compressed articles), then the compressed articles.
     fn to_bytes(&self, program: &Digest) -> io::Result<Vec<u8>> {
         let articles = zstd::bulk::compress(&self.articles.to_bytes(), LEVEL)?;
         let mut bytes = MAGIC.to_vec();
@@ -94,16 +95,17 @@ impl BuildCache {
     }
 }
 
-/// A project's repository, branch and directory name what is built from them.
+/// The file name depends on the repository, the branch and the directory.
 fn path(job: &Job) -> PathBuf {
     let name = format!("{}\0{}\0{}", job.url, job.branch, job.directory);
     let digest = Digest::of(name.as_bytes()).to_string();
     job.git.mirrors.join(format!("{}.cache", &digest[..32]))
 }
 
-/// Identifies this program, because another version may render differently. Its digest would
-/// take longer to compute than a build saves, so its file stands for it: a replaced or
-/// rewritten file has another inode or time.
+/// Identifies this program, because another version may render differently.
+///
+/// A digest of the program would take longer to compute than the cache saves. So the metadata of
+/// its file are used: a replaced or rewritten file has another inode or modification time.
 fn program() -> Option<Digest> {
     let file = fs::metadata(Path::new("/proc/self/exe"))
         .or_else(|_| fs::metadata(std::env::current_exe()?))
@@ -152,7 +154,7 @@ mod tests {
     fn a_cache_with_any_bit_changed_or_missing_is_not_used() {
         let program = Digest::of(b"this");
         let bytes = cache().to_bytes(&program).unwrap();
-        // The release is looked up in the store; a wrong one is not found there.
+        // A damaged release id is not detected here: the store has no such release.
         let release = MAGIC.len() + DIGEST_BYTES..MAGIC.len() + 2 * DIGEST_BYTES;
         for at in (0..bytes.len()).filter(|at| !release.contains(at)) {
             let mut damaged = bytes.clone();

@@ -1,16 +1,14 @@
-//! A process of its own for each build.
+//! A separate process for each build.
 //!
-//! What customers wrote is parsed in a child process: the same binary, which reads what to do
-//! on its standard input and reports on its standard output, under limits on memory, file
-//! size and open files that the system enforces. A repository that exhausts memory, recurses
-//! without end or crashes a parser ends its own build, and the gateway in the parent goes on.
+//! The content of customers is parsed in a child process. It is the same binary. It reads its
+//! order from standard input and reports on standard output, and the system limits its memory,
+//! file size and open files. A repository that exhausts memory, recurses without end or crashes a
+//! parser ends its own build only; the gateway in the parent continues.
 //!
-//! The child leads a process group, which git and ssh belong to. Its standard input is also
-//! its **parent-death pipe**: it stays open as long as the parent lives, and when it closes,
-//! for whatever reason, the child kills its group. So a parent that is killed with `kill -9`
-//! leaves nothing running.
-//!
-//! Sources: `setrlimit(2)`, `kill(2)`, `setpgid(2)`.
+//! The child leads a process group, to which git and ssh belong. Its standard input is also its
+//! **parent-death pipe**: it stays open as long as the parent lives. When it closes, for any
+//! reason, the child kills its group. So even a parent that is killed with `kill -9` leaves no
+//! process behind.
 
 use std::io::{self, BufRead as _, Read as _, Write as _};
 use std::path::PathBuf;
@@ -25,7 +23,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use super::job::{Event, Job};
 use super::prepare::prepare;
 
-/// The subcommand that a child is started with.
+/// The subcommand that starts a child.
 pub const SUBCOMMAND: &str = "build-child";
 /// How many bytes of events a child may write.
 const OUTPUT_BYTES_MAX: u64 = 64 << 20;
@@ -33,26 +31,26 @@ const OUTPUT_BYTES_MAX: u64 = 64 << 20;
 /// The limits of a build.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Address space of the child, and of each program it starts.
+    /// The address space of the child, and of each program that it starts.
     pub memory_bytes: u64,
-    /// The largest file it may write: a pack of the mirror, mostly.
+    /// The largest file that it may write; in practice a pack file of the mirror.
     pub file_bytes: u64,
     /// How many files it may have open.
     pub open_files: u64,
     /// How long the fetch of the branch may take.
     pub fetch: Duration,
-    /// How long everything together may take.
+    /// How long the whole update may take.
     pub total: Duration,
 }
 
-/// The order that the parent writes, as one line.
+/// What the parent writes to the child, as one line.
 #[derive(Serialize, Deserialize)]
 struct Order {
     job: Job,
     limits: Limits,
 }
 
-/// A child process that runs.
+/// A running child process.
 #[derive(Debug)]
 pub(super) struct Running {
     process: Child,
@@ -77,10 +75,10 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Sets them for this process and those it starts.
+    /// Sets the limits for this process and the processes that it starts.
     fn apply(&self) -> io::Result<()> {
         let set = |resource, limit: u64| {
-            // A limit that is lower already stays: an operator has set it.
+            // An operator may have set a lower limit; then the lower limit stays.
             let before = rustix::process::getrlimit(resource);
             let limit = before.maximum.map_or(limit, |maximum| maximum.min(limit));
             let both = Some(limit);
@@ -95,7 +93,7 @@ impl Limits {
         set(Resource::As, self.memory_bytes)?;
         set(Resource::Fsize, self.file_bytes)?;
         set(Resource::Nofile, self.open_files)?;
-        // What it reads must not end up in a core file.
+        // The data of customers must not end up in a core file.
         set(Resource::Core, 0)?;
         Ok(())
     }
@@ -110,7 +108,7 @@ impl Running {
             .arg(SUBCOMMAND)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // The message of a panic goes into the log of the service.
+            // The message of a panic goes to the log of the service.
             .stderr(Stdio::inherit())
             .process_group(0)
             .kill_on_drop(true)
@@ -134,8 +132,9 @@ impl Running {
         })
     }
 
-    /// Returns the next event; `None` when there will be no more. May be cancelled: what was
-    /// read of a line is kept.
+    /// Returns the next event; `None` when there are no more events.
+    ///
+    /// Safe to cancel: the part of a line that was read stays in the buffer.
     pub(super) async fn event(&mut self) -> io::Result<Option<Event>> {
         self.events.read_until(b'\n', &mut self.line).await?;
         if !self.line.ends_with(b"\n") {
@@ -151,7 +150,7 @@ impl Running {
         self.process.id()
     }
 
-    /// Waits for the process to end and says how, in words.
+    /// Waits for the process to end, and returns a sentence that says how it ended.
     pub(super) async fn ended(&mut self) -> String {
         use std::os::unix::process::ExitStatusExt as _;
 
@@ -164,7 +163,7 @@ impl Running {
         }
     }
 
-    /// Ends the child and everything it started, and waits until it is gone.
+    /// Kills the child and every process that it started, and waits for the child to end.
     pub(super) async fn kill(&mut self) {
         self.kill_group();
         if let Err(error) = self.process.wait().await {
@@ -173,13 +172,13 @@ impl Running {
     }
 
     fn kill_group(&self) {
-        // Without an id it has been waited for, and another process may have the number.
+        // A process without an id has been waited for, and the system may have reused its number.
         let id = self
             .process
             .id()
             .and_then(|id| Pid::from_raw(id.cast_signed()));
         if let Some(id) = id {
-            // It may be gone already.
+            // The group may have ended already.
             let _ = rustix::process::kill_process_group(id, Signal::KILL);
         }
     }
@@ -191,11 +190,11 @@ impl Drop for Running {
     }
 }
 
-/// Runs the child: reads its order, and carries it out under its limits.
+/// Runs the child: reads its order and carries it out under its limits.
 ///
 /// # Errors
 ///
-/// There is no order, or the limits cannot be set: nothing has been done then.
+/// The order is missing or the limits cannot be set. Nothing has been done then.
 pub fn serve() -> io::Result<()> {
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line)?;
@@ -208,13 +207,13 @@ pub fn serve() -> io::Result<()> {
     prepare(&order.job, &mut |event| {
         let mut line = serde_json::to_vec(&event).expect("strings, numbers and lists of them");
         line.push(b'\n');
-        // A parent that has closed this pipe has closed the parent-death pipe too.
+        // If the parent has closed this pipe, it has closed the parent-death pipe too.
         let _ = output.write_all(&line).and_then(|()| output.flush());
     });
     Ok(())
 }
 
-/// Waits for the end of the input, which is the end of the parent, and ends the group.
+/// Waits until standard input closes, which happens when the parent ends, and kills the group.
 fn end_with_parent() {
     let mut rest = [0; 64];
     while io::stdin()

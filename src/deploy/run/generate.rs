@@ -1,27 +1,25 @@
 //! A configured command that writes the `skill.md` of sites whose authors wrote none.
 //!
-//! The generated file is published first, as with every update. Then, in the build's own
-//! process and under its limits, the command runs; what it writes is judged by the same
-//! rules ([`skills::accept`]), and when it passes, a second release with it is put and
-//! promoted after the first. A command that fails, takes too long, writes too much or breaks
-//! a rule changes nothing but the record, which says why.
+//! The release with the generated file is published first, as in every update. Then the command
+//! runs in the process of the build and under its limits. The same rules ([`skills::accept`])
+//! apply to its output. If the output passes, a second release with it is stored and promoted. If
+//! the command fails, takes too long, writes too much or breaks a rule, the first release stays
+//! and the record says why.
 //!
-//! What the command is given:
+//! The command gets:
 //!
-//! * on its standard input one JSON object, [`Input`]: the generated `skill.md`, the limits,
-//!   the base URL that every link must begin with (a placeholder, since a release knows no
-//!   domain), and the pages it may speak of, with their texts;
-//! * an empty directory of its own, which is also its `HOME` and `TMPDIR` and is removed
-//!   afterwards;
-//! * no environment beyond those, `PATH` and `LANG`: what it needs to reach a model is in
-//!   files that the operator names in its arguments.
+//! * on its standard input one JSON object, [`Input`]: the generated `skill.md`, the limits, the
+//!   base URL that every link must begin with (a placeholder, because a release knows no domain),
+//!   and the pages that it may mention, with their texts;
+//! * a new empty directory, which is also its `HOME` and `TMPDIR` and is removed afterwards;
+//! * no other environment variables except `PATH` and `LANG`: the operator puts credentials for a
+//!   model into files, and names these files in the arguments.
 //!
-//! It writes the file on its standard output and ends with status 0. Its standard error is
-//! that of the service, and never goes into a record, which customers read.
+//! It writes the file to its standard output and ends with status 0. Its standard error is the
+//! standard error of the service. It never goes into a record, because customers read records.
 //!
-//! Its output is cached beside the mirrors, with the digests of its input and of the output
-//! itself: an update with the same input publishes the cached output at once and runs
-//! nothing.
+//! Its output is cached beside the mirrors, with the digests of the input and of the output. An
+//! update with the same input publishes the cached output at once and does not run the command.
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, Read as _, Write as _};
@@ -37,28 +35,28 @@ use crate::discovery::BASE_URL_PLACEHOLDER;
 use crate::docs::Docs;
 use crate::skills::{self, CHARACTERS_MAX, Generated, LINES_MAX};
 
-/// Where the command and what it starts are looked for.
+/// The search path for the command and the programs that it starts.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Which command writes, and its limits.
+/// The command, and its limits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Config {
-    /// The program and its arguments; empty: the generated file stays.
+    /// The program and its arguments; if empty, no command runs and the generated file stays.
     pub command: Vec<Box<str>>,
     /// How long it may take.
     pub time: Duration,
-    /// How many bytes of the pages' texts it is given.
+    /// How many bytes of the pages' texts it gets.
     pub input_bytes_max: usize,
     /// How many bytes it may write.
     pub output_bytes_max: u64,
 }
 
-/// A generated skill, for the command to write a better one.
+/// The input of the command: a generated skill that it is to improve.
 #[derive(Debug)]
 pub(super) struct Task<'c> {
     /// The command.
     pub(super) config: &'c Config,
-    /// The documentation that the skill is of.
+    /// The documentation that the skill describes.
     pub(super) docs: Docs,
     /// The generated file.
     pub(super) skill: String,
@@ -66,17 +64,17 @@ pub(super) struct Task<'c> {
     pub(super) cache: PathBuf,
 }
 
-/// What the command reads.
+/// The JSON object on the command's standard input.
 #[derive(Debug, Serialize)]
 struct Input<'a> {
-    /// What every link must begin with.
+    /// The prefix that every link must have.
     base_url: &'static str,
-    /// The most lines and characters of what it writes.
+    /// The most lines and characters that the command may write.
     lines_max: usize,
     characters_max: usize,
     /// The generated file, which is served until the command has written a better one.
     skill: &'a str,
-    /// The pages of the default language and version that everybody may read.
+    /// The public pages of the default language and version.
     pages: Vec<Page<'a>>,
 }
 
@@ -88,11 +86,11 @@ struct Page<'a> {
     about: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     endpoint: Option<String>,
-    /// The author's MDX; empty where the bound on the input is reached.
+    /// The author's MDX; empty when the limit of the input is reached.
     text: &'a str,
 }
 
-/// Why there is no other file.
+/// Why the command made no usable file.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum WriteError {
     /// It cannot be started, or its pipes fail.
@@ -134,7 +132,8 @@ impl Config {
             .map_err(failed("make a directory for"))?;
         let mut process = self.process(directory).spawn().map_err(failed("start"))?;
         let stdin = process.stdin.take();
-        // It may write before it has read everything, or never read at all.
+        // The command may write before it has read everything, or never read, so a thread feeds
+        // it.
         let writer = std::thread::Builder::new()
             .name("generate-input".to_owned())
             .spawn(move || stdin.map_or(Ok(()), |mut stdin| stdin.write_all(&input)))
@@ -153,7 +152,7 @@ impl Config {
         if !status.success() {
             return Err(WriteError::Status(status));
         }
-        // A command may close its input without having read all of it: that is no failure.
+        // A command may close its input before it has read all of it. This is not a failure.
         drop(writer);
         Ok(written)
     }
@@ -179,24 +178,25 @@ impl Config {
 // === impl Task ===
 
 impl Task<'_> {
-    /// Runs the command in a directory of its own, and caches its output.
+    /// Runs the command in a new directory, and caches its output.
     ///
-    /// There is no time limit here: the parent of this process kills it and everything it has
-    /// started when the time is over.
+    /// There is no time limit here: when the time is over, the parent kills this process and
+    /// every process that it has started.
     pub(super) fn write(&self) -> Result<Generated, WriteError> {
         let input = self.input();
         let digest = self.digest(&input);
         let written = self.config.run(&directory(std::process::id()), input)?;
         let accepted = skills::accept(&self.docs, &written, BASE_URL_PLACEHOLDER)?;
         if let Err(error) = store(&self.cache, &digest, &written) {
-            // The next update runs the command again.
+            // Without the cached output, the next update runs the command again.
             log::warn!(target: "deploy", "write {}: {error}", self.cache.display());
         }
         Ok(accepted)
     }
 
-    /// Returns the cached output of the command for the same input. It is judged again: the
-    /// rules may have changed.
+    /// Returns the cached output of the command for the same input.
+    ///
+    /// The rules are applied again, because they may have changed.
     pub(super) fn cached(&self) -> Option<Generated> {
         let file = fs::read(&self.cache).ok()?;
         let (head, written) = file.split_at_checked(file.iter().position(|&b| b == b'\n')? + 1)?;
@@ -207,8 +207,9 @@ impl Task<'_> {
         skills::accept(&self.docs, written, BASE_URL_PLACEHOLDER).ok()
     }
 
-    /// Returns the digest of the command and its input: what decides about its output, as far
-    /// as is known here.
+    /// Returns the digest of the command and its input.
+    ///
+    /// The output depends on both; other dependencies of the command are not known here.
     fn digest(&self, input: &[u8]) -> Digest {
         let command = serde_json::to_vec(&self.config.command);
         let command = command.expect("words are written as JSON");
@@ -253,18 +254,19 @@ fn store(cache: &Path, input: &Digest, written: &[u8]) -> io::Result<()> {
     fs::rename(partial, cache)
 }
 
-/// Returns the first line of a cache. It does not fit the rest of a file that a power cut has
-/// left incomplete.
+/// Returns the first line of a cache file.
+///
+/// If a power failure has left the file incomplete, this line does not match its content.
 fn head(input: &Digest, written: &[u8]) -> String {
     format!("{input} {}\n", Digest::of(written))
 }
 
-/// Returns the directory of the command that a build process runs.
+/// Returns the directory for the command of a build process.
 fn directory(process: u32) -> PathBuf {
     std::env::temp_dir().join(format!("waypost-generate-{process}"))
 }
 
-/// Removes the directory of a build process, which may have been killed before it did so.
+/// Removes the directory of a build process, which may have been killed before it could do so.
 pub(super) fn clean(process: u32) {
     let directory = directory(process);
     match fs::remove_dir_all(&directory) {

@@ -1,5 +1,6 @@
-//! What the process of a build is told, and what it reports: values that cross between two
-//! processes, as one line of JSON each.
+//! The order to a build process, and its reports.
+//!
+//! These values pass between two processes, each as one line of JSON.
 
 use std::path::PathBuf;
 
@@ -24,7 +25,7 @@ pub struct Job {
     pub branch: Box<str>,
     /// The directory of the repository that holds the documentation.
     pub directory: Box<str>,
-    /// The commit of the project's last success.
+    /// The commit of the project's last successful update.
     pub commit_before: Option<Box<str>>,
     /// The short name of the service.
     pub service_name: Box<str>,
@@ -36,9 +37,9 @@ pub struct Job {
     pub frames: Frames,
     /// The directory of the store.
     pub store: PathBuf,
-    /// The command that writes the `skill.md` of this site, if one does.
+    /// The command that writes the `skill.md` of this site, if there is one.
     pub generate: Option<generate::Config>,
-    /// Rules N1 and N2 of the navigation warn instead of failing.
+    /// Whether rules N1 and N2 of the navigation give warnings instead of errors.
     pub lenient: bool,
 }
 
@@ -60,8 +61,9 @@ impl Job {
         }
     }
 
-    /// Returns the file that caches the output of the command: with the mirrors, which may be
-    /// deleted at any time.
+    /// Returns the file that caches the output of the command.
+    ///
+    /// It is in the directory of the mirrors, which may be deleted at any time.
     pub(super) fn skill_cache(&self) -> PathBuf {
         self.git.mirrors.join(format!("{}.skill", self.project))
     }
@@ -77,9 +79,10 @@ pub enum Event {
     Line(String),
     /// The commit is known.
     Commit(Commit),
-    /// A release is in the store; the last event, unless a command still writes its skill.
+    /// A release is in the store. This is the last event, unless a command still writes its
+    /// skill.
     Prepared(Prepared),
-    /// The command made no other release, and why; the last event.
+    /// The command made no other release, for this reason; the last event.
     SkillStays(String),
     /// There is no release; the last event.
     Stopped(Stopped),
@@ -90,9 +93,9 @@ pub enum Event {
 pub struct Prepared {
     /// The release.
     pub release: ReleaseId,
-    /// What is in it, in a sentence.
+    /// A sentence about the content of the release.
     pub summary: String,
-    /// Whether a command is now run to write a better `skill.md`, for another release.
+    /// Whether a command now writes a better `skill.md`, for another release.
     pub skill_pending: bool,
 }
 
@@ -110,7 +113,7 @@ pub enum Step {
     Put,
     /// The release becomes the current one.
     Promote,
-    /// A command writes the `skill.md` that no author wrote.
+    /// A command writes a `skill.md`, because no author wrote one.
     Generate,
 }
 
@@ -136,7 +139,7 @@ impl Step {
         Self::Generate,
     ];
 
-    /// Returns the word that logs and numbers use.
+    /// Returns the word that logs and metrics use.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -153,7 +156,7 @@ impl Step {
 // === impl Stopped ===
 
 impl Stopped {
-    /// A failure that nobody has to mend: another attempt may succeed.
+    /// A failure that may end without any change: another attempt may succeed.
     #[must_use]
     pub fn transient(error: &(dyn std::error::Error + 'static)) -> Self {
         Self {
@@ -162,7 +165,7 @@ impl Stopped {
         }
     }
 
-    /// A failure that stays until somebody changes something.
+    /// A failure that repeats until a person changes something.
     #[must_use]
     pub fn lasting(error: &(dyn std::error::Error + 'static)) -> Self {
         Self {

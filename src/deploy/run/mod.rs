@@ -1,30 +1,30 @@
-//! One update, from its branch to the edge.
+//! One update, from the fetch of its branch to its promotion.
 //!
 //! ```text
 //!   child process                                  this process
 //!   fetch ─▶ read ─▶ build ─▶ put ── release id ──▶ promote ─▶ announce
 //! ```
 //!
-//! Each step is safe to repeat, so a crash between any two of them costs an attempt and
-//! nothing else: a put without a promotion leaves a release that is removed later, a promotion
-//! without a recorded end is repeated and found to be done.
+//! Each step is safe to repeat, so a crash between two steps costs one attempt and nothing else.
+//! A release that was put and not promoted is removed later. A promotion whose end was not
+//! recorded is repeated, and has no further effect.
 //!
-//! * R1: while it runs, the update is held by heartbeats; an attempt that has lost its
-//!   lease stops at once and promotes nothing.
+//! * R1: while the update runs, heartbeats renew its lease. An attempt that has lost its lease
+//!   stops at once and promotes nothing.
 //! * R2: an error of the authors ends the update; a failure of the network, the disk or this
-//!   machine ends the attempt, and another one follows.
-//! * R3: the fence of the promotion is (generation, epoch) of the claim. When the store
-//!   holds something as new before the build begins, the generation is raised above it;
-//!   when something newer appears in the meantime, it stays and the update has succeeded.
-//! * R4: when a command is to write the `skill.md` ([`generate`]), its release is a second
-//!   promotion of the same update, with the next generation, which is taken before the
-//!   first. Until then, and when the command fails, the first release stays. A newer update
-//!   does not wait for the command: it stops it.
-//! * R5: a documentation with an error is not published, in whichever page the error is; see
-//!   [`build`](crate::build).
+//!   machine ends the attempt, and another attempt follows.
+//! * R3: the fence of the promotion is the (generation, epoch) of the claim. If the store holds a
+//!   release of the same or a higher fence before the build begins, the generation is raised
+//!   above it. If a newer release is promoted during the build, it stays and the update has
+//!   succeeded.
+//! * R4: if a command writes the `skill.md` ([`generate`]), its release is a second promotion of
+//!   the same update. It has the next generation, which is taken before the first promotion.
+//!   Until then, and if the command fails, the first release stays. A newer update does not wait
+//!   for the command: it stops the command.
+//! * R5: documentation with an error in any page is not published; see [`build`](crate::build).
 //!
-//! **Limits:** an update whose lease is lost or released while the command runs does
-//! everything again, so the generated file is served once more until the command has run.
+//! **Limits:** if the lease is lost or released while the command runs, the update repeats all
+//! steps. The generated file is then served again until the command has run.
 
 mod cache;
 pub mod child;
@@ -58,34 +58,34 @@ pub const SITE_REMOVED: &str = "cancelled: the site was removed";
 
 /// Everything that an update needs.
 pub struct Stages {
-    /// Where the update comes from.
+    /// The queue of the update.
     pub queue: Arc<Queue>,
-    /// Where its release is stored.
+    /// The store of its release.
     pub store: Arc<Store>,
     /// The directory of the store, for the child.
     pub store_path: PathBuf,
-    /// The names of the platform.
+    /// The name and the domain of the platform.
     pub service: Service,
     /// How repositories are fetched.
     pub git: git::Config,
-    /// Which specifications are fetched that documentation names by URL.
+    /// Which OpenAPI specifications are fetched when documentation names them by URL.
     pub specifications: remote::Config,
     /// The limits of a build.
     pub limits: Limits,
-    /// Which command may write a `skill.md` where authors wrote none.
+    /// The command that may write a `skill.md` where authors wrote none.
     pub generate: generate::Config,
-    /// The program that a child is: this one.
+    /// The program of the child process: this program.
     pub program: PathBuf,
     /// The time of day.
     pub clock: Clock,
-    /// Makes this node serve what was promoted, now; `None` where nothing is served.
+    /// Makes this node serve a promoted release at once; `None` if this process serves nothing.
     pub announce: Option<Announce>,
 }
 
-/// Makes this node serve a project's current release, and returns when it does.
+/// Makes this node serve a project's current release, and returns when the node serves it.
 pub type Announce = Arc<dyn Fn(&ProjectId) + Send + Sync>;
 
-/// How an attempt ended: for the queue, and for the metrics.
+/// How an attempt ended, for the queue and for the metrics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// The queue has recorded this outcome.
@@ -111,11 +111,11 @@ impl Stages {
 
     /// Carries out one attempt of an update and records in the queue how it ended.
     ///
-    /// `stop` becomes true when the process cannot wait any longer; the lease is then released.
+    /// `stop` becomes true when the process must shut down; the lease is then released.
     ///
     /// # Errors
     ///
-    /// The queue cannot be reached; it takes the update back when the lease ends.
+    /// The queue cannot be reached. The queue takes the update back when the lease ends.
     pub async fn run(
         &self,
         mut claim: Claim,
@@ -149,7 +149,7 @@ impl Stages {
                 transient: false,
             });
         };
-        // A private site shows no skill.
+        // A private site serves no skill.
         let is_public = site.visibility == Visibility::Public;
         let writes = is_public && !self.generate.command.is_empty();
         Ok(Job {

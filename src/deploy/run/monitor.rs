@@ -1,9 +1,8 @@
-//! Watching the process of a build.
+//! Supervises the process of a build.
 //!
-//! Its events become lines of the update's record, a few times a second. Each time the lease
-//! is renewed, so those who follow the update see its progress and no other worker takes it
-//! over. The time limits are enforced here too: what takes too long is killed, with every
-//! process it has started.
+//! Several times a second its events become lines of the update's record. Each time the lease is
+//! renewed, so that no other worker takes the update over. The time limits are enforced here too:
+//! a process that takes too long is killed, with every process that it has started.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,10 +17,10 @@ use crate::deploy::record::Commit;
 
 /// How often new lines are written to the record.
 const RECORD_EVERY: Duration = Duration::from_millis(250);
-/// After how long without a line the record says that the step goes on.
+/// After this time without a line, the record says that the step still runs.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
 
-/// The process of a build, and its events that are not in the record yet.
+/// The process of a build, and its events that are not yet in the record.
 pub(super) struct BuildMonitor<'s> {
     stages: &'s Stages,
     claim: Claim,
@@ -30,7 +29,7 @@ pub(super) struct BuildMonitor<'s> {
     began: Instant,
     lines: Vec<String>,
     commit: Option<Commit>,
-    /// The step that runs; the start of the process counts as part of the first.
+    /// The current step; the start of the process counts as part of the first step.
     step: Step,
     step_since: Instant,
     /// The steps that have ended, and how long they took.
@@ -38,17 +37,17 @@ pub(super) struct BuildMonitor<'s> {
     recorded_at: Instant,
 }
 
-/// What a build process came to, for now.
+/// What a build process has reported, or why it must end.
 pub(super) enum BuildResult {
     /// A release is in the store.
     Prepared(Prepared),
-    /// The release with the generated skill stays, and why.
+    /// The release with the generated skill stays, for this reason.
     SkillStays(String),
     /// There is no release.
     Stopped(Stopped),
     /// Another worker holds the update.
     LeaseLost,
-    /// This process has to stop.
+    /// This process must shut down.
     ShuttingDown,
 }
 
@@ -71,7 +70,7 @@ impl<'s> BuildMonitor<'s> {
         }
     }
 
-    /// Starts a process and waits until it has prepared a release, or has failed to.
+    /// Starts a process and waits until it has prepared a release or has failed.
     pub(super) async fn start(&mut self, job: Job) -> Result<BuildResult, QueueError> {
         self.lines.push(format!(
             "attempt {} of {}",
@@ -145,13 +144,13 @@ impl<'s> BuildMonitor<'s> {
         std::mem::take(&mut self.steps)
     }
 
-    /// Adds a step that did not run in the process.
+    /// Adds a step that did not run in the build process.
     pub(super) fn add_step(&mut self, step: Step, took: Duration) {
         self.steps.push((step, took));
         self.step_since = Instant::now();
     }
 
-    /// Takes in an event; some are a result.
+    /// Applies an event; returns a result if the event is one.
     fn take(&mut self, event: Event) -> Option<BuildResult> {
         match event {
             Event::Step(step) => {
@@ -180,7 +179,7 @@ impl<'s> BuildMonitor<'s> {
         self.step_since = Instant::now();
     }
 
-    /// A process whose last event is not a result has died.
+    /// Returns the result of a process that ended without a final event.
     fn died(&self, how: &str) -> BuildResult {
         BuildResult::Stopped(Stopped {
             summary: format!("{}: {how}", self.step.as_str()),
@@ -188,7 +187,7 @@ impl<'s> BuildMonitor<'s> {
         })
     }
 
-    /// Returns the result of a time limit that has passed, if one has.
+    /// Returns the result if a time limit has passed.
     fn overdue(&self) -> Option<BuildResult> {
         let limits = &self.stages.limits;
         let (step, took) = (self.step, self.step_since.elapsed());
@@ -212,7 +211,7 @@ impl<'s> BuildMonitor<'s> {
         }))
     }
 
-    /// Returns whether there is something to record, or the lease has to be renewed.
+    /// Returns whether there is something to record, or the lease must be renewed.
     fn is_record_due(&self) -> bool {
         !self.lines.is_empty()
             || self.commit.is_some()

@@ -1,9 +1,9 @@
-//! The part of an update that handles what customers wrote: fetch, read, build, put, and
-//! where an operator wants it, a command that writes a better skill than the generated one.
+//! The part of an update that handles the content of customers: fetch, read, build and put.
 //!
-//! It changes nothing that anybody is served: it ends with a release in the store that no
-//! pointer names. It runs in a process of its own ([`super::child`]), reports what it does
-//! in [`Event`]s, and blocks as long as it takes; the parent enforces the time limits.
+//! If the operator has configured a command, it also has the command write a better skill than
+//! the generated one. It does not change what is served: it ends with a release in the store that
+//! no pointer names. It runs in a separate process ([`super::child`]), reports its progress as
+//! [`Event`]s and may block; the parent enforces the time limits.
 
 use std::time::Instant;
 
@@ -25,12 +25,12 @@ use crate::source::git::{self, Address, FetchError, Head};
 use crate::source::remote::{self, Remote};
 use crate::store::{Local, Retention, Store, local};
 
-/// What a preparation has made.
+/// The result of a preparation.
 struct Made<'j> {
     store: Store,
     built: Built,
     prepared: Prepared,
-    /// What a command is to write now.
+    /// The task of the command, if it must run now.
     task: Option<Task<'j>>,
 }
 
@@ -87,7 +87,7 @@ fn attempt<'j>(job: &'j Job, report: &mut dyn FnMut(Event)) -> Result<Made<'j>, 
     })
 }
 
-/// Returns what a command is to write: a better skill than the generated one.
+/// Returns the task of the command: to write a better skill than the generated one.
 fn task<'j>(job: &'j Job, input: Input, built: &Built) -> Option<Task<'j>> {
     let config = job.generate.as_ref()?;
     let skill = built.generated()?.to_owned();
@@ -99,7 +99,7 @@ fn task<'j>(job: &'j Job, input: Input, built: &Built) -> Option<Task<'j>> {
     })
 }
 
-/// Has the command write, and prepares the release with what it wrote.
+/// Runs the command, and prepares the release with its output.
 fn rewrite(
     task: &Task<'_>,
     built: Built,
@@ -179,7 +179,7 @@ fn short(commit: &str) -> &str {
     commit.get(..12).unwrap_or(commit)
 }
 
-/// Reads the documentation, with the specifications that it names by URL.
+/// Reads the documentation, and the OpenAPI specifications that it names by URL.
 fn read(job: &Job, head: &Head, report: &mut dyn FnMut(Event)) -> Result<Input, Stopped> {
     let since = Instant::now();
     let docs = TreePath::parse(&job.directory).map_err(|invalid| Stopped::lasting(&invalid))?;
@@ -200,8 +200,10 @@ fn read(job: &Job, head: &Head, report: &mut dyn FnMut(Event)) -> Result<Input, 
     Ok(input)
 }
 
-/// Fetches the specifications that are named by URL, where the service allows it. A failure of
-/// the network ends this attempt; what the author has to change becomes an error of the build.
+/// Fetches the OpenAPI specifications that are named by URL, if the service allows it.
+///
+/// A failure of the network ends this attempt. A failure that the author must correct becomes an
+/// error of the build.
 fn specifications(
     job: &Job,
     urls: &[Box<str>],
@@ -233,7 +235,7 @@ fn specifications(
     Ok(Some(fetched))
 }
 
-/// Builds a release; errors of the authors end the update here.
+/// Builds a release. Errors of the authors end the update here.
 fn build(
     job: &Job,
     input: &Input,
@@ -260,7 +262,7 @@ fn build(
     Ok(built)
 }
 
-/// Builds with what the previous build has left.
+/// Builds with the cache of the previous build.
 fn build_on_cache(job: &Job, input: &Input, store: &Store) -> Built {
     let cache = BuildCache::read(job);
     let inventory = cache.as_ref();

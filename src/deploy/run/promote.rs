@@ -1,4 +1,4 @@
-//! From a release in the store to what is served.
+//! Promotion: a release in the store becomes the release that is served.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,17 +12,18 @@ use crate::release::ReleaseId;
 use crate::site::{ProjectId, Site};
 use crate::store::{Fence, PromoteError};
 
-/// What an update has made visible.
+/// The release that an update has published.
 struct Published {
     release: ReleaseId,
     summary: String,
-    /// When this node served it; `None` where nothing is served.
+    /// When this node began to serve it; `None` if this process serves nothing.
     visible_at: Option<Timestamp>,
 }
 
 impl Stages {
-    /// Has a release prepared and promotes it; then the same for the release with the skill of
-    /// a command, where one is written.
+    /// Prepares a release and promotes it.
+    ///
+    /// If a command writes a skill, the same follows for the release with this skill.
     pub(super) async fn publish(
         &self,
         mut claim: Claim,
@@ -36,8 +37,8 @@ impl Stages {
         };
         let (skill_pending, offered) = (prepared.skill_pending, fence(&claim));
         if skill_pending {
-            // The generation of the second release is taken now, so that what is published by
-            // hand in the meantime is newer than both.
+            // The generation of the second release is taken now. So a release that is published
+            // by hand in the meantime is newer than both.
             let raised = self.with_generation(&claim, offered.generation + 1).await?;
             let (Held::Yes, with_generation) = raised else {
                 return Ok(Ended::Lost);
@@ -64,7 +65,7 @@ impl Stages {
             };
             let line = match replaced {
                 Ok(replacement) => {
-                    // The update has been visible since its first release was.
+                    // The update has been visible since its first release was served.
                     published.release = replacement.release;
                     published.summary = replacement.summary;
                     "generate: the skill.md of the command is published".to_owned()
@@ -82,7 +83,7 @@ impl Stages {
         self.finish(claim, outcome, published.summary).await
     }
 
-    /// Tells the queue of an attempt that ended without a release.
+    /// Records an attempt that ended without a release.
     async fn unprepared(&self, claim: Claim, result: BuildResult) -> Result<Ended, QueueError> {
         match result {
             BuildResult::Stopped(stopped) => self.stopped(claim, stopped).await,
@@ -94,7 +95,7 @@ impl Stages {
         }
     }
 
-    /// Makes a release the current one: the only step that changes what is served.
+    /// Makes a release the current one. Only this step changes what is served.
     async fn promote(
         &self,
         claim: &Claim,
@@ -127,7 +128,7 @@ impl Stages {
         })
     }
 
-    /// Returns what was promoted instead of our release.
+    /// Returns the release that was promoted instead of ours.
     async fn current(&self, project: &ProjectId) -> Result<ReleaseId, Stopped> {
         let (store, project) = (Arc::clone(&self.store), project.clone());
         let current = blocking(move || store.current(&project))
@@ -140,7 +141,7 @@ impl Stages {
         })
     }
 
-    /// Makes this node serve what was promoted; `None` where nothing is served.
+    /// Makes this node serve the promoted release; `None` if this process serves nothing.
     async fn announce(&self, project: &ProjectId) -> Option<Timestamp> {
         let (announce, project) = (self.announce.clone()?, project.clone());
         blocking(move || announce(&project)).await;
