@@ -1,15 +1,15 @@
 //! The components and HTML elements that pages may use.
 //!
-//! One list for the reader (what is unknown is a warning) and for both writers.
+//! The reader (which warns about unknown names) and both writers use the same lists.
 //!
-//! Sources: navigation and components that 28,919 public pages share; WHATWG HTML.
+//! Sources: the components that are used in 28,919 public pages; WHATWG HTML.
 
 use super::drawing::is_part;
 
-/// Components that stand in a line of text.
+/// Components that are inline.
 const INLINE: [&str; 4] = ["Badge", "Icon", "Tooltip", "Latex"];
 
-/// Components that stand for themselves.
+/// Components that are blocks.
 const BLOCK: [&str; 42] = [
     "Accordion",
     "AccordionGroup",
@@ -55,7 +55,7 @@ const BLOCK: [&str; 42] = [
     "Warning",
 ];
 
-/// HTML elements of a line of text.
+/// HTML elements that are inline.
 const HTML_INLINE: [&str; 33] = [
     "a", "abbr", "audio", "b", "bdi", "bdo", "br", "cite", "code", "del", "dfn", "em", "i", "img",
     "ins", "kbd", "mark", "picture", "q", "rp", "rt", "ruby", "s", "samp", "small", "span",
@@ -107,7 +107,7 @@ const HTML_BLOCK: [&str; 41] = [
     "video",
 ];
 
-/// Returns whether pages may use an element of this name; a fragment has none.
+/// Returns whether pages may use an element of this name; the name of a fragment is empty.
 #[must_use]
 pub fn is_known(name: &str) -> bool {
     name.is_empty()
@@ -124,21 +124,22 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     INLINE.into_iter().chain(BLOCK)
 }
 
-/// Returns whether an element cannot stand in a paragraph. One that nobody knows shows
-/// what it holds, and may stand anywhere.
+/// Returns whether an element cannot stand in a paragraph.
+///
+/// An unknown element shows its content and may stand anywhere.
 #[must_use]
 pub fn is_block(name: &str) -> bool {
     BLOCK.contains(&name) || HTML_BLOCK.contains(&name)
 }
 
-/// Returns the name of an HTML element that may pass as itself.
+/// Returns the name if it is an HTML element that is written unchanged.
 #[must_use]
 pub(crate) fn html(name: &str) -> Option<&'static str> {
     let mut all = HTML_INLINE.into_iter().chain(HTML_BLOCK);
     all.find(|known| *known == name)
 }
 
-/// Returns what a callout is: the class that shows it, and by which it is named.
+/// Returns the kind of a callout, which selects its CSS class and its label.
 #[must_use]
 pub(crate) fn callout(name: &str, kind: Option<&str>) -> Option<&'static str> {
     let name = match (name, kind) {
@@ -156,7 +157,7 @@ pub(crate) fn callout(name: &str, kind: Option<&str>) -> Option<&'static str> {
     })
 }
 
-/// Returns where a parameter goes and its name, as `<ParamField path="id">` says them.
+/// Returns the place and the name of a parameter, from attributes such as `path="id"`.
 pub(crate) fn parameter(element: &super::Element) -> Option<(&'static str, &str)> {
     let places = ["path", "query", "body", "header", "cookie"];
     places

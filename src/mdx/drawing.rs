@@ -1,16 +1,16 @@
 //! The elements of inline SVG that pages may use.
 //!
-//! What moves, loads, refers or holds HTML is not on the list: `animate`, `set`, `use`,
-//! `image`, `foreignObject`, `script`, `style`, `a`.
+//! Elements that animate, load, refer to other documents or hold HTML are not on the list:
+//! `animate`, `set`, `use`, `image`, `foreignObject`, `script`, `style`, `a`.
 //!
 //! Sources: SVG 2 §5, §8 to §13.
 
-/// The elements that only draw, separated by spaces; `svg` itself is not among them.
+/// The elements that only draw, separated by spaces; the list does not contain `svg` itself.
 pub const ELEMENTS: &str = "\
     circle clipPath defs desc ellipse g line linearGradient marker mask path pattern polygon \
     polyline radialGradient rect stop text title tspan";
 
-/// Returns whether a name is that of a part of a drawing.
+/// Returns whether this is the name of `svg` or of an element that may stand in it.
 #[must_use]
 pub fn is_part(name: &str) -> bool {
     name == "svg" || ELEMENTS.split(' ').any(|known| known == name)

@@ -1,8 +1,8 @@
-//! What a page imports and exports: values, and components that show what they hold.
+//! Imports and exports of a page: values and components.
 //!
 //! A snippet is a file of the documentation, or a component that a script exports and whose
-//! body is only JSX. Nothing of it is run; what has no value without running is told once.
-//!
+//! body is only JSX. No script is run. An import whose value would need a script is reported
+//! once.
 //! Sources: MDX 3 (ESM).
 
 use std::collections::HashMap;
@@ -13,13 +13,13 @@ use super::span::Origin;
 use super::value::{Parameters, Scope, Template, Value};
 use super::{Node, PAGE_BYTES_MAX, Place, Position, Reader, clean, lines, short};
 
-/// How many imports may lead from one to the next.
+/// How long a chain of imports may be.
 const IMPORTS_MAX: usize = 8;
 
 // === impl Reader ===
 
 impl Reader<'_> {
-    /// Gives the names that a file imports and exports their meaning.
+    /// Adds the names that a file imports and exports to its scope.
     pub(super) fn declare(
         &mut self,
         text: &str,
@@ -60,7 +60,8 @@ impl Reader<'_> {
                     };
                     scope.components.insert((*name).into(), Arc::new(template));
                 }
-                // Of an imported file counts what is used of it.
+                // A statement of an imported file that would have to be run matters only if the page
+                // uses its name.
                 Statement::Other { .. } if imports > 0 => {}
                 Statement::Other { name } => self.warn(
                     "mdx-script",
@@ -119,7 +120,7 @@ impl Reader<'_> {
         let mut inner = Scope::default();
         self.declare(&body, start, &statements, &mut inner, imports + 1);
         self.leave(outer);
-        // The default export of a script is a component of it, and not the file.
+        // The default export of a script is one of its components, not the whole file.
         let is_script = !path.ends_with(".mdx") && !path.ends_with(".md");
         if let Some(name) = default.filter(|_| is_script) {
             let first = || {
@@ -160,7 +161,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Tells that an import means nothing here, once for all its uses.
+    /// Reports once that an imported name has no value, and records the name as missing.
     fn without_value(&mut self, name: &str, from: &str, at: Place, scope: &mut Scope) {
         scope.missing.insert(name.into());
         self.warn_at(
@@ -207,7 +208,7 @@ impl Reader<'_> {
         nodes
     }
 
-    /// Goes on in another file; returns what [`Reader::leave`] needs.
+    /// Makes another file the current one; returns the state that [`Reader::leave`] restores.
     fn enter(&mut self, file: Box<str>, origin: Arc<Origin>) -> (Box<str>, Arc<Origin>) {
         let file = std::mem::replace(&mut self.file, file);
         (file, std::mem::replace(&mut self.origin, origin))
@@ -225,7 +226,7 @@ fn object(entries: impl IntoIterator<Item = (Box<str>, Value)>) -> Value {
     Value::Object(entries)
 }
 
-/// Returns where the text of a snippet starts that follows its frontmatter.
+/// Returns the byte at which the text of a snippet starts, after its frontmatter.
 fn frontmatter_end(text: &str) -> usize {
     match crate::frontmatter::read(text) {
         Ok(Some(found)) => found.body_offset,
@@ -233,13 +234,13 @@ fn frontmatter_end(text: &str) -> usize {
     }
 }
 
-/// Returns where a piece of a text starts that starts at a position.
+/// Returns the position of `piece`, a slice of `text`, when `text` starts at `at`.
 fn position_of(text: &str, at: Position, piece: &str) -> Position {
     let offset = piece.as_ptr().addr().saturating_sub(text.as_ptr().addr());
     at.plus(text.get(..offset).unwrap_or_default())
 }
 
-/// Returns the place of a piece of a text that starts at the beginning of a line.
+/// Returns the place of `piece`, a slice of `text`, when `text` starts at column 1 of `line`.
 fn place_of(text: &str, line: u32, piece: &str) -> Place {
     let position = position_of(text, Position { offset: 0, line }, piece);
     let before = &text[..position.offset];
@@ -252,8 +253,8 @@ fn place_of(text: &str, line: u32, piece: &str) -> Place {
     }
 }
 
-/// Finds the file that an import in `file` names, from the root of the docs; `None` when
-/// it is a package or lies outside.
+/// Finds the file that an import in `file` names, as a path from the root of the docs;
+/// `None` if the import is a package or leads outside the root.
 fn resolve(file: &str, from: &str) -> Option<String> {
     let mut segments: Vec<&str> = match from.strip_prefix('/') {
         Some(_) => Vec::new(),

@@ -2,25 +2,24 @@
 //!
 //! ```text
 //!  text ──module──▶ text without import/export, names and their values
-//!       ──scan────▶ tags, expressions, comments        (code and formulas stepped over)
-//!       ──region──▶ elements, each with its own text, dedented, tags replaced by marks
+//!       ──scan────▶ tags, expressions, comments        (code and formulas are skipped)
+//!       ──region──▶ elements, each with its own dedented text; marks replace the tags
 //!       ──markdown▶ pulldown-cmark reads that text; marks become elements again
 //! ```
 //!
-//! Markdown is read by a parser that is linear in hostile input, and JSX by a small layer
-//! of ours above it. A parser for all of MDX exists (`markdown`), and was not taken: it
+//! A Markdown parser with linear time on hostile input reads the Markdown; a small layer of
+//! our own reads the JSX. The crate `markdown` parses all of MDX, but we do not use it: it
 //! panics on valid pages of a few bytes and takes seconds for a long table, while one page
-//! must never stall a build. What MDX calls an error (a `<` that opens no tag, a brace that
-//! is never closed) is text here, with a warning where it may surprise.
+//! must never stall a build. Where MDX reports an error (a `<` that opens no tag, a brace that
+//! is never closed), this reader keeps the characters as text and warns where that may surprise.
 //!
-//! What differs from CommonMark, as in MDX: no indented code, no HTML (a tag is a tag).
+//! Differences from CommonMark, as in MDX: no indented code, no HTML (a tag is a tag).
 //!
-//! **Limits.** A page has at most [`PAGE_BYTES_MAX`] bytes, pieces lie at most
-//! [`DEPTH_MAX`] deep, snippets expand to at most [`EXPANSION_BYTES_MAX`], failed looks
-//! ahead cost at most [`LOOKAHEAD_BYTES_MAX`]. Over a limit the page is refused with its
-//! name; the others go on. Rows of a table and links of a paragraph need no limit of their
-//! own: they are read in one pass, so the one of bytes holds for them.
-//!
+//! **Limits.** A page has at most [`PAGE_BYTES_MAX`] bytes. Its elements are nested at most
+//! [`DEPTH_MAX`] deep. Its snippets expand to at most [`EXPANSION_BYTES_MAX`]. Its failed
+//! look-aheads read at most [`LOOKAHEAD_BYTES_MAX`]. A page over a limit is refused with an
+//! error that names it; the other pages are read. Rows of a table and links of a paragraph
+//! have no limit of their own: they are read in one pass, so the byte limit bounds them.
 //! Sources: MDX 3; CommonMark 0.31.2; GitHub Flavored Markdown 0.29.
 
 pub mod anchor;
@@ -51,9 +50,9 @@ pub use value::Value;
 use span::{Origin, Trace};
 use value::Scope;
 
-/// How many bytes a page may have; the longest of 28,919 real ones has a third of it.
+/// How many bytes a page may have; the longest of 28,919 real pages has a third of this size.
 pub const PAGE_BYTES_MAX: usize = 2 << 20;
-/// How deep the pieces of a page may lie in each other, snippets included.
+/// How deep the elements of a page may be nested, snippets included.
 pub const DEPTH_MAX: usize = 96;
 /// How many bytes of snippets one page may show.
 pub const EXPANSION_BYTES_MAX: usize = 4 << 20;
@@ -73,7 +72,7 @@ pub enum Refused {
     /// Over [`LOOKAHEAD_BYTES_MAX`].
     #[error("too many tags, braces or backticks are never closed")]
     Unclosed,
-    /// A mistake of this program.
+    /// The reader itself failed: a defect of this program.
     #[error("reading it failed in a way nobody thought of")]
     Failed,
 }
@@ -84,14 +83,14 @@ pub type Load<'a> = dyn Fn(&str) -> Option<Arc<str>> + 'a;
 /// A page as its author wrote it.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'t> {
-    /// Its file, by its path from the root of the documentation. A file `.md` is plain
-    /// Markdown, in which a tag is text.
+    /// Its file, as a path from the root of the documentation. A `.md` file is plain Markdown,
+    /// in which a tag is text.
     pub file: &'t str,
     /// Its title. A first heading that repeats it is left out.
     pub title: &'t str,
     /// The whole text of the file.
     pub text: &'t str,
-    /// Where the text starts that follows the frontmatter, in bytes.
+    /// The byte at which the text after the frontmatter starts.
     pub body: usize,
 }
 
@@ -108,19 +107,19 @@ impl<'t> Source<'t> {
     }
 }
 
-/// A page as read.
+/// A page that was read.
 #[derive(Debug, Default)]
 pub struct Page {
-    /// Where the body starts in the file, in bytes.
+    /// The byte of the file at which the body starts.
     pub body: usize,
-    /// What it says.
+    /// Its content.
     pub nodes: Vec<Node>,
-    /// What others need to know of it.
+    /// Its headings, anchors and references.
     pub outline: Outline,
-    /// The files that its places are in, by their numbers: the page itself and what it
-    /// imports, by their paths from the root of the documentation.
+    /// The files to which spans refer by number: the page itself and the files that it imports,
+    /// as paths from the root of the documentation.
     pub files: Vec<Box<str>>,
-    /// What is odd about it.
+    /// The problems that were found while reading it.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -177,7 +176,7 @@ pub fn read(source: &Source<'_>, load: &Load<'_>) -> Result<Page, Refused> {
     })
 }
 
-/// Reads plain Markdown that is no file, as in descriptions: what looks like a tag is text.
+/// Reads plain Markdown that is not a file, such as a description; a tag in it is text.
 ///
 /// # Errors
 ///
@@ -194,8 +193,10 @@ pub fn read_markdown(body: &str) -> Result<Vec<Node>, Refused> {
     ))
 }
 
-/// Takes out what must not be taken for our marks, and the return of CRLF. Returns from which
-/// byte of the result on the text is how many bytes ahead.
+/// Replaces characters that would look like our marks, and removes the `\r` of CRLF.
+///
+/// Also returns pairs: from this byte of the result on, add this number to get the byte of
+/// the original.
 fn clean(text: &str) -> (Cow<'_, str>, Vec<(usize, isize)>) {
     let is_odd = |c: char| matches!(c, '\r' | markdown::MARK | markdown::MARK_END | '\0');
     if !text.contains(is_odd) {
@@ -238,7 +239,7 @@ struct Position {
     line: u32,
 }
 
-/// Where in a file a warning points to.
+/// The place in a file that a warning names.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     line: u32,
@@ -249,7 +250,7 @@ struct Place {
 // === impl Position ===
 
 impl Position {
-    /// Returns where it goes on after a text.
+    /// Returns the position after a text that starts here.
     fn plus(self, text: &str) -> Self {
         Self {
             offset: self.offset + text.len(),
@@ -274,13 +275,13 @@ impl Place {
 /// Reads one page and what it imports.
 struct Reader<'l> {
     load: &'l Load<'l>,
-    /// The file that is read at the moment.
+    /// The file that is being read.
     file: Box<str>,
-    /// How its text lies in the written one.
+    /// Maps the cleaned text of this file to the original.
     origin: Arc<Origin>,
     /// All files that were read.
     files: Vec<Box<str>>,
-    /// What was said already: once per page is enough.
+    /// The messages reported so far: each is reported once per page.
     told: BTreeSet<String>,
     diagnostics: Vec<Diagnostic>,
     expandable: usize,
@@ -307,7 +308,8 @@ impl Reader<'_> {
         u32::try_from(number).unwrap_or(u32::MAX)
     }
 
-    /// Counts a piece that is shown or read once more. The number of pieces counts too.
+    /// Subtracts a piece of text from the expansion limit; each piece costs 64 bytes extra, so
+    /// the number of pieces is limited too.
     fn pay_for(&mut self, text: &str) -> bool {
         let left = self.expandable.checked_sub(text.len() + 64);
         if left.is_none() {
@@ -327,7 +329,7 @@ impl Reader<'_> {
         let found = value::evaluate(source, scope, &mut |piece| {
             let at = at.plus(&source[..piece.start]);
             let mut nodes = self.region(&source[piece], at, scope, depth + 1);
-            // A value that is a line goes on in the line it stands in.
+            // A value that is one paragraph continues the line in which it is used.
             match &mut nodes[..] {
                 [Node::Paragraph(line)] => std::mem::take(line),
                 _ => nodes,
@@ -365,7 +367,7 @@ fn lines(text: &str) -> u32 {
     u32::try_from(memchr::memchr_iter(b'\n', text.as_bytes()).count()).unwrap_or(u32::MAX)
 }
 
-/// Cuts a piece of source for a message.
+/// Shortens a piece of source for a message.
 fn short(source: &str) -> String {
     let line = source.lines().next().unwrap_or_default();
     let mut cut: String = line.chars().take(40).collect();

@@ -1,7 +1,7 @@
 //! `import` and `export` at the top of a page.
 //!
-//! They are blanked out of the text, whose other bytes keep their places, and read as far as they can mean
-//! something without being run.
+//! They are replaced by spaces in the text, so the other bytes stay at their offsets. Each
+//! statement is read as far as it has a meaning without being run.
 //!
 //! Sources: MDX 3, "ESM"; ECMA-262 §16.2.
 
@@ -28,11 +28,11 @@ pub(super) enum Statement<'t> {
         parameters: Parameters,
         body: &'t str,
     },
-    /// Something that would have to be run.
+    /// A statement that has a meaning only when it is run.
     Other { name: &'t str },
 }
 
-/// Cuts the statements out of a text; each with the offset it stood at.
+/// Replaces the statements of a text by spaces; returns them with their offsets.
 pub(super) fn split(text: &str) -> (Cow<'_, str>, Vec<(usize, Statement<'_>)>) {
     let mut found: Vec<(Range<usize>, Statement<'_>)> = Vec::new();
     let mut at = 0;
@@ -64,7 +64,7 @@ pub(super) fn split(text: &str) -> (Cow<'_, str>, Vec<(usize, Statement<'_>)>) {
     let mut copied = 0;
     for (range, _) in &found {
         masked.push_str(&text[copied..range.start]);
-        // What is read of the rest stays where it was written.
+        // Blanks have the length of the statement, so the rest stays at its offsets and lines.
         let blank = |byte| if byte == b'\n' { '\n' } else { ' ' };
         masked.extend(text[range.clone()].bytes().map(blank));
         copied = range.end;
@@ -74,7 +74,7 @@ pub(super) fn split(text: &str) -> (Cow<'_, str>, Vec<(usize, Statement<'_>)>) {
     (Cow::Owned(masked), statements.collect())
 }
 
-/// Tells a statement from a sentence that starts with the same word.
+/// Returns whether a line starts a statement, and not a sentence with the same first word.
 fn is_statement(line: &str) -> bool {
     if let Some(rest) = line.strip_prefix("import ") {
         let rest = rest.trim_start();
@@ -98,15 +98,15 @@ fn is_statement(line: &str) -> bool {
     })
 }
 
-/// Returns the end of the statement: the first line end outside all brackets at which
-/// nothing is missing.
+/// Returns the end of the statement: the first line end outside all brackets at which the
+/// statement can be complete.
 fn statement_end(text: &str, start: usize) -> usize {
     let bytes = text.as_bytes();
     let mut at = start;
     while at < bytes.len() {
         match bytes[at] {
             b'{' | b'(' | b'[' => {
-                // What is never closed ends with the paragraph.
+                // A bracket that is never closed ends with the paragraph.
                 at = balanced(bytes, at)
                     .unwrap_or_else(|_| text[at..].find("\n\n").map_or(text.len(), |n| at + n));
                 continue;
@@ -186,7 +186,7 @@ fn read_export<'t>(name: &'t str, value: &'t str) -> Statement<'t> {
     component(name, parameters, arrow)
 }
 
-/// Reads the body of a component: JSX, or a block that does nothing but return it.
+/// Reads the body of a component: JSX, or a block that only returns JSX.
 fn component<'t>(name: &'t str, parameters: Parameters, body: &'t str) -> Statement<'t> {
     let bare = |text: &'t str| text.trim().trim_end_matches(';').trim_end();
     let returned = |block: &'t str| {
@@ -214,7 +214,7 @@ fn component<'t>(name: &'t str, parameters: Parameters, body: &'t str) -> Statem
     }
 }
 
-/// Reads `function Name(…) { … }`, maybe as the default export.
+/// Reads `function Name(…) { … }`, which may be the default export.
 fn read_function(rest: &str) -> Option<Statement<'_>> {
     let rest = rest.strip_prefix("default ").unwrap_or(rest).trim_start();
     let rest = rest.strip_prefix("function ")?.trim_start();
@@ -223,7 +223,7 @@ fn read_function(rest: &str) -> Option<Statement<'_>> {
     Some(component(name.trim(), parameters(list), body.trim()))
 }
 
-/// Reads `(…) =>` or `name =>`; `None` when the value is no function.
+/// Reads `(…) =>` or `name =>`; returns `None` if the value is not a function.
 fn read_parameters(value: &str) -> Option<(Parameters, &str)> {
     let (list, rest) = if value.starts_with('(') {
         braced(value)?

@@ -1,4 +1,4 @@
-//! What a page says, as a tree: Markdown and elements alike.
+//! The content of a page as a tree of Markdown and elements.
 
 use super::anchor::Anchor;
 use super::component;
@@ -12,7 +12,7 @@ pub use super::value::Value;
 pub enum Node {
     /// Plain text; a line break in the source is `\n`.
     Text(String),
-    /// `code` in a line.
+    /// Inline code: `` `code` ``.
     Code(String),
     /// A formula, in LaTeX.
     Formula {
@@ -31,11 +31,11 @@ pub enum Node {
     Struck(Vec<Node>),
     /// A link.
     Link {
-        /// Where to, as written.
+        /// The address, as written.
         href: String,
-        /// What is linked.
+        /// The content of the link.
         children: Vec<Node>,
-        /// Where its address is written, or else the link.
+        /// The place of the address, or of the whole link if the address is not found.
         span: Span,
     },
     /// An image.
@@ -44,7 +44,7 @@ pub enum Node {
         src: String,
         /// Its description.
         alt: String,
-        /// Where its address is written, or else the image.
+        /// The place of the address, or of the whole image if the address is not found.
         span: Span,
     },
     /// `[^1]`.
@@ -60,7 +60,7 @@ pub enum Node {
     Heading {
         /// From 1 to 6.
         level: u8,
-        /// The anchor that the author gave it.
+        /// The id that the author wrote.
         id: Option<String>,
         /// The heading.
         children: Vec<Node>,
@@ -91,9 +91,9 @@ pub enum Node {
     Table(Table),
     /// A thematic break.
     Rule,
-    /// A tag with what it holds.
+    /// An element: a tag with its content.
     Element(Element),
-    /// An expression that has no value without being run; it shows nothing.
+    /// An expression whose value is unknown without running it; it shows nothing.
     Expression(Expression),
 }
 
@@ -109,7 +109,7 @@ pub struct Expression {
 /// An item of a list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Item {
-    /// Whether its box is checked, when it has one.
+    /// Whether its checkbox is checked; `None` if it has no checkbox.
     pub checked: Option<bool>,
     /// What it holds.
     pub children: Vec<Node>,
@@ -129,7 +129,7 @@ pub struct Table {
 /// How a column is aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alignment {
-    /// Not said.
+    /// The author set none.
     Unset,
     /// At the start.
     Left,
@@ -139,33 +139,33 @@ pub enum Alignment {
     Right,
 }
 
-/// A tag with its attributes and what it holds.
+/// An element: a tag with its attributes and its content.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Element {
-    /// Its name: a component (`Card`), an HTML element (`div`), or nothing (a fragment).
+    /// The name of a component (`Card`) or of an HTML element (`div`); empty for a fragment.
     pub name: Box<str>,
     /// Its attributes in order.
     pub attributes: Vec<(Box<str>, Value)>,
     /// What it holds.
     pub children: Vec<Node>,
-    /// The line of the page it stands in, from 1.
+    /// The line of its opening tag in the page, from 1.
     pub line: u32,
-    /// Where it stands, from its opening tag to its closing one.
+    /// Its place, from the opening tag to the closing tag.
     pub span: Span,
-    /// Where its attributes are written, as far as they have a name there.
+    /// The places of the attributes that have a name in the source (a spread has none).
     pub written: Vec<Written>,
     /// The anchor that it has on its page.
     pub anchor: Option<Box<Anchor>>,
 }
 
-/// An attribute as it is written.
+/// The place of an attribute in the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
     /// Its name.
     pub name: Box<str>,
-    /// Where its value stands, without quotes or braces.
+    /// The place of its value, without quotes or braces.
     pub span: Span,
-    /// The source of its value, when that is an expression which was not evaluated.
+    /// The source of its value, if the value is an expression that was not evaluated.
     pub unevaluated: Option<Box<str>>,
 }
 
@@ -190,7 +190,7 @@ impl Node {
         }
     }
 
-    /// Visits the lists of nodes that lie in this one.
+    /// Visits the lists of child nodes.
     pub fn each_children<'n>(&'n self, visit: &mut dyn FnMut(&'n [Node])) {
         match self {
             Self::Emphasis(children)
@@ -211,7 +211,7 @@ impl Node {
         }
     }
 
-    /// As [`Node::each_children`], to change them.
+    /// Visits the lists of child nodes mutably, as [`Node::each_children`] does.
     pub fn each_children_mut(&mut self, visit: &mut dyn FnMut(&mut Vec<Node>)) {
         match self {
             Self::Emphasis(children)
@@ -232,13 +232,13 @@ impl Node {
         }
     }
 
-    /// Returns whether the node, or something in it, cannot stand in a paragraph.
+    /// Returns whether the node or one of its descendants cannot stand in a paragraph.
     #[must_use]
     pub fn is_or_holds_block(&self) -> bool {
         self.is_block()
             || match self {
                 Self::Element(Element { name, children, .. }) => {
-                    // What lies in a drawing or a picture is part of it.
+                    // The content of a drawing or a picture is part of it.
                     !matches!(&**name, "svg" | "picture")
                         && children.iter().any(Self::is_or_holds_block)
                 }
@@ -254,7 +254,7 @@ impl Node {
 // === impl Element ===
 
 impl Element {
-    /// Makes an element without attributes that holds nothing yet.
+    /// Makes an element without attributes and children.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self {
@@ -268,7 +268,7 @@ impl Element {
         }
     }
 
-    /// Returns where the value of an attribute is written.
+    /// Returns the place of the value of an attribute.
     #[must_use]
     pub fn span_of(&self, name: &str) -> Option<Span> {
         let mut written = self.written.iter().rev();
@@ -305,7 +305,7 @@ impl Element {
     }
 }
 
-/// Returns whether an expression that was not evaluated is a part of some nodes.
+/// Returns whether some nodes contain an expression that was not evaluated.
 #[must_use]
 pub fn holds_expression(nodes: &[Node]) -> bool {
     nodes.iter().any(|node| {
@@ -354,7 +354,7 @@ fn gather(nodes: &[Node], out: &mut String) {
                     out.push(' ');
                 }
             }
-            // What a drawing says is drawn.
+            // The text of a drawing is part of the picture.
             Node::Element(element) if is_part(&element.name) => {}
             Node::Element(element) => gather(&element.children, out),
         }

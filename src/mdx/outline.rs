@@ -1,63 +1,63 @@
-//! What others need to know of a page: its headings, its anchors, and what it refers to.
+//! The outline of a page: its headings, its anchors and its references.
 //!
-//! The outline is walked from the tree that HTML and Markdown are written from, so it names
-//! what is there: no link in a comment, and each heading of a snippet that the page shows.
+//! The outline is made from the same tree as HTML and Markdown, so it lists only content that
+//! is written: no link in a comment, and each heading of a snippet that the page shows.
 
 use super::anchor::Anchors;
 use super::node::{Element, Node, Value, plain};
 use super::span::Span;
 
-/// How long the target of a link may be to be checked, in bytes.
+/// How long the target of a link may be, in bytes; longer targets are not checked.
 const TARGET_BYTES_MAX: usize = 4096;
 
-/// What others need to know of a page.
+/// The headings, anchors and references of a page.
 #[derive(Clone, Debug, Default)]
 pub struct Outline {
-    /// Its headings in order; the title of the page is not among them.
+    /// Its headings in order, without the title of the page.
     pub headings: Vec<Heading>,
-    /// What a link into the page may name.
+    /// The anchors that a link into the page may use.
     pub anchors: Anchors,
-    /// What it refers to, in order.
+    /// Its links and images, in order.
     pub references: Vec<Reference>,
 }
 
 /// A heading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heading {
-    /// From 1 to 6, as written.
+    /// The level, from 1 to 6, as written.
     pub level: u8,
     /// Its words.
     pub text: Box<str>,
     /// Its anchor.
     pub anchor: Box<str>,
-    /// Where it stands.
+    /// Its place in the source.
     pub span: Span,
 }
 
-/// Something a page refers to.
+/// A link or an image of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
-    /// What for.
+    /// Whether this is a link or an image.
     pub kind: ReferenceKind,
-    /// What it says.
+    /// The address, as written.
     pub target: Box<str>,
-    /// Where it says so.
+    /// The place of the address in the source.
     pub span: Span,
 }
 
-/// What a page refers to something for.
+/// The kind of a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReferenceKind {
-    /// To lead there.
+    /// A link to the target.
     Link,
-    /// To show it.
+    /// An image or a video that the page shows.
     Image,
 }
 
 // === impl Outline ===
 
 impl Outline {
-    /// Gives the places of a page their anchors, and lists what is on it.
+    /// Assigns the anchors of a page and lists its headings and references.
     pub(super) fn of(nodes: &mut [Node]) -> Self {
         let mut outline = Self::default();
         outline.anchors.assign(nodes);

@@ -1,9 +1,9 @@
-//! Where in which file something was written.
+//! The places of nodes in their source files.
 //!
-//! A page is read in pieces: carriage returns are dropped, elements are dedented, and the
-//! text of an element is read apart from the tags in it. A [`Trace`] notes for each piece
-//! of such a text where it was copied from, so that every link and heading has its place in
-//! the file.
+//! A page is read in pieces: carriage returns are removed, elements are dedented, and the
+//! text of an element is read apart from the tags in it. A [`Trace`] records for each piece
+//! of such a text the place from which it was copied, so that every link and heading has its
+//! place in the file.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,14 +22,14 @@ pub struct Span {
 // === impl Span ===
 
 impl Span {
-    /// The place of what no author wrote: it was generated.
+    /// The place of generated nodes, which no author wrote.
     pub const NONE: Self = Self {
         file: u32::MAX,
         start: 0,
         end: 0,
     };
 
-    /// Returns whether somebody wrote this.
+    /// Returns whether an author wrote this.
     #[must_use]
     pub fn is_written(self) -> bool {
         self.file != u32::MAX
@@ -48,14 +48,14 @@ impl Default for Span {
     }
 }
 
-/// A file as it is read: how its cleaned text lies in the written one.
+/// Maps the cleaned text of a file to the original.
 #[derive(Debug, Default)]
 pub(super) struct Origin {
     /// The number of the file.
     pub(super) file: u32,
-    /// Where in the file the cleaned text starts, in bytes.
+    /// The byte of the file at which the cleaned text starts.
     pub(super) start: usize,
-    /// From which byte of the cleaned text on the written one is how many bytes ahead.
+    /// Pairs: from this byte of the cleaned text on, add this number to get the original byte.
     pub(super) shifts: Vec<(usize, isize)>,
 }
 
@@ -76,7 +76,7 @@ impl Origin {
     /// Returns the place in the file of a range of the cleaned text.
     pub(super) fn span(&self, range: Range<usize>) -> Span {
         let start = self.at(range.start);
-        // The last byte, so that nothing that was dropped after it counts.
+        // The place of the last byte, so that characters removed after it do not count.
         let end = match range.end.checked_sub(1).filter(|_| !range.is_empty()) {
             Some(last) => self.at(last) + 1,
             None => start,
@@ -89,18 +89,18 @@ impl Origin {
     }
 }
 
-/// Where the pieces of a text that was put together were copied from.
+/// The places from which the pieces of an assembled text were copied.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Trace {
     origin: Option<Arc<Origin>>,
-    /// From which byte of the text on it is which byte of the cleaned one.
+    /// Pairs: a byte of the text, and the byte of the cleaned text from which it was copied.
     pieces: Vec<(usize, usize)>,
 }
 
 // === impl Trace ===
 
 impl Trace {
-    /// Traces a text that is copied from a file in pieces.
+    /// Makes the trace of a text that is copied from a file in pieces.
     pub(super) fn new(origin: &Arc<Origin>) -> Self {
         Self {
             origin: Some(Arc::clone(origin)),
@@ -108,7 +108,7 @@ impl Trace {
         }
     }
 
-    /// Traces a text that is all of a file.
+    /// Makes the trace of a text that is the whole file.
     pub(super) fn whole(origin: &Arc<Origin>) -> Self {
         Self {
             pieces: vec![(0, 0)],
@@ -116,7 +116,7 @@ impl Trace {
         }
     }
 
-    /// Notes that what follows at `here` is a copy of what stands at `there`.
+    /// Records that the text from `here` on was copied from `there`.
     pub(super) fn note(&mut self, here: usize, there: usize) {
         let goes_on = |&(h, t): &(usize, usize)| here.checked_sub(h) == there.checked_sub(t);
         if !self.pieces.last().is_some_and(goes_on) {
@@ -124,7 +124,7 @@ impl Trace {
         }
     }
 
-    /// Forgets what follows at `here`.
+    /// Removes the records of the text from `here` on.
     pub(super) fn truncate(&mut self, here: usize) {
         let kept = self.pieces.partition_point(|(at, _)| *at < here);
         self.pieces.truncate(kept);
@@ -141,7 +141,7 @@ impl Trace {
         }
     }
 
-    /// Returns the trace of a text whose pieces are copied from this one.
+    /// Returns the trace of a text whose pieces are copied from the text of this trace.
     pub(super) fn of_copies(&self, copies: impl Iterator<Item = (usize, usize)>) -> Self {
         Self {
             origin: self.origin.clone(),
@@ -155,7 +155,7 @@ impl Trace {
             None => Span::NONE,
             Some(origin) => {
                 let start = self.at(range.start);
-                // The last byte, so that what follows in another piece does not count.
+                // The place of the last byte, so that text of the next piece does not count.
                 let end = match range.is_empty() {
                     true => start,
                     false => self.at(range.end - 1) + 1,

@@ -1,6 +1,6 @@
-//! Walks a page and gives its places their anchors.
+//! Walks a page and assigns the anchors.
 //!
-//! The walk goes where readers are led: what is not written as HTML has no anchor.
+//! The walk skips content that the HTML writer does not write: it gets no anchor.
 
 use super::slug::{github, in_letters, of_name, slug};
 use super::{Anchor, Anchors};
@@ -9,21 +9,22 @@ use crate::mdx::drawing::is_part;
 use crate::mdx::node::{Element, Node, holds_expression, plain};
 use crate::mdx::read_markdown;
 
-/// What no place is named by that has words, none of which can be in an anchor.
+/// The anchor of a place whose words have no character that an anchor may contain.
 const UNNAMED: &str = "section";
 
-/// Anchors are given in the order of the page, and aliases when all anchors are known.
+/// Assigns anchors in page order; aliases follow when all anchors are known.
 struct Walk<'a> {
     anchors: &'a mut Anchors,
-    /// The names of the fields around the one that is looked at.
+    /// The names of the fields that enclose the current field, from the outermost.
     fields: Vec<String>,
 }
 
 // === impl Anchors ===
 
 impl Anchors {
-    /// Gives the places of some nodes their anchors. Called again, it goes on with what
-    /// follows on the same page.
+    /// Assigns anchors to the places in some nodes.
+    ///
+    /// A second call continues with further nodes of the same page.
     pub fn assign(&mut self, nodes: &mut [Node]) {
         let mut walk = Walk {
             anchors: self,
@@ -41,7 +42,7 @@ impl Anchors {
         });
     }
 
-    /// Gives a place its anchor: the one its author wrote, or one of its words.
+    /// Makes the anchor of a place: from the id that its author wrote, or from its words.
     fn give(&mut self, written: Option<&str>, words: &str, aliases: Vec<String>) -> Box<Anchor> {
         let own = |name: String| match name.is_empty() {
             true => UNNAMED.to_owned(),
@@ -124,7 +125,7 @@ impl Walk<'_> {
         self.anchors.has_unknown |= id.is_none() && holds_expression(children);
         let words = plain(children);
         let anchor = self.anchors.give(id, &words, aliases);
-        // Of a heading that holds blocks the words are written.
+        // The writer writes only the words of a heading that holds blocks, so blocks get no anchor.
         if !children.iter().any(Node::is_or_holds_block) {
             self.nodes(children);
         }
@@ -151,7 +152,7 @@ impl Walk<'_> {
             "Step" => self.anchors.has_unknown |= element.is_unevaluated("title"),
             "Update" => element.anchor = Some(self.titled(element, "label", None)),
             "ParamField" | "Param" | "ResponseField" | "Response" => return self.field(element),
-            // What is shown to agents only, as text, or as a picture.
+            // HTML does not show these, or shows their content as text or as a picture.
             "Visibility" if element.text("for") == Some("agents") => return,
             "Prompt" | "Latex" | "Mermaid" | "Icon" | "Tree.File" | "Color.Item" | "img"
             | "picture" | "iframe" | "br" | "wbr" | "hr" | "source" => return,
@@ -165,7 +166,7 @@ impl Walk<'_> {
                     return;
                 }
             }
-            // A drawing names its parts for itself.
+            // The ids in a drawing are used by the drawing: they are reserved and not changed.
             name if is_part(name) => {
                 claim_ids(element, self.anchors);
                 return;
@@ -175,7 +176,7 @@ impl Walk<'_> {
         self.nodes(&mut element.children);
     }
 
-    /// Gives an element the anchor of what it is called.
+    /// Makes the anchor of an element from its title.
     fn titled(&mut self, element: &Element, key: &str, unnamed: Option<&str>) -> Box<Anchor> {
         self.anchors.has_unknown |= element.is_unevaluated(key);
         let written = element.text("id");
@@ -212,7 +213,7 @@ impl Walk<'_> {
             format!("param-{path}"),
             format!("param-{}", of_name(&path)),
         ];
-        // Where an endpoint has the field: `body`, `response`.
+        // The part of an endpoint that has the field: `body` or `response`.
         if let Some(part) = element.text("part") {
             aliases.push(format!("{part}-{path}"));
             aliases.push(format!("{part}-{}", of_name(&path)));
@@ -224,7 +225,7 @@ impl Walk<'_> {
     }
 }
 
-/// Returns the words that readers see of a title, which may have Markdown in it.
+/// Returns the visible words of a title, which may contain Markdown.
 fn visible(title: &str) -> String {
     match title.contains(['`', '*', '_', '[', '<', '&', '\\', '~']) {
         true => read_markdown(title).map_or_else(|_| title.to_owned(), |nodes| plain(&nodes)),
@@ -232,7 +233,7 @@ fn visible(title: &str) -> String {
     }
 }
 
-/// An id has no white space (WHATWG HTML §3.2.6).
+/// Replaces white space, which an id must not contain (WHATWG HTML §3.2.6).
 fn spaceless(id: &str) -> String {
     id.split_whitespace().collect::<Vec<_>>().join("-")
 }
@@ -277,7 +278,7 @@ fn settle(nodes: &mut [Node], visit: &mut dyn FnMut(&mut Anchor)) {
     });
 }
 
-/// Visits the tooltips of some nodes, whose texts need an id.
+/// Visits the tooltips in some nodes; the text of each tooltip needs an id.
 fn tooltips(nodes: &mut [Node], visit: &mut dyn FnMut(&mut Option<Box<Anchor>>)) {
     each(nodes, &mut |node| {
         if let Node::Element(element) = node

@@ -1,17 +1,17 @@
-//! The anchors of a page: what a link can name after `#`.
+//! The anchors of a page: the names that a link can have after `#`.
 //!
-//! There is one allocator of anchors, [`Anchors`]. It walks the tree of a page in the order
-//! in which readers see it and writes into each heading, step, tab, accordion, update and
-//! field the anchor that it has. HTML writes what stands there, and the check of links looks
-//! it up: what is checked is what is written.
+//! [`Anchors`] is the only allocator of anchors. It walks the tree of a page in reading
+//! order and writes its anchor into each heading, step, tab, accordion, update and field.
+//! The HTML writer writes these anchors, and the link check looks them up, so both always
+//! agree.
 //!
-//! An anchor is made of the words of a heading as the hosted service does that most
-//! documentations come from ([`slug()`]): links that were written for it keep working. A
-//! repeated anchor is numbered from 2: `setup`, `setup-2`, `setup-3`.
+//! An anchor is made from the words of a heading by the rules of the hosted service that most
+//! documentation comes from ([`slug()`]), so that existing links keep working. A repeated
+//! anchor is numbered from 2: `setup`, `setup-2`, `setup-3`.
 //!
-//! Beside its anchor a place has *aliases*: what GitHub makes of the same words, and other
-//! names that links in public repositories use. An alias that is the anchor of another place
-//! leads there.
+//! A place also has *aliases*: the anchor that GitHub makes from the same words, and other
+//! names that links in public repositories use. A name that is both an alias of one place and
+//! the anchor of another leads to the anchor.
 //!
 //! Sources: the behaviour of the npm package `@sindresorhus/slugify` 3.0 on percent-encoded
 //! words; WHATWG HTML §3.2.6 (`id`).
@@ -27,9 +27,9 @@ pub use slug::{github, slug};
 /// The anchor of a place on a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Anchor {
-    /// The anchor, which no other place on the page has.
+    /// The anchor; it is unique on the page.
     pub id: Box<str>,
-    /// Other names of the same place; no other place on the page has one of them.
+    /// Other names of the same place; each is unique on the page.
     pub aliases: Vec<Box<str>>,
 }
 
@@ -37,30 +37,30 @@ pub struct Anchor {
 #[derive(Clone, Debug, Default)]
 pub struct Anchors {
     taken: Names,
-    /// What GitHub would have numbered.
+    /// The anchors that GitHub would give, to number them as GitHub does.
     github: Names,
-    /// Whether a place has an anchor that is known only when a script is run.
+    /// Whether a place has an anchor that is only known after a script runs.
     has_unknown: bool,
 }
 
-/// Names that are given once each.
+/// A set of names, each assigned once.
 #[derive(Clone, Debug, Default)]
 struct Names {
-    /// The names, and how often each was asked for.
+    /// The names, and how often each was requested.
     asked: HashMap<Box<str>, u32>,
 }
 
 // === impl Anchors ===
 
 impl Anchors {
-    /// Returns whether a place has this anchor, or it is an alias of one.
+    /// Returns whether this is the anchor or an alias of a place.
     #[must_use]
     pub fn contains(&self, anchor: &str) -> bool {
         self.taken.asked.contains_key(anchor)
     }
 
-    /// Returns whether there is a place whose anchor is not known, because an expression that
-    /// was not evaluated is a part of it.
+    /// Returns whether the anchor of some place is unknown, because it contains an expression
+    /// that was not evaluated.
     #[must_use]
     pub fn has_unknown(&self) -> bool {
         self.has_unknown
@@ -75,7 +75,7 @@ impl Anchors {
 // === impl Names ===
 
 impl Names {
-    /// Gives a name when nobody has it.
+    /// Takes a name if it is free; returns whether it was.
     fn claim(&mut self, name: &str) -> bool {
         match self.asked.contains_key(name) {
             true => false,
@@ -83,7 +83,7 @@ impl Names {
         }
     }
 
-    /// Gives a name, numbered when somebody has it.
+    /// Takes a name, with a number appended if it is already taken.
     fn take(&mut self, wanted: &str) -> Box<str> {
         let mut name: Box<str> = wanted.into();
         while !self.claim(&name) {

@@ -1,14 +1,14 @@
-//! From words to anchors.
+//! Makes anchors from words.
 
-/// Characters that are no part of an anchor and stand between words.
+/// Characters that separate words and become a hyphen in an anchor.
 const BETWEEN: &str = ".!~*()_-";
-/// Characters that are left out of an anchor.
+/// Characters that are removed from an anchor.
 const LEFT_OUT: &str = "?,;:!'\"()[]{}";
 
-/// Makes an anchor of words.
+/// Makes an anchor from words.
 ///
-/// White space, `.`, `_`, `-` and a few others between words become one hyphen; brackets,
-/// quotes, question marks, commas, colons and emoji are left out; everything else stays.
+/// White space, `.`, `_`, `-` and a few others between words become one hyphen. Brackets,
+/// quotes, question marks, commas, colons and emoji are removed. All other characters stay.
 ///
 /// ```
 /// use waypost::mdx::anchor::slug;
@@ -24,7 +24,7 @@ pub fn slug(text: &str) -> String {
     let mut chars = lower.chars().peekable();
     while let Some(c) = chars.next() {
         let is_between = match c {
-            // `don't`, `what's`: the apostrophe is left out, and elsewhere it ends a word.
+            // In `don't` and `what's` the apostrophe is removed; elsewhere it ends a word.
             '\'' => {
                 let joins = words.ends_with(|c: char| c.is_ascii_alphanumeric())
                     && matches!(chars.peek(), Some('s' | 't'))
@@ -49,7 +49,7 @@ pub fn slug(text: &str) -> String {
     words.trim_matches('-').chars().filter(kept).collect()
 }
 
-/// Returns whether a character is an emoji, or joins some into one.
+/// Returns whether a character is an emoji or joins several emoji into one.
 ///
 /// Source: Unicode 16, `emoji-data.txt`, by blocks.
 fn is_emoji(c: char) -> bool {
@@ -64,7 +64,7 @@ fn is_emoji(c: char) -> bool {
     ) && !is_dingbat(c)
 }
 
-/// Returns whether a character of a block of emoji is none.
+/// Returns whether a character in an emoji block is not an emoji.
 fn is_dingbat(c: char) -> bool {
     matches!(
         u32::from(c),
@@ -72,7 +72,7 @@ fn is_dingbat(c: char) -> bool {
     )
 }
 
-/// Makes an anchor of words as GitHub does.
+/// Makes an anchor from words as GitHub does.
 #[must_use]
 pub fn github(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -86,7 +86,7 @@ pub fn github(text: &str) -> String {
     out
 }
 
-/// Makes a part of an anchor of the name of a field: `userId` and `user_id` are `user-id`.
+/// Makes a part of an anchor from the name of a field: `userId` and `user_id` give `user-id`.
 pub(super) fn of_name(name: &str) -> String {
     let chars: Vec<char> = name.chars().collect();
     let mut out = String::with_capacity(name.len() + 4);
@@ -111,7 +111,7 @@ pub(super) fn of_name(name: &str) -> String {
     out.trim_end_matches('-').to_owned()
 }
 
-/// Makes an anchor of words in letters and digits only: `&` is `and`.
+/// Makes an anchor of ASCII letters and digits from words: `&` becomes `and`.
 pub(super) fn in_letters(text: &str) -> String {
     let spelled = deunicode::deunicode(&text.replace('&', " and "));
     let mut out = String::with_capacity(spelled.len());

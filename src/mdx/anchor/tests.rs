@@ -1,4 +1,4 @@
-//! Which anchors words, places and repeats have.
+//! Tests of the anchors of words, places and repeated headings.
 
 use super::*;
 use crate::mdx::{Node, Page, Source, read};

@@ -1,7 +1,8 @@
-//! Markdown with marks, from the events of the parser to nodes.
+//! Builds nodes from the parser's events for Markdown with marks.
 //!
-//! A mark is a number between two characters for private use, which pages cannot contain.
-//! The parser takes it for a word, so it may stand wherever text may.
+//! A mark is a number between two private-use characters, which the text of a page cannot
+//! contain (`clean` replaces them). The parser reads a mark as a word, so a mark may stand
+//! wherever text may stand.
 
 mod text;
 
@@ -23,7 +24,7 @@ use super::span::{Span, Trace};
 pub(super) const MARK: char = '\u{e000}';
 /// Ends a mark.
 pub(super) const MARK_END: char = '\u{e001}';
-/// How often text that the parser takes for indented code is read again.
+/// How often text that the parser reports as indented code is parsed again.
 const AGAIN_MAX: usize = 8;
 
 /// What a mark stands for.
@@ -31,9 +32,9 @@ const AGAIN_MAX: usize = 8;
 pub(super) enum Mark {
     /// Finished nodes.
     Nodes(Vec<Node>),
-    /// An element in a line starts here.
+    /// An inline element starts here.
     Open(Element),
-    /// The innermost of them ends here.
+    /// The innermost open inline element ends here.
     Close,
 }
 
@@ -44,7 +45,7 @@ pub(super) fn push_mark(text: &mut String, number: usize) {
     text.push(MARK_END);
 }
 
-/// Reads Markdown; `depth` is how deep it lies in the page.
+/// Reads Markdown; `depth` is the nesting depth of the text in the page.
 pub(super) fn read(text: &str, marks: &mut [Mark], trace: &Trace, depth: usize) -> Vec<Node> {
     read_again(text, marks, trace, depth, 0)
 }
@@ -83,7 +84,7 @@ struct Builder<'m> {
     source: &'m str,
     marks: &'m mut [Mark],
     trace: &'m Trace,
-    /// Text that was read and is in no node yet: the parser gives it in pieces.
+    /// Text that is not in a node yet: the parser reports text in pieces.
     words: String,
     frames: Vec<Frame>,
     /// How many containers are open that are deeper than [`DEPTH_MAX`].
@@ -97,12 +98,12 @@ struct Frame {
     tag: Option<Tag<'static>>,
     /// Where it stands in the text.
     range: Range<usize>,
-    /// Of code without a fence: its lines, and where each was copied from.
+    /// The lines of indented code, and the place from which each line was copied.
     code: String,
     copies: Vec<(usize, usize)>,
     children: Vec<Node>,
     checked: Option<bool>,
-    /// Items of a list; cells of a row, rows of a table.
+    /// The items of a list, the cells of a row, and the rows of a table.
     items: Vec<Item>,
     cells: Vec<Vec<Node>>,
     head: Vec<Vec<Node>>,
@@ -142,10 +143,10 @@ impl Builder<'_> {
     }
 
     fn event(&mut self, event: Event<'_>, range: Range<usize>) {
-        // In MDX there is no HTML: what is left of it is text.
+        // MDX has no HTML: HTML that the parser still reports is text.
         if let Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) = &event {
             let top = self.top();
-            // Code without a fence is read again, with its marks.
+            // Indented code is parsed again as Markdown, with its marks.
             if matches!(top.tag, Some(Tag::CodeBlock(CodeBlockKind::Indented))) {
                 top.copies.push((top.code.len(), range.start));
                 top.code.push_str(text);
@@ -159,7 +160,7 @@ impl Builder<'_> {
             self.text(&words);
         }
         match event {
-            // What lies deeper than anybody reads is shown flat.
+            // Containers deeper than the limit are flattened into their parent.
             Event::Start(_) if self.frames.len() + self.depth > DEPTH_MAX => self.flat += 1,
             Event::Start(tag) => self.frames.push(Frame::new(Some(tag.into_static()), range)),
             Event::End(_) if self.flat > 0 => self.flat -= 1,
@@ -194,7 +195,7 @@ impl Builder<'_> {
         });
     }
 
-    /// Adds text, its marks replaced by what they stand for.
+    /// Adds text and replaces its marks.
     fn text(&mut self, text: &str) {
         let mut rest = text;
         while let Some((before, number, after)) = split_mark(rest) {
@@ -219,7 +220,7 @@ impl Builder<'_> {
         self.plain(rest);
     }
 
-    /// Adds text without marks; addresses in it become links, as GFM has it.
+    /// Adds text without marks; addresses in it become links (GFM §6.9).
     fn plain(&mut self, text: &str) {
         if text.is_empty() {
             return;
@@ -267,14 +268,14 @@ impl Builder<'_> {
             Tag::TableCell => self.top().cells.push(frame.children),
             Tag::TableHead => self.top().head = frame.cells,
             Tag::TableRow => self.top().rows.push(frame.cells),
-            // Whoever indents a paragraph so far does so more than once, and it is not code.
+            // MDX has no indented code; nested indentation makes several passes necessary.
             Tag::CodeBlock(CodeBlockKind::Indented) if self.again < AGAIN_MAX => {
                 let trace = self.trace.of_copies(frame.copies.into_iter());
                 let nodes = read_again(&frame.code, self.marks, &trace, depth, self.again + 1);
                 self.top().children.extend(nodes);
             }
             Tag::CodeBlock(CodeBlockKind::Indented) => {
-                // As it is, but for its marks.
+                // After the last pass the text is added line by line; only its marks are replaced.
                 let mut nodes = Vec::new();
                 for line in frame.code.lines() {
                     nodes.extend(self.marked(line));
@@ -290,7 +291,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Returns a text with its marks replaced by what they stand for.
+    /// Returns the nodes of a text after replacing its marks.
     fn marked(&mut self, text: &str) -> Vec<Node> {
         self.frames.push(Frame::new(None, 0..0));
         self.text(text);
@@ -298,7 +299,7 @@ impl Builder<'_> {
         nest(frame.map(|frame| frame.children).unwrap_or_default())
     }
 
-    /// Returns where a container is written; of a link or an image the address.
+    /// Returns the place of a container; for a link or an image, the place of its address.
     fn place(&self, tag: &Tag<'_>, range: Range<usize>) -> Span {
         let range = match tag {
             Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
@@ -313,7 +314,7 @@ impl Builder<'_> {
         self.trace.span(range)
     }
 
-    /// A paragraph that holds nothing but blocks is none.
+    /// Adds a paragraph, or only its children when all of them are blocks.
     fn paragraph(&mut self, children: Vec<Node>) {
         let is_space = |node: &Node| matches!(node, Node::Text(text) if text.trim().is_empty());
         if children.iter().all(is_space) {
@@ -339,7 +340,7 @@ impl Builder<'_> {
     }
 }
 
-/// Makes the node of a container that is now whole.
+/// Makes the node of a container that was closed.
 fn node(tag: Tag<'_>, frame: Frame, span: Span) -> Option<Node> {
     let children = frame.children;
     Some(match tag {
@@ -441,7 +442,7 @@ fn split_mark(text: &str) -> Option<(&str, usize, &str)> {
     Some((&text[..start], number, &inside[end + MARK_END.len_utf8()..]))
 }
 
-/// Puts what stands between an opening mark and its closing one into the element.
+/// Moves the nodes between an opening and a closing mark into the element.
 fn nest(nodes: Vec<Node>) -> Vec<Node> {
     let is_mark = |node: &Node| match node {
         Node::Element(element) => element.name.starts_with(MARK),
@@ -471,7 +472,7 @@ fn nest(nodes: Vec<Node>) -> Vec<Node> {
             node => add(&mut open, &mut out, node),
         }
     }
-    // The closing tag stands in another block; the element ends with this one.
+    // The closing tag is in another block: the element ends with this block.
     while let Some(element) = open.pop() {
         add(&mut open, &mut out, Node::Element(element));
     }

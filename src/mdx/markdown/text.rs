@@ -1,4 +1,4 @@
-//! Texts in Markdown: addresses that become links, character references.
+//! Plain text in Markdown: addresses that become links, and character references.
 //!
 //! Sources: GitHub Flavored Markdown 0.29 §6.9; CommonMark 0.31.2 §2.5.
 
@@ -6,12 +6,12 @@ use pulldown_cmark::{Event, Parser};
 
 use super::{MARK, MARK_END};
 
-/// Resolves the character references of an attribute in quotes, as HTML and JSX have them.
+/// Resolves the character references of a quoted attribute, as HTML and JSX do.
 pub(in crate::mdx) fn unescape(text: &str) -> String {
     if !text.contains('&') {
         return text.to_owned();
     }
-    // The parser knows all of them; a text without other markup passes it unchanged.
+    // The Markdown parser knows all character references and leaves plain text unchanged.
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('&') {

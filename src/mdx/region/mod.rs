@@ -1,8 +1,8 @@
-//! A piece of MDX, from its tokens to nodes.
+//! Builds nodes from the tokens of a piece of MDX.
 //!
-//! The text of an element is read on its own, as Markdown, with the tags in it replaced by
-//! marks; so each byte is read by the Markdown parser once, and indentation that only shows
-//! how tags lie in each other is gone before it can mean code.
+//! The text of each element is read separately as Markdown, with marks in place of the tags
+//! in it. So the Markdown parser reads each byte once, and indentation that only shows the
+//! nesting of tags is removed before the parser could read it as code.
 
 mod tags;
 mod text;
@@ -72,7 +72,7 @@ impl Reader<'_> {
         markdown::read(&draft.text, &mut draft.marks, &draft.trace, depth)
     }
 
-    /// Writes the Markdown of a range, with marks for what is none.
+    /// Writes the Markdown of a range, with marks in place of elements and expressions.
     fn fill(
         &mut self,
         region: &Region<'_>,
@@ -131,7 +131,7 @@ impl Reader<'_> {
         region.scope.components.contains_key(name)
     }
 
-    /// Puts what a local component shows in its place.
+    /// Replaces an element by the content of its local component.
     fn shown(&mut self, region: &Region<'_>, element: Element, depth: usize) -> Vec<Node> {
         let Some(template) = region.scope.components.get(&element.name) else {
             return self.snippet(element, depth);
@@ -143,7 +143,7 @@ impl Reader<'_> {
         self.expand(template, props, depth)
     }
 
-    /// Puts a snippet that is named by file, `<Snippet file="x.mdx" />`, in its place.
+    /// Replaces `<Snippet file="x.mdx" />` by the content of the file.
     fn snippet(&mut self, element: Element, depth: usize) -> Vec<Node> {
         let file = element.text("file").filter(|_| *element.name == *"Snippet");
         let Some(file) = file else {
@@ -203,7 +203,7 @@ impl Reader<'_> {
                     });
                     Some(Value::Text(markdown::unescape(&region.text[text.clone()])))
                 }
-                // A handler is never called; nobody needs to know what it would do.
+                // An event handler is never called, so it is ignored without a warning.
                 AttributeValue::Expression(_) if name.starts_with("on") => continue,
                 AttributeValue::Expression(range) => {
                     let source = &region.text[range.clone()];
@@ -231,7 +231,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Evaluates an attribute in braces; of `{...props}` the spread value.
+    /// Evaluates an attribute in braces; for `{...props}`, the value that is spread.
     fn attribute(
         &mut self,
         source: &str,

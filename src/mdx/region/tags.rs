@@ -1,4 +1,4 @@
-//! Which opening tag belongs to which closing one.
+//! Matches opening and closing tags.
 //!
 //! Sources: WHATWG HTML §13.1.2 (void elements).
 
@@ -8,9 +8,9 @@ use super::text::Region;
 use crate::mdx::scan::TokenKind;
 use crate::mdx::{DEPTH_MAX, Reader, Refused, short};
 
-/// HTML elements that never hold anything.
+/// HTML elements that are always empty.
 const VOID: [&str; 8] = ["br", "hr", "img", "input", "wbr", "col", "source", "track"];
-/// A token that counts, with what lies in it.
+/// A token that is not text, with the pieces in it.
 pub(super) enum Piece {
     Element {
         token: usize,
@@ -30,7 +30,7 @@ pub(super) enum Piece {
 // === impl Reader ===
 
 impl Reader<'_> {
-    /// Pairs opening with closing tags. A tag that has no partner stays text.
+    /// Matches opening and closing tags; a tag without a partner stays text.
     pub(super) fn match_tags(&mut self, region: &Region<'_>, depth: usize) -> Vec<Piece> {
         let text = region.text;
         let mut open: Vec<(usize, Vec<Piece>)> = Vec::new();
@@ -62,7 +62,7 @@ impl Reader<'_> {
                         open.push((at, std::mem::take(&mut pieces)));
                     }
                 }
-                // `<br></br>`: what cannot hold anything is closed already.
+                // `<br></br>`: an element that is always empty is closed already.
                 TokenKind::Close { name } if VOID.contains(&&text[name.clone()]) => {
                     pieces.push(Piece::Comment { range });
                 }

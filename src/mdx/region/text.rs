@@ -1,4 +1,4 @@
-//! The text of a piece: its lines, its indentation, and what of it becomes Markdown.
+//! The text of a piece: its lines, its indentation, and its Markdown.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::mdx::scan::{Scanned, TokenKind};
 use crate::mdx::span::Trace;
 use crate::mdx::value::Scope;
 
-/// Elements that stand in a line of text even when they have the line for themselves.
+/// Elements that are inline even when they are alone on a line.
 const INLINE: [&str; 22] = [
     "a", "abbr", "b", "Badge", "br", "code", "del", "em", "i", "Icon", "img", "kbd", "mark", "s",
     "small", "span", "strong", "sub", "sup", "Tooltip", "u", "wbr",
@@ -29,12 +29,12 @@ pub(super) struct Region<'t> {
     pub(super) line_ends: Vec<usize>,
 }
 
-/// The Markdown of a region in the making.
+/// The Markdown of a region while it is assembled.
 pub(super) struct Draft {
     pub(super) text: String,
     pub(super) marks: Vec<Mark>,
     pub(super) indent: usize,
-    /// Where the pieces of the text were written.
+    /// The places from which the pieces of the text were copied.
     pub(super) trace: Trace,
 }
 
@@ -46,7 +46,7 @@ impl Region<'_> {
         self.line + u32::try_from(before).unwrap_or(u32::MAX)
     }
 
-    /// Returns where in the file a place of the text is.
+    /// Returns the position in the file of a byte of the text.
     pub(super) fn position(&self, at: usize) -> Position {
         Position {
             offset: self.base + at,
@@ -54,7 +54,7 @@ impl Region<'_> {
         }
     }
 
-    /// Returns the line that holds a place, without its end.
+    /// Returns the range of the line that contains a byte, without the line end.
     fn line_around(&self, at: usize) -> Range<usize> {
         let n = self.line_ends.partition_point(|end| *end < at);
         let start = if n == 0 { 0 } else { self.line_ends[n - 1] + 1 };
@@ -68,7 +68,7 @@ impl Region<'_> {
         }
     }
 
-    /// Returns whether an element has its lines for itself.
+    /// Returns whether an element stands on lines of its own.
     pub(super) fn is_flow(&self, span: &Range<usize>, region: &Range<usize>, token: usize) -> bool {
         let inside = &self.text[span.clone()];
         if inside.contains("\n\n") {
@@ -87,12 +87,12 @@ impl Region<'_> {
         starts && after.trim().is_empty() && !INLINE.contains(&name)
     }
 
-    /// Returns by how much the lines of a range are indented together, code and what lies
-    /// inside of its elements not counted.
+    /// Returns the indentation that the lines of a range share; fenced code and the content of
+    /// elements do not count.
     pub(super) fn indent(&self, range: &Range<usize>, pieces: &[Piece]) -> usize {
         let mut least = usize::MAX;
         let mut at = range.start;
-        // The rest of the line that the opening tag stands in is no line.
+        // The rest of the line after the opening tag has no indentation of its own.
         if at > 0 && self.text.as_bytes()[at - 1] != b'\n' {
             at = self.next_line(at, range.end);
         }
@@ -153,13 +153,13 @@ fn is_item_marker(text: &str) -> bool {
 // === impl Draft ===
 
 impl Draft {
-    /// Returns how much of a line's indentation goes.
+    /// Returns how many bytes of a line's indentation are removed.
     fn margin(&self, line: &str) -> usize {
         let blank = line.len() - line.trim_start_matches([' ', '\t']).len();
         blank.min(self.indent)
     }
 
-    /// Appends a copy of what stands at a place in the file.
+    /// Appends a copy of text from a place in the file.
     fn push(&mut self, text: &str, at: usize) {
         if !text.is_empty() {
             self.trace.note(self.text.len(), at);
@@ -172,7 +172,7 @@ impl Draft {
         self.marks.push(mark);
     }
 
-    /// Puts blocks on a line of their own, in the list or quotation they stand in.
+    /// Puts blocks on a line of their own, inside the same list or quotation.
     pub(super) fn flow(&mut self, nodes: Vec<Node>) {
         let line = self.text.rfind('\n').map_or(0, |n| n + 1);
         let prefix = self.text[line..].to_owned();

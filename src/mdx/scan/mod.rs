@@ -1,11 +1,11 @@
-//! Finds what is MDX in a text and not Markdown: tags, expressions and comments.
+//! Finds the MDX in a text: tags, expressions and comments.
 //!
-//! One pass from left to right. Code (fenced or in a line), formulas and escaped
-//! characters are stepped over. What looks like a tag and is none (`a <= b`, `Vec<T`)
-//! stays text: the peer's parser refuses such a page, a reader wants to see it.
+//! One pass from left to right. The scanner skips code (fenced or inline), formulas and
+//! escaped characters. Characters that look like a tag and are not one (`a <= b`, `Vec<T`)
+//! stay text: the MDX parser refuses such a page, but a reader wants to see it.
 //!
-//! **Invariant:** time is linear in the text. A look ahead that fails is paid for from a
-//! purse of [`LOOKAHEAD_BYTES_MAX`]; when it is empty the page is refused.
+//! **Invariant:** time is linear in the text. Failed look-aheads share a budget of
+//! [`LOOKAHEAD_BYTES_MAX`]; when it is used up the page is refused.
 //!
 //! Sources: MDX 3, "Syntax"; CommonMark 0.31.2 §4.5 (fences), §6.1 (code spans).
 
@@ -16,19 +16,19 @@ use std::ops::Range;
 use tag::read_tag;
 pub(super) use tag::{balanced, element_end};
 
-/// How many bytes all failed looks ahead of one page may take together.
+/// How many bytes all failed look-aheads of one page may read together.
 pub const LOOKAHEAD_BYTES_MAX: usize = 16 << 20;
 
-/// Something in a text that is not Markdown.
+/// A tag, an expression or a comment in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Token {
-    /// Where it stands.
+    /// Its place in the text.
     pub range: Range<usize>,
-    /// What it is.
+    /// Its kind.
     pub kind: TokenKind,
 }
 
-/// What a token is; ranges are of the text.
+/// The kind of a token; ranges are ranges of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum TokenKind {
     /// `<name …>` or `<name … />`.
@@ -57,7 +57,7 @@ pub(super) struct Attribute {
 /// The value of an attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum AttributeValue {
-    /// None: `disabled`.
+    /// No value: `disabled`.
     True,
     /// In quotes.
     Text(Range<usize>),
@@ -65,16 +65,16 @@ pub(super) enum AttributeValue {
     Expression(Range<usize>),
 }
 
-/// What a scan found.
+/// The result of a scan.
 #[derive(Debug, Default)]
 pub(super) struct Scanned {
     /// Tags, expressions and comments in order.
     pub tokens: Vec<Token>,
-    /// Fenced code, from the line of the opening fence to that of the closing one.
+    /// Fenced code blocks, from the line of the opening fence to the line of the closing fence.
     pub fences: Vec<Range<usize>>,
 }
 
-/// The page looks ahead too often and in vain.
+/// Failed look-aheads used up the budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Exhausted;
 
@@ -125,7 +125,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// Pays for having looked from here to `end` for nothing.
+    /// Subtracts a failed look-ahead from here to `end` from the budget.
     fn pay(&mut self, end: usize) -> Result<(), Exhausted> {
         self.purse = self
             .purse
@@ -138,7 +138,7 @@ impl Scanner<'_> {
         memchr::memchr(b'\n', &self.bytes[from..]).map_or(self.bytes.len(), |n| from + n)
     }
 
-    /// Steps over fenced code that starts in the line that starts here.
+    /// Skips the fenced code block that opens in the line that starts here, if there is one.
     fn step_over_fence(&mut self) -> bool {
         let start = self.at;
         let mut end = self.line_end(start);
@@ -164,7 +164,7 @@ impl Scanner<'_> {
         true
     }
 
-    /// Steps over a code span: a run of backticks up to the next run of the same length.
+    /// Skips a code span: from a run of backticks to the next run of the same length.
     fn step_over_code(&mut self) -> Result<(), Exhausted> {
         let run = self.run_of(self.at, b'`');
         let mut at = self.at + run;
@@ -188,7 +188,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// Steps over `$…$` in a line and `$$…$$` in a paragraph, whose braces are LaTeX.
+    /// Skips `$…$` in a line and `$$…$$` in a paragraph: their braces are LaTeX.
     fn step_over_formula(&mut self) -> Result<(), Exhausted> {
         let dollars = self.run_of(self.at, b'$');
         let mut at = self.at + dollars;
@@ -232,7 +232,7 @@ impl Scanner<'_> {
 
     fn expression(&mut self) -> Result<(), Exhausted> {
         let start = self.at;
-        // `{#id}` names a heading.
+        // `{#id}` sets the id of a heading.
         if self.bytes.get(start + 1) == Some(&b'#') {
             self.at += 2;
             return Ok(());
@@ -290,8 +290,10 @@ impl Scanner<'_> {
     }
 }
 
-/// Recognises the line that opens fenced code: the fence, its length, what follows. The
-/// line may start with quote and list markers.
+/// Recognises the line that opens fenced code.
+///
+/// Returns the fence character, its count, and the text after it. The line may start with
+/// quote and list markers.
 pub(super) fn fence(line: &[u8]) -> Option<(u8, usize, &[u8])> {
     let mut rest = line;
     loop {
@@ -314,7 +316,7 @@ pub(super) fn fence(line: &[u8]) -> Option<(u8, usize, &[u8])> {
     fence_here(rest)
 }
 
-/// Recognises the line that closes fenced code, maybe in a quote.
+/// Recognises the line that closes fenced code, which may be in a quote.
 fn fence_of_container(line: &[u8]) -> Option<(u8, usize, &[u8])> {
     let start = line
         .iter()

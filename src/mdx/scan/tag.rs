@@ -1,11 +1,13 @@
-//! Tags, and brackets that belong together.
+//! Reads tags and pairs of brackets.
 //!
 //! Sources: MDX 3, "Syntax"; JSX (attributes); ECMA-262 §12.9.4 (strings).
 
 use super::{Attribute, AttributeValue, TokenKind};
 
-/// Finds the end of the braces, brackets or parentheses that open at `start`; `Err` says how far
-/// it looked. Strings, templates and comments may hold any of them.
+/// Finds the end of the braces, brackets or parentheses that open at `start`.
+///
+/// Brackets in strings, templates and comments do not count. `Err` holds the byte at which
+/// the search stopped.
 pub(in crate::mdx) fn balanced(bytes: &[u8], start: usize) -> Result<usize, usize> {
     let mut depth = 0_usize;
     let mut at = start;
@@ -31,8 +33,9 @@ pub(in crate::mdx) fn balanced(bytes: &[u8], start: usize) -> Result<usize, usiz
     Err(at)
 }
 
-/// Returns the last byte of a string; `at` itself when the line ends first: then the quote
-/// is an apostrophe of a text.
+/// Returns the last byte of a string.
+///
+/// Returns `at` if the line ends first: then the quote is an apostrophe in a text.
 fn string_end(bytes: &[u8], at: usize, quote: u8) -> usize {
     let mut end = at + 1;
     while end < bytes.len() {
@@ -46,7 +49,7 @@ fn string_end(bytes: &[u8], at: usize, quote: u8) -> usize {
     at
 }
 
-/// Returns the last byte of a template; templates inside its `${}` are not told apart.
+/// Returns the last byte of a template; a backtick inside `${}` ends it too.
 fn template_end(bytes: &[u8], at: usize) -> usize {
     let mut end = at + 1;
     while end < bytes.len() {
@@ -59,7 +62,7 @@ fn template_end(bytes: &[u8], at: usize) -> usize {
     bytes.len()
 }
 
-/// Reads the tag that starts at `start`; `Err` says how far it looked.
+/// Reads the tag that starts at `start`; `Err` holds the byte at which reading stopped.
 pub(super) fn read_tag(bytes: &[u8], start: usize) -> Result<(usize, TokenKind), usize> {
     let mut at = start + 1;
     let closes = bytes.get(at) == Some(&b'/');
@@ -81,7 +84,7 @@ pub(super) fn read_tag(bytes: &[u8], start: usize) -> Result<(usize, TokenKind),
         let closes_itself = match (bytes.get(at), bytes.get(at + 1)) {
             (Some(b'>'), _) => false,
             (Some(b'/'), Some(b'>')) => true,
-            // Only a fragment, `<>`, has no name.
+            // A tag without a name can only be a fragment, `<>`.
             _ if name.is_empty() || !spaced && attributes.is_empty() => return Err(at),
             _ => {
                 let (end, attribute) = read_attribute(bytes, at)?;
@@ -150,8 +153,8 @@ fn space_end(bytes: &[u8], start: usize) -> usize {
     start + rest.iter().take_while(|b| b.is_ascii_whitespace()).count()
 }
 
-/// Returns where the element that opens at `start` is closed; the end of the text when it
-/// never is.
+/// Returns the end of the element that opens at `start`, or the end of the text if the
+/// element is never closed.
 pub(in crate::mdx) fn element_end(bytes: &[u8], start: usize) -> usize {
     let mut depth = 0_usize;
     let mut at = start;

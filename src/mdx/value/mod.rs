@@ -1,9 +1,9 @@
-//! What an expression can be worth, and how it is read.
+//! The values of expressions, and the reader of expressions.
 //!
-//! JavaScript is never run. What has a value is what can be read off: texts, numbers,
-//! truth values, lists, objects, templates, JSX, names of exports, imports and props that
-//! stand for one of these, and choices between them ([`operator`]). All else is
-//! [`Unsupported`] and told to the author.
+//! JavaScript is never run. The reader knows literals (texts, numbers, truth values, lists,
+//! objects, templates), JSX, names of exports, imports and props that have such a value, and
+//! choices between them ([`operator`]). Any other expression is [`Unsupported`], and the
+//! author gets a warning.
 
 mod operator;
 
@@ -16,10 +16,10 @@ use super::node::Node;
 use super::scan::balanced;
 use super::span::Origin;
 
-/// How deep lists and objects may lie in each other.
+/// How deep lists and objects may be nested.
 const DEPTH_MAX: usize = 16;
 
-/// What an expression is worth.
+/// The value of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// `null` or `undefined`: shows as nothing.
@@ -36,38 +36,38 @@ pub enum Value {
     Nodes(Vec<Node>),
 }
 
-/// What names mean in a file.
+/// The names that a file can use.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scope {
     /// Values of exports, imports and props.
     pub values: HashMap<Box<str>, Value>,
-    /// What can be used as a tag.
+    /// Components that can be used as a tag.
     pub components: HashMap<Box<str>, Arc<Template>>,
-    /// Imports without a meaning, of which enough was said.
+    /// Imported names without a value, which were already reported.
     pub missing: HashSet<Box<str>>,
 }
 
 /// A file or an export that is used as a component.
 #[derive(Debug)]
 pub(super) struct Template {
-    /// The file it stands in.
+    /// The file that contains it.
     pub file: Box<str>,
-    /// What it shows.
+    /// The MDX that it shows.
     pub body: Arc<str>,
-    /// How the text of that file lies in the written one.
+    /// Maps the cleaned text of that file to the original.
     pub origin: Arc<Origin>,
-    /// Where in that file the body starts.
+    /// The position in that file at which the body starts.
     pub at: Position,
     /// How the body names its props.
     pub parameters: Parameters,
-    /// What names mean where it was written.
+    /// The names that are known where it was written.
     pub scope: Scope,
 }
 
 /// How a component names its props.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Parameters {
-    /// Whole file: by their own names and as `props`.
+    /// For a whole file: each prop by its own name, and all as `props`.
     Implicit,
     /// `props => …`
     Whole(Box<str>),
@@ -91,7 +91,7 @@ impl Value {
         }
     }
 
-    /// Returns what the value shows as in a page: texts and JSX; React shows no booleans.
+    /// Returns the nodes that show the value in a page; as in React, booleans show nothing.
     pub(super) fn into_nodes(self) -> Vec<Node> {
         match self {
             Self::Text(text) => vec![Node::Text(text)],
@@ -102,7 +102,7 @@ impl Value {
     }
 }
 
-/// Reads the value of an expression. `jsx` reads a piece of a page.
+/// Evaluates an expression; `jsx` reads a range of the source as MDX.
 pub(super) fn evaluate(
     source: &str,
     scope: &Scope,
@@ -280,7 +280,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Reads JSX up to where its first tag is closed.
+    /// Reads JSX up to the end of its first element.
     fn jsx(&mut self) -> Value {
         let end = super::scan::element_end(self.source.as_bytes(), self.at);
         let piece = self.at..end;
@@ -289,7 +289,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the inside of balanced braces at the start of a text, and what follows them.
+/// Returns the text inside the balanced brackets at the start of a text, and the rest.
 pub(super) fn braced(text: &str) -> Option<(&str, &str)> {
     let end = balanced(text.as_bytes(), 0).ok()?;
     Some((&text[1..end - 1], &text[end..]))

@@ -1,8 +1,7 @@
-//! Operators between values that can be read off: choice, comparison, joining of texts.
+//! Operators on known values: choice, comparison, joining of texts.
 //!
-//! A snippet says `{title && <h3>{title}</h3>}` or `{wide ? "2" : "1"}` about its own
-//! props. Both are decided by what is known when the page is read; arithmetic and calls
-//! are not here.
+//! Snippets use `{title && <h3>{title}</h3>}` or `{wide ? "2" : "1"}` with their own props.
+//! Their values are known when the page is read. Arithmetic and calls are not supported.
 //!
 //! Sources: ECMA-262 §7.1.2 (truth), §7.2.14 (equality), §13.8 to §13.14 (operators).
 
@@ -18,7 +17,7 @@ impl Reader<'_> {
         }
         let condition = self.either(depth)?;
         self.space();
-        // `?.` is no choice, and has no value here.
+        // `?.` is not a conditional operator, and has no value here.
         if !self.rest().starts_with('?') || self.rest().starts_with("?.") {
             return Ok(condition);
         }
@@ -73,7 +72,7 @@ impl Reader<'_> {
             let (Value::Text(one), Value::Text(other)) = (left, self.single(depth)?) else {
                 return Err(Unsupported);
             };
-            // Numbers are kept as they are written, and adding is not reading.
+            // A number is stored as its text, so the sum of two numbers is not supported.
             if one.parse::<f64>().is_ok() && other.parse::<f64>().is_ok() {
                 return Err(Unsupported);
             }
