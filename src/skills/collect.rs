@@ -1,8 +1,8 @@
-//! Collecting: from a tree to its public skills.
+//! Collects the public skills of a tree.
 //!
-//! In four steps: find the files (`find`), read each by itself (`read`), give each a slug of
-//! its own, and see whether anything is left. A step that fails for one skill tells so and
-//! goes on with the others.
+//! There are four steps: find the files (`find`), read each file (`read`), check that at least
+//! one skill is usable, and give each skill a unique slug. A step that fails for one skill
+//! reports a diagnostic and continues with the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use super::{COUNT_MAX, Skill, Slug, TOTAL_BYTES_MAX};
 use crate::diagnostic::Diagnostic;
 use crate::source::Tree;
 
-/// Returns the public skills of a tree, sorted by slug, and what is wrong with any skill.
+/// Returns the public skills of a tree, sorted by slug, and the diagnostics.
 ///
 /// `service_name` names the directory: `.{service_name}/skills`.
 #[must_use]
@@ -68,17 +68,18 @@ pub fn collect(tree: &Tree, service_name: &str) -> (Vec<Skill>, Vec<Diagnostic>)
     (publish(drafts, &mut told), told)
 }
 
-/// Returns whether authors put skill files into the tree, usable or not. A tree without any
-/// may be given a generated one.
+/// Returns whether authors put skill files into the tree, usable or not.
+///
+/// A tree without skill files may get a generated one.
 #[must_use]
 pub fn has_authored(tree: &Tree, service_name: &str) -> bool {
     let search = find::search(tree, service_name);
     !search.candidates.is_empty() || search.unusable > 0
 }
 
-/// Gives each draft a slug of its own.
+/// Gives each draft a unique slug.
 fn publish(drafts: Vec<Draft<'_>>, told: &mut Vec<Diagnostic>) -> Vec<Skill> {
-    // Who has a slug by name, and is first, keeps it; nobody else is ever given it.
+    // The first draft whose name makes a slug keeps this slug; no other draft gets it.
     let mut holders: BTreeMap<Slug, &str> = BTreeMap::new();
     for draft in &drafts {
         holders
@@ -117,7 +118,7 @@ fn publish(drafts: Vec<Draft<'_>>, told: &mut Vec<Diagnostic>) -> Vec<Skill> {
     skills
 }
 
-/// Finds a free slug for a draft whose own is taken.
+/// Finds a free slug for a draft whose own slug is taken.
 fn another(draft: &Draft<'_>, taken: &BTreeSet<Slug>) -> Slug {
     let of_directory = Slug::from_name(&draft.candidate.fallback_name);
     let numbered = (2..).map(|number| draft.slug.numbered(number));

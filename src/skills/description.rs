@@ -1,17 +1,18 @@
-//! Descriptions: cut so that clients take them, and found where none is written.
+//! Cuts descriptions to the length that clients accept, and takes missing descriptions from
+//! the body.
 //!
 //! A client in JavaScript counts UTF-16 code units and drops an entry that has more than
-//! 1024. The discovery specification says characters; 1024 code units are never more characters than
-//! that. A cut falls between two characters as readers see them, so that no emoji or
-//! accent is torn apart.
+//! 1024. The discovery specification counts characters; 1024 code units are at most 1024
+//! characters. A text is cut between two grapheme clusters, so that emoji and accents stay whole.
 //!
 //! Sources: Agent Skills Discovery 0.2.0 (1024 characters); Unicode Standard Annex 29
 //! (grapheme clusters).
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
-/// Returns the longest beginning of `text` that has at most `units_max` UTF-16 code units,
-/// ends between characters and not in white space.
+/// Returns the longest beginning of `text` that has at most `units_max` UTF-16 code units.
+///
+/// It ends between two grapheme clusters and without white space.
 ///
 /// ```
 /// use waypost::skills::cut;
@@ -22,7 +23,7 @@ use unicode_segmentation::UnicodeSegmentation as _;
 /// ```
 #[must_use]
 pub fn cut(text: &str, units_max: usize) -> &str {
-    // A code unit comes from at least one byte.
+    // A text has at least as many bytes as UTF-16 code units.
     if text.len() <= units_max {
         return text.trim_end();
     }
@@ -30,11 +31,11 @@ pub fn cut(text: &str, units_max: usize) -> &str {
     if !by_grapheme.is_empty() {
         return by_grapheme.trim_end();
     }
-    // One cluster can be longer than everything allowed: marks upon marks.
+    // One grapheme cluster with many combining marks can be longer than the limit.
     fitting(text, text.split("").filter(|c| !c.is_empty()), units_max).trim_end()
 }
 
-/// Returns as many of the first `pieces` of `text` as fit.
+/// Returns the beginning of `text` that contains as many `pieces` as fit.
 fn fitting<'t>(text: &'t str, pieces: impl Iterator<Item = &'t str>, units_max: usize) -> &'t str {
     let mut units = 0;
     let mut end = 0;

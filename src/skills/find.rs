@@ -1,4 +1,4 @@
-//! Finding the files that are skills.
+//! Finds the skill files of a tree.
 
 use std::collections::HashSet;
 
@@ -9,34 +9,34 @@ use crate::source::{EntryKind, Kind, LookupError, Tree, TreePath};
 const ROOT_FILE: &str = "skill.md";
 /// The file in each directory of skills.
 const FILE: &str = "SKILL.md";
-/// What a skill in the documentation root is called when it does not say.
+/// The name of a skill in the documentation root that has no `name`.
 const ROOT_NAME: &str = "skill";
 
-/// A file that is to be a skill.
+/// A skill file that has not been read yet.
 #[derive(Debug)]
 pub(super) struct Candidate {
-    /// Where the author put it, before links.
+    /// Its path before symbolic links are followed.
     pub path: TreePath,
-    /// Its name when it does not say: the directory's.
+    /// The name of a skill without `name`: the name of its directory.
     pub fallback_name: Box<str>,
-    /// Whether it is in a directory of its own.
+    /// Whether it has its own directory: the file of the documentation root does not.
     pub in_directory: bool,
-    /// What stands beside it in its directory.
+    /// The other entries of its directory.
     pub companions: Vec<(Box<str>, EntryKind)>,
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Debug, Default)]
 pub(super) struct Search {
-    /// The root's file first, then by name of the directory; each real file once.
+    /// The file of the root, then the others by name of the directory; each real file once.
     pub candidates: Vec<Candidate>,
-    /// How many more were meant to be skills.
+    /// The number of files that look like skills but cannot be used.
     pub unusable: usize,
-    /// What is wrong with what was found.
+    /// The diagnostics.
     pub told: Vec<Diagnostic>,
 }
 
-/// Finds every file of a tree that is to be a skill.
+/// Finds every skill file of a tree.
 pub(super) fn search(tree: &Tree, service_name: &str) -> Search {
     let mut search = Search::default();
     let mut seen = HashSet::new();
@@ -70,7 +70,7 @@ impl Search {
         Some((candidate, real))
     }
 
-    /// Lists what stands in the skills directory and is, or leads to, a directory.
+    /// Lists the entries of the skills directory that are directories or links to directories.
     fn directories(&mut self, tree: &Tree, service_name: &str) -> Vec<TreePath> {
         let Ok(skills) = tree.docs_root().join(&format!(".{service_name}/skills")) else {
             return Vec::new();
@@ -115,7 +115,7 @@ impl Search {
         Some((candidate, real))
     }
 
-    /// Returns the real path of a skill file, or tells why there is none.
+    /// Returns the real path of a skill file, or reports why there is none.
     fn file(&mut self, tree: &Tree, directory: &TreePath, path: TreePath) -> Option<TreePath> {
         match tree.lookup(&path) {
             Ok(found) if found.kind == Kind::File => return Some(found.path),
@@ -140,7 +140,7 @@ impl Search {
             .push(Diagnostic::warning("skill-file", path.as_str(), message));
     }
 
-    /// Tells of a Markdown file that stands where directories are expected.
+    /// Reports a Markdown file in the skills directory, where directories are expected.
     fn stray(&mut self, path: &TreePath) {
         let name = path.name().to_ascii_lowercase();
         if !name.ends_with(".md") || name == "readme.md" {
@@ -153,7 +153,7 @@ impl Search {
         self.unusable += 1;
     }
 
-    /// Tells of a skill file that is missing: perhaps it is there in other letters.
+    /// Reports a missing skill file, or a file whose name differs only in letter case.
     fn spelled_otherwise(&mut self, tree: &Tree, directory: &TreePath, path: &TreePath) {
         let wanted = path.name();
         let entries = tree.list(directory).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! What a skill's frontmatter says beside name and description.
+//! The keys of a skill's frontmatter other than name and description.
 //!
-//! The file is served as it is, so nothing here decides what a client of the file sees.
-//! It is for those who describe skills without handing the file over.
+//! The file is served unchanged, so these values do not change what a client reads in it.
+//! Code that describes skills without their files uses them.
 //!
 //! Source: Agent Skills specification, "Frontmatter".
 
@@ -14,14 +14,14 @@ use crate::syntax::{Data, Member, Value};
 /// The Agent Skills specification's bound, in characters.
 const COMPATIBILITY_LENGTH_MAX: usize = 500;
 
-/// What a skill's frontmatter says beside name and description.
+/// The values of a skill's frontmatter other than name and description.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
     /// The license of the skill.
     pub license: Option<Box<str>>,
     /// What the skill needs to run.
     pub compatibility: Option<Box<str>>,
-    /// Additional keys and values; numbers and truth values as they are written.
+    /// Additional keys and values; numbers and booleans are texts, as they are written.
     pub metadata: BTreeMap<Box<str>, Box<str>>,
     /// The tools the skill may use without asking, in the order in which they are written.
     pub allowed_tools: Vec<Box<str>>,
@@ -32,7 +32,7 @@ pub struct Meta {
 // === impl Meta ===
 
 impl Meta {
-    /// Reads what the frontmatter says; what does not fit gets a diagnostic.
+    /// Reads the values; a value of the wrong type gets a diagnostic.
     pub(super) fn read(
         frontmatter: &Frontmatter,
         file: &str,
@@ -134,8 +134,9 @@ impl Reader<'_> {
     }
 }
 
-/// Reads tools as they are written: a list, or a text with white space or commas between
-/// them. Those inside of parentheses belong to a tool: `Bash(git add *)`.
+/// Reads tools: a list, or a text with white space or commas between the tools.
+///
+/// White space and commas inside parentheses belong to a tool: `Bash(git add *)`.
 fn tools(value: &Value) -> Option<Vec<Box<str>>> {
     match &value.data {
         Data::Null => Some(Vec::new()),

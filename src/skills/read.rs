@@ -1,4 +1,4 @@
-//! Reading one skill file.
+//! Reads one skill file.
 
 use bytes::Bytes;
 
@@ -11,11 +11,11 @@ use crate::frontmatter::{self, Frontmatter};
 use crate::source::{EntryKind, ReadError, Tree};
 use crate::syntax::{Data, Member, Value};
 
-/// A public skill that has no slug of its own yet.
+/// A public skill that has no unique slug yet.
 #[derive(Debug)]
 pub(super) struct Draft<'c> {
     pub candidate: &'c Candidate,
-    /// The slug that its name comes to.
+    /// The slug that its name makes.
     pub slug: Slug,
     pub name: String,
     /// Where the name is written.
@@ -25,18 +25,18 @@ pub(super) struct Draft<'c> {
     pub bytes: Bytes,
 }
 
-/// What a skill file turned out to be.
+/// The result of reading a skill file.
 #[derive(Debug)]
 pub(super) enum Reading<'c> {
-    /// A skill for everybody.
+    /// A public skill.
     Public(Box<Draft<'c>>),
-    /// A skill for some groups; nothing of it is kept.
+    /// A skill for some groups only; its content is discarded.
     Gated,
-    /// Told, and left out.
+    /// A file that was reported and is left out.
     Unusable,
 }
 
-/// Reads a skill file, and tells what is wrong with it.
+/// Reads a skill file and adds its diagnostics to `told`.
 pub(super) fn read<'c>(
     tree: &Tree,
     candidate: &'c Candidate,
@@ -98,20 +98,22 @@ pub(super) fn read<'c>(
     }))
 }
 
-/// Finds the key that makes a skill private. Whoever writes it in other letters, or
-/// without a value, did not mean everybody.
+/// Finds the key that makes a skill private.
+///
+/// An author who writes it in another letter case, or without a value, does not want a public
+/// skill either.
 fn groups(head: &Frontmatter) -> Option<&Member> {
     let mut members = head.mapping.members().iter();
     members.find(|member| member.key.trim().eq_ignore_ascii_case("groups"))
 }
 
-/// Returns the place of a key.
+/// Returns where a key is written.
 fn place_of(head: &Frontmatter, key: &str) -> Option<Location> {
     let member = head.mapping.member(key)?;
     Some(head.locate(member.span))
 }
 
-/// A file being read: where findings about it go.
+/// The path of the file that is read, and the list that receives its diagnostics.
 struct File<'f> {
     path: &'f str,
     told: &'f mut Vec<Diagnostic>,
@@ -126,7 +128,7 @@ impl File<'_> {
         self.told.push(diagnostic);
     }
 
-    /// Warns of something for which the `skills` tool does not install the file.
+    /// Warns of a mistake because of which the `skills` tool does not install the file.
     fn dropped_by_clients(&mut self, rule: &'static str, place: Option<Location>, message: String) {
         self.warn(
             rule,
@@ -142,7 +144,8 @@ impl File<'_> {
                 let message = format!("the file has {bytes} bytes; {limit} are allowed");
                 self.warn("skill-size", None, message);
             }
-            // Not the author's mistake: a release without the skill would hide it.
+            // This is not the author's mistake, so it is an error: a warning would publish a release
+            // without the skill.
             Err(error) => {
                 let cause = std::error::Error::source(&error);
                 let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
@@ -180,7 +183,7 @@ impl File<'_> {
         Some(text)
     }
 
-    /// Returns the name and the slug it comes to.
+    /// Returns the name and its slug.
     fn name(&mut self, head: &Frontmatter, fallback: &str) -> (String, Slug) {
         let written = self.text_of(head, "name", "skill-name");
         let name = written.as_deref().unwrap_or(fallback);
@@ -197,14 +200,15 @@ impl File<'_> {
         (cut(name, NAME_UNITS_MAX).to_owned(), slug)
     }
 
-    /// The Agent Skills specification demands that a skill has the name of its directory.
+    /// Warns if a skill does not have the name of its directory, as the Agent Skills
+    /// specification requires.
     fn compare_with_directory(&mut self, head: &Frontmatter, candidate: &Candidate) {
         let name = head.mapping.get("name").and_then(Value::text);
         let directory = &*candidate.fallback_name;
         let Some(name) = name.filter(|name| candidate.in_directory && *name != directory) else {
             return;
         };
-        // Another warning says that it is not a slug.
+        // A name that is not a slug already has a warning.
         if Slug::parse(name).is_ok() {
             let message = format!("the skill `{name}` is in the directory `{directory}`");
             let place = place_of(head, "name");
@@ -215,7 +219,7 @@ impl File<'_> {
         }
     }
 
-    /// Returns the description as lists have it.
+    /// Returns the description for lists.
     fn description(&mut self, head: &Frontmatter, body: &str, name: &str) -> String {
         if let Some(written) = self.text_of(head, "description", "skill-description") {
             let kept = cut(&written, DESCRIPTION_UNITS_MAX);
@@ -236,7 +240,7 @@ impl File<'_> {
         }
     }
 
-    /// Returns a text that clients require, or tells why they do not find it.
+    /// Returns a text that clients require, or reports why it is missing.
     fn text_of(&mut self, head: &Frontmatter, key: &str, rule: &'static str) -> Option<String> {
         let Some(value) = head.mapping.get(key) else {
             if !head.mapping.members().is_empty() {
@@ -255,7 +259,7 @@ impl File<'_> {
         (!text.is_empty()).then(|| text.to_owned())
     }
 
-    /// Tells of files beside the skill that its text refers to: they are not served.
+    /// Reports files beside the skill that its text refers to: they are not served.
     fn companions(&mut self, candidate: &Candidate, body: &str) {
         let mentioned = candidate
             .companions

@@ -1,8 +1,8 @@
 //! Slugs: the names of skills in URLs.
 //!
-//! Names are written for people: `Acme SDK`, `Überweisungen`, `文档`. A slug is made of
-//! them by writing them in ASCII as one would read them aloud, in lower case, with a hyphen
-//! for everything between words. Clients check the form and drop what has another.
+//! Authors write names for people: `Acme SDK`, `Überweisungen`, `文档`. A slug is the name
+//! transliterated to ASCII, in lower case, with a hyphen for everything between words. Clients
+//! check the form and drop skills whose names have another.
 //!
 //! Sources: Agent Skills specification, `name`; Agent Skills Discovery 0.2.0.
 
@@ -27,7 +27,7 @@ impl Slug {
     ///
     /// # Errors
     ///
-    /// [`InvalidSlug`] when it is anything else.
+    /// [`InvalidSlug`] when the text does not have this form.
     pub fn parse(text: &str) -> Result<Self, InvalidSlug> {
         let word = |word: &str| {
             !word.is_empty()
@@ -42,7 +42,7 @@ impl Slug {
         }
     }
 
-    /// Makes a slug of a name; `None` when nothing in it can be written so.
+    /// Makes a slug of a name; `None` when no character of it can become a letter or digit.
     ///
     /// ```
     /// use waypost::skills::Slug;
@@ -55,7 +55,7 @@ impl Slug {
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         let mut slug = String::new();
-        // An apostrophe stands inside of a word: `what's` is one.
+        // An apostrophe is part of a word: `what's` is one word.
         let letters = name.chars().filter(|c| !matches!(c, '\'' | '’'));
         for c in letters.flat_map(|c| deunicode::deunicode_char(c).unwrap_or(" ").chars()) {
             if c.is_ascii_alphanumeric() {
@@ -72,7 +72,7 @@ impl Slug {
         Self::parse(slug).ok()
     }
 
-    /// Returns this slug with a number at its end, within the length.
+    /// Returns this slug with a number at its end, shortened to the greatest length.
     #[must_use]
     pub fn numbered(&self, number: usize) -> Self {
         let ending = format!("-{number}");

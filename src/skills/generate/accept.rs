@@ -1,14 +1,15 @@
-//! The gate for a skill that a program wrote instead of us.
+//! The check of a skill that the operator's program wrote.
 //!
-//! What a model writes is served under the customer's name, so it has to keep the rules of
-//! what we write ourselves, and some that we cannot break:
+//! A text that a model wrote is served under the customer's name, so it must satisfy the rules
+//! of the generated skill and some that the generated skill cannot break:
 //!
 //! * its frontmatter has a `name` that is a slug and a `description` that lists can show;
-//! * it keeps the bounds of rule G2;
-//! * every link leads to a page that the site serves and everybody may read;
-//! * nothing in it looks like a secret.
+//! * it is within the limits of rule G2;
+//! * every link leads to a public page of the site;
+//! * no part of it looks like a secret.
 //!
-//! It is taken as it stands or not at all: what was mended here would be nobody's text.
+//! The text is accepted unchanged or rejected. It is never repaired, because nobody would have
+//! reviewed the repaired text.
 //!
 //! Sources: Agent Skills specification (frontmatter).
 
@@ -24,52 +25,52 @@ use crate::frontmatter;
 use crate::skills::{DESCRIPTION_UNITS_MAX, Slug};
 use crate::syntax::Value;
 
-/// Texts that a site makes of all its pages.
+/// Paths that every site serves beside its pages.
 const OVERVIEWS: [&str; 3] = ["/", "/llms.txt", "/llms-full.txt"];
 
-/// Why a text is not taken as a site's skill.
+/// Why a text is not accepted as a site's skill.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refused {
-    /// Not a text.
+    /// The bytes are not UTF-8.
     #[error("it is not UTF-8")]
     Encoding,
-    /// Longer than agents want it.
+    /// The text has too many lines.
     #[error("it has {lines} lines; {LINES_MAX} are allowed")]
     Lines {
         /// How many there are.
         lines: usize,
     },
-    /// Longer than agents want it.
+    /// The text has too many characters.
     #[error("it has {characters} characters; {CHARACTERS_MAX} are allowed")]
     Characters {
         /// How many there are.
         characters: usize,
     },
-    /// Clients would drop it.
+    /// Clients would drop the skill because of its frontmatter.
     #[error("its frontmatter: {0}")]
     Frontmatter(String),
-    /// There is nothing under the frontmatter.
+    /// There is no text under the frontmatter.
     #[error("it says nothing")]
     Empty,
-    /// A link to something that is no public page of the site.
+    /// A link to something other than a public page of the site.
     #[error("it links to {0:?}, which is no page of the site")]
     Link(String),
-    /// Something that opens a door. What it is, is not repeated here.
+    /// A text that looks like a secret. The message does not repeat it.
     #[error("line {line} holds what looks like {kind}")]
     Secret {
-        /// What it looks like.
+        /// The kind of secret.
         kind: &'static str,
-        /// Where it stands.
+        /// The line, counted from 1.
         line: usize,
     },
 }
 
-/// Takes what a program wrote as the skill of a documentation, or says why not.
+/// Accepts a text that a program wrote as the skill of a documentation, or says why not.
 ///
 /// # Errors
 ///
-/// The first rule that it breaks.
+/// `Refused` names the first rule that the text breaks.
 pub fn accept(docs: &Docs, bytes: &[u8], base_url: &str) -> Result<Generated, Refused> {
     let text = str::from_utf8(bytes).map_err(|_position| Refused::Encoding)?;
     let lines = text.lines().count();
@@ -108,7 +109,7 @@ pub fn accept(docs: &Docs, bytes: &[u8], base_url: &str) -> Result<Generated, Re
     })
 }
 
-/// Returns what lists say of the skill.
+/// Returns the slug and the description of the skill.
 fn named(mapping: &Value) -> Result<(Slug, String), String> {
     let is_groups = |key: &str| key.trim().eq_ignore_ascii_case("groups");
     if mapping
@@ -135,11 +136,11 @@ fn named(mapping: &Value) -> Result<(Slug, String), String> {
     Ok((slug, description.to_owned()))
 }
 
-/// What a site serves to everybody.
+/// The public paths of a site.
 struct Site<'d> {
     base_url: &'d str,
     paths: HashSet<&'d str>,
-    /// Specifications, without leading slash.
+    /// The published specifications, without leading slash.
     files: HashSet<&'d str>,
 }
 
@@ -154,7 +155,7 @@ impl<'d> Site<'d> {
         }
     }
 
-    /// Returns whether a link leads to a place in the text itself or to a page.
+    /// Returns whether a link leads to a heading of the text itself or to a public file of the site.
     fn serves(&self, target: &str) -> bool {
         if target.starts_with('#') {
             return true;
@@ -175,9 +176,10 @@ impl<'d> Site<'d> {
     }
 }
 
-/// Returns where everything in a text leads that an agent may follow: links, images,
-/// attributes of tags, and addresses in the running text. What stands in code is shown, not
-/// followed: the servers of an interface are named there.
+/// Returns every address in a text that an agent may follow.
+///
+/// These are links, images, attributes of tags, and addresses in the running text. Addresses in
+/// code are not followed: code names the servers of an API.
 fn targets(body: &str) -> Vec<String> {
     let mut targets = Vec::new();
     let mut is_code = false;
@@ -196,7 +198,7 @@ fn targets(body: &str) -> Vec<String> {
     targets
 }
 
-/// Finds addresses in running text, which many readers make links of.
+/// Finds addresses in running text: many Markdown readers make links of them.
 fn addresses(text: &str) -> impl Iterator<Item = String> {
     let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '<' | '>' | '`' | '|');
     text.split(ends).filter_map(|word| {
@@ -206,7 +208,7 @@ fn addresses(text: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// Finds what `href` and `src` name in a piece of HTML.
+/// Finds the values of `href` and `src` in a piece of HTML.
 fn attributes(tag: &str) -> Vec<String> {
     let lower = tag.to_ascii_lowercase();
     let mut found = Vec::new();

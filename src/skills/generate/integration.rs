@@ -1,5 +1,4 @@
-//! What a program needs to speak to the documented interface: specifications, servers,
-//! authentication.
+//! The section about the documented API: specifications, servers, authentication.
 
 use crate::docs::Docs;
 use crate::docs::openapi::{Security, Specification};
@@ -13,7 +12,7 @@ use super::text::{plain, short};
 pub(super) const LINES_MAX: usize = 40;
 const SERVERS_MAX: usize = 4;
 
-/// Describes each specification that a listed page is of.
+/// Describes each specification that a listed page belongs to.
 pub(super) fn integration(docs: &Docs, outline: &Outline, base_url: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut seen: Vec<&str> = Vec::new();
@@ -30,7 +29,7 @@ pub(super) fn integration(docs: &Docs, outline: &Outline, base_url: &str) -> Vec
             let link = format!("[{file}]({base_url}/{file})");
             described.insert(1, format!("  - Specification: {link}"));
         }
-        // One line is for the list of pages.
+        // The last line is the link to the list of pages.
         if lines.len() + described.len() >= LINES_MAX {
             break;
         }
@@ -49,7 +48,7 @@ fn file<'d>(docs: &'d Docs, specification: &Specification) -> Option<&'d str> {
         docs.specifications[published.specification].path == specification.path
     };
     let path = published.find(is_it)?.file()?;
-    // What stands between parentheses is written as it is.
+    // A path with other characters would need escapes in a Markdown link.
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~/".contains(&b);
     path.bytes().all(is_plain).then_some(path)
 }
@@ -87,7 +86,7 @@ fn describe(specification: &Specification) -> Vec<String> {
     lines
 }
 
-/// Says how a request proves who sends it.
+/// Describes how a request is authenticated.
 fn ways(security: &Security<'_>) -> String {
     let ways = security.schemes.iter().map(|(name, scheme)| {
         let text = |key| scheme.get(key).and_then(Value::text).unwrap_or_default();

@@ -1,33 +1,32 @@
-//! The generated `skill.md`: what an agent needs to know of a site whose authors wrote no
-//! skill themselves.
+//! The generated `skill.md` of a site whose authors wrote no skill.
 //!
-//! A function from the documentation to a text. It invents nothing: every line is taken
-//! from a page, the navigation or a specification, and links to a page of the site.
+//! `generate` is a function from the documentation to a text. It adds no facts: every line
+//! comes from a page, the navigation or a specification, and links lead to pages of the site.
 //!
 //! | section | made from |
 //! |---|---|
 //! | frontmatter | the site's name and description; the default version's label |
-//! | Capabilities | the navigation's top: what each part is about |
+//! | Capabilities | the top level of the navigation: the first pages of each part |
 //! | Skills | every page by its group; endpoints with method, path and what they require |
 //! | Workflows | `<Steps>` and numbered lists |
 //! | Integration | specifications, their servers and their authentication; the list of all pages |
-//! | Context | the opening page's own words, versions, languages |
+//! | Context | the description of the first page, versions, languages |
 //!
 //! **Rules**
 //!
 //! * G1: the same documentation gives the same bytes.
-//! * G2: at most [`LINES_MAX`] lines and [`CHARACTERS_MAX`] characters. What does not fit
-//!   is left out by importance: first pages of every group before second ones, and the
-//!   other sections before a long list of pages.
-//! * G3: only the default language and the default version feed it, and only pages that
-//!   everyone may read and that are not hidden.
-//! * G4: it is valid for the public validator: block YAML, quoted texts, no `---` inside.
+//! * G2: it has at most [`LINES_MAX`] lines and [`CHARACTERS_MAX`] characters. The most
+//!   important content is written first: the first page of every group before any second page,
+//!   and the other sections before a long list of pages.
+//! * G3: it uses only the default language and the default version, and only pages that are
+//!   public and not hidden.
+//! * G4: the public validator accepts it: block YAML, quoted texts, no `---` inside.
 //!
-//! Links begin with the base URL that the caller gives; a build gives a placeholder, since
-//! a release knows no domain.
+//! Links begin with the base URL that the caller gives; a build gives a placeholder, because
+//! a release does not know its domain.
 //!
-//! An operator may have another program write the file ([`material`] is what it is told).
-//! [`accept()`] decides whether its text may stand in the place of this one.
+//! An operator may configure another program that writes the file; [`material`] is its input.
+//! [`accept()`] decides whether the text of that program replaces this one.
 //!
 //! Sources: `internals/decisions#generated-skill` (the sections); Agent Skills specification.
 
@@ -49,17 +48,17 @@ use outline::{Category, Outline};
 use text::{plain, quoted};
 use workflow::workflows;
 
-/// The most lines of a generated skill: what the Agent Skills specification advises for any.
+/// The most lines of a generated skill: the Agent Skills specification recommends this limit.
 pub const LINES_MAX: usize = 500;
-/// The most characters of a generated skill: a few thousand tokens of an agent's context.
+/// The most characters of a generated skill: some thousand tokens of an agent's context.
 pub const CHARACTERS_MAX: usize = 20_000;
 /// The version in the metadata when the documentation names none.
 const VERSION_DEFAULT: &str = "1.0";
-/// The longest description, in UTF-16 code units; real clients take 1024.
+/// The longest description, in UTF-16 code units; clients accept 1024.
 const DESCRIPTION_UNITS_MAX: usize = 600;
-/// How many parts the description and the list of capabilities name.
+/// How many parts the description names, and how many pages each capability names.
 const PARTS_NAMED: usize = 6;
-/// Labels that nearly every documentation has: they do not tell when to use it.
+/// Labels that nearly every documentation has: they do not say when to use the skill.
 const UNTELLING: [&str; 8] = [
     "Getting started",
     "Get started",
@@ -83,25 +82,24 @@ pub struct Generated {
     pub text: String,
 }
 
-/// A page that a skill may be made of (rule G3).
+/// A page that a skill may use (rule G3).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Material<'d> {
-    /// The group it stands in.
+    /// The label of its group.
     pub group: String,
     /// Its title, as one plain line.
     pub title: String,
     /// Its path below the site's base URL.
     pub url: &'d str,
-    /// What it says about itself, in a sentence.
+    /// Its description or first paragraph, in a sentence.
     pub about: String,
     /// Method and path of the endpoint it describes, if it describes one.
     pub endpoint: Option<String>,
-    /// What its author wrote under the frontmatter; empty for a page made of a
-    /// specification.
+    /// The text under the frontmatter; empty for a page that is made from a specification.
     pub text: &'d str,
 }
 
-/// Lists the pages that a skill may be made of, in the order of the navigation.
+/// Lists the pages that a skill may use, in the order of the navigation.
 #[must_use]
 pub fn material(docs: &Docs) -> Vec<Material<'_>> {
     let outline = Outline::of(docs);
@@ -124,9 +122,9 @@ pub fn material(docs: &Docs) -> Vec<Material<'_>> {
     material
 }
 
-/// Generates the skill of a documentation; `None` when it has no page to speak of.
+/// Generates the skill of a documentation; `None` when no page may be used (rule G3).
 ///
-/// `title` and `about` are the site's name and description, `base_url` what links begin with.
+/// `title` and `about` are the site's name and description; links begin with `base_url`.
 #[must_use]
 pub fn generate(docs: &Docs, title: &str, about: &str, base_url: &str) -> Option<Generated> {
     let outline = Outline::of(docs);
@@ -152,7 +150,7 @@ pub fn generate(docs: &Docs, title: &str, about: &str, base_url: &str) -> Option
     let workflows = workflows(docs, &outline, base_url);
     let integration = integration(docs, &outline, base_url);
     let context = context(docs, &outline, base_url);
-    // Everything but the list of pages has its own bound; that list takes what is left.
+    // Every other section has its own limit; the list of pages gets the rest.
     let after: usize = [&workflows, &integration, &context]
         .iter()
         .map(|lines| cost(lines))
@@ -178,7 +176,7 @@ pub fn documentation_version(docs: &Docs) -> Box<str> {
         .unwrap_or_else(|| VERSION_DEFAULT.into())
 }
 
-/// Says when to use the skill: what agents decide by.
+/// Writes when to use the skill: agents decide by this text.
 fn description(title: &str, about: &str, outline: &Outline) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for category in &outline.categories {
@@ -201,7 +199,7 @@ fn description(title: &str, about: &str, outline: &Outline) -> String {
     cut(&text, DESCRIPTION_UNITS_MAX).to_owned()
 }
 
-/// One line for each part of the navigation, with what its first pages are about.
+/// Writes one line for each part of the navigation, with the titles of its first pages.
 fn capabilities(outline: &Outline) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut parts: Vec<&str> = Vec::new();
@@ -227,7 +225,8 @@ fn capabilities(outline: &Outline) -> Vec<String> {
     lines
 }
 
-/// Lists pages by category, the first of each before the second of any (rule G2).
+/// Lists pages by category; the first pages of all categories are chosen before any second
+/// page (rule G2).
 fn skills(docs: &Docs, outline: &Outline, base_url: &str, room: Room) -> Vec<String> {
     let lines: Vec<Vec<String>> = outline
         .categories
@@ -250,7 +249,7 @@ fn skills(docs: &Docs, outline: &Outline, base_url: &str, room: Room) -> Vec<Str
             let Some(line) = of_category.get(nth) else {
                 continue;
             };
-            // The first of a category brings its heading, and the line that may say there are more.
+            // The first page of a category also needs the heading, and the line "and N more pages".
             let heading = if nth == 0 {
                 category.heading().len() + 60
             } else {
@@ -281,7 +280,7 @@ fn skills(docs: &Docs, outline: &Outline, base_url: &str, room: Room) -> Vec<Str
     out
 }
 
-/// The opening page's own words, and what else the documentation speaks about itself.
+/// Writes the description of the first page, the versions and languages, and the number of pages.
 fn context(docs: &Docs, outline: &Outline, base_url: &str) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(opening) = docs.navigation.first().map(|id| docs.navigation.page(id)) {
@@ -328,7 +327,7 @@ impl Category {
     }
 }
 
-/// What a list may still take.
+/// How many lines and characters a list may still use.
 #[derive(Clone, Copy)]
 struct Room {
     lines: usize,
@@ -336,7 +335,7 @@ struct Room {
 }
 
 impl Room {
-    /// Takes some of it; `false` when there is not so much left.
+    /// Uses some of it; returns `false` when too little is left.
     fn take(&mut self, characters: usize, lines: usize) -> bool {
         if characters > self.characters || lines > self.lines {
             return false;
@@ -347,7 +346,7 @@ impl Room {
     }
 }
 
-/// The text as it grows.
+/// The text that is being written.
 struct Page {
     text: String,
 }
@@ -361,7 +360,7 @@ impl Page {
 
     fn frontmatter(&mut self, slug: &Slug, description: &str, title: &str, version: &str) {
         self.line("---");
-        // A slug may be `0`, `1e3` or `null`, which YAML would not read as text.
+        // A slug may be `0`, `1e3` or `null`: without quotes YAML does not read these as texts.
         self.line(&format!("name: {}", quoted(slug.as_str())));
         self.line(&format!("description: {}", quoted(description)));
         self.line("metadata:");
@@ -376,7 +375,7 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// Adds a section, unless there is nothing to say in it.
+    /// Adds a section, unless it has no lines.
     fn section(&mut self, title: &str, lines: &[String]) {
         if lines.is_empty() {
             return;
@@ -389,7 +388,7 @@ impl Page {
         }
     }
 
-    /// Returns what is left when `after` characters are promised to other sections.
+    /// Returns the room that is left when other sections need `after` characters.
     fn left(&self, after: usize) -> Room {
         let used = self.text.chars().count() + after + 200;
         let lines = self.text.lines().count() + workflow::LINES_MAX + integration::LINES_MAX + 40;

@@ -10,12 +10,12 @@ use crate::syntax::Value;
 use super::super::description::first_words;
 use super::text::{plain, short};
 
-/// How many required values of an endpoint are named.
+/// The most required values that the line of an endpoint names.
 const REQUIRED_NAMED: usize = 6;
-/// What pages outside of every group are listed under.
+/// The label for pages that are in no group.
 const UNGROUPED: &str = "Documentation";
 
-/// The pages that feed the skill.
+/// The pages that the skill uses.
 #[derive(Debug, Default)]
 pub(super) struct Outline {
     /// Groups in the order of the navigation; none is empty.
@@ -31,9 +31,9 @@ pub(super) struct Outline {
 /// A group of pages.
 #[derive(Debug)]
 pub(super) struct Category {
-    /// What it is part of: a tab or the like, else itself.
+    /// The label of the tab, product or outermost group that contains it, else its own label.
     pub(super) part: String,
-    /// What it is called.
+    /// Its label.
     pub(super) label: String,
     /// Its pages.
     pub(super) entries: Vec<Entry>,
@@ -167,7 +167,7 @@ impl Outline {
     }
 }
 
-/// Returns a page's own words about itself: its description, else its first paragraph.
+/// Returns the description of a page, else its first paragraph.
 pub(super) fn words(docs: &Docs, page: &Page) -> String {
     if let Some(description) = &page.description {
         return short(description);
@@ -184,7 +184,7 @@ fn is_shown(page: &Page) -> bool {
 // === impl Entry ===
 
 impl Entry {
-    /// Writes the page as a line: what it is, where it is, what it is about.
+    /// Writes the line of the page: endpoint, link, description, required values.
     pub(super) fn line(&self, docs: &Docs, base_url: &str) -> String {
         let page = docs.navigation.page(self.page);
         let link = format!("[{}]({base_url}{})", self.title, page.url);
@@ -220,7 +220,7 @@ pub(super) fn endpoint<'d>(
     Some((specification, specification.endpoints.get(id.endpoint)?))
 }
 
-/// Names what a request must carry, so that it can be made without opening the page.
+/// Names the values that a request requires, so that an agent need not open the page.
 fn required(specification: &Specification, endpoint: &Endpoint) -> String {
     let Some(operation) = specification.operation(endpoint) else {
         return String::new();

@@ -1,12 +1,12 @@
-//! What looks like a secret.
+//! Finds texts that look like secrets.
 //!
-//! Documentation shows keys all the time, and means examples. So a word is suspected only
-//! when it begins as the keys of a well-known service do, is as long as they are, and looks
-//! random: it has digits and letters, and not the same few again and again.
+//! Documentation often shows keys as examples. So a word is reported only if it has the prefix
+//! and the length of the keys of a well-known service and looks random: it has digits and
+//! letters, and enough different characters.
 //!
 //! Sources: the prefixes that the services publish for secret scanning.
 
-/// What the keys of well-known services begin with, and how long the rest is at least.
+/// The prefix of the keys of well-known services, the least length of the rest, and the kind.
 const PREFIXES: [(&str, usize, &str); 20] = [
     ("AKIA", 16, "an AWS access key"),
     ("ASIA", 16, "an AWS access key"),
@@ -29,12 +29,12 @@ const PREFIXES: [(&str, usize, &str); 20] = [
     ("hf_", 30, "an API key"),
     ("dop_v1_", 40, "an API key"),
 ];
-/// How many different characters a random word of such a length has at least.
+/// The least number of different characters in a random word of this length.
 const DIFFERENT_MIN: usize = 8;
-/// The hexadecimal digits of 32 random bytes: our own admin keys have as many.
+/// The number of hexadecimal digits of 32 random bytes: Waypost's admin keys have as many.
 const HEXADECIMAL_MIN: usize = 64;
 
-/// Finds the first line that holds what looks like a secret, and says what it looks like.
+/// Finds the first line that contains a possible secret; returns its kind and the line number.
 pub(super) fn find(text: &str) -> Option<(&'static str, usize)> {
     text.lines()
         .zip(1..)
@@ -42,7 +42,7 @@ pub(super) fn find(text: &str) -> Option<(&'static str, usize)> {
 }
 
 fn in_line(line: &str) -> Option<&'static str> {
-    // RFC 7468 §2 and what OpenSSH writes.
+    // The form of RFC 7468 §2, which OpenSSH also uses.
     if line.contains("-----BEGIN ") && line.contains("PRIVATE KEY") {
         return Some("a private key");
     }
@@ -61,7 +61,7 @@ fn of_word(word: &str) -> Option<&'static str> {
     if let Some((_, _, kind)) = known {
         return Some(kind);
     }
-    // RFC 7519 §3: a JSON object in base64url, twice, and a signature.
+    // RFC 7519 §3: two JSON objects in base64url and a signature.
     if word.starts_with("eyJ") && word.contains(".eyJ") && word.matches('.').count() == 2 {
         return Some("a JSON Web Token");
     }
@@ -83,7 +83,7 @@ fn looks_random(word: &str) -> bool {
         && !word.contains("EXAMPLE")
 }
 
-/// RFC 3986 §3.2.1: `user:password@` before the host.
+/// Returns whether a line has a URL with `user:password@` before the host (RFC 3986 §3.2.1).
 fn has_password(line: &str) -> bool {
     line.match_indices("://").any(|(at, found)| {
         let rest = &line[at + found.len()..];
@@ -91,7 +91,7 @@ fn has_password(line: &str) -> bool {
         let authority = rest.split(ends).next().unwrap_or_default();
         let user = authority.rsplit_once('@').map(|(user, _host)| user);
         let password = user.and_then(|user| user.split_once(':'));
-        // `https://USER:PASSWORD@host` and `{user}:{password}` are for people to fill in.
+        // `https://USER:PASSWORD@host` and `{user}:{password}` are placeholders: they have no digit.
         password.is_some_and(|(_, password)| password.bytes().any(|byte| byte.is_ascii_digit()))
     })
 }

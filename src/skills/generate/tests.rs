@@ -1,4 +1,4 @@
-//! The example's golden file is an integration test; here are the bounds and the rules.
+//! Tests of the limits and rules; an integration test compares the example's golden file.
 
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ use crate::source::{Tree, TreePath};
 
 const BASE: &str = "https://docs.acme.test";
 
-/// Documentation of these files.
+/// Reads documentation from these files.
 fn docs(files: &[(&str, &str)]) -> Docs {
     let files = files
         .iter()

@@ -1,11 +1,12 @@
-//! Text out of MDX: one line, without markup that an agent would only read past.
+//! Plain text from MDX: one line, without markup that is useless to an agent.
 
 /// The longest line taken from a page, in characters.
 const CHARACTERS_MAX: usize = 200;
 
-/// Makes one plain line of inline Markdown or MDX: tags, expressions and link targets are
-/// dropped, white space becomes single blanks, and no run of hyphens is left that a reader
-/// of frontmatter could take for its end.
+/// Makes one plain line of inline Markdown or MDX.
+///
+/// Tags, expressions and link targets are dropped, white space becomes single spaces, and `---`
+/// becomes a dash, because it could end the frontmatter.
 pub(super) fn plain(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -18,14 +19,14 @@ pub(super) fn plain(text: &str) -> String {
             {
                 rest.find('>').map(|end| end + 1)
             }
-            // Code is what it is.
+            // Code is copied unchanged.
             [b'`', ..] => {
                 let end = rest[1..].find('`').map_or(1, |end| end + 2);
                 out.push_str(&rest[..end]);
                 Some(end)
             }
             [b'{', ..] => rest.find('}').map(|end| end + 1),
-            // An image says nothing to who cannot see it.
+            // An agent that reads text cannot see an image.
             [b'!', b'[', ..] => rest.find(')').map(|end| end + 1),
             [b']', b'(', ..] => rest.find(')').map(|end| end + 1),
             [b'[' | b']' | b'*', ..] => Some(1),
@@ -49,7 +50,7 @@ pub(super) fn plain(text: &str) -> String {
     line
 }
 
-/// Takes the first sentence or so of a text.
+/// Returns the first sentences of a text that fit, else its first words.
 pub(super) fn short(text: &str) -> String {
     let line = plain(text);
     if line.chars().count() <= CHARACTERS_MAX {
@@ -65,7 +66,7 @@ pub(super) fn short(text: &str) -> String {
     }
 }
 
-/// Quotes a line for YAML, which every reader then takes as it is.
+/// Quotes a line for YAML, so that every reader reads the same text.
 pub(super) fn quoted(line: &str) -> String {
     format!("\"{}\"", line.replace('\\', "\\\\").replace('"', "\\\""))
 }

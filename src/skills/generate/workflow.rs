@@ -8,21 +8,21 @@ use super::text::{plain, short};
 /// The most lines and characters of the section.
 pub(super) const LINES_MAX: usize = 160;
 const CHARACTERS_MAX: usize = 7000;
-/// The most steps of one procedure that are repeated here.
+/// The most steps of one procedure that are listed.
 const STEPS_MAX: usize = 12;
-/// One step is no procedure.
+/// The fewest steps of a procedure.
 const STEPS_MIN: usize = 2;
 
 /// A procedure of a page.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Workflow {
-    /// The heading it stands under.
+    /// The heading above it.
     pub(super) heading: String,
-    /// What to do, in order.
+    /// The steps, in order.
     pub(super) steps: Vec<String>,
 }
 
-/// Collects procedures, the first of every page before the second of any.
+/// Collects procedures: the first procedure of every page before any second one.
 pub(super) fn workflows(docs: &Docs, outline: &Outline, base_url: &str) -> Vec<String> {
     let found: Vec<_> = outline
         .pages()
@@ -74,17 +74,17 @@ impl Workflow {
     }
 }
 
-/// Reads a page line by line; code is only looked at for the one command of a step.
+/// Reads a page line by line; code is only read to find the single command of a step.
 #[derive(Default)]
 struct Reader {
     found: Vec<Workflow>,
     heading: String,
-    /// The procedure being read, and what it is made of.
+    /// The procedure that is being read; `kind` is its form.
     current: Workflow,
     kind: Option<Kind>,
     fence: Option<String>,
     code: Vec<String>,
-    /// Whether the current step still wants its first words.
+    /// Whether the current step still needs its first sentence.
     wants_words: bool,
     wants_code: bool,
 }
@@ -128,7 +128,7 @@ impl Reader {
             let title = attribute(trimmed, "title").map(plain).unwrap_or_default();
             self.step(title);
         } else if let Some(step) = numbered(line).filter(|_| self.kind != Some(Kind::Steps)) {
-            // A list that begins again is another list.
+            // A list that begins again at 1 is a new list.
             if self.kind.is_none() || step.0 == 1 {
                 self.end();
                 self.begin(Kind::Numbers);
@@ -145,7 +145,7 @@ impl Reader {
         }
     }
 
-    /// Takes a line of code, or the line that begins or ends it.
+    /// Reads a line of code, or the fence that begins or ends it; returns `false` for other lines.
     fn code(&mut self, line: &str) -> bool {
         if let Some(fence) = &self.fence {
             if line.starts_with(&**fence) {
@@ -168,7 +168,7 @@ impl Reader {
         false
     }
 
-    /// A single command is worth more than words about it.
+    /// Adds the command to the step, if its code block has only this one line.
     fn command(&mut self) {
         if let ([command], true, Some(step)) = (
             self.code.as_slice(),
@@ -231,7 +231,7 @@ fn numbered(line: &str) -> Option<(u32, &str)> {
     Some((line.get(..digits)?.parse().ok()?, rest))
 }
 
-/// Returns the value of an attribute that is a plain text.
+/// Returns the value of an attribute that is written in quotes.
 fn attribute<'l>(tag: &'l str, name: &str) -> Option<&'l str> {
     let (_, rest) = tag.split_once(&format!("{name}="))?;
     let quote = rest

@@ -1,4 +1,4 @@
-//! How skills are collected, over small trees.
+//! Tests of collecting skills, with small trees.
 
 mod names;
 
@@ -12,7 +12,7 @@ fn path(text: &str) -> TreePath {
     TreePath::parse(text).unwrap()
 }
 
-/// A tree of these files; a text that starts with `->` makes a link.
+/// Makes a tree of these files; a text that starts with `->` makes a link.
 fn tree(files: &[(&str, &str)]) -> Tree {
     let (links, files): (Vec<_>, Vec<_>) = files
         .iter()
@@ -38,7 +38,7 @@ fn rules(told: &[Diagnostic]) -> Vec<&str> {
     told.iter().map(|diagnostic| diagnostic.rule).collect()
 }
 
-/// The one skill of a file in a directory of skills, and what was told of it.
+/// Returns the skill of one file in a directory of skills, and its diagnostics.
 #[track_caller]
 fn one(text: &str) -> (Skill, Vec<String>) {
     let (mut skills, told) = collected(&[(".waypost/skills/pay/SKILL.md", text)]);
@@ -48,7 +48,7 @@ fn one(text: &str) -> (Skill, Vec<String>) {
     (skills.remove(0), told)
 }
 
-/// A file that is left out, while a sound one beside it stays.
+/// Checks that a file is left out, while a correct skill beside it is served.
 #[track_caller]
 fn left_out(text: impl Into<Bytes>, rule: &str, place: Option<(u32, u32)>) {
     let tree = Tree::from_files(

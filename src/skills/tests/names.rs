@@ -27,7 +27,7 @@ fn a_name_that_is_not_the_directorys_is_a_warning() {
             ".waypost/skills/pay/SKILL.md:2:1: warning[skill-name]: the skill `paying` is in the directory `pay` (give both the same name: some clients drop the skill otherwise)"
         ]
     );
-    // The file in the root of the documentation has no directory of its own.
+    // The file in the documentation root does not have its own directory.
     let (_, told) = collected(&[("skill.md", SOUND)]);
     assert_eq!(told, []);
 }
@@ -84,7 +84,7 @@ fn of_two_skills_with_one_slug_the_first_keeps_it() {
     assert_eq!(
         by_path,
         [
-            // Its directory's slug is taken, and so is `acme-2`, by name.
+            // The slug of its directory is taken; another skill has `acme-2` by its name.
             (".waypost/skills/acme/SKILL.md", "acme-3"),
             (".waypost/skills/billing/SKILL.md", "billing"),
             (".waypost/skills/zzz/SKILL.md", "acme-2"),
