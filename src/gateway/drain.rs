@@ -1,6 +1,6 @@
-//! Stopping without losing a request.
+//! Stops the gateway without losing a request.
 //!
-//! A [`Drain`] is shared by everything that holds a connection. It has three phases:
+//! All tasks that serve a connection share a [`Drain`]. It has three phases:
 //!
 //! ```text
 //! Serving ──▶ Unready ──▶ Draining ──▶ (last connection closed, or the deadline) ──▶ exit
@@ -8,11 +8,11 @@
 //!             is 503       responses have `Connection: close`, HTTP/2 sends GOAWAY
 //! ```
 //!
-//! pingora's own graceful stop sleeps for the whole grace period. Ours ends as soon as the last
-//! [`ConnectionGuard`] is dropped.
+//! pingora's own graceful stop sleeps for the whole grace period. A [`Drain`] ends as soon as the
+//! last [`ConnectionGuard`] is dropped.
 //!
-//! Connections are counted here and not by a `TaskTracker` of tokio-util: that can wait for the
-//! last one, but not for one place among `connections_max`.
+//! The `TaskTracker` of tokio-util cannot count the connections: it can wait until no task is
+//! left, but not until fewer than `connections_max` are left.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
@@ -21,18 +21,19 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// How far a process is with stopping.
+/// The phases of stopping a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     /// Accepting connections.
     Serving = 0,
-    /// Still accepting connections, and asking load balancers to send no more.
+    /// Still accepting connections, while the readiness check asks load balancers to send no
+    /// more.
     Unready = 1,
     /// Finishing the requests in flight.
     Draining = 2,
 }
 
-/// The state of stopping, shared.
+/// The shared state of stopping.
 #[derive(Clone, Debug)]
 pub struct Drain(Arc<Shared>);
 
@@ -75,13 +76,13 @@ impl Drain {
         }
     }
 
-    /// Returns whether each response is to be the last of its connection: one atomic load.
+    /// Returns whether each response must be the last of its connection. Costs one atomic load.
     #[must_use]
     pub fn is_draining(&self) -> bool {
         self.phase() == Phase::Draining
     }
 
-    /// Enters a phase; phases never go back.
+    /// Enters a phase. A later phase is never left for an earlier one.
     pub fn enter(&self, phase: Phase) {
         self.0.phase.fetch_max(phase as u8, Ordering::AcqRel);
         if phase == Phase::Draining {
@@ -89,8 +90,9 @@ impl Drain {
         }
     }
 
-    /// Waits until the phase is [`Phase::Draining`]. A task that polled this once is woken then,
-    /// and not before.
+    /// Waits until the phase is [`Phase::Draining`].
+    ///
+    /// A task that has polled this once is woken at that moment, and not by an earlier phase.
     pub async fn draining(&self) {
         self.0.draining.cancelled().await;
     }
@@ -111,7 +113,8 @@ impl Drain {
     /// Waits until fewer than `limit` connections are open.
     pub async fn below(&self, limit: usize) {
         loop {
-            // Registered before looking, so that a close in between is not missed.
+            // Registered before the check, so that a connection that closes in between is not
+            // missed.
             let closed = self.0.closed.notified();
             if self.open() < limit {
                 return;
@@ -120,7 +123,8 @@ impl Drain {
         }
     }
 
-    /// Waits until no connection is open, at most for `deadline`; returns how many were left.
+    /// Waits until no connection is open, at most for `deadline`; returns how many are still
+    /// open.
     pub async fn finished(&self, deadline: Duration) -> usize {
         let _elapsed = tokio::time::timeout(deadline, self.below(1)).await;
         self.open()
@@ -138,7 +142,7 @@ impl Default for Drain {
 impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         self.0.open.fetch_sub(1, Ordering::Relaxed);
-        // At most two tasks wait: for a place, and for the end.
+        // At most two tasks wait: one for a free connection, one for the end of the drain.
         self.0.closed.notify_waiters();
     }
 }

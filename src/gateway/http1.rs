@@ -1,8 +1,8 @@
 //! HTTP/1.1: the loop over the requests of a connection.
 //!
-//! The loop waits for a whole request head, with a timeout and a size limit, parses it strictly
-//! and chooses the fast path or the proxy path. pingora gets the connection for one request at a
-//! time, as a [`SingleRequestStream`].
+//! The loop waits for a complete request head, with a timeout and a size limit. It parses the
+//! head strictly and chooses the fast path or the proxy path. pingora gets the connection for one
+//! request at a time, as a [`SingleRequestStream`].
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use super::single_request::{self, SingleRequestStream};
 use crate::response::{Connection, Content, MaybeCached, RequestHeaders};
 use crate::telemetry::Route;
 
-/// How many bytes are read at once while waiting for a head.
+/// How many bytes one read gets while the loop waits for a head.
 const READ_BYTES: usize = 4 << 10;
 
 const TOO_LARGE: Rejection = Rejection {
@@ -46,12 +46,12 @@ pub(super) struct Http1 {
     is_half_closed: bool,
 }
 
-/// What wakes a connection that waits for bytes, beside the bytes.
+/// What wakes a connection that waits for bytes, other than the bytes.
 struct Timers {
-    /// Fires at the deadline or before. It is reset only when it has fired too early, so that
-    /// most requests leave the timer wheel alone.
+    /// Fires at the deadline or earlier. It is reset only when it has fired too early, so most
+    /// requests do not change the timer wheel.
     timer: Pin<Box<Sleep>>,
-    /// Ends when the drain begins. It is polled once: it keeps the waker of this task, which
+    /// Ends when the drain begins. It is polled once: it stores the waker of this task, which
     /// stays the same while the connection is open.
     draining: Pin<Box<dyn Future<Output = ()> + Send>>,
     is_registered: bool,
@@ -59,7 +59,7 @@ struct Timers {
 
 /// How a wait for a request head ended.
 enum Waited {
-    /// A whole head, this many bytes of the inbox.
+    /// The inbox begins with a complete head of this many bytes.
     Head(usize),
     /// The client has closed the connection, or it was idle for too long.
     Over,
@@ -74,15 +74,15 @@ enum Filled {
     Late,
 }
 
-/// What comes after the fast path.
+/// What the loop does after the fast path.
 enum Next {
-    /// Waiting for the next head.
+    /// It waits for the next head.
     Wait,
-    /// Nothing: the responses could not be written.
+    /// It ends: the responses could not be written.
     Closed,
-    /// A rejection.
+    /// It rejects a request.
     Reject(Rejection),
-    /// The proxy path, with the request at the front of the inbox.
+    /// It takes the proxy path, with the request at the front of the inbox.
     SingleRequestStream {
         head: usize,
         form: Form,
@@ -145,11 +145,11 @@ impl Http1 {
         }
     }
 
-    /// Waits until the inbox begins with a whole head.
+    /// Waits until the inbox begins with a complete head.
     ///
-    /// The first head has [`Limits::head`](super::Limits::head) from the beginning of the
-    /// connection, later ones from their first byte; between two requests a connection has
-    /// [`Limits::idle`](super::Limits::idle).
+    /// The first head must arrive within [`Limits::head`](super::Limits::head) of the beginning
+    /// of the connection, and a later head within the same time of its first byte. Between two
+    /// requests a connection may be idle for [`Limits::idle`](super::Limits::idle).
     async fn wait_for_head(&mut self) -> Waited {
         let limits = Arc::clone(&self.handler.gateway.limits);
         let mut has_begun = !self.inbox.is_empty();
@@ -197,8 +197,9 @@ impl Http1 {
         }
     }
 
-    /// Reads more into the inbox. Stops at the deadline, or when the drain begins and the inbox
-    /// is empty.
+    /// Reads more bytes into the inbox.
+    ///
+    /// It stops at the deadline, or when the drain begins and the inbox is empty.
     async fn fill(&mut self, deadline: Instant) -> Filled {
         let Self {
             handler,
@@ -219,8 +220,8 @@ impl Http1 {
                 Poll::Ready(_) => return Poll::Ready(Filled::Over),
                 Poll::Pending => {}
             }
-            // Checked after reading: a request that was sent before the drain began gets its
-            // response.
+            // Checked after reading, so that a request that was sent before the drain began gets
+            // its response.
             if inbox.is_empty() && handler.gateway.drain.is_draining() {
                 return Poll::Ready(Filled::Over);
             }
@@ -236,8 +237,9 @@ impl Http1 {
         .await
     }
 
-    /// Responds to as many requests of the inbox as the fast path can. The head of the first one
-    /// has `length` bytes.
+    /// Responds to the requests in the inbox, up to the first that the fast path cannot handle.
+    ///
+    /// The head of the first request has `length` bytes.
     async fn fast_path(&mut self, mut length: usize, since: Instant) -> Next {
         let Self {
             handler,
@@ -319,7 +321,7 @@ impl Http1 {
         let mut session = ServerSession::new_http1(Box::new(request));
         session.set_keepalive(Some(limits.idle.as_secs()));
         session.set_keepalive_reuses_remaining(is_last.then_some(0));
-        // The stream limits how slow the body may be; pingora has no minimum rate.
+        // The stream enforces the minimum rate of the body; pingora has no such limit.
         session.set_read_timeout(None);
         session.set_write_timeout(Some(limits.write));
         let (stream, _settings) =
@@ -382,7 +384,7 @@ impl Http1 {
 // === impl Timers ===
 
 impl Timers {
-    /// Is ready when the deadline has passed. The task is woken when the drain begins, too.
+    /// Is ready when the deadline has passed. The start of the drain wakes the task too.
     fn poll_late(&mut self, deadline: Instant, cx: &mut Context<'_>) -> Poll<()> {
         if !self.is_registered {
             self.is_registered = true;

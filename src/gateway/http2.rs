@@ -1,15 +1,15 @@
 //! HTTP/2: the fast path and the proxy path for each stream.
 //!
-//! We accept the streams ourselves, so that the loop can respond to a discovery request at once:
-//! no task, no await, no pingora. The responses to streams that arrived together are held back
-//! by a cork and leave in one write. Every other stream becomes a task on the proxy path. As
-//! pingora's own loop does, ours limits
+//! We accept the streams ourselves, so the loop can respond to a discovery request at once:
+//! without a task, an await or pingora. A cork holds back the responses to streams that arrived
+//! together, so that they leave in one write. Every other stream becomes a task on the proxy
+//! path. Like pingora's own loop, this loop limits
 //!
 //! * open streams (`REFUSED_STREAM` above [`Limits::streams_max`]),
 //! * malformed streams (`ENHANCE_YOUR_CALM` above [`Limits::stream_faults_max`]; h2 itself limits
 //!   floods of resets),
-//! * the time that a connection without open streams is kept,
-//! * the time of a drain: `GOAWAY`, then polling until the last stream has ended.
+//! * how long a connection without open streams stays open,
+//! * how long a drain takes: it sends `GOAWAY`, then polls until the last stream has ended.
 //!
 //! Source: RFC 9113 §5.1.2, §5.4.1, §6.8, §8.3.
 //!
@@ -44,8 +44,9 @@ use crate::response::{MaybeCached, Response};
 use crate::site;
 use crate::telemetry::Route;
 
-/// Fields that only the proxy path reads, as over HTTP/1.1. `Host` beside `:authority` is one of
-/// them.
+/// Fields that only the proxy path reads, as over HTTP/1.1.
+///
+/// `Host` is one of them, because a request may have it beside `:authority`.
 const PROXY_PATH_FIELDS: [header::HeaderName; 6] = [
     header::CONTENT_LENGTH,
     header::TE,
@@ -58,7 +59,7 @@ const PROXY_PATH_FIELDS: [header::HeaderName; 6] = [
 /// How many streams are accepted before the first of them gets its response.
 const BATCH_MAX: usize = 64;
 
-/// How often a connection with open streams is checked for being idle.
+/// How often a connection with open streams is checked.
 const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// An HTTP/2 connection.
@@ -70,7 +71,7 @@ struct Http2 {
     info: ConnectionInfo,
     /// Counts the streams on the proxy path, and the bodies that wait for the client's window.
     open: TaskTracker,
-    /// How many malformed streams there were.
+    /// How many streams were malformed.
     faults: u32,
     last_stream: Instant,
     /// Whether `GOAWAY` was sent.
@@ -128,8 +129,9 @@ impl Http2 {
         }
     }
 
-    /// Waits for a stream, and collects the streams that arrived with it. Returns whether the
-    /// connection stays open.
+    /// Waits for a stream, and collects the streams that arrived with it.
+    ///
+    /// Returns whether the connection stays open.
     async fn arrive(&mut self, arrived: &mut Vec<HttpSession>) -> bool {
         let Self {
             handler,
@@ -142,7 +144,7 @@ impl Http2 {
         loop {
             let has_some = !arrived.is_empty();
             let accepted = {
-                // `from_h2_conn` can be dropped at any await: pingora's own loop does.
+                // `from_h2_conn` can be dropped at any await; pingora's own loop does this too.
                 let mut accept =
                     std::pin::pin!(HttpSession::from_h2_conn(connection, Arc::clone(digest)));
                 std::future::poll_fn(|cx| {
@@ -168,7 +170,8 @@ impl Http2 {
                 }
                 Poll::Ready(Ok(None)) => return false,
                 Poll::Ready(Err(error)) => {
-                    // An error of the protocol, and not a client that closed the connection.
+                    // Only an error of the protocol counts; a connection that the client closed
+                    // does not.
                     let fault = error.root_cause().downcast_ref::<h2::Error>();
                     if fault.is_some_and(|fault| !fault.is_io()) {
                         handler.gateway.metrics.stream_faults.inc();
@@ -184,15 +187,18 @@ impl Http2 {
     }
 
     /// Sends `GOAWAY`, and returns when the connection is dropped if the client does not close
-    /// it: it has as long as for a request head.
+    /// it.
+    ///
+    /// The client has as much time as for a request head.
     fn leave(&mut self) -> Instant {
         self.is_leaving = true;
         self.connection.graceful_shutdown();
         Instant::now() + self.handler.gateway.limits.head
     }
 
-    /// Called when the connection may have been idle for too long. Begins to close it, and
-    /// returns when to check again; `None` if the connection is to be dropped.
+    /// Begins to close a connection that has been idle for too long.
+    ///
+    /// Returns when to check again; `None` if the connection must be dropped.
     fn check_idle(&mut self) -> Option<Instant> {
         let idle = self.handler.gateway.limits.idle;
         let quiet = self.last_stream.elapsed();
@@ -225,8 +231,9 @@ impl Http2 {
         }
     }
 
-    /// Responds in the loop itself. A body that is larger than the client's window is sent by a
-    /// task.
+    /// Responds in the loop itself.
+    ///
+    /// A task sends a body that is larger than the client's window.
     fn respond(&self, mut session: HttpSession, response: &Response, route: Route) {
         let gateway = &self.handler.gateway;
         let since = Instant::now();
@@ -286,7 +293,7 @@ fn proxy(handler: &Arc<ConnectionHandler>, session: HttpSession, open: TaskTrack
     });
 }
 
-/// Finds the response to a request that the fast path takes.
+/// Finds the response if the fast path can handle the request.
 fn find(gateway: &Gateway, session: &HttpSession) -> Option<MaybeCached> {
     let request = session.req_header();
     let needs_proxy_path = || {
@@ -303,7 +310,7 @@ fn find(gateway: &Gateway, session: &HttpSession) -> Option<MaybeCached> {
     with_headers(request, |headers| fast_path::find(gateway, headers, host))
 }
 
-/// Sends a body as the client's window opens. It may stay closed for `timeout`.
+/// Sends a body as the client's window opens. The window may stay closed for `timeout`.
 async fn send(mut stream: SendStream<Bytes>, mut body: Bytes, timeout: Duration) {
     while !body.is_empty() {
         stream.reserve_capacity(body.len());

@@ -10,12 +10,12 @@
 //! | `logging` | the access line and the counters |
 //!
 //! Connecting is retried up to [`UpstreamLimits::retries_max`] times. Once a request may have
-//! reached the upstream, only pingora retries it: if the method is idempotent, the body is still
-//! complete, and the connection had been idle and was closed by the upstream.
+//! reached the upstream, only pingora retries it, and only if the method is idempotent, the whole
+//! body is still available, and the upstream has closed an idle connection.
 //!
-//! Limits: an upstream that responds 101 before pingora has seen the end of the (empty) request
-//! body ends the exchange, and the connection is closed. Only an upstream on the same machine is
-//! fast enough for that (microseconds).
+//! **Limits:** if an upstream responds 101 before pingora has seen the end of the (empty) request
+//! body, the exchange ends and the connection is closed. Only an upstream on the same machine is
+//! fast enough for this (microseconds).
 //!
 //! [`UpstreamLimits::retries_max`]: super::UpstreamLimits::retries_max
 
@@ -50,7 +50,7 @@ pub(super) struct Proxy {
     gateway: Arc<Gateway>,
 }
 
-/// The state of one request between the phases.
+/// The state of one request, shared by the phases.
 #[derive(Debug)]
 pub(super) struct RequestCtx {
     since: Instant,
@@ -97,7 +97,7 @@ impl Proxy {
 
     fn options(&self, peer: &mut HttpPeer, upstream: &Upstream, may_be_silent: bool) {
         let limits = &self.gateway.upstream;
-        // A stream of events or a WebSocket sends nothing while nothing happens.
+        // A stream of events or a WebSocket may send nothing for a long time.
         let silence = if may_be_silent {
             limits.upgraded
         } else {
@@ -363,7 +363,7 @@ impl ProxyHttp for Proxy {
     }
 }
 
-/// Returns where a request comes from.
+/// Returns the client of a request, for the access log.
 fn client_of(session: &Session) -> access::Client {
     let address = session.client_addr().and_then(|address| address.as_inet());
     access::Client {
@@ -384,7 +384,7 @@ fn single_request_of(session: &Session) -> Option<&SingleRequestStream> {
     session.as_downstream().stream()?.as_any().downcast_ref()
 }
 
-/// Maps a status of pingora's own, which may be any, to one that our responses have.
+/// Maps any status from pingora to a status that our problem responses use.
 fn known_status(status: u16) -> u16 {
     match status {
         400 | 404 | 405 | 408 | 413 | 414 | 431 | 500 | 501 | 502 | 503 | 504 => status,

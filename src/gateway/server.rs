@@ -1,24 +1,24 @@
-//! pingora's own settings: threads, user, pid file, connection pools.
+//! Settings of pingora: threads, user, pid file, connection pools.
 //!
 //! They are the keys of pingora's [`ServerConf`], under `server` in our configuration. pingora
-//! ignores unknown keys, so that programs can add their own. Our keys are elsewhere, so here an
-//! unknown key is an error.
+//! ignores unknown keys, so that programs can add their own keys. Our own keys are elsewhere, so
+//! an unknown key is an error here.
 
 use pingora::server::configuration::ServerConf;
 use serde_json::{Map, Value};
 
 use crate::diagnostic::closest;
 
-/// Why settings are not pingora's.
+/// Why the settings under `server` are rejected.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidServerConf {
     /// pingora has no such setting.
     #[error("`server.{key}` is not a setting of pingora{}", likely.as_ref().map(|word| format!(" (did you mean `{word}`?)")).unwrap_or_default())]
     Unknown {
-        /// As written.
+        /// The key in the configuration.
         key: String,
-        /// As probably meant.
+        /// The most similar setting of pingora, if there is one.
         likely: Option<String>,
     },
     /// pingora rejects the values.
@@ -26,11 +26,11 @@ pub enum InvalidServerConf {
     Rejected(String),
 }
 
-/// Makes pingora's configuration of the mapping under `server`.
+/// Makes pingora's configuration from the mapping under `server`.
 ///
 /// # Errors
 ///
-/// All keys that pingora does not know; or, if it knows all, why it rejects a value.
+/// All keys that pingora does not know. If it knows all keys, the reason why it rejects a value.
 pub fn server_conf(written: &Map<String, Value>) -> Result<ServerConf, Vec<InvalidServerConf>> {
     let refused = |error: String| vec![InvalidServerConf::Rejected(error)];
     let defaults = serde_json::to_value(ServerConf::default());

@@ -1,17 +1,17 @@
 //! One HTTP/1.1 request as a stream for pingora.
 //!
-//! pingora's HTTP/1.1 session may read more than one request: then bytes of a pipelined next
-//! request end the connection, or the request with an error. A [`SingleRequestStream`] holds
-//! exactly one request. A reader gets the head, then the body. After that a read waits, and what
-//! the client sends next is kept in the inbox. When pingora is done,
+//! pingora's HTTP/1.1 session may read more than one request. Then the bytes of a pipelined next
+//! request end the connection, or end the request with an error. A [`SingleRequestStream`] holds
+//! exactly one request. A reader gets the head, then the body. After that a read waits, and the
+//! inbox stores the bytes that the client sends next. When pingora has finished,
 //! [`SingleRequestStream::into_parts`] returns the connection and the inbox.
 //!
 //! After a `101` response all bytes pass through: they belong to the other protocol.
 //!
-//! A request body that stops, or that is slower than the minimum rate, ends with an error. So
-//! does a malformed chunk. [`SingleRequestStream::fault`] then returns the status to respond
-//! with. If the stream is dropped with the connection in it, the connection is closed after a
-//! short time in which the rest of the request is read.
+//! A request body that stops, that is slower than the minimum rate or that has a malformed chunk
+//! ends with an error. [`SingleRequestStream::fault`] then returns the status of the response. If
+//! the stream is dropped while it holds the connection, the connection is closed after a short
+//! time, in which the rest of the request is read.
 
 use std::future::Future as _;
 use std::io;
@@ -37,10 +37,10 @@ use super::connection::ClientConnection;
 use super::head::Framing;
 use super::limits::Limits;
 
-/// How many bytes of later requests are kept in the inbox. More stay in the client's send
+/// How many bytes of later requests the inbox stores. More bytes stay in the client's send
 /// buffer.
 const INBOX_BYTES_MAX: usize = 64 << 10;
-/// How many bytes are read at once.
+/// How many bytes one read gets.
 const READ_BYTES: usize = 8 << 10;
 
 /// A stream that holds one request.
@@ -49,7 +49,7 @@ pub(super) struct SingleRequestStream {
     /// `None` after [`SingleRequestStream::into_parts`].
     connection: Option<ClientConnection>,
     inbox: BytesMut,
-    /// How many bytes of the head, at the front of the inbox, are still to be read.
+    /// How many bytes of the head, at the front of the inbox, the reader has not read yet.
     head: usize,
     body: Body,
     is_upgraded: AtomicBool,
@@ -59,29 +59,29 @@ pub(super) struct SingleRequestStream {
     is_half_closed: bool,
 }
 
-/// The part of the body that is still to be read.
+/// The part of the body that the reader has not read yet.
 #[derive(Clone, Copy, Debug)]
 enum Body {
     Length(u64),
     Chunked(Scanner),
 }
 
-/// Ends a request whose body comes too slowly.
+/// Ends a request whose body arrives too slowly.
 #[derive(Debug)]
 struct MinRateGuard {
     limits: Arc<Limits>,
-    /// The end of the current interval; made when a read has to wait for the first time.
+    /// The end of the current interval; created when a read waits for the first time.
     interval: Option<Pin<Box<Sleep>>>,
     bytes: u64,
 }
 
-/// What the handler of the connection gets back.
+/// What the connection handler gets back.
 pub(super) struct Parts {
     pub(super) connection: ClientConnection,
-    /// What the client has sent after the request.
+    /// The bytes that the client has sent after the request.
     pub(super) inbox: BytesMut,
-    /// Whether the whole request has been read. Otherwise the rest of its body is still to
-    /// come, and nobody would read it.
+    /// Whether the whole request has been read. If not, the connection cannot be used for another
+    /// request, because the rest of the body is still to come.
     pub(super) is_read: bool,
     pub(super) is_half_closed: bool,
 }
@@ -124,12 +124,12 @@ impl SingleRequestStream {
         self.is_upgraded.store(true, Ordering::Release);
     }
 
-    /// Returns the status to respond with after an error in the body.
+    /// Returns the status of the response after an error in the body.
     pub(super) fn fault(&self) -> Option<u16> {
         Some(self.fault.load(Ordering::Acquire)).filter(|status| *status > 0)
     }
 
-    /// Returns the connection and the inbox; `None` if the connection was taken already.
+    /// Returns the connection and the inbox; `None` if they have been taken before.
     pub(super) fn into_parts(mut self) -> Option<Parts> {
         let is_read =
             self.head == 0 && self.body.is_done() && !self.is_upgraded.load(Ordering::Acquire);
@@ -154,7 +154,7 @@ impl SingleRequestStream {
             .ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
-    /// Reads more into the inbox; 0 bytes mean the end.
+    /// Reads more bytes into the inbox; 0 bytes mean that the client has closed its side.
     fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         match self.connection.as_mut() {
             Some(connection) => poll_read_into(connection, &mut self.inbox, READ_BYTES, cx),
@@ -162,7 +162,7 @@ impl SingleRequestStream {
         }
     }
 
-    /// After the request: reads later requests into the inbox, and waits.
+    /// Waits after the request, and reads later requests into the inbox.
     fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.is_half_closed && self.inbox.len() < INBOX_BYTES_MAX {
             // RFC 9112 §9.6: a client that has closed its side still gets its response.
@@ -222,8 +222,9 @@ impl SingleRequestStream {
     }
 }
 
-/// Reads once into the spare room of `inbox`, which is at least `bytes`, and returns how many
-/// bytes were read; 0 mean the end.
+/// Reads once into the inbox, after it has made room for at least `bytes`.
+///
+/// Returns how many bytes were read; 0 means the end.
 pub(super) fn poll_read_into(
     connection: &mut ClientConnection,
     inbox: &mut BytesMut,
@@ -239,7 +240,7 @@ impl Drop for SingleRequestStream {
         let Some(connection) = self.connection.take() else {
             return;
         };
-        // Without a runtime nothing can be read any more: the socket is closed at once.
+        // Without a runtime no more can be read, so the socket is closed at once.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(connection.close_lingering());
         }
@@ -260,8 +261,9 @@ impl Body {
 // === impl MinRateGuard ===
 
 impl MinRateGuard {
-    /// Called when a read has to wait. Returns whether the interval has ended with fewer bytes
-    /// than the minimum rate asks for.
+    /// Called when a read has to wait.
+    ///
+    /// Returns whether an interval has ended with fewer bytes than the minimum rate requires.
     fn poll_too_slow(&mut self, cx: &mut Context<'_>) -> bool {
         let length = self.limits.body;
         let interval = self

@@ -1,12 +1,12 @@
 //! Certificates by server name, from a directory.
 //!
-//! Each sub-directory is a name with two files, as ACME clients write them:
+//! Each sub-directory has the name of a server and holds two files, as ACME clients write them:
 //! `docs.acme.com/fullchain.pem` and `docs.acme.com/privkey.pem`. A pair is used if it can serve
-//! its name now: it parses, the key belongs to the certificate, the certificate covers the name
-//! and is valid today. If a pair cannot be used, the one before stays in use, the reason is
-//! logged once, and the pair is read again when its files change.
+//! its name now: both files parse, the key belongs to the certificate, and the certificate covers
+//! the name and is valid today. If a pair cannot be used, the previous pair stays in use, the
+//! reason is logged once, and the pair is read again when its files change.
 //!
-//! A lookup is two map accesses, on a value that is replaced as a whole.
+//! A lookup is two map accesses, in a map that is replaced as a whole.
 
 use std::collections::HashMap;
 use std::fs;
@@ -30,7 +30,7 @@ use crate::telemetry::Metrics;
 /// The files of a pair, as certbot names them.
 const CHAIN: &str = "fullchain.pem";
 const KEY: &str = "privkey.pem";
-/// A pair's files are not read beyond this.
+/// The largest size of a file of a pair.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// The certificates of a process.
@@ -40,7 +40,7 @@ pub struct Certificates {
     default: Option<Host>,
     clock: Clock,
     pairs: ArcSwap<HashMap<Box<str>, Pair>>,
-    /// What each pair's files were when they were last looked at.
+    /// Time and size of each pair's files at the last reading.
     seen: Mutex<HashMap<Box<str>, Stamp>>,
 }
 
@@ -50,17 +50,17 @@ struct Pair {
     expires_at: u64,
 }
 
-/// When and how large the two files of a pair were.
+/// Modification time and size of the two files of a pair.
 type Stamp = [Option<(SystemTime, u64)>; 2];
 
-/// What a reading of the directory came to.
+/// The result of reading the directory.
 #[derive(Debug, Default)]
 pub struct Report {
     /// How many names have a certificate.
     pub names: usize,
-    /// What is wrong: name and reason.
+    /// The pairs that cannot be used: name and reason.
     pub failures: Vec<(Box<str>, UnusableCertificate)>,
-    /// When the first of the certificates expires, in seconds after the Unix epoch.
+    /// When the first certificate expires, in seconds after the Unix epoch.
     pub expires_at: Option<u64>,
 }
 
@@ -77,16 +77,16 @@ pub enum UnusableCertificate {
     /// There is no certificate in the chain.
     #[error("{CHAIN} holds no certificate")]
     Empty,
-    /// The key is not usable, or not the certificate's.
+    /// The key is not usable, or does not belong to the certificate.
     #[error("{KEY} does not fit {CHAIN}")]
     Key(#[source] rustls::Error),
     /// The certificate is not X.509.
     #[error("{CHAIN} is not an X.509 certificate")]
     Syntax,
-    /// Not valid yet, or no longer.
+    /// The certificate is not valid yet, or has expired.
     #[error("the certificate is not valid now")]
     Dates,
-    /// Issued for other names.
+    /// The certificate was issued for other names.
     #[error("the certificate does not cover the name of its directory")]
     Name,
 }
@@ -94,7 +94,7 @@ pub enum UnusableCertificate {
 // === impl Report ===
 
 impl Report {
-    /// Logs and counts what is wrong, and shows when the first certificate expires.
+    /// Logs and counts the failures, and sets the metric for the first expiry.
     pub fn tell(&self, metrics: &Metrics) {
         for (name, error) in &self.failures {
             metrics.certificate_failures.inc();
@@ -115,7 +115,7 @@ impl Report {
 // === impl Certificates ===
 
 impl Certificates {
-    /// Makes an empty set over a directory; [`Certificates::read`] fills it.
+    /// Makes an empty set for a directory; [`Certificates::read`] fills it.
     #[must_use]
     pub fn new(directory: PathBuf, default: Option<Host>, clock: Clock) -> Self {
         Self {
@@ -133,11 +133,11 @@ impl Certificates {
         &self.directory
     }
 
-    /// Reads what has changed in the directory since the last time, and uses it.
+    /// Reads the pairs that have changed since the last reading, and uses them.
     ///
     /// # Errors
     ///
-    /// When the directory cannot be listed; everything stays as it is.
+    /// When the directory cannot be listed. All certificates stay in use.
     pub fn read(&self) -> io::Result<Report> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let mut pairs = HashMap::clone(&self.pairs.load());
@@ -195,7 +195,7 @@ impl ResolvesServerCert for Certificates {
     }
 }
 
-/// Returns the server name that a directory's name stands for.
+/// Returns the server name that the name of a directory means: `_.` stands for `*.`.
 fn server_name(directory: &str) -> Box<str> {
     let name = directory.to_ascii_lowercase();
     match name.strip_prefix("_.") {
@@ -251,7 +251,7 @@ fn check(leaf: &CertificateDer<'_>, name: &str, now: u64) -> Result<u64, Unusabl
     if !(time(validity.not_before)..time(validity.not_after)).contains(&now) {
         return Err(UnusableCertificate::Dates);
     }
-    // RFC 6125 §6.4.4: names are in the extension; the common name is not looked at.
+    // RFC 6125 §6.4.4: the names are in this extension; the common name is ignored.
     let Ok(Some(names)) = certificate.subject_alternative_name() else {
         return Err(UnusableCertificate::Name);
     };
@@ -270,7 +270,7 @@ fn check(leaf: &CertificateDer<'_>, name: &str, now: u64) -> Result<u64, Unusabl
     }
 }
 
-/// RFC 6125 §6.4.3: a wildcard stands for exactly the first label.
+/// RFC 6125 §6.4.3: a wildcard replaces exactly the first label.
 fn covers(pattern: &str, name: &str) -> bool {
     pattern == name
         || pattern.strip_prefix("*.").is_some_and(|rest| {

@@ -1,7 +1,8 @@
 //! TLS, terminated by the gateway.
 //!
 //! The server name of the handshake selects the certificate, from a directory that is watched
-//! ([`Certificates`]). It does not select the *site*: only `Host` does, after the handshake.
+//! ([`Certificates`]). It does not select the *site*: only the `Host` field does, after the
+//! handshake.
 //!
 //! * TLS 1.2 and 1.3 with the cipher suites of the provider; X25519MLKEM768 is preferred. No
 //!   0-RTT: an attacker could replay such requests.
@@ -24,22 +25,25 @@ use rustls::crypto::aws_lc_rs;
 
 use crate::site::Host;
 
-/// Where certificates are.
+/// The directory of the certificates, and the default certificate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
-    /// The directory of `{name}/fullchain.pem` and `{name}/privkey.pem`, watched. A wildcard's
-    /// name is written `*.acme.com` or `_.acme.com`.
+    /// The directory of `{name}/fullchain.pem` and `{name}/privkey.pem`.
+    ///
+    /// It is watched. The directory of a wildcard is named `*.acme.com` or `_.acme.com`.
     pub directory: Option<PathBuf>,
-    /// The name whose certificate is used for a server name that has none, and for clients
-    /// that send none; otherwise such handshakes fail.
+    /// The name of the default certificate.
+    ///
+    /// It is used if the client sends no server name, or a name without a certificate. Without a
+    /// default, such handshakes fail.
     pub default: Option<Host>,
 }
 
-/// Makes the server side of TLS over a set of certificates.
+/// Makes the TLS configuration of the server for a set of certificates.
 ///
 /// # Errors
 ///
-/// When the cryptography provider cannot make ticket keys, for want of randomness.
+/// When the cryptography provider has no randomness to make ticket keys.
 pub fn server_config(certificates: &Arc<Certificates>) -> Result<Arc<ServerConfig>, rustls::Error> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let mut config =

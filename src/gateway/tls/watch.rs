@@ -1,8 +1,8 @@
-//! Watching the directory of certificates.
+//! Watches the directory of certificates.
 //!
 //! A program that renews certificates replaces several files and links one after the other. So
-//! the directory is read when it has not changed for a moment. It is read at intervals too,
-//! because network file systems send no events.
+//! the directory is read only when it has not changed for [`QUIET`]. It is also read at
+//! intervals, because network file systems send no events.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -12,18 +12,17 @@ use notify::{RecursiveMode, Watcher as _};
 use super::Certificates;
 use crate::telemetry::Metrics;
 
-/// How long the directory must have been quiet.
+/// The directory is read when it has not changed for this time.
 const QUIET: Duration = Duration::from_millis(200);
 
-/// Reads the directory whenever it changes, and every `rescan`, for as long as the process
-/// lives.
+/// Reads the directory when it changes, and every `rescan`. It never returns.
 pub fn watch(certificates: &Certificates, metrics: &Metrics, rescan: Duration) {
     let (sender, events) = channel();
     let watcher = notify::recommended_watcher(move |event| {
         // The receiver lives as long as this thread does.
         let _gone = sender.send(event);
     });
-    // Links are followed: ACME clients keep the files elsewhere.
+    // The watcher follows links: ACME clients store the files elsewhere.
     let watcher = watcher.and_then(|mut watcher| {
         watcher.watch(certificates.directory(), RecursiveMode::Recursive)?;
         Ok(watcher)
@@ -35,7 +34,7 @@ pub fn watch(certificates: &Certificates, metrics: &Metrics, rescan: Duration) {
         match events.recv_timeout(rescan) {
             Ok(_) => while events.recv_timeout(QUIET).is_ok() {},
             Err(RecvTimeoutError::Timeout) => {}
-            // Without a watcher the clock is all there is.
+            // Without a watcher, the directory is read at intervals only.
             Err(RecvTimeoutError::Disconnected) => std::thread::sleep(rescan),
         }
         match certificates.read() {
