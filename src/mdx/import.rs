@@ -60,8 +60,7 @@ impl Reader<'_> {
                     };
                     scope.components.insert((*name).into(), Arc::new(template));
                 }
-                // A statement of an imported file that would have to be run matters only if the page
-                // uses its name.
+                // A statement that would have to be run matters only if the page uses its name.
                 Statement::Other { .. } if imports > 0 => {}
                 Statement::Other { name } => self.warn(
                     "mdx-script",
