@@ -1,11 +1,12 @@
-//! Which files below the documentation's root are not documentation.
+//! Decides which files below the documentation's root are ignored.
 //!
-//! `.waypostignore` holds patterns as `.gitignore` does. `.mintignore` is read too, for sites
-//! that move here. Files and directories whose name begins with a dot, `node_modules`, and
-//! the repository's own `README.md` and the like are ignored without being named.
+//! `.waypostignore` holds patterns in the syntax of `.gitignore`. `.mintignore` is read too,
+//! for sites that move here. No pattern is needed for files and directories whose name begins
+//! with a dot, for `node_modules`, and for the repository's own `README.md`, `LICENSE.md`,
+//! `CHANGELOG.md` and `CONTRIBUTING.md`.
 //!
-//! A directory named `build`, `dist` or `tmp` is read: it holds pages as often as it holds
-//! what a tool made, and pages that the navigation lists must not disappear.
+//! Directories named `build`, `dist` or `tmp` are not ignored: they often contain pages, and
+//! pages that the navigation lists must not disappear.
 //!
 //! Sources: `gitignore(5)`.
 
@@ -18,9 +19,9 @@ use crate::source::{Tree, TreePath};
 
 /// The files that hold patterns.
 const FILES: [&str; 2] = [".waypostignore", ".mintignore"];
-/// How many bytes one of them may have.
+/// How many bytes of each file are read at most.
 const BYTES_MAX: u64 = 1 << 20;
-/// What is ignored unless a pattern such as `!README.md` says otherwise.
+/// The patterns that apply unless a later pattern such as `!README.md` reverses them.
 const BUILT_IN: [&str; 5] = [
     "node_modules/",
     "README.md",
@@ -29,7 +30,7 @@ const BUILT_IN: [&str; 5] = [
     "CONTRIBUTING.md",
 ];
 
-/// Which paths are ignored.
+/// The patterns of ignored paths.
 #[derive(Debug)]
 pub struct Ignored {
     patterns: Gitignore,
@@ -38,15 +39,15 @@ pub struct Ignored {
 /// Why a path is ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Its name, or that of a directory around it, begins with a dot.
+    /// Its name, or the name of a directory in its path, begins with a dot.
     Dot,
-    /// A pattern of this program matches it.
+    /// A built-in pattern matches it.
     BuiltIn(Box<str>),
-    /// A pattern of the authors matches it.
+    /// A pattern that an author wrote matches it.
     Pattern {
         /// The pattern as it is written.
         pattern: Box<str>,
-        /// The name of the file that it stands in.
+        /// The name of the file that contains the pattern.
         file: Box<str>,
     },
 }
@@ -54,7 +55,7 @@ pub enum Reason {
 // === impl Ignored ===
 
 impl Default for Ignored {
-    /// No pattern; names that begin with a dot are ignored.
+    /// Makes an empty list of patterns; names that begin with a dot are still ignored.
     fn default() -> Self {
         Self {
             patterns: Gitignore::empty(),
@@ -63,7 +64,7 @@ impl Default for Ignored {
 }
 
 impl Ignored {
-    /// Reads the patterns of a tree. A line that is no pattern is skipped, as git does.
+    /// Reads the patterns of a tree; like git, it skips lines that are not patterns.
     #[must_use]
     pub fn read(tree: &Tree) -> Self {
         let mut builder = GitignoreBuilder::new("");
@@ -128,7 +129,7 @@ impl Reason {
         }
     }
 
-    /// Returns what an author does to have the file at `path` read.
+    /// Returns a text that says how an author can include the file at `path`.
     #[must_use]
     pub fn help(&self, path: &str) -> String {
         match self {

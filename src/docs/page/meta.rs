@@ -1,51 +1,51 @@
-//! What a page's frontmatter says.
+//! The frontmatter of a page.
 //!
-//! Keys that are not read here belong to other tools and are passed over.
+//! Keys that are not listed here belong to other tools and are ignored.
 
 use crate::diagnostic::{Diagnostic, Location};
 use crate::frontmatter::Frontmatter;
 use crate::source::TreePath;
 use crate::syntax::{Data, Value};
 
-/// What a page's frontmatter says.
+/// The keys of a page's frontmatter that this program uses.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Meta {
     /// Its title.
     pub title: Option<Box<str>>,
-    /// Its title in the sidebar.
+    /// Its title in the sidebar, if it differs.
     pub sidebar_title: Option<Box<str>>,
-    /// A line about it.
+    /// Its description, in one line.
     pub description: Option<Box<str>>,
     /// Its icon.
     pub icon: Option<Box<str>>,
     /// Its badge in the sidebar.
     pub tag: Option<Box<str>>,
-    /// How it is laid out: `wide`, `center`, `custom`, `frame`.
+    /// Its layout: `wide`, `center`, `custom`, `frame`.
     pub mode: Option<Box<str>>,
-    /// Where its entry in the sidebar leads instead of to it.
+    /// The address to which its sidebar entry leads instead of the page.
     pub url: Option<Box<str>>,
-    /// The URL that search engines shall know it by.
+    /// Its canonical URL for search engines.
     pub canonical: Option<Box<str>>,
     /// The endpoint it describes: `[file] METHOD path`.
     pub openapi: Option<(Box<str>, Location)>,
     /// The schema that the page describes: `[file] Name`.
     pub openapi_schema: Option<(Box<str>, Location)>,
-    /// Words it is found by.
+    /// Search keywords.
     pub keywords: Vec<Box<str>>,
-    /// Who may read it; empty means everyone.
+    /// The groups that may read it; an empty list means everyone.
     pub groups: Vec<Box<str>>,
-    /// Whether it stays out of sidebar, search and listings.
+    /// Whether sidebar, search and listings leave it out.
     pub hidden: Option<bool>,
-    /// Whether it stays out of search engines, and of listings with them.
+    /// Whether search engines and listings leave it out.
     pub noindex: bool,
-    /// Whether what it describes is going away.
+    /// Whether the subject of the page is deprecated.
     pub deprecated: bool,
 }
 
 // === impl Meta ===
 
 impl Meta {
-    /// Reads frontmatter; a value of the wrong kind is told and left out.
+    /// Reads frontmatter; a value of the wrong kind is reported and ignored.
     pub(super) fn read(
         frontmatter: &Frontmatter,
         path: &TreePath,

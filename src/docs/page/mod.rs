@@ -1,17 +1,17 @@
-//! Pages: the Markdown files of a documentation, and what they refer to.
+//! The Markdown files of a documentation, and the files that they import.
 //!
-//! A page is read once: its frontmatter ([`Meta`]) and its body ([`crate::mdx`]), with what
-//! it imports. The check of links, HTML, Markdown, search and the generated skill all work on
-//! that value. A page over a limit has no tree: it is shown as its source, with a warning,
-//! and nothing is known of its anchors.
+//! A page is read once: its frontmatter ([`Meta`]), its body ([`crate::mdx`]) and the files
+//! that it imports. The link check, HTML, Markdown, search and the generated skill all use
+//! this value. A page over a limit has no tree: its source is shown, with a warning, and its
+//! anchors are unknown.
 //!
-//! [`Pages`] are the files of the documentation's root that are pages: `.mdx` and `.md`,
-//! not ignored ([`ignored`]), not snippets, not the repository's own README and the like.
-//! A symbolic link of such a name is a page like the file it leads to; one that leads out
-//! of the repository is an error, and one to a directory is not entered.
+//! [`Pages`] are the `.mdx` and `.md` files of the documentation's root that are not ignored
+//! ([`ignored`], which includes the repository's own README and similar files) and are not
+//! snippets. A symbolic link with such a name is a page with the content of its target. A
+//! link that leads out of the repository is an error. A link to a directory is not followed.
 //!
-//! A page's *slug* is its path without extension; its URL is `/` and the slug, `x/index`
-//! being `/x` (`index` is `/`).
+//! A page's *slug* is its path without extension; its URL is `/` and the slug. The URL of
+//! `x/index` is `/x`, and the URL of `index` is `/`.
 
 pub mod ignored;
 mod meta;
@@ -32,17 +32,17 @@ use ignored::Ignored;
 pub use meta::Meta;
 use snippet::{Loaded, Snippets};
 
-/// How many bytes a page may have; the longest real one has 1.1 MB.
+/// How many bytes the file of a page may have; the longest real one has 1.1 MB.
 pub const BYTES_MAX: u64 = 4 << 20;
 /// How many pages there may be.
 pub const COUNT_MAX: usize = 100_000;
-/// The pages whose URL or Markdown would be one of the service's own documents.
+/// Slugs whose URL or Markdown file the service itself uses.
 const RESERVED: [&str; 2] = ["mcp", "skill"];
-/// The rule that frontmatter which cannot be read breaks.
+/// The rule about frontmatter that cannot be read.
 pub const FRONTMATTER: &str = "frontmatter";
-/// The rule that a page which cannot be read breaks.
+/// The rule about pages that cannot be read.
 pub const PAGE: &str = "page";
-/// The rule that a page breaks which is over a limit.
+/// The rule about pages over a limit.
 pub const LIMIT: &str = "page-limit";
 
 /// A page as its author wrote it.
@@ -52,17 +52,17 @@ pub struct Page {
     pub path: TreePath,
     /// Its path from the documentation's root, without extension.
     pub slug: Box<str>,
-    /// What its frontmatter says.
+    /// Its frontmatter.
     pub meta: Meta,
-    /// What it says, or why that cannot be read.
+    /// Its content, or the reason why it could not be read.
     pub read: Result<mdx::Page, Refused>,
     /// Its whole text.
     pub text: Arc<str>,
-    /// Where in the text the body starts, in bytes.
+    /// The byte of the text at which the body starts.
     body: usize,
     /// The files that it imports.
     pub loaded: Box<[Loaded]>,
-    /// What is wrong with it.
+    /// The problems that were found while reading it.
     found: Vec<Diagnostic>,
 }
 
@@ -71,8 +71,8 @@ pub struct Page {
 pub struct Pages {
     pages: Vec<Arc<Page>>,
     by_slug: HashMap<Box<str>, usize>,
-    /// The paths, below the documentation's root, of files that would be pages and are ignored,
-    /// by slug.
+    /// The ignored files that would otherwise be pages: by slug, their path below the
+    /// documentation's root and the reason.
     ignored: HashMap<Box<str>, (Box<str>, ignored::Reason)>,
 }
 
@@ -85,7 +85,7 @@ impl Page {
         url(&self.slug)
     }
 
-    /// Reads a page; what is wrong with it is told and the rest read.
+    /// Reads a page; problems become diagnostics, and the rest is read.
     fn read(snippets: &Snippets<'_>, written: &Written<'_>) -> Self {
         let Written {
             path,
@@ -126,7 +126,7 @@ impl Page {
             loaded.push((path.into(), digest));
             text.map(|(text, _)| text)
         };
-        // A mistake on one page, or of ours, must not hold back all others.
+        // A panic in the reader must affect one page only.
         let read = catch_unwind(AssertUnwindSafe(|| mdx::read(&source, &load)));
         let read = read.unwrap_or(Err(Refused::Failed));
         match &read {
@@ -169,8 +169,8 @@ impl Page {
         &self.text[self.body..]
     }
 
-    /// Returns the title that stands for one the author did not write: the last segment
-    /// of its path.
+    /// Returns the title from the frontmatter, or a title made from the last segment of the
+    /// path.
     #[must_use]
     pub fn title(&self) -> Box<str> {
         match &self.meta.title {
@@ -191,7 +191,7 @@ pub fn url(slug: &str) -> String {
     format!("/{slug}")
 }
 
-/// Makes a title of a slug: `get-started` is "Get started".
+/// Makes a title from a slug: `get-started` becomes "Get started".
 #[must_use]
 pub fn title_of(slug: &str) -> Box<str> {
     let slug = slug.strip_suffix("/index").unwrap_or(slug);
@@ -211,8 +211,9 @@ pub fn title_of(slug: &str) -> Box<str> {
 // === impl Pages ===
 
 impl Pages {
-    /// Reads all pages of a tree. One that stands in `before` with the same path, the same text
-    /// and the same imports is the same page, and taken from there.
+    /// Reads all pages of a tree.
+    ///
+    /// A page of `before` with the same path, the same text and the same imports is reused.
     #[must_use]
     pub fn read(tree: &Tree, ignored: &Ignored, before: &Self) -> (Self, Vec<Diagnostic>) {
         let mut found = Vec::new();
@@ -262,7 +263,7 @@ impl Pages {
         (pages, found)
     }
 
-    /// Tells a page whose URL is another's or the service's own.
+    /// Returns an error if the URL of a page belongs to another page or to the service.
     fn misplaced(&self, page: &Page) -> Option<Diagnostic> {
         let error = |message| Diagnostic::error(PAGE, page.path.as_str(), message);
         if RESERVED.contains(&&*page.slug) {
@@ -301,7 +302,7 @@ impl Pages {
         self.by_slug.get(slug).map(|&index| &*self.pages[index])
     }
 
-    /// Returns the page that the path of a URL leads to: `x` is `x` or `x/index`.
+    /// Returns the page at a URL path without leading slash: the page `x`, or `x/index`.
     #[must_use]
     pub fn at(&self, path: &str) -> Option<&Page> {
         match path {
@@ -312,8 +313,8 @@ impl Pages {
         }
     }
 
-    /// Returns the path, below the documentation's root, of the file that would be the page of
-    /// a slug, and why it is ignored.
+    /// Returns the ignored file that would otherwise be the page of a slug: its path below the
+    /// documentation's root, and the reason.
     #[must_use]
     pub fn ignored(&self, slug: &str) -> Option<(&str, &ignored::Reason)> {
         let (path, reason) = self.ignored.get(slug)?;
@@ -325,7 +326,7 @@ impl Pages {
         self.pages.iter().map(|page| &**page)
     }
 
-    /// Returns the page of a slug when its file, its text and its imports are still these.
+    /// Returns the existing page if its file, its text and its imports have not changed.
     fn unchanged(&self, snippets: &Snippets<'_>, written: &Written<'_>) -> Option<&Arc<Page>> {
         let page = &self.pages[*self.by_slug.get(&*written.slug)?];
         let is_same = page.path == *written.path && *page.text == *written.text;
@@ -333,7 +334,7 @@ impl Pages {
     }
 }
 
-/// A page that is to be read.
+/// The source of a page that will be read.
 struct Written<'t> {
     path: &'t TreePath,
     /// Its path from the documentation's root.
@@ -342,7 +343,7 @@ struct Written<'t> {
     text: Arc<str>,
 }
 
-/// Reads pages on all cores: reading one needs no other.
+/// Reads pages on all cores; pages are independent of each other.
 fn read_all(snippets: &Snippets<'_>, sources: &[Written<'_>], before: &Pages) -> Vec<Arc<Page>> {
     sources
         .par_iter()
@@ -494,7 +495,7 @@ mod tests {
         let (now, found) = Pages::read(&tree, &Ignored::read(&tree), &before);
         let same = |n: usize| Arc::ptr_eq(&now.pages[n], &before.pages[n]);
         assert_eq!([same(0), same(1), same(2)], [true, false, false]);
-        // What is wrong with a page is told each time.
+        // A reused page reports its problems again.
         assert_eq!((told.len(), &found), (1, &told));
         assert_eq!(&*now.get("b").unwrap().text, "B");
     }

@@ -1,4 +1,4 @@
-//! The files that pages import, each read and measured once for all pages.
+//! The files that pages import; each is read and hashed once for all pages.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,8 +9,8 @@ use crate::source::{Tree, TreePath};
 /// How long a snippet may be, in bytes.
 const BYTES_MAX: u64 = 4 << 20;
 
-/// A file as it was when it was imported: its path from the documentation's root and the
-/// digest of its text; `None` for one that was not there.
+/// The state of an imported file: its path from the documentation's root, and the digest of
+/// its text, or `None` if the file did not exist.
 pub type Loaded = (Box<str>, Option<Digest>);
 
 /// The text of a file, and its digest.
@@ -37,7 +37,7 @@ impl<'t> Snippets<'t> {
         self.tree.docs_root()
     }
 
-    /// Returns the text of a file; nothing when it is not there or not UTF-8.
+    /// Returns the text of a file; `None` if it does not exist or is not UTF-8.
     pub(super) fn text(&self, path: &str) -> Text {
         let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(text) = texts.get(path) {
@@ -51,7 +51,7 @@ impl<'t> Snippets<'t> {
         text
     }
 
-    /// Returns whether files are as they were.
+    /// Returns whether none of these files has changed.
     pub(super) fn are(&self, loaded: &[Loaded]) -> bool {
         loaded.iter().all(|(path, before)| {
             let now = self.text(path).map(|(_, digest)| digest);
