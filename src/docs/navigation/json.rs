@@ -18,8 +18,8 @@
 //! }
 //! ```
 //!
-//! **Invariant:** it holds only what is public: no page whose frontmatter names `groups`, and
-//! no group or division of which nothing is public.
+//! **Invariant:** it holds only public content: no page whose frontmatter names `groups`, and
+//! no group or division without a public page.
 //!
 //! Pages are named by their URL, which starts at the site's base path. `kind` is a key of
 //! `docs.json` (`pages`, `groups`, `tabs`, `menu`, …) or `link`. Members without a value are
@@ -68,7 +68,7 @@ pub fn to_json(navigation: &Navigation) -> Vec<u8> {
     serde_json::to_vec(&root).expect("texts and numbers are always JSON")
 }
 
-/// Returns the URLs of the pages that a `navigation.json` lists; none when it is invalid.
+/// Returns the URLs of the pages in a `navigation.json`; an empty list if it is invalid.
 #[must_use]
 pub fn urls(bytes: &[u8]) -> Vec<Box<str>> {
     let root: Value = serde_json::from_slice(bytes).unwrap_or_default();
@@ -102,7 +102,7 @@ impl Writer<'_> {
         &self.navigation.page(id).url
     }
 
-    /// Writes the content of an element; `None` when nothing of it is public.
+    /// Writes the content of an element; `None` if nothing in it is public.
     fn content(&self, content: &Content) -> Option<Value> {
         let (kind, items) = match content {
             Content::Entries(entries) => ("pages", self.entries(entries)),

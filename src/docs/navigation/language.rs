@@ -20,7 +20,7 @@ pub struct Language {
 /// A text that is read as a language code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Code {
-    /// A code of the list.
+    /// A listed code.
     Listed(Language),
     /// Another spelling of the listed code.
     Alias(Language, &'static str),
@@ -62,7 +62,7 @@ const LANGUAGES: [(&str, &str, &str); 30] = [
     ("vi", "vi", "Tiếng Việt"),
 ];
 
-/// Other spellings: as written (in lower case), the listed code, the tag that is meant.
+/// Other spellings: the spelling in lower case, the listed code, the intended tag.
 const ALIASES: [(&str, &str, &str); 10] = [
     ("ja", "jp", "ja"),
     ("ja-jp", "jp", "ja"),
@@ -76,13 +76,13 @@ const ALIASES: [(&str, &str, &str); 10] = [
     ("nb", "no", "nb"),
 ];
 
-/// Returns the codes of the list.
+/// Returns the listed codes.
 pub fn codes() -> impl Iterator<Item = &'static str> {
     LANGUAGES.iter().map(|(code, _, _)| *code)
 }
 
-/// Returns a regular expression, of the kind that JSON Schema has, for the texts that
-/// [`parse`] reads as a language.
+/// Returns a regular expression, in the syntax of JSON Schema, that matches the texts that
+/// [`parse`] accepts.
 #[must_use]
 pub fn pattern() -> String {
     let any_case = |text: &str| {

@@ -1,9 +1,9 @@
-//! Navigation: from `docs.json` to what a site shows.
+//! The navigation of a site, read from `docs.json`.
 //!
 //! [`schema`] reads an element as it is written, [`compile()`] checks and resolves it, and
-//! [`tree`] is the result, whose types cannot express a broken rule. Everything that shows
-//! the navigation (pages, `llms.txt`, generated skills) reads the tree; `navigation.json`
-//! ([`to_json`]) is the tree for programs.
+//! [`tree`] is the result, whose types cannot express a broken rule. Pages, `llms.txt` and
+//! generated skills are made from the tree. `navigation.json` ([`to_json`]) is the tree for
+//! other programs.
 //!
 //! **The rules.**
 //!
@@ -18,8 +18,8 @@
 //! * **N7** The first version or language is the default, unless an entry says it is.
 //! * **N8** A language may have banner, footer and navbar of its own.
 //!
-//! To break N1 or N2 is an error, or a warning on a site that is `lenient`. Then the first
-//! kind of children in a fixed order is kept ([`schema::Written::children`]).
+//! A violation of N1 or N2 is an error, or a warning on a site that is `lenient`. Then only the
+//! first kind of children in a fixed order is used ([`schema::Written::children`]).
 //!
 //! `check --explain` prints the rules in full ([`crate::diagnostic::rules`]).
 

@@ -1,4 +1,4 @@
-//! The navigation as it is written: one element at a time, every key optional.
+//! Reads one element of the navigation as it is written; every key is optional.
 
 use crate::docs::config;
 use crate::docs::schema::{Element, Object, Shape, navigation};
@@ -9,7 +9,7 @@ use super::tree::DivisionKind;
 /// An element as written, or `navigation` itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Written<'v> {
-    /// What it is; `None` for `navigation`.
+    /// Its type; `None` for `navigation`.
     pub element: Option<Element>,
     /// Its object.
     pub value: &'v Value,
@@ -39,8 +39,8 @@ pub enum ChildKind {
     Divisions(DivisionKind, Element),
 }
 
-/// The keys of children, in the order in which one is kept when an element has several and
-/// the site is lenient. The platform that these files come from has the same order.
+/// The keys of children in order of precedence: if an element has several and the site is
+/// lenient, the first is used. The platform that these files come from uses the same order.
 const PRECEDENCE: [(&str, ChildKind); 9] = [
     (
         "products",
@@ -84,7 +84,7 @@ impl<'v> Written<'v> {
             .map_or(&navigation::NAVIGATION, Element::object)
     }
 
-    /// Names it for a message: "tab `Guides`".
+    /// Returns its type and label for a message: "tab `Guides`".
     #[must_use]
     pub fn name(&self) -> String {
         match (self.element, self.label()) {
@@ -94,7 +94,7 @@ impl<'v> Written<'v> {
         }
     }
 
-    /// Returns its label, when it is a text; only the label of a group may be blank.
+    /// Returns its label if that is a text; only the label of a group may be blank.
     #[must_use]
     pub fn label(&self) -> Option<&'v str> {
         let element = self.element?;
@@ -106,7 +106,7 @@ impl<'v> Written<'v> {
         is_title.then(|| label.trim())
     }
 
-    /// Returns the place of its label, or of its start.
+    /// Returns the place of its label, or of its first byte if it has none.
     #[must_use]
     pub fn place(&self) -> Span {
         let label = self

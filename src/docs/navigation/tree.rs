@@ -1,4 +1,4 @@
-//! The resolved navigation: inheritance applied, files and endpoints looked up.
+//! The resolved navigation: inherited settings are applied, files and endpoints are found.
 //!
 //! These types cannot express a broken rule: an element has one kind of content
 //! ([`Content`], rules N1 and N2), a top-level group is always open ([`Open`], rule N5), a
@@ -20,15 +20,15 @@ pub struct Navigation {
     pub content: Option<Content>,
     /// Links on every page.
     pub global: Vec<Anchor>,
-    /// Every page: the listed ones in the order of their first place, then the others.
+    /// Every page: first the listed pages in the order of their first places, then the others.
     pub pages: Vec<Page>,
 }
 
-/// A page of [`Navigation::pages`].
+/// The index of a page in [`Navigation::pages`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PageId(pub(super) usize);
 
-/// What an element holds: one kind of children, or a link (rule N2).
+/// The content of an element: one kind of children, or a link (rule N2).
 #[derive(Clone, Debug)]
 pub enum Content {
     /// Pages and the groups between them.
@@ -46,9 +46,9 @@ pub enum Content {
 pub struct Divisions {
     /// Their kind.
     pub kind: DivisionKind,
-    /// The index of the one that is shown first.
+    /// The index of the division that is shown first.
     pub default: usize,
-    /// At least one.
+    /// The divisions; the list is not empty.
     pub list: Vec<Division>,
 }
 
@@ -84,17 +84,17 @@ pub struct Division {
     pub tag: Option<Box<str>>,
     /// Whether it is hidden.
     pub hidden: bool,
-    /// Its language, when it is one.
+    /// Its language, if the division is a language.
     pub language: Option<Box<LanguageParts>>,
     /// Links on each of its pages.
     pub global: Vec<Anchor>,
-    /// What it holds.
+    /// Its content.
     pub content: Content,
     /// The page that selecting it opens.
     pub first: Option<PageId>,
 }
 
-/// What only a language has (rule N8).
+/// The settings that only a language has (rule N8).
 #[derive(Clone, Debug)]
 pub struct LanguageParts {
     /// The language.
@@ -116,9 +116,9 @@ pub struct Group {
     pub icon: Option<Box<str>>,
     /// Its badge.
     pub tag: Option<Box<str>>,
-    /// The page its title opens (rule N3).
+    /// The page that its title opens (rule N3).
     pub root: Option<PageId>,
-    /// Whether it is open, and can be closed (rule N5).
+    /// Whether it is open and whether a reader can close it (rule N5).
     pub open: Open,
     /// How its root page lists its children (rule N4).
     pub directory: Directory,
@@ -155,7 +155,7 @@ pub enum Directory {
     Accordion,
     /// As cards.
     Card,
-    /// Not at all.
+    /// The root page shows no listing.
     #[default]
     None,
 }
@@ -167,7 +167,7 @@ pub struct Anchor {
     pub label: Box<str>,
     /// Its icon.
     pub icon: Option<Box<str>>,
-    /// Where it leads.
+    /// Its address.
     pub href: Box<str>,
 }
 
@@ -180,7 +180,7 @@ pub struct Page {
     pub url: Box<str>,
     /// Its title.
     pub title: Box<str>,
-    /// Its title in the sidebar, where it differs.
+    /// Its title in the sidebar, if it differs.
     pub sidebar_title: Option<Box<str>>,
     /// A line about it.
     pub description: Option<Box<str>>,
@@ -188,7 +188,7 @@ pub struct Page {
     pub icon: Option<Box<str>>,
     /// Its badge in the sidebar.
     pub tag: Option<Box<str>>,
-    /// Where its entry in the sidebar leads instead of to it.
+    /// The address to which its sidebar entry leads instead of the page.
     pub link: Option<Box<str>>,
     /// Whether sidebar, search and listings leave it out.
     pub hidden: bool,
@@ -196,17 +196,17 @@ pub struct Page {
     pub noindex: bool,
     /// Whether everyone may read it.
     pub public: bool,
-    /// Whether what it describes is deprecated.
+    /// Whether the subject of the page is deprecated.
     pub deprecated: bool,
     /// Whether its text comes from a file or from a specification.
     pub source: Source,
-    /// What of a specification it describes.
+    /// The endpoint or schema that it describes.
     pub subject: Option<Subject>,
-    /// Its first place in the navigation; `None` when it is not listed.
+    /// Its first place in the navigation; `None` if it is not listed.
     pub place: Option<Place>,
 }
 
-/// Where a page's text comes from.
+/// The origin of a page's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// A file.
@@ -215,12 +215,12 @@ pub enum Source {
     Specification,
 }
 
-/// What of a specification a page describes.
+/// The endpoint or schema that a page describes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// An endpoint.
     Endpoint(EndpointId),
-    /// An endpoint of a specification that was not fetched: only its name is known.
+    /// An endpoint of a specification that was not fetched: only its method and path are known.
     Unread {
         /// Its method.
         method: Method,
@@ -231,7 +231,7 @@ pub enum Subject {
     Schema(SchemaId),
 }
 
-/// One of `components.schemas` of one of the documentation's specifications.
+/// A schema in `components.schemas` of a specification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaId {
     /// Which specification.
@@ -240,19 +240,19 @@ pub struct SchemaId {
     pub name: Box<str>,
 }
 
-/// An endpoint of one of the documentation's specifications.
+/// An endpoint of a specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EndpointId {
     /// Which specification.
     pub specification: usize,
-    /// Which of its endpoints.
+    /// The index of the endpoint in the specification.
     pub endpoint: usize,
 }
 
 /// The place of a page in the navigation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// The labels of the divisions and groups around it, without versions and languages.
+    /// The labels of the enclosing divisions and groups, without versions and languages.
     pub breadcrumb: Vec<Box<str>>,
     /// The page before it in its sidebar.
     pub previous: Option<PageId>,
@@ -276,7 +276,7 @@ impl Page {
         }
     }
 
-    /// Returns the specification of what the page describes.
+    /// Returns the specification that contains the subject of the page.
     #[must_use]
     pub fn specification(&self) -> Option<usize> {
         match self.subject.as_ref()? {
@@ -286,14 +286,15 @@ impl Page {
         }
     }
 
-    /// Returns whether search engines may know of the page.
+    /// Returns whether search engines may index the page.
     #[must_use]
     pub fn is_indexed(&self) -> bool {
         self.public && !self.hidden && !self.noindex
     }
 
-    /// Returns whether search, `llms.txt` and the sitemap list the page. They do not list one
-    /// that no sidebar lists, or whose entry there is a link to something else.
+    /// Returns whether search, `llms.txt` and the sitemap list the page.
+    ///
+    /// They omit a page that no sidebar lists and a page whose sidebar entry leads elsewhere.
     #[must_use]
     pub fn is_listed(&self) -> bool {
         self.is_indexed() && self.place.is_some() && self.link.is_none()
@@ -309,7 +310,7 @@ impl Navigation {
         &self.pages[id.0]
     }
 
-    /// Returns every page with its name.
+    /// Returns every page with its id.
     pub fn pages(&self) -> impl ExactSizeIterator<Item = (PageId, &Page)> {
         self.pages
             .iter()
@@ -328,8 +329,8 @@ impl Navigation {
 // === impl Content ===
 
 impl Content {
-    /// Returns the page that is shown first, without hidden ones; a root comes before the
-    /// other pages of its group.
+    /// Returns the page that is shown first. Hidden pages are skipped; the root of a group comes
+    /// before the other pages of the group.
     #[must_use]
     pub fn first(&self, pages: &[Page]) -> Option<PageId> {
         match self {
@@ -373,8 +374,8 @@ impl Group {
         root.or_else(|| first_of(&self.entries, pages))
     }
 
-    /// Returns how the group's root page lists its children: only a group with a root
-    /// can (rule N4).
+    /// Returns how the group's root page lists the children; a group without a root has no
+    /// listing (rule N4).
     #[must_use]
     pub fn listing(&self) -> Directory {
         match self.root {
@@ -430,7 +431,7 @@ impl Directory {
 // === impl Open ===
 
 impl Open {
-    /// Returns the word for it.
+    /// Returns its value in `navigation.json`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

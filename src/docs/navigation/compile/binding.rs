@@ -1,17 +1,17 @@
-//! Pages that name an endpoint or a schema in their frontmatter.
+//! Binds pages to the endpoint or schema that their frontmatter names.
 //!
-//! `openapi: [file] METHOD /path` and `openapi-schema: [file] Name`. Where no file is named,
-//! specifications are searched in this order:
+//! The keys are `openapi: [file] METHOD /path` and `openapi-schema: [file] Name`. If they name
+//! no file, specifications are searched in this order:
 //!
-//! 1. the one that applies where the page stands in the navigation;
-//! 2. those of `api.openapi`, the first that has it;
-//! 3. all others that the documentation names;
-//! 4. every file that says it is a specification.
+//! 1. the specification that applies at the page's place in the navigation;
+//! 2. the specifications of `api.openapi`; the first match is used;
+//! 3. all other specifications that the documentation names;
+//! 4. every file that declares itself a specification.
 //!
-//! Where several of the last two have it, the one nearest to the documentation's root counts,
-//! with a warning.
+//! If several specifications of steps 3 or 4 match, the one nearest to the documentation's root
+//! is used, with a warning.
 //!
-//! An endpoint of a specification that was not fetched is a page that shows its method and
+//! If the specification was not fetched, the page of an endpoint shows only its method and
 //! path.
 
 use std::collections::HashSet;
@@ -32,20 +32,20 @@ pub(super) struct Bound {
     path: Box<str>,
 }
 
-/// What a page names.
+/// The endpoint or schema that a page names.
 #[derive(Clone, Copy)]
 enum Wanted<'t> {
     Endpoint(Method, &'t str),
     Schema(&'t str),
 }
 
-/// Why a page has no subject.
+/// The reason why a page has no subject.
 enum Unbound {
-    /// No specification has it.
+    /// The specification, or every specification, lacks it.
     Absent(Absent),
     /// The specification was not fetched.
     NotFetched(NotFetched),
-    /// The specification is not one, which has a diagnostic of its own.
+    /// The file is not a specification; this has a diagnostic of its own.
     Unreadable,
 }
 
@@ -86,7 +86,7 @@ impl Wanted<'_> {
         }
     }
 
-    /// Returns what a specification has of that name.
+    /// Returns the endpoint or schema of that name in a specification.
     fn subject(self, number: usize, specification: &Specification) -> Result<Subject, Unbound> {
         match self {
             Self::Endpoint(method, path) => match specification.find(method, path) {
@@ -111,7 +111,7 @@ impl Wanted<'_> {
         }
     }
 
-    /// Returns what is known of it when its specification was not fetched.
+    /// Returns the subject that is known without its specification.
     fn unread(self) -> Option<Subject> {
         match self {
             Self::Endpoint(method, path) => Some(Subject::Unread {
@@ -176,7 +176,7 @@ impl From<NotFetched> for Unbound {
 // === impl Compiler ===
 
 impl Compiler<'_> {
-    /// Gives the pages that name an endpoint or a schema theirs.
+    /// Binds each page that names an endpoint or a schema.
     pub(super) fn bind(&mut self) {
         self.table.add_unlisted();
         let Some(files) = self.table.files() else {
@@ -216,7 +216,7 @@ impl Compiler<'_> {
         self.diagnostics.add(diagnostic);
     }
 
-    /// Gives a page what it names, as far as it is known.
+    /// Binds a page to the endpoint or schema that it names, or reports why it cannot.
     fn bind_page(
         &mut self,
         file: &Page,
@@ -286,8 +286,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// Reads the specifications that nothing names, once. A mistake in one stops nothing: no
-    /// author asked for it.
+    /// Reads the specifications that nothing names, once. Errors in them become warnings, because
+    /// no author asked for these files.
     fn read_discovered(&mut self) {
         if std::mem::replace(&mut self.discovered, true) {
             return;
@@ -295,7 +295,7 @@ impl Compiler<'_> {
         let tree = self.input.tree;
         let before = self.diagnostics.count();
         for path in discover(tree, self.input.ignored) {
-            // One that cannot be read has no endpoints.
+            // A specification that cannot be read has no endpoints.
             let _unreadable = self.specifications.load(tree, &path, self.diagnostics);
         }
         self.diagnostics.errors_to_warnings(before);
@@ -322,7 +322,7 @@ impl Compiler<'_> {
         &self.specifications.all()[number].path
     }
 
-    /// Returns the specification that has what a page names without naming its file.
+    /// Returns the specification that matches, for a page that names none.
     fn in_any(
         &mut self,
         page: &Page,
@@ -332,7 +332,7 @@ impl Compiler<'_> {
     ) -> Result<usize, Unbound> {
         let applied = self.table.applied(id);
         let applied_to_it = applied.and_then(|applied| applied.specification);
-        // The specifications that count for the page, though not all can be read.
+        // The specifications that apply to the page, including those that could not be read.
         let sources = applied.map(|applied| &*applied.source).into_iter();
         let sources = sources.chain(self.input.api.iter().map(|(source, _)| &**source));
         let mut not_fetched =
@@ -364,7 +364,7 @@ impl Compiler<'_> {
             ([only], _) => Ok(*only),
             (_, Some(not_fetched)) => Err(not_fetched.into()),
             ([], None) => match (wanted, &candidates[..]) {
-                // The page belongs to one specification, which may say what is meant.
+                // Only one specification applies: it reports that the name is missing.
                 (_, [only]) => Ok(*only),
                 _ => {
                     let message = format!("no specification has the {wanted}");

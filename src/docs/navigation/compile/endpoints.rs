@@ -1,12 +1,12 @@
 //! Rule N6: endpoints that are listed, generated, and bound by pages.
 //!
-//! `openapi` applies to an element and all below it until it is set again. If some entry
-//! below names an endpoint, only such entries make pages. Otherwise the element that sets
-//! it has a page for every endpoint, in groups by tag after its own entries. Where its
-//! children are divisions, those of them without children of their own have the pages.
+//! `openapi` applies to an element and its descendants until it is set again. If a descendant
+//! entry names an endpoint, only such entries make pages. Otherwise the element that sets
+//! `openapi` gets a page for every endpoint, in groups by tag after its own entries. If its
+//! children are divisions, the divisions without children of their own get these pages.
 //!
-//! A page may name an endpoint in its frontmatter ([`super::binding`]); it is then the
-//! endpoint's page, and no other is generated.
+//! A page may name an endpoint in its frontmatter ([`super::binding`]). It is then the page of
+//! that endpoint, and no page is generated for it.
 
 use crate::diagnostic::closest;
 use crate::docs::config::sources;
@@ -20,16 +20,16 @@ use super::{Compiler, Scope};
 /// The group of endpoints without a tag.
 const UNTAGGED: &str = "API Reference";
 
-/// A specification where it applies.
+/// A specification that applies to an element and its descendants.
 #[derive(Debug)]
 pub(super) struct Applied {
     /// Its path or URL, as it is written.
     pub(super) source: Box<str>,
-    /// `None` when it could not be read; then there is a diagnostic at `openapi`.
+    /// Its index; `None` if it could not be read, which has a diagnostic at `openapi`.
     pub(super) specification: Option<usize>,
-    /// Where the pages of its endpoints lie.
+    /// The directory of the pages of its endpoints.
     directory: Option<Box<str>>,
-    /// Whether entries below name endpoints, so that no others have pages.
+    /// Whether descendant entries name endpoints, so that only these have pages.
     listed: bool,
     /// Whether its pages have been generated.
     generated: std::cell::Cell<bool>,
@@ -42,7 +42,7 @@ pub(super) struct Named<'t> {
     pub(super) path: &'t str,
 }
 
-/// Reads an endpoint as an entry or frontmatter names it.
+/// Reads an endpoint as written in an entry or in frontmatter.
 pub(super) fn named(text: &str) -> Option<Named<'_>> {
     let mut words = text.split_whitespace();
     let (one, two, three) = (words.next()?, words.next()?, words.next());
@@ -63,7 +63,7 @@ pub(super) fn named(text: &str) -> Option<Named<'_>> {
     }
 }
 
-/// Returns whether an entry below names an endpoint of the specification that applies.
+/// Returns whether a descendant entry names an endpoint of the applied specification.
 fn lists_endpoints(value: &Value) -> bool {
     match &value.data {
         Data::List(items) => items.iter().any(|item| match item.text() {
@@ -82,7 +82,7 @@ fn lists_endpoints(value: &Value) -> bool {
 // === impl Applied ===
 
 impl Applied {
-    /// Returns whether nothing is known of its endpoints.
+    /// Returns whether its endpoints are unknown.
     pub(super) fn is_unknown(&self) -> bool {
         self.specification.is_none()
     }
@@ -91,7 +91,7 @@ impl Applied {
 // === impl Compiler ===
 
 impl Compiler<'_> {
-    /// Reads the `openapi` of an element; an empty one ends what applied before.
+    /// Reads the `openapi` of an element; an empty text ends the inherited specification.
     pub(super) fn apply(
         &mut self,
         value: &Value,
@@ -148,7 +148,7 @@ impl Compiler<'_> {
         scope: &Scope,
     ) -> Option<Option<PageId>> {
         let Named { file, method, path } = named(text)?;
-        // `get started` is the name of a page, as long as there is that page.
+        // `get started` names a page if that page exists.
         if self.table.is_file(text) || (!path.starts_with('/') && method != Method::Webhook) {
             return None;
         }
@@ -223,8 +223,8 @@ impl Compiler<'_> {
         page
     }
 
-    /// Returns the endpoints that have generated pages here, by the label of their first tag,
-    /// in the order of the specification. Only the first call for a specification has any.
+    /// Returns the endpoints that get generated pages here, by the label of their first tag, in
+    /// the order of the specification. Later calls for the same specification return none.
     fn generated(&mut self, scope: &Scope) -> Vec<(Box<str>, Vec<usize>)> {
         let Some(applied) = &scope.applied else {
             return Vec::new();

@@ -205,7 +205,7 @@ impl Compiler<'_> {
         Some(id)
     }
 
-    /// Rule N4: only a root page can list, the group's own or that of a group below.
+    /// Rule N4: only a root page shows a listing: the group's own, or the root of a nested group.
     fn directory(&mut self, written: &Written<'_>, root: Option<PageId>, entries: &[Entry]) {
         let Some((text, _)) = written.text("directory") else {
             return;

@@ -1,9 +1,9 @@
 //! Compiles `navigation` of `docs.json` into the resolved navigation.
 //!
-//! One walk over the elements. On the way down, a [`Scope`] carries what children inherit:
-//! directory (N4), specification (N6), hidden, language, version, the labels of the
-//! breadcrumb. Each element is checked against the table of keys, and one kind of its
-//! children is compiled (N1, N2). An element without content is left out, with a diagnostic.
+//! The compiler walks over the elements once. On the way down, a [`Scope`] carries what
+//! children inherit: directory (N4), specification (N6), hidden, language, version, the labels
+//! of the breadcrumb. Each element is checked against the table of keys, and one kind of its
+//! children is compiled (N1, N2). An element without content is omitted, with a diagnostic.
 
 mod binding;
 mod divisions;
@@ -39,11 +39,11 @@ pub const DUPLICATE_LABEL: &str = "duplicate-label";
 pub struct Input<'a> {
     /// The tree that specifications are read from.
     pub tree: &'a Tree,
-    /// Which of its files are not looked at.
+    /// The files of the tree that are ignored.
     pub ignored: &'a Ignored,
     /// The value of `navigation`.
     pub navigation: &'a Value,
-    /// The pages; `None` to look at `docs.json` alone.
+    /// The pages; `None` to check `docs.json` alone.
     pub pages: Option<&'a Pages>,
     /// The value of `api.openapi`.
     pub api: &'a [(Box<str>, Span)],
@@ -51,7 +51,7 @@ pub struct Input<'a> {
     pub lenient: bool,
 }
 
-/// What children inherit.
+/// The settings that children inherit.
 #[derive(Clone, Debug, Default)]
 struct Scope {
     directory: Directory,
@@ -75,7 +75,7 @@ struct Compiler<'a> {
     discovered: bool,
 }
 
-/// Compiles a navigation, and finds all of its mistakes in one pass.
+/// Compiles a navigation and reports all mistakes in one pass.
 #[must_use]
 pub fn compile(
     input: &Input<'_>,
@@ -119,7 +119,7 @@ impl Compiler<'_> {
             .push(SpanDiagnostic::warning(rule, span, message));
     }
 
-    /// Compiles what an element holds; `scope` is what it passes on.
+    /// Compiles the content of an element; `scope` receives what its children inherit.
     fn content(&mut self, written: &Written<'_>, scope: &mut Scope) -> Option<Content> {
         self.inherit(written, scope);
         let children = written.children();
@@ -212,7 +212,7 @@ impl Compiler<'_> {
             .as_ref()
             .is_some_and(|applied| applied.is_unknown());
         match written.element {
-            // The pages of its endpoints would be there, but which is not known.
+            // The specification was not read, so the element may have pages that are not known.
             _ if is_unknown => {}
             None => {
                 let message = "navigation has no primary pattern";
@@ -227,7 +227,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Reads what an element sets for itself and all below it.
+    /// Reads the settings of an element that apply to it and its descendants.
     fn inherit(&mut self, written: &Written<'_>, scope: &mut Scope) {
         let directory = written
             .text("directory")

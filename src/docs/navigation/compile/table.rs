@@ -14,13 +14,13 @@ use super::endpoints::Applied;
 
 /// The rule that entries of `pages` name pages.
 pub(super) const MISSING: &str = "page-missing";
-/// The rule how an entry of `pages` is spelled.
+/// The rule about the spelling of an entry of `pages`.
 pub(super) const PATH: &str = "page-path";
 /// The rule that a page is listed once.
 pub(super) const DUPLICATE: &str = "page-duplicate";
 /// The rule that a page has one language.
 pub(super) const LANGUAGES: &str = "page-languages";
-/// For how many missing pages the nearest one is looked for.
+/// For how many missing pages the closest existing page is searched.
 const SUGGESTIONS_MAX: usize = 100;
 
 /// The pages that were listed so far.
@@ -29,7 +29,7 @@ pub(super) struct Table<'a> {
     pages: Vec<Page>,
     by_slug: HashMap<Box<str>, PageId>,
     by_endpoint: HashMap<EndpointId, PageId>,
-    /// The specification that applies where a page stands.
+    /// The specification that applies at the place of a page.
     applied: HashMap<PageId, Rc<Applied>>,
     listed: HashSet<Listed>,
     forgiven: Vec<PageId>,
@@ -80,17 +80,17 @@ impl<'a> Table<'a> {
         self.files.is_some_and(|files| files.at(slug).is_none())
     }
 
-    /// Returns whether a text is the path of a file exactly.
+    /// Returns whether a text is exactly the path of a page file.
     pub(super) fn is_file(&self, text: &str) -> bool {
         self.files.is_some_and(|files| files.get(text).is_some())
     }
 
-    /// Starts a sidebar, and returns the one around it.
+    /// Starts a sidebar and returns the enclosing one.
     pub(super) fn enter_sidebar(&mut self) -> Vec<PageId> {
         std::mem::take(&mut self.sidebar)
     }
 
-    /// Ends a sidebar: links each visible page to the next.
+    /// Ends a sidebar and links each visible page to the next.
     pub(super) fn leave_sidebar(&mut self, outer: Vec<PageId>) {
         let sidebar = std::mem::replace(&mut self.sidebar, outer);
         let shown = |id: &PageId| {
@@ -108,12 +108,12 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Notes a root that its group lists too: it has a diagnostic of rule N3 already.
+    /// Records a root that its group lists too; rule N3 has already reported it.
     pub(super) fn forgive(&mut self, id: PageId) {
         self.forgiven.push(id);
     }
 
-    /// Notes which specification applies where a page stands.
+    /// Records the specification that applies at the place of a page.
     pub(super) fn note_specification(&mut self, id: PageId, applied: Option<&Rc<Applied>>) {
         if let Some(applied) = applied {
             let applied = Rc::clone(applied);
@@ -181,7 +181,7 @@ impl<'a> Table<'a> {
         diagnostics.push(diagnostic);
     }
 
-    /// Returns the page of a slug, which is added when it is named first.
+    /// Returns the page of a slug, and adds it if it is new.
     fn page(&mut self, slug: &str, scope: &Scope) -> PageId {
         if let Some(&id) = self.by_slug.get(slug) {
             return id;
@@ -232,7 +232,7 @@ impl<'a> Table<'a> {
         page
     }
 
-    /// Gives a page its place; a second place is a warning.
+    /// Sets the place of a page; a second place is a warning.
     pub(super) fn place(
         &mut self,
         id: PageId,
@@ -275,7 +275,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Returns all pages; those that are not listed come last.
+    /// Returns all pages; unlisted pages come last.
     pub(super) fn finish(mut self) -> Vec<Page> {
         let files = self.files.map(Pages::iter).into_iter().flatten();
         for file in files {
@@ -286,7 +286,7 @@ impl<'a> Table<'a> {
         self.pages
     }
 
-    /// Adds the pages that are not listed, because they too can name an endpoint.
+    /// Adds the unlisted pages, which can name an endpoint too.
     pub(super) fn add_unlisted(&mut self) {
         let Some(files) = self.files else {
             return;
@@ -328,7 +328,7 @@ fn of_file(file: &page::Page, hidden: bool) -> Page {
         icon: meta.icon.clone(),
         tag: meta.tag.clone(),
         link: meta.url.clone(),
-        // The frontmatter counts more than the group around the page.
+        // The frontmatter overrides the enclosing group.
         hidden: meta.hidden.unwrap_or(hidden),
         noindex: meta.noindex,
         public: meta.is_public(),
@@ -359,7 +359,7 @@ fn unseen(slug: &str, hidden: bool) -> Page {
     }
 }
 
-/// Normalises an entry to the path of a page; `None` when it cannot be one.
+/// Normalises an entry to the path of a page; `None` if it cannot be a path.
 fn normalised(text: &str, span: Span, diagnostics: &mut Diagnostics) -> Option<String> {
     if text.trim().is_empty() {
         diagnostics.push(SpanDiagnostic::error(
