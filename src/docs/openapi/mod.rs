@@ -1,21 +1,21 @@
-//! OpenAPI: the endpoints that documentation describes.
+//! OpenAPI specifications and their endpoints.
 //!
 //! The reader is tolerant: it skips what it does not understand. Real specifications break
 //! the schema of OpenAPI in many ways, and a mistake in one endpoint must not hide the
-//! others. What names an endpoint (method, path, summary, tags, the extensions that hide or
-//! place it) is read into [`Endpoint`]. Everything else (parameters, bodies, responses,
-//! schemas, servers, security) stays in the specification, and an [`Operation`] reads it.
+//! others. [`Endpoint`] holds what identifies and places an endpoint (method, path, summary,
+//! tags, extensions). Everything else (parameters, bodies, responses, schemas, servers,
+//! security) stays in the specification, and an [`Operation`] reads it from there.
 //!
 //! References are followed when they are read ([`Specification::resolve`]), at most
 //! [`REFERENCE_HOPS_MAX`] in a row. A schema may contain itself; code that walks schemas
-//! stops at a [`Schema::name`] that it is already in.
+//! stops at a [`Schema::name`] that encloses the current schema.
 //!
-//! A specification that is named by URL is read from the tree ([`Tree::remote`]). Nothing is
-//! fetched here.
+//! A specification that is named by URL is read from the tree ([`Tree::remote`]); this module
+//! makes no requests.
 //!
 //! [`Tree::remote`]: crate::source::Tree::remote
 //!
-//! **Limits.** Versions 3.0 and 3.1. References into other files are not followed; each is a
+//! **Limits.** Versions 3.0 and 3.1. A reference into another file is not followed and gets a
 //! warning.
 //!
 //! Sources: OpenAPI 3.0.4 and 3.1.1 §4.8.8 to §4.8.24; RFC 6901 (JSON pointers).
@@ -31,7 +31,7 @@ pub use operation::{Body, Media, Operation, Parameter, Response, Schema, Securit
 pub use read::{NotFetched, SPECIFICATION, Specifications, discover, find, is_url, read};
 pub use slug::slug;
 
-/// How many references may lead to each other.
+/// How long a chain of references may be.
 pub const REFERENCE_HOPS_MAX: usize = 32;
 
 /// A specification.
@@ -39,27 +39,27 @@ pub const REFERENCE_HOPS_MAX: usize = 32;
 pub struct Specification {
     /// Its file, from the root of the repository, or its URL.
     pub path: Box<str>,
-    /// The title it gives itself.
+    /// Its `info.title`.
     pub title: Box<str>,
     /// Its endpoints: paths in the order of the file, methods in the order of [`Method`],
     /// then webhooks.
     pub endpoints: Vec<Endpoint>,
-    /// All of it.
+    /// The whole document.
     pub root: Value,
 }
 
-/// What is needed to name an endpoint.
+/// The part of an endpoint that identifies and places it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     /// Its method.
     pub method: Method,
     /// Its path, or the name of a webhook.
     pub path: Box<str>,
-    /// One line about it.
+    /// Its summary, in one line.
     pub summary: Option<Box<str>>,
-    /// The title of its page, where `x-mint.metadata.title` gives one.
+    /// The title of its page, from `x-mint.metadata.title`.
     pub title: Option<Box<str>>,
-    /// The path of its page, where `x-mint.href` gives one.
+    /// The path of its page, from `x-mint.href`.
     pub href: Option<Box<str>>,
     /// Its tags; the first names its group.
     pub tags: Vec<Box<str>>,
@@ -145,8 +145,7 @@ impl std::fmt::Display for Method {
 // === impl Specification ===
 
 impl Specification {
-    /// Finds an endpoint: the one with exactly this path, else one whose path differs in a
-    /// slash at its end.
+    /// Finds an endpoint by its exact path, or else by its path without a slash at the end.
     #[must_use]
     pub fn find(&self, method: Method, path: &str) -> Option<usize> {
         let position = |is_path: &dyn Fn(&str) -> bool| {
@@ -177,14 +176,14 @@ impl Specification {
         endpoints.map(|endpoint| endpoint.method)
     }
 
-    /// Returns everything about an endpoint.
+    /// Returns the reader of an endpoint's details.
     #[must_use]
     pub fn operation(&self, endpoint: &Endpoint) -> Option<Operation<'_>> {
         Operation::find(self, endpoint)
     }
 
-    /// Follows references from a value to the value that they name; `None` when that does
-    /// not exist, when they form a cycle, or when one names another file.
+    /// Follows references to the final value; `None` if a target does not exist, the references
+    /// form a cycle, or a reference names another file.
     #[must_use]
     pub fn resolve<'s>(&'s self, value: &'s Value) -> Option<&'s Value> {
         let mut value = value;

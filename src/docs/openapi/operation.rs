@@ -1,4 +1,4 @@
-//! Everything that a specification says about one endpoint.
+//! The details of an endpoint, read from its specification.
 
 use crate::syntax::Value;
 
@@ -67,7 +67,7 @@ pub struct Response<'s> {
 pub struct Server<'s> {
     /// Its URL, which may hold variables.
     pub url: &'s str,
-    /// What it is.
+    /// Its description.
     pub description: Option<&'s str>,
     /// The whole object, which holds `variables`.
     pub value: &'s Value,
@@ -83,8 +83,8 @@ pub struct Security<'s> {
 /// A schema, after its references were followed.
 #[derive(Clone, Copy, Debug)]
 pub struct Schema<'s> {
-    /// The last segment of the reference to it. Code that walks schemas compares it to find
-    /// a schema that contains itself.
+    /// The last segment of the reference to it. Code that walks schemas compares these names to
+    /// detect a schema that contains itself.
     pub name: Option<&'s str>,
     /// The schema itself.
     pub value: &'s Value,
@@ -131,7 +131,7 @@ impl<'s> Operation<'s> {
         self.operation
     }
 
-    /// Returns its parameters; those of the operation replace those of the path.
+    /// Returns its parameters; a parameter of the operation overrides the same one of the path.
     #[must_use]
     pub fn parameters(&self) -> Vec<Parameter<'s>> {
         let of = |value: &'s Value| value.get("parameters").map_or(&[][..], Value::items);
@@ -214,7 +214,7 @@ impl<'s> Operation<'s> {
             .collect()
     }
 
-    /// Returns its servers: its own, else those of its path, else those of the specification.
+    /// Returns the servers of the operation, or else of its path, or else of the specification.
     #[must_use]
     pub fn servers(&self) -> Vec<Server<'s>> {
         let places = [self.operation, self.item, &self.specification.root];
@@ -232,7 +232,7 @@ impl<'s> Operation<'s> {
             .collect()
     }
 
-    /// Returns the ways to authenticate, any of which is enough; none when it needs none.
+    /// Returns the alternative ways to authenticate; an empty list means that none is needed.
     #[must_use]
     pub fn security(&self) -> Vec<Security<'s>> {
         let places = [self.operation, &self.specification.root];

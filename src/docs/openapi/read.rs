@@ -1,4 +1,4 @@
-//! Reads specifications, each file and each URL once.
+//! Reads specifications; each file and each URL is read once.
 
 use std::collections::HashMap;
 
@@ -15,11 +15,11 @@ use crate::syntax::{
 
 use super::{Endpoint, Method, Specification};
 
-/// The rule that a mistake inside a specification breaks.
+/// The rule about mistakes inside a specification.
 pub const SPECIFICATION: &str = "openapi";
 /// How many dangling references of one specification get a diagnostic.
 const DANGLING_MAX: usize = 20;
-/// In how many bytes at its start a file says that it is a specification.
+/// How many bytes at the start of a file are searched for the key `openapi`.
 const HEAD_BYTES: usize = 4096;
 /// How many specifications a documentation may have.
 const SPECIFICATIONS_MAX: usize = 2000;
@@ -30,11 +30,11 @@ pub struct Specifications {
     read: Vec<Specification>,
     by_path: HashMap<TreePath, Option<usize>>,
     by_url: HashMap<Box<str>, Result<Option<usize>, NotFetched>>,
-    /// The URLs, in the order in which they were named first.
+    /// The URLs, in the order in which they were first named.
     urls: Vec<Box<str>>,
 }
 
-/// Why the specification behind a URL is not available.
+/// The reason why the specification at a URL is not available.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotFetched {
     /// No request was made, because the configuration does not allow one: a warning.
@@ -62,29 +62,29 @@ impl Specifications {
         &self.read
     }
 
-    /// Returns those that could be read, as its own.
+    /// Returns the specifications that could be read, by value.
     #[must_use]
     pub fn into_all(self) -> Vec<Specification> {
         self.read
     }
 
-    /// Returns why a URL is not available, the one that was named first.
+    /// Returns the reason for the first named URL that is not available.
     #[must_use]
     pub fn not_fetched(&self) -> Option<&NotFetched> {
         let mut urls = self.urls.iter();
         urls.find_map(|url| self.not_fetched_from(url))
     }
 
-    /// Returns why a URL that was named is not available.
+    /// Returns why a named URL is not available.
     #[must_use]
     pub fn not_fetched_from(&self, url: &str) -> Option<&NotFetched> {
         self.by_url.get(url)?.as_ref().err()
     }
 
-    /// Returns the specification that a text names. It is read when it is named first.
+    /// Returns the specification that a text names, and reads it at the first call.
     ///
-    /// A path starts at the documentation's root, or in `directory`. `None` when it cannot
-    /// be read; then there is a diagnostic at every place that names it.
+    /// A path starts at the documentation's root or in `directory`. Returns `None` if the
+    /// specification cannot be read; every place that names it then gets a diagnostic.
     pub fn open(
         &mut self,
         tree: &Tree,
@@ -121,12 +121,12 @@ impl Specifications {
         }
     }
 
-    /// Returns the specification behind a URL; `None` when the response is not a
-    /// specification, which has a diagnostic in the response itself.
+    /// Returns the specification at a URL; `None` if the response is not a specification, which
+    /// is reported with a place in the response.
     ///
     /// # Errors
     ///
-    /// [`NotFetched`], each time that the URL is named.
+    /// [`NotFetched`], at every call with this URL.
     pub fn fetched(
         &mut self,
         tree: &Tree,
@@ -180,12 +180,12 @@ impl Specifications {
         }))
     }
 
-    /// Returns the specification in a file, which is read when it is asked for first; `None`
-    /// when the file is not a specification, which has a diagnostic in the file itself.
+    /// Returns the specification in a file, and reads it at the first call; `None` if the file is
+    /// not a specification, which is reported with a place in the file.
     ///
     /// # Errors
     ///
-    /// The rule and the reason why the file cannot be read, the first time.
+    /// The rule and the reason why the file cannot be read, at the first call only.
     pub fn load(
         &mut self,
         tree: &Tree,
@@ -224,8 +224,8 @@ pub fn is_url(text: &str) -> bool {
     text.contains("://")
 }
 
-/// Finds the file that a text names, from the documentation's root or a directory, its
-/// extension optional.
+/// Finds the file that a text names, relative to the documentation's root or a directory; the
+/// text may omit the extension.
 #[must_use]
 pub fn find(tree: &Tree, directory: &TreePath, text: &str) -> Option<TreePath> {
     let text = text.trim_start_matches('/');
@@ -277,11 +277,11 @@ fn suggestion(tree: &Tree, text: &str) -> Option<String> {
     Some(format!("did you mean `{near}`?"))
 }
 
-/// Reads a file as a specification; `None` when it is not one, with a diagnostic.
+/// Reads a file as a specification; `None`, with a diagnostic, if it is not one.
 #[must_use]
 pub fn read(file: FileId, diagnostics: &mut Diagnostics) -> Option<Specification> {
     let path: Box<str> = diagnostics.files.path(file).into();
-    // The path of a URL often does not tell the format.
+    // The path of a URL often does not show the format.
     let is_json = match is_url(&path) {
         true => diagnostics.files.text(file).trim_start().starts_with('{'),
         false => !is_yaml(&path),

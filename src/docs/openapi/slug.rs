@@ -5,7 +5,7 @@
 
 use super::Endpoint;
 
-/// The directory of endpoint pages without a `directory`.
+/// The directory of endpoint pages if `directory` is not set.
 const DIRECTORY: &str = "api-reference";
 
 /// Returns the path of an endpoint's page. The caller numbers pages of the same path.

@@ -1,4 +1,4 @@
-//! A specification and everything that is looked up in it.
+//! Tests of a specification and the look-ups in it.
 
 use super::*;
 use crate::diagnostic::Diagnostic;
