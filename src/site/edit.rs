@@ -1,23 +1,22 @@
-//! Where the files of a repository are edited in a browser.
+//! Links to the page where a browser edits a file of a repository.
 //!
-//! The services that keep repositories have each their own form of address. Which service
-//! it is, is told by its host: the well-known ones by their names, and one's own by the
-//! product that its name says (`gitlab.acme.com`). Of any other host nothing is known, and
-//! no link is better than one that leads nowhere.
+//! Each service that hosts repositories has its own form of address. The host name identifies
+//! the service: the name of a public service, or a name that contains the product
+//! (`gitlab.acme.com`). For any other host there is no link, because it might lead nowhere.
 //!
 //! Sources: the addresses behind the "edit" buttons of GitHub, GitLab, Bitbucket Cloud and
 //! Gitea, tried in November 2026.
 
 use super::Repository;
 
-/// The address at which a file is edited, without the file.
+/// The address at which a file is edited, without the path of the file.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct EditLink {
     before: Box<str>,
     after: Box<str>,
 }
 
-/// Who keeps a repository.
+/// The service that hosts a repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Service {
     GitHub,
@@ -30,7 +29,7 @@ enum Service {
 // === impl EditLink ===
 
 impl EditLink {
-    /// Returns the address of a directory of the repository, from which files are named then.
+    /// Returns the address of a directory; paths of files are then relative to it.
     #[must_use]
     pub fn below(mut self, directory: &str) -> Self {
         let directory = directory.trim_matches('/');
@@ -40,12 +39,14 @@ impl EditLink {
         self
     }
 
-    /// Returns the address at which a file, named from the root of the repository, is edited.
+    /// Returns the address at which a file is edited.
+    ///
+    /// The path is relative to the root of the repository, or to the directory of [`Self::below`].
     #[must_use]
     pub fn of(&self, file: &str) -> String {
         let mut out = self.before.to_string();
         for byte in file.bytes() {
-            // RFC 3986 §3.3: what a segment may have as it is.
+            // RFC 3986 §3.3: the characters that a segment may contain unencoded.
             if byte.is_ascii_alphanumeric() || b"-._~/!$'()*,;=:@".contains(&byte) {
                 out.push(char::from(byte));
             } else {
@@ -59,7 +60,7 @@ impl EditLink {
 // === impl Repository ===
 
 impl Repository {
-    /// Returns where the files of the repository are edited, when that is known.
+    /// Returns where the files of the repository are edited, if the service is known.
     ///
     /// ```
     /// use waypost::site::Repository;
@@ -109,13 +110,14 @@ impl Service {
     }
 }
 
-/// Splits the URL of a repository into its host and its path; a name and a port, which are
-/// for git, are left out.
+/// Splits the URL of a repository into its host and its path.
+///
+/// User name and port are left out: only git uses them.
 fn place(url: &str) -> Option<(&str, &str)> {
     let (host, path) = match url.split_once("://") {
         Some(("https" | "http" | "ssh", rest)) => rest.split_once('/')?,
         Some(_) => return None,
-        // git's own short form: `git@host:path`.
+        // The short form of git: `git@host:path`.
         None => url
             .split_once(':')
             .filter(|(host, _)| !host.contains('/'))?,

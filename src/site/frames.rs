@@ -1,14 +1,14 @@
-//! Which sites may be shown inside of pages.
+//! The hosts that pages may show in frames.
 //!
-//! A frame shows what its author cannot vouch for, so only hosts of a list are framed, in a
-//! sandbox, over `https`; of all others a page links the address. The operator's list is
-//! `service.frame_hosts`; by default it has the players and drawing boards that public
-//! documentation embeds.
+//! The author of a page does not control the content of a frame. So a page shows only hosts of
+//! a list in frames, in a sandbox, over `https`; it links to any other address. The operator's
+//! list is `service.frame_hosts`; by default it contains the video players, code sandboxes and
+//! drawing boards that public documentation embeds.
 //!
-//! The list is obeyed twice: a build writes frames or links by it, and whoever serves a page
-//! sends the list as the page's policy. **Invariant:** the policy wins, for a browser obeys
-//! it whatever a page says. So a host taken off the list is shown nowhere from the moment the
-//! configuration is read, and a host put on it in each site from its next build.
+//! The list is used twice: a build writes a frame or a link, and the server sends the list as
+//! the page's policy. **Invariant:** the policy decides, because a browser obeys it whatever the
+//! page contains. So a host that is removed from the list is shown nowhere as soon as the
+//! configuration is read; a host that is added is shown in each site after its next build.
 //!
 //! Sources: CSP Level 3 §6.2.3 (`frame-src`), §6.7.2.6 (matching hosts).
 
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Host, InvalidHost};
 
-/// What public documentation embeds: players, sandboxes, drawing boards.
+/// The hosts that public documentation embeds: video players, code sandboxes, drawing boards.
 const DEFAULT_HOSTS: [&str; 14] = [
     "www.youtube.com",
     "www.youtube-nocookie.com",
@@ -35,7 +35,7 @@ const DEFAULT_HOSTS: [&str; 14] = [
     "share.descript.com",
 ];
 
-/// Hosts whose pages may be shown in frames, and the policy that says so to browsers.
+/// Hosts that may be shown in frames, and the policy that allows them in browsers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<FrameHost>", into = "Vec<FrameHost>")]
 pub struct Frames {
@@ -43,7 +43,7 @@ pub struct Frames {
     policy: HeaderValue,
 }
 
-/// A host of the list, or with `*.` in front every host below one.
+/// A host of the list; with `*.` in front, every host below it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct FrameHost(Box<str>);
@@ -52,16 +52,16 @@ pub struct FrameHost(Box<str>);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidFrameHost {
-    /// It is no host at all.
+    /// The text is not a host.
     #[error(transparent)]
     Host(#[from] InvalidHost),
-    /// Scheme, port, path or dot at the end: more than a host.
+    /// The text has a scheme, a port, a path or a dot at the end.
     #[error("more than a host, or `*.` and one")]
     More,
-    /// A single label: with `*.` it would cover a whole top-level domain.
+    /// The host has a single label: with `*.` it would cover a whole top-level domain.
     #[error("host without a dot")]
     Label,
-    /// CSP Level 3 §2.3.1 has letters, digits and hyphens only.
+    /// The host has a `_`: CSP Level 3 §2.3.1 allows letters, digits and hyphens only.
     #[error("host with `_`, which no policy can name")]
     Underscore,
 }
@@ -69,7 +69,7 @@ pub enum InvalidFrameHost {
 // === impl Frames ===
 
 impl Frames {
-    /// Makes a list of hosts. An empty one frames nothing.
+    /// Makes a list of hosts. An empty list allows no frames of other hosts.
     #[must_use]
     pub fn new(hosts: impl IntoIterator<Item = FrameHost>) -> Self {
         let hosts: Vec<_> = hosts.into_iter().collect();
@@ -99,7 +99,7 @@ impl Frames {
         self.hosts.iter().any(|known| known.covers(&host))
     }
 
-    /// Returns the policy of pages: what they may load, and whom they may frame.
+    /// Returns the policy of pages: what they may load, and which hosts they may frame.
     #[must_use]
     pub fn page_policy(&self) -> &HeaderValue {
         &self.policy
@@ -132,7 +132,7 @@ impl FrameHost {
     ///
     /// # Errors
     ///
-    /// [`InvalidFrameHost`]: what is no host could say more in a policy than was meant.
+    /// [`InvalidFrameHost`]: another text could add directives to the policy.
     pub fn parse(text: &str) -> Result<Self, InvalidFrameHost> {
         let name = text.strip_prefix("*.").unwrap_or(text);
         let host = Host::parse(name)?;
@@ -148,7 +148,7 @@ impl FrameHost {
         Ok(Self(text.to_ascii_lowercase().into()))
     }
 
-    /// CSP Level 3 §6.7.2.6: `*.` stands for one label or more.
+    /// Returns whether this allows a host; `*.` stands for one or more labels (CSP Level 3 §6.7.2.6).
     fn covers(&self, host: &str) -> bool {
         match self.0.strip_prefix("*.") {
             Some(below) => host
@@ -173,7 +173,8 @@ impl From<FrameHost> for String {
     }
 }
 
-/// What a page may load: its own files, pictures from anywhere, frames of a list of hosts.
+/// Makes the policy: a page may load files of its site, images and media of any host, and
+/// frames of the hosts of a list.
 fn policy(hosts: &[FrameHost]) -> HeaderValue {
     let frames: String = hosts
         .iter()

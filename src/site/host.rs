@@ -1,12 +1,12 @@
-//! Host names, in their one spelling.
+//! Host names in normal form.
 //!
-//! A host reaches us in many spellings: `Docs.Example.com`, `docs.example.com.`,
-//! `docs.example.com:443`. The index knows one. [`Host::parse`] is the only way to
+//! Clients send a host in many spellings: `Docs.Example.com`, `docs.example.com.`,
+//! `docs.example.com:443`. The index uses the normal form. [`Host::parse`] is the only way to
 //! make a [`Host`], so equal hosts are equal bytes and a lookup is a map access.
 //!
-//! Internationalised names are taken in their ASCII form only (`xn--…`); a client that
-//! follows the URL standard sends nothing else. IP literals name a machine, not a
-//! site, and are refused. Underscores are accepted: customers' DNS has them.
+//! Internationalised names are accepted in their ASCII form only (`xn--…`); clients that
+//! follow the URL standard send this form. IP literals name a machine, not a site, and are
+//! rejected. Underscores are accepted, because names in customers' DNS contain them.
 //!
 //! Sources: RFC 9110 §7.2 (the `Host` field), RFC 3986 §3.2.2 (its syntax),
 //! RFC 1034 §3.1 (length, the trailing dot).
@@ -27,7 +27,7 @@ pub struct Host(Box<str>);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidHost {
-    /// Nothing is left without port and dot.
+    /// The text is empty without port and dot.
     #[error("host is empty")]
     Empty,
     /// Longer than DNS can carry.
@@ -82,9 +82,10 @@ impl Borrow<str> for Host {
     }
 }
 
-/// Brings a `Host` field into the normal form of [`Host`], borrowing when it already
-/// has it: the request path calls this for every request and allocates for none that a
-/// real client sends.
+/// Brings a `Host` field into the normal form of [`Host`].
+///
+/// A name that is already in normal form is borrowed: this function runs for every request and
+/// allocates nothing for the names that usual clients send.
 ///
 /// # Errors
 ///

@@ -1,12 +1,12 @@
-//! Sites: a project as it is served.
+//! Sites: projects as they are served.
 //!
-//! A [`Site`] says on which hosts a project answers, under which base path, whether the
-//! public may see it, where its documentation is written and who serves what is not
-//! discovery. It knows nothing of releases: the two meet in `index`.
+//! A [`Site`] contains the hosts and the base path of a project, whether it is public, the
+//! repository of its documentation, and the server for requests that are not discovery. It does
+//! not contain releases: `index` combines sites and releases.
 //!
-//! A site's hosts are its *default subdomain* `{subdomain}.{service.domain}`, which is
-//! ours, and its *domains*, which the customer owns. The first domain is *canonical*:
-//! URLs that the default subdomain hands out are built on it.
+//! A site's hosts are its *default subdomain* `{subdomain}.{service.domain}`, which the platform
+//! owns, and its *domains*, which the customer owns. The first domain is *canonical*: responses
+//! of the default subdomain contain URLs of this domain.
 //!
 //! Source: `internals/decisions#hosts`.
 
@@ -27,24 +27,24 @@ pub use url::{Scheme, Service};
 /// A project as served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
-    /// Whose site it is.
+    /// The project that the site belongs to.
     pub project: ProjectId,
-    /// Whose admin keys may act on it.
+    /// The owner of the admin keys that may change it.
     pub owner: Box<str>,
     /// The first label of the default subdomain: lower case.
     pub subdomain: Box<str>,
     /// The customer's own hosts; the first is canonical.
     pub domains: Vec<Host>,
-    /// Where on each host the site lives.
+    /// The path of the site on each host.
     pub base_path: BasePath,
     /// Who may see it.
     pub visibility: Visibility,
-    /// Where its documentation is written; `None` when releases are only published by hand.
+    /// The repository of its documentation; `None` if releases are only published by hand.
     pub repository: Option<Repository>,
-    /// Whether its documentation is published although its navigation breaks the rules N1 or N2:
-    /// one kind of children at each level.
+    /// Whether its documentation is published even if its navigation breaks rule N1 or N2 (one kind
+    /// of children at each level).
     pub lenient: bool,
-    /// Who answers what is not discovery.
+    /// The server for requests that are not discovery.
     pub origin: Origin,
 }
 
@@ -53,11 +53,11 @@ pub struct Site {
 pub enum Visibility {
     /// Everybody.
     Public,
-    /// Nobody without authentication: discovery answers 404.
+    /// Only authenticated users: discovery responds with 404.
     Private,
 }
 
-/// Where documentation is written.
+/// The repository that documentation is built from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repository {
     /// Any URL that git understands and the configuration allows.
@@ -68,7 +68,7 @@ pub struct Repository {
     pub directory: Box<str>,
 }
 
-/// Who answers a site's requests that are not discovery.
+/// The server for a site's requests that are not discovery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// Waypost itself, from the current release.
@@ -80,33 +80,33 @@ pub enum Origin {
 /// A customer's own server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upstream {
-    /// How to speak to it.
+    /// With or without TLS.
     pub scheme: Scheme,
-    /// Its name or address, also the name its certificate must carry.
+    /// Its name or address; its certificate must be valid for this name.
     pub host: Box<str>,
     /// Its port.
     pub port: u16,
-    /// Which HTTP versions to speak.
+    /// Which HTTP versions it supports.
     pub http: UpstreamHttp,
-    /// Which `Host` it is sent.
+    /// Which `Host` field requests to it have.
     pub host_header: HostHeader,
 }
 
-/// Which HTTP versions an upstream speaks.
+/// Which HTTP versions an upstream supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UpstreamHttp {
     /// HTTP/1.1 only.
     One,
-    /// HTTP/2 where the server takes it (ALPN over TLS), else HTTP/1.1.
+    /// HTTP/2 if the server selects it (ALPN over TLS), else HTTP/1.1.
     OneOrTwo,
     /// HTTP/2 only, also without TLS.
     Two,
 }
 
-/// Which `Host` an upstream is sent.
+/// Which `Host` field requests to an upstream have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostHeader {
-    /// The one the client sent.
+    /// The field that the client sent.
     Preserve,
     /// The upstream's own name.
     Upstream,
@@ -115,8 +115,10 @@ pub enum HostHeader {
 // === impl Upstream ===
 
 impl Upstream {
-    /// Returns the `Host` of requests to the server under its own name: without the port
-    /// that its scheme implies, an IPv6 address in brackets (RFC 9110 §7.2, RFC 3986 §3.2.2).
+    /// Returns the `Host` field for requests under the upstream's own name.
+    ///
+    /// The default port of the scheme is left out; an IPv6 address is in brackets (RFC 9110 §7.2,
+    /// RFC 3986 §3.2.2).
     #[must_use]
     pub fn authority(&self) -> String {
         let host = if self.host.contains(':') {
@@ -139,14 +141,15 @@ impl Site {
     ///
     /// # Errors
     ///
-    /// [`InvalidHost`] when subdomain and service domain do not make a host together;
-    /// the reader of site records refuses such a record.
+    /// [`InvalidHost`] if subdomain and service domain together are not a host; the reader of site
+    /// records rejects such a record.
     pub fn default_host(&self, service: &Service) -> Result<Host, InvalidHost> {
         Host::parse(&format!("{}.{}", self.subdomain, service.domain))
     }
 
-    /// Returns the host that absolute URLs are built on for a request to `host`: the host
-    /// itself when the customer owns it, else the canonical domain when there is one.
+    /// Returns the host of absolute URLs in responses to a request for `host`.
+    ///
+    /// It is `host` if the customer owns it, else the canonical domain if there is one, else `host`.
     #[must_use]
     pub fn advertised_host<'h>(&'h self, host: &'h Host) -> &'h Host {
         if self.domains.contains(host) {

@@ -6,14 +6,14 @@ use std::borrow::Cow;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-/// Everything but the unreserved characters.
+/// All characters except the unreserved ones.
 const COMPONENT: AsciiSet = NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// Everything that may not stand unencoded in a path.
+/// All characters that a path must not contain unencoded.
 const PATH: AsciiSet = COMPONENT
     .remove(b'/')
     .remove(b'!')
@@ -42,14 +42,13 @@ pub fn encode(path: &str) -> String {
     utf8_percent_encode(path, &PATH).to_string()
 }
 
-/// Encodes any text for use in one component of a URL: everything but the unreserved
-/// characters.
+/// Encodes a text for one component of a URL: all characters except the unreserved ones.
 #[must_use]
 pub fn encode_component(text: &str) -> String {
     utf8_percent_encode(text, &COMPONENT).to_string()
 }
 
-/// Decodes every `%xx`. A text that is not UTF-8 afterwards is returned as it is.
+/// Decodes every `%xx`; if the result is not UTF-8, returns the text unchanged.
 ///
 /// ```
 /// use waypost::site::percent::decode;

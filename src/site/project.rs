@@ -1,4 +1,4 @@
-//! Names that customers give and we check once: project ids, subdomains, base paths.
+//! Names that customers choose and that are checked once: project ids and base paths.
 
 use std::fmt;
 
@@ -9,8 +9,8 @@ const PROJECT_LENGTH_MAX: usize = 128;
 /// The longest base path.
 const BASE_PATH_LENGTH_MAX: usize = 128;
 
-/// What the platform itself answers, or real reverse proxies route, directly below a
-/// host: a site cannot live there.
+/// Paths directly below a host that the platform itself serves, or that reverse proxies commonly
+/// route: they cannot be base paths.
 const RESERVED_BASE_PATHS: [&str; 13] = [
     "/.well-known",
     "/_next",
@@ -27,7 +27,7 @@ const RESERVED_BASE_PATHS: [&str; 13] = [
     "/v1",
 ];
 
-/// What a customer owns and an admin call names: `[A-Za-z0-9_-]{1,128}`.
+/// The id of a project in admin calls: `[A-Za-z0-9_-]{1,128}`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProjectId(Box<str>);
 
@@ -36,7 +36,7 @@ pub struct ProjectId(Box<str>);
 #[error("a project id is 1 to {PROJECT_LENGTH_MAX} letters, digits, hyphens and underscores")]
 pub struct InvalidProjectId;
 
-/// The path a site lives under on each of its hosts: empty, or `/docs`, `/a/b`.
+/// The path of a site on each of its hosts: empty, or `/docs`, `/a/b`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct BasePath(Box<str>);
 
@@ -56,7 +56,7 @@ pub enum InvalidBasePath {
     /// A character that URLs would have to escape.
     #[error("a base path contains {0:?}; letters, digits, `-`, `_`, `.` and `~` are allowed")]
     Character(char),
-    /// A path the platform answers itself.
+    /// A path that the platform itself serves.
     #[error("{0} is answered by the platform itself")]
     Reserved(&'static str),
 }
@@ -103,7 +103,7 @@ impl Serialize for ProjectId {
 // === impl BasePath ===
 
 impl BasePath {
-    /// Reads a base path. `/` is the empty one: that is what its writer meant.
+    /// Reads a base path. `/` means the empty base path.
     ///
     /// # Errors
     ///
@@ -145,7 +145,7 @@ impl BasePath {
         &self.0
     }
 
-    /// Returns what follows the base path in `path`: `None` when the site does not live there.
+    /// Returns the rest of `path` after the base path; `None` if `path` is not below it.
     #[must_use]
     pub fn strip<'p>(&self, path: &'p str) -> Option<&'p str> {
         path.strip_prefix(&*self.0)

@@ -1,20 +1,20 @@
-//! Patterns of redirects: which old paths a source stands for.
+//! Patterns of redirects: which paths a source matches.
 //!
 //! A source is a path whose segments may be `:name` (one segment), `:name*` or `*` (the rest
 //! of the path, possibly empty), or hold one `*` (`beta-*`: any text within the segment). Paths
 //! and sources have no slash at either end.
 
-/// What the variable segments of a source stand for in one path.
+/// The variable segments of a source and their values in one path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Captures<'p>(Vec<(&'p str, &'p str)>);
 
-/// Returns whether a source stands for more than one path.
+/// Returns whether a source can match more than one path.
 #[must_use]
 pub fn is_pattern(source: &str) -> bool {
     source.contains('*') || source.split('/').any(|segment| segment.starts_with(':'))
 }
 
-/// Matches a path with a source; `None` if the source does not stand for the path.
+/// Matches a path with a source; returns `None` if they do not match.
 ///
 /// ```
 /// use waypost::site::redirect::captures;
@@ -52,7 +52,7 @@ pub fn captures<'p>(source: &'p str, path: &'p str) -> Option<Captures<'p>> {
 // === impl Captures ===
 
 impl Captures<'_> {
-    /// Returns a destination with the captured values in the places of their names.
+    /// Returns a destination in which the captured values replace the names.
     #[must_use]
     pub fn fill(&self, destination: &str) -> String {
         let segment = |segment: &str| {

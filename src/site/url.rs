@@ -1,8 +1,8 @@
-//! How the addresses that we print are built.
+//! Builds the addresses of sites.
 
 use super::{BasePath, Frames, Host};
 
-/// How a server is spoken to.
+/// The scheme of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     /// Without TLS.
@@ -11,7 +11,7 @@ pub enum Scheme {
     Https,
 }
 
-/// What all sites of a platform share.
+/// The settings that all sites of a platform share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Service {
     /// The short name: key prefix `{name}_`, skills directory `.{name}/skills`.
@@ -20,11 +20,11 @@ pub struct Service {
     pub domain: Host,
     /// The host that the admin API answers on.
     pub api_host: Host,
-    /// The scheme of the URLs we print.
+    /// The scheme of the addresses of sites.
     pub scheme: Scheme,
-    /// Appended to the URLs we print when not 0.
+    /// The port of the addresses of sites; 0 stands for the default port.
     pub port: u16,
-    /// The sites that pages may show in frames.
+    /// The hosts that pages may show in frames.
     pub frames: Frames,
 }
 
@@ -67,8 +67,7 @@ impl Service {
 }
 
 impl Default for Service {
-    /// The names that `make run` demonstrates with: browsers and curl resolve
-    /// `*.localhost` to loopback.
+    /// The names that `make run` uses: browsers and curl resolve `*.localhost` to loopback.
     fn default() -> Self {
         let host = |name| Host::parse(name).expect("a constant host name");
         Self {
