@@ -1,11 +1,11 @@
-//! The configuration: one YAML file, composed of what each module wants to know.
+//! The configuration: one YAML file with the settings of all modules.
 //!
-//! Every setting belongs to the module that obeys it, with its default and its meaning;
-//! here they only meet. Only `cli` uses this module, and hands each part to its owner.
+//! Every setting is defined in the module that uses it, with its default and its meaning; this
+//! module only reads the file. Only `cli` uses this module; it passes each part to its module.
 //!
-//! [`Config::parse`] reports every mistake at once, with line and column, and never falls
-//! back to a default for a setting that is there and wrong. `conf/waypost.yaml` lists
-//! every key at its default; tests hold it equal to [`Config::default`], and complete.
+//! [`Config::parse`] reports every mistake at once, with line and column. A wrong value is an
+//! error; it is never replaced by the default. `conf/waypost.yaml` lists every key with its
+//! default; tests check that it is equal to [`Config::default`] and complete.
 //!
 //! Paths are relative to the directory the process is started in.
 
@@ -28,28 +28,28 @@ use crate::source::{git, remote};
 use crate::store::local;
 use crate::telemetry::logging;
 
-/// Everything an operator can set.
+/// All settings of an operator.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {
-    /// What the platform is called.
+    /// The name and the hosts of the platform.
     pub service: Service,
-    /// Where we listen.
+    /// The addresses of the listeners.
     pub listen: Listen,
-    /// Where releases are kept.
+    /// Where releases are stored.
     pub store: Store,
-    /// Where updates wait.
+    /// Where the queue of updates is stored.
     pub queue: Queue,
-    /// How long updates wait, how often they are tried, and how long they are kept.
+    /// The time limits and the number of attempts of updates, and how long they are stored.
     pub updates: queue::Policy,
     /// How repositories are fetched.
     pub git: git::Config,
-    /// Which specifications are fetched that documentation names by URL.
+    /// Which specifications are fetched if documentation names them by URL.
     pub specifications: remote::Config,
     /// How many updates are built at once.
     pub worker: worker::Config,
     /// What one build may use.
     pub builds: run::Limits,
-    /// Which command may write the `skill.md` that no author wrote.
+    /// The command that writes `skill.md` for sites whose authors wrote none.
     pub generate: run::generate::Config,
     /// Where site records are, and how they are watched.
     pub sites: Sites,
@@ -57,42 +57,42 @@ pub struct Config {
     pub tls: tls::Config,
     /// What clients may take of us.
     pub connections: Connections,
-    /// How patient we are with sites' own servers.
+    /// The limits of connections to sites' own servers.
     pub upstream: UpstreamLimits,
     /// Where requests are logged.
     pub access_log: access::Target,
-    /// How the process log looks.
+    /// The format and the filter of the process log.
     pub log: logging::Config,
     /// The admin API.
     pub admin: api::Config,
-    /// pingora's own settings, for [`server_conf`](crate::gateway::server::server_conf).
+    /// The settings of pingora, for [`server_conf`](crate::gateway::server::server_conf).
     pub server: Map<String, Value>,
 }
 
-/// Where we listen.
+/// The addresses of the listeners.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listen {
-    /// For HTTP in plain text.
+    /// The addresses for HTTP without TLS.
     pub http: Vec<SocketAddr>,
-    /// For HTTPS.
+    /// The addresses for HTTPS.
     pub https: Vec<SocketAddr>,
-    /// For health, readiness and metrics; never public. `None` is nowhere.
+    /// The address for health, readiness and metrics, which must not be public; `None` turns it off.
     pub operator: Option<SocketAddr>,
 }
 
-/// Which store.
+/// The store of releases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Store {
     /// A directory of this machine.
     Local(local::Config),
 }
 
-/// Which queue.
+/// The queue of updates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Queue {
     /// A database file of this machine.
     Sqlite {
-        /// The file; made when it does not exist.
+        /// The file; it is created if it does not exist.
         path: PathBuf,
     },
 }
@@ -102,32 +102,32 @@ pub enum Queue {
 pub struct Sites {
     /// A directory of record files, or one such file.
     pub path: PathBuf,
-    /// How often records and pointers are compared with what is served, in case the
-    /// system told us nothing of a change.
+    /// How often records and pointers are compared with the served state, in case the system did
+    /// not report a change.
     pub rescan: Duration,
 }
 
 /// What clients may take of us.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Connections {
-    /// Times and sizes.
+    /// Limits of time and size.
     pub limits: Limits,
-    /// Whether discovery is answered without pingora where that is possible.
+    /// Whether the fast path serves discovery without pingora where this is possible.
     pub fast_path: bool,
-    /// How many bytes of pages, of all sites together, are kept in memory.
+    /// How many bytes of pages the cache contains, for all sites together.
     pub page_cache_bytes: usize,
-    /// The networks of our own balancers, whose forwarding fields are believed.
+    /// The networks of the operator's load balancers, whose forwarding fields are trusted.
     pub trusted_peers: Vec<Network>,
 }
 
 // === impl Config ===
 
 impl Config {
-    /// Reads a configuration. `file` is the name that findings carry.
+    /// Reads a configuration. `file` is the name of the file in diagnostics.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong, in the order of the file.
+    /// All diagnostics, in the order of the file.
     pub fn parse(file: &str, text: &str) -> Result<Self, Vec<Diagnostic>> {
         read::read(file, text)
     }
@@ -136,7 +136,7 @@ impl Config {
 // === impl Listen, Store, Queue, Sites, Connections ===
 
 impl Default for Listen {
-    /// Loopback: a gateway is public only when somebody says so.
+    /// Loopback addresses: a gateway is public only if the operator configures it.
     fn default() -> Self {
         Self {
             http: vec![SocketAddr::from(([127, 0, 0, 1], 8080))],

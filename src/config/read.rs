@@ -1,4 +1,4 @@
-//! The table of keys: which setting stands under which key, in which unit and range.
+//! Reads the settings: the key, unit and range of each.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -20,10 +20,10 @@ use crate::telemetry::logging;
 /// The rule of diagnostics about the configuration.
 const RULE: &str = "conf";
 
-/// No wait of a server is meant to be longer.
+/// The greatest value of most settings of time.
 pub(super) const DAY_SECONDS: u64 = 24 * 60 * 60;
 
-/// The part of a mapping that a function reads.
+/// The mapping that a function reads.
 pub(super) type Section<'s, 'v, 't> = &'s mut Mapping<'v, 't>;
 
 /// Reads a configuration.
@@ -134,7 +134,7 @@ fn read_listen(section: Section<'_, '_, '_>, listen: &mut Listen) {
     section.set("operator", operator, address_or_off);
 }
 
-/// Reads where the operator's listener is; `false`: nowhere.
+/// Reads the address of the operator's listener; `false` turns the listener off.
 pub(super) fn address_or_off(value: &Yaml) -> Result<Option<SocketAddr>, Expected> {
     if value.flag() == Some(false) {
         return Ok(None);
@@ -212,7 +212,7 @@ fn read_connections(section: Section<'_, '_, '_>, connections: &mut Connections)
     section.set("body_rate_min", body_rate_min, number(0..=1 << 30));
     section.set("head_bytes_max", head_bytes_max, number(1024..=1 << 20));
     section.set("target_bytes_max", target_bytes_max, number(256..=1 << 20));
-    // pingora's own arrays end there.
+    // 256 is the size of pingora's arrays.
     section.set("fields_max", fields_max, number(10..=256));
     section.set("connections_max", connections_max, number(1..=10_000_000));
     let requests_max = number(0..=u32::MAX);
@@ -259,7 +259,7 @@ fn read_log(section: Section<'_, '_, '_>, log: &mut logging::Config) {
     section.set("filter", filter, log_filter);
 }
 
-/// Reads pingora's own part as it stands, and lets pingora judge it.
+/// Reads the settings of pingora; pingora checks them.
 fn read_server(top: Section<'_, '_, '_>, server: &mut Map<String, Value>, report: &Report<'_>) {
     let Some(value) = top.take("server") else {
         return;
@@ -276,7 +276,7 @@ fn read_server(top: Section<'_, '_, '_>, server: &mut Map<String, Value>, report
     }
 }
 
-/// Reads one mapping under a key, to its last key.
+/// Reads the mapping under a key and reports its unknown keys.
 pub(super) fn within<'v, 't>(
     above: &mut Mapping<'v, 't>,
     key: &'static str,
@@ -297,7 +297,7 @@ pub(super) fn path(value: &Yaml) -> Result<PathBuf, Expected> {
     Ok(PathBuf::from(&*text))
 }
 
-/// Reads the name that stands in keys (`{name}_…`) and directories (`.{name}/skills`).
+/// Reads the name that admin keys (`{name}_…`) and directories (`.{name}/skills`) contain.
 fn service_name(value: &Yaml) -> Result<Box<str>, Expected> {
     let text = strict::text(value)?;
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
@@ -311,7 +311,7 @@ fn service_name(value: &Yaml) -> Result<Box<str>, Expected> {
 /// Reads `off`, `stdout` or the path of a file.
 fn access_target(value: &Yaml) -> Result<access::Target, Expected> {
     let wanted = "`off`, `stdout` or { file: PATH }";
-    // YAML 1.1 took `off` for false, and people know it so.
+    // In YAML 1.1, `off` means `false`, so `false` also means `off` here.
     if value.flag() == Some(false) {
         return Ok(access::Target::Off);
     }

@@ -1,4 +1,4 @@
-//! The shipped file is the default, and complete; mistakes are found all at once.
+//! Tests: the shipped file is the default and complete; all mistakes are reported at once.
 
 use super::*;
 use crate::syntax::strict::Report;
@@ -18,7 +18,7 @@ fn the_shipped_file_is_the_default() {
     );
 }
 
-/// A mapping with nothing but a key nobody knows makes the reader list those it knows.
+/// Lists the known keys of a section: the message about an unknown key contains them.
 fn known_keys(section: &[&str]) -> Vec<String> {
     let mut text = String::new();
     for (depth, key) in section.iter().enumerate() {
