@@ -1,15 +1,15 @@
 //! The inventory: the list of the files of a release.
 //!
-//! It holds digest, length and media type of every file. Its bytes are canonical (paths in byte
-//! order, no white space, a fixed order of members), so equal releases have equal bytes, and the
-//! digest of the bytes is the id of the release:
+//! It holds the digest, length and media type of every file. Its bytes are canonical (paths in
+//! byte order, no white space, a fixed order of members), so equal releases have equal bytes. The
+//! digest of these bytes is the id of the release:
 //!
 //! ```json
 //! {"version":1,"files":{"skills/a/SKILL.md":{"digest":"…","length":7,"media_type":"text/markdown"}}}
 //! ```
 //!
-//! `version` counts incompatible changes. A reader rejects a higher version: serving the release
-//! before is better than serving half of a new one.
+//! `version` counts incompatible changes. A reader rejects a higher version: it is better to
+//! serve the previous release than half of a new one.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,7 +20,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::{ReleaseId, ReleasePath};
 use crate::digest::Digest;
 
-/// The version of the inventory's format that is written, and the highest that is read.
+/// The format version that this program writes, and the highest that it reads.
 pub const VERSION: u32 = 1;
 
 /// The list of a release's files.
@@ -29,15 +29,15 @@ pub struct Inventory {
     files: Files,
 }
 
-/// One line of an inventory: a file without its bytes.
+/// One entry of an inventory: a file without its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Item {
     /// The digest of its bytes.
     pub digest: Digest,
-    /// How many bytes it has.
+    /// The length of the file, in bytes.
     pub length: u64,
-    /// Its media type, as a `Content-Type` field spells it.
+    /// Its media type, as in a `Content-Type` field.
     #[serde(deserialize_with = "media_type")]
     pub media_type: Box<str>,
 }
@@ -46,25 +46,25 @@ pub struct Item {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidInventory {
-    /// Written by a newer program.
+    /// The inventory was written by a newer program.
     #[error("inventory has version {version}; this program reads versions up to {VERSION}")]
     Newer {
-        /// The version it names.
+        /// The version of the inventory.
         version: u64,
     },
-    /// Not the JSON that [`Inventory::to_bytes`] writes.
+    /// The bytes are not the JSON that [`Inventory::to_bytes`] writes.
     #[error("inventory is not valid")]
     Json(#[from] serde_json::Error),
 }
 
-/// The file as it is written.
+/// The file, for writing.
 #[derive(Serialize)]
 struct Written<'a> {
     version: u32,
     files: &'a BTreeMap<ReleasePath, Item>,
 }
 
-/// The file as it is read.
+/// The file, for reading.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Read {
@@ -72,7 +72,7 @@ struct Read {
     files: Files,
 }
 
-/// The map of files. Its paths have to ascend, so no path can be there twice.
+/// The map of files. Its paths must be in ascending order, so no path can occur twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Files(BTreeMap<ReleasePath, Item>);
 
@@ -96,12 +96,12 @@ impl Inventory {
         serde_json::to_vec(&written).expect("numbers and texts under text keys are JSON")
     }
 
-    /// Reads what [`Inventory::to_bytes`] wrote.
+    /// Reads the bytes that [`Inventory::to_bytes`] wrote.
     ///
     /// # Errors
     ///
-    /// [`InvalidInventory::Newer`] for a later version of the format, even if other things are
-    /// wrong too.
+    /// [`InvalidInventory::Newer`] for a later version of the format, even if the bytes have
+    /// other errors too.
     pub fn parse(bytes: &[u8]) -> Result<Self, InvalidInventory> {
         match serde_json::from_slice::<Read>(bytes) {
             Ok(read) if read.version == VERSION => Ok(Self { files: read.files }),
@@ -121,7 +121,7 @@ impl Inventory {
         ReleaseId(Digest::of(&self.to_bytes()))
     }
 
-    /// Returns the line of one file.
+    /// Returns the entry of one file.
     #[must_use]
     pub fn get(&self, path: &str) -> Option<&Item> {
         self.files.0.get(path)
@@ -193,7 +193,7 @@ fn media_type<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<str>, D:
     }
 }
 
-/// Tells a later version from a damaged file: a later version may have unknown members.
+/// Distinguishes a later version, which may have unknown members, from a damaged file.
 fn refusal(bytes: &[u8], error: serde_json::Error) -> InvalidInventory {
     #[derive(Deserialize)]
     struct Versioned {

@@ -1,12 +1,12 @@
 //! Releases: the output of a build, which the edge serves.
 //!
 //! A release is an immutable set of files. A [`Builder`] makes it, a [`ReleaseId`] identifies it
-//! and an [`Inventory`] lists its files. The id is the digest of the
-//! inventory's canonical bytes, and the inventory names every file by digest; so two
-//! releases with the same id are the same, byte for byte, wherever they were built.
+//! and an [`Inventory`] lists its files. The id is the digest of the inventory's canonical bytes,
+//! and the inventory contains the digest of every file. So two releases with the same id have the
+//! same bytes, wherever they were built.
 //!
-//! **Invariant:** a release knows no domain, no base path and no visibility. A change of
-//! those needs no build.
+//! **Invariant:** a release contains no domain, base path or visibility. A change of these needs
+//! no build.
 
 mod inventory;
 mod path;
@@ -41,12 +41,12 @@ pub struct Release {
 pub struct ReleaseFile {
     /// Its content.
     pub bytes: Bytes,
-    /// Its media type, as a `Content-Type` field spells it.
+    /// Its media type, as in a `Content-Type` field.
     pub media_type: Box<str>,
     digest: Digest,
 }
 
-/// The name of a release: the digest of its inventory.
+/// The id of a release: the digest of its inventory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ReleaseId(Digest);
@@ -57,20 +57,20 @@ pub struct Builder {
     files: BTreeMap<ReleasePath, ReleaseFile>,
 }
 
-/// Why a file does not fit into a release.
+/// Why a file cannot be added to a release.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InsertError {
     /// Another file has this path.
     #[error("{0} is in the release already")]
     Taken(ReleasePath),
-    /// One path is a file and also the directory of another.
+    /// A path is a file and also the directory of another file.
     #[error("{0} is a file and a directory")]
     FileAndDirectory(Box<str>),
-    /// It is not the value of a `Content-Type` field.
+    /// The media type is not a valid value of a `Content-Type` field.
     #[error("{0:?} is not a media type")]
     MediaType(Box<str>),
-    /// Over the limit.
+    /// The release has too many files.
     #[error("a release has at most {FILES_MAX} files")]
     TooMany,
 }
@@ -97,7 +97,7 @@ impl Release {
         Builder::default()
     }
 
-    /// Returns the release's name.
+    /// Returns the id of the release.
     #[must_use]
     pub fn id(&self) -> ReleaseId {
         self.id
@@ -126,7 +126,7 @@ impl Release {
         self.files.iter()
     }
 
-    /// Returns a builder with these files, for a release that differs in some of them.
+    /// Returns a builder with these files, to make a release that differs in some of them.
     #[must_use]
     pub fn into_builder(self) -> Builder {
         Builder { files: self.files }
@@ -144,7 +144,7 @@ impl ReleaseFile {
         Self::of_digest(bytes, media_type, digest)
     }
 
-    /// Makes a file of bytes whose digest is known: they come from a store.
+    /// Makes a file from bytes whose digest is known, because they come from a store.
     #[must_use]
     pub fn of_digest(bytes: Bytes, media_type: &str, digest: Digest) -> Self {
         Self {
@@ -168,12 +168,12 @@ impl ReleaseId {
     ///
     /// # Errors
     ///
-    /// [`InvalidDigest`] when it is anything else.
+    /// [`InvalidDigest`] when the text is anything else.
     pub fn parse(text: &str) -> Result<Self, InvalidDigest> {
         Digest::parse(text).map(Self)
     }
 
-    /// Takes the digest of an inventory.
+    /// Makes the id from the digest of an inventory.
     #[must_use]
     pub fn of(inventory: Digest) -> Self {
         Self(inventory)
@@ -199,7 +199,7 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// Says why the file cannot be added; the release stays as it was.
+    /// [`InsertError`] says why the file cannot be added. The release does not change then.
     pub fn insert(&mut self, path: ReleasePath, file: ReleaseFile) -> Result<(), InsertError> {
         if self.files.len() >= FILES_MAX {
             return Err(InsertError::TooMany);
@@ -229,7 +229,7 @@ impl Builder {
         self.files.remove(path)
     }
 
-    /// Lists the files and names the release.
+    /// Makes the inventory and the id of the release.
     #[must_use]
     pub fn finish(self) -> Release {
         let item = |file: &ReleaseFile| Item {

@@ -1,15 +1,17 @@
 //! Paths of files inside a release.
 //!
-//! A release is written to disks, read by other machines and served under URLs. A path is checked
-//! here once: it cannot lead out of the release, and a file has one path only.
+//! A release is written to disks, read by other machines and served under URLs. The check of a
+//! path is here only: a path cannot lead out of the release, and a file has only one path.
 
 use std::borrow::Borrow;
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// The longest path, in bytes: what common file systems take for a whole path, with
-/// room for the directory a release is written to.
+/// The longest path, in bytes.
+///
+/// Common file systems allow 4096 bytes for a whole path; the rest is for the directory that the
+/// release is written to.
 pub const PATH_LENGTH_MAX: usize = 3072;
 /// The longest segment, in bytes: `NAME_MAX` of common file systems.
 pub const SEGMENT_LENGTH_MAX: usize = 255;
@@ -23,16 +25,17 @@ pub struct ReleasePath(Box<str>);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidReleasePath {
-    /// The path, or one of its segments, is empty: also a leading, trailing or double slash.
+    /// The path or a segment is empty; a leading, trailing or double slash makes an empty
+    /// segment.
     #[error("path {0:?} has an empty segment")]
     Empty(Box<str>),
     /// `.` and `..` would give a file a second path, or lead out of the release.
     #[error("path {0:?} has a `.` or `..` segment")]
     Dots(Box<str>),
-    /// No file system has names with NUL.
+    /// No file system allows NUL in a name.
     #[error("path {0:?} contains NUL")]
     Nul(Box<str>),
-    /// Longer than the limits.
+    /// The path or a segment is longer than its limit.
     #[error(
         "path is longer than {PATH_LENGTH_MAX} bytes or has a segment longer than {SEGMENT_LENGTH_MAX}"
     )]
@@ -53,7 +56,7 @@ impl ReleasePath {
     ///
     /// # Errors
     ///
-    /// Says which rule of [`InvalidReleasePath`] is broken.
+    /// [`InvalidReleasePath`] says which rule is broken.
     pub fn parse(text: &str) -> Result<Self, InvalidReleasePath> {
         if text.len() > PATH_LENGTH_MAX {
             return Err(InvalidReleasePath::TooLong);

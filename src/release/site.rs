@@ -1,9 +1,9 @@
 //! The description of a site in its release (`site.json`), and the names of its other files.
 //!
-//! A build writes them, the index and the embedded origin read them.
+//! A build writes them; the index and the embedded origin read them.
 //!
-//! Pages and files of a site lie in the release under names made from their URLs. The
-//! [`SiteDescription`] holds what the names do not say.
+//! The names of pages and files in the release are made from their URLs. The [`SiteDescription`]
+//! holds everything that these names do not say.
 //!
 //! | in the release | is served at |
 //! |---|---|
@@ -22,51 +22,53 @@ use serde::{Deserialize, Serialize};
 
 use crate::site::redirect;
 
-/// Where in a release the description lies.
+/// The path of the description in a release.
 pub const SITE_FILE: &str = "site.json";
-/// Where the files lie that pages load, in URLs below the base path.
+/// The directory, in URLs below the base path, of the files that pages load.
 pub const STATIC: &str = "_waypost";
-/// Where the rules lie that say which links a browser may load before they are clicked, in
-/// URLs below the base path.
+/// The path of the speculation rules, in URLs below the base path.
+///
+/// The rules say which links a browser may load before a click.
 pub const SPECULATION: &str = "_waypost/speculation.json";
-/// How the path of the frame starts in which diagrams are drawn.
+/// The beginning of the path of the frame that draws diagrams.
 pub const DIAGRAM_FRAME: &str = "_waypost/diagram.";
-/// The content security policy of that frame (CSP Level 3): its own scripts, styles in markup,
-/// no requests.
+/// The content security policy of that frame (CSP Level 3).
+///
+/// It allows the frame's own scripts and styles in markup, and no requests.
 pub const DIAGRAM_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; \
      img-src data:; font-src data:; base-uri 'none'; form-action 'none'; \
      frame-ancestors 'self'; sandbox allow-scripts";
-/// How the names of files below [`STATIC`] start whose names hold the digest of their bytes.
+/// Files below [`STATIC`] whose names begin so have the digest of their bytes in the name.
 const DIGEST_NAMED: [&str; 5] = ["site.", "finder.", "page.", "diagram.", "mermaid."];
-/// The page for paths at which there is nothing.
+/// The 404 page of the whole site.
 const NOT_FOUND: &str = "404.html";
-/// How many segments a directory may have that has such a page of its own.
+/// How many segments a directory may have that has its own 404 page.
 pub const NOT_FOUND_DEPTH_MAX: usize = 4;
-/// The version of the file that this program writes, and the newest it reads.
+/// The version of the file that this program writes, and the highest that it reads.
 const VERSION: u32 = 2;
 
-/// What the file names of a site do not say.
+/// Everything about a site that its file names do not say.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SiteDescription {
     version: u32,
-    /// The path of the page that the site opens with; empty when there is one at its root.
+    /// The path of the first page of the site; empty if there is a page at the root.
     pub home: Box<str>,
-    /// Where old paths lead.
+    /// The redirects from old paths.
     pub redirects: Vec<Redirect>,
-    /// Pages that say the same in several languages. A release of version 1 names none.
+    /// Sets of pages that are translations of each other. A release of version 1 has none.
     #[serde(default)]
     translations: Vec<Vec<Translation>>,
-    /// Where the page of each path stands in them, by path.
+    /// The positions of all pages in `translations`, sorted by the path of the page.
     #[serde(skip)]
     by_path: Vec<(usize, usize)>,
-    /// The pages, by path, that are to be known by another address: a URL, or `/` and the
-    /// path of another page.
+    /// Pages, by path, with another canonical address: a URL, or `/` and the path of another
+    /// page.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub canonical: BTreeMap<Box<str>, Box<str>>,
 }
 
-/// A page among those that say the same in several languages.
+/// One page of a set of translations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Translation {
@@ -74,19 +76,19 @@ pub struct Translation {
     pub language: Box<str>,
     /// Its path, without leading slash.
     pub path: Box<str>,
-    /// Whether the language is the one for readers of no other.
+    /// Whether readers without a matching language get this language.
     pub default: bool,
 }
 
-/// Where an old path leads.
+/// A redirect from an old path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Redirect {
-    /// The old path, maybe with `:name`, `:name*` and `*`.
+    /// The old path. It may contain `:name`, `:name*` and `*`.
     pub source: Box<str>,
-    /// Where it leads.
+    /// The target.
     pub destination: Box<str>,
-    /// Whether for good.
+    /// Whether the redirect is permanent.
     pub permanent: bool,
 }
 
@@ -94,10 +96,10 @@ pub struct Redirect {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnreadableDescription {
-    /// Not the JSON we write.
+    /// The file is not the JSON that this program writes.
     #[error("read {SITE_FILE}")]
     Syntax(#[from] serde_json::Error),
-    /// Written by a newer program.
+    /// The file was written by a newer program.
     #[error("{SITE_FILE} has version {0}, this program reads up to {VERSION}")]
     Newer(u32),
 }
@@ -118,7 +120,7 @@ impl SiteDescription {
         }
     }
 
-    /// Says which pages say the same in several languages.
+    /// Sets the translations: sets of pages with the same content in several languages.
     #[must_use]
     pub fn translated(self, translations: Vec<Vec<Translation>>) -> Self {
         let places = translations.iter().enumerate();
@@ -132,8 +134,9 @@ impl SiteDescription {
         }
     }
 
-    /// Returns the pages that say what the page at `path` says, itself among them; none when
-    /// it is there in one language only.
+    /// Returns the translations of the page at `path`, including the page itself.
+    ///
+    /// The list is empty if the page exists in one language only.
     #[must_use]
     pub fn translations(&self, path: &str) -> &[Translation] {
         let place = |(at, n): &(usize, usize)| &*self.translations[*at][*n].path;
@@ -147,7 +150,7 @@ impl SiteDescription {
     ///
     /// # Errors
     ///
-    /// When it is not a description, or has a newer version.
+    /// When the bytes are not a description, or have a newer version.
     pub fn parse(bytes: &[u8]) -> Result<Self, UnreadableDescription> {
         #[derive(Deserialize)]
         struct Version {
@@ -168,9 +171,10 @@ impl SiteDescription {
         serde_json::to_vec(self).expect("texts and numbers are JSON")
     }
 
-    /// Returns where a path, without leading slash, leads by a redirect, and whether for
-    /// good. An exact source wins over a pattern, the first of several patterns over the
-    /// others.
+    /// Returns the target of the redirect at a path, and whether the redirect is permanent.
+    ///
+    /// The path has no leading slash. An exact source has priority over a pattern, and an earlier
+    /// pattern over a later one.
     ///
     /// ```
     /// use waypost::release::site::{SiteDescription, Redirect};
@@ -198,7 +202,7 @@ impl SiteDescription {
     }
 }
 
-/// Returns the path in URLs of a file: without extension, `x/index` is `x`.
+/// Returns the path of a file's page in URLs: without extension, and `x/index` becomes `x`.
 ///
 /// ```
 /// use waypost::release::site::page_of;
@@ -221,22 +225,24 @@ pub fn page_of(file: &str) -> &str {
     }
 }
 
-/// Returns whether a file below [`STATIC`] has the digest of its bytes in its name, so that it
-/// never changes.
+/// Returns whether the name of a file below [`STATIC`] contains the digest of its bytes.
+///
+/// Such a file never changes.
 #[must_use]
 pub fn is_named_by_digest(name: &str) -> bool {
     DIGEST_NAMED.iter().any(|start| name.starts_with(start))
 }
 
-/// Returns where in a release the page at a path lies, as HTML (`html`) or Markdown (`md`).
+/// Returns the file in a release of the page at a path, as HTML (`html`) or Markdown (`md`).
 #[must_use]
 pub fn page_file(path: &str, extension: &str) -> String {
     let path = if path.is_empty() { "index" } else { path };
     format!("pages/{path}.{extension}")
 }
 
-/// Returns where in a release the page for paths below a directory lies at which there is
-/// nothing; of the root it is the site's.
+/// Returns the file in a release of the 404 page for a directory.
+///
+/// The empty directory means the 404 page of the site.
 #[must_use]
 pub fn not_found_file(directory: &str) -> String {
     match directory {
@@ -245,7 +251,7 @@ pub fn not_found_file(directory: &str) -> String {
     }
 }
 
-/// Returns where the page for a path may lie at which there is nothing, the nearest first.
+/// Returns the files that may hold the 404 page for a path, the nearest directory first.
 pub fn not_found_files(path: &str) -> impl Iterator<Item = String> {
     let ends = path.match_indices('/').map(|(at, _)| at);
     let ends = ends.chain([path.len()]).take(NOT_FOUND_DEPTH_MAX);

@@ -1,4 +1,4 @@
-//! What a release promises: one name for one content, and no inventory half understood.
+//! Tests of releases: equal content has an equal id, and no damaged inventory is read.
 
 use super::*;
 

@@ -31,7 +31,7 @@ pub struct Job {
     pub service_name: Box<str>,
     /// How repositories are fetched.
     pub git: git::Config,
-    /// Which specifications are fetched.
+    /// Which OpenAPI specifications are fetched.
     pub specifications: remote::Config,
     /// The sites that pages may show in frames.
     pub frames: Frames,
@@ -120,9 +120,9 @@ pub enum Step {
 /// Why there is no release.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stopped {
-    /// What happened, in a sentence.
+    /// What failed, in a sentence.
     pub summary: String,
-    /// Whether the same may succeed later without anybody changing anything.
+    /// Whether another attempt may succeed without any change by a person.
     pub transient: bool,
 }
 
