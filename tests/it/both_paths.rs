@@ -90,7 +90,7 @@ const PATHS: &[&str] = &[
     "/SKILL.md",
 ];
 
-/// What is done to a path before it is sent.
+/// Changes to a path before it is sent.
 const SPELLINGS: &[fn(&str) -> String] = &[
     |path| format!("{path}?a=b"),
     |path| format!("{path}?"),
@@ -150,7 +150,7 @@ const FIELDS: &[(&str, &str)] = &[
     ("Cache-Control", "no-cache"),
 ];
 
-/// Fields that only HTTP/1.1 has, or that only it may carry.
+/// Fields that only HTTP/1.1 defines or allows.
 const FIELDS_OF_HTTP1: &[(&str, &str)] = &[
     ("Connection", "keep-alive"),
     ("Connection", "Keep-Alive"),
@@ -173,7 +173,7 @@ const FIELDS_OF_HTTP1: &[(&str, &str)] = &[
     ("X-Bell", "\u{7}"),
 ];
 
-/// A request before it is text.
+/// A request before it is written as text.
 #[derive(Clone, Debug)]
 struct Ask {
     method: &'static str,
@@ -292,7 +292,9 @@ fn etags(edge: &Edge) -> Vec<String> {
         .collect()
 }
 
-/// What a client sees of a connection with some requests: the responses, and how it ended.
+/// Returns what a client sees of a connection with some requests.
+///
+/// These are the responses and how the connection ended.
 fn seen(edge: &Edge, asks: &[Ask]) -> Vec<Option<Response>> {
     let mut connection = Connection::open(edge.http);
     let text: String = asks.iter().map(Ask::to_http1).collect();
@@ -345,7 +347,7 @@ fn both_paths_give_the_same_response_to_every_http_1_1_request() {
         prop_assert_eq!(seen(&fast, &asks), seen(&proxy, &asks));
         Ok(())
     });
-    // Otherwise nothing was compared.
+    // If the fast path took no request, nothing was compared.
     let taken = fast.metric("gateway_request_duration_seconds_count{route=\"fast_path\"}");
     assert!(
         taken > f64::from(cases()) / 25.0,
@@ -369,7 +371,7 @@ fn to_http2(ask: &Ask) -> Option<http::Request<()>> {
     request.body(()).ok()
 }
 
-/// What a client sees of some concurrent requests.
+/// Returns what a client sees of some concurrent requests.
 async fn seen_over_http2(client: &mut Client, asks: &[Ask]) -> Vec<Result<Response, String>> {
     let mut exchanges = Vec::new();
     for request in asks.iter().filter_map(to_http2) {

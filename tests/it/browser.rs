@@ -13,15 +13,16 @@ use std::sync::{Arc, Mutex, Weak};
 use crate::clients::client;
 use crate::edge::{Edge, Setup};
 
-/// A name that browsers resolve to loopback, and for which they allow access to the clipboard.
+/// A host that browsers resolve to loopback, and to which they allow access to the clipboard.
 const HOST: &str = "docs.acme.localhost";
 
 fn example() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("conf/demo/docs")
 }
 
-/// Returns a gateway that serves the bundled example. All tests that run at the same time
-/// share it, because none changes it.
+/// Returns a gateway that serves the bundled example.
+///
+/// Tests that run at the same time share it, because none of them changes it.
 fn serving() -> Arc<Edge> {
     static SHARED: Mutex<Weak<Edge>> = Mutex::new(Weak::new());
     let mut shared = SHARED.lock().unwrap();

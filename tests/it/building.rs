@@ -6,16 +6,18 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-/// A site of three parts, each with a search index of its own. The index of a single page needs
-/// no threads.
+/// A site of three parts, each with its own search index.
+///
+/// The index of a single page needs no threads.
 const CONFIG: &str = r#"{"name": "Acme", "navigation": {"languages": [
     {"language": "en", "versions": [
         {"version": "2", "pages": ["a", "b"]},
         {"version": "1", "pages": ["c", "d"]}]},
     {"language": "fr", "pages": ["e", "f"]}]}}"#;
 
-/// Builds a directory with this many threads in the pool that all parts of a build share. A build
-/// that does not end is killed and fails.
+/// Builds a directory with this many threads in the pool that all parts of a build share.
+///
+/// A build that does not end is killed, and the test fails.
 fn build(docs: &Path, out: &Path, threads: usize) -> Output {
     Command::new("timeout")
         .args(["300", env!("CARGO_BIN_EXE_waypost"), "build", "--out"])

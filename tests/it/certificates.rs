@@ -9,7 +9,7 @@ use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ClientConfig, RootCertStore, ServerConfig, SupportedProtocolVersion};
 
-/// Issues certificates that a client of [`Authority::client`] believes.
+/// Issues certificates that a client of [`Authority::client`] trusts.
 #[derive(Debug)]
 pub struct Authority {
     certificate: Certificate,
@@ -27,7 +27,7 @@ impl Authority {
     pub fn new() -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        // A name of its own: OpenSSL takes issuer and subject of one name for self-signed.
+        // If issuer and subject have the same name, OpenSSL takes a certificate for self-signed.
         params
             .distinguished_name
             .push(DnType::CommonName, "authority of one test");
@@ -97,8 +97,9 @@ impl Pair {
         self.certificate.der().clone()
     }
 
-    /// Writes the pair as the gateway's certificate directory has it. Each file is renamed
-    /// into place, as careful writers do.
+    /// Writes the pair in the layout of the gateway's certificate directory.
+    ///
+    /// Each file is written under a temporary name and then renamed.
     pub fn write(&self, root: &Path, name: &str) {
         let directory = root.join(name);
         fs::create_dir_all(&directory).unwrap();

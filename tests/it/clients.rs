@@ -1,15 +1,15 @@
 //! Real clients, as users run them, against a running gateway.
 //!
-//! They are installed by `make test`, each into a folder of its own beside the build:
+//! `make test` installs each of them into its own folder beside the build:
 //!
-//! | client | from | does here |
+//! | client | from | what it does in these tests |
 //! |---|---|---|
 //! | `skills` 1.7.4 | npm | finds and installs every skill of a site |
 //! | `@a2a-js/sdk` 0.3.14, 1.3.0 | npm | resolves the card and chooses a transport by it |
 //! | `a2a-sdk` 0.3.26, 1.3.0 | `PyPI` | the same |
 //!
-//! Neither Node nor Python knows `*.test` and `*.localhost`; a hook in each of their
-//! resolvers leads these names to loopback, where the gateway is.
+//! Node and Python do not resolve `*.test` and `*.localhost`. A hook in the resolver of each
+//! resolves these names to loopback, where the gateway listens.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -79,7 +79,7 @@ async def main():
 asyncio.run(main())
 "#;
 
-/// Returns where a client is installed, in this version.
+/// Returns the folder in which this version of a client is installed.
 #[track_caller]
 pub fn client(name: &str, version: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -111,14 +111,14 @@ fn serving(record: &str) -> Edge {
     edge
 }
 
-/// Writes the hook that Node is started with, and returns where it is.
+/// Writes the resolver hook for Node and returns its path.
 pub fn resolver(edge: &Edge) -> PathBuf {
     let hook = edge.setup.path("resolve.cjs");
     fs::write(&hook, NODE_HOOK).unwrap();
     hook
 }
 
-/// Runs Node with names that lead to loopback.
+/// Returns a command that runs Node with the resolver hook.
 fn node(edge: &Edge, client: &Path) -> Command {
     let hook = resolver(edge);
     let mut node = Command::new(client.join("node_modules/.bin/node"));
@@ -126,8 +126,7 @@ fn node(edge: &Edge, client: &Path) -> Command {
     node
 }
 
-/// Runs the `skills` tool as a user would in a project of its own; returns what it printed,
-/// and what it installed.
+/// Runs the `skills` tool in a new project; returns its output and the installed files.
 fn skills(edge: &Edge, arguments: &[&str]) -> (Output, BTreeMap<String, String>) {
     let folder = client("skills", "skills@1.7.4");
     let home = edge.setup.path("home");
@@ -139,7 +138,7 @@ fn skills(edge: &Edge, arguments: &[&str]) -> (Output, BTreeMap<String, String>)
         .current_dir(project.path())
         .env("HOME", home)
         .envs([("CI", "1"), ("NO_COLOR", "1")])
-        // Nothing here leaves this machine.
+        // The tool must not send usage data.
         .envs([("DISABLE_TELEMETRY", "1"), ("DO_NOT_TRACK", "1")])
         .output()
         .unwrap();
@@ -154,7 +153,7 @@ fn skills(edge: &Edge, arguments: &[&str]) -> (Output, BTreeMap<String, String>)
     (output, installed)
 }
 
-/// Installs every skill from an address and expects to find the authors' bytes.
+/// Installs every skill from an address and asserts that the bytes are the authors'.
 #[track_caller]
 fn installs_all(edge: &Edge, host: &str, path: &str) {
     let url = format!("http://{host}:{}{path}", edge.http.port());
@@ -181,7 +180,7 @@ fn the_skills_tool_installs_from_the_default_subdomain() {
 fn the_skills_tool_installs_from_beneath_a_base_path() {
     let edge = serving("base_path: /docs");
     installs_all(&edge, "docs.acme.test", "/docs");
-    // And from the root, where the site's documents are, too.
+    // From the root, where the site's documents are as well.
     installs_all(&edge, "docs.acme.test", "");
 }
 
@@ -214,7 +213,7 @@ fn the_skills_tool_finds_nothing_on_a_private_site() {
     assert_eq!(installed, BTreeMap::new());
 }
 
-/// Reads what a resolver printed of a card.
+/// Reads the output of a resolver about a card.
 #[track_caller]
 fn resolved(output: &Output, address: &str, transport: &str) {
     assert!(output.status.success(), "{output:?}");
@@ -226,7 +225,7 @@ fn resolved(output: &Output, address: &str, transport: &str) {
     assert!(chosen.contains(transport), "{chosen}");
 }
 
-/// Where a card is asked for, and the address it says.
+/// Where a card is requested, and the address in the card.
 const CARDS: [(&str, &str); 2] = [
     ("docs.acme.test", "https://docs.acme.test/docs"),
     ("acme.waypost.localhost", "https://docs.acme.test/docs"),

@@ -1,4 +1,4 @@
-//! From a push to what agents fetch: the journey of an update through the running program.
+//! An update through the running program, from the push to the documents that agents fetch.
 
 use std::fs::read_to_string;
 use std::time::{Duration, Instant};
@@ -64,7 +64,7 @@ fn a_push_that_is_triggered_is_served_on_every_host_and_its_record_tells_all_of_
     }
 }
 
-/// Repeats a call until a new key is accepted. The promise is one second.
+/// Repeats a call until a new key is accepted, which must happen within one second.
 #[track_caller]
 fn wait_until_accepted(edge: &crate::edge::Edge, key: &str) {
     let deadline = Instant::now() + Duration::from_secs(2);
@@ -267,7 +267,7 @@ fn the_waiting_update_of_a_removed_site_is_cancelled() {
         .site("acme", "")
         .start();
     queue(&edge.setup, "slow");
-    // The only build runs as long as the host does not answer.
+    // The build runs as long as the host does not respond, and only one may run at a time.
     let _held = host.connected();
     let id = queue(&edge.setup, "acme");
     assert_eq!(record(&edge.setup, &id)["status"], "queued");

@@ -1,7 +1,7 @@
-//! The OpenAPI description of the admin API, held against the running program by a fuzzer.
+//! A fuzzer compares the OpenAPI description of the admin API with the running program.
 //!
-//! `schemathesis` reads the document that is served, sends requests that fit it and requests
-//! that do not, and compares every answer with it: status, media type, headers, body.
+//! `schemathesis` reads the served description, sends valid and invalid requests, and compares
+//! status, media type, headers and body of every response with the description.
 
 use std::fs;
 use std::process::Command;
@@ -12,7 +12,7 @@ use crate::clients::client;
 use crate::presets::SKILL;
 use crate::repository::{API, Repository, follow, key, setup, trigger};
 
-/// Everything the fuzzer can tell about an API without knowing what it is for.
+/// All checks of the fuzzer that need no knowledge of the purpose of an API.
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\
                       response_headers_conformance,response_schema_conformance,\
                       negative_data_rejection,unsupported_method,allow_header_conformance";
@@ -29,7 +29,7 @@ fn every_answer_of_the_admin_api_is_as_its_description_says() {
         .start();
     let id = trigger(&edge, &acme, "acme");
     follow(&edge.setup, &id);
-    // What is random finds only what is not there.
+    // Random ids never exist, so the description gets ids that do exist as examples.
     let mut description = edge.get(API, "/openapi.json").json();
     let parameters = &mut description["components"]["parameters"];
     parameters["projectId"]["examples"] =
@@ -63,7 +63,7 @@ fn every_answer_of_the_admin_api_is_as_its_description_says() {
             "gateway_requests_total{{route=\"admin\",status=\"{status}\"}}"
         ))
     };
-    // Beside our own two calls.
+    // The fuzzer, too, has triggered updates of known projects.
     assert!(count(202) > 1.0, "known projects were triggered");
     assert!(count(200) > 1.0, "known records were read");
     for status in [404, 405] {

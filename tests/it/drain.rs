@@ -30,7 +30,7 @@ impl Slow {
         }
     }
 
-    /// Sends a request that is in flight when this returns.
+    /// Sends a request, and returns when the origin has it.
     fn begin(&self) -> Connection {
         let already = self.origin.received().len();
         let mut connection = Connection::open(self.edge.http);
@@ -55,7 +55,7 @@ fn wait_until_closed(address: SocketAddr) {
             since.elapsed() < TIMEOUT,
             "{address} still takes connections"
         );
-        // Possibly the last one to be accepted; then the listener is closed next.
+        // This may be the last connection that is accepted; then the listener closes.
         let _reset = stream.read(&mut [0]);
     }
 }
@@ -68,7 +68,7 @@ fn requests_in_flight_are_finished_and_then_the_process_ends_at_once() {
     assert_eq!(idle.receive("GET").unwrap().status, 200);
     let mut fresh = Connection::open(slow.edge.http);
     let mut busy = slow.begin();
-    // Behind it in the same connection, and read only after the response.
+    // A second request on the same connection; it is read after the first response.
     busy.send(format!("GET /skill.md HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n").as_bytes());
     let since = Instant::now();
     slow.edge.signal("TERM");

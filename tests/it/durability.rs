@@ -1,9 +1,9 @@
-//! What is acknowledged is kept, whatever happens to the process.
+//! An acknowledged update is never lost, whatever happens to the process.
 //!
 //! The program is killed from outside: at random moments while it works, and as it enters
 //! the system calls that make data durable. Each test also asserts that updates were
-//! acknowledged and that the kills came: nothing passes because nothing happened. A few rounds
-//! run by default, a thousand with `WAYPOST_LONG_TESTS=1` (`make soak`).
+//! acknowledged and that the process was killed, so no test passes without having tested
+//! anything. A few rounds run by default, a thousand with `WAYPOST_LONG_TESTS=1` (`make soak`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -20,9 +20,11 @@ use crate::repository::{API, Repository, follow, key, setup, trigger};
 
 const PROJECTS: usize = 4;
 
-/// System calls that make data durable, and at which of a thread's calls the kill comes: at
-/// the first of these numbers, or at one of so many after it. The queue writes with `pwrite64`
-/// and flushes with `fsync`, the store flushes with `fsync` and publishes with a rename.
+/// System calls that make data durable, and the number of the call at which a thread is killed.
+///
+/// The first number is the earliest such call, the second is the size of the range of calls that
+/// begins there. The queue writes with `pwrite64` and flushes with `fsync`; the store flushes with
+/// `fsync` and publishes with a rename.
 const DURABLE_CALLS: [(&str, usize, usize); 3] = [
     ("fsync", 2, 20),
     ("?rename,?renameat,?renameat2", 2, 3),
@@ -54,7 +56,7 @@ fn sites() -> (Setup, String) {
     (setup, key)
 }
 
-/// Triggers until the gateway is gone, and returns every id that was acknowledged.
+/// Triggers updates until the gateway ends, and returns every acknowledged id.
 fn trigger_until_gone(edge: &Edge, key: &str) -> BTreeSet<String> {
     let mut acknowledged = BTreeSet::new();
     for n in 0.. {
@@ -62,7 +64,7 @@ fn trigger_until_gone(edge: &Edge, key: &str) -> BTreeSet<String> {
             "POST /v1/project/update/p{} HTTP/1.1\r\nHost: {API}\r\nAuthorization: Bearer {key}\r\nContent-Length: 0\r\n\r\n",
             n % PROJECTS
         );
-        // An update counts as acknowledged when the whole answer has come.
+        // An update counts as acknowledged when the whole response has come.
         let Ok(answer) = std::panic::catch_unwind(|| {
             let mut connection = Connection::open(edge.http);
             connection.send(request.as_bytes());
@@ -102,7 +104,7 @@ fn whole(setup: &Setup) -> BTreeMap<String, Fence> {
     fences
 }
 
-/// Holds the promises after a crash, and those of all crashes before.
+/// Checks the promises after a crash, also for updates from before earlier crashes.
 #[track_caller]
 fn check(setup: &Setup, fences: &mut BTreeMap<String, Fence>) {
     let now = whole(setup);
@@ -118,7 +120,7 @@ fn check(setup: &Setup, fences: &mut BTreeMap<String, Fence>) {
     assert_eq!(checked.stdout, b"ok\n", "{checked:?}");
 }
 
-/// Every acknowledged update ends, and stays as it ended.
+/// Asserts that every acknowledged update ends, and that its final status never changes.
 #[track_caller]
 fn all_end(setup: Setup, acknowledged: &BTreeSet<String>) -> Setup {
     let edge = setup.start();
@@ -157,7 +159,7 @@ fn no_acknowledged_update_is_lost_when_the_process_is_killed_at_any_moment() {
     all_end(setup, &acknowledged);
 }
 
-/// The arguments of a `strace` that injects this fault into the calls of this name.
+/// Returns the arguments for `strace` to inject a fault into the calls of one name.
 fn strace<'a>(trace: &'a str, inject: &'a str) -> [&'a str; 9] {
     [
         "strace",
@@ -196,7 +198,7 @@ fn no_acknowledged_update_is_lost_when_the_process_is_killed_at_a_durable_system
         let (began, id) = (Instant::now(), edge.id());
         let (over, wait) = std::sync::mpsc::channel::<()>();
         let watchdog = std::thread::spawn(move || {
-            // A thread that never makes the call so often leaves the process alive.
+            // If no thread makes so many calls, the process stays alive.
             let is_alive = wait.recv_timeout(Duration::from_secs(15)).is_err();
             if is_alive {
                 let kill = ["-KILL", "-P", &id.to_string()];

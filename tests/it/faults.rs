@@ -57,7 +57,7 @@ impl Point {
     }
 }
 
-/// The release build, when it is of these sources; else the one the tests were built with.
+/// Returns the release build if it is of these sources, and otherwise the tests' own build.
 pub fn binary() -> PathBuf {
     fn newest(path: &Path) -> SystemTime {
         if !path.is_dir() {
@@ -88,7 +88,7 @@ pub fn strace(setup: &Setup, options: &[&str], arguments: &[impl AsRef<OsStr>]) 
     Command::new("strace")
         .args(["-f", "--seccomp-bpf", "-qqq"])
         .args(options)
-        // If the fault never comes, the command must end all the same.
+        // The command must end even if the fault does not happen.
         .args(["timeout", "20"])
         .arg(binary())
         .args(arguments)
@@ -131,7 +131,7 @@ pub fn points(setup: &Setup, arguments: &[String]) -> Vec<Point> {
     points
 }
 
-/// Picks so many evenly, or all in a long run.
+/// Returns this many items, evenly spaced, or all of them in a long run.
 pub fn sample<T>(all: Vec<T>, count: usize) -> Vec<T> {
     if std::env::var_os("WAYPOST_LONG_TESTS").is_some() || all.len() <= count {
         return all;
@@ -154,8 +154,9 @@ pub fn cases(points: &[Point]) -> Vec<(Point, Fault)> {
     points.iter().flat_map(faults).collect()
 }
 
-/// Returns whether the fault came. Fails when the command ended in a way that the fault does not
-/// explain.
+/// Returns whether the fault happened.
+///
+/// Panics if the fault does not explain how the command ended.
 #[track_caller]
 pub fn has_struck(output: &Output, fault: Fault, store: &Path) -> bool {
     let words = str::from_utf8(&output.stderr).unwrap();
@@ -164,7 +165,7 @@ pub fn has_struck(output: &Output, fault: Fault, store: &Path) -> bool {
         (_, Some(0)) => false,
         (Fault::Kill, _) if is_killed => true,
         (Fault::Error(_), Some(2)) => {
-            // An error that names the file, and no panic.
+            // The command reports an error that names the file; it does not panic.
             assert!(words.contains(store.to_str().unwrap()), "{words}");
             assert!(!words.contains("panicked"), "{words}");
             true

@@ -1,7 +1,7 @@
-//! A disk that is really full: a small file system, filled to its last byte.
+//! A full disk: a small file system, filled to its last byte.
 //!
-//! Mounting one needs `CAP_SYS_ADMIN`, or `sudo` without a password. Where neither is there,
-//! the tests fail and say so; `cargo test -- --skip full::` leaves them out.
+//! To mount it, the tests need `CAP_SYS_ADMIN`, or `sudo` without a password. Without both, the
+//! tests fail and say so; `cargo test -- --skip full::` skips them.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -16,8 +16,9 @@ use crate::repository::{Repository, call, follow, key, record, setup, trigger};
 
 const PROJECTS: usize = 200;
 
-/// A file system of some megabytes, mounted as long as this lives: at a directory of its own,
-/// so that whatever else a test drops before or after is not in its way.
+/// A file system of 16 MB, mounted until this value is dropped.
+///
+/// It has its own directory, so a test may drop its other values before or after this one.
 struct Small(TempDir);
 
 impl Small {
@@ -38,7 +39,7 @@ impl Small {
         self.0.path().join("ballast")
     }
 
-    /// Takes every byte that is left.
+    /// Fills all free space.
     fn fill(&self) {
         let mut ballast = File::create(self.ballast()).unwrap();
         for block in [1 << 16, 1 << 10, 1] {
@@ -58,12 +59,12 @@ impl Small {
 
 impl Drop for Small {
     fn drop(&mut self) {
-        // Lazily: a process that a killed gateway has started may still have files open there.
+        // `-l`: a child process of a killed gateway may still have files open here.
         as_root("umount", &["-l"], self.0.path());
     }
 }
 
-/// Runs a command on a directory as root: directly, or else with `sudo`.
+/// Runs a command on a directory as root: directly, and with `sudo` if that fails.
 fn as_root(command: &str, arguments: &[&str], directory: &Path) -> Output {
     let run = |words: &[&str]| {
         Command::new(words[0])
@@ -76,7 +77,7 @@ fn as_root(command: &str, arguments: &[&str], directory: &Path) -> Output {
     if direct.status.success() {
         return direct;
     }
-    // Without `sudo` the first failure is the one to show.
+    // If `sudo` cannot be started, show the first failure.
     run(&["sudo", "-n", command]).unwrap_or(direct)
 }
 

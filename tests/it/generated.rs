@@ -1,5 +1,6 @@
-//! The generated skill of the example: a golden file, and what the public validator says;
-//! and a command that writes another.
+//! The generated skill, and commands that write a skill in its place.
+//!
+//! The skill of the example must equal a golden file and pass the public validator.
 
 use std::fs;
 use std::path::Path;
@@ -58,7 +59,7 @@ fn the_public_validator_accepts_it() {
     };
     let validated = validate();
     assert!(validated.status.success(), "{validated:?}");
-    // It looks at what it is given.
+    // The validator rejects a skill that is not valid.
     fs::write(skill.join("SKILL.md"), "---\nname: Other\n---\n").unwrap();
     let refused = validate();
     assert_eq!(refused.status.code(), Some(1), "{refused:?}");
@@ -72,11 +73,11 @@ const PAGES: [(&str, &str); 3] = [
     ("index.mdx", "# Acme\n"),
     ("pay.mdx", "# Pay\n"),
 ];
-/// Everything but what a script writes under it.
+/// The first part of a script: it reads its input and writes the frontmatter of a skill.
 const HEAD: &str =
     "cat >/dev/null; printf -- '---\\nname: written\\ndescription: Use it.\\n---\\n\\n'";
 
-/// A gateway whose command is a shell script, and a key.
+/// Starts a gateway whose command is a shell script; returns it with an admin key.
 fn generating(script: &str, conf: &str, record: &str) -> (Edge, String) {
     let setup = setup();
     let docs = Repository::new(&setup, "docs");
@@ -178,7 +179,7 @@ fn a_command_runs_again_only_when_what_it_is_told_has_changed() {
     };
     assert_eq!(update().0, "1");
 
-    // Nothing that it is told of.
+    // This change is not part of the command's input.
     docs.push(
         "Draw",
         &[("logo.svg", "<svg xmlns=\"http://www.w3.org/2000/svg\"/>")],
@@ -191,7 +192,7 @@ fn a_command_runs_again_only_when_what_it_is_told_has_changed() {
     docs.push("Say more", &[("pay.mdx", "# Pay\n\nMore.\n")]);
     assert_eq!(update().0, "2");
 
-    // What is kept is only what was written, whole.
+    // A cached output that is truncated is not used, so the command runs again.
     let kept = edge.setup.path("mirrors/acme.skill");
     let text = fs::read_to_string(&kept).unwrap();
     fs::write(&kept, &text[..text.len() - 2]).unwrap();
@@ -235,8 +236,8 @@ fn what_a_command_does_wrong_is_told_and_the_deterministic_skill_stays() {
         let served = edge.get(DOMAIN, "/skill.md").text().to_owned();
         assert!(served.contains("name: \"acme\""), "{script}: {served}");
     }
-    // The last process that has the file open gives the lock back by ending. Whether anybody
-    // has asked for its status is another matter: not every container has an init that does.
+    // The lock is released when the last process that has the file open ends. The test does not
+    // look for the process itself: in a container without an init it may remain as a zombie.
     let held = fs::File::open(edge.setup.path("held")).unwrap();
     let (gone, until_gone) = mpsc::channel();
     thread::spawn(move || gone.send(held.lock()));

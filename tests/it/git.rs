@@ -1,7 +1,6 @@
 //! Repositories over every transport: what is fetched, what is refused, and what is reported.
 //!
-//! Over http, `git http-backend` behind a small server of the test's own; over ssh, a real
-//! `sshd`.
+//! HTTP is served by `git http-backend` behind a small server of the test, SSH by a real `sshd`.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -17,7 +16,7 @@ use crate::repository::{Repository, record, setup};
 /// The token that the http server asks for.
 const TOKEN: &str = "s3cr3t-t0k3n";
 
-/// Triggers the project `acme` on the command line and follows it; returns its record.
+/// Triggers an update of the project `acme` on the command line and returns its final record.
 #[track_caller]
 fn deploy(setup: &Setup) -> serde_json::Value {
     let output = setup.run(&["update", "trigger", "acme", "--follow"]);
@@ -59,7 +58,7 @@ fn http_server(root: PathBuf) -> SocketAddr {
     address
 }
 
-/// Answers one request with `git http-backend` (RFC 3875, the part that it needs).
+/// Responds to one request with `git http-backend` (the part of RFC 3875 that it needs).
 fn answer(stream: TcpStream, root: &Path) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut head = Vec::new();
@@ -209,7 +208,7 @@ fn a_repository_of_fifty_thousand_files_is_built() {
     let setup = setup();
     let docs = Repository::new(&setup, "docs");
     docs.push("Begin", &[("skill.md", SKILL)]);
-    // The tree is made by git: writing the files would take longer than the test.
+    // Git makes the tree, because writing the files would take longer than the test.
     let blob = docs.git(&["hash-object", "-w", "skill.md"]);
     let lines: String = (0..50_000)
         .map(|n| format!("100644 blob {blob}\tdata/{}/{n}.txt\n", n % 500))
@@ -265,8 +264,8 @@ fn over_ssh_the_key_of_the_host_is_checked_and_ours_comes_from_a_file() {
         path("authorized")
     );
     fs::write(path("sshd_config"), conf).unwrap();
-    // sshd wants the directory in which it gives up its rights; only root can make it, and
-    // without it sshd says so.
+    // sshd needs this directory for its process without privileges. Only root can create it;
+    // without it, sshd reports an error.
     let _made = fs::create_dir_all("/run/sshd");
     let sshd = Command::new("/usr/sbin/sshd")
         .args(["-D", "-e", "-f", &path("sshd_config")])

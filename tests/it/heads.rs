@@ -1,8 +1,8 @@
 //! A request head with one meaning is accepted; every other one is rejected, on both paths.
 //!
 //! Raw bytes go to two gateways over the same sites, one with the fast path and one without, for
-//! a discovery path and for a path of the site's own origin. The origin keeps what it receives:
-//! no rejected request may reach it, and no request hidden behind one.
+//! a discovery path and for a path of the site's own origin. The origin records the requests that
+//! it receives: no rejected request may reach it, and no request hidden behind one.
 
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
@@ -25,8 +25,9 @@ struct Gateways {
     proxy: Edge,
 }
 
-/// The RFC section of a rule, a head, and the status of the response. `{path}` is a discovery
-/// path or another one.
+/// The RFC section of a rule, a head, and the status of the response.
+///
+/// `{path}` is replaced by a discovery path and by another path.
 struct Case(&'static str, &'static str, u16);
 
 impl Gateways {
@@ -582,7 +583,7 @@ fn a_head_above_a_limit_gets_the_status_of_that_limit() {
             format!("GET {{path}}?{}", long.repeat(2)),
             414,
         ),
-        // Just below the limits.
+        // These are just below the limits.
         (
             "",
             format!(
@@ -739,7 +740,7 @@ fn pipelined_requests_get_responses_in_their_order_across_both_paths() {
     }
 }
 
-/// More pipelined bytes than the gateway keeps, before a slow origin.
+/// The client sends more pipelined bytes than the gateway buffers, while its origin is slow.
 #[test]
 fn a_body_and_the_next_request_in_one_segment_are_separated() {
     let gateways = Gateways::start("");
@@ -796,7 +797,7 @@ fn a_response_arrives_even_if_the_body_is_not_read() {
         let head = format!("TRACE {PAGE} HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n");
         let bytes = [head.as_bytes(), &[b'a'; 48 << 10]].concat();
         assert_eq!(only_response(address, &bytes, name).status, 405, "{name}");
-        // Nobody reads the body: the response comes from memory.
+        // The gateway does not read this body, because the response comes from memory.
         let head = format!(
             "POST {DISCOVERY} HTTP/1.1\r\nHost: {DOMAIN}\r\nContent-Length: 1000000\r\n\r\n"
         );
@@ -886,7 +887,7 @@ fn a_client_that_expects_100_continue_gets_it() {
             (200, "POST /guide"),
             "{name}"
         );
-        // If the response does not need the body, it comes instead of the interim response.
+        // A response that does not need the body comes instead of the interim response.
         let mut connection = Connection::open(address);
         connection.send(
             format!("POST {DISCOVERY} HTTP/1.1\r\nHost: {DOMAIN}\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n")

@@ -1,5 +1,7 @@
-//! Specifications that a documentation names by URL: who is asked, what becomes of the
-//! answer, and what stays when there is none. The server is real, and speaks TLS.
+//! OpenAPI specifications by URL: which hosts are asked, what a build does with the response, and
+//! what it serves when no response comes.
+//!
+//! The server is real and uses TLS.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -20,10 +22,10 @@ const PETS: &str = r#"{
   "openapi": "3.1.0", "info": {"title": "Pets", "version": "1"},
   "paths": {"/pets": {"get": {"summary": "List pets", "responses": {}}}}
 }"#;
-/// What the generated skill says of the endpoint.
+/// The text of the generated skill about the endpoint.
 const ENDPOINT: &str = "/pets";
 
-/// A server of specifications that only one test believes.
+/// A server of specifications, with a certificate that only its own test trusts.
 struct Server {
     address: SocketAddr,
     authority: Authority,
@@ -47,7 +49,7 @@ impl Server {
         let serving = Arc::clone(&shared);
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                // Who does not believe the certificate hangs up in the middle.
+                // A client that does not trust the certificate closes the connection early.
                 let _hung_up = serving.answer(stream, Arc::clone(&config));
             }
         });
@@ -78,7 +80,7 @@ impl Server {
         std::mem::take(&mut *self.shared.asked.lock().unwrap())
     }
 
-    /// Writes the authority's certificate where the system's are looked for.
+    /// Writes the authority's certificate to a file that replaces the system's certificates.
     fn trusted_in(&self, setup: &Setup) -> String {
         let file = setup.path("authority.pem");
         self.authority.write(&file);
@@ -253,11 +255,11 @@ fn what_does_not_come_is_an_error_with_its_url_and_the_reason() {
             "{path}: {text}"
         );
     }
-    // Any host means any that is not private; nobody has named this one.
+    // `*` allows every public host; a private host must be named.
     let (code, text) = check(&setup, &server, "/pets.json", &["--fetch-from", "*"]);
     assert_eq!(code, Some(1), "{text}");
     assert!(text.contains("localhost has no public address"), "{text}");
-    // Another authority than the one that is trusted.
+    // The certificate of this server is from an authority that is not trusted.
     let stranger = Server::start();
     let files_of = documentation(&stranger.url("/pets.json"));
     let docs = setup.documentation(&files(&files_of));
@@ -299,7 +301,7 @@ fn an_update_fetches_and_keeps_the_last_good_release_when_nothing_comes() {
     let skill = edge.get(SUBDOMAIN, "/skill.md").text().to_owned();
     assert!(skill.contains(ENDPOINT), "{skill}");
 
-    // The author's to mend: told at once.
+    // Only the author can correct a 404, so it is reported at once.
     server.answers("/pets.json", 404, "");
     let told = follow(&edge.setup, &trigger(&edge, &key, "acme"));
     assert_eq!(
@@ -312,7 +314,7 @@ fn an_update_fetches_and_keeps_the_last_good_release_when_nothing_comes() {
         logs.contains(&server.url("/pets.json")) && logs.contains("answered 404"),
         "{logs}"
     );
-    // The world's: tried again.
+    // A 503 may be temporary, so the request is repeated.
     server.answers("/pets.json", 503, "");
     let told = follow(&edge.setup, &trigger(&edge, &key, "acme"));
     assert_eq!(

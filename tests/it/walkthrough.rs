@@ -1,10 +1,10 @@
 //! The walkthrough of the bundled documentation, word for word: from a push to an installed
 //! skill.
 //!
-//! Every line of its last console block that begins with `$ ` is run by one shell. What the page
-//! says must be there is made here: the addresses of a running gateway, a clone of the
-//! repository it builds, `waypost` on the path. `npx` starts the `skills` tool that
-//! `make test` has installed, with a resolver that leads `*.localhost` to loopback.
+//! One shell runs every line of the last console block that begins with `$ `. The test prepares
+//! what the page requires: the addresses of a running gateway, a clone of the repository that it
+//! builds, and `waypost` in `PATH`. `npx` starts the `skills` tool that `make test` has installed,
+//! with a resolver that resolves `*.localhost` to loopback.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -75,7 +75,7 @@ fn the_walkthrough_ends_with_an_installed_skill() {
             ("GIT_COMMITTER_EMAIL", "a@b.test"),
         ])
         .envs([("CI", "1"), ("NO_COLOR", "1")])
-        // Nothing here leaves this machine.
+        // The tool must not send usage data.
         .envs([("DISABLE_TELEMETRY", "1"), ("DO_NOT_TRACK", "1")])
         .output()
         .unwrap();

@@ -1,4 +1,4 @@
-//! What stands in each document, and where it is found.
+//! The content of each document, and its path.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::presets::{CARD, LEGACY, MANIFEST, PAY, SKILL};
 
 const SCHEMA: &str = "https://schemas.agentskills.io/discovery/0.2.0/schema.json";
 
-/// Every skill of the manifest, and what its `url` answers.
+/// Returns every skill of the manifest, with the response for its `url`.
 #[track_caller]
 fn files_of_manifest(edge: &Edge, host: &str, manifest: &str) -> Vec<(String, String)> {
     let manifest = edge.get(host, manifest).json();
@@ -16,7 +16,7 @@ fn files_of_manifest(edge: &Edge, host: &str, manifest: &str) -> Vec<(String, St
     let file = |skill: &Value| {
         let response = edge.get(host, skill["url"].as_str().unwrap());
         assert_eq!(response.status, 200, "{skill}");
-        // Agent Skills Discovery 0.2.0: of the raw bytes, 64 lower-case digits.
+        // Agent Skills Discovery 0.2.0: the digest of the raw bytes, in 64 lower-case digits.
         let digest = format!("sha256:{}", sha256(&response.body));
         assert_eq!(skill["digest"], digest, "{skill}");
         (

@@ -1,10 +1,10 @@
-//! The discovery documents, on every host, as the contract says.
+//! The discovery documents on every host.
 //!
-//! | module | holds |
+//! | module | tests |
 //! |---|---|
-//! | `documents` | what stands in each document, and where it is found |
-//! | `negotiation` | methods, conditions, codings, and the header of every answer |
-//! | `targets` | which hosts and which spellings of a path are ours |
+//! | `documents` | the content of each document, and its path |
+//! | `negotiation` | methods, conditions, codings, and the fields of every response |
+//! | `targets` | which hosts and which spellings of a path the gateway serves itself |
 //!
 //! Sources: Agent Skills Discovery 0.2.0 and 0.1; A2A 0.3.0.
 
@@ -33,14 +33,14 @@ fn long_skill() -> String {
     text
 }
 
-/// A gateway with one site that has these skills; the first stands at the root.
+/// Starts a gateway with one site that has these skills; the first is at the root.
 fn serving(record: &str, skills: &[&str]) -> Edge {
     let edge = Setup::new().site("acme", record).start();
     publish(&edge, skills);
     edge
 }
 
-/// Publishes skills and a title; the first skill stands at the root.
+/// Publishes skills and a title; the first skill is at the root.
 fn publish(edge: &Edge, skills: &[&str]) {
     let paths: Vec<String> = (0..skills.len())
         .map(|nth| match nth {

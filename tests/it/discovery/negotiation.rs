@@ -1,4 +1,4 @@
-//! Methods, conditions, codings, and the header of every answer.
+//! Methods, conditions, codings, and the fields of every response.
 //!
 //! Sources: RFC 9110 §9, §12.5.3 and §13; RFC 9111 §5.2; Fetch §3.2; RFC 7932, 8878, 1952.
 
@@ -22,7 +22,7 @@ const DOCUMENTS: [&str; 7] = [
     CARD,
 ];
 
-/// A site with one long skill and enough others that its lists are compressed, too.
+/// A site with one long skill, and so many others that its lists are compressed as well.
 fn compressible() -> Edge {
     let long = long_skill();
     let others: Vec<String> = (0..20)
@@ -106,7 +106,7 @@ fn a_short_document_is_sent_as_it_is() {
     let response = accepting(&edge, "/skill.md", "br, zstd, gzip");
     assert_eq!(response.field("content-encoding"), None);
     assert_eq!(response.text(), SKILL);
-    // It could have been another one, for all a cache knows.
+    // A cache must know that the response depends on this field, even if this one is identity.
     assert_eq!(response.field("vary"), Some("Accept-Encoding"));
 }
 
@@ -127,7 +127,7 @@ fn an_entity_tag_names_content_and_coding_and_is_the_same_on_every_node() {
             );
             assert_eq!(here.clone().normalised(), there.normalised(), "{path}");
             let tag = here.field("etag").unwrap().to_owned();
-            // RFC 9110 §8.8.3: strong, that is without `W/`.
+            // RFC 9110 §8.8.3: a strong tag has no `W/`.
             assert!(tag.starts_with('"') && tag.ends_with('"'), "{tag}");
             assert!(tag.contains(&sha256(&decode(&here))[..32]), "{tag}");
             assert!(!seen.contains(&tag), "{tag} names two codings");
@@ -162,7 +162,7 @@ fn options_says_what_scripts_of_other_origins_may_ask() {
         let fields = [
             ("Origin", "https://elsewhere.test"),
             ("Access-Control-Request-Method", "GET"),
-            // The A2A SDK for JavaScript sends it, and so browsers ask first.
+            // The A2A SDK for JavaScript sends this field, so browsers send a preflight request.
             ("Access-Control-Request-Headers", "a2a-version"),
         ];
         let response = edge.request("OPTIONS", SUBDOMAIN, path, &fields);
@@ -209,7 +209,7 @@ fn every_document_carries_the_fields_that_caches_and_browsers_need() {
         }
         assert_eq!(response.field("x-content-type-options"), Some("nosniff"));
         assert_eq!(response.field("vary"), Some("Accept-Encoding"));
-        // A card changes with the site record too, which has no date.
+        // A card also depends on the site record, which has no date.
         let is_card = path == CARD;
         assert_eq!(response.field("last-modified").is_none(), is_card, "{path}");
     }
@@ -242,7 +242,7 @@ fn a_copy_that_is_still_good_is_not_sent_again() {
                 let response = edge.request("GET", SUBDOMAIN, path, &fields);
                 assert_eq!(response.status, 304, "{condition} {path}");
                 assert!(response.body.is_empty());
-                // RFC 9110 §15.4.5: what a 200 would have carried.
+                // RFC 9110 §15.4.5: a 304 has these fields of the 200.
                 for field in ["etag", "cache-control", "vary", "last-modified"] {
                     assert_eq!(response.field(field), whole.field(field), "{field}");
                 }
@@ -299,7 +299,7 @@ fn dates_decide_only_when_no_tag_does() {
         (&[("If-Modified-Since", future)], 304),
         (&[("If-Modified-Since", past)], 200),
         (&[("If-Modified-Since", "yesterday")], 200),
-        // RFC 9110 §13.1.3: ignored beside If-None-Match.
+        // RFC 9110 §13.1.3: If-Modified-Since is ignored if there is an If-None-Match.
         (
             &[
                 ("If-Modified-Since", date),
@@ -319,7 +319,7 @@ fn dates_decide_only_when_no_tag_does() {
         let response = edge.request("GET", SUBDOMAIN, LONG, fields);
         assert_eq!(response.status, status, "{fields:?}");
     }
-    // A weak tag is never strong enough for If-Match (RFC 9110 §13.1.1).
+    // RFC 9110 §13.1.1: a weak tag never matches in If-Match.
     let weak = format!("W/{tag}");
     let response = edge.request("GET", SUBDOMAIN, LONG, &[("If-Match", &weak)]);
     assert_eq!(response.status, 412);

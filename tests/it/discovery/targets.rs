@@ -1,4 +1,4 @@
-//! Which hosts and which spellings of a path are ours.
+//! Which hosts and which spellings of a path the gateway serves itself.
 //!
 //! Sources: RFC 9110 §7.2 (`Host`), §7.4 (misdirected requests); RFC 3986 §6.2.2.
 
@@ -10,8 +10,7 @@ use crate::edge::{Edge, Setup};
 use crate::http;
 use crate::presets::{CARD, LEGACY, MANIFEST, PAY, SKILL};
 
-/// A customer's own server, which answers whatever it is asked: what comes from it has its
-/// word in the body.
+/// Starts a customer's own server, which responds to every request with the body `origin`.
 fn origin() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -23,7 +22,7 @@ fn origin() -> SocketAddr {
                 line.clear();
             }
             let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\norigin";
-            // The gateway may have given up waiting.
+            // The gateway may have closed the connection after its timeout.
             let _gone = reader.get_mut().write_all(answer);
         }
     });
@@ -39,7 +38,7 @@ fn before_an_origin(record: &str) -> Edge {
     )
 }
 
-/// Asks without the checks on an answer of our own.
+/// Sends a request without the checks for the gateway's own responses.
 #[track_caller]
 fn is_from_origin(edge: &Edge, path: &str) -> bool {
     let response = http::request(edge.http, "GET", "acme.waypost.localhost", path, &[]);

@@ -1,8 +1,8 @@
 //! Every field of the schema's table has two cases: one where its value is accepted, and one
 //! with a diagnostic at its key or value.
 //!
-//! A field that the specification does not list in that place needs only the case with a
-//! diagnostic. A field with values for other tools needs only to occur.
+//! A field that the specification does not list in its place needs only the case with a
+//! diagnostic. A field whose values are for other tools needs only one case of any kind.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ use waypost::syntax::{Diagnostics, Span, Value, json};
 
 use super::{case, cases, input_of, path, read};
 
-/// What the cases have of a field.
+/// Which kinds of cases exist for a field.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     accepted: bool,
@@ -76,7 +76,7 @@ impl Diagnosed<'_> {
     }
 }
 
-/// Adds every field that an object of `docs.json` may hold.
+/// Adds every field that an object of `docs.json` may have.
 fn all(
     object: &'static Object,
     fields: &mut BTreeMap<(&'static str, &'static str), &'static Field>,

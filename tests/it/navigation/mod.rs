@@ -1,8 +1,9 @@
 //! The navigation, case by case: `tests/navigation/*.case`.
 //!
-//! A case is files, then what they mean, then what is wrong with them, between lines
-//! `----`. A text without a `== path ==` line before it is `docs.json`; with nothing else
-//! given, the pages it lists exist. `UPDATE_GOLDEN=1` writes the last two parts.
+//! A case has three parts, separated by lines `----`: the files, the expected navigation, and the
+//! expected diagnostics. A line `== path ==` begins a file; text before the first such line is
+//! `docs.json`. If a case has no other file, every page that `docs.json` lists exists.
+//! `UPDATE_GOLDEN=1` writes the last two parts.
 
 mod fields;
 
@@ -23,7 +24,7 @@ use waypost::source::{Tree, TreePath};
 const DIRECTORY: &str = "tests/navigation";
 const LINE: &str = "----\n";
 
-/// The files of a case, and how they are read.
+/// The files of a case, and the settings for reading them.
 struct Case {
     tree: Tree,
     options: Options,
@@ -71,7 +72,7 @@ fn read(case: &Case) -> (Docs, Vec<Diagnostic>) {
     (docs, found)
 }
 
-/// Draws a navigation as an outline.
+/// Writes a navigation as an outline.
 struct Outline<'d> {
     docs: &'d Docs,
     out: String,
@@ -202,7 +203,7 @@ impl Outline<'_> {
         self.line(depth, &text);
     }
 
-    /// What a page shows of a specification, after ` = `.
+    /// Returns the part of a specification that a page shows; the outline has it after ` = `.
     fn subject(&self, page: &Page) -> String {
         match &page.subject {
             None => String::new(),
@@ -278,7 +279,7 @@ fn every_rule_has_a_case_that_breaks_it_and_no_case_names_another() {
         broken.difference(&named).collect::<Vec<_>>(),
         Vec::<&&str>::new()
     );
-    // Rules that a case cannot break are tested where they are checked.
+    // No case can break these rules; the modules that check them have the tests.
     let elsewhere = BTreeSet::from([
         "canonical",
         "conf",
@@ -306,7 +307,7 @@ fn every_rule_has_a_case_that_breaks_it_and_no_case_names_another() {
     assert_eq!(missing, Vec::<&&str>::new());
 }
 
-/// Holds a compiled tree against the rules it must keep whatever was written.
+/// Asserts the rules that hold for every compiled tree, whatever `docs.json` contains.
 fn keeps_the_rules(docs: &Docs) {
     fn content(docs: &Docs, content_of: &Content) {
         match content_of {
@@ -422,7 +423,7 @@ fn any_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// An element of a navigation that is mostly right.
+/// Generates elements of a navigation, most of them valid.
 fn any_navigation() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         prop::sample::select(vec!["a", "b", "b/index", "absent"]).prop_map(Value::from),
@@ -461,7 +462,7 @@ fn with_pages(config: &str) -> Case {
     }
 }
 
-/// Writes the keys of every object backwards.
+/// Returns the value with the keys of every object in reverse order.
 fn permuted(value: &Value) -> Value {
     match value {
         Value::Array(items) => items.iter().map(permuted).collect(),
