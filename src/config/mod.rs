@@ -55,7 +55,7 @@ pub struct Config {
     pub sites: Sites,
     /// Where certificates are.
     pub tls: tls::Config,
-    /// What clients may take of us.
+    /// The limits of clients' connections.
     pub connections: Connections,
     /// The limits of connections to sites' own servers.
     pub upstream: UpstreamLimits,
@@ -107,7 +107,7 @@ pub struct Sites {
     pub rescan: Duration,
 }
 
-/// What clients may take of us.
+/// The limits of clients' connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Connections {
     /// Limits of time and size.
