@@ -1,10 +1,12 @@
-//! "Did you mean": the name nearest to what was written.
+//! Finds the known name that is most similar to a misspelled one ("did you mean").
 
-/// How long a text may be to be compared; the cost grows with the square.
+/// The longest text that is compared, in bytes; the cost grows with the square of the length.
 const LENGTH_MAX: usize = 200;
 
-/// Returns the one of `words` that was probably meant by `typed`: at most a third of its
-/// letters are wrong, missing, too many or swapped, or only case and separators differ.
+/// Returns the word that the author probably meant by `typed`.
+///
+/// At most a third of its letters are wrong, missing, added or swapped, or only letter case and
+/// separators differ.
 pub fn closest<'w>(typed: &str, words: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
     if typed.len() > LENGTH_MAX {
         return None;
@@ -26,7 +28,7 @@ pub fn closest<'w>(typed: &str, words: impl IntoIterator<Item = &'w str>) -> Opt
         .map(|(_, word)| word)
 }
 
-/// What is left when case and separators count for nothing.
+/// Returns a word without separators and in lower case.
 fn plain(word: &str) -> String {
     word.chars()
         .filter(|c| c.is_alphanumeric() || *c == '/')
@@ -34,7 +36,7 @@ fn plain(word: &str) -> String {
         .collect()
 }
 
-/// Counts the fewest letters to insert, remove, replace or swap with their neighbour.
+/// Counts the fewest edits: a letter is inserted, removed, replaced or swapped with the next.
 ///
 /// Sources: Damerau 1964; the "optimal string alignment" recurrence.
 fn distance(one: &str, other: &str) -> usize {

@@ -1,4 +1,4 @@
-//! Diagnostics as annotations of a change: workflow commands on standard output.
+//! Diagnostics as annotations of a pull request: workflow commands on standard output.
 //!
 //! Sources: GitHub Actions, "Workflow commands": `::error file=…,line=…::message`; `%`,
 //! CR and LF are escaped in messages, `:` and `,` in properties too.

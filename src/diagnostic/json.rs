@@ -1,8 +1,8 @@
-//! Diagnostics for programs: one JSON object with all of them, none folded.
+//! Diagnostics for programs: one JSON object that contains all diagnostics.
 //!
 //! `{"version": 1, "errors": 1, "warnings": 0, "diagnostics": [{severity, rule, file,
-//! location: {line, column, length} or null, message, help, edit}]}`. Members are only
-//! ever added; a change of meaning is a new `version`.
+//! location: {line, column, length} or null, message, help, edit}]}`. New members may be
+//! added; if the meaning of a member changes, `version` increases.
 
 use serde::Serialize;
 

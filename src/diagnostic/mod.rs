@@ -1,14 +1,14 @@
-//! Diagnostics: what is wrong with what an author wrote.
+//! Diagnostics: messages about mistakes in the files of authors.
 //!
-//! A reader of authored files never stops at the first mistake. It returns what it
-//! could make of the text together with a list of diagnostics, each naming file,
-//! place, rule, what was found and, where one is likely, what to do about it. Errors
-//! end a build (the release served before stays); warnings never do unless asked to.
+//! Code that reads these files does not stop at the first mistake. It returns the values that it
+//! could read and a list of diagnostics. Each diagnostic names the file, the place, the rule,
+//! the mistake and, if possible, a correction. Errors stop a build, and the present release
+//! stays; warnings stop a build only if the caller asks for it.
 //!
-//! Diagnostics are written for people ([`text`], as rustc draws its own), for
-//! programs ([`json`], one object), for code scanning ([`sarif`]) and as annotations of a
-//! change ([`github`]). An [`Edit`] is a mistake with one right answer: `check --fix`
-//! makes it.
+//! Diagnostics are written for people ([`text`], in the form that rustc uses), for programs
+//! ([`json`], one object), for code scanning ([`sarif`]) and as annotations of a pull request
+//! ([`github`]). If there is only one correction, the diagnostic has an [`Edit`], which
+//! `check --fix` makes.
 
 mod closest;
 pub mod github;
@@ -30,9 +30,9 @@ pub use tally::{Tally, count, sort};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// The author may want to know; everything is built.
+    /// The mistake does not stop a build.
     Warning,
-    /// What was written cannot be built.
+    /// The mistake stops a build.
     Error,
 }
 
@@ -43,36 +43,36 @@ pub struct Location {
     pub line: u32,
     /// Column in characters, from 1.
     pub column: u32,
-    /// How many characters from there on are meant; 0 when only the place is known.
+    /// The number of characters; 0 if only the start is known.
     pub length: u32,
 }
 
 /// A message about a file that an author wrote.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
-    /// How much it matters.
+    /// Error or warning.
     pub severity: Severity,
     /// The rule that was broken: `N2` of the navigation, `skill-name`, `link-dangling`.
     pub rule: &'static str,
     /// The file, relative to the root of the repository.
     pub file: Box<str>,
-    /// Where in the file, when it is about a place in it.
+    /// The place in the file; `None` if the diagnostic is about the whole file.
     pub location: Option<Location>,
-    /// What was found: a sentence without its full stop.
+    /// The mistake: a sentence without full stop.
     pub message: String,
-    /// What to do about it, when that is likely.
+    /// A probable correction.
     pub help: Option<String>,
-    /// The change to the file that mends it, when there is only one.
+    /// The change to the file that corrects the mistake, if there is only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edit: Option<Box<Edit>>,
 }
 
-/// A change to a file: some of its bytes exchanged for others.
+/// A change to a file: a range of bytes and its replacement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Edit {
-    /// Which bytes.
+    /// The bytes that are replaced.
     pub range: Range<usize>,
-    /// What takes their place.
+    /// The new text.
     pub replacement: Box<str>,
 }
 
@@ -113,7 +113,7 @@ impl Diagnostic {
         }
     }
 
-    /// Adds where in the file it is.
+    /// Adds the place in the file.
     #[must_use]
     pub fn at(mut self, line: u32, column: u32, length: u32) -> Self {
         self.location = Some(Location {
@@ -124,14 +124,14 @@ impl Diagnostic {
         self
     }
 
-    /// Adds what to do about it.
+    /// Adds a correction in words.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// Adds the change to the file that mends it.
+    /// Adds the change to the file that corrects the mistake.
     #[must_use]
     pub fn edit(mut self, range: Range<usize>, replacement: impl Into<Box<str>>) -> Self {
         self.edit = Some(Box::new(Edit {
@@ -141,7 +141,7 @@ impl Diagnostic {
         self
     }
 
-    /// Returns whether this diagnostic ends a build.
+    /// Returns whether this diagnostic stops a build.
     #[must_use]
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
@@ -165,10 +165,10 @@ impl fmt::Display for Diagnostic {
 
 // === impl Edit ===
 
-/// Makes the edits of some diagnostics in the text they are about.
+/// Makes the edits of some diagnostics in the text of their file.
 ///
-/// Edits that overlap an earlier one are left out: a second run makes them. Returns how
-/// many were made.
+/// An edit that overlaps an earlier edit is not made; a second run makes it. Returns the new
+/// text and the number of edits that were made.
 ///
 /// ```
 /// use waypost::diagnostic::{Edit, apply};

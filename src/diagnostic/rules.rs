@@ -9,7 +9,7 @@ pub struct Rule {
     pub id: &'static str,
     /// The rule in one sentence.
     pub title: &'static str,
-    /// Its reason, and what happens when it is broken.
+    /// Its reason, and the consequence of breaking it.
     pub text: &'static str,
 }
 
@@ -417,7 +417,7 @@ pub const RULES: &[Rule] = &[
     },
 ];
 
-/// Returns a rule by its name, in any case.
+/// Returns a rule by its name, in any letter case.
 #[must_use]
 pub fn find(id: &str) -> Option<&'static Rule> {
     RULES.iter().find(|rule| rule.id.eq_ignore_ascii_case(id))
@@ -433,7 +433,7 @@ mod tests {
         assert!(find("N9").is_none());
     }
 
-    /// The literals that follow one of some texts in a source file, tests apart.
+    /// Returns the literals that follow one of some texts in a source file, without its tests.
     fn literals_after<'s>(source: &'s str, starts: &[&str]) -> Vec<&'s str> {
         let source = source.split("#[cfg(test)]").next().unwrap();
         let after = |start: &&str| {

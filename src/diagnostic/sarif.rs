@@ -9,8 +9,8 @@ use super::{Diagnostic, Severity, rules};
 
 /// Writes diagnostics as a SARIF log of one run.
 ///
-/// `rules_url` is where the reference of the rules is published, if it is; each rule has a
-/// heading there.
+/// `rules_url` is the address of the published reference of the rules, if there is one. The
+/// reference has a heading for each rule.
 #[must_use]
 pub fn render(diagnostics: &[Diagnostic], rules_url: Option<&str>) -> String {
     let mut rules: Vec<&str> = diagnostics.iter().map(|d| d.rule).collect();
@@ -22,7 +22,7 @@ pub fn render(diagnostics: &[Diagnostic], rules_url: Option<&str>) -> String {
         "version": "2.1.0",
         "runs": [{
             "tool": { "driver": { "name": "waypost", "version": env!("CARGO_PKG_VERSION"), "rules": rules } },
-            // §3.14.17: columns count what our locations count.
+            // §3.14.17: columns count Unicode characters, as our locations do.
             "columnKind": "unicodeCodePoints",
             "results": diagnostics.iter().map(result).collect::<Vec<_>>(),
         }],
@@ -65,7 +65,7 @@ fn result(diagnostic: &Diagnostic) -> Value {
     })
 }
 
-/// Spells a path as a relative URI reference (§3.10, RFC 3986 §3.3).
+/// Writes a path as a relative URI reference (§3.10, RFC 3986 §3.3).
 fn uri(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     for byte in path.bytes() {

@@ -1,18 +1,18 @@
-//! How many errors and warnings there are, and what follows from it.
+//! Counts errors and warnings.
 
 use std::collections::HashSet;
 use std::fmt;
 
 use super::Diagnostic;
 
-/// The numbers of some diagnostics.
+/// The numbers of errors and warnings in a list of diagnostics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// How many errors there are.
+    /// The number of errors.
     pub errors: usize,
-    /// How many warnings there are.
+    /// The number of warnings.
     pub warnings: usize,
-    /// In how many files the errors are.
+    /// The number of files with errors.
     pub files: usize,
 }
 
@@ -21,7 +21,7 @@ pub fn sort(found: &mut [Diagnostic]) {
     found.sort_by(|one, other| (&one.file, one.location).cmp(&(&other.file, other.location)));
 }
 
-/// Writes a number of things: `1 file`, `2 files`.
+/// Writes a number with its noun: `1 file`, `2 files`.
 #[must_use]
 pub fn count(number: usize, thing: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
@@ -44,8 +44,7 @@ impl Tally {
         }
     }
 
-    /// Returns the sentence with which every command says that a documentation cannot be
-    /// published; `None` when it can.
+    /// Returns the message of every command if errors prevent publication; `None` without errors.
     #[must_use]
     pub fn refusal(&self) -> Option<String> {
         let Self { errors, files, .. } = *self;

@@ -1,9 +1,9 @@
-//! Diagnostics for people: the source line with a caret beneath it, as rustc draws it.
+//! Diagnostics for people: the source line with a caret below it, in the form that rustc uses.
 //!
-//! Only the line a finding is about is shown, and of a very long one (a minified file)
-//! only the text around the place. Of the diagnostics of one rule the first
-//! [`SHOWN_MAX`] are drawn and the others counted: one mistake in a template makes
-//! hundreds, and the one after them must still be seen.
+//! Only the line of the mistake is shown; if it is very long (a minified file), only the text
+//! around the mistake. The first [`SHOWN_MAX`] diagnostics of each rule are shown, and the
+//! others are counted: one mistake in a template can cause hundreds of diagnostics, and these
+//! must not hide the diagnostics of other rules.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 
 use super::{Diagnostic, Location, Severity};
 
-/// How many diagnostics of one rule and severity are drawn.
+/// How many diagnostics of one rule and severity are shown.
 pub const SHOWN_MAX: usize = 20;
 /// How many characters of a line are shown on either side of the place.
 const AROUND_MAX: usize = 100;
 
-/// How the drawing looks.
+/// Whether the output has colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colour {
-    /// For a terminal.
+    /// With colours, for a terminal.
     Styled,
-    /// For a file.
+    /// Without colours, for a file.
     Plain,
 }
 
-/// How many diagnostics of a rule are drawn.
+/// How many diagnostics of a rule are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Folding {
     /// All.
@@ -35,7 +35,7 @@ pub enum Folding {
     Folded,
 }
 
-/// Draws diagnostics, with their files' texts at hand through `source`.
+/// Writes diagnostics with their source lines; `source` returns the text of a file.
 #[must_use]
 pub fn render(
     found: &[Diagnostic],
@@ -70,7 +70,7 @@ pub fn render(
     out
 }
 
-/// Says what was not drawn.
+/// Writes how many diagnostics are not shown.
 fn folded(drawn: &HashMap<(&str, Severity), usize>) -> String {
     let mut left: Vec<_> = drawn
         .iter()
@@ -116,13 +116,13 @@ fn draw(diagnostic: &Diagnostic, lines: Option<&Lines>, renderer: &Renderer) -> 
     renderer.render(&[group])
 }
 
-/// A text and where its lines start.
+/// A text and the offsets of its lines.
 struct Lines {
     text: Arc<str>,
     starts: Vec<usize>,
 }
 
-/// One line, or what of it is shown, and the bytes of it that are meant.
+/// The shown part of a line, and the range of bytes that the caret marks.
 struct Excerpt {
     text: String,
     caret: std::ops::Range<usize>,
@@ -138,7 +138,7 @@ impl Lines {
         Self { text, starts }
     }
 
-    /// Cuts out the line of a location; `None` when the text has no such line.
+    /// Returns the line of a location; `None` if the text has no such line.
     fn excerpt(&self, location: Location) -> Option<Excerpt> {
         let index = (location.line as usize).checked_sub(1)?;
         let start = *self.starts.get(index)?;
