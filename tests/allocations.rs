@@ -1,7 +1,7 @@
-//! A response of the fast path over HTTP/1.1 allocates nothing, a document's nor a page's.
+//! The fast path over HTTP/1.1 allocates nothing for a response, be it a document or a page.
 //!
-//! A test binary of its own, because it counts what the allocator is asked for. The gateway
-//! runs on this test's thread; the client, on another, is not counted.
+//! This is a separate test binary, because it replaces the allocator by one that counts. The
+//! gateway runs on the thread of the test; the client runs on another thread and is not counted.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![expect(unsafe_code, reason = "a global allocator that counts and hands on")]
@@ -34,9 +34,9 @@ use waypost::telemetry::Metrics;
 
 /// Requests before counting, in which buffers grow to their size.
 const WARM_UP: usize = 100;
-/// At least so many are counted.
+/// The least number of requests that are counted.
 const COUNTED: usize = 2000;
-/// And for at least so long: what is made once a second is made.
+/// The shortest time of counting, so that it includes work that happens once a second.
 const COUNTED_FOR: Duration = Duration::from_millis(1100);
 
 thread_local! {
@@ -45,22 +45,22 @@ thread_local! {
 
 struct Counting;
 
-// SAFETY: every call is handed on unchanged; the counter is a thread-local without destructor.
+// SAFETY: every call goes unchanged to `System`; the counter is a thread-local without destructor.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promise, handed on.
+        // SAFETY: the caller guarantees what `System` requires.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise, handed on.
+        // SAFETY: the caller guarantees what `System` requires.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promise, handed on.
+        // SAFETY: the caller guarantees what `System` requires.
         unsafe { System.realloc(pointer, layout, size) }
     }
 }
@@ -246,7 +246,7 @@ fn a_fast_path_response_over_http_1_allocates_nothing() {
         .unwrap();
         let listening = tokio::spawn(async move { handler.listen(open).await });
         let client = std::thread::spawn(move || ask(address, &counted, &wait));
-        // The gateway goes on between two looks at the client.
+        // The gateway continues to run while this waits for the client.
         let wait_for_turn = async || {
             while turn.try_recv().is_err() {
                 tokio::task::yield_now().await;

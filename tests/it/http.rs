@@ -146,10 +146,10 @@ impl<S: Read + Write> Connection<S> {
         (length > 0).then_some(chunk)
     }
 
-    /// Reads whatever comes until the gateway closes the connection.
+    /// Reads all bytes until the gateway closes the connection.
     pub fn receive_rest(&mut self) -> Vec<u8> {
         let mut rest = Vec::new();
-        // A reset after the response is an end, too.
+        // A reset after the response also ends the connection.
         let _reset = self.reader.read_to_end(&mut rest);
         rest
     }

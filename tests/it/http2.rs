@@ -23,7 +23,7 @@ pub struct Client {
     pub end: JoinHandle<Result<(), h2::Error>>,
 }
 
-/// A request on its way.
+/// A request that has been sent at least in part.
 pub struct Exchange {
     pub response: h2::client::ResponseFuture,
     pub body: SendStream<Bytes>,

@@ -1,4 +1,4 @@
-//! A link that the check passes is there in the HTML, and one that it warns of is not.
+//! A link that the check accepts works in the HTML; a link that it warns of does not.
 
 use std::path::Path;
 

@@ -43,7 +43,7 @@ fn health_and_readiness_are_short_texts() {
             "{method} {path}"
         );
     }
-    // None of it is public.
+    // The public listener serves none of these paths.
     for path in ["/healthz", "/readyz", "/metrics", "/reload"] {
         let response = http::request(edge.http, "GET", DOMAIN, path, &[]);
         assert_eq!(response.text(), format!("GET {path}"), "the site's own");

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// The longest that a change may take to be seen here, where other tests run too.
+/// The longest time until a change is shown; other tests run at the same time.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A preview that runs until it is dropped.
@@ -107,7 +107,7 @@ impl Events {
         }
     }
 
-    /// Waits until the site is a later one than this.
+    /// Waits until the site has a later version than this.
     fn site_after(&mut self, version: u64) -> u64 {
         loop {
             let now = self.next("site");

@@ -1,5 +1,4 @@
-//! The recipe for a customer's own proxy, word by word as the documentation has it, run by a
-//! real nginx in front of a real gateway.
+//! A real nginx runs the proxy configuration of the documentation, unchanged, before a gateway.
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
@@ -12,7 +11,7 @@ use crate::presets::SKILL;
 
 /// The host that readers see.
 const HOST: &str = "www.acme.test";
-/// How often another port is tried when somebody takes the one that was free.
+/// How many ports are tried if another process takes a port that was free.
 const PORTS_MAX: usize = 5;
 
 /// A running nginx.
@@ -110,6 +109,6 @@ fn a_site_below_a_path_of_the_customers_domain_is_whole() {
         "{}",
         card.text()
     );
-    // What is not the documentation's is the customer's.
+    // All other paths are served by the customer's own server.
     assert_eq!(nginx.get("/pricing").status, 404);
 }

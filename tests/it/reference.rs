@@ -22,7 +22,7 @@ const DOCS: &str = "conf/demo/docs";
 const SHIPPED: &str = include_str!("../../conf/waypost.yaml");
 /// A site record with every key.
 const RECORD: &str = include_str!("../../conf/site.yaml");
-/// What stands between the introduction of a page, which is kept, and the rest.
+/// The line between the introduction of a page, which is written by hand, and the rest.
 const MARKER: &str = "{/* Written by `make reference` from here on. */}";
 
 /// Compares what a page says below the marker, or writes it.
@@ -336,7 +336,7 @@ fn every_command_is_on_its_page() {
 
 // === Site records ===
 
-/// Asks the program what it says of site records.
+/// Returns the program's messages about a site record.
 fn messages_about(record: &str) -> Vec<String> {
     let setup = crate::edge::Setup::new();
     setup.write_records("one.yaml", record);
@@ -358,7 +358,7 @@ fn messages_about(record: &str) -> Vec<String> {
 #[test]
 fn every_key_of_a_site_record_is_on_its_page() {
     let keys = keys_of(RECORD);
-    // The record as it stands is one that the program takes.
+    // The program accepts the bundled record.
     let about = messages_about(RECORD);
     assert!(
         !about.iter().any(|text| text.contains("is not a key")),

@@ -251,7 +251,7 @@ fn the_files_that_comments_name_are_there() {
                 let is_ours = ["src/", "tests/", "benches/", "fuzz/", "conf/", ".ci/"]
                     .iter()
                     .any(|folder| span.starts_with(folder))
-                    // A page tells an operator of files of the operator's own.
+                    // Pages also name files that belong to the operator.
                     && !(span.starts_with("conf/") && path.starts_with(DOCS));
                 let is_path = span
                     .chars()

@@ -198,7 +198,7 @@ fn change_everything(edge: &Edge, known: &Known, round: usize) {
     }
     edge.signal("HUP");
 
-    // Back to what was before, and forth again.
+    // Roll back to the release before the current one.
     let kept = edge.setup.run(&["releases", "acme"]);
     let kept = String::from_utf8(kept.stdout).unwrap();
     if let Some(before) = kept.lines().nth(1) {

@@ -4,8 +4,8 @@
 //! lines `----`; `== path ==` starts a further file that it imports. `UPDATE_GOLDEN=1`
 //! writes all parts but the page.
 //!
-//! Whatever the page: a parser of HTML that keeps to the standard reads exactly what was
-//! written, finds nothing to mend, and nothing that could run.
+//! For every page, an HTML parser that follows the standard reads the tree that was written. It
+//! finds no error and no script.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -66,21 +66,21 @@ fn render(text: &str, files: &BTreeMap<&str, &str>) -> Article {
     article
 }
 
-/// Reads HTML as a browser would and says what it would have to mend.
+/// Parses HTML as a browser does and asserts that it has no errors.
 fn parsed(html: &str) -> Html {
     let parsed = Html::parse_fragment(html);
     assert!(parsed.errors.is_empty(), "{:?}\nin\n{html}", parsed.errors);
     parsed
 }
 
-/// Holds an article to R1, R2, R3 and R7.
+/// Asserts the invariants R1, R2, R3 and R7 for an article.
 fn is_harmless(html: &str) {
     let known: BTreeSet<&str> = ELEMENTS.split_whitespace().collect();
     for node in parsed(html).tree.values() {
         let Node::Element(element) = node else {
             continue;
         };
-        // What the parser puts around a fragment.
+        // The parser puts these elements around a fragment.
         let name = element.name();
         assert!(
             known.contains(name) || ["html", "body"].contains(&name),
@@ -151,7 +151,7 @@ fn a_page_is_rendered_as_its_case_says() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Pieces of pages that mean something to one of the readers.
+/// Generates pieces of text that have a meaning in MDX, Markdown or HTML.
 fn piece() -> impl Strategy<Value = String> {
     let fixed = prop::sample::select(vec![
         "<",

@@ -362,7 +362,8 @@ fn a_skill_for_groups_is_nowhere_in_the_store_and_on_no_path() {
         let has = |text: &&Vec<u8>| text.windows(word.len()).any(|window| window == word);
         texts.iter().filter(has).count()
     };
-    // The summary, and the skill in each of four codings: so a secret would be found, too.
+    // The public word is in the summary and in the skill, which is stored in four codings. So this
+    // search would find the secret word as well.
     assert_eq!((having("for-everybody"), having(word)), (5, 0));
 }
 

@@ -425,7 +425,7 @@ async fn a_stream_that_is_read_slowly_does_not_delay_others() {
             .unwrap();
         assert_eq!(response.status, 200);
     }
-    // Only until the write timeout: RFC 9113 §5.4.2.
+    // The write timeout ends these streams (RFC 9113 §5.4.2).
     for response in slow {
         let mut body = response.into_body();
         let broken_off = loop {

@@ -11,7 +11,7 @@ use waypost::build::{Articles, Input, Options, Preview};
 use waypost::release::site::page_file;
 use waypost::source::Tree;
 
-/// What came of a comparison.
+/// The result of a comparison.
 #[derive(Debug, Default)]
 pub(crate) struct Compared {
     /// How many different links were found in the HTML, as the check said.
