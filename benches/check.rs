@@ -1,4 +1,4 @@
-//! How long is a check?
+//! How long does a check take?
 //!
 //! Measured twice: with a generated documentation that has every feature of the navigation
 //! (1,100 pages of 3 KB with links, anchors, images and code, 24 specifications of 60

@@ -223,8 +223,9 @@ fn measure(what: &str, service: &mut Service, before: impl Fn(&mut Service, usiz
     );
 }
 
-/// Returns what the processes that this one has waited for have used of all processors, by
-/// proc(5): the 16th and 17th number of its state, in hundredths of a second.
+/// Returns the processor time of all ended child processes.
+///
+/// Source: proc(5), fields 16 and 17 of the state, in hundredths of a second.
 fn processor_time() -> Duration {
     let state = std::fs::read_to_string(Path::new("/proc/self/stat")).expect("Linux");
     let (_, numbers) = state.rsplit_once(')').expect("a name in parentheses");

@@ -5,8 +5,8 @@
 //! cargo run --release --example links -- ../some/docs
 //! ```
 //!
-//! The exit status is 1 when a link that the check passes is dead, or one that it warns of is
-//! not.
+//! The exit status is 1 if the check accepts a link that does not work in the HTML, or warns of a
+//! link that works.
 
 #![expect(clippy::print_stdout, reason = "a tool for the terminal")]
 

@@ -1,7 +1,7 @@
 //! Any bytes as a documentation: `docs.json`, a specification and a page.
 //!
-//! The input is split at zero bytes. Whatever it is, reading ends, nothing panics, and the
-//! navigation can be written down.
+//! The input is split at zero bytes. For every input, reading ends, nothing panics, and the
+//! navigation can be serialized.
 //!
 //! With a stable compiler, from the root of the repository:
 //!

@@ -31,20 +31,20 @@ fuzz_target!(|data: &[u8]| {
     let article = article::render(&Source::alone(&source, &read), &map);
     let ids = ids(article.html.as_str());
     if let Ok(page) = &read {
-        // What a link may name is there, once.
+        // Every anchor is the id of exactly one element.
         for anchor in page.outline.anchors.iter() {
             let count = ids.iter().filter(|id| **id == *anchor).count();
             assert_eq!(count, 1, "{anchor:?}");
         }
     }
-    // Rendering catches what panics in it, so that a page harms no build; here it is a find.
+    // Rendering catches panics, so that no page can stop a build. Here a panic is a failure.
     let caught = article.diagnostics.iter();
     let caught = caught.filter(|found| is_panic(found));
     assert_eq!(caught.count(), 0, "a panic was caught");
     article.html.as_str().split('<').skip(1).for_each(check);
 });
 
-/// Returns whether a finding tells of a panic; authors' words stand in the messages of others.
+/// Returns whether a diagnostic reports a panic; other messages may contain authors' text.
 fn is_panic(found: &Diagnostic) -> bool {
     let failed = "reading it failed in a way nobody thought of";
     found.rule == "page-limit" && found.message.starts_with(failed)
@@ -69,7 +69,7 @@ fn check(tag: &str) {
     let lower = tag.to_ascii_lowercase();
     let name = lower.split([' ', '>', '/']).next().unwrap_or_default();
     assert!(!ELEMENTS.contains(&name), "<{tag}");
-    // What stands between quotes is a value.
+    // Text between quotes is a value.
     let names: String = lower.split('"').step_by(2).collect();
     let names = names.split('>').next().unwrap_or_default();
     for attribute in names.split(' ').skip(1) {
