@@ -1,7 +1,7 @@
-//! The links of `docs.json`: those of navigation, navbar, footer and logo.
+//! The links of `docs.json`: in navigation, navbar, footer and logo.
 //!
-//! A link with a scheme leads elsewhere; readers get it only if the scheme is safe. Any other
-//! link leads to a page, to a file of the documentation or to the source of a redirect.
+//! A link with a scheme leads to another site and is written only if the scheme is safe. Any
+//! other link leads to a page, to a file of the documentation or to the source of a redirect.
 
 use std::collections::HashSet;
 
@@ -13,25 +13,25 @@ use crate::docs::redirect;
 use crate::source::{Kind, Tree};
 use crate::syntax::{Span, Value};
 
-/// The schemes that a link may have. `javascript:` and `data:` would run what authors wrote.
+/// The schemes that a link may have; `javascript:` and `data:` could run an author's code.
 pub const SCHEMES: [&str; 4] = ["http", "https", "mailto", "tel"];
 /// The rule for a link whose scheme is not one of [`SCHEMES`].
 pub const SCHEME: &str = "link-scheme";
 
-/// A link that `docs.json` has.
+/// A link in `docs.json`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigLink {
-    /// Where it leads, as written.
+    /// The address, as written.
     pub href: Box<str>,
-    /// The file that has it.
+    /// The file that contains it.
     pub file: Box<str>,
-    /// Where in that file.
+    /// The place in that file.
     pub location: Location,
     /// Whether it is part of the navigation, whose reader checks schemes and relative paths.
     pub in_navigation: bool,
 }
 
-/// Finds the links of `docs.json`: their text, place, and whether they are in the navigation.
+/// Finds the links of `docs.json`: address, place, and whether each is in the navigation.
 pub(super) fn find(root: &Value) -> Vec<(Box<str>, Span, bool)> {
     let mut links = Vec::new();
     for (key, in_navigation) in [
@@ -47,7 +47,7 @@ pub(super) fn find(root: &Value) -> Vec<(Box<str>, Span, bool)> {
     links
 }
 
-/// Recursion ends: values are nested at most `DEPTH_MAX` deep.
+/// Collects the links of a value. The recursion is bounded: values are at most `DEPTH_MAX` deep.
 fn gather(value: &Value, in_navigation: bool, links: &mut Vec<(Box<str>, Span, bool)>) {
     for member in value.members() {
         match member.value.text().map(str::trim) {
@@ -74,7 +74,7 @@ fn gather(value: &Value, in_navigation: bool, links: &mut Vec<(Box<str>, Span, b
     }
 }
 
-/// Checks where the links of `docs.json` lead.
+/// Checks that the links of `docs.json` lead to something.
 #[must_use]
 pub fn check(docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
     let pages = docs.navigation.pages.iter();

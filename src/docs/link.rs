@@ -1,9 +1,9 @@
-//! What the paths of links mean, wherever they are written.
+//! The meaning of link paths.
 
-/// The rule that a link without its page breaks.
+/// The rule about links to missing pages.
 pub const LINK: &str = "link";
 
-/// Returns the path of a page without its extension and a slash at its end.
+/// Returns the path of a page without its extension and without slashes at its end.
 #[must_use]
 pub fn without_ending(path: &str) -> &str {
     let path = path.trim_end_matches('/');
@@ -13,7 +13,7 @@ pub fn without_ending(path: &str) -> &str {
     bare.unwrap_or(path)
 }
 
-/// Paths that the service answers beside pages.
+/// Returns whether the service itself answers this path.
 #[must_use]
 pub fn is_service_path(path: &str) -> bool {
     matches!(

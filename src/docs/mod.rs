@@ -1,18 +1,17 @@
-//! Docs: what the authors of a documentation wrote.
+//! Reads a documentation: configuration, pages, specifications, navigation.
 //!
-//! [`read`] takes the tree of a repository and returns all of it as values: the
-//! configuration, the pages, the specifications, and the navigation, which says how they
-//! belong together. It never fails. What is wrong is in the list beside the values, all of
-//! it from one pass, and what could be understood is there: `check` shows the list, a build
-//! with an error in it is not published.
+//! [`read`] takes the tree of a repository and returns the configuration, the pages, the
+//! specifications, and the navigation that connects them. It never fails: it returns as much
+//! as it understood, and a list of all mistakes, found in one pass. `check` shows this list,
+//! and a build with an error in it is not published.
 //!
-//! Specifications that are named by URL have to be fetched between two steps, [`parse`] and
-//! [`Parsed::resolve`]; every file is read once all the same.
+//! Specifications that are named by URL are fetched between two steps, [`parse`] and
+//! [`Parsed::resolve`]; every file is still read only once.
 //!
-//! What no single file can tell (links between pages, anchors, images) is checked by
-//! `build::check`, because the anchors of endpoints are written there.
+//! Links between pages, anchors and images are checked by `build::check`, because the anchors
+//! of endpoints are made there.
 //!
-//! All are functions from values to values: the same tree gives the same docs.
+//! All functions here are pure: the same tree gives the same docs.
 
 mod parsed;
 pub mod reference;
@@ -44,27 +43,27 @@ pub use parsed::{Parsed, parse};
 
 /// The name of the configuration's file.
 pub const CONFIG: &str = "docs.json";
-/// The rule that a documentation without configuration breaks.
+/// The rule about a documentation without configuration.
 pub const NO_CONFIG: &str = "config";
 
-/// What the authors of a documentation wrote.
+/// A documentation that was read.
 #[derive(Debug, Default)]
 pub struct Docs {
-    /// `docs.json` beside its navigation.
+    /// `docs.json` without its navigation.
     pub config: Config,
     /// The pages.
     pub pages: Pages,
-    /// How they belong together.
+    /// The navigation.
     pub navigation: Navigation,
-    /// Where old paths lead in the end.
+    /// The redirects; chains are resolved.
     pub redirects: Vec<config::Redirect>,
     /// The specifications that the navigation and the pages name.
     pub specifications: Vec<Specification>,
-    /// Those of them that everybody may have.
+    /// The specifications that are published.
     pub published: Vec<Published>,
     /// The icons that `docs.json` names.
     pub icons: Vec<Icon>,
-    /// Which files are not documentation.
+    /// The files that are ignored.
     pub ignored: Ignored,
     /// The links of `docs.json`.
     pub links: Vec<ConfigLink>,
@@ -77,11 +76,11 @@ pub struct Icon {
     pub name: Box<str>,
     /// The file that names it.
     pub file: Box<str>,
-    /// Where in that file.
+    /// The place in that file.
     pub location: Location,
 }
 
-/// How a documentation is read.
+/// The options of reading a documentation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Rules N1 and N2 warn instead of failing, whatever `docs.json` says.
@@ -96,7 +95,7 @@ pub enum Extent {
     /// All of it.
     #[default]
     Everything,
-    /// `docs.json` alone: every page it names counts as there.
+    /// `docs.json` alone; every page that it names counts as present.
     Config,
 }
 

@@ -2,9 +2,9 @@
 //!
 //! Generated pages need the specifications, and some of these are named by URL. So reading
 //! has two steps with a fetch between them: [`parse`] reads every file of the repository
-//! once, [`Parsed::urls`] says what is still missing, and [`Parsed::resolve`] makes the
-//! [`Docs`] when the fetched specifications are in the tree. Who fetches nothing takes both
-//! steps at once with [`read`](super::read()).
+//! once, [`Parsed::urls`] lists the URLs to fetch, and [`Parsed::resolve`] makes the [`Docs`]
+//! when the fetched specifications are in the tree. A caller that fetches nothing uses
+//! [`read`](super::read()) for both steps.
 
 use super::config::{self, Config};
 use super::config_link::{self, ConfigLink};
@@ -22,7 +22,7 @@ use crate::syntax::{Data, Diagnostics, Span, Value};
 pub struct Parsed {
     options: Options,
     ignored: Ignored,
-    /// `None` when `docs.json` alone is read.
+    /// `None` if only `docs.json` is read.
     pages: Option<Pages>,
     /// The value of `docs.json`; `None` when it cannot be read.
     root: Option<Value>,
@@ -30,8 +30,9 @@ pub struct Parsed {
     diagnostics: Diagnostics,
 }
 
-/// Reads the files of a documentation. A page that stands in `before` with the same path and
-/// text is taken from there.
+/// Reads the files of a documentation.
+///
+/// A page of `before` with the same path, text and imports is reused.
 #[must_use]
 pub fn parse(tree: &Tree, options: &Options, before: &Pages) -> Parsed {
     let mut diagnostics = Diagnostics::default();
@@ -62,8 +63,8 @@ pub fn parse(tree: &Tree, options: &Options, before: &Pages) -> Parsed {
 // === impl Parsed ===
 
 impl Parsed {
-    /// Returns the URLs by which `docs.json` and the pages name specifications, each once, in
-    /// the order in which they are written.
+    /// Returns the URLs of specifications that `docs.json` and the pages name, each once, in the
+    /// order in which they are written.
     #[must_use]
     pub fn urls(&self) -> Vec<Box<str>> {
         let mut urls: Vec<Box<str>> = Vec::new();
@@ -89,8 +90,8 @@ impl Parsed {
         urls
     }
 
-    /// Resolves the navigation with the specifications of the tree, those among them that
-    /// were fetched after it was parsed. What is wrong is in the list, by file and place.
+    /// Resolves the navigation with the specifications of the tree, which may have been fetched
+    /// after parsing. The list holds all mistakes with file and place.
     #[must_use]
     pub fn resolve(self, tree: &Tree) -> (Docs, Vec<Diagnostic>) {
         let Self {
@@ -157,8 +158,8 @@ impl Parsed {
 }
 
 /// Finds the texts that name a specification: the value of every `openapi`, and the first word
-/// of entries such as `https://api.acme.com/openapi.json GET /pay`. Values lie at most
-/// [`DEPTH_MAX`](crate::syntax::DEPTH_MAX) deep in each other.
+/// of entries such as `https://api.acme.com/openapi.json GET /pay`. Values are nested at most
+/// [`DEPTH_MAX`](crate::syntax::DEPTH_MAX) deep.
 fn gather(value: &Value, add: &mut impl FnMut(&str)) {
     for member in value.members() {
         match &*member.key {

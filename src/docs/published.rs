@@ -1,13 +1,13 @@
-//! The specifications that are published: agents read them instead of pages.
+//! The specifications that are published for agents.
 //!
-//! A specification is published as its authors wrote it, or not at all. So it must not tell
-//! anything that no public page tells:
+//! A specification is published unchanged or not at all. So it must not contain anything that
+//! no public page shows:
 //!
-//! * a page of one of its endpoints or schemas is listed, and every such page is public;
+//! * a page about one of its endpoints or schemas is listed, and every such page is public;
 //! * none of its endpoints is hidden or excluded;
 //! * it refers to no other file, which would not be published with it;
-//! * its file lies below the documentation's root and is not ignored. One that is named by
-//!   URL is published where it is.
+//! * its file is below the documentation's root and is not ignored. A specification that is
+//!   named by URL stays at its URL.
 //!
 //! Source: `internals/decisions#public-files`.
 
@@ -19,18 +19,18 @@ use super::openapi::{Specification, is_url};
 use crate::source::{Tree, TreePath};
 use crate::syntax::{Data, Value};
 
-/// A specification that everybody may have.
+/// A specification that is published.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Published {
-    /// Its place among [`Docs::specifications`].
+    /// Its index in [`Docs::specifications`].
     pub specification: usize,
-    /// The first page that is listed of it.
+    /// The first listed page about it.
     pub page: PageId,
-    /// Where it is.
+    /// The address at which it is published.
     pub address: Address,
 }
 
-/// Where a specification is published.
+/// The address of a published specification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// A file of the site: its path below the documentation's root.
@@ -42,7 +42,7 @@ pub enum Address {
 // === impl Published ===
 
 impl Published {
-    /// Returns the path of its file below the documentation's root, when it is one of the site.
+    /// Returns the path below the documentation's root if it is a file of the site.
     #[must_use]
     pub fn file(&self) -> Option<&str> {
         match &self.address {
@@ -52,7 +52,7 @@ impl Published {
     }
 }
 
-/// Finds the specifications that everybody may have, in the order of their first pages.
+/// Finds the specifications that are published, in the order of their first pages.
 pub(super) fn find(docs: &Docs, tree: &Tree) -> Vec<Published> {
     let mut first: BTreeMap<usize, PageId> = BTreeMap::new();
     for (id, page) in docs.navigation.pages().filter(|(_, page)| page.is_listed()) {
@@ -74,7 +74,7 @@ pub(super) fn find(docs: &Docs, tree: &Tree) -> Vec<Published> {
     published
 }
 
-/// Returns whether nothing of a specification is kept from anybody.
+/// Returns whether all endpoints and pages of a specification are public.
 fn is_open(docs: &Docs, number: usize) -> bool {
     let mut endpoints = docs.specifications[number].endpoints.iter();
     let mut pages = docs.navigation.pages.iter();
@@ -82,7 +82,7 @@ fn is_open(docs: &Docs, number: usize) -> bool {
         && pages.all(|page| page.specification() != Some(number) || page.public)
 }
 
-/// Returns whether a specification refers to nothing outside of itself.
+/// Returns whether a specification refers to no other file.
 fn is_whole(value: &Value) -> bool {
     match &value.data {
         Data::Map(members) => members.iter().all(|member| {

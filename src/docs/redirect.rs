@@ -1,12 +1,12 @@
 //! Redirects from the old paths of pages.
 //!
 //! A source is a path whose segments may be `:name` (one segment), `:name*` or `*` (the
-//! rest). A page wins over a redirect from its path. A chain of redirects is resolved here
-//! ([`resolve`]), so a client gets only its end; a cycle is an error.
+//! rest). If a page has the path of a source, the page is served. A chain of redirects is
+//! resolved here ([`resolve`]), so a client is sent directly to its end. A cycle is an error.
 //!
-//! **Limits.** A chain is resolved only where source and destination are plain paths. The
-//! client follows a redirect whose source is a pattern or whose destination has parts of its
-//! source.
+//! **Limits.** A chain is resolved only if source and destination are plain paths. If the
+//! source is a pattern, or the destination uses parts of the source, the client follows each
+//! redirect.
 //!
 //! Sources: RFC 9110 §15.4.8 (307), §15.4.9 (308).
 
@@ -18,16 +18,18 @@ use crate::docs::navigation::{Navigation, has_scheme};
 use crate::site::redirect::{self as pattern, is_pattern};
 use crate::syntax::{Diagnostics, SpanDiagnostic};
 
-/// The rule that redirects lead somewhere.
+/// The rule about redirects without effect or without end.
 pub const REDIRECT: &str = "redirect";
-/// How many redirects a site may have; the others are left out.
+/// How many redirects a site may have; further ones are ignored.
 pub const COUNT_MAX: usize = 20_000;
 
 /// How many redirects of a chain are followed; a client follows the rest.
 const CHAIN_MAX: usize = 32;
 
-/// Replaces the destination of each redirect by the end of its chain. A chain is permanent if
-/// every redirect of it is. A fragment or query stays unless a later redirect sets another.
+/// Replaces the destination of each redirect by the end of its chain.
+///
+/// A resolved redirect is permanent if every redirect of the chain is. A fragment or query
+/// stays unless a later redirect sets another.
 #[must_use]
 pub(super) fn resolve(redirects: &[Redirect], navigation: &Navigation) -> Vec<Redirect> {
     let pages = navigation.pages.iter().map(|page| plain(&page.url));
@@ -86,8 +88,8 @@ fn split(text: &str, mark: char) -> (&str, Option<&str>) {
     }
 }
 
-/// Checks redirects: cycles, sources that are pages, sources that no request matches, names
-/// that the source does not have.
+/// Checks redirects for cycles, for sources that are pages or that no request matches, and for
+/// names in a destination that the source lacks.
 pub(super) fn check(
     redirects: &[Redirect],
     navigation: &Navigation,
@@ -157,7 +159,7 @@ pub(super) fn check(
     circles(redirects, &exact, diagnostics);
 }
 
-/// Every name in a destination must be one in its source.
+/// Checks that the source has every name that the destination uses.
 fn captures(redirect: &Redirect, diagnostics: &mut Diagnostics) {
     let names: HashSet<&str> = redirect.source.split('/').filter_map(name).collect();
     let destination = match redirect.destination.split_once("://") {
@@ -220,7 +222,7 @@ fn plain(path: &str) -> &str {
         .trim_matches('/')
 }
 
-/// Returns whether a source matches a path.
+/// Returns whether the source of a redirect matches a path.
 #[must_use]
 pub fn matches(redirects: &[Redirect], path: &str) -> bool {
     let path = plain(path);

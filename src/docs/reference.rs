@@ -1,14 +1,14 @@
-//! `$ref`: one configuration in several files.
+//! `$ref`: splits one configuration into several files.
 //!
-//! An object `{"$ref": "./navigation/en.json"}` stands for what that file holds. The path
-//! is relative to the file it is written in and stays inside the documentation's root;
-//! keys beside `$ref` override those of the file, when it holds an object.
+//! An object `{"$ref": "./navigation/en.json"}` is replaced by the content of that file. The
+//! path is relative to the file that contains it and stays inside the documentation's root.
+//! If the file holds an object, keys beside `$ref` override its keys.
 //!
-//! Values keep the span of the file they come from, so a mistake is told where it is.
+//! Values keep their span in their own file, so a diagnostic names the right place.
 //!
 //! **Limits.** A chain of references is at most [`CHAIN_MAX`] long, there are at most
-//! [`REFERENCES_MAX`] of them, and what they stand for counts against
-//! [`VALUES_MAX`]: files that repeat each other tenfold end in one diagnostic.
+//! [`REFERENCES_MAX`] references, and the expanded values count against [`VALUES_MAX`]: files
+//! that repeat each other tenfold end in one diagnostic.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,9 +23,9 @@ use crate::syntax::{
 pub const CHAIN_MAX: usize = 16;
 /// How many references one configuration may have.
 pub const REFERENCES_MAX: usize = 1000;
-/// The rule that a reference without a file breaks.
+/// The rule about references to missing files.
 pub const REFERENCE: &str = "reference";
-/// The rule that bytes which are no text break.
+/// The rule about bytes that are not UTF-8.
 pub const ENCODING: &str = "encoding";
 
 /// Expands references.
@@ -37,11 +37,11 @@ struct Expansion<'t> {
     values: usize,
 }
 
-/// Reads the text of a file as one of the files at hand.
+/// Reads a file and adds its text to the files of the diagnostics.
 ///
 /// # Errors
 ///
-/// The diagnostic that says why it could not be read, about `span`.
+/// [`OpenError`] when the file cannot be read or is not UTF-8.
 pub fn open(
     tree: &Tree,
     path: &TreePath,
@@ -53,11 +53,11 @@ pub fn open(
     text(path.as_str(), &bytes, diagnostics)
 }
 
-/// Takes in the bytes of a file as text.
+/// Adds the bytes of a file, as text, to the files of the diagnostics.
 ///
 /// # Errors
 ///
-/// [`OpenError::Encoding`] when they are none.
+/// [`OpenError::Encoding`] when the bytes are not UTF-8.
 pub fn text(name: &str, bytes: &[u8], diagnostics: &mut Diagnostics) -> Result<FileId, OpenError> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(diagnostics.files.add(name, Arc::from(text))),
@@ -69,22 +69,22 @@ pub fn text(name: &str, bytes: &[u8], diagnostics: &mut Diagnostics) -> Result<F
     }
 }
 
-/// Why a file is not at hand.
+/// The reason why a file cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
     /// It could not be read.
     #[error(transparent)]
     Read(ReadError),
-    /// It is no text.
+    /// It is not UTF-8.
     #[error("the bytes in line {line} are not UTF-8")]
     Encoding {
-        /// Where.
+        /// The line of the first invalid byte, from 1.
         line: usize,
     },
 }
 
-/// Puts in place of each reference in `value` what it stands for.
+/// Replaces each reference in `value` by the content of its file.
 #[must_use]
 pub fn expand(tree: &Tree, path: &TreePath, value: Value, diagnostics: &mut Diagnostics) -> Value {
     let mut expansion = Expansion {
@@ -144,7 +144,7 @@ impl Expansion<'_> {
         Value { span, data }
     }
 
-    /// Puts the siblings of a reference over what it stands for.
+    /// Overrides the content of a reference by the keys beside it.
     fn merge(
         &mut self,
         reference: &Value,
@@ -280,8 +280,8 @@ impl Expansion<'_> {
     }
 }
 
-/// Resolves a path with `.` and `..` segments against a directory; `None` when it leads
-/// out of the repository or is no path.
+/// Resolves a path with `.` and `..` segments against a directory; `None` if it leads out of
+/// the repository or is not a valid path.
 #[must_use]
 pub fn relative(directory: &TreePath, text: &str) -> Option<TreePath> {
     let mut segments: Vec<&str> = directory.segments().collect();

@@ -7,11 +7,12 @@ use crate::docs::page::{slug_of, url};
 use crate::docs::{CONFIG, Docs, redirect};
 use crate::source::{Tree, TreePath};
 
-/// The rule that a page that moves leaves a redirect.
+/// The rule that a page that moved or was removed has a redirect.
 pub const REMOVED: &str = "page-removed";
 
-/// Finds the pages of an earlier commit that now are neither pages nor redirected, each with
-/// the page that probably replaces it.
+/// Finds the pages of an earlier commit that no longer exist and have no redirect.
+///
+/// The help of each diagnostic names the page that probably replaces it.
 #[must_use]
 pub fn check(before: &[TreePath], docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
     let root = tree.docs_root();
@@ -36,8 +37,8 @@ pub fn check(before: &[TreePath], docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
     )
 }
 
-/// Finds the URLs of earlier pages that now are neither pages nor redirected; `config` is
-/// the file that would hold the redirects.
+/// Finds the URLs of earlier pages that no longer exist and have no redirect; `config` is the
+/// file to which redirects are added.
 pub fn find<'u>(
     before: impl Iterator<Item = &'u str>,
     now: &[&str],
@@ -60,7 +61,7 @@ pub fn find<'u>(
     diagnostics.collect()
 }
 
-/// Returns the only page of the same name elsewhere, else one of a similar path.
+/// Returns the only page with the same name elsewhere, or else one with a similar path.
 fn successor<'u>(url: &str, pages: &[&'u str]) -> Option<&'u str> {
     let name = |url: &str| url.rsplit('/').next().map(str::to_owned);
     let mut same = pages.iter().filter(|page| name(page) == name(url));

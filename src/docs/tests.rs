@@ -1,4 +1,4 @@
-//! Hostile documentations end in a diagnostic, within the limits.
+//! A hostile documentation gives a diagnostic, within the limits.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ fn found(config: impl Into<Bytes>) -> Vec<Diagnostic> {
     read(&tree, &Options::default()).1
 }
 
-/// Reads something hostile: it ends in an error, and soon.
+/// Reads a hostile documentation, which must give an error within a short time.
 #[track_caller]
 fn ends_in(rule: &str, config: impl Into<Bytes>) {
     let config = config.into();
@@ -31,7 +31,7 @@ fn ends_in(rule: &str, config: impl Into<Bytes>) {
         "{found:?}"
     );
     assert!(found.len() < 100, "{} diagnostics", found.len());
-    // Unoptimised; what it guards against takes minutes.
+    // Tests are not optimised; without the limits, reading takes minutes.
     assert!(
         start.elapsed() < Duration::from_secs(20),
         "{:?}",
