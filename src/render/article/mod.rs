@@ -1,8 +1,8 @@
-//! An article: one page, read and written, whatever is in it.
+//! An article: one rendered page, whatever its content.
 //!
-//! **Invariant (R6):** [`render`] always returns. A page that cannot be read is an article
-//! that shows its source and says why, and a warning in its diagnostics: a mistake on one
-//! page is no reason to hold back what changed on all others.
+//! **Invariant (R6):** [`render`] always returns. The article of a page that cannot be read
+//! shows the source and the reason, and its diagnostics have a warning: a mistake on one page
+//! must not hold back the changes on all others.
 
 mod source;
 
@@ -24,39 +24,41 @@ use crate::release::site::page_of;
 
 pub use source::Source;
 
-/// How many characters of a page's own text describe it when its author did not.
+/// How many characters of its first paragraph describe a page without a description.
 const DESCRIPTION_CHARS: usize = 160;
-/// How much is shown of the source of a page that cannot be read.
+/// How many bytes are shown of the source of a page that cannot be read.
 const SOURCE_BYTES_MAX: usize = 128 << 10;
 
-/// A page as it was written and as it is shown. It can be kept, without the files that were
-/// made for it and what is wrong with it.
+/// A rendered page.
+///
+/// It can be serialised, without its generated files and its diagnostics.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Article {
     /// Its path in URLs, without leading slash.
     pub page: Box<str>,
     /// Its title.
     pub title: Box<str>,
-    /// What it is about: its author's words, or its first paragraph.
+    /// The author's description, or else its first paragraph.
     pub summary: Option<String>,
-    /// For people.
+    /// The HTML, for people.
     pub html: Html,
     /// Its headings.
     pub headings: Vec<Heading>,
-    /// For agents, the title included.
+    /// The Markdown, for agents, including the title.
     pub markdown: String,
-    /// The files of the site that it shows.
+    /// The files of the site that it uses.
     pub assets: BTreeSet<Box<str>>,
-    /// The files that were made for it.
+    /// The files that were generated for it.
     #[serde(skip)]
     pub files: Vec<File>,
-    /// What is wrong with it.
+    /// The problems that were found while rendering it.
     #[serde(skip)]
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Renders a page: what its author wrote, what a specification says about its endpoint, or
-/// both. Nothing that happens in between leaves this function.
+/// Renders a page: its author's content, its part of a specification, or both.
+///
+/// A panic while rendering does not leave this function.
 #[must_use]
 pub fn render(source: &Source<'_>, map: &Map) -> Article {
     let written = catch_unwind(AssertUnwindSafe(|| {
@@ -65,7 +67,7 @@ pub fn render(source: &Source<'_>, map: &Map) -> Article {
     }));
     match written {
         Ok(Ok(article)) => article,
-        // Whoever read the documentation has told it.
+        // The reader of the documentation has already reported it.
         Ok(Err::<_, Refused>(refused)) => unreadable(source, &refused.to_string(), Vec::new()),
         Err(_panic) => {
             let why = Refused::Failed.to_string();
@@ -76,7 +78,7 @@ pub fn render(source: &Source<'_>, map: &Map) -> Article {
     }
 }
 
-/// Finds what is wrong with a page when it is written, without writing its code.
+/// Finds the problems that rendering a page would report, without highlighting its code.
 #[must_use]
 pub fn check(source: &Source<'_>, map: &Map) -> Vec<Diagnostic> {
     let found = catch_unwind(AssertUnwindSafe(|| {
@@ -115,7 +117,7 @@ fn write(source: &Source<'_>, nodes: &[Node], map: &Map) -> Article {
     }
 }
 
-/// Shows the source of a page that cannot be read, as far as anybody would read on.
+/// Shows the source of a page that cannot be read, up to [`SOURCE_BYTES_MAX`].
 fn unreadable(source: &Source<'_>, why: &str, diagnostics: Vec<Diagnostic>) -> Article {
     let shown = &source.text[..source.text.floor_char_boundary(SOURCE_BYTES_MAX)];
     let mut html = Html::default();

@@ -1,4 +1,4 @@
-//! What an article is made of.
+//! The input of an article.
 
 use std::borrow::Cow;
 
@@ -9,36 +9,36 @@ use crate::mdx::anchor::Anchors;
 use crate::mdx::{self, Node, Refused};
 use crate::render::endpoint;
 
-/// What is rendered, and where it stands.
+/// A page to render, with its place in the documentation.
 #[derive(Clone, Debug)]
 pub struct Source<'p> {
     /// The file, relative to the root of the docs.
     pub file: String,
     /// The page's title.
     pub title: &'p str,
-    /// A line about it.
+    /// Its description, in one line.
     pub description: Option<&'p str>,
-    /// The BCP 47 tag of its language; empty when that is not known.
+    /// The BCP 47 tag of its language; empty if the language is unknown.
     pub language: Box<str>,
-    /// The whole text of the file; empty for a page that nobody wrote.
+    /// The whole text of the file; empty for a generated page.
     pub text: &'p str,
-    /// What its author wrote, or why that cannot be read; nothing for a page that nobody wrote.
+    /// The author's content, or the reason why it cannot be read; `None` for a generated page.
     pub read: Result<Option<&'p mdx::Page>, Refused>,
-    /// What it shows of a specification.
+    /// The part of a specification that it shows.
     pub subject: Option<endpoint::Subject<'p>>,
 }
 
 // === impl Source ===
 
 impl<'p> Source<'p> {
-    /// Returns what the article of a page of the navigation is made of.
+    /// Returns the input for a page of the navigation.
     #[must_use]
     pub fn of(docs: &'p Docs, page: &'p Page) -> Self {
         let written = docs.pages.get(&page.slug);
         let extension = written.and_then(|written| written.path.name().rsplit('.').next());
         let subject = page.subject.as_ref();
         Self {
-            // A generated page has the name that its author might give it.
+            // A generated page has the name that an author would give it.
             file: format!("{}.{}", page.slug, extension.unwrap_or("mdx")),
             title: &page.title,
             description: page.description.as_deref(),
@@ -53,7 +53,7 @@ impl<'p> Source<'p> {
         }
     }
 
-    /// Returns what the article of a page is made of that stands in no documentation.
+    /// Returns the input for a page that is not part of a documentation.
     #[must_use]
     pub fn alone(source: &mdx::Source<'p>, read: &'p Result<mdx::Page, Refused>) -> Self {
         Self {
@@ -70,12 +70,12 @@ impl<'p> Source<'p> {
         }
     }
 
-    /// Returns what the article says: what its author wrote, and below it what a specification
-    /// says about its endpoint. All anchors are there.
+    /// Returns the content of the article: the author's nodes, then the nodes generated from a
+    /// specification. All anchors are assigned.
     ///
     /// # Errors
     ///
-    /// [`Refused`] when what its author wrote cannot be read.
+    /// [`Refused`] when the author's content cannot be read.
     pub fn nodes(&self) -> Result<Cow<'p, [Node]>, Refused> {
         let written = self.read?;
         let nodes = written.map_or(&[][..], |page| &page.nodes);
@@ -85,8 +85,8 @@ impl<'p> Source<'p> {
         Ok(Cow::Owned([nodes, &generated].concat()))
     }
 
-    /// Returns the anchors of the article; nothing when what its author wrote cannot be read,
-    /// or the specification was not fetched that says more.
+    /// Returns the anchors of the article; `None` if the author's content cannot be read, or if
+    /// the specification of the page was not fetched.
     #[must_use]
     pub fn anchors(&self) -> Option<Cow<'p, Anchors>> {
         let written = self.read.ok()?;
@@ -99,7 +99,7 @@ impl<'p> Source<'p> {
         Some(written.map_or_else(Cow::default, |page| Cow::Borrowed(&page.outline.anchors)))
     }
 
-    /// Makes what a specification says; returns it, and the anchors of the whole page.
+    /// Makes the nodes of a specification; returns them and the anchors of the whole page.
     fn generated(&self, written: Option<&mdx::Page>) -> Option<(Vec<Node>, Anchors)> {
         let mut nodes = endpoint::nodes(self.subject?, &self.language);
         let mut anchors =
@@ -109,7 +109,7 @@ impl<'p> Source<'p> {
     }
 }
 
-/// Looks up what a page shows of a specification.
+/// Looks up the part of a specification that a page shows.
 fn shown<'d>(docs: &'d Docs, subject: &'d Subject) -> Option<endpoint::Subject<'d>> {
     let specification = |number: usize| docs.specifications.get(number);
     Some(match subject {
@@ -125,7 +125,7 @@ fn shown<'d>(docs: &'d Docs, subject: &'d Subject) -> Option<endpoint::Subject<'
     })
 }
 
-/// Returns the tag of the language that a page is written in; empty when it stands in none.
+/// Returns the BCP 47 tag of the language of a page; empty if its place has no language.
 fn language(page: &Page) -> Box<str> {
     let place = page.place.as_ref();
     let code = place.and_then(|place| place.language.as_deref());

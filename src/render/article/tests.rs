@@ -1,4 +1,4 @@
-//! A page always becomes an article.
+//! Every page becomes an article.
 
 use std::time::Instant;
 
@@ -111,7 +111,7 @@ fn no_page_stalls_a_build() {
             article.html.as_str().len(),
             article.diagnostics.first().map(ToString::to_string)
         );
-        // Not optimised, and beside other tests; a release build takes a tenth.
+        // The limit allows for an unoptimised build and other tests; a release build takes a tenth.
         assert!(took.as_secs() < 5, "{what} took {took:?}");
         assert!(article.html.as_str().len() < 64 << 20, "{what}");
     }
