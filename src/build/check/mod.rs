@@ -1,18 +1,17 @@
-//! The check of a documentation: what a build would say of it, without building.
+//! Checks a documentation: finds what a build would report, without building.
 //!
-//! Beside what is found when the documentation is read, there are two things to look at:
+//! Reading the documentation already reports mistakes; the check adds two things:
 //!
-//! * **References** ([`references`]). A reference without a scheme is one into the site. It is
+//! * **References** ([`references`]). A reference without a scheme leads into the site. It is
 //!   resolved as a browser does, against the directory of the page's file ("/" is the site's
-//!   root), and then is a page, a generated endpoint page, a file of the repository, or the
-//!   source of a redirect. Anchors are looked up in the page they name, as it is written in
-//!   HTML. What is missing is a warning: a page with a broken link is better than an old page.
-//! * **What is written** ([`check`]): icons that there are not, addresses that pages may not
-//!   link, formulas that cannot be read. The writer of HTML tells them, so check and build
-//!   agree.
+//!   root). Its target is a page, a generated endpoint page, a file of the repository, or the
+//!   source of a redirect. Anchors are looked up in the target page, as its HTML has them. A
+//!   missing target is a warning: a page with a broken link is better than an old page.
+//! * **Rendering** ([`check`]): unknown icons, addresses that pages may not link, formulas that
+//!   cannot be read. The HTML writer reports these, so check and build agree.
 //!
-//! Of a page that is over a limit, and of a heading that is made by a script, the anchors are
-//! not known: a link to one of them is neither right nor wrong, and nothing is said of it.
+//! The anchors of a page over a limit, and of a heading that a script would make, are unknown:
+//! a link to them is not reported.
 //!
 //! Sources: RFC 3986 §5.2 (resolution).
 
@@ -36,14 +35,14 @@ use crate::render::article::Source;
 use crate::site::percent::decode;
 use crate::source::{Kind, Tree, TreePath};
 
-/// The rule that a link without its anchor breaks.
+/// The rule about links to missing anchors.
 pub const ANCHOR: &str = "anchor";
-/// The rule that an image without its file breaks.
+/// The rule about images without a file.
 pub const IMAGE: &str = "image";
-/// For how many broken links the nearest page is looked for.
+/// For how many broken links the closest page is searched.
 const SUGGESTIONS_MAX: usize = 100;
 
-/// Checks a documentation: everything that a build says beside what reading it said.
+/// Returns everything that a build reports in addition to reading.
 #[must_use]
 pub fn check(docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
     let mut found = references(docs, tree);
@@ -51,7 +50,7 @@ pub fn check(docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
     found
 }
 
-/// Checks what pages and configuration refer to.
+/// Checks the references of pages and configuration.
 #[must_use]
 pub fn references(docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
     let mut checker = Checker::new(docs, tree);
@@ -61,7 +60,7 @@ pub fn references(docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
     checker.found
 }
 
-/// Returns all links to anchors of pages, and what is known of each.
+/// Returns all links to anchors of pages, each with its verdict.
 #[must_use]
 pub fn anchors(docs: &Docs, tree: &Tree) -> Vec<AnchorLink> {
     let mut checker = Checker::new(docs, tree);
@@ -72,46 +71,46 @@ pub fn anchors(docs: &Docs, tree: &Tree) -> Vec<AnchorLink> {
 /// A link to an anchor.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AnchorLink {
-    /// The page it stands on, by the path of its URL.
+    /// The URL path of the page that contains it.
     pub from: Box<str>,
-    /// The page it leads to, by the path of its URL.
+    /// The URL path of the page that it leads to.
     pub to: Box<str>,
     /// The anchor.
     pub anchor: Box<str>,
-    /// Whether it is there.
+    /// Whether the anchor exists.
     pub verdict: Verdict,
 }
 
-/// Whether an anchor is there.
+/// Whether an anchor exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// It is.
+    /// It exists.
     Found,
-    /// It is not.
+    /// It does not exist.
     Missing,
-    /// The page has an anchor that only a script knows, or cannot be read.
+    /// The page cannot be read, or has an anchor that only a script can make.
     Unknown,
 }
 
 struct Checker<'d> {
     docs: &'d Docs,
     tree: &'d Tree,
-    /// All pages by the paths of their URLs.
+    /// All pages, by URL path.
     urls: HashMap<&'d str, &'d Listed>,
-    /// The anchors of those that describe an endpoint, as far as they were asked for.
+    /// The anchors, made on demand, of pages that show a part of a specification.
     endpoints: HashMap<&'d str, Option<Arc<Anchors>>>,
-    /// What was looked up before.
+    /// The results of earlier look-ups: whether a path is a file.
     known: HashMap<TreePath, bool>,
-    /// The texts of snippets that something is wrong in.
+    /// The texts of snippets with a broken reference.
     snippets: HashMap<Box<str>, Arc<str>>,
-    /// What was told: a snippet is shown on many pages.
+    /// The reported problems of snippets: a snippet may be shown on many pages.
     told: HashSet<(Box<str>, u32, Box<str>)>,
     suggestions: usize,
     anchors: Vec<AnchorLink>,
     found: Vec<Diagnostic>,
 }
 
-/// Counts lines, forwards only: references come in the order of the text, mostly.
+/// Counts lines forwards and starts again if it must go back, which is rare.
 struct Lines<'t> {
     text: &'t str,
     at: usize,
@@ -271,7 +270,7 @@ impl<'d> Checker<'d> {
         }
         match self.resolve(page, path) {
             Some(resolved) if self.is_file(&resolved) => Ok(()),
-            // Its author wrote the path below which the site is served, too.
+            // The author also wrote the base path below which the site is served.
             Some(resolved)
                 if path.starts_with('/')
                     && resolved
@@ -281,7 +280,7 @@ impl<'d> Checker<'d> {
                 Ok(())
             }
             Some(_) => Err((IMAGE, format!("there is no file `{path}`"), None)),
-            // It may lie elsewhere in the repository.
+            // The file may be elsewhere in the repository.
             None if self.is_outside(page, path) => Ok(()),
             None => Err((IMAGE, format!("`{path}` leads out of the repository"), None)),
         }
@@ -290,7 +289,7 @@ impl<'d> Checker<'d> {
     /// Looks an anchor up in the page of a URL.
     fn anchor(&mut self, from: &Page, url: &str, anchor: &str) -> Outcome {
         let anchor = decode(anchor);
-        // A text fragment is the browser's affair; `#` alone is the top.
+        // The browser handles text fragments; `#` and `#top` are the top of the page.
         if anchor.is_empty() || anchor.starts_with(":~:") || anchor == "top" {
             return Ok(());
         }
@@ -321,7 +320,7 @@ impl<'d> Checker<'d> {
         Err((ANCHOR, format!("{file} has no heading `#{anchor}`"), help))
     }
 
-    /// Returns the anchors of the page of a URL; nothing when they are not known.
+    /// Returns the anchors of the page at a URL path; `None` if they are unknown.
     fn anchors_of(&mut self, path: &str) -> Option<Cow<'d, Anchors>> {
         let listed = self
             .urls
@@ -348,8 +347,8 @@ impl<'d> Checker<'d> {
         }
     }
 
-    /// Resolves a path against the file of a page, to a path below the documentation's
-    /// root; `None` when it leads out of that.
+    /// Resolves a path against the file of a page to a path below the documentation's root;
+    /// `None` if it leads out of the root.
     fn resolve(&self, page: &Page, path: &str) -> Option<String> {
         let decoded = decode(path);
         let root = self.tree.docs_root();
@@ -398,7 +397,7 @@ impl<'d> Checker<'d> {
         Some(format!("did you mean `/{near}`?"))
     }
 
-    /// The images that `docs.json` names.
+    /// Checks the images that `docs.json` names.
     fn images(&mut self) {
         let config = &self.docs.config;
         let images: Vec<&Image> = config.logo.iter().chain(&config.favicon).collect();
@@ -421,7 +420,7 @@ impl<'d> Checker<'d> {
     }
 }
 
-/// Rule, message and help of what is missing.
+/// The rule, message and help of a broken reference.
 type Outcome = Result<(), (&'static str, String, Option<String>)>;
 
 #[cfg(test)]
