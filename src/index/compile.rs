@@ -1,7 +1,7 @@
-//! From a release and a site record to the bytes of discovery documents.
+//! Compiles a release and a site record into discovery documents.
 //!
-//! All documents of a site, each in every coding that it has, are in one allocation; a document
-//! is a position and a length ([`Packed`]). So a million sites need a million allocations and not
+//! All documents of a site, each in all its codings, are in one allocation; a document is a
+//! position and a length ([`Packed`]). So a million sites need a million allocations instead of
 //! ten million small ones, and the body of a response is a shared slice.
 
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::site::{Host, Service, Site};
 /// The parts of a release that discovery documents are made from.
 #[derive(Clone, Debug)]
 pub struct Material {
-    /// The release's own summary.
+    /// The summary of the release.
     pub summary: Summary,
     /// The skill files, in the order of the summary's list.
     pub skills: Vec<SkillFile>,
@@ -43,12 +43,12 @@ pub struct SkillFile {
 /// The discovery documents of one release of one site, on all of its hosts.
 #[derive(Debug)]
 pub struct Documents {
-    /// All bytes, one document after the other.
+    /// The bytes of all documents, one after the other.
     bytes: Bytes,
     manifest: Packed,
     legacy: Packed,
-    /// One card for each domain, in the order of the site record; a single one on the
-    /// default subdomain when there is no domain.
+    /// One card for each domain, in the order of the site record. Without a domain there is one
+    /// card, for the default subdomain.
     cards: Box<[Packed]>,
     /// Skills, sorted by slug.
     skills: Box<[Skill]>,
@@ -56,11 +56,11 @@ pub struct Documents {
     redirect: Span,
     last_modified: u64,
     files: Option<Arc<Files>>,
-    /// The same for all sites: a clone shares it.
+    /// The same for all sites: the clones share one value.
     page_policy: HeaderValue,
 }
 
-/// One document: its codings lie one after the other, the identity first.
+/// One document. Its codings follow each other, the identity first.
 #[derive(Clone, Copy, Debug)]
 struct Packed {
     start: u32,
@@ -89,15 +89,15 @@ pub enum CompileError {
     /// The digest of a skill file is not the one in the summary.
     #[error("the file of skill {slug} is not the one that discovery.json lists")]
     Digest {
-        /// Which skill.
+        /// The slug of the skill.
         slug: Box<str>,
     },
-    /// Positions have 32 bits.
+    /// The documents are too large for positions of 32 bits.
     #[error("the discovery documents of one site take more than 4 GiB")]
     TooLarge,
 }
 
-/// Where documents are packed.
+/// Collects the bytes of all documents.
 struct Packer(Vec<u8>);
 
 // === impl Documents ===
@@ -171,14 +171,15 @@ impl Documents {
         self.files.as_deref()
     }
 
-    /// Returns the content security policy of every page of the site. It comes from the present
-    /// configuration, and not from the one that the release was built with.
+    /// Returns the content security policy of every page of the site.
+    ///
+    /// It comes from the configuration of this process, not from the configuration of the build.
     #[must_use]
     pub fn page_policy(&self) -> &HeaderValue {
         &self.page_policy
     }
 
-    /// Counts the bytes of all bodies, codings included.
+    /// Counts the bytes of all documents in all codings.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes.len()
@@ -205,7 +206,7 @@ impl Documents {
             Document::Absent => return None,
         };
         let (encoding, span) = packed.pick(accepted);
-        // A card changes with the site record too, which has no date.
+        // A card also changes with the site record, which has no date.
         let last_modified = (document != Document::Card).then_some(self.last_modified);
         Some(Response {
             encoding,
@@ -218,7 +219,8 @@ impl Documents {
         })
     }
 
-    /// Leads to the list of skills. 307, because the skills of a site come and go.
+    /// Redirects to the list of skills. The status is 307, because the skills of a site may
+    /// change.
     fn to_index(&self) -> Response {
         Response {
             location: Some(self.slice(self.redirect)),
@@ -228,7 +230,7 @@ impl Documents {
         }
     }
 
-    /// D5: the default subdomain, which is in no site's list of domains, shows the canonical card.
+    /// D5: the default subdomain is in no site's list of domains, and gets the canonical card.
     fn card(&self, site: &Site, host: &str) -> &Packed {
         let at = site
             .domains
@@ -270,7 +272,7 @@ impl SkillFile {
 // === impl Packed ===
 
 impl Packed {
-    /// Picks the first coding, in our order of preference, that the client takes and that exists.
+    /// Picks the first available coding that the client accepts, in our order of preference.
     fn pick(&self, accepted: Accepted) -> (Encoding, Span) {
         let mut start = self.start + self.identity;
         for (encoding, length) in Encoding::CODED.into_iter().zip(self.coded) {

@@ -1,7 +1,8 @@
-//! The index: from a host and a path to a response, in memory.
+//! The index: finds the response for a host and a path in memory.
 //!
-//! What does not depend on the request is done before it comes: which release a site serves, the
-//! text of its documents on each host, their compression. A request needs a lookup and a write.
+//! Everything that does not depend on the request is computed before it arrives: the release that
+//! a site serves, the text of its documents on each host, their compression. A request needs a
+//! lookup and a write.
 //!
 //! ```text
 //!  host ─▶ shard ─▶ Slot ──(one pointer)──▶ Served ─▶ documents, packed
@@ -14,9 +15,9 @@
 //! one [`Served`]. **Invariant:** a promotion stores one pointer, however many hosts and sites
 //! there are.
 //!
-//! Writers ([`reload`]) exclude each other by a mutex. A new host of a site appears when its slot
-//! is complete. A host that a site has lost is removed after all sites of the change are stored,
-//! so a host that moves from one site to another is served at every moment.
+//! A mutex excludes writers ([`reload`]) from each other. A new host of a site appears when its
+//! slot is complete. A host that a site has lost is removed after all sites of the change are
+//! stored, so a host that moves from one site to another is served at every moment.
 
 mod compile;
 mod files;
@@ -52,7 +53,7 @@ pub struct Index {
     errors: ErrorResponses,
 }
 
-/// The place of a site in the index. Each promotion replaces its content.
+/// The entry of a site in the index. Each promotion replaces its content.
 #[derive(Debug)]
 struct Slot {
     served: ArcSwap<Served>,
@@ -67,7 +68,7 @@ pub struct Served {
     pub state: State,
 }
 
-/// Hosts that sites had before a change and do not have after it.
+/// Hosts that sites had before a change and no longer have after it.
 #[derive(Debug, Default)]
 pub struct LostHosts(Vec<(Host, Arc<Slot>)>);
 
@@ -168,8 +169,8 @@ impl Index {
 
     /// Adds sites, or replaces them with all their hosts.
     ///
-    /// A host that a site has lost leads to it until [`Index::drop_hosts`]: so a host that moves
-    /// from one site to another is served at every moment.
+    /// A host that a site has lost still leads to this site until [`Index::drop_hosts`]. So a
+    /// host that moves from one site to another is served at every moment.
     #[must_use = "hosts that a site has lost are to be dropped once all sites are in"]
     pub fn put_sites(&self, sites: impl IntoIterator<Item = (Arc<Site>, State)>) -> LostHosts {
         let mut slots = self.lock();
@@ -216,7 +217,7 @@ impl Index {
             .apply(changes.map(|(host, slot)| Change::Remove(host.as_str().into(), slot)));
     }
 
-    /// Replaces what a site serves; its hosts stay. Returns whether there is such a site.
+    /// Replaces the release that a site serves; its hosts stay. Returns whether the site exists.
     pub fn promote(&self, project: &ProjectId, state: State) -> bool {
         let slots = self.lock();
         let Some(slot) = slots.get(project) else {
@@ -244,7 +245,7 @@ impl Index {
         self.hosts.apply(changes);
     }
 
-    /// Returns what a project serves; `None` if it has no site.
+    /// Returns the site of a project with the release that it serves; `None` if there is no site.
     #[must_use]
     pub fn served_by(&self, project: &ProjectId) -> Option<Arc<Served>> {
         self.lock().get(project).map(|slot| slot.served.load_full())

@@ -1,4 +1,4 @@
-//! Keeping the index up to date with the store and the site records.
+//! Updates the index after changes of the store and the site records.
 //!
 //! A [`Reloader`] is the only writer of the index. It is notified of a change, reads only what
 //! changed, compiles it and swaps it in:
@@ -9,10 +9,10 @@
 //! rescan                 ──▶ both, for every pointer that moved without a notification
 //! ```
 //!
-//! If something is broken (a release with a missing file, a record with a mistake), what was
-//! served before stays. The reason is logged once, and again only if it changes.
+//! If something is broken (a release with a missing file, a record with a mistake), the site
+//! serves the same as before. The reason is logged once, and again only if it changes.
 //!
-//! All functions block, and run on threads of their own.
+//! All functions block, so they run on separate threads.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -47,7 +47,7 @@ pub struct Reloader {
     cache: Arc<Cache>,
 }
 
-/// What was loaded last of a project.
+/// The result of the last load of a project.
 #[derive(Clone, Debug, Default)]
 struct Loaded {
     /// The fence of the pointer that is served.
@@ -60,7 +60,7 @@ struct Loaded {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// The store cannot read it.
+    /// The store cannot read the release.
     #[error("read the release")]
     Read(#[from] ReadError),
     /// A required file is not in the inventory.
@@ -100,7 +100,7 @@ impl Reloader {
         }
     }
 
-    /// Keeps pages in this cache.
+    /// Uses this cache for the files of all sites.
     #[must_use]
     pub fn with_cache(self, cache: Cache) -> Self {
         Self {
@@ -109,13 +109,14 @@ impl Reloader {
         }
     }
 
-    /// Reads all site records, and the current release of each site whose pointer has moved
-    /// since it was read. The first call fills the index. Returns the projects that were removed.
+    /// Reads all site records, and the current release of each site whose pointer has moved.
+    ///
+    /// The first call fills the index. Returns the projects that were removed.
     ///
     /// # Errors
     ///
-    /// When the site records cannot be listed, or would remove too many sites; releases are
-    /// compared even then.
+    /// When the site records cannot be listed, or would remove too many sites. The releases are
+    /// compared in spite of the error.
     pub fn rescan(&mut self, removals: Removals) -> Result<Vec<ProjectId>, ScanError> {
         let scanned = self.rescan_sites(removals);
         let sites: Vec<Arc<Site>> = self.sites.iter().map(Arc::clone).collect();
@@ -125,7 +126,7 @@ impl Reloader {
                     pointer.map(|pointer| pointer.current.fence())
                         != self.loaded(&site.project).fence
                 }
-                // Reported by the load.
+                // The load reports this error.
                 Err(_) => true,
             };
             moved.then(|| self.load(site)).flatten()
@@ -152,8 +153,9 @@ impl Reloader {
         Ok(changes.removed)
     }
 
-    /// Reads the pointer of one project. Returns the fence of the release that is served now, if
-    /// another was served before.
+    /// Reads the pointer of one project.
+    ///
+    /// Returns the fence of the release that is served now, if it differs from the previous one.
     pub fn promoted(&self, project: &ProjectId) -> Option<Fence> {
         let site = self.sites.get(project)?;
         let since = Instant::now();
@@ -163,7 +165,7 @@ impl Reloader {
         {
             self.swapped("swapped");
             let took_us = since.elapsed().as_micros();
-            // A private site has none: its pointer is not read.
+            // A private site has no generation, because its pointer is not read.
             let generation = self.served(project).map(|fence| fence.generation);
             log::debug!(target: "index", project:%, generation, took_us; "serving the new release of {project}");
         }
@@ -177,7 +179,7 @@ impl Reloader {
         self.loaded(project).fence
     }
 
-    /// Returns where the site records are read from.
+    /// Returns the reader of the site records.
     #[must_use]
     pub fn sites(&self) -> &Sites {
         &self.sites
@@ -209,8 +211,9 @@ impl Reloader {
         }
     }
 
-    /// Compiles sites on all cores, and puts those for which `state` returns something into the
-    /// index, in batches.
+    /// Compiles sites on all cores, and puts them into the index in batches.
+    ///
+    /// Sites for which `state` returns `None` stay as they are.
     fn in_parallel(&self, sites: &[Arc<Site>], state: impl Fn(&Arc<Site>) -> Option<State> + Sync) {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let share = sites.len().div_ceil(threads).max(1);
@@ -236,11 +239,13 @@ impl Reloader {
             .drop_hosts(lost.into_inner().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Loads the current release of a site. If it cannot be served, the error is logged once, and
-    /// `None` is returned.
+    /// Loads the current release of a site.
+    ///
+    /// If it cannot be served, the error is logged once, and `None` is returned.
     fn load(&self, site: &Site) -> Option<State> {
         let (fence, loaded) = match self.store.current(&site.project) {
-            // Before the store is asked: a site that was made private is private at once.
+            // Checked first: a site that was made private is private even if the store cannot be
+            // read.
             _ if site.visibility == Visibility::Private => (None, Ok(State::Private)),
             Ok(None) => (None, Ok(State::Unreleased)),
             Ok(Some(pointer)) => (Some(pointer.current.fence()), self.compile(site, &pointer)),
@@ -261,7 +266,7 @@ impl Reloader {
         if error.is_some() {
             self.swapped("failed");
         }
-        // Without a fence the next rescan tries again.
+        // Without a fence, the next rescan loads the release again.
         let fence = fence.filter(|_| loaded.is_ok());
         known.insert(site.project.clone(), Loaded { fence, error });
         loaded.ok()
@@ -348,7 +353,7 @@ impl Reloader {
         self.metrics.index_swaps.with_label_values(&[outcome]).inc();
     }
 
-    /// Sets the gauges: the index is up to date now.
+    /// Sets the gauges: the index is up to date at this moment.
     fn fresh(&self) {
         let (sites, hosts) = self.index.size();
         self.metrics
@@ -357,7 +362,7 @@ impl Reloader {
         self.metrics
             .index_hosts
             .set(i64::try_from(hosts).unwrap_or(i64::MAX));
-        // With its fraction, so that two comparisons within a second have different values.
+        // The value has a fraction, so that two comparisons within one second differ.
         let now = self.clock.now().duration_since(SystemTime::UNIX_EPOCH);
         self.metrics
             .index_fresh_at

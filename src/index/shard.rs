@@ -2,8 +2,8 @@
 //!
 //! It is divided into 2,048 small tables, each behind its own pointer. A reader hashes the host
 //! once and uses the hash to find the table and the entry: two loads, no lock. A writer copies
-//! one table, changes the copy and swaps the pointer, so adding one host to a million costs as
-//! much as adding one to five hundred.
+//! one table, changes the copy and swaps the pointer. So adding a host to a million hosts costs
+//! as much as adding it to five hundred.
 //!
 //! Only site records change this map. A promotion swaps the content of a [`Slot`].
 
@@ -16,7 +16,7 @@ use hashbrown::HashTable;
 
 use super::Slot;
 
-/// How many tables; a power of two. With a million hosts each has about 500.
+/// The number of tables, a power of two. With a million hosts each table has about 500.
 const SHARDS: usize = 2048;
 
 /// All hosts of all sites.
@@ -63,8 +63,9 @@ impl Hosts {
             .map(|entry| found(&entry.slot))
     }
 
-    /// Carries out changes; each table is copied and swapped once. The caller makes sure that
-    /// there is no other writer.
+    /// Applies changes; each table is copied and swapped once.
+    ///
+    /// The caller ensures that there is no other writer.
     pub(super) fn apply(&self, changes: impl IntoIterator<Item = Change>) {
         let mut by_shard: Vec<(u64, Change)> = changes
             .into_iter()
@@ -73,7 +74,7 @@ impl Hosts {
                 (self.hasher.hash_one(&**host), change)
             })
             .collect();
-        // Stable: changes of one host keep their order.
+        // The sort is stable, so changes of one host stay in order.
         by_shard.sort_by_key(|(hash, _)| shard_of(*hash));
         for group in by_shard.chunk_by(|(a, _), (b, _)| shard_of(*a) == shard_of(*b)) {
             let shard = &self.shards[shard_of(group[0].0)];
@@ -115,8 +116,8 @@ impl Hosts {
     }
 }
 
-/// Picks the table by the upper half of the hash; `HashTable` uses the lower bits and the
-/// topmost seven.
+/// Selects the table by the upper half of the hash, because `HashTable` uses the lower bits and
+/// the top seven bits.
 fn shard_of(hash: u64) -> usize {
     usize::try_from(hash >> 32).expect("32 bits fit") & (SHARDS - 1)
 }

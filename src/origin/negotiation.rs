@@ -1,11 +1,11 @@
-//! Whether a client prefers Markdown over HTML.
+//! Decides whether a client prefers Markdown over HTML.
 //!
 //! Browsers list `text/html` and end with `*/*`. Agents list `text/markdown` (or `text/plain`)
 //! first or alone. A client that lists neither gets HTML.
 //!
 //! Sources: RFC 9110 §12.5.1.
 
-/// Reads `Accept`.
+/// Returns whether an `Accept` field prefers Markdown.
 ///
 /// ```
 /// use waypost::origin::prefers_markdown;
@@ -34,7 +34,7 @@ pub fn prefers_markdown(accept: &[u8]) -> bool {
             html.add(weight, place);
         }
     }
-    // Of two with the same weight, the one that comes first.
+    // If both weights are equal, the type that comes first in the list is preferred.
     markdown.weight > 0.0
         && (markdown.weight > html.weight
             || markdown.weight >= html.weight && markdown.place < html.place)

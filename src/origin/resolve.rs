@@ -1,8 +1,8 @@
 //! The addresses of upstreams.
 //!
-//! A name is looked up once and used for [`FRESH`]. If a lookup fails, the last addresses are
-//! used for up to [`STALE`]: when the resolver is down, sites whose servers work stay up.
-//! The addresses of a name are used round-robin.
+//! A name is looked up once, and its addresses are used for [`FRESH`]. If a lookup fails, the
+//! last addresses are used for up to [`STALE`], so a failure of the resolver does not stop sites
+//! whose servers work. The addresses of a name are used round-robin.
 
 use std::collections::HashMap;
 use std::io;
@@ -17,7 +17,7 @@ const FRESH: Duration = Duration::from_secs(30);
 const STALE: Duration = Duration::from_secs(3600);
 /// How long a lookup may take.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
-/// How many names are kept; above, names that were not looked up lately are dropped.
+/// How many names are cached. When the cache is full, names older than [`FRESH`] are removed.
 const NAMES_MAX: usize = 100_000;
 
 /// Why a request cannot be sent to its upstream.
@@ -35,7 +35,7 @@ pub enum UnresolvedUpstream {
     Failed(Box<str>, #[source] io::Error),
 }
 
-/// Looks up names and keeps their addresses.
+/// Looks up names and caches their addresses.
 #[derive(Debug, Default)]
 pub struct Resolver {
     names: Mutex<HashMap<Box<str>, Resolved>>,
@@ -51,11 +51,11 @@ struct Resolved {
 // === impl Resolver ===
 
 impl Resolver {
-    /// Returns an address of `host`, a name or an address itself.
+    /// Returns an address of `host`, which is a name or an address.
     ///
     /// # Errors
     ///
-    /// [`UnresolvedUpstream`] when there is none, not even an old one.
+    /// [`UnresolvedUpstream`] when there is no address, not even an old one.
     pub async fn resolve(&self, host: &str, port: u16) -> Result<SocketAddr, UnresolvedUpstream> {
         let literal = host
             .strip_prefix('[')

@@ -10,8 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// The longest path, in bytes.
 ///
-/// Common file systems allow 4096 bytes for a whole path; the rest is for the directory that the
-/// release is written to.
+/// With the directory that the release is written to, it stays within the limit of common file
+/// systems for a whole path.
 pub const PATH_LENGTH_MAX: usize = 3072;
 /// The longest segment, in bytes: `NAME_MAX` of common file systems.
 pub const SEGMENT_LENGTH_MAX: usize = 255;

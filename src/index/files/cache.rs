@@ -1,15 +1,14 @@
-//! The cache of files that were sent, of responses that were made of them, and of the listings
-//! of their releases.
+//! The cache of files, of complete responses and of the listings of releases.
 //!
-//! Each kind has a map of the crate `quick_cache`: divided into shards, each with a lock that is
-//! held for a lookup and never while a file is read, so the fast path can look here. The maps
-//! are bounded by the bytes that they hold. When one is full, entries that were asked for
-//! seldom make room for those that are asked for often (the Clock-PRO algorithm). A lookup takes
-//! about 40 ns.
+//! Each of the three has a map of the crate `quick_cache`. The map is divided into shards. The
+//! lock of a shard is held for a lookup, and never while a file is read, so the fast path can use
+//! the cache. The maps are bounded by the bytes of their entries. When a map is full, entries
+//! that are seldom requested make room for entries that are often requested (the Clock-PRO
+//! algorithm). A lookup takes about 40 ns.
 //!
-//! Files and responses get half of the bytes each; bytes that both hold exist once and count
-//! twice. Listings get half as much again. They are one shard, because the listing of a release
-//! with thousands of pages is larger than a share of a shard.
+//! Files and responses get half of the bytes each; bytes that are in both exist once and count
+//! twice. Listings get an additional half. Their map has one shard, because the listing of a
+//! release with thousands of pages is larger than one shard of many.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -27,17 +26,16 @@ use crate::response::{CachedResponse, Encoding};
 
 use super::Listing;
 
-/// How many bytes of files and responses are cached, for all sites together, unless the
-/// configuration says otherwise.
+/// The default size of the cache of files and responses, in bytes, for all sites together.
 pub const CACHE_BYTES_MAX: usize = 64 << 20;
-/// How long a file may be to be cached.
+/// The longest file that is cached, in bytes.
 const FILE_BYTES_MAX: usize = 1 << 20;
-/// How many shards there are for files, and for responses; fewer in a cache with little room.
+/// How many shards the map of files has, and the map of responses.
 const SHARDS: usize = 16;
-/// How long an entry is, typically: from it follows how many are expected.
+/// The typical size of an entry, from which the expected number of entries is calculated.
 const ENTRY_BYTES_TYPICAL: usize = 8 << 10;
 
-/// The bytes of a file in some coding.
+/// The bytes of a file in one coding.
 #[derive(Clone, Debug)]
 pub(super) struct Coded {
     pub(super) bytes: Bytes,
@@ -46,7 +44,7 @@ pub(super) struct Coded {
     pub(super) digest: Digest,
 }
 
-/// What a response depends on beside its path.
+/// The properties of a request, other than its path, that a response depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Variant {
     /// The codings that the client accepts.
@@ -55,24 +53,24 @@ pub struct Variant {
     pub markdown: bool,
 }
 
-/// Files by a digest, responses by what was requested, listings by their release.
+/// Files by digest, responses by request, listings by release.
 #[derive(Debug)]
 pub struct Cache {
     files: Bounded<Digest, Coded>,
     responses: Bounded<ResponseKey, Arc<CachedResponse>>,
     listings: Bounded<ReleaseId, Arc<Listing>>,
-    /// How many numbers were given out.
+    /// How many numbers have been assigned.
     numbers: AtomicU64,
 }
 
 /// A map that is bounded by bytes. Clients choose what they request, so hashes are seeded.
 type Bounded<K, V> = Map<K, V, ByBytes, RandomState, DefaultLifecycle<K, V>>;
 
-/// Weighs an entry by the bytes it takes in memory.
+/// The weight of an entry is its size in memory, in bytes.
 #[derive(Clone, Debug)]
 struct ByBytes;
 
-/// What names a response: the number of its site's files, the path and the variant.
+/// The key of a response: the number of its site's files, the path and the variant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct ResponseKey {
     number: u64,
@@ -80,7 +78,7 @@ struct ResponseKey {
     path: Box<str>,
 }
 
-/// The same, borrowed, so that a lookup allocates nothing.
+/// The borrowed form of the key, so that a lookup allocates nothing.
 struct ResponseName<'r> {
     number: u64,
     variant: Variant,
@@ -108,8 +106,10 @@ impl Cache {
         }
     }
 
-    /// Returns a number that no other files have. Nobody asks again for the responses of a
-    /// release that is no longer served, so they are the first to make room.
+    /// Returns a number that no other [`Files`](super::Files) have.
+    ///
+    /// Responses of a release that is no longer served are not requested again, so they are the
+    /// first to make room.
     pub(super) fn number(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
@@ -201,7 +201,8 @@ impl Weighter<ReleaseId, Arc<Listing>> for ByBytes {
 
 // === impl ResponseName ===
 
-/// Hashes as [`ResponseKey`] does, whose derived implementation goes through its fields in order.
+/// Gives the same hash as [`ResponseKey`], whose derived implementation hashes its fields in
+/// order.
 impl Hash for ResponseName<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.number.hash(state);
@@ -248,7 +249,7 @@ mod tests {
         assert!(kept * size > room / 4 && kept * size <= room / 2, "{kept}");
     }
 
-    /// The listing of a release with this text as its only page.
+    /// Makes the listing of a release with this text as its only page.
     fn listing(text: &str) -> (ReleaseId, Arc<Listing>) {
         let config = r#"{"name": "Acme", "navigation": {"pages": ["index"]}}"#;
         let files = [("docs.json", config), ("index.mdx", text)];
@@ -275,7 +276,7 @@ mod tests {
     fn a_listing_that_is_asked_for_stays_and_another_makes_room() {
         let (asked, kept) = listing("asked");
         let others: Vec<_> = (0..6).map(|n| listing(&n.to_string())).collect();
-        // Room for four of them.
+        // The size is enough for four listings.
         let cache = Cache::new(2 * (4 * kept.bytes + 100));
         cache.put_listing(asked, kept);
         for (release, listing) in &others {

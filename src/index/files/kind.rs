@@ -1,9 +1,9 @@
-//! The media types of files in a release, as constants that a response can refer to.
+//! The media types of files in a release, as constants for responses.
 
-/// For a file that a browser saves and does not show.
+/// The type of a file that a browser saves instead of showing.
 const UNKNOWN: &str = "application/octet-stream";
 
-/// The most frequent first.
+/// The most frequent types come first.
 const KNOWN: [&str; 27] = [
     "text/html; charset=utf-8",
     "text/markdown; charset=utf-8",

@@ -4,8 +4,8 @@ use crate::release::site::{SITE_FILE, SiteDescription, UnreadableDescription};
 use crate::release::{Inventory, Item, ReleaseId};
 use crate::store::{ReadError, Store};
 
-/// What a file of an inventory takes in memory beside its path: a digest, a length, a media
-/// type, and its share of a node of the tree.
+/// The memory of one file of an inventory, without its path: a digest, a length, a media type,
+/// and a share of a node of the tree.
 const ITEM_BYTES: usize = 160;
 
 /// The inventory of a release, and the description of its site.
@@ -13,7 +13,7 @@ const ITEM_BYTES: usize = 160;
 pub struct Listing {
     inventory: Inventory,
     pub(super) description: SiteDescription,
-    /// About how many bytes of memory it takes.
+    /// Its approximate size in memory, in bytes.
     pub(super) bytes: usize,
 }
 
@@ -52,7 +52,7 @@ impl Listing {
             .map(|(path, _)| path.as_str().len() + ITEM_BYTES)
             .sum();
         Ok(Self {
-            // Parsed, the description takes about twice the bytes of the file.
+            // The parsed description takes about twice the bytes of the file.
             bytes: items + 2 * description.len(),
             description: SiteDescription::parse(&description)?,
             inventory,

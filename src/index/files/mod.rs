@@ -1,15 +1,16 @@
 //! The files of a site's release, from the cache or from the store.
 //!
-//! A platform has more pages than memory, and most are seldom requested. Even the listings of all
-//! releases of a million sites would need more memory than everything else in the index. So the
-//! [`Cache`] holds what was requested lately: the [`Listing`] of a release, by which a file is
-//! found without the store; files, by digest, so that equal files of several sites exist once;
+//! A platform has more pages than memory, and most pages are seldom requested. Even the listings
+//! of all releases of a million sites would need more memory than everything else in the index.
+//! So the [`Cache`] holds what was requested recently: the [`Listing`] of a release, which finds
+//! a file without the store; files, by digest, so that equal files of several sites exist once;
 //! and complete responses with their heads.
 //!
-//! A thread that must not wait reads from memory only ([`Reading::Cached`]). A thread that may
-//! wait reads the rest from the store, and the next request finds it in the cache.
+//! A thread that must not block reads from memory only ([`Reading::Cached`]). If the data are not
+//! cached, a thread that may block reads them from the store, and the next request finds them in
+//! the cache.
 //!
-//! In a preview the files are [`LiveFiles`], each made when it is requested.
+//! In a preview the files are [`LiveFiles`], and each file is made when it is requested.
 
 mod cache;
 mod kind;
@@ -51,7 +52,7 @@ pub struct Open<'f> {
     /// The files.
     pub files: &'f Files,
     list: List<'f>,
-    /// How far a read may go.
+    /// Whether a read may use the store.
     reading: Reading,
 }
 
@@ -62,7 +63,7 @@ enum List<'f> {
     Live(&'f dyn LiveFiles),
 }
 
-/// Where the files are.
+/// The source of the files.
 #[derive(Debug)]
 enum Source {
     Release(Stored),
@@ -80,27 +81,29 @@ pub struct Stored {
     pub release: ReleaseId,
     /// The project of the release.
     pub project: ProjectId,
-    /// The files that pages of older releases load, listed when one is requested.
+    /// The files that pages of older releases load. The list is made at the first such request.
     pub older: OnceLock<HashMap<Box<str>, Item>>,
 }
 
-/// Files that are made when they are asked for: those of a preview, which has no release.
-/// Paths are those of a release ([`site`](crate::release::site)).
+/// Files of a preview, which has no release: each file is made when it is requested.
+///
+/// The paths are the same as in a release ([`site`](crate::release::site)).
 pub trait LiveFiles: std::fmt::Debug + Send + Sync {
-    /// Returns what the file names do not say.
+    /// Returns the description of the site.
     fn description(&self) -> &SiteDescription;
-    /// Returns whether there is a file.
+    /// Returns whether a file exists.
     fn has(&self, path: &str) -> bool;
-    /// Makes a file: its bytes and its media type.
+    /// Makes a file, and returns its bytes and its media type.
     fn file(&self, path: &str) -> Option<(Bytes, &'static str)>;
 }
 
-/// How far a read may go.
+/// Whether a read may use the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// To the cache.
+    /// The read uses the cache only.
     Cached,
-    /// To the store. It may block, so it must not run on a thread that serves connections.
+    /// The read may use the store. It may block, so it must not run on a thread that serves
+    /// connections.
     Blocking,
 }
 
@@ -108,10 +111,10 @@ pub enum Reading {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unread {
-    /// It is not in the cache, and the store was not asked.
+    /// The file is not in the cache, and the store was not read.
     #[error("the file is not in the cache")]
     NotCached,
-    /// The store cannot read it.
+    /// The store cannot read the file.
     #[error(transparent)]
     Store(#[from] ReadError),
     /// The listing of the release cannot be read.
@@ -119,7 +122,7 @@ pub enum Unread {
     Listing(#[from] Unlisted),
 }
 
-/// A file as it is sent.
+/// A file to be sent.
 #[derive(Clone, Debug)]
 pub struct File {
     /// Its bytes, in its encoding.
@@ -167,7 +170,8 @@ impl Files {
         }
     }
 
-    /// Caches a 200 for the next request for `path`. A preview caches nothing: its files change.
+    /// Caches a 200 for the next request for `path`. A preview caches nothing, because its files
+    /// change.
     pub fn cache(&self, path: &str, variant: Variant, whole: Response) -> Arc<CachedResponse> {
         let prepared = Arc::new(CachedResponse::new(whole));
         if let Source::Release(stored) = &self.source {
@@ -177,7 +181,8 @@ impl Files {
         prepared
     }
 
-    /// Gets the listing of the files, to read files as far as `reading` allows.
+    /// Gets the listing of the files. `reading` says whether this and later reads may use the
+    /// store.
     ///
     /// # Errors
     ///
@@ -198,7 +203,7 @@ impl Files {
 // === impl Open ===
 
 impl Open<'_> {
-    /// Returns what the file names do not say.
+    /// Returns the description of the site.
     #[must_use]
     pub fn description(&self) -> &SiteDescription {
         match &self.list {
@@ -207,7 +212,7 @@ impl Open<'_> {
         }
     }
 
-    /// Returns whether there is a file.
+    /// Returns whether a file exists.
     #[must_use]
     pub fn has(&self, path: &str) -> bool {
         match &self.list {
@@ -216,8 +221,9 @@ impl Open<'_> {
         }
     }
 
-    /// Reads a file in the best coding that the client takes and the release has; `None`
-    /// when there is no such file.
+    /// Reads a file in the best coding that the client accepts and the release has.
+    ///
+    /// Returns `None` when there is no such file.
     ///
     /// # Errors
     ///
@@ -260,8 +266,10 @@ impl Open<'_> {
         }
     }
 
-    /// Reads a file that only pages of an older release load, as long as that release is kept: a
-    /// page in a cache must not lose its style when another release is promoted.
+    /// Reads a file that only pages of an older release load, if that release is still in the
+    /// store.
+    ///
+    /// A page in a client's cache must not lose its style when another release is promoted.
     ///
     /// # Errors
     ///
@@ -306,12 +314,13 @@ impl Stored {
         self.pick(path, accepted, reading, |path| older.get(path))
     }
 
-    /// Lists the files that pages of the kept releases load. Their names hold digests, so equal
-    /// names mean equal files.
+    /// Lists the files that pages of all releases in the store load.
+    ///
+    /// Their names contain digests, so files with equal names are equal.
     fn find_older(&self) -> Result<HashMap<Box<str>, Item>, Unread> {
         let mut older = HashMap::new();
         for promotion in self.store.releases(&self.project)? {
-            // A release may be deleted at any moment once it is no longer kept.
+            // The store may delete an old release at any moment.
             let Ok(inventory) = self.store.inventory(promotion.release) else {
                 continue;
             };
@@ -324,7 +333,8 @@ impl Stored {
         Ok(older)
     }
 
-    /// Reads a file in the best coding that the client takes and `item` finds.
+    /// Reads a file in the best coding that the client accepts and for which `item` finds an
+    /// item.
     fn pick<'i>(
         &self,
         path: &str,
@@ -384,8 +394,9 @@ impl Stored {
         Ok(File::of(coded, &item.media_type))
     }
 
-    /// Returns the file of this name from the cache, or makes it if it may be read. Several
-    /// requests may make the same file; none waits for another.
+    /// Returns the file of this name from the cache, or makes it if `reading` allows.
+    ///
+    /// Several requests may make the same file at the same time; no request waits for another.
     fn get(
         &self,
         name: Digest,

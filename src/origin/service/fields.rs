@@ -11,7 +11,7 @@ use crate::release::site::SPECULATION;
 use crate::response::Response;
 use crate::site::percent::encode;
 
-/// The policy of files of the repository. A browser could run scripts in some (SVG, PDF).
+/// The policy of files of the repository. A browser could run scripts in some types (SVG, PDF).
 pub(super) const ASSET_POLICY: HeaderValue =
     HeaderValue::from_static("sandbox; default-src 'none'; style-src 'unsafe-inline'");
 
@@ -70,7 +70,8 @@ impl Request<'_> {
         if let Some(catalog) = self.catalog() {
             links += &format!(", {catalog}");
         }
-        // RFC 8288 §3.4.1. Search engines want absolute addresses, and the page itself in the set.
+        // RFC 8288 §3.4.1. Search engines require absolute addresses, and the page itself in the
+        // list.
         for translation in self.files.description().translations(page) {
             let address = &self.files.files.address;
             let target = format!(

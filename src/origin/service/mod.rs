@@ -47,7 +47,8 @@ const VARY_FILE: &str = "Accept-Encoding";
 const HTML: &str = "text/html; charset=utf-8";
 
 /// Returns the response to a request for `path` (normalised, without query) on a host of a site.
-/// It may read from the store, and so block.
+///
+/// It may read from the store, and may then block.
 #[must_use]
 pub fn response(served: &Served, path: &str, headers: &RequestHeaders<'_>) -> Response {
     find(served, path, headers, Reading::Blocking).unwrap_or_else(|error| {
@@ -56,8 +57,9 @@ pub fn response(served: &Served, path: &str, headers: &RequestHeaders<'_>) -> Re
     })
 }
 
-/// Returns the same response without waiting; `None` if a file it needs is not in the cache. A
-/// 200 is cached with its head.
+/// Returns the same response without blocking; `None` if a required file is not in the cache.
+///
+/// A response with status 200 is cached with its head.
 #[must_use]
 pub fn respond_from_memory(
     served: &Served,
@@ -80,14 +82,16 @@ pub fn respond_from_memory(
     let kept = match files.cached(path, variant) {
         Some(kept) => kept,
         None => {
-            // Without conditions: the cached response serves them all.
+            // The response is made without conditions, so the cached response can serve all of
+            // them.
             let conditions = Conditions::default();
             let headers = RequestHeaders {
                 conditions,
                 ..*headers
             };
             let made = find(served, path, &headers, Reading::Cached).ok()?;
-            // Clients could fill the cache with other responses: their number has no limit.
+            // Other responses are not cached: their number has no limit, so clients could fill
+            // the cache.
             if made.status != 200 {
                 return Some(MaybeCached::Built(made));
             }
@@ -147,7 +151,7 @@ fn find(
     .response()
 }
 
-/// RFC 9110 §15.5.13.
+/// The response when a condition fails (RFC 9110 §15.5.13).
 fn another() -> Response {
     Problem::new(412, "the page is not the one the condition names").response()
 }
@@ -196,10 +200,10 @@ impl Request<'_> {
         self.not_found()
     }
 
-    /// A text of the site.
+    /// Finds a text of the site.
     fn text(&self) -> Found {
         let name = self.path.strip_prefix(".well-known/").unwrap_or(self.path);
-        // `{language}/llms.txt`; if the release has none, nothing is found below.
+        // `{language}/llms.txt`. If the release has none, `addressed` finds no file.
         let of_language = self.path.strip_suffix("/llms.txt");
         let of_language = of_language.is_some_and(|language| !language.contains('/'));
         let is_catalog = name == CATALOG && name != self.path;
@@ -215,7 +219,7 @@ impl Request<'_> {
         })
     }
 
-    /// A file that pages load. A name with a digest always means the same bytes.
+    /// Finds a file that pages load. A name with a digest always means the same bytes.
     fn of_pages(&self) -> Found {
         let Some(name) = self
             .path
@@ -228,7 +232,7 @@ impl Request<'_> {
             return Ok(None);
         }
         let path = format!("static/{STATIC}/{name}");
-        // For example `site.{digest}.css`. The lists of pages have plain names.
+        // For example `site.{digest}.css`. The lists of pages have names without a digest.
         let never_changes = is_named_by_digest(name);
         let accepted = self.headers.accepted();
         let file = match self.files.read(&path, accepted)? {
@@ -298,12 +302,12 @@ impl Request<'_> {
         }))
     }
 
-    /// A file of the repository, or a range of it.
+    /// Finds a file of the repository, or a range of it.
     fn asset(&self) -> Found {
         if is_coding(self.path) {
             return Ok(None);
         }
-        // A range is one of the bytes without content coding.
+        // A range counts the bytes of the file without content coding.
         let accepted = match self.headers.range() {
             Some(_) => Accepted::IDENTITY_ONLY,
             None => self.headers.accepted(),
@@ -341,13 +345,13 @@ impl Request<'_> {
         Ok(response.with(header::CONTENT_SECURITY_POLICY, self.policy.clone()))
     }
 
-    /// A file of the release.
+    /// Finds a file of the release.
     fn file(&self, path: &str) -> Found {
         let file = self.files.read(path, self.headers.accepted())?;
         Ok(file.map(|file| self.sent(file)))
     }
 
-    /// A file that holds the address of the site.
+    /// Finds a file, and replaces the placeholder of the base URL by the address of the site.
     fn addressed(&self, path: &str, address: &str) -> Found {
         let file = self
             .files
@@ -381,7 +385,7 @@ impl Request<'_> {
     }
 }
 
-/// Returns whether a path is an encoding of a file. It lies beside the file and has no URL.
+/// Returns whether a path is an encoded form of a file. Encoded forms have no URL.
 fn is_coding(path: &str) -> bool {
     [".br", ".zst", ".gz"].iter().any(|end| path.ends_with(end))
 }

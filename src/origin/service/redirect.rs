@@ -1,4 +1,4 @@
-//! Redirects: from other spellings of a page's path, and those of the site.
+//! Redirects from other spellings of a page's path, and the redirects of the site.
 //!
 //! Sources: RFC 9110 §15.4.8 (307), §15.4.9 (308);
 //! `internals/decisions#addresses-of-pages`.
@@ -20,7 +20,7 @@ pub(super) fn to(status: u16, location: &str) -> Response {
 // === impl Request ===
 
 impl Request<'_> {
-    /// Redirects from another spelling of the path of a page to the page.
+    /// Redirects another spelling of a page's path to the page.
     pub(super) fn spelling(&self) -> Option<Response> {
         let is_other = self.path.ends_with('/')
             || self.path.ends_with(".mdx")
@@ -36,7 +36,7 @@ impl Request<'_> {
         format!("{}/{}", self.base, encode(path))
     }
 
-    /// Adds the query of the request.
+    /// Adds the query of the request, unless the location has its own query.
     fn with_query(&self, location: &str) -> String {
         match self.headers.query {
             Some(query) if !location.contains('?') => {
