@@ -1,15 +1,15 @@
-//! What pages show of a specification: endpoints (rule N6) and schemas.
+//! Builds the part of a page that comes from a specification: endpoints (rule N6) and schemas.
 //!
-//! An endpoint or schema becomes the same nodes that an author would have written, so HTML
-//! and Markdown of it come from the same writers. Headings are in the language of the page.
+//! An endpoint or schema becomes the same nodes as text of an author, so the same writers
+//! make its HTML and Markdown. Headings are in the language of the page.
 //!
-//! **Anchors** are those of the English messages in every language. An author's heading is
-//! named by its own words, because whoever translates a page sees them change. These
-//! headings nobody wrote: a link to `#responses` stays right when its page is translated,
-//! when this program learns another language, and when it finds a better word.
+//! **Anchors** are made from the English messages in every language. The anchor of an author's
+//! heading follows its words, and a translator sees it change. These headings are generated:
+//! a link to `#responses` stays valid when its page is translated, when this program learns
+//! another language, and when a message is improved.
 //!
-//! **Limits.** Schemas are shown at most [`DEPTH_MAX`] deep and [`FIELDS_MAX`] fields a
-//! page; a schema inside of itself is named and not shown again.
+//! **Limits.** Schemas are shown at most [`DEPTH_MAX`] levels deep, and at most [`FIELDS_MAX`]
+//! fields a page. A schema inside itself is named and not shown again.
 //!
 //! Sources: OpenAPI 3.1.1 §4.8.10 (operations), §4.8.24 (schemas).
 
@@ -31,7 +31,7 @@ const DEPTH_MAX: usize = 6;
 /// How many fields a page shows.
 const FIELDS_MAX: usize = 400;
 
-/// What a page shows of a specification.
+/// The part of a specification that a page shows.
 #[derive(Clone, Copy, Debug)]
 pub enum Subject<'s> {
     /// An endpoint.
@@ -42,8 +42,8 @@ pub enum Subject<'s> {
     Schema(&'s Specification, &'s str),
 }
 
-/// Writes what a specification says in the language of a BCP 47 tag; nothing when the
-/// specification does not have it any more.
+/// Makes the nodes of a subject in the language of a BCP 47 tag; an empty list if the
+/// specification no longer contains it.
 #[must_use]
 pub fn nodes(subject: Subject<'_>, language: &str) -> Vec<Node> {
     match subject {
@@ -114,11 +114,11 @@ struct Writer<'s> {
     specification: &'s Specification,
     messages: &'static messages::Endpoint,
     fields: usize,
-    /// The names of the schemas around the one that is written.
+    /// The names of the schemas that enclose the current one.
     within: Vec<&'s str>,
-    /// Those of them that contain themselves.
+    /// The enclosing schemas that contain themselves.
     linked: BTreeSet<&'s str>,
-    /// The part of the interface whose fields are written: links name them by it.
+    /// The part of the endpoint whose fields are written; the anchors of fields contain it.
     part: Option<&'static str>,
 }
 
@@ -229,7 +229,7 @@ impl<'s> Writer<'s> {
         }
     }
 
-    /// Shows every media type of a body; of several one is chosen.
+    /// Shows the media types of a body; a reader chooses between several.
     fn content(&mut self, content: &[Media<'s>], nodes: &mut Vec<Node>) {
         let mut tabs = Vec::new();
         for media in content {
@@ -255,7 +255,7 @@ impl<'s> Writer<'s> {
         }
     }
 
-    /// Shows the examples of a body; of several one is chosen.
+    /// Shows the examples of a body; a reader chooses between several.
     fn example(&self, media: &Media<'_>) -> Option<Node> {
         let examples = sample::examples(media);
         let fences = examples
@@ -268,7 +268,7 @@ impl<'s> Writer<'s> {
         }
     }
 
-    /// Shows the servers, when there is something to choose: several, or variables.
+    /// Shows the servers if a reader can choose: several servers, or variables.
     fn servers(&self, operation: &Operation<'_>, nodes: &mut Vec<Node>) {
         let servers = operation.servers();
         let has_variables = servers
@@ -300,7 +300,7 @@ impl<'s> Writer<'s> {
         nodes.push(expandable(self.messages.servers, "servers", inside));
     }
 
-    /// Shows the ways to authenticate, any of which is enough (§4.8.30).
+    /// Shows the alternative ways to authenticate (§4.8.30).
     fn security(&self, operation: &Operation<'_>, nodes: &mut Vec<Node>) {
         let alternatives = operation.security();
         if alternatives.iter().all(|set| set.schemes.is_empty()) {
@@ -332,7 +332,7 @@ impl<'s> Writer<'s> {
         }
     }
 
-    /// Shows where a credential goes and what kind it is (§4.8.27).
+    /// Shows the place and the kind of a credential (§4.8.27).
     fn credential(&self, name: &str, scheme: &Json) -> Node {
         let field = |key| scheme.get(key).and_then(Json::text);
         let (place, key, kind) = match (field("type"), field("in"), field("name")) {
@@ -368,7 +368,7 @@ impl<'s> Writer<'s> {
     }
 }
 
-/// Reads a description, which is Markdown (§4.8.1); over a limit it is shown as text.
+/// Reads a description as Markdown (§4.8.1); over a limit it is shown as plain text.
 fn prose(description: Option<&str>) -> Vec<Node> {
     let Some(text) = description else {
         return Vec::new();

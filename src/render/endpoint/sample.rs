@@ -1,4 +1,4 @@
-//! How an endpoint is asked: the author's samples, and a curl line for each server.
+//! Sample requests of an endpoint: the author's samples, or a curl command for each server.
 //!
 //! Sources: OpenAPI 3.1.1 §4.8.5 (servers), §4.8.14 (media types), §4.8.19 (examples).
 
@@ -7,17 +7,17 @@ use crate::docs::openapi::{Endpoint, Media, Method, Operation, Server};
 use crate::mdx::Node;
 use crate::syntax::{Data, Value as Json};
 
-/// How many servers have a line of their own.
+/// How many servers get a curl command.
 const SERVERS_MAX: usize = 6;
 /// How many examples of one body are shown.
 const EXAMPLES_MAX: usize = 8;
-/// Stands for the server of a specification that names none.
+/// The server that is shown if the specification names none.
 const NO_SERVER: &str = "https://api.example.com";
 
 // === impl Writer ===
 
 impl Writer<'_> {
-    /// Shows the author's own samples, or else how to ask with curl.
+    /// Shows the author's samples, or else curl commands.
     pub(super) fn examples(
         &self,
         endpoint: &Endpoint,
@@ -65,7 +65,7 @@ impl Writer<'_> {
     }
 }
 
-/// Writes how to ask an endpoint with curl.
+/// Writes the curl command for an endpoint.
 fn curl(endpoint: &Endpoint, operation: &Operation<'_>, server: &str) -> String {
     let url = format!("{}{}", server.trim_end_matches('/'), endpoint.path);
     let mut parts = vec![format!("curl -X {} {}", endpoint.method, quoted(&url))];
@@ -120,7 +120,7 @@ fn single_quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// Returns the address of a server, its variables at their defaults (§4.8.6).
+/// Returns the URL of a server with default values for its variables (§4.8.6).
 fn address(server: &Server<'_>) -> String {
     let mut url = server.url.to_owned();
     for member in server.value.get("variables").map_or(&[][..], Json::members) {
@@ -136,7 +136,7 @@ fn example(media: &Media<'_>) -> Option<String> {
     Some(examples(media).into_iter().next()?.1)
 }
 
-/// Returns the examples of a body, each with the name that it has.
+/// Returns the examples of a body, each with its name.
 pub(super) fn examples<'m>(media: &Media<'m>) -> Vec<(Option<&'m str>, String)> {
     let text = |value: &Json| {
         let mut out = String::new();
@@ -156,7 +156,7 @@ pub(super) fn examples<'m>(media: &Media<'m>) -> Vec<(Option<&'m str>, String)> 
     if let Some(only) = media.value.get("example") {
         all.insert(0, (None, text(only)));
     }
-    // §4.8.24: what the schema itself gives, when the media type gives nothing.
+    // §4.8.24: the examples of the schema, if the media type has none.
     if all.is_empty() {
         let schema = media.schema.map(|schema| schema.value);
         let only = schema.and_then(|schema| {

@@ -1,4 +1,4 @@
-//! Schemas as fields.
+//! Shows schemas as fields.
 //!
 //! Sources: OpenAPI 3.1.1 §4.8.24; JSON Schema 2020-12 (validation) §6, §7.
 
@@ -40,14 +40,14 @@ impl<'s> Writer<'s> {
             return;
         };
         self.within.pop();
-        // Where a schema inside of itself leads back to.
+        // The target of the link from a schema inside itself.
         if self.linked.remove(name) {
             let place = element("span", vec![text("id", &anchor(name))], Vec::new());
             nodes.insert(start, place);
         }
     }
 
-    /// Counts something that is shown; `false` when the page has enough.
+    /// Counts a shown field; returns `false` if the page has reached the limit.
     fn has_room(&mut self) -> bool {
         self.fields += 1;
         self.fields <= FIELDS_MAX
@@ -111,7 +111,7 @@ impl<'s> Writer<'s> {
             named.extend(is_required.then(|| flag("required")));
             self.field(named, schema, nodes);
         }
-        // §10.3.2.3: what keys that are not named hold.
+        // §10.3.2.3: the schema of keys that are not listed.
         let others = value
             .get("additionalProperties")
             .filter(|others| others.is_map());
@@ -126,7 +126,7 @@ impl<'s> Writer<'s> {
         }
     }
 
-    /// Shows a field, whose name its first attributes tell.
+    /// Shows a field; its first attributes hold its name.
     fn field(
         &mut self,
         mut attributes: Vec<(Box<str>, Value)>,
@@ -160,20 +160,20 @@ impl<'s> Writer<'s> {
         nodes.push(element("ResponseField", attributes, children));
     }
 
-    /// Shows the type of a schema that has no fields to tell it.
+    /// Shows the type of a schema without fields.
     pub(super) fn plain(&self, schema: Schema<'_>) -> Option<Node> {
         let kind = self.kind(schema.value);
         let is_plain = schema.value.get("properties").is_none() && !kind.is_empty();
         is_plain.then(|| Node::Paragraph(vec![Node::Code(kind)]))
     }
 
-    /// Returns the attribute that tells the type of a schema, when it has one.
+    /// Returns the attribute with the type of a schema, if it has a type.
     pub(super) fn kind_of(&self, schema: Schema<'_>) -> Option<(Box<str>, Value)> {
         let kind = self.kind(schema.value);
         (!kind.is_empty()).then(|| text("type", &kind))
     }
 
-    /// Names the type of a schema: `string`, `integer[]`, `string or null`.
+    /// Returns the type of a schema as text: `string`, `integer[]`, `string or null`.
     pub(super) fn kind(&self, schema: &Json) -> String {
         let plain = |value: &Json| value.text().map(ToOwned::to_owned);
         let types: Vec<String> = match schema.get("type") {

@@ -1,4 +1,4 @@
-//! What a specification says becomes what a reader sees.
+//! Tests of the content that readers see of a specification.
 
 use super::*;
 use crate::docs;
@@ -7,7 +7,7 @@ use crate::render::link::{Map, Start};
 use crate::render::{html, markdown, messages::Messages};
 use crate::source::{Tree, TreePath};
 
-/// What a specification says of one endpoint.
+/// A specification with one endpoint.
 const PAY: &str = r##"{"openapi": "3.1.0", "info": {"title": "Pay", "version": "1"},
       "servers": [{"url": "https://api.pay.test/v1/"}],
       "components": {"securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
@@ -107,7 +107,7 @@ fn an_endpoint_speaks_the_language_of_its_page_and_keeps_its_anchors() {
         let said = format!("{french}{markdown}");
         assert!(said.contains(piece), "{piece}\nis not in\n{said}");
     }
-    // What both say was written by the author of the specification.
+    // HTML and Markdown show the text of the specification's author.
     let titles = |markdown: &str| -> Vec<String> {
         let lines = markdown.lines().map(str::trim);
         let titles = lines.filter(|line| line.starts_with('#') || line.starts_with("**"));
