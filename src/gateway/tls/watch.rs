@@ -1,7 +1,7 @@
 //! Watches the directory of certificates.
 //!
 //! A program that renews certificates replaces several files and links one after the other. So
-//! the directory is read only when it has not changed for [`QUIET`]. It is also read at
+//! the directory is read only when it has not changed for a short time. It is also read at
 //! intervals, because network file systems send no events.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};

@@ -106,7 +106,7 @@ impl Cache {
         }
     }
 
-    /// Returns a number that no other [`Files`](super::Files) have.
+    /// Returns a number that no other `Files` have.
     ///
     /// Responses of a release that is no longer served are not requested again, so they are the
     /// first to make room.

@@ -1,8 +1,8 @@
 //! The address of a repository: a URL and a branch that are safe as arguments of git.
 //!
-//! git accepts addresses that would be dangerous here: `ext::` runs programs, a plain path reads
-//! this machine, and a leading hyphen is an option. An [`Address`] is one that the configuration
-//! allows.
+//! git accepts addresses that are dangerous here: `ext::` runs programs, a plain path reads this
+//! machine, and a leading hyphen is an option. An [`Address`] is always allowed by the
+//! configuration.
 //!
 //! Sources: `git-fetch(1)` "GIT URLS", `gitremote-helpers(7)`, `git-check-ref-format(1)`.
 
@@ -31,7 +31,7 @@ pub(super) enum Transport {
     File,
 }
 
-/// Why an address is refused. The messages repeat no part of the URL that may be secret.
+/// Why an address is refused. The messages contain no part of the URL that may be secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidAddress {
@@ -127,7 +127,7 @@ fn read<'u>(url: &'u str, config: &Config) -> Result<(Transport, Option<&'u str>
         let authority = rest.split('/').next().unwrap_or_default();
         return Ok((transport, Some(host(authority)?)));
     }
-    // `helper::address` runs `git-remote-helper`; `ext::` runs anything.
+    // `helper::address` runs `git-remote-helper`, and `ext::` runs any program.
     if let Some((helper, _)) = url.split_once("::") {
         return Err(refused(helper));
     }

@@ -1,8 +1,8 @@
-//! What an error of git means, and who can mend it.
+//! Classifies errors of git.
 //!
-//! git reports errors as text. It runs with untranslated messages, and [`classify`] lists those
-//! that tell an error of the author or operator from one that may pass. An unknown error is
-//! treated as one that may pass and is tried again.
+//! git reports errors as text. It runs with untranslated messages, and [`classify`] lists the
+//! messages that separate an error that the author or operator must correct from a temporary
+//! error. An unknown error counts as temporary, and the fetch is tried again.
 //!
 //! Sources: messages of git (`remote-curl.c`, `connect.c`, `fetch.c`) and of OpenSSH (`ssh(1)`).
 
@@ -38,7 +38,7 @@ pub enum FetchError {
     /// The host refuses the credentials, or none are configured.
     #[error("the repository's host refuses the credentials: {0}")]
     Credentials(String),
-    /// The host's key is not the known one.
+    /// The host's key is not the configured one.
     #[error("the repository's host has an unknown key: {0}")]
     HostKey(String),
     /// The repository is larger than the limits of the process allow.
@@ -136,7 +136,7 @@ fn without_user(line: &str) -> String {
     clean
 }
 
-/// Returns what a message of git, ssh or curl means; `None` when it is not known.
+/// Returns the error that a message of git, ssh or curl means; `None` for an unknown message.
 pub(super) fn classify(message: &str) -> Option<FetchError> {
     let says = |texts: &[&str]| texts.iter().any(|text| message.contains(text));
     let owned = message.to_owned();

@@ -6,8 +6,10 @@ use super::failure::GitError;
 use super::program::Git;
 use crate::source::TreePath;
 
-/// Lists the files of a commit that `reference` names (a branch, a tag, `HEAD~1`), in the
-/// repository whose working tree is at `root`. Names that are not valid paths are left out.
+/// Lists the files of a commit in the repository whose working tree is at `root`.
+///
+/// `reference` names the commit (a branch, a tag, `HEAD~1`). Files whose names are not valid
+/// paths are left out.
 ///
 /// # Errors
 ///

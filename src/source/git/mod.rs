@@ -1,9 +1,9 @@
 //! A branch of a git repository, read from the object database of a mirror.
 //!
-//! A *mirror* is a bare repository in our directory, one for each URL. It has the newest commit
-//! of each branch that was fetched. [`fetch`] updates one branch; [`Head::open`] lists the tree of
-//! the commit and reads blobs on demand. There is no working tree, so nothing that an author
-//! commits becomes a file, a link or a program on this disk.
+//! A *mirror* is a bare repository in our directory; each URL has one. It has the newest commit
+//! of each branch that was fetched. [`fetch`] updates one branch; [`Head::open`] lists the tree
+//! of the commit and reads blobs on demand. There is no working tree, so no file, link or program
+//! of an author is ever created on this disk.
 //!
 //! **Why the git program and not a library.** Operators know its transports and credentials (`ssh`
 //! with its keys, https with its proxies), and security fixes come with the system. A fetch that
@@ -13,15 +13,15 @@
 //!
 //! * **Invariant:** git reads only our configuration: no settings of the system, the user or the
 //!   repository, no hooks, no attributes, no prompts ([`program`]).
-//! * **Invariant:** only the transports of [`Config`] are used. [`address`] checks that before,
-//!   and git checks it during the fetch, also for redirects.
+//! * **Invariant:** only the transports of [`Config`] are used. [`address`] checks this before
+//!   the fetch, and git checks it during the fetch, also for redirects.
 //! * **Invariant:** no credential is on a command line, in an error or in a log. Credentials are
 //!   in files; a URL with a password is refused.
 //! * A mirror is a cache: when a crash or a full disk has damaged it, it is created again.
 //!
 //! Contents are as committed: `.gitattributes` (line ends, filters, `export-ignore`) is not
-//! applied. A Git LFS pointer is read as the text that was committed and gets a diagnostic. A
-//! submodule is listed, and its files are not.
+//! applied. A Git LFS pointer is read as the committed text and gets a diagnostic. A submodule is
+//! listed, but its files are not.
 //!
 //! Sources: `git-fetch(1)`, `git-ls-tree(1)`, `git-cat-file(1)`, `git(1)` on
 //! `GIT_ALLOW_PROTOCOL`, `git-credential-store(1)`.
@@ -52,7 +52,7 @@ pub(super) use reader::Reader;
 /// The most paths in each list of changes.
 const CHANGES_MAX: usize = 2000;
 
-/// Where mirrors are, which transports may be used, and limits.
+/// The directory of the mirrors, the allowed transports, and the limits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Config {
     /// The directory of mirrors.
@@ -61,11 +61,11 @@ pub struct Config {
     pub program: PathBuf,
     /// Directories of this machine whose repositories may be fetched. By default there are none.
     pub local: Vec<PathBuf>,
-    /// Whether `http://` may be used; by default only `https` and `ssh` are.
+    /// Whether `http://` is allowed; by default only `https` and `ssh` are allowed.
     pub plaintext: bool,
     /// The credentials for each host.
     pub credentials: Vec<Credential>,
-    /// The most files in a repository.
+    /// The largest number of files in a repository.
     pub entries_max: usize,
     /// The longest file that is read, in bytes.
     pub file_bytes_max: u64,
@@ -81,11 +81,11 @@ pub struct Credential {
     pub https: Option<PathBuf>,
     /// For ssh: a private key that only its owner may read.
     pub ssh_key: Option<PathBuf>,
-    /// For ssh: a file with the keys that the host may have.
+    /// For ssh: a file with the host keys that are accepted.
     pub ssh_known_hosts: Option<PathBuf>,
 }
 
-/// The newest commit of a branch, fetched.
+/// The newest commit of a branch, after a fetch.
 #[derive(Debug)]
 pub struct Head {
     git: Git,
@@ -99,12 +99,12 @@ pub struct Head {
     file_bytes_max: u64,
 }
 
-/// What changed between two commits.
+/// The changes between two commits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     /// Paths of new files.
     pub added: Vec<Box<str>>,
-    /// Paths of files with another content or mode.
+    /// Paths of files whose content or mode has changed.
     pub modified: Vec<Box<str>>,
     /// Paths of removed files.
     pub removed: Vec<Box<str>>,
@@ -123,26 +123,27 @@ pub enum OpenError {
         /// How many are allowed.
         limit: usize,
     },
-    /// There is no directory of the documentation.
+    /// The directory of the documentation does not exist.
     #[error("find the documentation")]
     Docs(#[source] LookupError),
 }
 
 /// Updates one branch in the mirror of a repository.
 ///
-/// It blocks until the host has answered. The caller limits the time by killing the process
+/// It blocks until the host has responded. The caller limits the time by killing the process
 /// group.
 ///
 /// # Errors
 ///
-/// [`FetchError`] says what has failed, and whether trying again may succeed.
+/// [`FetchError`] says what failed, and whether another attempt may succeed.
 pub fn fetch(config: &Config, address: &Address) -> Result<Head, FetchError> {
     let directory = config.mirrors.join(mirror_name(address.url()));
     std::fs::create_dir_all(&config.mirrors).map_err(|source| FetchError::Mirror {
         path: config.mirrors.clone(),
         source,
     })?;
-    // Several projects may share a repository, and git does not wait for its own locks.
+    // Several projects may share a repository, and git fails instead of waiting for its own
+    // locks.
     let lock = lock(&directory.with_extension("lock"))?;
     let git = Git::new(config, &directory, address);
     let fetched = update(&git, &directory, address).or_else(|error| match error {
@@ -177,8 +178,9 @@ fn update(git: &Git, directory: &Path, address: &Address) -> Result<(), FetchErr
     Ok(())
 }
 
-/// Returns the name of a mirror's directory. It is a digest, because a URL may contain any
-/// character.
+/// Returns the name of a mirror's directory.
+///
+/// It is a digest, because a URL may contain any character.
 fn mirror_name(url: &str) -> String {
     let digest = Digest::of(url.as_bytes()).to_string();
     format!("{}.git", &digest[..32])
@@ -197,7 +199,7 @@ fn lock(path: &Path) -> Result<File, FetchError> {
     })
 }
 
-/// Removes the lock files of killed git processes. We hold our own lock, so no git runs.
+/// Removes the lock files of killed git processes. We hold our own lock, so no git is running.
 fn clear_locks(directory: &Path) {
     let own = [
         "HEAD.lock",
@@ -222,7 +224,7 @@ fn clear_locks(directory: &Path) {
         }
     }
     for lock in locks {
-        // Mostly there is none. If one cannot be removed, git reports it.
+        // Usually there is no lock file. If one cannot be removed, git reports it.
         let _ = std::fs::remove_file(lock);
     }
 }
@@ -285,8 +287,10 @@ impl Head {
         Ok((tree.with_docs_root(found.path), diagnostics))
     }
 
-    /// Returns what has changed since an earlier commit; `None` when the mirror does not have that
-    /// commit any more, as after a rewritten history.
+    /// Returns the changes since an earlier commit.
+    ///
+    /// Returns `None` when the mirror no longer has that commit, for example after a rewritten
+    /// history.
     #[must_use]
     pub fn changes_since(&self, commit: &str) -> Option<Changes> {
         let listed = self.git.changes(commit, &self.commit).ok()?;

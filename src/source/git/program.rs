@@ -1,4 +1,4 @@
-//! Running git, with our settings only.
+//! Runs git, with our settings only.
 //!
 //! Sources: `git(1)` "Environment Variables", `git-config(1)`, `ssh(1)`.
 
@@ -10,7 +10,7 @@ use super::Config;
 use super::address::{Address, Transport};
 use super::failure::{FetchError, GitError, classify, message};
 
-/// git on one mirror.
+/// The git program, for one mirror.
 #[derive(Clone, Debug)]
 pub(super) struct Git {
     program: PathBuf,
@@ -39,7 +39,7 @@ impl Git {
             "maintenance.auto=false",
             "fetch.recurseSubmodules=false",
             "fetch.fsckObjects=true",
-            // Old repositories have these harmless errors; the others stay errors.
+            // Old repositories have these harmless errors; all other errors are reported.
             "fetch.fsck.zeroPaddedFilemode=ignore",
             "fetch.fsck.badTimezone=ignore",
             "fetch.fsck.missingSpaceBeforeDate=ignore",
@@ -54,8 +54,8 @@ impl Git {
         .map(str::to_owned)
         .into();
         if let Some(file) = credential.and_then(|credential| credential.https.as_ref()) {
-            // git runs the helper through a shell. The command has the path of the file, not its
-            // content.
+            // git runs the helper through a shell. The command contains the path of the file, not
+            // its content.
             let helper = format!("store --file={}", quoted(file));
             settings.push(format!("credential.helper={helper}"));
         }
@@ -75,12 +75,12 @@ impl Git {
         }
     }
 
-    /// Returns git for reading a repository of this machine.
+    /// Returns a git that reads a repository of this machine.
     pub(super) fn local(directory: &Path) -> Self {
         Self {
             program: Config::default().program,
             directory: directory.into(),
-            // Nothing is fetched.
+            // No transport is allowed, because nothing is fetched.
             allowed: "",
             ssh: None,
             settings: vec!["core.hooksPath=/dev/null".to_owned()],
@@ -96,7 +96,7 @@ impl Git {
             .map_err(|error| classify(error.message()).unwrap_or(FetchError::Git(error)))
     }
 
-    /// Fetches the newest commit of the branch, and only that.
+    /// Fetches the newest commit of the branch, and no other commit.
     pub(super) fn fetch(&self, address: &Address) -> Result<(), FetchError> {
         let branch = address.branch();
         let mut command = self.command();
@@ -108,7 +108,7 @@ impl Git {
             "--no-write-fetch-head",
             "--depth=1",
         ]);
-        // The plus sign takes a rewritten history.
+        // With the plus sign, git also accepts a rewritten history.
         command.args(["--end-of-options", address.url()]);
         command.arg(format!("+refs/heads/{branch}:refs/heads/{branch}"));
         self.run("fetch", command)
@@ -122,18 +122,18 @@ impl Git {
             })
     }
 
-    /// Packs the objects of many small fetches. If that fails, it is tried after the next fetch.
+    /// Packs the objects of many small fetches. If this fails, the next fetch tries again.
     pub(super) fn tidy(&self) {
         let mut command = self.command();
         command.arg("--git-dir").arg(&*self.directory);
-        // The later setting wins: only here may git collect garbage.
+        // The later setting has priority: only this command may collect garbage.
         command.args(["-c", "gc.auto=6700", "gc", "--auto", "--quiet"]);
         if let Err(error) = self.run("gc", command) {
             log::warn!(target: "source", "{error}");
         }
     }
 
-    /// Reads id, author and message of the head of a branch.
+    /// Reads the id, the author and the message of the newest commit of a branch.
     pub(super) fn head(&self, branch: &str) -> Result<[Box<str>; 3], GitError> {
         let mut command = self.command();
         command.arg("--git-dir").arg(&*self.directory);
@@ -152,7 +152,7 @@ impl Git {
         }
     }
 
-    /// Lists a commit's tree: `mode type id size<TAB>path`, each ended by NUL.
+    /// Lists a commit's tree: lines of `mode type id size<TAB>path`, each ended by NUL.
     pub(super) fn list(&self, commit: &str) -> Result<Vec<u8>, GitError> {
         let mut command = self.command();
         command.arg("--git-dir").arg(&*self.directory);
@@ -160,7 +160,7 @@ impl Git {
         self.run("ls-tree", command)
     }
 
-    /// Lists the paths of the files that a commit holds, each ended by NUL.
+    /// Lists the paths of a commit's files, each ended by NUL.
     pub(super) fn names(&self, reference: &str) -> Result<Vec<u8>, GitError> {
         let mut command = self.command();
         command.arg("--git-dir").arg(&*self.directory);
@@ -169,7 +169,7 @@ impl Git {
         self.run("ls-tree", command)
     }
 
-    /// Lists what changed between two commits: `kind<NUL>path<NUL>`.
+    /// Lists the changes between two commits: `kind<NUL>path<NUL>`.
     pub(super) fn changes(&self, from: &str, to: &str) -> Result<Vec<u8>, GitError> {
         let mut command = self.command();
         command.arg("--git-dir").arg(&*self.directory);
@@ -227,7 +227,7 @@ impl Git {
             command.env("GIT_SSH_COMMAND", ssh);
             command.env("GIT_SSH_VARIANT", "ssh");
         }
-        // A mirror may belong to another user, under which the service ran before.
+        // A mirror may belong to another user, if the service ran as that user before.
         command.args([
             "-c",
             "safe.directory=*",
@@ -261,8 +261,9 @@ impl Git {
     }
 }
 
-/// Returns the ssh command with our settings only. Paths are quoted, because git runs it through
-/// a shell.
+/// Returns the ssh command with our settings only.
+///
+/// Paths are quoted, because git runs the command through a shell.
 fn ssh_command(key: Option<&PathBuf>, known_hosts: Option<&PathBuf>) -> String {
     let mut command = "ssh -F none -o BatchMode=yes -o StrictHostKeyChecking=yes \
          -o ConnectTimeout=10 -o ServerAliveInterval=10 -o ServerAliveCountMax=3 \

@@ -1,4 +1,4 @@
-//! The tree of a commit: one listing, and one process that reads blobs.
+//! The tree of a commit: a listing, and a process that reads blobs.
 //!
 //! Sources: `git-ls-tree(1)` "OUTPUT FORMAT", `git-cat-file(1)` "BATCH OUTPUT", the Git LFS
 //! specification (pointer files).
@@ -16,11 +16,11 @@ use super::program::Git;
 use crate::diagnostic::Diagnostic;
 use crate::source::{Listing, Node, ReadError, TreePath};
 
-/// How many diagnostics of one kind are reported; a last one says that there are more.
+/// How many diagnostics are reported; one more then says that there are more.
 const DIAGNOSTICS_MAX: usize = 100;
 /// The longest link target, in bytes: no file system allows a longer one.
 const LINK_BYTES_MAX: u64 = 4096;
-/// A pointer has version, digest and size: 126 to 137 bytes.
+/// A pointer has a version, a digest and a size: 126 to 137 bytes.
 const LFS_POINTER_BYTES: std::ops::RangeInclusive<u64> = 120..=200;
 const LFS_POINTER_START: &[u8] = b"version https://git-lfs.github.com/spec/";
 
@@ -131,7 +131,8 @@ impl Reader {
                 Node::File
             }
         };
-        // git has checked that a tree names each entry once and that no file is a directory.
+        // git has checked that a tree has each entry only once, and that no file is also a
+        // directory.
         listing
             .insert(path, node)
             .map_err(|conflict| GitError::damaged("ls-tree", &conflict.to_string()).into())
@@ -142,7 +143,7 @@ impl Reader {
             .is_ok_and(|bytes| bytes.starts_with(LFS_POINTER_START))
     }
 
-    /// Reads the file at a path without links.
+    /// Reads the file at a path in which all links are resolved.
     pub(in crate::source) fn read(
         &self,
         path: &TreePath,
@@ -214,7 +215,7 @@ impl Objects {
 
 impl Drop for Objects {
     fn drop(&mut self) {
-        // The process only reads, so nothing is lost. Waiting for it leaves no zombie.
+        // The process only reads, so killing it loses nothing. Waiting for it prevents a zombie.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -242,7 +243,7 @@ impl<'l> Entry<'l> {
     }
 }
 
-/// The diagnostics so far.
+/// The diagnostics that were found up to now.
 #[derive(Default)]
 struct Findings {
     diagnostics: Vec<Diagnostic>,

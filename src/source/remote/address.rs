@@ -1,15 +1,15 @@
-//! Which addresses belong to the public Internet.
+//! Decides which addresses belong to the public Internet.
 //!
-//! The function of the standard library (`IpAddr::is_global`) is not stable yet. Ours is stricter:
-//! an address that a registry lists as special is not public, and an IPv6 address that contains an
-//! IPv4 address is public only if the IPv4 address is.
+//! The function of the standard library (`IpAddr::is_global`) is not stable yet. Ours is
+//! stricter: an address that a registry lists as special is not public, and an IPv6 address that
+//! contains an IPv4 address is public only if the IPv4 address is public.
 //!
 //! Sources: the IANA special-purpose address registries (RFC 6890), RFC 4291 §2.5.5.2
 //! (mapped), RFC 6052 §2.1 (translated), RFC 3056 §2 (6to4), RFC 4380 §4 (Teredo).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Returns whether an address is a public one.
+/// Returns whether an address is public.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -24,7 +24,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         (0 | 10 | 127, ..) => true,
         // RFC 6598: shared by a provider and its customers.
         (100, 64..=127, _) => true,
-        // Link-local: where cloud providers serve the metadata of a machine.
+        // Link-local; cloud providers serve the metadata of a machine here.
         (169, 254, _) => true,
         (172, 16..=31, _) | (192, 168, _) => true,
         // Protocol assignments, documentation, the former 6to4 relays, AMT and AS112.
@@ -46,7 +46,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         [0, 0, 0, 0, 0, 0xffff, high, low] => is_public_v4(v4(high, low)),
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => is_public_v4(v4(high, low)),
         [0x2002, high, low, ..] => is_public_v4(v4(high, low)),
-        // Protocol assignments, Teredo among them; documentation, twice.
+        // Protocol assignments (Teredo is one of them), and the two ranges for documentation.
         [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => false,
         // RFC 4291 §2.4: the only range of global unicast addresses so far.
         [0x2000..=0x3fff, ..] => true,

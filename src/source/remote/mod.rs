@@ -1,17 +1,17 @@
-//! Files that a documentation names by URL, fetched where the configuration allows it.
+//! Files that documentation names by URL, fetched if the configuration allows it.
 //!
-//! Authors may name an OpenAPI specification by URL. Such a file is not part of the commit, so it
-//! is fetched once, before anything is built, and becomes part of the
-//! [`Tree`](super::Tree): `docs` and `build` still depend on the tree only.
+//! Authors may name an OpenAPI specification by URL. Such a file is not part of the commit. It is
+//! fetched once, before the build begins, and becomes part of the [`Tree`](super::Tree). So
+//! `docs` and `build` still depend on the tree only.
 //!
 //! Authors are not trusted, and a URL lets them send a request from the address of this machine.
 //! So:
 //!
-//! * **Invariant:** requests go only to hosts that a [`Pattern`] of the configuration names. The
-//!   same holds for redirects.
+//! * **Invariant:** requests go only to hosts that a [`Pattern`] of the configuration names. This
+//!   is also checked for redirects.
 //! * **Invariant:** only `https`, with verified certificates, without credentials or cookies, and
 //!   without a proxy from the environment: a proxy would resolve the names.
-//! * **Invariant:** a connection goes only to an address that was checked: a public one
+//! * **Invariant:** a connection goes only to an address that was checked: a public address
 //!   ([`address`]), unless the operator has listed the host as private. The name is resolved
 //!   once, so it cannot get another address between the check and the connection.
 //! * Length, time, number of URLs and redirects are limited: [`Config`], [`URLS_MAX`],
@@ -44,9 +44,9 @@ use crate::site::Host;
 
 pub use pattern::{InvalidPattern, Pattern};
 
-/// How many URLs one documentation may name.
+/// The largest number of URLs in one documentation.
 pub const URLS_MAX: usize = 100;
-/// How many redirects one URL may have.
+/// The largest number of redirects for one URL.
 pub const REDIRECTS_MAX: usize = 5;
 /// The longest URL, in bytes.
 const URL_BYTES_MAX: usize = 2048;
@@ -64,7 +64,7 @@ pub struct Config {
     pub time: Duration,
 }
 
-/// The files that a documentation names by URL, or why there is none.
+/// The files that documentation names by URL, or the reasons why there is no file.
 #[derive(Debug, Default)]
 pub struct Remote {
     files: HashMap<Box<str>, Result<Bytes, FetchError>>,
@@ -112,7 +112,7 @@ pub enum FetchError {
     /// The file is too long.
     #[error("it is longer than {limit} bytes")]
     TooLarge {
-        /// The longest length, in bytes.
+        /// The limit, in bytes.
         limit: u64,
     },
     /// It took too long.
@@ -132,21 +132,21 @@ pub enum FetchError {
     },
 }
 
-/// The fetching of all files of one documentation.
+/// The state while all files of one documentation are fetched.
 struct Fetching<'c> {
     config: &'c Config,
     agent: Agent,
     deadline: Instant,
 }
 
-/// Resolves names, and returns only addresses that are allowed.
+/// Resolves names, and returns only the allowed addresses.
 #[derive(Debug)]
 struct Guard {
     private_hosts: Vec<Pattern>,
     names: DefaultResolver,
 }
 
-/// A name has no address that is allowed.
+/// A name has no allowed address.
 #[derive(Debug, thiserror::Error)]
 #[error("no public address")]
 struct NoPublicAddress;
@@ -198,7 +198,7 @@ impl Config {
 // === impl Remote ===
 
 impl Remote {
-    /// Returns the file of a URL, or why there is none; `None` when the URL was not fetched.
+    /// Returns the file of a URL, or the error; `None` when the URL was not fetched.
     #[must_use]
     pub fn get(&self, url: &str) -> Option<Result<&Bytes, &FetchError>> {
         self.files.get(url).map(Result::as_ref)
@@ -212,7 +212,7 @@ impl Remote {
         self
     }
 
-    /// Returns the file of each URL, or why there is none, in the order of URLs.
+    /// Returns the file of each URL, or the error, in the order of the URLs.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Result<&Bytes, &FetchError>)> {
         let mut files: Vec<_> = self.files.iter().collect();
         files.sort_unstable_by_key(|(url, _)| *url);
@@ -280,7 +280,7 @@ impl Fetching<'_> {
                 return Err(FetchError::Status { host, status });
             }
             let body = response.into_body().into_with_config();
-            // One byte more than allowed, to notice a file that is too long.
+            // One byte more than the limit, to detect a file that is too long.
             let bytes = body.limit(self.config.bytes_max.saturating_add(1));
             let bytes = bytes.read_to_vec().map_err(failed)?;
             if bytes.len() as u64 > self.config.bytes_max {
@@ -303,7 +303,7 @@ impl Fetching<'_> {
             return Err(FetchError::Scheme);
         }
         let authority = url.authority().ok_or(FetchError::Url)?;
-        // A user name is a credential, or hides the real host from a reader.
+        // A user name is a credential, or it hides the real host from a human reader.
         if authority.as_str().contains('@') {
             return Err(FetchError::Url);
         }
@@ -372,7 +372,7 @@ impl Resolver for Guard {
 }
 
 fn agent(config: &Config) -> Agent {
-    // The certificate authorities of this machine, as everywhere in the process.
+    // The certificate authorities of this machine, as in the whole process.
     let roots = rustls_native_certs::load_native_certs().unwrap_or_else(|error| {
         log::warn!(target: "source", "read this machine's certificate authorities: {error}");
         Vec::new()
@@ -403,8 +403,9 @@ fn agent(config: &Config) -> Agent {
     Agent::with_parts(built, DefaultConnector::default(), guard)
 }
 
-/// Resolves a reference against a base (RFC 3986 §5.2.2). Dot segments are not removed; the
-/// server does that.
+/// Resolves a reference against a base (RFC 3986 §5.2.2).
+///
+/// Dot segments are not removed; the server does that.
 fn absolute(base: &Uri, reference: &str) -> String {
     let has_scheme = reference
         .split_once(':')

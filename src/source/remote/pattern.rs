@@ -1,4 +1,4 @@
-//! Patterns of hosts: one name, all names below one, or all names.
+//! Patterns of hosts: one name, all names below a name, or all names.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,23 +1,24 @@
-//! Noticing changes of pointers and of site records.
+//! Watches for changes of pointers and of site records.
 //!
-//! The operating system reports most changes within a millisecond and some never: network file
+//! The operating system reports most changes within a millisecond, but some never: network file
 //! systems send no events, event queues overflow, whole directories are replaced. So there are
 //! three kinds of [`Change`]: the pointer of one project, the site records, or "compare
-//! everything", which also comes at regular times.
+//! everything", which also occurs at regular intervals.
 //!
-//! * Start the watch before reading the files. A change in between is then reported, although
-//!   it may have been read already.
-//! * Directories are watched, not files: a careful writer replaces a file, and a watch would stay
-//!   with the old one. The directory of site records may itself be replaced, by a rename or by a
-//!   changed link. So its parent is watched for its name, and the watch of the directory is
-//!   renewed. Kubernetes replaces the link `..data` beside the records, so an event inside the
-//!   directory counts whatever its name is.
-//! * A changed pointer is reported at once, because a promotion is a single rename. Site records
-//!   are reported when there was no event for a moment, because their writers write many.
-//! * Changes that wait are a set, not a list: a project that was promoted a hundred times waits
-//!   once. When too many wait, they become one comparison of everything.
+//! * Start the watch before reading the files. A change in between is then reported, even if the
+//!   reader has already seen it.
+//! * Directories are watched, not files: a careful writer replaces a file, and a watch of a file
+//!   would stay on the old file. The directory of site records may itself be replaced, by a
+//!   rename or by a changed link. So its parent is watched for its name, and the watch of the
+//!   directory is renewed. Kubernetes replaces the link `..data` beside the records, so an event
+//!   inside the directory counts whatever its name is.
+//! * A changed pointer is reported at once, because a promotion is a single rename. Changed site
+//!   records are reported after a short time without events, because their writers change many
+//!   records together.
+//! * Waiting changes are a set, not a list: a project that was promoted a hundred times waits
+//!   once. When too many projects wait, they become one comparison of everything.
 //!
-//! When the system refuses a watch (usually because of its limit of watches), that is logged, and
+//! If the system refuses a watch (usually because of its limit of watches), this is logged and
 //! everything is compared more often.
 
 use std::collections::BTreeSet;
@@ -32,11 +33,11 @@ use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use super::{Store, local};
 use crate::site::ProjectId;
 
-/// How many projects may wait; more become one [`Change::Rescan`].
+/// How many projects may wait. If more wait, they become one [`Change::Rescan`].
 const POINTERS_MAX: usize = 65_536;
-/// How long there must be no event before changed site records are reported.
+/// Changed site records are reported after this time without an event.
 const SITES_QUIET: Duration = Duration::from_millis(50);
-/// The longest delay of changed site records, when events keep coming.
+/// The longest delay of changed site records, while events continue.
 const SITES_WAIT_MAX: Duration = Duration::from_millis(500);
 /// How often everything is compared when the system refuses a watch.
 const RESCAN_UNWATCHED_MAX: Duration = Duration::from_secs(30);
@@ -62,7 +63,7 @@ pub struct Watch {
     watcher: Mutex<Option<RecommendedWatcher>>,
 }
 
-/// The changes that were not taken yet.
+/// The changes that the caller has not received yet.
 #[derive(Debug, Default)]
 struct Waiting {
     seen: Mutex<Seen>,
@@ -72,7 +73,7 @@ struct Waiting {
 #[derive(Debug, Default)]
 struct Seen {
     pointers: BTreeSet<ProjectId>,
-    /// When the first and the last event about site records came.
+    /// The times of the first and the last event about site records.
     sites: Option<(Instant, Instant)>,
     /// Whether the directory of site records may have been replaced.
     is_replaced: bool,
@@ -81,7 +82,7 @@ struct Seen {
     closed: bool,
 }
 
-/// Turns events of the system into changes.
+/// Converts events of the system into changes.
 struct Sorter {
     waiting: Arc<Waiting>,
     sites: PathBuf,
@@ -92,8 +93,9 @@ struct Sorter {
 // === impl Watch ===
 
 impl Watch {
-    /// Starts to watch the pointers of a store and the site records at `sites`. A comparison of
-    /// everything is due each time `rescan` has passed.
+    /// Starts to watch the pointers of a store and the site records at `sites`.
+    ///
+    /// Everything is compared at each interval of `rescan`.
     #[must_use]
     pub fn start(store: &Store, sites: &Path, rescan: Duration) -> Self {
         // Events have absolute paths when the watched paths are absolute.
@@ -115,7 +117,7 @@ impl Watch {
         let mut unwatched = 0_usize;
         let mut refused = |what: &Path, error: &notify::Error| {
             unwatched += 1;
-            // One line is enough: the limit that is reached holds for all directories.
+            // One log line is enough: the limit of watches applies to all directories.
             if unwatched == 1 {
                 log::warn!(target: "watch", "cannot watch {}: {error}", what.display());
             }
@@ -149,7 +151,7 @@ impl Watch {
     pub fn next(&self) -> Option<Change> {
         let (change, is_replaced) = self.waiting.next(self.rescan)?;
         if is_replaced || change == Change::Rescan {
-            // Before the caller reads the files, so that later changes are reported.
+            // Renewed before the caller reads the files, so that later changes are reported.
             self.renew();
         }
         Some(change)
@@ -167,13 +169,13 @@ impl Watch {
         self.waiting.changed.notify_all();
     }
 
-    /// Watches the directory of site records that exists now.
+    /// Watches the current directory of site records.
     fn renew(&self) {
         let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(watcher) = watcher.as_mut() else {
             return;
         };
-        // There may be no watch, or one of a directory that was removed.
+        // There may be no watch, or a watch of a removed directory.
         let _was_watched = watcher.unwatch(&self.sites);
         if self.sites.is_dir()
             && let Err(error) = watcher.watch(&self.sites, RecursiveMode::NonRecursive)
@@ -187,12 +189,13 @@ impl Watch {
 
 impl Waiting {
     fn seen(&self) -> MutexGuard<'_, Seen> {
-        // A panic cannot leave the value half changed.
+        // A panic cannot leave the value in an inconsistent state.
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a change that is due. Also returns whether the directory of site records may have
-    /// been replaced.
+    /// Waits until a change is due.
+    ///
+    /// Also returns whether the directory of site records may have been replaced.
     fn next(&self, rescan: Duration) -> Option<(Change, bool)> {
         let mut seen = self.seen();
         loop {
@@ -273,7 +276,7 @@ impl Sorter {
     }
 }
 
-/// Returns whether an event can mean that a file has changed. Opening and reading are events too.
+/// Returns whether an event may mean a changed file. Opening and reading cause events too.
 fn may_change(kind: EventKind) -> bool {
     match kind {
         EventKind::Access(access) => access == AccessKind::Close(AccessMode::Write),
