@@ -23,7 +23,7 @@ use syntect::parsing::{ClearAmount, Scope, SyntaxSet};
 /// matching. The expressions of the grammars need a few hundred on real code.
 const BACKTRACKS_MAX: u32 = 10_000;
 
-/// A context: what is looked for at a place of the code.
+/// A context: the rules that are tried at a position of the code.
 pub(super) struct Context {
     id: ContextId,
     pub(super) meta_scope: &'static [Scope],
@@ -37,7 +37,7 @@ pub(super) struct Context {
     rules: Vec<&'static Rule>,
 }
 
-/// What has been prepared of the set.
+/// The prepared part of the set.
 #[derive(Default)]
 struct Prepared {
     contexts: HashMap<ContextId, &'static Context>,
@@ -45,7 +45,7 @@ struct Prepared {
     rules: HashMap<usize, &'static Rule>,
 }
 
-/// A rule: an expression, and where its match leads.
+/// A rule: an expression, and the contexts that follow its match.
 pub(super) struct Rule {
     pub(super) pattern: &'static MatchPattern,
     pub(super) operation: Operation,
@@ -54,20 +54,20 @@ pub(super) struct Rule {
     with_prototype: OnceLock<Option<&'static Context>>,
 }
 
-/// A search went back more often than it may.
+/// The error of a search that backtracks more often than the limit.
 #[derive(Debug)]
 pub(super) struct GivenUp;
 
 /// What a match does to the stack of contexts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
-    /// The targets are put on it.
+    /// Pushes the targets.
     Push,
-    /// The targets replace the topmost.
+    /// Replaces the topmost context by the targets.
     Set,
-    /// The topmost is taken away.
+    /// Removes the topmost context.
     Pop,
-    /// Nothing.
+    /// Changes nothing.
     Stay,
 }
 
@@ -82,7 +82,7 @@ pub(super) fn start(token: &str) -> Option<&'static Context> {
     let grammar = set().find_syntax_by_token(token)?;
     let mut grammars = set().syntaxes().iter();
     let number = grammars.position(|known| std::ptr::eq(known, grammar))?;
-    // syntect keeps the identity of the first context to itself. It is the only context
+    // syntect does not publish the identity of the first context. It is the only context
     // whose one rule is the empty expression, which pushes the context `main`.
     let is_start = |definition: &Definition| {
         definition.meta_content_scope == [grammar.scope]

@@ -5,11 +5,10 @@
 //! line after the other, within bounds that count steps: code whose line costs more than it
 //! may, and code over a limit of size, is shown without colours.
 //!
-//! Running a grammar is most of the work of a build, and documentation repeats itself: the
-//! import, the brace, the header of a request stand in every other example. So each thread
-//! keeps the lines that it has coloured ([`Cache`]). The colours of a line depend on the line
-//! and the state of the grammar before it, and on nothing else, so the cache changes no
-//! output.
+//! Grammars take most of the time of a build, and examples in documentation repeat the same
+//! lines: imports, braces, headers of requests. So each thread caches the lines that it has
+//! coloured ([`Cache`]). The colours of a line depend only on the line and on the state of the
+//! grammar before it, so the cache does not change the output.
 //!
 //! Sources: TextMate scope naming conventions.
 
@@ -31,7 +30,7 @@ use super::escape::Html;
 const CODE_BYTES_MAX: usize = 64 << 10;
 /// How many bytes a coloured line may have: expressions go back within a line.
 const LINE_BYTES_MAX: usize = 2000;
-/// How many lines and states a thread keeps; then it drops them all.
+/// How many lines and states a thread caches; then it drops them all.
 const CACHED_LINES_MAX: usize = 20_000;
 
 /// Classes by scope; the first that fits the innermost scope wins.
@@ -359,7 +358,7 @@ mod tests {
                     let count = code.split_inclusive('\n').count();
                     assert_eq!(coloured.len(), count, "{language}: {code:?}");
                 }
-                // One long line of the same piece, which nests or goes back.
+                // One long line that repeats a piece, so contexts nest or expressions backtrack.
                 for piece in PIECES.iter().step_by(5) {
                     let code = piece.repeat(LINE_BYTES_MAX / piece.len());
                     assert_eq!(lines(language, &code).len(), 1, "{language}: {piece}");

@@ -1,4 +1,4 @@
-//! What a grammar knows between two lines, and how a line changes it.
+//! The state of a grammar between two lines, and how a line changes it.
 //!
 //! A stack of contexts. At each position the rules of the topmost are searched for, and the
 //! earliest match wins, the first in the list among equals. A match gives scopes to its
@@ -29,16 +29,16 @@ const EMPTY_MATCHES_MAX: usize = 60;
 /// that it passes and [`SEARCH_COST`]. Of 28,600 examples of public documentation the line
 /// that costs most costs 225,000.
 const LINE_COST_MAX: usize = 2_000_000;
-/// What a search costs besides the bytes that it passes.
+/// The cost of a search, in addition to the bytes that it passes.
 const SEARCH_COST: usize = 16;
-/// What a search costs besides whose expression is compiled for it.
+/// The additional cost of a search for which an expression is compiled.
 const COMPILE_COST: usize = 2_000;
-/// What a search costs besides that is given up.
+/// The additional cost of a search that is stopped at its limit.
 const GIVEN_UP_COST: usize = 50_000;
 /// How many contexts may be on each other.
 const STACK_MAX: usize = 100;
 
-/// What a grammar knows between two lines.
+/// The state of a grammar between two lines.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct State {
     stack: Vec<Level>,
@@ -74,7 +74,7 @@ struct Line<'l> {
     cost: usize,
 }
 
-/// A line costs more than it may.
+/// The error of a line that costs more than the limit.
 pub(super) struct TooCostly;
 
 // === impl State ===
