@@ -20,9 +20,9 @@ use crate::diagnostic::{Diagnostic, closest};
 const PACKED: &[u8] = include_bytes!("icons.br");
 /// The libraries of the table.
 const BUNDLED: [&str; 2] = ["fontawesome", "lucide"];
-/// For how many unknown names a similar one is looked for.
+/// The number of unknown names for which a similar name is searched.
 const SUGGESTIONS_MAX: usize = 20;
-/// How many characters at its start a suggestion has in common with the name.
+/// The number of characters at the start that a suggestion must share with the name.
 const SUGGESTED_BY_CHARS: usize = 1;
 
 /// The set in which a name without a style is looked up first (`icons.library` of
@@ -34,7 +34,7 @@ pub enum Library {
     FontAwesome,
     /// Lucide.
     Lucide,
-    /// Tabler, which is not bundled: Lucide comes nearest to it.
+    /// Tabler, which is not bundled; Lucide is the most similar set.
     Tabler,
 }
 
@@ -50,7 +50,7 @@ pub struct Icon {
     is_outline: bool,
 }
 
-/// The icons that a document holds already.
+/// The icons that a document already contains.
 #[derive(Clone, Debug, Default)]
 pub struct EmittedIcons(BTreeSet<usize>);
 
@@ -119,7 +119,7 @@ pub fn unknown(file: &str, name: &str, told: usize) -> Diagnostic {
     }
 }
 
-/// Returns whether an icon is a file.
+/// Returns whether an icon is the address of a file and not a name.
 #[must_use]
 pub fn is_address(icon: &str) -> bool {
     let has_extension = [
@@ -224,8 +224,9 @@ impl Html {
         self.attribute("d", icon.path).markup("/></svg>")
     }
 
-    /// Draws an icon whole the first time, and later as a reference to that: hundreds of
-    /// entries of a sidebar may have the same icon.
+    /// Writes an icon in full the first time, and as a reference to that one later.
+    ///
+    /// Hundreds of entries of a sidebar may have the same icon.
     pub fn icon_once(&mut self, icon: Icon, emitted: &mut EmittedIcons) -> &mut Self {
         // No heading has a colon in its id.
         let id = format!("icon:{}", icon.number);

@@ -50,14 +50,15 @@ const OTHERS: [(&str, &str); 38] = [
     ("writing", "pen-line"),
 ];
 
-/// Returns the name in the sets of an icon that has one of its own there.
+/// Returns the bundled name of an icon that the bundled sets call differently.
 pub(super) fn renamed(name: &str) -> Option<&'static str> {
     let other = OTHERS.iter().find(|(tablers, _)| *tablers == name);
     other.map(|(_, other)| *other)
 }
 
-/// Returns what the name of an icon says that the sets do not have: the name without it, and
-/// the set in which to look for that first.
+/// Removes a prefix or suffix that only Tabler uses from the name of an icon.
+///
+/// Returns the remaining name, and the set in which it is looked up first.
 pub(super) fn taken_apart(name: &str) -> Option<(&str, Option<&'static str>)> {
     if let Some(brand) = name.strip_prefix("brand-") {
         return Some((brand, Some(BRANDS)));
@@ -65,7 +66,7 @@ pub(super) fn taken_apart(name: &str) -> Option<(&str, Option<&'static str>)> {
     if let Some(plain) = name.strip_suffix("-filled") {
         return Some((renamed(plain).unwrap_or(plain), Some("solid")));
     }
-    // Another drawing of the same.
+    // A number at the end is another drawing of the same icon.
     let (plain, number) = name.rsplit_once('-')?;
     let is_number = number.bytes().all(|b| b.is_ascii_digit());
     is_number.then(|| (renamed(plain).unwrap_or(plain), None))
