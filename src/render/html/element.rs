@@ -77,7 +77,7 @@ impl Writer<'_> {
             _ => {}
         }
         if !self.may_stand(name) {
-            // What it holds stays, and so does its name.
+            // The content and the anchor of the element are written.
             if let Some(anchor) = &element.anchor {
                 self.place(&anchor.id);
             }

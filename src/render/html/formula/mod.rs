@@ -16,13 +16,13 @@ use pulldown_latex::{Parser, Storage, push_mathml};
 use super::Writer;
 use crate::diagnostic::Diagnostic;
 
-/// The rule that a formula breaks that cannot be read.
+/// The rule of the diagnostic for formulas that cannot be read.
 const RULE: &str = "formula";
 /// The help of the one warning that a page has.
 const MORE: &str = "other formulas of this page cannot be read either";
 /// How long a formula may be.
 const BYTES_MAX: usize = 8 << 10;
-/// Stand for `<` and `>` in text of a formula.
+/// The characters that replace `<` and `>` in the text of a formula.
 const LESS: char = '\u{e010}';
 const GREATER: char = '\u{e011}';
 

@@ -13,7 +13,7 @@
 /// How many commands may follow each other. `\hat\hat\hat x` is three calls deep.
 const COMMANDS_IN_A_ROW_MAX: usize = 64;
 
-/// Stand for the characters that are escaped in text: those of a formula have a meaning.
+/// The characters that replace escaped characters of text, which have a meaning in a formula.
 pub(super) const ESCAPED: [(char, char); 7] = [
     ('_', '\u{e012}'),
     ('%', '\u{e013}'),
@@ -39,7 +39,7 @@ const DEFINITIONS: [&str; 11] = [
     "newenvironment",
 ];
 
-/// What takes the place of a command.
+/// The replacement of a command.
 #[derive(Clone, Copy)]
 enum Rewrite {
     /// Another command or text.
@@ -81,7 +81,9 @@ fn rewrite(command: &str) -> Option<Rewrite> {
     })
 }
 
-/// Writes a formula in what the converter knows; `None` when the converter must not have it.
+/// Rewrites a formula with commands that the converter knows.
+///
+/// Returns `None` if the converter must not read the formula.
 pub(super) fn rewritten(tex: &str) -> Option<String> {
     let mut out = String::with_capacity(tex.len());
     let mut in_a_row = 0;
