@@ -1,4 +1,4 @@
-//! The alternate page: where a reader arrives who switches to another version or language.
+//! The alternate page: the page that opens when a reader switches the version or language.
 //!
 //! It is the first of these that exists:
 //!

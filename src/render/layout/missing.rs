@@ -3,7 +3,7 @@
 //! They are files of the release. A 404 page is shown at any path, so its links begin with
 //! the placeholder of the base path.
 //!
-//! Who follows a dead link below `/fr` expects French. Therefore each language and version
+//! A reader who follows a dead link below `/fr` expects French. So each language and version
 //! whose pages are in one directory has its own 404 page: in its language, with its sidebar,
 //! and with suggestions from its part of the search index. The origin serves the one of the
 //! deepest directory that contains the path. A script could choose instead, but then readers

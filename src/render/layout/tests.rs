@@ -1,4 +1,4 @@
-//! What a reader sees of the rules of the navigation.
+//! The rules of the navigation, as readers see them.
 
 use super::*;
 use crate::docs::{self, Docs};
