@@ -18,7 +18,7 @@ use crate::docs::navigation::{Navigation, has_scheme};
 use crate::site::redirect::{self as pattern, is_pattern};
 use crate::syntax::{Diagnostics, SpanDiagnostic};
 
-/// The rule about redirects without effect or without end.
+/// The rule about redirects that cannot work.
 pub const REDIRECT: &str = "redirect";
 /// How many redirects a site may have; further ones are ignored.
 pub const COUNT_MAX: usize = 20_000;

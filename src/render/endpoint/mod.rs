@@ -118,7 +118,7 @@ struct Writer<'s> {
     within: Vec<&'s str>,
     /// The enclosing schemas that contain themselves.
     linked: BTreeSet<&'s str>,
-    /// The part of the endpoint whose fields are written; the anchors of fields contain it.
+    /// The part of the endpoint whose fields are written; aliases of their anchors contain it.
     part: Option<&'static str>,
 }
 

@@ -107,7 +107,7 @@ fn an_endpoint_speaks_the_language_of_its_page_and_keeps_its_anchors() {
         let said = format!("{french}{markdown}");
         assert!(said.contains(piece), "{piece}\nis not in\n{said}");
     }
-    // HTML and Markdown show the text of the specification's author.
+    // Titles that both languages share are the words of the specification's author.
     let titles = |markdown: &str| -> Vec<String> {
         let lines = markdown.lines().map(str::trim);
         let titles = lines.filter(|line| line.starts_with('#') || line.starts_with("**"));
