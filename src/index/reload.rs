@@ -50,9 +50,9 @@ pub struct Reloader {
 /// The result of the last load of a project.
 #[derive(Clone, Debug, Default)]
 struct Loaded {
-    /// The fence of the pointer that is served.
+    /// The fence of the served pointer.
     fence: Option<Fence>,
-    /// The error that was logged.
+    /// The last error that was logged.
     error: Option<String>,
 }
 

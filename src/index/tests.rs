@@ -1,4 +1,4 @@
-//! The responses of the index, for small sites made by hand.
+//! Tests of the responses of the index, for small sites that the tests make.
 
 use bytes::Bytes;
 
@@ -292,7 +292,7 @@ fn a_host_can_move_from_one_site_to_another_whichever_is_told_first() {
         for i in order {
             let site = (Arc::new(after[i].clone()), State::Private);
             lost.extend([index.put_sites([site])]);
-            // Never nobody's.
+            // The host always has a site.
             assert!(index.served("docs.acme.com").is_some(), "{order:?}");
         }
         index.drop_hosts(lost);

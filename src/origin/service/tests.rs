@@ -1,4 +1,4 @@
-//! The responses of the embedded origin.
+//! Tests of the responses of the embedded origin.
 
 use std::sync::Arc;
 
@@ -228,7 +228,7 @@ fn other_spellings_and_old_paths_lead_to_the_page() {
     leads(&served, "/gone", 307, "/guides/a?q=1#x");
     leads(&served, "/out", 308, "https://out.test/?q=1");
     assert_eq!(get(&served, "/guides").status, 200);
-    // Without a page at the root the first page is the way in.
+    // Without a page at the root, the root redirects to the first page.
     assert_eq!(
         get(&served, "/").location.as_deref(),
         Some(b"/start".as_slice())
@@ -300,7 +300,7 @@ fn files_of_the_repository_are_served_without_any_rights() {
         (200, Some("image/svg+xml"))
     );
     assert!(field(&image, "content-security-policy").starts_with("sandbox;"));
-    // Nobody shows it, so it is not there.
+    // No page shows this file, so the release does not have it.
     assert_eq!(get(&served, "/images/b.svg").status, 404);
 }
 
@@ -367,7 +367,7 @@ fn what_is_missing_in_a_language_or_version_is_missed_in_its_words_and_beside_it
     }
 }
 
-/// Returns where a part of a site is searched.
+/// Returns the directory of the search files for a part of a site.
 fn part(language: &str, version: Option<&str>) -> String {
     Part { language, version }.directory()
 }
@@ -484,7 +484,7 @@ fn a_location_cannot_carry_a_second_header() {
     assert_eq!(location, "/guides/a%0D%0ASet-Cookie:%20x=1");
 }
 
-/// Reads the addresses of the site that a text names, as paths.
+/// Returns the paths of the site whose addresses occur in a text.
 fn advertised(text: &str) -> Vec<String> {
     let words = text.split(['<', '>', '(', ')', '"', ' ', '\n']);
     let own = words.filter_map(|word| word.strip_prefix("https://docs.acme.test"));
@@ -550,7 +550,7 @@ fn a_page_that_is_not_cached_is_read_once_and_then_comes_from_the_cache() {
         },
         ..RequestHeaders::GET
     };
-    // What is kept is asked again, whatever the condition.
+    // The cached response serves each request, with any condition.
     for (ask, status) in [
         (RequestHeaders::GET, 200),
         (given(Some(&etag), None), 304),

@@ -30,7 +30,7 @@ impl Git {
                 .is_some_and(|host| host.eq_ignore_ascii_case(&credential.host))
         });
         let mut settings: Vec<String> = [
-            // No hook of a template, or of a mirror that another process wrote to.
+            // No hook of a template runs, and no hook that another process wrote into a mirror.
             "core.hooksPath=/dev/null",
             // A mirror is a cache: a damaged one is created again.
             "core.fsync=none",

@@ -252,7 +252,7 @@ struct Findings {
 // === impl Findings ===
 
 impl Findings {
-    /// Reports an entry that is left out.
+    /// Reports an entry that is left out because of its name or its target.
     fn name(&mut self, path: &str, why: &str) {
         self.report(
             "source-name",

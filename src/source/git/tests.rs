@@ -1,4 +1,4 @@
-//! Real repositories, real git, the `file` transport: what each state of a repository means.
+//! Tests with real repositories, real git and the `file` transport: how each state is reported.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use super::*;
 use crate::source::{EntryKind, LookupError, ReadError, directory};
 
-/// A repository that is pushed to, and our mirrors of it.
+/// A repository that receives commits, and our mirrors of it.
 struct Place {
     root: tempfile::TempDir,
     config: Config,

@@ -1,4 +1,4 @@
-//! What may be asked. Fetching itself is tested against a real server, in `tests/it`.
+//! Tests of the URLs that may be fetched. Tests of fetching use a real server, in `tests/it`.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! Events of the system after real changes, and the changes they become.
+//! Tests of the events after real changes of files, and of the changes that they become.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -83,7 +83,7 @@ fn promotions_of_one_project_wait_once() {
         watched.promote(&project("a"));
     }
     watched.promote(&project("b"));
-    // Events come in order: once `b` is there, all of `a` are.
+    // Events arrive in order: after the event of `b`, all events of `a` have arrived.
     while !watched
         .watch
         .waiting
@@ -190,7 +190,7 @@ fn everything_is_compared_from_time_to_time_and_when_events_were_lost() {
     waiting.seen().pointers.insert(project("acme"));
     let next = waiting.next(Duration::ZERO);
     assert_eq!(next, Some((Change::Rescan, true)));
-    // It covers what waited.
+    // The rescan includes the waiting changes.
     assert!(waiting.seen().pointers.is_empty());
     waiting.seen().rescan = true;
     assert_eq!(waiting.next(LONG), Some((Change::Rescan, true)));
