@@ -40,14 +40,14 @@ impl SpanDiagnostic {
         }
     }
 
-    /// Adds what to do about it.
+    /// Adds a correction in words.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.diagnostic = self.diagnostic.help(help);
         self
     }
 
-    /// Adds what to do about it, if anything is known.
+    /// Adds a correction in words, if there is one.
     #[must_use]
     pub fn help_if(self, help: Option<impl Into<String>>) -> Self {
         match help {
@@ -83,25 +83,25 @@ impl Diagnostics {
         self.list.push(diagnostic);
     }
 
-    /// Adds several.
+    /// Adds several diagnostics that already name their files.
     pub fn extend(&mut self, diagnostics: impl IntoIterator<Item = Diagnostic>) {
         self.list.extend(diagnostics);
     }
 
-    /// Returns how many there are.
+    /// Returns the number of diagnostics.
     #[must_use]
     pub fn count(&self) -> usize {
         self.list.len()
     }
 
-    /// Makes warnings of the errors that were added when there were `from` diagnostics.
+    /// Turns the errors after the first `from` diagnostics into warnings.
     pub fn errors_to_warnings(&mut self, from: usize) {
         for diagnostic in self.list.iter_mut().skip(from) {
             diagnostic.severity = Severity::Warning;
         }
     }
 
-    /// Returns whether one of them is an error.
+    /// Returns whether there is an error.
     #[must_use]
     pub fn has_errors(&self) -> bool {
         self.list.iter().any(Diagnostic::is_error)

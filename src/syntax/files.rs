@@ -73,8 +73,9 @@ impl Files {
         self.text(span.file).get(span.range()).unwrap_or_default()
     }
 
-    /// Returns line, column and length of a span. Of a span over several lines, the length is
-    /// that of the part in its first line.
+    /// Returns line, column and length of a span.
+    ///
+    /// If the span has several lines, the length counts only the part in the first line.
     #[must_use]
     pub fn locate(&self, span: Span) -> Location {
         let file = &self.files[usize::from(span.file.0)];
@@ -102,8 +103,9 @@ impl LineIndex {
         }
     }
 
-    /// Returns line, column and length of a range of bytes of the text that was indexed. The
-    /// length is that of the part in its first line.
+    /// Returns line, column and length of a range of bytes of the indexed text.
+    ///
+    /// If the range has several lines, the length counts only the part in the first line.
     #[must_use]
     pub fn locate(&self, text: &str, range: Range<usize>) -> Location {
         let bytes = text.as_bytes();
@@ -124,7 +126,7 @@ impl LineIndex {
     }
 
     fn characters_before(&self, bytes: &[u8], at: usize) -> usize {
-        // A text whose length is a multiple of the block has no block at its end.
+        // If the length of the text is a multiple of the block size, no block starts at its end.
         let block = (at / BLOCK_BYTES).min(self.blocks.len().saturating_sub(1));
         let before = self.blocks.get(block).copied().unwrap_or_default();
         before + count(&bytes[block * BLOCK_BYTES..at])
@@ -137,7 +139,8 @@ fn count(bytes: &[u8]) -> usize {
     bytes.iter().filter(is_start).count()
 }
 
-/// Counts of lines and characters fit: no file is longer than `FILE_BYTES_MAX`.
+/// Converts a count of lines or characters; it fits, because files are limited to
+/// `FILE_BYTES_MAX`.
 fn narrow(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }

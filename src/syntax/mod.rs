@@ -36,7 +36,7 @@ pub const DEPTH_MAX: usize = 128;
 /// The most values in one file, counting those that a reference or alias repeats.
 pub const VALUES_MAX: usize = 2_000_000;
 
-/// The rule for a key that is twice in its object.
+/// The rule for a key that its object contains twice.
 pub const DUPLICATE_KEY: &str = "duplicate-key";
 /// The rule for a file that exceeds a limit.
 pub const LIMIT: &str = "limit";

@@ -11,7 +11,7 @@ pub struct Span {
     pub file: FileId,
     /// Its first byte.
     pub start: u32,
-    /// The byte after its last.
+    /// The byte after its last byte.
     pub end: u32,
 }
 
@@ -138,7 +138,7 @@ impl Value {
         }
     }
 
-    /// Returns the number, if it is a whole one; YAML also writes `0x1f` and `0o17`.
+    /// Returns the number, if it is an integer; YAML also allows `0x1f` and `0o17`.
     #[must_use]
     pub fn integer(&self) -> Option<i64> {
         let Data::Number(text) = &self.data else {
@@ -181,7 +181,7 @@ impl Value {
         self.data == Data::Null
     }
 
-    /// Names its type in the words of JSON, for a message: "an array".
+    /// Returns its type in the terms of JSON, for a message: "an array".
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self.data {
@@ -195,7 +195,7 @@ impl Value {
         }
     }
 
-    /// Names its type in the words of YAML, for a message: "a list".
+    /// Returns its type in the terms of YAML, for a message: "a list".
     #[must_use]
     pub fn yaml_kind(&self) -> &'static str {
         match self.data {
@@ -219,20 +219,20 @@ impl Value {
 }
 
 impl PartialEq for Value {
-    /// Two values are equal wherever they are.
+    /// Compares two values without their places.
     fn eq(&self, other: &Self) -> bool {
         self.data == other.data
     }
 }
 
 impl PartialEq for Member {
-    /// Two members are equal wherever they are.
+    /// Compares two members without their places.
     fn eq(&self, other: &Self) -> bool {
         self.key == other.key && self.value == other.value
     }
 }
 
-/// The keys of a map that is being read: a few are compared, many are hashed.
+/// The keys of a map that is being read; a hash set is used only for many keys.
 #[derive(Debug, Default)]
 pub(super) struct Keys {
     hashed: HashSet<Box<str>>,
@@ -243,7 +243,7 @@ pub(super) struct Keys {
 impl Keys {
     const COMPARED_MAX: usize = 32;
 
-    /// Returns whether a key is not among `members` yet. It must be added to them then.
+    /// Returns whether a key is not in `members` yet; the caller must then add it.
     pub(super) fn insert(&mut self, members: &[Member], key: &str) -> bool {
         if members.len() < Self::COMPARED_MAX {
             return members.iter().all(|member| *member.key != *key);

@@ -1,13 +1,12 @@
-//! JSON with places, read to the end whatever stands in it.
+//! JSON with places; reading continues after errors.
 //!
-//! A reader that stops at the first comma too many shows its author one mistake per
-//! push. This one says what is wrong, does what was obviously meant (skips the comma,
-//! supplies it, ends the string at its line) and reads on; every such repair is an error
-//! of rule `json-syntax`, so nothing that is not JSON is ever published. Repairs with one
-//! right answer carry the edit that makes them.
+//! A reader that stops at the first wrong comma reports one mistake per push. This reader
+//! reports the mistake, repairs it (it skips the comma, inserts it, or ends the string at the end
+//! of its line) and continues. Every repair is an error of rule `json-syntax`, so a file that is
+//! not JSON is never published. If there is only one correction, the diagnostic has an edit.
 //!
-//! Nesting is bounded by [`DEPTH_MAX`], so recursion is too; what lies deeper is skipped
-//! by counting brackets.
+//! [`DEPTH_MAX`] limits nesting and so also recursion; deeper values are skipped by counting
+//! brackets.
 //!
 //! Sources: RFC 8259 §2 to §9 (grammar; §8.1: a byte order mark may be ignored).
 
@@ -18,7 +17,7 @@ use super::{
     VALUES_MAX, Value,
 };
 
-/// After how many errors of syntax the rest is not read: it is not JSON at all.
+/// The number of syntax errors after which reading stops: the text is probably not JSON.
 const ERRORS_MAX: usize = 20;
 /// The rule for text that is not JSON.
 pub const SYNTAX: &str = "json-syntax";
@@ -30,12 +29,12 @@ struct Reader<'t> {
     values: usize,
     diagnostics: Vec<SpanDiagnostic>,
     stopped: bool,
-    /// Whether the rest is missing, or a merge was not finished: then there is no value
-    /// that its author means, and what it lacks is not worth telling.
+    /// Whether the text ends too early or contains an unfinished merge. Its value is then
+    /// incomplete, and diagnostics about missing parts would not help.
     cut_off: bool,
 }
 
-/// Reads the JSON of a file; `None` when there is no value in it at all.
+/// Reads the JSON of a file; `None` if the file contains no value.
 #[must_use]
 pub fn read(file: FileId, diagnostics: &mut Diagnostics) -> Option<Value> {
     let text = std::sync::Arc::clone(diagnostics.files.text(file));
@@ -118,13 +117,13 @@ impl Reader<'_> {
         }
     }
 
-    /// Goes to the end. Whoever reports something has gone past it before.
+    /// Moves to the end of the text. Code that reports an error advances `at` before, not after.
     fn stop(&mut self) {
         self.stopped = true;
         self.at = self.text.len();
     }
 
-    /// Skips white space, and comments with an error.
+    /// Skips white space and comments; a comment is an error.
     fn space(&mut self) {
         while let Some(byte) = self.peek() {
             match byte {
@@ -155,8 +154,8 @@ impl Reader<'_> {
         self.report(diagnostic.help("remove it").edit(removed, ""));
     }
 
-    /// Returns the span to remove with a comment: its lines, if nothing else is in them, else
-    /// also the spaces before it.
+    /// Returns the span to remove with a comment: its whole lines if they contain nothing else,
+    /// else the comment with the spaces before it.
     fn with_surroundings(&self, start: usize, end: usize) -> Span {
         let before = self.text[..start].trim_end_matches([' ', '\t']).len();
         let after = self.text[end..].trim_start_matches([' ', '\t', '\r']);
@@ -224,7 +223,7 @@ impl Reader<'_> {
         Data::Null
     }
 
-    /// Reads what stands between brackets, `entry` reading one item.
+    /// Reads the items between brackets; `entry` reads one item.
     fn between(&mut self, close: u8, mut entry: impl FnMut(&mut Self) -> bool) {
         let opened = self.at;
         self.at += 1;
@@ -289,7 +288,7 @@ impl Reader<'_> {
         self.report(diagnostic.help("add one").edit(span, ","));
     }
 
-    /// Skips to where the next item may start.
+    /// Skips to the place where the next item may start.
     fn resume(&mut self, before: usize) {
         if self.at == before {
             self.at += self.char_len();
@@ -381,7 +380,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A merge that was not finished is one mistake, not twenty.
+    /// Reports an error. The marks of an unfinished merge are one error, and reading stops there.
     fn conflict_or(&mut self, start: usize, end: usize, message: &str) {
         let rest = &self.text[start..];
         if ["<<<<<<<", "=======", ">>>>>>>"]

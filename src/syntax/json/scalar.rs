@@ -69,7 +69,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a quoted text; without its closing quote it ends with its line.
+    /// Reads a quoted text; a text without closing quote ends at the end of its line.
     pub(super) fn string(&mut self) -> String {
         let quote = self.text.as_bytes()[self.at];
         let start = self.at;
@@ -132,7 +132,7 @@ impl Reader<'_> {
         });
     }
 
-    /// Reads the digits after `\u`, and the second half of a pair of surrogates.
+    /// Reads the digits after `\u`, and the second escape of a surrogate pair.
     fn code_point(&mut self) -> Option<char> {
         let high = self.digits()?;
         if !(0xd800..0xdc00).contains(&high) {

@@ -1,4 +1,4 @@
-//! JSON that is right, JSON that is mended, JSON that is hostile.
+//! Tests with correct, repaired and hostile JSON.
 
 use proptest::prelude::*;
 
@@ -13,7 +13,7 @@ fn read_all(text: &str) -> (Option<Value>, Vec<Diagnostic>) {
     (value, diagnostics.finish())
 }
 
-/// Reads both the text and, strictly, what it means once mended.
+/// Reads a text, and compares the result with the correct JSON `means`, read by a strict reader.
 #[track_caller]
 fn check(text: &str, messages: &[&str], means: &str) {
     let (value, found) = read_all(text);

@@ -2,11 +2,11 @@
 //!
 //! An operator who misspells a key must get an error with its place, together with all other
 //! errors of the file; the setting must not stay at its default unnoticed. So code reads a
-//! [`Mapping`] by naming every key that it knows, and [`Mapping::finish`] reports the keys that
-//! nobody asked for. A [`Report`] collects the diagnostics about one text.
+//! [`Mapping`] by naming every key that it knows, and [`Mapping::finish`] reports all other
+//! keys. A [`Report`] collects the diagnostics about one text.
 //!
-//! A key without a value (`domains:`) counts as absent: that is what remains when all values
-//! below it are commented out. Duplicate keys are errors.
+//! A key without a value (`domains:`) counts as absent: the file looks like this when all values
+//! below the key are commented out. Duplicate keys are errors.
 
 mod scalar;
 
@@ -56,13 +56,13 @@ pub type Expected = String;
 // === impl Report ===
 
 impl<'t> Report<'t> {
-    /// Begins without diagnostics about the text of a file; all will have one rule.
+    /// Makes an empty list of diagnostics about the text of a file; all have the same rule.
     #[must_use]
     pub fn new(rule: &'static str, file: &'t str, text: &'t str) -> Self {
         Self::after_lines(rule, file, text, 0)
     }
 
-    /// The same for a part of the file, which begins after so many lines.
+    /// Makes an empty list for a part of the file that starts after `lines_before` lines.
     #[must_use]
     pub fn after_lines(
         rule: &'static str,
@@ -144,7 +144,7 @@ impl<'t> Report<'t> {
         self.diagnostics.borrow_mut().push(diagnostic);
     }
 
-    /// Returns whether there is an error so far.
+    /// Returns whether an error was added.
     #[must_use]
     pub fn has_errors(&self) -> bool {
         self.diagnostics.borrow().iter().any(Diagnostic::is_error)
@@ -194,7 +194,7 @@ impl<'v, 't> Mapping<'v, 't> {
         self.report.place(self.value.get(key).unwrap_or(self.value))
     }
 
-    /// Returns the value of a key, unless it is absent or has none.
+    /// Returns the value of a key; `None` if the key is absent or has no value.
     pub fn take(&mut self, key: &'static str) -> Option<&'v Value> {
         self.known.push(key);
         self.value.get(key).filter(|value| !value.is_null())
@@ -230,7 +230,7 @@ impl<'v, 't> Mapping<'v, 't> {
         }
     }
 
-    /// Reads the value of a key that must be there.
+    /// Reads the value of a required key; its absence is an error.
     pub fn require<T>(
         &mut self,
         key: &'static str,
@@ -245,7 +245,7 @@ impl<'v, 't> Mapping<'v, 't> {
         value
     }
 
-    /// Reads the values of a list one by one: one that does not fit does not affect the others.
+    /// Reads the values of a list one by one: a value that does not fit does not affect the others.
     pub fn list<T>(
         &mut self,
         key: &'static str,
@@ -270,7 +270,7 @@ impl<'v, 't> Mapping<'v, 't> {
         Mapping::at(format!("{}{key}.", self.prefix), value, self.report)
     }
 
-    /// Ends: every key that nobody asked for is an error.
+    /// Reports an error for every key that was not read.
     pub fn finish(self) {
         for member in self.value.members() {
             let name = &*member.key;

@@ -1,4 +1,4 @@
-//! Kinds of values: each function reads a value, or says what was expected instead.
+//! Kinds of values: each function reads a value, or returns which value was expected.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;

@@ -8,8 +8,8 @@
 //! text, because a title of `1.10` or a hash of `91e16528` is meant as written.
 //!
 //! The specification demands that every line of a quoted text is indented deeper than its
-//! key. Most parsers of YAML accept any indentation there, and authors rely on it. So do we: if
-//! the parser refuses such a text, its lines are indented and the file is read again.
+//! key. Most parsers of YAML accept any indentation there, and authors rely on it. We accept it
+//! too: if the parser rejects such a text, its lines are indented and the file is read again.
 //!
 //! Sources: YAML 1.2.2 §7.1 (aliases), §7.3 (quoted texts), §10.3.2 (core schema: resolution of
 //! tags).
@@ -51,7 +51,7 @@ pub struct Limits {
 pub const FILE: Limits = Limits {
     depth: DEPTH_MAX,
     values: VALUES_MAX,
-    // Twice what a file can have without aliases.
+    // Twice the bytes that a file can have without aliases.
     text_bytes: 2 * FILE_BYTES,
     documents: 1,
     indentations: 4,
@@ -62,13 +62,13 @@ pub const FILE: Limits = Limits {
 pub struct Stream {
     /// The documents that could be read.
     pub documents: Vec<Value>,
-    /// The keys that are in their mapping already. The first value is the one in the map.
+    /// The keys that their mapping already contains. The map has the first value.
     pub duplicates: Vec<Duplicate>,
     /// Why reading ended before the end of the text.
     pub problem: Option<Problem>,
 }
 
-/// A key that is in its mapping already.
+/// A key that its mapping already contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Duplicate {
     /// The key.
@@ -91,9 +91,9 @@ pub struct Problem {
 /// The kinds of [`Problem`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProblemKind {
-    /// The parser refuses the text.
+    /// The parser rejects the text.
     Syntax,
-    /// It is YAML that we do not read.
+    /// The text is YAML, but has a structure that we do not read.
     Structure,
     /// It exceeds a limit.
     Limit,
@@ -299,7 +299,7 @@ impl<'t, 'l> Builder<'t, 'l> {
         };
         let (size, depth) = (*size, *depth);
         self.check_depth(depth, span)?;
-        // Counted before it is copied.
+        // The value is counted before it is copied.
         self.count(size, span)?;
         let data = self.anchors[&anchor].value.data.clone();
         self.place(Value { span, data })
@@ -338,7 +338,7 @@ impl<'t, 'l> Builder<'t, 'l> {
         Ok(())
     }
 
-    /// Puts a value where it belongs: a document, an item, a key, or the value of a key.
+    /// Adds a value as a document, an item, a key, or the value of a key.
     fn place(&mut self, value: Value) -> Result<(), Problem> {
         match self.open.last_mut().map(|open| &mut open.data) {
             None => self.stream.documents.push(value),

@@ -1,17 +1,17 @@
-//! Places: the parser counts characters of the text that it gets; spans count bytes of the
-//! file.
+//! Converts places: the parser counts characters of its text; spans count bytes of the file.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::syntax::{FileId, Span};
 
-/// Deeper than any key that is nested within the limits and indented by two spaces a level.
+/// A number of spaces that is more than the indentation of any key within the limits, with two
+/// spaces a level.
 const LINE_INDENTATION: usize = 256;
 
 /// The text that the parser gets, and the conversion of its places.
 ///
-/// Places are asked for nearly in the order of the text, so each is found from the one before.
+/// Places are requested nearly in the order of the text, so a search starts at the last place.
 #[derive(Debug)]
 pub(super) struct Places<'t> {
     /// The part of the file that is YAML, perhaps with some lines indented.
@@ -59,8 +59,10 @@ impl<'t> Places<'t> {
         }
     }
 
-    /// Indents the lines of the quoted text that starts at a character deeper than the line in
-    /// which it starts. Returns whether that was done: no text is indented twice.
+    /// Indents the lines of the quoted text that starts at the character `quote`.
+    ///
+    /// They become deeper than the line in which the text starts. Returns `false` if this text was
+    /// already indented.
     pub(super) fn indent(&mut self, quote: usize) -> bool {
         let quote = self.byte(quote);
         if self.inserted.last().is_some_and(|&last| last > quote) {
@@ -84,8 +86,9 @@ impl<'t> Places<'t> {
         true
     }
 
-    /// Indents the line that has a character in its indentation. Indentation is not part of a
-    /// quoted text, so any number of spaces will do.
+    /// Indents the line that has the character `at` in its indentation.
+    ///
+    /// Indentation is not part of a quoted text, so any number of spaces is correct.
     pub(super) fn indent_line(&mut self, at: usize) -> bool {
         let at = self.byte(at);
         let line_start = self.text[..at].rfind('\n').map_or(0, |at| at + 1);
@@ -123,8 +126,9 @@ impl<'t> Places<'t> {
     }
 }
 
-/// Returns the length of a quoted text with its quotes, in bytes; all of the text if it is not
-/// closed.
+/// Returns the length of a quoted text with its quotes, in bytes.
+///
+/// It is the length of the whole text if there is no closing quote.
 fn quoted_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     let quote = bytes[0];

@@ -1,4 +1,4 @@
-//! Scalars: what a plain, quoted or tagged text means.
+//! Scalars: converts a plain, quoted or tagged text into a value.
 //!
 //! Sources: YAML 1.2.2 §10.3.2 (core schema: resolution of tags), §6.8.2.1 (the prefix of the
 //! tags of the specification).

@@ -1,4 +1,4 @@
-//! What is read from YAML, and what is refused.
+//! Tests of YAML that is read and YAML that is rejected.
 
 use super::*;
 use crate::diagnostic::Diagnostic;
@@ -133,7 +133,7 @@ fn depth_is_limited() {
     let blocks = diagnostics_of(&format!("{}x", "- ".repeat(1000)));
     assert_eq!(blocks.len(), 1);
     assert_eq!(blocks[0].rule, LIMIT);
-    // The parser itself refuses brackets that deep.
+    // The parser itself rejects brackets that are nested so deeply.
     assert_eq!(
         diagnostics_of(&format!("a: {}", "[".repeat(10_000))).len(),
         1
