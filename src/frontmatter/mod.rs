@@ -1,9 +1,9 @@
 //! Frontmatter: the YAML at the head of a Markdown file.
 //!
-//! We find frontmatter where the programs that read skills and pages find it: the file starts
-//! (after a byte order mark, if any) with a line `---`, and the YAML ends before the next line
-//! that starts with `---`. A file that nearly starts like that is an error, not a file without
-//! frontmatter: pages that its author restricted there must not be published.
+//! Frontmatter is found by the same rule as in other programs that read skills and pages: the
+//! file starts (after a byte order mark, if any) with a line `---`, and the YAML ends before the
+//! next line that starts with `---`. A file whose start is only similar is an error: its
+//! frontmatter may restrict the page, so the page must not be published without it.
 //!
 //! Values keep their place, so that a message can point at the line. The YAML is one mapping,
 //! read by the core schema (`yes` is a text, `true` is not).
@@ -34,17 +34,17 @@ const LIMITS: Limits = Limits {
     depth: DEPTH_MAX,
     values: VALUES_MAX,
     text_bytes: TEXT_BYTES_MAX,
-    // A second one is an error.
+    // A second document is read only to report it.
     documents: 2,
     indentations: 32,
 };
 
-/// What the head of a file says.
+/// The frontmatter of a file.
 #[derive(Clone, Debug)]
 pub struct Frontmatter {
-    /// The keys and values, always a map. Of a key that occurs twice it has the first value.
+    /// The keys and values, always a map. If a key occurs twice, the map has the first value.
     pub mapping: Value,
-    /// The keys that occur again: most readers of YAML refuse the whole text then.
+    /// The second occurrences of keys: most readers of YAML reject a text that has them.
     pub repeated: Vec<Repeated>,
     /// Where in the text the body starts, in bytes.
     pub body_offset: usize,
@@ -66,9 +66,9 @@ pub struct Repeated {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct InvalidFrontmatter {
-    /// Where in the file.
+    /// Its place in the file.
     pub location: Location,
-    /// What is wrong there.
+    /// The mistake.
     pub message: String,
 }
 
@@ -218,7 +218,7 @@ impl Frontmatter {
 }
 
 impl Default for Frontmatter {
-    /// Returns what a file without frontmatter says: nothing.
+    /// Returns the frontmatter of a file that has none: an empty map.
     fn default() -> Self {
         Self {
             mapping: nothing(),

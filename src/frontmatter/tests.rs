@@ -1,4 +1,4 @@
-//! What is taken for frontmatter, and what is read from it.
+//! Tests of finding and reading frontmatter.
 
 use super::*;
 use crate::syntax::Member;
@@ -46,7 +46,7 @@ fn the_yaml_ends_at_the_first_line_that_starts_with_three_dashes() {
     ] {
         assert_eq!(&text[found(text).body_offset..], body, "{text:?}");
     }
-    // A line `---` inside of a quoted text is no end only when it is indented.
+    // A line `---` inside a block text ends the frontmatter, unless the line is indented.
     let text = "---\na: b --- c\nd: |\n  ---\n---\n";
     assert_eq!(
         found(text).mapping.get("a").unwrap().text(),
@@ -241,7 +241,7 @@ fn aliases_do_not_nest_without_bound() {
 fn depth_and_length_are_bounded() {
     let deep = |levels| format!("---\na: {}\n---\n", "[".repeat(levels));
     assert!(refused(&deep(100)).2.contains("nested more than 32 deep"));
-    // So deep that the parser's own bound comes first.
+    // This nesting exceeds the parser's own limit first.
     assert!(refused(&deep(60_000)).2.contains("recursion limit"));
     let blocks: String = (0..200).map(|n| format!("{}a:\n", " ".repeat(n))).collect();
     assert!(

@@ -70,7 +70,7 @@ object! {
     }
 }
 
-/// The kind of the main colour: the table requires it, and the others count without it.
+/// The kind of the main colour: its absence is an error, but the other colours are read.
 #[derive(Debug)]
 pub enum RequiredColor {}
 
@@ -110,7 +110,7 @@ pub struct Fonts {
 pub struct Font {
     /// The name of its family.
     pub family: Box<str>,
-    /// Its weight, or both ends of a variable one's.
+    /// Its weight, or the range of weights of a variable font.
     pub weight: Option<Box<str>>,
     /// Its file.
     pub source: Option<Box<str>>,
@@ -119,8 +119,9 @@ pub struct Font {
 // === impl Font ===
 
 impl Font {
-    /// Returns the path of its file from the root of the documentation; pages load no font
-    /// from another site.
+    /// Returns the path of its file from the root of the documentation.
+    ///
+    /// It is `None` for a URL: pages do not load fonts from other sites.
     #[must_use]
     pub fn file(&self) -> Option<&str> {
         let source = self.source.as_deref()?;
@@ -213,7 +214,7 @@ impl Kind for Fonts {
 
     fn read(value: Option<&Value>) -> Option<Self::Value> {
         let FontSet { body, heading } = value.and_then(FontSet::read).unwrap_or_default();
-        // Without `body` and `heading` the object itself is the font of everything.
+        // Without `body` and `heading` the object itself is the font of texts and titles.
         let body = Font::read(value)?.or(body);
         Some(Self {
             heading: heading.or_else(|| body.clone()),

@@ -1,4 +1,4 @@
-//! `docs.json` apart from its navigation: the name of the site, its look, its redirects.
+//! `docs.json` without its navigation: name, appearance and redirects of the site.
 
 mod look;
 mod part;
@@ -107,7 +107,7 @@ object! {
 // === impl Config ===
 
 impl Config {
-    /// Reads `docs.json` apart from its navigation, and checks all its keys.
+    /// Reads `docs.json` without its navigation, and checks its keys.
     #[must_use]
     pub fn of(root: &Value, diagnostics: &mut Diagnostics) -> Self {
         // The elements of the navigation are checked one by one when it is compiled.
@@ -119,8 +119,9 @@ impl Config {
     }
 }
 
-/// Reports the buttons of navbars that have no label. They are shown with one that is made
-/// from their address.
+/// Reports the buttons of navbars that have no label.
+///
+/// Pages show them with a label that is made from their address.
 fn check_buttons(root: &Value, diagnostics: &mut Diagnostics) {
     let languages = root.get("navigation").and_then(|n| n.get("languages"));
     let languages = languages.map_or(&[][..], Value::items);
@@ -153,7 +154,7 @@ pub(super) fn icons(root: &Value) -> Vec<(Box<str>, Span)> {
     found
 }
 
-/// Recursion ends: values are nested at most `DEPTH_MAX` deep.
+/// Collects icons recursively; values are nested at most `DEPTH_MAX` deep.
 fn gather_icons(value: &Value, found: &mut Vec<(Box<str>, Span)>) {
     if let (Some(name), Some(member)) = (icon(value), value.member("icon")) {
         found.push((name, member.value.span));

@@ -1,4 +1,4 @@
-//! What is around every page: banner, navbar and footer.
+//! The parts around every page: banner, navbar and footer.
 
 use std::marker::PhantomData;
 
@@ -88,14 +88,14 @@ object! {
     }
 }
 
-/// A link, wherever it is.
+/// A link of a navbar or footer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// What it says; a link to a repository may say nothing.
+    /// Its label; a link to a repository may have none.
     pub label: Option<Box<str>>,
     /// Where it leads.
     pub href: Box<str>,
-    /// What it is: `button`, `github`, `discord`.
+    /// Its type: `button`, `github`, `discord`.
     pub kind: Option<Box<str>>,
     /// Its icon.
     pub icon: Option<Box<str>>,
@@ -112,8 +112,9 @@ pub enum Button {}
 // === impl NavbarPrimary ===
 
 impl NavbarPrimary {
-    /// Returns the label that is made for a button without one; `None` if it has one or if its
-    /// type says enough.
+    /// Returns the label that is made for a button without label.
+    ///
+    /// It is `None` if the button has a label, or a type that gives it one.
     #[must_use]
     pub fn missing_label(&self) -> Option<Box<str>> {
         let has_label = self.label.is_some() || self.of_type().is_some();
@@ -128,7 +129,7 @@ impl NavbarPrimary {
         }
     }
 
-    /// Returns what the button says: its label, or the host or last segment of its address.
+    /// Returns the text of the button: its label, or the host or last segment of its address.
     fn shown(&self) -> Box<str> {
         if let Some(label) = self.label.clone().or_else(|| self.of_type()) {
             return label;

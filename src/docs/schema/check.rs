@@ -5,7 +5,7 @@ use crate::syntax::{Data, Diagnostics, Member, Span, SpanDiagnostic, Value};
 
 use super::{Field, NO_EFFECT, Object, REQUIRED, Shape, UNKNOWN_KEY};
 
-/// Keys that people write, and what they mean by them.
+/// Keys that authors often write, and the correct keys.
 const MEANT: [(&str, &str); 9] = [
     ("collapsed", "expanded"),
     ("expandable", "expanded"),
@@ -20,8 +20,8 @@ const MEANT: [(&str, &str); 9] = [
 
 /// Checks the keys of an object and the shapes of their values.
 ///
-/// Lists of elements and of pages are only checked to be lists: what is in them has its
-/// own meaning. Returns whether `value` is an object at all.
+/// Lists of elements and of pages are only checked to be lists; their items are checked when the
+/// navigation is compiled. Returns whether `value` is an object.
 pub fn check(value: &Value, object: &Object, diagnostics: &mut Diagnostics) -> bool {
     if value.data == Data::Unread {
         return false;
@@ -74,7 +74,7 @@ fn unknown(member: &Member, value: &Value, object: &Object, diagnostics: &mut Di
     let fields = fields.filter(|field| fits(&member.value, field.shape));
     let keys = fields.map(|field| field.key);
     diagnostics.push(match (closest(key, keys), meant) {
-        // Only a misspelling has one right answer; `collapsed: true` means `expanded: false`.
+        // Only a misspelling gets an edit; `collapsed: true` would become `expanded: false`.
         (Some(near), _) if value.get(near).is_none() => diagnostic
             .help(format!("did you mean `{near}`?"))
             .edit(span, format!("\"{near}\"")),
@@ -83,7 +83,7 @@ fn unknown(member: &Member, value: &Value, object: &Object, diagnostics: &mut Di
     });
 }
 
-/// Returns whether a value has the type that a shape asks for.
+/// Returns whether a value has the type that a shape requires.
 fn fits(value: &Value, shape: Shape) -> bool {
     match shape {
         Shape::Text

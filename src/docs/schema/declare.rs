@@ -13,27 +13,26 @@ pub trait Declared: Sized {
     /// Its keys.
     const OBJECT: &'static Object;
 
-    /// Reads an object; `None` if a key is missing without which it has no meaning.
+    /// Reads an object; `None` if a required key is missing.
     ///
-    /// What is wrong with the value is reported by [`super::check()`].
+    /// [`super::check()`] reports the mistakes in the value.
     fn read(value: &Value) -> Option<Self>;
 }
 
-/// What the value of a key looks like, and how it is read.
+/// The shape of the value of a key, and its reader.
 pub trait Kind {
     /// The type of the struct field.
     type Value;
-    /// What the value looks like.
+    /// The shape of the value.
     const SHAPE: Shape;
-    /// Whether the key must be there.
+    /// Whether the key is required.
     const REQUIRED: bool = false;
 
     /// Reads the value of the key; `None` if the object has no meaning without it.
     fn read(value: Option<&Value>) -> Option<Self::Value>;
 }
 
-/// Returns the text of a comment as a description: without the space in front and the full
-/// stop at the end.
+/// Returns the text of a comment as a description, without leading space and full stop.
 pub(in crate::docs) const fn description(comment: &'static str) -> &'static str {
     let bytes = comment.as_bytes();
     let start = if matches!(bytes, [b' ', ..]) { 1 } else { 0 };
@@ -58,9 +57,9 @@ pub(in crate::docs) const fn description(comment: &'static str) -> &'static str 
 /// }
 /// ```
 ///
-/// The text after the struct's name is what messages call the object. A key may name the rule
-/// for wrong values. `also` adds keys that are accepted but not read into the struct; `places`
-/// adds fields for the spans of values.
+/// The text after the struct's name is the name of the object in messages. A key may name the
+/// rule for wrong values. `also` adds keys that are accepted but not read into the struct;
+/// `places` adds fields for the spans of values.
 macro_rules! object {
     (
         $(#[doc = $about:literal])+

@@ -52,11 +52,11 @@ pub struct Unchecked<T>(PhantomData<T>);
 #[derive(Debug)]
 pub struct List<T>(PhantomData<T>);
 
-/// A value that must be there: without it, the object has no meaning.
+/// A required value: without it, the object is not read.
 #[derive(Debug)]
 pub struct Required<K>(PhantomData<K>);
 
-/// A value that must be there; an empty one counts as read, so that the rest is read too.
+/// A required value; if it is missing, it is read as empty, so that the object is read.
 #[derive(Debug)]
 pub struct RequiredOrEmpty<K>(PhantomData<K>);
 

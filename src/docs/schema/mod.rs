@@ -1,12 +1,12 @@
-//! The schema: which keys an object of `docs.json` has, and of which shape their values.
+//! The schema: the keys of each object of `docs.json`, and the shapes of their values.
 //!
-//! An object declares its keys once: those around the navigation with [`object!`], which makes
-//! struct and reader too, those of the navigation in a table ([`navigation`]). The check of a
-//! file, the suggestions in its diagnostics and the JSON Schema for editors ([`json_schema`])
-//! read these declarations, so they cannot disagree.
+//! The keys of an object are declared once. Objects outside the navigation are declared with
+//! [`object!`], which also makes the struct and the reader; objects of the navigation are in a
+//! table ([`navigation`]). The check of a file, the suggestions in its diagnostics and the JSON
+//! Schema for editors ([`json_schema`]) use these declarations, so they cannot disagree.
 //!
-//! A value of the wrong shape is an error and then counts as absent; a key that is not in
-//! the table is a warning, for real files carry the keys of many tools.
+//! A value of the wrong shape is an error and then counts as absent. A key that is not in the
+//! table is a warning, because existing files contain keys of many tools.
 
 mod check;
 mod declare;
@@ -30,9 +30,9 @@ pub const NO_EFFECT: &str = "no-effect";
 /// An object and its keys.
 #[derive(Debug)]
 pub struct Object {
-    /// What a message calls it: "a group".
+    /// Its name in messages: "a group".
     pub name: &'static str,
-    /// What it is, for the description in the JSON Schema.
+    /// Its description in the JSON Schema.
     pub about: &'static str,
     /// Its keys.
     pub fields: &'static [Field],
@@ -43,20 +43,20 @@ pub struct Object {
 pub struct Field {
     /// The key.
     pub key: &'static str,
-    /// What its value looks like.
+    /// The shape of its value.
     pub shape: Shape,
-    /// Whether it must be there.
+    /// Whether it is required.
     pub required: bool,
     /// The rule that a wrong value breaks.
     pub rule: &'static str,
-    /// What it does.
+    /// Its description in the JSON Schema.
     pub about: &'static str,
 }
 
-/// The kinds of elements that a navigation is made of, pages aside.
+/// The kinds of elements of a navigation, except pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Element {
-    /// An entry of `groups`, or a nested one of `pages`.
+    /// An entry of `groups`, or a group inside `pages`.
     Group,
     /// An entry of `tabs`.
     Tab,
@@ -76,12 +76,12 @@ pub enum Element {
     Language,
 }
 
-/// What a value looks like.
+/// The shape of a value.
 #[derive(Clone, Copy, Debug)]
 pub enum Shape {
     /// A text.
     Text,
-    /// A text with something in it.
+    /// A text that is not empty and not only white space.
     Label,
     /// A text that may be blank but not empty.
     Title,
@@ -103,7 +103,7 @@ pub enum Shape {
     Pages,
     /// A list of elements of one kind.
     Elements(Element),
-    /// The same, accepted although the rules of the navigation do not list it there.
+    /// A list of elements that is accepted although the documented format does not list it there.
     Unlisted(Element),
     /// An object.
     Object(&'static Object),
@@ -113,9 +113,9 @@ pub enum Shape {
     Texts,
     /// A text, or an object.
     TextOr(&'static Object),
-    /// A text, an object, or a list of them; what it says is used elsewhere or nowhere.
+    /// A value of any type, which is not checked here.
     Any,
-    /// A key other tools know and this service does nothing with.
+    /// A value without effect: other tools use the key.
     Ignored,
 }
 
@@ -193,12 +193,12 @@ impl Field {
         Self::new(key, Shape::Any, about)
     }
 
-    /// Makes a key that other tools know and that has no effect.
+    /// Makes a key that other tools use and that has no effect.
     pub(in crate::docs) const fn no_effect(key: &'static str, about: &'static str) -> Self {
         Self::new(key, Shape::Ignored, about)
     }
 
-    /// Makes the key a required one.
+    /// Makes the key required.
     pub(in crate::docs) const fn required(self) -> Self {
         Self {
             required: true,

@@ -1,4 +1,4 @@
-//! The table of `navigation`, and of the elements that it is made of.
+//! The table of `navigation` and of its elements.
 //!
 //! An element is read key by key while the navigation is compiled, because its meaning depends
 //! on what is around it; so there is a table of its keys, but no struct. A key is an

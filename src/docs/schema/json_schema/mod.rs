@@ -1,13 +1,13 @@
-//! The JSON Schema of `docs.json`, for editors: made from the declarations.
+//! The JSON Schema of `docs.json` for editors, made from the declarations.
 //!
-//! It allows unknown keys, as the check does; an editor then completes and describes keys
-//! without marking what the service accepts. What is an error for the check is one for the
-//! schema, as far as JSON Schema can say it: wrong types, missing keys, rules N1 and N2.
+//! It allows unknown keys, as the check does: editors complete and describe keys and do not mark
+//! keys that the service accepts. An error of the check is also an error of the schema if JSON
+//! Schema can express it: wrong types, missing keys, rules N1 and N2.
 //!
 //! With `"lenient": true` N1 and N2 are only warnings, so each object of the navigation has two
 //! definitions, and the root chooses.
 //!
-//! Sources: JSON Schema draft-07 (what editors read): validation §6 (assertions), §6.6 (`if`),
+//! Sources: JSON Schema draft-07 (which editors read): validation §6 (assertions), §6.6 (`if`),
 //! §10.1 (annotations).
 
 use std::collections::BTreeSet;
@@ -26,7 +26,7 @@ enum Mode {
     Lenient,
 }
 
-/// The definitions that are made, and those that must be.
+/// Writes definitions; `waiting` has the objects whose definitions are still missing.
 struct Writer {
     mode: Mode,
     waiting: Vec<&'static Object>,
