@@ -36,6 +36,6 @@ fuzz_target!(|data: &[u8]| {
     let links = waypost::build::check::check(&docs, &tree);
     let _ = docs::navigation::to_json(&docs.navigation);
     for diagnostic in found.iter().chain(&links) {
-        assert!(docs::rules::find(diagnostic.rule).is_some(), "{diagnostic}");
+        assert!(waypost::diagnostic::rules::find(diagnostic.rule).is_some(), "{diagnostic}");
     }
 });
