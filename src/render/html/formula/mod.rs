@@ -139,6 +139,13 @@ fn convert(tex: &str, display: bool) -> Option<String> {
 
 /// Runs the converter.
 fn mathml(tex: &str, display: bool) -> Option<String> {
+    // The parser panics on a command whose name is a character of several bytes.
+    let mut characters = tex.chars();
+    while let Some(character) = characters.next() {
+        if character == '\\' && characters.next().is_some_and(|name| !name.is_ascii()) {
+            return None;
+        }
+    }
     let storage = Storage::new();
     let events: Result<Vec<_>, _> = Parser::new(tex, &storage).collect();
     let config = RenderConfig {
@@ -232,6 +239,15 @@ mod tests {
             let formula = formula.unwrap_or_else(|| panic!("{tex} is not read"));
             assert!(formula.contains(part), "{tex}: {formula}");
         }
+    }
+
+    #[test]
+    fn a_command_that_is_not_ascii_is_shown_as_source() {
+        for tex in ["\\é", "x \\\u{e000}", "\\\\é \\\u{2026}"] {
+            assert_eq!(convert(tex, false), None, "{tex}");
+        }
+        // `\\\\` is a command of its own; any character may follow it.
+        assert!(convert("é = x \\\\é", true).is_some());
     }
 
     #[test]
