@@ -17,7 +17,7 @@ pub struct Report {
     pub bytes: u64,
     /// The skills that it serves, by slug.
     pub skills: Vec<Served>,
-    /// What is wrong, by file and place.
+    /// The diagnostics, sorted by file and place.
     pub diagnostics: Vec<Diagnostic>,
 }
 

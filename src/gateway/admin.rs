@@ -1,8 +1,7 @@
 //! Requests of the admin API, from a pingora session.
 //!
 //! The API itself is a function ([`deploy::api`](crate::deploy::api)). This module builds its
-//! request and reads the content, which nobody needs, to its end, so that the connection can be
-//! used again.
+//! request and reads its unused content to the end, so that the connection can be used again.
 
 use std::net::IpAddr;
 
@@ -62,7 +61,7 @@ fn fields(request: &RequestHeader, name: impl AsHeaderName) -> Vec<&[u8]> {
     values.iter().map(http::HeaderValue::as_bytes).collect()
 }
 
-/// Returns whether nobody could read a request on its way: it comes from this machine, or from a
+/// Returns whether a request was protected in transit: it comes from this machine, or from a
 /// trusted load balancer that received it over TLS.
 fn is_private(request: &RequestHeader, peer: Option<IpAddr>, trusted: &TrustedPeers) -> bool {
     let Some(peer) = peer else {

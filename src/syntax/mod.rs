@@ -33,7 +33,7 @@ pub const FILE_BYTES_MAX: u64 = FILE_BYTES as u64;
 const FILE_BYTES: usize = 32 << 20;
 /// The deepest nesting of values. Known files reach 30 (specifications).
 pub const DEPTH_MAX: usize = 128;
-/// The most values in one file, counting those that a reference or alias repeats.
+/// The most values in one file, including the values that references and aliases repeat.
 pub const VALUES_MAX: usize = 2_000_000;
 
 /// The rule for a key that its object contains twice.

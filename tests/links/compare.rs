@@ -22,9 +22,9 @@ pub(crate) struct Compared {
     pub(crate) unknown: usize,
     /// How many lead to pages that are not built, because not everybody may read them.
     pub(crate) private: usize,
-    /// Those that the check passed and HTML lacks.
+    /// Links that the check accepted and whose anchor is not in the HTML.
     pub(crate) dead: Vec<AnchorLink>,
-    /// Those that the check warned of and HTML has.
+    /// Links that the check warned of and whose anchor is in the HTML.
     pub(crate) alive: Vec<AnchorLink>,
 }
 

@@ -41,7 +41,7 @@ pub(super) struct Context {
 #[derive(Default)]
 struct Prepared {
     contexts: HashMap<ContextId, &'static Context>,
-    /// Rules by the address of their pattern: contexts share those that they include.
+    /// Rules by the address of their pattern. Contexts that include each other share rules.
     rules: HashMap<usize, &'static Rule>,
 }
 

@@ -8,8 +8,8 @@
 //! * every link leads to a public page of the site;
 //! * no part of it looks like a secret.
 //!
-//! The text is accepted unchanged or rejected. It is never repaired, because nobody would have
-//! reviewed the repaired text.
+//! The text is accepted unchanged or rejected. The program never repairs it: a repaired text
+//! would be published without a review.
 //!
 //! Sources: Agent Skills specification (frontmatter).
 

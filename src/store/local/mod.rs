@@ -18,8 +18,8 @@
 //! **Locks.** A lock on `lock` separates writers from the sweep: while a writer holds it, no file
 //! that the writer has found or refreshed is removed. A lock on a directory of pointers makes
 //! comparing and replacing a pointer one step between processes (`serve`, `worker`, `publish`).
-//! The kernel releases both when a process dies. A process takes the lock of the store before
-//! that of a directory. Readers take no lock.
+//! The kernel releases both when a process dies. A process that needs both locks takes the
+//! lock of the store first. Readers take no lock.
 //!
 //! **Ages.** A writer that relies on a file which no pointer names first refreshes the file's
 //! modification time: a put that reuses the file, or a promotion that is about to name it. So
