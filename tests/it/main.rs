@@ -17,6 +17,7 @@
 //! | `git` | repositories over every transport, and which are refused |
 //! | `heads` | an ambiguous request head is refused, on both paths |
 //! | `both_paths` | the fast path and the proxy path respond the same |
+//! | `hostile` | no client, author or neighbour can take anything from anyone else |
 //! | `links` | a link that the check passes works in the HTML, and one that it warns of does not |
 //! | `navigation` | the navigation and the diagnostics of `docs.json`, case by case |
 //! | `operator` | health, metrics, a log line for every request |
@@ -71,6 +72,7 @@ mod generated;
 mod git;
 mod heads;
 mod both_paths;
+mod hostile;
 mod links;
 mod navigation;
 mod operator;

@@ -1,0 +1,7 @@
+//! What hostile clients, authors and neighbours cannot do: the list of promises.
+//!
+//! Each test attacks the real binary as a stranger would, with small limits from the
+//! configuration, and states in its name what the attacker does not get.
+//!
+//! | module | promise |
+//! |---|---|
