@@ -94,7 +94,7 @@ fn files(site: &Site, directory: &Path) -> Files {
             cache: Arc::new(Cache::default()),
             release: release.id(),
             project: site.project.clone(),
-            older: std::sync::OnceLock::new(),
+            older_files: std::sync::OnceLock::new(),
         },
         listing,
         "https://docs.acme.test",

@@ -32,7 +32,7 @@ pub struct Served {
 
 /// Why a release is not published.
 #[derive(Debug, thiserror::Error)]
-#[error("{}, the first is {first}", tally.refusal().unwrap_or_default())]
+#[error("{}, the first is {first}", tally.error_summary().unwrap_or_default())]
 pub struct Refused {
     /// How many errors there are.
     pub tally: Tally,
@@ -106,9 +106,9 @@ impl fmt::Display for Report {
             f,
             "release {release}: {skills}, {files}, {bytes} bytes; {tally}"
         )?;
-        match tally.refusal() {
+        match tally.error_summary() {
             None => Ok(()),
-            Some(refusal) => write!(f, "\n{refusal}"),
+            Some(error_summary) => write!(f, "\n{error_summary}"),
         }
     }
 }

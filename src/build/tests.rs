@@ -163,8 +163,9 @@ fn errors_refuse_and_warnings_do_not() {
     let Built { report, .. } = built(&[("skill.md", ""), ("docs.json", "[]")]);
     let error = report.refuse_if_errors().unwrap_err();
     assert_eq!(error.tally, report.tally());
-    let refusal = "cannot be published: 2 errors in 2 files, the first is docs.json:1:1: error";
-    assert!(error.to_string().starts_with(refusal), "{error}");
+    let error_summary =
+        "cannot be published: 2 errors in 2 files, the first is docs.json:1:1: error";
+    assert!(error.to_string().starts_with(error_summary), "{error}");
     let last = report.to_string().lines().last().map(str::to_owned);
     assert_eq!(
         last.as_deref(),

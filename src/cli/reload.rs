@@ -36,7 +36,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let address = config
         .listen
         .operator
-        .context("`listen.operator` is false, so the gateway takes no such request")?;
+        .context("`listen.operator` is false, so the gateway cannot be asked to reload")?;
     let query = if args.accept_removals {
         "?accept-removals"
     } else {

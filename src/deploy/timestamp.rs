@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_day_of_the_calendar_is_refused() {
+    fn dates_that_do_not_exist_are_rejected() {
         for text in [
             "2027-02-29",
             "2027-04-31",

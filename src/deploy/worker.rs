@@ -26,9 +26,9 @@ use super::{FindSite, Timestamp};
 use crate::telemetry;
 
 /// How often the queue is polled for triggers of other processes.
-const POLL_EVERY: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// How often old records are removed.
-const SWEEP_EVERY: Duration = Duration::from_secs(3600);
+const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// The settings of a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl Metrics {
     pub fn new(metrics: &telemetry::Metrics) -> Self {
         let updates = Opts::new(
             "deploy_updates_total",
-            "Attempts at updates, by outcome: success, failure, retry, given_back, lost.",
+            "Attempts at updates, by outcome: success, failure, retry, lease_released, lost.",
         );
         let queue = Opts::new("deploy_queue_updates", "Updates in the queue, by state.");
         let steps = HistogramOpts::new(
@@ -168,8 +168,8 @@ impl Worker {
         let worker = Arc::new(self);
         let mut builds = JoinSet::new();
         let (cancel, cancelled) = watch::channel(false);
-        let mut polls = ticks(POLL_EVERY);
-        let mut sweeps = ticks(SWEEP_EVERY);
+        let mut polls = ticks(POLL_INTERVAL);
+        let mut sweeps = ticks(SWEEP_INTERVAL);
         log::info!(target: "deploy", worker:% = worker.id.as_str(); "worker {} claims updates", worker.id.as_str());
         loop {
             // A notification that comes while we claim ends the next wait at once.

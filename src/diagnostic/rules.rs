@@ -44,7 +44,7 @@ pub const RULES: &[Rule] = &[
         id: "N4",
         title: "`directory` lists a group's children on its root page",
         text: "`accordion`, `card` or `none`. All groups below inherit it unless they set their own. \
-            The listing stands on the root page of a group, so it has no effect where no group has a \
+            The listing is shown on the root page of a group, so it has no effect where no group has a \
             `root`.",
     },
     Rule {
@@ -102,17 +102,17 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "duplicate-key",
-        title: "a key stands once in its object",
+        title: "a key is not repeated in its object",
         text: "Which of two values counts differs between readers; keep one.",
     },
     Rule {
         id: "duplicate-label",
-        title: "labels side by side differ",
+        title: "sibling labels are different",
         text: "Readers cannot tell two entries of the same name apart.",
     },
     Rule {
         id: "empty",
-        title: "an element has something in it",
+        title: "no element is empty",
         text: "A group or division without pages is left out of the site.",
     },
     Rule {
@@ -134,7 +134,7 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "icon",
-        title: "icons are there",
+        title: "icons exist",
         text: "The name of an icon of the library, or the path of a file of the site. Without it \
             nothing is drawn.",
     },
@@ -146,13 +146,13 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "image",
-        title: "images are there",
+        title: "images exist",
         text: "A path that starts with `/` starts at the documentation's root, another at the page's \
             own directory.",
     },
     Rule {
         id: "json-syntax",
-        title: "JSON is JSON",
+        title: "JSON files are valid JSON",
         text: "No comments, no comma after the last entry, double quotes (RFC 8259). `check --fix` corrects \
             mistakes that have one right answer.",
     },
@@ -160,7 +160,7 @@ pub const RULES: &[Rule] = &[
         id: "language",
         title: "languages are named by the listed codes",
         text: "ar ca cs cn zh-Hant da nl en fi fr de he hi hu id it jp ko lv no pl pt-BR ro ru es sv tr \
-            uk uz vi. Other spellings of these (ja, zh, zh-CN, en-US) are read with a warning.",
+            uk uz vi. Other spellings (ja, zh, zh-CN, en-US) are read with a warning.",
     },
     Rule {
         id: "limit",
@@ -176,17 +176,17 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "link-dangling",
-        title: "links of the repository lead to a file",
+        title: "symbolic links lead to a file",
         text: "A symbolic link whose target does not exist is left out.",
     },
     Rule {
         id: "link-loop",
-        title: "links of the repository end",
+        title: "symbolic links form no cycle",
         text: "Symbolic links that lead to each other are left out.",
     },
     Rule {
         id: "link-outside",
-        title: "links of the repository stay in it",
+        title: "symbolic links stay inside the repository",
         text: "A symbolic link whose target is outside of the repository is left out.",
     },
     Rule {
@@ -198,7 +198,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "mdx-component",
         title: "components are known",
-        text: "The component is neither built in nor imported. What is inside of it is shown.",
+        text: "The component is neither built in nor imported. Its content is shown.",
     },
     Rule {
         id: "mdx-import",
@@ -267,24 +267,24 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "path-missing",
-        title: "paths lead to files",
+        title: "paths exist",
         text: "The path, or a directory of it, does not exist.",
     },
     Rule {
         id: "redirect",
-        title: "redirects lead somewhere",
+        title: "redirects are valid",
         text: "A cycle is an error, and so is a name in the destination that the source does not have. \
             A source that is a page, or that no request can match, is a warning.",
     },
     Rule {
         id: "reference",
         title: "`$ref` names a JSON file of the documentation",
-        text: "Relative to the file it stands in, inside the documentation's root, not in a circle. Keys \
+        text: "Relative to the file that contains it, inside the documentation's root, without a cycle. Keys \
             beside it override those of the file.",
     },
     Rule {
         id: "required",
-        title: "what is required is there",
+        title: "required keys are present",
         text: "A label must not be missing or empty, and a redirect needs a destination.",
     },
     Rule {
@@ -321,7 +321,7 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "skill-empty",
-        title: "a skill has a text",
+        title: "no skill file is empty",
         text: "An empty skill file is left out.",
     },
     Rule {
@@ -331,7 +331,7 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "skill-file",
-        title: "skills are where they are looked for",
+        title: "skill files are in a known place",
         text: "A skill is the file `SKILL.md` in a directory of its own, or `skill.md` in the root \
             of the documentation.",
     },
@@ -381,7 +381,7 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "snippet",
-        title: "imported snippets are there",
+        title: "imported snippets exist",
         text: "A path that starts with `/` starts at the documentation's root.",
     },
     Rule {
@@ -412,7 +412,7 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "yaml-syntax",
-        title: "YAML is YAML",
+        title: "YAML files are valid YAML",
         text: "The file cannot be read from here on (YAML 1.2).",
     },
 ];

@@ -46,7 +46,7 @@ impl Tally {
 
     /// Returns the message of every command if errors prevent publication; `None` without errors.
     #[must_use]
-    pub fn refusal(&self) -> Option<String> {
+    pub fn error_summary(&self) -> Option<String> {
         let Self { errors, files, .. } = *self;
         let errors = (errors > 0).then(|| count(errors, "error"))?;
         Some(format!(
@@ -74,12 +74,12 @@ mod tests {
         let warning = Diagnostic::warning("r", "c", "odd");
         let tally = Tally::of(std::slice::from_ref(&warning));
         assert_eq!(
-            (tally.refusal(), tally.to_string()),
+            (tally.error_summary(), tally.to_string()),
             (None, "0 errors, 1 warning".to_owned())
         );
         let tally = Tally::of(&[error("a"), warning, error("a"), error("b")]);
         assert_eq!(
-            tally.refusal().as_deref(),
+            tally.error_summary().as_deref(),
             Some("cannot be published: 3 errors in 2 files")
         );
     }

@@ -160,7 +160,8 @@ fn unreadable(tree: &Tree, path: &TreePath, error: &OpenError) -> Diagnostic {
         tree.lookup(&older)
             .is_ok_and(|found| found.kind == Kind::File)
     }) {
-        return found.help("there is a `mint.json`, the older format; convert it to `docs.json`");
+        return found
+            .help("there is a `mint.json`, which is the older format; convert it to `docs.json`");
     }
     found.help(
         "write a `docs.json` with `name` and `navigation`, or name the directory that has one",

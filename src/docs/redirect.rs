@@ -151,12 +151,12 @@ pub(super) fn check(
             && other.destination != redirect.destination
         {
             diagnostics.push(warn(format!(
-                "`/{source}` is redirected a second time; the first counts"
+                "`/{source}` is redirected more than once; the first redirect counts"
             )));
             exact.insert(source, other);
         }
     }
-    circles(redirects, &exact, diagnostics);
+    find_cycles(redirects, &exact, diagnostics);
 }
 
 /// Checks that the source has every name that the destination uses.
@@ -186,32 +186,35 @@ fn name(segment: &str) -> Option<&str> {
     (!name.is_empty()).then_some(name)
 }
 
-fn circles(
+fn find_cycles(
     redirects: &[Redirect],
     exact: &HashMap<&str, &Redirect>,
     diagnostics: &mut Diagnostics,
 ) {
     let mut settled: HashSet<&str> = HashSet::new();
     for redirect in redirects {
-        let mut way: Vec<&str> = Vec::new();
+        let mut visited: Vec<&str> = Vec::new();
         let mut at = plain(&redirect.source);
         while let Some(next) = exact.get(at) {
             if settled.contains(at) {
                 break;
             }
-            if let Some(start) = way.iter().position(|seen| *seen == at) {
-                let circle: Vec<_> = way[start..].iter().map(|path| format!("/{path}")).collect();
-                let message = format!("the redirects form a cycle: {} → /{at}", circle.join(" → "));
+            if let Some(start) = visited.iter().position(|seen| *seen == at) {
+                let cycle: Vec<_> = visited[start..]
+                    .iter()
+                    .map(|path| format!("/{path}"))
+                    .collect();
+                let message = format!("the redirects form a cycle: {} → /{at}", cycle.join(" → "));
                 diagnostics.push(SpanDiagnostic::error(REDIRECT, exact[at].span, message));
                 break;
             }
-            way.push(at);
+            visited.push(at);
             if has_scheme(&next.destination) {
                 break;
             }
             at = plain(&next.destination);
         }
-        settled.extend(way);
+        settled.extend(visited);
     }
 }
 

@@ -169,7 +169,7 @@ impl Expansion<'_> {
         let Data::Map(members) = &mut target.data else {
             let kind = target.kind();
             let message =
-                format!("keys beside `$ref` override an object, but the file holds {kind}");
+                format!("keys beside `$ref` override an object, but the file contains {kind}");
             diagnostics.push(SpanDiagnostic::error(REFERENCE, overrides[0].span, message));
             return target;
         };
@@ -202,7 +202,7 @@ impl Expansion<'_> {
             }
         };
         if self.chain.contains(&path) {
-            let message = format!("`{text}` leads in a circle, back to {path}");
+            let message = format!("`{text}` is a cycle of references, back to {path}");
             diagnostics.push(SpanDiagnostic::error(REFERENCE, span, message));
             return None;
         }
@@ -219,7 +219,7 @@ impl Expansion<'_> {
         let value = self.load(&path, text, span, diagnostics)?;
         self.values += value.count();
         if self.values > VALUES_MAX {
-            let message = format!("references stand for more than {VALUES_MAX} values");
+            let message = format!("references expand to more than {VALUES_MAX} values");
             diagnostics.push(SpanDiagnostic::error(LIMIT, span, message));
             self.references = REFERENCES_MAX + 1;
             return None;
@@ -354,7 +354,7 @@ mod tests {
     #[test]
     fn what_leads_in_a_circle_or_outside_is_an_error_at_its_place() {
         for (reference, message) in [
-            ("docs.json", "leads in a circle"),
+            ("docs.json", "is a cycle of references"),
             ("../secret.json", "leads out of the documentation's root"),
             ("/etc/passwd", "leads out of the documentation's root"),
             ("https://example.com/a.json", "is a URL"),

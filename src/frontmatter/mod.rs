@@ -133,7 +133,7 @@ pub fn read(text: &str) -> Result<Option<Frontmatter>, InvalidFrontmatter> {
             let message = format!("frontmatter is {}, not keys with values", value.yaml_kind());
             return Err(invalid(value.span, message));
         }
-        _ => nothing(),
+        _ => empty_mapping(),
     };
     if let Some(second) = documents.next() {
         let message = "frontmatter is more than one document".to_owned();
@@ -200,7 +200,7 @@ fn unopened(start: &str) -> Result<Option<Split>, InvalidFrontmatter> {
     Err(InvalidFrontmatter::new(number, message.to_owned()))
 }
 
-fn nothing() -> Value {
+fn empty_mapping() -> Value {
     Value {
         span: Span::default(),
         data: Data::Map(Vec::new()),
@@ -221,7 +221,7 @@ impl Default for Frontmatter {
     /// Returns the frontmatter of a file that has none: an empty map.
     fn default() -> Self {
         Self {
-            mapping: nothing(),
+            mapping: empty_mapping(),
             repeated: Vec::new(),
             body_offset: 0,
             head: Box::default(),

@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_moved_away_is_followed_by_the_one_in_its_place() {
+    fn a_rotated_file_is_reopened() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("access.log");
         let read = |name: &str| std::fs::read_to_string(directory.path().join(name)).unwrap();

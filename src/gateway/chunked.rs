@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_ends_where_its_last_chunk_does_and_no_byte_later() {
+    fn a_body_ends_with_its_last_chunk() {
         for body in [
             "0\r\n\r\n",
             "5\r\nhello\r\n0\r\n\r\n",
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_may_be_as_long_as_the_limit_says_and_no_longer() {
+    fn a_line_over_the_limit_is_rejected() {
         // The size, the semicolon and the line's end count too.
         let line = |length: usize| format!("5;{}\r\nhello\r\n0\r\n\r\n", "x".repeat(length - 4));
         let longest = line(LINE_BYTES_MAX);
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn the_digits_of_a_size_are_put_together() {
+    fn the_digits_of_a_size_may_arrive_separately() {
         let body = |size: usize| format!("{size:x}\r\n{}\r\n0\r\n\r\n", "y".repeat(size));
         for size in [0x11, 0x1f, 0xff, 0x101, 0x3f1] {
             let body = body(size);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_taken_once_the_body_has_ended() {
+    fn no_byte_is_read_after_the_body() {
         let mut scanner = Scanner::new();
         assert_eq!(scanner.advance(b"0\r\n\r\n"), Ok(5));
         assert_eq!(scanner.advance(b"GET"), Ok(0));
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_servers_read_differently_is_refused() {
+    fn ambiguous_chunks_are_rejected() {
         for body in [
             "5 \r\nhello\r\n0\r\n\r\n",
             " 5\r\nhello\r\n0\r\n\r\n",
@@ -230,13 +230,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn how_the_bytes_arrive_does_not_matter(bytes in "[0-9a-fx;\r\n ]{0,60}", piece in 1_usize..8) {
+        fn the_sizes_of_reads_do_not_change_the_result(bytes in "[0-9a-fx;\r\n ]{0,60}", piece in 1_usize..8) {
             let whole = scan(bytes.as_bytes(), usize::MAX);
             prop_assert_eq!(scan(bytes.as_bytes(), piece), whole);
         }
 
         #[test]
-        fn chunks_of_any_size_are_walked_over(chunks in prop::collection::vec(1_usize..300, 0..5)) {
+        fn chunks_of_any_size_are_accepted(chunks in prop::collection::vec(1_usize..300, 0..5)) {
             let mut body = String::new();
             for length in chunks {
                 body += &format!("{length:x}\r\n{}\r\n", "z".repeat(length));

@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_end_comes_with_the_last_guard() {
+    async fn the_drain_ends_with_the_last_guard() {
         let drain = Drain::new();
         let guards = [drain.guard(), drain.guard()];
         drain.enter(Phase::Draining);
@@ -167,14 +167,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_deadline_counts_who_is_left() {
+    async fn the_deadline_returns_the_open_connections() {
         let drain = Drain::new();
         let _guard = drain.guard();
         assert_eq!(drain.finished(Duration::from_secs(5)).await, 1);
     }
 
     #[test]
-    fn a_task_that_waits_for_the_drain_is_woken_by_no_earlier_phase() {
+    fn an_earlier_phase_does_not_wake_a_task_that_waits_for_the_drain() {
         #[derive(Default)]
         struct Woken(std::sync::atomic::AtomicBool);
         impl Wake for Woken {

@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_date_is_formatted_for_the_second_it_is_asked_for() {
+    fn the_date_is_formatted_once_for_each_second() {
         for seconds in [0, 0, 784_111_777, 1_795_206_656] {
             let now = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
             assert_eq!(date(now), response::date(seconds));

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_says_about_itself_is_dropped() {
+    fn forwarding_fields_of_an_untrusted_client_are_dropped() {
         let mut request = request(&[
             ("x-forwarded-for", "1.2.3.4"),
             ("x_forwarded_for", "1.2.3.4"),
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_trusted_balancer_says_is_continued() {
+    fn forwarding_fields_of_a_trusted_balancer_are_extended() {
         let mut request = request(&[
             ("x-forwarded-for", "198.51.100.1"),
             ("x-forwarded-proto", "http"),
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn networks_contain_what_their_prefix_says() {
+    fn a_network_contains_the_addresses_of_its_prefix() {
         for (network, inside, outside) in [
             ("10.0.0.0/8", "10.255.0.1", "11.0.0.0"),
             ("192.0.2.1", "192.0.2.1", "192.0.2.2"),
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_upstream_says_about_its_connection_ends_here() {
+    fn hop_by_hop_fields_of_an_upstream_are_removed() {
         let mut response = ResponseHeader::build(200, None).unwrap();
         for (name, value) in [
             ("connection", "close, X-Hop ,content-length,,"),
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_name_in_via_is_a_loop() {
+    fn our_pseudonym_in_via_is_a_loop() {
         assert!(is_loop(
             &request(&[("via", "1.0 fred, 1.1 waypost.test")]),
             "waypost.test"

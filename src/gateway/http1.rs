@@ -32,7 +32,7 @@ const TOO_LARGE: Rejection = Rejection {
 };
 const TOO_SLOW: Rejection = Rejection {
     status: 408,
-    detail: "the request head did not come in time",
+    detail: "the request head did not arrive in time",
 };
 
 /// An HTTP/1.1 connection.

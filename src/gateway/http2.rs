@@ -75,7 +75,7 @@ struct Http2 {
     faults: u32,
     last_stream: Instant,
     /// Whether `GOAWAY` was sent.
-    is_leaving: bool,
+    goaway_sent: bool,
 }
 
 /// Serves an HTTP/2 connection until it is closed.
@@ -84,8 +84,8 @@ pub(super) async fn serve(handler: Arc<ConnectionHandler>, mut connection: Clien
     let info = connection.info().clone();
     let cork = connection.cork();
     let options = options(&limits);
-    let shaking_hands = handshake(Box::new(connection), Some(options));
-    let Ok(Ok(connection)) = tokio::time::timeout(limits.head, shaking_hands).await else {
+    let handshaking = handshake(Box::new(connection), Some(options));
+    let Ok(Ok(connection)) = tokio::time::timeout(limits.head, handshaking).await else {
         handler.gateway.metrics.stream_faults.inc();
         return;
     };
@@ -100,7 +100,7 @@ pub(super) async fn serve(handler: Arc<ConnectionHandler>, mut connection: Clien
         open: TaskTracker::new(),
         faults: 0,
         last_stream,
-        is_leaving: false,
+        goaway_sent: false,
     }
     .run()
     .await;
@@ -115,8 +115,8 @@ impl Http2 {
         loop {
             tokio::select! {
                 biased;
-                goes_on = self.arrive(&mut arrived) => if !goes_on { return },
-                () = &mut draining, if !self.is_leaving => idle.as_mut().reset(self.leave()),
+                stays_open = self.arrive(&mut arrived) => if !stays_open { return },
+                () = &mut draining, if !self.goaway_sent => idle.as_mut().reset(self.send_goaway()),
                 () = &mut idle => match self.check_idle() {
                     Some(next) => idle.as_mut().reset(next),
                     None => return,
@@ -190,8 +190,8 @@ impl Http2 {
     /// it.
     ///
     /// The client has as much time as for a request head.
-    fn leave(&mut self) -> Instant {
-        self.is_leaving = true;
+    fn send_goaway(&mut self) -> Instant {
+        self.goaway_sent = true;
         self.connection.graceful_shutdown();
         Instant::now() + self.handler.gateway.limits.head
     }
@@ -202,12 +202,12 @@ impl Http2 {
     fn check_idle(&mut self) -> Option<Instant> {
         let idle = self.handler.gateway.limits.idle;
         let quiet = self.last_stream.elapsed();
-        match (self.open.is_empty(), self.is_leaving) {
+        match (self.open.is_empty(), self.goaway_sent) {
             // `GOAWAY` was sent, and the client has not closed the connection in time.
             (true, true) => None,
             (true, false) if quiet >= idle => {
                 self.handler.gateway.metrics.timeouts.inc();
-                Some(self.leave())
+                Some(self.send_goaway())
             }
             _ => Some(Instant::now() + idle.saturating_sub(quiet).max(IDLE_CHECK_INTERVAL)),
         }

@@ -84,12 +84,12 @@ impl Proxy {
     /// Responds with a file of the store, on a thread that may block.
     async fn embedded(&self, session: &Session, served: Arc<Served>, path: Box<str>) -> Response {
         let request = session.req_header().clone();
-        let answering = tokio::task::spawn_blocking(move || {
+        let responding = tokio::task::spawn_blocking(move || {
             with_headers(&request, |headers| {
                 origin::response(&served, &path, headers)
             })
         });
-        answering.await.unwrap_or_else(|error| {
+        responding.await.unwrap_or_else(|error| {
             log::error!(target: "origin", "read a page: {error}");
             Problem::new(500, "this page cannot be made").response()
         })
@@ -296,10 +296,10 @@ impl ProxyHttp for Proxy {
     ) -> FailToProxy {
         let fault = single_request_of(session).and_then(SingleRequestStream::fault);
         let (status, detail) = match (fault, error.etype(), error.esource()) {
-            (Some(408), ..) => (408, "the request body came too slowly"),
+            (Some(408), ..) => (408, "the request body arrived too slowly"),
             (Some(status), ..) => (status, "the request body is malformed"),
             (None, ErrorType::HTTPStatus(status), _) => {
-                (*status, "the request cannot be passed on")
+                (*status, "the request cannot be forwarded")
             }
             // The client has closed the connection.
             (

@@ -22,7 +22,7 @@ pub enum InvalidServerConf {
         likely: Option<String>,
     },
     /// pingora rejects the values.
-    #[error("`server` is not pingora's: {0}")]
+    #[error("pingora rejects `server`: {0}")]
     Rejected(String),
 }
 
@@ -36,7 +36,7 @@ pub fn server_conf(written: &Map<String, Value>) -> Result<ServerConf, Vec<Inval
     let defaults = serde_json::to_value(ServerConf::default());
     let known = match &defaults {
         Ok(Value::Object(known)) => known,
-        Ok(_) => return Err(refused("its settings are no mapping".to_owned())),
+        Ok(_) => return Err(refused("its settings are not a mapping".to_owned())),
         Err(error) => return Err(refused(error.to_string())),
     };
     let unknown: Vec<_> = written
@@ -64,18 +64,18 @@ mod tests {
     }
 
     #[test]
-    fn nothing_written_is_the_default() {
+    fn an_empty_server_section_has_the_defaults() {
         assert_eq!(server_conf(&Map::new()).unwrap(), ServerConf::default());
     }
 
     #[test]
-    fn what_is_written_is_set() {
+    fn written_keys_are_set() {
         let conf = server_conf(&written(r#"{"threads": 4, "user": "www"}"#)).unwrap();
         assert_eq!((conf.threads, conf.user.as_deref()), (4, Some("www")));
     }
 
     #[test]
-    fn every_unknown_key_is_named() {
+    fn every_unknown_key_is_reported() {
         let errors = server_conf(&written(r#"{"thread": 4, "colour": 1}"#)).unwrap_err();
         let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
         assert_eq!(
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_does_not_fit_is_refused() {
+    fn an_invalid_value_is_rejected() {
         for wrong in [r#"{"threads": "many"}"#, r#"{"max_blocking_threads": 0}"#] {
             let errors = server_conf(&written(wrong)).unwrap_err();
             assert!(

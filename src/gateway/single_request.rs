@@ -189,7 +189,7 @@ impl SingleRequestStream {
                         true => Poll::Ready(Err(self.fail(
                             408,
                             io::ErrorKind::TimedOut,
-                            "the request body came too slowly",
+                            "the request body arrived too slowly",
                         ))),
                         false => Poll::Pending,
                     };

@@ -26,8 +26,8 @@ mod shard;
 
 pub use compile::{CompileError, Documents, Material, SkillFile};
 pub use files::{
-    CACHE_BYTES_MAX, Cache, File, Files, Listing, LiveFiles, Open, Reading, Stored, Unlisted,
-    Unread, Variant,
+    CACHE_BYTES_MAX, Cache, File, Files, Listing, ListingError, LiveFiles, Open, ReadFileError,
+    Reading, Stored, Variant,
 };
 
 use std::collections::HashMap;

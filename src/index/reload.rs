@@ -19,8 +19,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Instant, SystemTime};
 
 use super::{
-    Cache, CompileError, Documents, Files, Index, Listing, LostHosts, Material, SkillFile, State,
-    Stored, Unlisted,
+    Cache, CompileError, Documents, Files, Index, Listing, ListingError, LostHosts, Material,
+    SkillFile, State, Stored,
 };
 use crate::clock::Clock;
 use crate::discovery::{SUMMARY_PATH, Summary, UnreadableSummary, skill_path};
@@ -71,7 +71,7 @@ pub enum LoadError {
     Summary(#[from] UnreadableSummary),
     /// The description of its site cannot be read.
     #[error("read the release")]
-    Listing(#[from] Unlisted),
+    Listing(#[from] ListingError),
     /// Its parts contradict each other.
     #[error("compile the release")]
     Compile(#[from] CompileError),
@@ -132,7 +132,7 @@ impl Reloader {
             moved.then(|| self.load(site)).flatten()
         });
         if scanned.is_ok() {
-            self.fresh();
+            self.update_gauges();
         }
         scanned
     }
@@ -146,7 +146,7 @@ impl Reloader {
         let changes = self
             .sites
             .scan(removals)
-            .inspect_err(|_| self.swapped("refused"))?;
+            .inspect_err(|_| self.count_swap("refused"))?;
         let rejected = i64::try_from(self.sites.rejected()).unwrap_or(i64::MAX);
         self.metrics.site_records_rejected.set(rejected);
         self.apply(&changes);
@@ -163,13 +163,13 @@ impl Reloader {
         if let Some(state) = self.load(site)
             && self.index.promote(project, state)
         {
-            self.swapped("swapped");
+            self.count_swap("swapped");
             let took_us = since.elapsed().as_micros();
             // A private site has no generation, because its pointer is not read.
             let generation = self.served(project).map(|fence| fence.generation);
             log::debug!(target: "index", project:%, generation, took_us; "serving the new release of {project}");
         }
-        self.fresh();
+        self.update_gauges();
         self.served(project).filter(|now| Some(*now) != before)
     }
 
@@ -226,7 +226,7 @@ impl Reloader {
                             .iter()
                             .filter_map(|site| Some((Arc::clone(site), state(site)?)))
                             .collect();
-                        (0..compiled.len()).for_each(|_| self.swapped("swapped"));
+                        (0..compiled.len()).for_each(|_| self.count_swap("swapped"));
                         let more = self.index.put_sites(compiled);
                         lost.lock()
                             .unwrap_or_else(PoisonError::into_inner)
@@ -261,10 +261,10 @@ impl Reloader {
             .filter(|error| before.as_ref() != Some(error))
         {
             let project = &site.project;
-            log::error!(target: "index", project:%; "the current release of {project} cannot be served, the one before stays: {error}");
+            log::error!(target: "index", project:%; "the current release of {project} cannot be served, the previous release stays: {error}");
         }
         if error.is_some() {
-            self.swapped("failed");
+            self.count_swap("failed");
         }
         // Without a fence, the next rescan loads the release again.
         let fence = fence.filter(|_| loaded.is_ok());
@@ -311,7 +311,7 @@ impl Reloader {
         }
         let listing = match Listing::of(inventory, &self.store) {
             Ok(listing) => listing,
-            Err(Unlisted::NoSite) => return Ok(None),
+            Err(ListingError::NoSite) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
         let service = self.index.service();
@@ -325,7 +325,7 @@ impl Reloader {
                 cache: Arc::clone(&self.cache),
                 release: pointer.current.release,
                 project: site.project.clone(),
-                older: OnceLock::new(),
+                older_files: OnceLock::new(),
             },
             listing,
             &service.site_url(canonical, &site.base_path),
@@ -349,12 +349,12 @@ impl Reloader {
             .unwrap_or_default()
     }
 
-    fn swapped(&self, outcome: &str) {
+    fn count_swap(&self, outcome: &str) {
         self.metrics.index_swaps.with_label_values(&[outcome]).inc();
     }
 
     /// Sets the gauges: the index is up to date at this moment.
-    fn fresh(&self) {
+    fn update_gauges(&self) {
         let (sites, hosts) = self.index.size();
         self.metrics
             .index_sites

@@ -238,7 +238,7 @@ fn private_and_unreleased_sites_answer_404_on_every_document() {
 }
 
 #[test]
-fn other_methods_are_refused_and_options_is_a_preflight() {
+fn other_methods_get_405_and_options_is_a_preflight() {
     let acme = site("acme", &[]);
     let index = serving(&[(&acme, public(&acme, &[]))]);
     let with = |method, document| {
@@ -262,7 +262,7 @@ fn other_methods_are_refused_and_options_is_a_preflight() {
 }
 
 #[test]
-fn hosts_come_and_go_with_their_site() {
+fn hosts_are_added_and_removed_with_their_site() {
     let mut acme = site("acme", &["a.example", "b.example"]);
     let index = serving(&[(&acme, State::Private)]);
     assert_eq!(index.size(), (1, 3));
@@ -283,7 +283,7 @@ fn hosts_come_and_go_with_their_site() {
 }
 
 #[test]
-fn a_host_can_move_from_one_site_to_another_whichever_is_told_first() {
+fn a_host_can_move_between_sites_in_either_order() {
     for order in [[0, 1], [1, 0]] {
         let (old, new) = (site("old", &["docs.acme.com"]), site("new", &[]));
         let index = serving(&[(&old, State::Private), (&new, State::Private)]);

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clients_get_what_they_list() {
+    fn clients_get_a_type_that_they_accept() {
         for (accept, markdown) in [
             ("text/markdown", true),
             ("text/plain", true),

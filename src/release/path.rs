@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_may_be_as_long_as_the_limits_say_and_no_longer() {
+    fn a_path_over_the_limits_is_rejected() {
         let segment = "s".repeat(SEGMENT_LENGTH_MAX);
         assert!(ReleasePath::parse(&segment).is_ok());
         let over = format!("{segment}s");
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_has_one_spelling_and_never_leads_out() {
+    fn a_path_has_one_spelling_and_cannot_lead_outside() {
         for wrong in ["", "/a", "a/", "a//b", ".", "..", "a/./b", "a/../b", "a\0b"] {
             assert!(ReleasePath::parse(wrong).is_err(), "{wrong:?}");
         }

@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_page_for_what_is_missing_comes_first_however_long_the_path() {
+    fn the_nearest_not_found_page_comes_first_for_paths_of_any_length() {
         let files = |path: &str| not_found_files(path).collect::<Vec<_>>();
         assert_eq!(files("a"), ["404/a.html", "404.html"]);
         let long = "a/b/c/d/".to_owned() + &"e/".repeat(1000);
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn slashes_at_the_ends_do_not_matter_to_a_redirect() {
+    fn a_redirect_ignores_slashes_at_the_ends() {
         assert_eq!(redirected("/a", "/b", "a/").as_deref(), Some("/b"));
         assert_eq!(redirected("/a/:x", "/b", "a/"), None);
         assert_eq!(
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_description_reads_back_and_a_later_one_is_refused() {
+    fn a_description_reads_back_and_a_later_version_is_rejected() {
         let page = |language: &str, path: &str| Translation {
             language: language.into(),
             path: path.into(),

@@ -61,7 +61,7 @@ fn an_inventory_reads_back_as_it_was_written() {
 }
 
 #[test]
-fn a_later_version_is_refused_by_its_number() {
+fn a_later_version_is_rejected_by_its_number() {
     for later in [
         r#"{"version":2,"files":{}}"#,
         r#"{"version":2,"pages":[],"files":{"a":{"blob":1}}}"#,
@@ -73,7 +73,7 @@ fn a_later_version_is_refused_by_its_number() {
 }
 
 #[test]
-fn what_was_not_written_by_us_is_refused() {
+fn inventories_in_another_format_are_rejected() {
     let digest = Digest::of(b"1");
     let item = format!(r#"{{"digest":"{digest}","length":1,"media_type":"text/plain"}}"#);
     for wrong in [
@@ -121,7 +121,7 @@ fn a_file_that_does_not_fit_leaves_the_release_as_it_was() {
 }
 
 #[test]
-fn an_id_is_spelled_in_one_way() {
+fn an_id_has_one_spelling() {
     let id = release(&[("a", "1")]).id();
     assert_eq!(ReleaseId::parse(&id.to_string()), Ok(id));
     assert!(ReleaseId::parse(&id.to_string().to_uppercase()).is_err());

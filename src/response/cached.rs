@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cached_response_is_written_as_a_built_one() {
+    fn a_cached_response_has_the_bytes_of_a_built_one() {
         let kept = Arc::new(CachedResponse::new(page()));
         let unchanged = page().not_modified();
         for (made, kept) in [
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_304_leaves_out_what_no_cache_needs() {
+    fn a_304_has_only_the_fields_that_caches_need() {
         let mut head = Vec::new();
         let page = page().not_modified();
         page.write_head(&mut head, &mut Vec::new(), b"now", Connection::Keep);

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_is_made_again_from_its_part_of_the_digest() {
+    fn a_tag_is_restored_from_its_part_of_the_digest() {
         let digest = Digest::of(b"skill");
         let tag = tag(Encoding::Brotli);
         assert_eq!(tag.identity(), digest.as_bytes()[..TAG_BYTES]);

@@ -119,7 +119,7 @@ mod tests {
     use crate::response::Encoding;
 
     #[test]
-    fn one_range_is_read_as_the_specification_says() {
+    fn a_single_range_is_parsed_as_specified() {
         for (range, expected) in [
             ("bytes=0-3", Wanted::Part(0..4)),
             ("bytes=2-", Wanted::Part(2..10)),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_sent_only_of_the_file_that_the_client_knows() {
+    fn if_range_needs_the_current_tag() {
         let body = Bytes::from_static(b"0123456789");
         let etag = ETag::new(&Digest::of(&body), Encoding::Identity);
         let whole = Response {

@@ -106,8 +106,8 @@ pub fn normalise(text: &str) -> Result<Cow<'_, str>, InvalidHost> {
     if name.len() > LENGTH_MAX {
         return Err(InvalidHost::TooLong);
     }
-    let stranger = |c: &char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
-    if let Some(c) = name.chars().find(stranger) {
+    let invalid_character = |c: &char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
+    if let Some(c) = name.chars().find(invalid_character) {
         return Err(InvalidHost::Character(c));
     }
     if name

@@ -57,7 +57,7 @@ pub enum InvalidBasePath {
     #[error("a base path contains {0:?}; letters, digits, `-`, `_`, `.` and `~` are allowed")]
     Character(char),
     /// A path that the platform itself serves.
-    #[error("{0} is answered by the platform itself")]
+    #[error("{0} is served by the platform itself")]
     Reserved(&'static str),
 }
 
@@ -118,9 +118,9 @@ impl BasePath {
         let Some(inner) = text.strip_prefix('/').filter(|inner| !inner.ends_with('/')) else {
             return Err(InvalidBasePath::Slashes);
         };
-        let stranger =
+        let invalid_character =
             |c: &char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '~' | '/'));
-        if let Some(c) = inner.chars().find(stranger) {
+        if let Some(c) = inner.chars().find(invalid_character) {
             return Err(InvalidBasePath::Character(c));
         }
         if inner

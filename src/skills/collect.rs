@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::find::{self, Search};
-use super::read::{Draft, Reading, read};
+use super::read::{ParsedSkill, Reading, read};
 use super::{COUNT_MAX, Skill, Slug, TOTAL_BYTES_MAX};
 use crate::diagnostic::Diagnostic;
 use crate::source::Tree;
@@ -20,52 +20,52 @@ pub fn collect(tree: &Tree, service_name: &str) -> (Vec<Skill>, Vec<Diagnostic>)
     let Search {
         candidates,
         mut unusable,
-        mut told,
+        mut diagnostics,
     } = find::search(tree, service_name);
-    let mut drafts = Vec::new();
-    let mut gated = 0;
+    let mut parsed_skills = Vec::new();
+    let mut private = 0;
     let mut bytes = 0;
     for candidate in candidates.iter().take(COUNT_MAX) {
-        match read(tree, candidate, &mut told) {
-            Reading::Public(draft) if bytes + draft.bytes.len() > TOTAL_BYTES_MAX => {
+        match read(tree, candidate, &mut diagnostics) {
+            Reading::Public(parsed) if bytes + parsed.bytes.len() > TOTAL_BYTES_MAX => {
                 let message = format!(
                     "with this file skills have more than {TOTAL_BYTES_MAX} bytes together; it is left out"
                 );
-                told.push(Diagnostic::warning(
+                diagnostics.push(Diagnostic::warning(
                     "skill-size",
                     candidate.path.as_str(),
                     message,
                 ));
                 unusable += 1;
             }
-            Reading::Public(draft) => {
-                bytes += draft.bytes.len();
-                drafts.push(*draft);
+            Reading::Public(parsed) => {
+                bytes += parsed.bytes.len();
+                parsed_skills.push(*parsed);
             }
-            Reading::Gated => gated += 1,
+            Reading::Private => private += 1,
             Reading::Unusable => unusable += 1,
         }
     }
     if let Some(first) = candidates.get(COUNT_MAX) {
         let over = candidates.len() - COUNT_MAX;
         let message = format!("{over} skills from here on are left out: {COUNT_MAX} are allowed");
-        told.push(Diagnostic::warning(
+        diagnostics.push(Diagnostic::warning(
             "skill-count",
             first.path.as_str(),
             message,
         ));
     }
-    if drafts.is_empty() && gated == 0 && unusable > 0 {
+    if parsed_skills.is_empty() && private == 0 && unusable > 0 {
         let message = match unusable {
             1 => "the only skill file cannot be used".to_owned(),
             _ => format!("none of the {unusable} skill files can be used"),
         };
-        let file = told.first().map(|first| first.file.clone());
-        let file = file.expect("what is not usable is told");
+        let file = diagnostics.first().map(|first| first.file.clone());
+        let file = file.expect("every unusable file has a diagnostic");
         let none = Diagnostic::error("skill-none", &file, message);
-        told.push(none.help("the other findings say why"));
+        diagnostics.push(none.help("the other findings say why"));
     }
-    (publish(drafts, &mut told), told)
+    (publish(parsed_skills, &mut diagnostics), diagnostics)
 }
 
 /// Returns whether authors put skill files into the tree, usable or not.
@@ -77,40 +77,40 @@ pub fn has_authored(tree: &Tree, service_name: &str) -> bool {
     !search.candidates.is_empty() || search.unusable > 0
 }
 
-/// Gives each draft a unique slug.
-fn publish(drafts: Vec<Draft<'_>>, told: &mut Vec<Diagnostic>) -> Vec<Skill> {
-    // The first draft whose name makes a slug keeps this slug; no other draft gets it.
+/// Gives each skill a unique slug.
+fn publish(parsed_skills: Vec<ParsedSkill<'_>>, diagnostics: &mut Vec<Diagnostic>) -> Vec<Skill> {
+    // The first skill whose name makes a slug keeps this slug; no other skill gets it.
     let mut holders: BTreeMap<Slug, &str> = BTreeMap::new();
-    for draft in &drafts {
+    for parsed in &parsed_skills {
         holders
-            .entry(draft.slug.clone())
-            .or_insert(draft.candidate.path.as_str());
+            .entry(parsed.slug.clone())
+            .or_insert(parsed.candidate.path.as_str());
     }
     let mut taken: BTreeSet<Slug> = holders.keys().cloned().collect();
-    let mut skills = Vec::with_capacity(drafts.len());
-    for draft in &drafts {
-        let path = &draft.candidate.path;
-        let holder = holders[&draft.slug];
+    let mut skills = Vec::with_capacity(parsed_skills.len());
+    for parsed in &parsed_skills {
+        let path = &parsed.candidate.path;
+        let holder = holders[&parsed.slug];
         let slug = if holder == path.as_str() {
-            draft.slug.clone()
+            parsed.slug.clone()
         } else {
-            let other = another(draft, &taken);
+            let other = another(parsed, &taken);
             let message = format!(
                 "`{}` comes to the slug `{}`, which {holder} has; it is served as `{other}`",
-                draft.name, draft.slug
+                parsed.name, parsed.slug
             );
             let mut diagnostic = Diagnostic::warning("skill-slug", path.as_str(), message);
-            diagnostic.location = draft.named_at;
-            told.push(diagnostic.help("give one of the two another name"));
+            diagnostic.location = parsed.named_at;
+            diagnostics.push(diagnostic.help("give one of the two another name"));
             taken.insert(other.clone());
             other
         };
         skills.push(Skill {
             slug,
-            name: draft.name.as_str().into(),
-            description: draft.description.as_str().into(),
-            meta: draft.meta.clone(),
-            bytes: draft.bytes.clone(),
+            name: parsed.name.as_str().into(),
+            description: parsed.description.as_str().into(),
+            meta: parsed.meta.clone(),
+            bytes: parsed.bytes.clone(),
             path: path.clone(),
         });
     }
@@ -118,10 +118,10 @@ fn publish(drafts: Vec<Draft<'_>>, told: &mut Vec<Diagnostic>) -> Vec<Skill> {
     skills
 }
 
-/// Finds a free slug for a draft whose own slug is taken.
-fn another(draft: &Draft<'_>, taken: &BTreeSet<Slug>) -> Slug {
-    let of_directory = Slug::from_name(&draft.candidate.fallback_name);
-    let numbered = (2..).map(|number| draft.slug.numbered(number));
+/// Finds a free slug for a skill whose own slug is taken.
+fn another(parsed: &ParsedSkill<'_>, taken: &BTreeSet<Slug>) -> Slug {
+    let of_directory = Slug::from_name(&parsed.candidate.fallback_name);
+    let numbered = (2..).map(|number| parsed.slug.numbered(number));
     of_directory
         .into_iter()
         .chain(numbered)

@@ -33,7 +33,7 @@ pub(super) struct Search {
     /// The number of files that look like skills but cannot be used.
     pub unusable: usize,
     /// The diagnostics.
-    pub told: Vec<Diagnostic>,
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 /// Finds every skill file of a tree.
@@ -129,14 +129,14 @@ impl Search {
     fn leads_nowhere(&mut self, path: &TreePath, error: &LookupError) {
         self.unusable += 1;
         let message = error.to_string();
-        self.told
+        self.diagnostics
             .push(Diagnostic::warning(error.rule(), path.as_str(), message));
     }
 
     fn misplaced(&mut self, path: &TreePath, what: &str) {
         self.unusable += 1;
         let message = format!("this {what}");
-        self.told
+        self.diagnostics
             .push(Diagnostic::warning("skill-file", path.as_str(), message));
     }
 
@@ -148,7 +148,7 @@ impl Search {
         }
         let message = "a skill is a directory that holds `SKILL.md`; this file is not served";
         let diagnostic = Diagnostic::warning("skill-file", path.as_str(), message);
-        self.told
+        self.diagnostics
             .push(diagnostic.help("move it to a directory of its own"));
         self.unusable += 1;
     }
@@ -163,13 +163,13 @@ impl Search {
         if let Some((name, _)) = other {
             let found = directory.join(name).expect("a listed name is a segment");
             let message = format!("this file is not taken: its name must be `{wanted}`");
-            self.told
+            self.diagnostics
                 .push(Diagnostic::warning("skill-file", found.as_str(), message));
             self.unusable += 1;
         } else if wanted == FILE {
             let message = "this directory of the skills directory holds no `SKILL.md`";
             let directory = directory.as_str();
-            self.told
+            self.diagnostics
                 .push(Diagnostic::warning("skill-file", directory, message));
         }
     }

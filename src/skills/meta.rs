@@ -173,17 +173,17 @@ mod tests {
     fn read(yaml: &str) -> (Meta, Vec<String>) {
         let text = format!("---\n{yaml}\n---\n");
         let found = frontmatter::read(&text).unwrap().unwrap();
-        let mut told = Vec::new();
-        let meta = Meta::read(&found, "SKILL.md", &mut told);
-        (meta, told.iter().map(ToString::to_string).collect())
+        let mut diagnostics = Vec::new();
+        let meta = Meta::read(&found, "SKILL.md", &mut diagnostics);
+        (meta, diagnostics.iter().map(ToString::to_string).collect())
     }
 
     #[track_caller]
     fn check_tools(yaml: &str, expected: &[&str]) {
-        let (meta, told) = read(&format!("allowed-tools: {yaml}"));
+        let (meta, diagnostics) = read(&format!("allowed-tools: {yaml}"));
         let tools: Vec<&str> = meta.allowed_tools.iter().map(|tool| &**tool).collect();
         assert_eq!(tools, expected, "{yaml}");
-        assert_eq!(told, [""; 0], "{yaml}");
+        assert_eq!(diagnostics, [""; 0], "{yaml}");
     }
 
     #[test]
@@ -208,25 +208,25 @@ mod tests {
 
     #[test]
     fn metadata_keeps_scalars_as_they_are_written() {
-        let (meta, told) =
+        let (meta, diagnostics) =
             read("metadata:\n  version: 1.0\n  author: 'A B'\n  beta: true\n  none:");
         let pairs: Vec<_> = meta.metadata.iter().map(|(k, v)| (&**k, &**v)).collect();
         assert_eq!(
             pairs,
             [("author", "A B"), ("beta", "true"), ("version", "1.0")]
         );
-        assert_eq!(told, [""; 0]);
+        assert_eq!(diagnostics, [""; 0]);
     }
 
     #[test]
     fn what_is_not_text_is_told_and_left_out() {
-        let (meta, told) = read(
+        let (meta, diagnostics) = read(
             "license: [MIT]\nmetadata:\n  authors: [a, b]\n  k: v\n  nested: {\"a\": {}}\nallowed-tools: {a: b}",
         );
         assert_eq!(meta.license, None);
         assert_eq!(meta.metadata.len(), 1);
         assert_eq!(
-            told,
+            diagnostics,
             [
                 "SKILL.md:2:1: warning[skill-meta]: `license` is a list, not a text",
                 "SKILL.md:7:1: warning[skill-meta]: `allowed-tools` is a mapping, not a text or a list of texts",
@@ -240,8 +240,8 @@ mod tests {
     #[test]
     fn internal_is_told_only_when_it_is_true() {
         assert!(read("metadata: {internal: true}").0.internal);
-        let (meta, told) = read("metadata: {internal: 'true'}");
-        assert!(!meta.internal && told.is_empty());
+        let (meta, diagnostics) = read("metadata: {internal: 'true'}");
+        assert!(!meta.internal && diagnostics.is_empty());
     }
 
     #[test]

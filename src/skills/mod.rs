@@ -58,8 +58,8 @@ use crate::source::TreePath;
 pub use collect::{collect, has_authored};
 pub use description::cut;
 pub use generate::{
-    CHARACTERS_MAX, Generated, LINES_MAX, Material, Refused, accept, documentation_version,
-    generate, material,
+    CHARACTERS_MAX, Generated, LINES_MAX, Refused, SourcePage, accept, documentation_version,
+    generate, source_pages,
 };
 pub use meta::Meta;
 pub use slug::{InvalidSlug, Slug};

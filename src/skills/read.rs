@@ -13,7 +13,7 @@ use crate::syntax::{Data, Member, Value};
 
 /// A public skill that has no unique slug yet.
 #[derive(Debug)]
-pub(super) struct Draft<'c> {
+pub(super) struct ParsedSkill<'c> {
     pub candidate: &'c Candidate,
     /// The slug that its name makes.
     pub slug: Slug,
@@ -29,22 +29,22 @@ pub(super) struct Draft<'c> {
 #[derive(Debug)]
 pub(super) enum Reading<'c> {
     /// A public skill.
-    Public(Box<Draft<'c>>),
+    Public(Box<ParsedSkill<'c>>),
     /// A skill for some groups only; its content is discarded.
-    Gated,
+    Private,
     /// A file that was reported and is left out.
     Unusable,
 }
 
-/// Reads a skill file and adds its diagnostics to `told`.
+/// Reads a skill file and adds its diagnostics to `diagnostics`.
 pub(super) fn read<'c>(
     tree: &Tree,
     candidate: &'c Candidate,
-    told: &mut Vec<Diagnostic>,
+    diagnostics: &mut Vec<Diagnostic>,
 ) -> Reading<'c> {
     let mut file = File {
         path: candidate.path.as_str(),
-        told,
+        diagnostics,
     };
     let Some(bytes) = file.bytes(tree, candidate) else {
         return Reading::Unusable;
@@ -55,7 +55,7 @@ pub(super) fn read<'c>(
     let (head, body) = match frontmatter::read(text) {
         Ok(Some(found)) => {
             for repeated in &found.repeated {
-                let message = format!("`{}` stands there twice", repeated.key);
+                let message = format!("`{}` is repeated", repeated.key);
                 file.dropped_by_clients("skill-frontmatter", Some(repeated.location), message);
             }
             let body = &text[found.body_offset..];
@@ -70,7 +70,7 @@ pub(super) fn read<'c>(
             let mut diagnostic = invalid.diagnostic("skill-frontmatter", file.path);
             diagnostic.severity = Severity::Warning;
             let help = "the skill is left out; texts that contain `: ` or ` #` need quotes";
-            file.told.push(diagnostic.help(help));
+            file.diagnostics.push(diagnostic.help(help));
             return Reading::Unusable;
         }
     };
@@ -80,14 +80,14 @@ pub(super) fn read<'c>(
             groups.key
         );
         file.warn("skill-groups", Some(head.locate(groups.span)), message);
-        return Reading::Gated;
+        return Reading::Private;
     }
     let (name, slug) = file.name(&head, &candidate.fallback_name);
     file.compare_with_directory(&head, candidate);
     let description = file.description(&head, body, &name);
-    let meta = Meta::read(&head, file.path, file.told);
+    let meta = Meta::read(&head, file.path, file.diagnostics);
     file.companions(candidate, body);
-    Reading::Public(Box::new(Draft {
+    Reading::Public(Box::new(ParsedSkill {
         candidate,
         slug,
         name,
@@ -116,7 +116,7 @@ fn place_of(head: &Frontmatter, key: &str) -> Option<Location> {
 /// The path of the file that is read, and the list that receives its diagnostics.
 struct File<'f> {
     path: &'f str,
-    told: &'f mut Vec<Diagnostic>,
+    diagnostics: &'f mut Vec<Diagnostic>,
 }
 
 // === impl File ===
@@ -125,7 +125,7 @@ impl File<'_> {
     fn warn(&mut self, rule: &'static str, place: Option<Location>, message: String) {
         let mut diagnostic = Diagnostic::warning(rule, self.path, message);
         diagnostic.location = place;
-        self.told.push(diagnostic);
+        self.diagnostics.push(diagnostic);
     }
 
     /// Warns of a mistake because of which the `skills` tool does not install the file.
@@ -150,7 +150,7 @@ impl File<'_> {
                 let cause = std::error::Error::source(&error);
                 let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
                 let message = format!("{error}{cause}");
-                self.told
+                self.diagnostics
                     .push(Diagnostic::error("source-read", self.path, message));
             }
         }
@@ -215,7 +215,7 @@ impl File<'_> {
             let help = "give both the same name: some clients drop the skill otherwise";
             let mut diagnostic = Diagnostic::warning("skill-name", self.path, message).help(help);
             diagnostic.location = place;
-            self.told.push(diagnostic);
+            self.diagnostics.push(diagnostic);
         }
     }
 

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_lead_outside_is_no_path() {
+    fn paths_that_could_lead_outside_are_rejected() {
         let owned = |text: &str| Box::<str>::from(text);
         for (text, why) in [
             ("/etc", InvalidTreePath::Absolute(owned("/etc"))),
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn order_is_that_of_a_walk() {
+    fn paths_are_ordered_as_in_a_depth_first_walk() {
         let mut paths = ["a-b", "a/c", "", "a", "a/b/z", "a.md"].map(path);
         paths.sort();
         assert_eq!(

@@ -133,13 +133,13 @@ impl Metrics {
         let requests = r.register(IntCounterVec::new(
             opts(
                 "gateway_requests_total",
-                "Requests that were answered, by where and by status.",
+                "Requests that got a response, by route and by status.",
             ),
             &["route", "status"],
         ));
         let options = HistogramOpts::new(
             "gateway_request_duration_seconds",
-            "Time from a complete request head to the last byte of the response, by where it was answered.",
+            "Time from a complete request head to the last byte of the response, by route.",
         )
         .buckets(DURATION_BUCKETS.to_vec());
         let durations = r.register(HistogramVec::new(options, &["route"]));
@@ -199,7 +199,7 @@ impl Metrics {
             ),
             certificate_failures: counter(
                 "tls_certificate_failures_total",
-                "Certificate files that could not be used. The certificate before stays.",
+                "Certificate files that could not be used. The previous certificate stays in use.",
             ),
             families,
         }

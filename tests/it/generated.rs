@@ -230,7 +230,8 @@ fn what_a_command_does_wrong_is_told_and_the_deterministic_skill_stays() {
         let logs = record["logs"].as_array().unwrap();
         let last = logs[logs.len() - 2].as_str().unwrap();
         assert!(
-            last.contains("generate: the generated skill.md stays: ") && last.contains(reason),
+            last.contains("generate: the generated skill.md stays published: ")
+                && last.contains(reason),
             "{script}: {last}"
         );
         let served = edge.get(DOMAIN, "/skill.md").text().to_owned();

@@ -178,18 +178,21 @@ fn refused_credentials_and_a_missing_repository_are_final_and_named() {
 #[test]
 fn what_the_configuration_does_not_allow_is_refused_before_anything_is_run() {
     for (url, why) in [
-        ("ext::true", "repositories are not fetched over ext here"),
+        (
+            "ext::true",
+            "this service does not fetch repositories over ext",
+        ),
         (
             "/etc",
             "repositories of this machine are fetched only from the configured directories",
         ),
         (
             "http://127.0.0.1:1/docs.git",
-            "repositories are not fetched over http here",
+            "this service does not fetch repositories over http",
         ),
         (
             "https://u:p4ssw0rd@127.0.0.1/docs.git",
-            "the repository's URL carries a password",
+            "the repository's URL contains a password",
         ),
     ] {
         let edge = serve(once("local: []"), url);

@@ -300,7 +300,7 @@ fn a_damaged_release_leaves_the_one_before_served_and_is_reported_once() {
     let complaint = edge.wait_for_log(is_complaint);
     let message = complaint["message"].as_str().unwrap();
     assert!(
-        message.contains("the one before stays") && message.contains("is damaged"),
+        message.contains("the previous release stays") && message.contains("is damaged"),
         "{message}"
     );
     reload(&edge, &[]);

@@ -169,7 +169,7 @@ fn nobody_is_asked_who_is_not_allowed() {
         &["--fetch-from", "api.acme.com"],
     );
     assert_eq!(code, Some(0), "{text}");
-    let reason = "is not fetched: localhost is not among the hosts that are asked";
+    let reason = "is not fetched: localhost is not an allowed host";
     assert!(text.contains(reason), "{text}");
     assert_eq!(server.asked(), Vec::<String>::new());
 }
@@ -238,12 +238,12 @@ fn what_does_not_come_is_an_error_with_its_url_and_the_reason() {
     server.redirects("/plain", "http://localhost/pets.json");
     server.answers("/long", 200, &" ".repeat((16 << 20) + 1));
     for (path, reason) in [
-        ("/absent", "localhost answered 404"),
-        ("/broken", "localhost answered 503"),
+        ("/absent", "localhost responded with 404"),
+        ("/broken", "localhost responded with 503"),
         ("/around", "it is redirected more than 5 times"),
         (
             "/elsewhere",
-            "it is redirected: metadata.internal is not among",
+            "it is redirected: metadata.internal is not an allowed host",
         ),
         ("/plain", "it is redirected: only https is fetched"),
         ("/long", "it is longer than 16777216 bytes"),
@@ -266,7 +266,7 @@ fn what_does_not_come_is_an_error_with_its_url_and_the_reason() {
     let output = run(&setup, &server, &docs, "check", &allowed);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(
-        text.contains("ask localhost") && text.contains("certificate"),
+        text.contains("request from localhost") && text.contains("certificate"),
         "{text}"
     );
     assert_eq!(stranger.asked(), Vec::<String>::new());
@@ -311,7 +311,7 @@ fn an_update_fetches_and_keeps_the_last_good_release_when_nothing_comes() {
     );
     let logs = told["logs"].to_string();
     assert!(
-        logs.contains(&server.url("/pets.json")) && logs.contains("answered 404"),
+        logs.contains(&server.url("/pets.json")) && logs.contains("responded with 404"),
         "{logs}"
     );
     // A 503 may be temporary, so the request is repeated.
@@ -323,7 +323,10 @@ fn an_update_fetches_and_keeps_the_last_good_release_when_nothing_comes() {
         "{told:#}"
     );
     assert!(
-        told["summary"].as_str().unwrap().contains("answered 503"),
+        told["summary"]
+            .as_str()
+            .unwrap()
+            .contains("responded with 503"),
         "{told:#}"
     );
     assert_eq!(edge.get(SUBDOMAIN, "/skill.md").text(), skill);

@@ -178,7 +178,7 @@ fn certificates_are_replaced_added_and_kept_while_connections_stay_open() {
         let is_kept = |line: &serde_json::Value| {
             line["message"]
                 .as_str()
-                .is_some_and(|text| text.contains("keep the certificate there was"))
+                .is_some_and(|text| text.contains("the previous certificate stays in use"))
         };
         gateway.edge.wait_for_nth_log(n + 1, is_kept);
         assert_eq!(gateway.shown(DOMAIN).as_deref(), Some(&*second.der()));

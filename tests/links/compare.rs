@@ -61,17 +61,14 @@ pub(crate) fn compare(tree: Tree) -> Compared {
     compared
 }
 
-/// Returns the ids of the article of a page. An id that stands there twice is a mistake.
+/// Returns the ids of the article of a page. An id that is repeated is a mistake.
 fn ids(html: &str) -> HashSet<String> {
     let parsed = Html::parse_document(html);
     let article = Selector::parse("article [id]").expect("a constant selector");
     let mut ids = HashSet::new();
     for element in parsed.select(&article) {
         let id = element.value().id().unwrap_or_default();
-        assert!(
-            ids.insert(id.to_owned()),
-            "the id {id:?} stands there twice"
-        );
+        assert!(ids.insert(id.to_owned()), "the id {id:?} is repeated");
     }
     ids
 }

@@ -249,8 +249,8 @@ fn print(args: &Args, checked: &Checked) -> io::Result<()> {
             };
             draw(&mut out, &checked.tree, &checked.diagnostics, folding)?;
             writeln!(out, "{}", summary(checked))?;
-            match Tally::of(&checked.diagnostics).refusal() {
-                Some(refusal) => writeln!(out, "{refusal}"),
+            match Tally::of(&checked.diagnostics).error_summary() {
+                Some(error_summary) => writeln!(out, "{error_summary}"),
                 None => Ok(()),
             }
         }

@@ -159,8 +159,8 @@ impl Follower {
         let mut out = io::stdout().lock();
         out.write_all(&text)?;
         writeln!(out, "{tally}")?;
-        if let Some(refusal) = tally.refusal() {
-            writeln!(out, "{refusal}")?;
+        if let Some(error_summary) = tally.error_summary() {
+            writeln!(out, "{error_summary}")?;
         }
         Ok(out.flush()?)
     }

@@ -93,7 +93,7 @@ pub(super) fn add(page: &[u8], panel: &Html, version: Version) -> Vec<u8> {
 }
 
 /// Returns the page that is shown until the documentation can be read.
-pub(super) fn nothing() -> &'static [u8] {
+pub(super) fn empty_page() -> &'static [u8] {
     b"<!doctype html><html lang=en><head><meta charset=utf-8><title>Preview</title></head>\
       <body><main><h1>Nothing to show yet</h1><p>The documentation is shown here as soon as it \
       can be read.</p></main></body></html>"

@@ -146,7 +146,7 @@ fn page(shown: &Shown, request: &Request) -> Response {
         ..RequestHeaders::GET
     };
     let response = match shown.served() {
-        None => Response::new(503, HTML, Bytes::from_static(panel::nothing())),
+        None => Response::new(503, HTML, Bytes::from_static(panel::empty_page())),
         Some(served) => {
             let path = paths::normalise(&request.path);
             match paths::find(&path, &served.site.base_path) {

@@ -202,7 +202,7 @@ fn certificates(config: &Config, metrics: &Metrics) -> anyhow::Result<Option<Arc
     let report = certificates
         .read()
         .with_context(|| format!("read certificates in {}", directory.display()))?;
-    report.tell(metrics);
+    report.record(metrics);
     log::info!(target: "tls", names = report.names; "certificates for {} names", report.names);
     Ok(Some(certificates))
 }

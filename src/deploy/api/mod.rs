@@ -126,7 +126,7 @@ impl Api {
     }
 
     async fn response(&self, request: &Request<'_>) -> Result<Response, Refusal> {
-        let resource = Resource::find(request.path).ok_or_else(nothing)?;
+        let resource = Resource::find(request.path).ok_or_else(no_such_path)?;
         let allow = resource.methods();
         if !allow.split(", ").any(|method| method == request.method) {
             let problem = Problem::new(405, format!("this path has the methods {allow}"));
@@ -146,7 +146,7 @@ impl Api {
         match resource {
             Resource::Trigger(project) => self.trigger(request, &key, project).await,
             Resource::Status(id) => self.status(&key, id).await,
-            Resource::Description => Err(nothing()),
+            Resource::Description => Err(no_such_path()),
         }
     }
 
@@ -286,7 +286,7 @@ impl Api {
                 Err(unavailable(Duration::from_secs(5)))
             }
             Err(_elapsed) => {
-                log::error!(target: "deploy", "a call was refused: the queue does not answer");
+                log::error!(target: "deploy", "a call was refused: the queue does not respond");
                 Err(unavailable(Duration::from_secs(5)))
             }
         }
@@ -307,7 +307,7 @@ fn refusal(status: u16, detail: &str) -> Refusal {
     Box::new(Problem::new(status, detail).response())
 }
 
-fn nothing() -> Refusal {
+fn no_such_path() -> Refusal {
     refusal(404, "the admin API has no such path")
 }
 

@@ -99,7 +99,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
-    fn no_ten_seconds_hold_more_than_ten_calls() {
+    fn at_most_ten_calls_in_any_ten_seconds() {
         let limiter = Limiter::new(Rate::default());
         let start = Instant::now();
         let mut taken = Vec::new();
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_call_says_when_the_next_one_is_free() {
+    fn a_rejected_call_says_when_to_retry() {
         let limiter = Limiter::new(Rate::default());
         let start = Instant::now();
         for left in (0..10).rev() {

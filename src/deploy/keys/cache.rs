@@ -20,7 +20,7 @@ use crate::deploy::Timestamp;
 use crate::digest::Digest;
 
 /// How often the directory is checked: a revocation takes effect within twice this time.
-const LOOK_EVERY: Duration = Duration::from_millis(400);
+const CHECK_INTERVAL: Duration = Duration::from_millis(400);
 /// Two changes within this time may have the same modification time, because the clocks of
 /// file systems are coarse.
 const CLOCK_STEP: Duration = Duration::from_secs(2);
@@ -41,7 +41,7 @@ pub struct KeyCache {
 #[derive(Debug, Default)]
 struct Seen {
     changed_at: Option<SystemTime>,
-    looked_at: Option<SystemTime>,
+    last_check: Option<SystemTime>,
     files: HashMap<PathBuf, (SystemTime, Digest)>,
 }
 
@@ -107,9 +107,9 @@ impl KeyCache {
     /// [`KeyFileError`] when the directory cannot be listed: the keys stay as they were.
     pub fn refresh(&self) -> Result<(), KeyFileError> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let looked_at = self.clock.now();
+        let last_check = self.clock.now();
         let changed_at = self.directory.changed_at().ok();
-        if let (Some(changed), Some(before)) = (changed_at, seen.looked_at)
+        if let (Some(changed), Some(before)) = (changed_at, seen.last_check)
             && seen.changed_at == changed_at
             && before
                 .duration_since(changed)
@@ -126,7 +126,7 @@ impl KeyCache {
             let unchanged = match (&modified, before) {
                 (Ok(modified), Some((modified_before, digest)))
                     if modified == modified_before
-                        && looked_at
+                        && last_check
                             .duration_since(*modified)
                             .is_ok_and(|age| age > CLOCK_STEP) =>
                 {
@@ -150,7 +150,7 @@ impl KeyCache {
         self.keys.store(Arc::new(keys));
         *seen = Seen {
             changed_at,
-            looked_at: Some(looked_at),
+            last_check: Some(last_check),
             files,
         };
         Ok(())
@@ -177,7 +177,7 @@ impl KeyCache {
         let thread = std::thread::Builder::new()
             .name("key-watch".to_owned())
             .spawn(move || {
-                while stopped.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
+                while stopped.recv_timeout(CHECK_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                     if let Err(error) = cache.refresh() {
                         log::error!(target: "deploy", "the admin keys stay as they were: {error}");
                     }

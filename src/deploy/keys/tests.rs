@@ -93,7 +93,7 @@ fn a_removed_file_removes_its_key() {
 }
 
 #[test]
-fn a_broken_file_leaves_the_other_keys_and_its_own_as_they_were() {
+fn a_broken_file_changes_no_loaded_key() {
     let (root, directory, cache) = cache();
     let (key, secret) = create(&directory, None);
     let (_, other) = create(&directory, None);
@@ -117,7 +117,7 @@ fn a_key_is_refused_from_the_moment_it_expires() {
 }
 
 #[test]
-fn the_last_use_is_written_behind() {
+fn the_last_use_is_written_later() {
     let (_root, directory, cache) = cache();
     let (key, secret) = create(&directory, None);
     cache.refresh().unwrap();
@@ -133,7 +133,7 @@ fn the_last_use_is_written_behind() {
 }
 
 #[test]
-fn a_key_covers_the_projects_it_was_made_for() {
+fn a_key_covers_the_projects_of_its_scope() {
     let (_root, directory, _ring) = cache();
     let made = directory.create("waypost", "acme", &[project("docs")], "", noon(), None);
     let (key, _) = made.unwrap();
@@ -142,7 +142,7 @@ fn a_key_covers_the_projects_it_was_made_for() {
 }
 
 #[test]
-fn an_id_names_no_file_elsewhere() {
+fn an_id_cannot_name_a_file_outside_the_directory() {
     for text in [
         "",
         "../../etc/passwd",
@@ -157,7 +157,7 @@ fn an_id_names_no_file_elsewhere() {
 }
 
 #[test]
-fn a_watched_ring_follows_its_directory_until_the_watch_ends() {
+fn a_watched_cache_follows_its_directory_until_the_watch_ends() {
     let (_root, directory, _) = cache();
     let cache = KeyCache::load(directory.clone(), "waypost", Clock::System).unwrap();
     let cache = Arc::new(cache);

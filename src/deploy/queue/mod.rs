@@ -61,7 +61,7 @@ use super::{StatusId, Timestamp};
 
 pub use error::QueueError;
 pub use policy::Policy;
-use policy::{Served, finish_attempt, give_up, log_line};
+use policy::{Served, end_as_dead_letter, finish_attempt, log_line};
 pub use sqlite::Sqlite;
 pub use value::{Claim, Depth, Enqueued, Held, Outcome, Progress, Swept, Trigger};
 

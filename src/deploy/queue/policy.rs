@@ -163,7 +163,7 @@ pub(super) fn finish_attempt(
 }
 
 /// Ends an update whose worker died in its last attempt.
-pub(super) fn give_up(update: &mut Update, now: Timestamp) -> Result<(), InvalidMove> {
+pub(super) fn end_as_dead_letter(update: &mut Update, now: Timestamp) -> Result<(), InvalidMove> {
     let state = State::Failure {
         ended_at: now,
         dead_letter: true,

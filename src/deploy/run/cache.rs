@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_is_read_by_the_program_that_wrote_it_and_by_no_other() {
+    fn a_cache_of_another_program_is_not_read() {
         let cache = cache();
         let program = Digest::of(b"this");
         let bytes = cache.to_bytes(&program).unwrap();

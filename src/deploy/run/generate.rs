@@ -104,7 +104,7 @@ pub(super) enum WriteError {
     Status(std::process::ExitStatus),
     /// Its output is longer than allowed.
     #[error("the command wrote more than {0} bytes")]
-    TooMuch(u64),
+    OutputTooLarge(u64),
     /// Its output breaks a rule.
     #[error("what the command wrote is refused: {0}")]
     Refused(#[from] skills::Refused),
@@ -146,7 +146,7 @@ impl Config {
                 .map_err(failed("read from"))?;
         }
         if written.len() as u64 > self.output_bytes_max {
-            return Err(WriteError::TooMuch(self.output_bytes_max));
+            return Err(WriteError::OutputTooLarge(self.output_bytes_max));
         }
         let status = process.wait().map_err(failed("wait for"))?;
         if !status.success() {
@@ -217,11 +217,11 @@ impl Task<'_> {
     }
 
     fn input(&self) -> Vec<u8> {
-        let mut left = self.config.input_bytes_max;
-        let pages = skills::material(&self.docs).into_iter().map(|page| {
-            let text = match left.checked_sub(page.text.len()) {
+        let mut remaining = self.config.input_bytes_max;
+        let pages = skills::source_pages(&self.docs).into_iter().map(|page| {
+            let text = match remaining.checked_sub(page.text.len()) {
                 Some(rest) => {
-                    left = rest;
+                    remaining = rest;
                     page.text
                 }
                 None => "",

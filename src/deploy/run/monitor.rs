@@ -16,7 +16,7 @@ use crate::deploy::queue::{Claim, Held, Progress, QueueError};
 use crate::deploy::record::Commit;
 
 /// How often new lines are written to the record.
-const RECORD_EVERY: Duration = Duration::from_millis(250);
+const RECORD_INTERVAL: Duration = Duration::from_millis(250);
 /// After this time without a line, the record says that the step still runs.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
 
@@ -90,15 +90,15 @@ impl<'s> BuildMonitor<'s> {
     /// Waits for the next release of the process, or for the reason why there is none.
     pub(super) async fn next(&mut self) -> Result<BuildResult, QueueError> {
         let result = self.watch().await?;
-        let holds = !matches!(result, BuildResult::LeaseLost | BuildResult::ShuttingDown);
-        if holds && self.record().await? == Held::Lost {
+        let holds_lease = !matches!(result, BuildResult::LeaseLost | BuildResult::ShuttingDown);
+        if holds_lease && self.record().await? == Held::Lost {
             return Ok(BuildResult::LeaseLost);
         }
         Ok(result)
     }
 
     async fn watch(&mut self) -> Result<BuildResult, QueueError> {
-        let mut ticks = tokio::time::interval(RECORD_EVERY);
+        let mut ticks = tokio::time::interval(RECORD_INTERVAL);
         loop {
             let Some(running) = &mut self.running else {
                 return Ok(self.died("there is no build process"));

@@ -43,7 +43,7 @@ pub(super) fn prepare(job: &Job, report: &mut dyn FnMut(Event)) {
     report(Event::Prepared(made.prepared.clone()));
     if let Some(task) = made.task {
         report(Event::Step(Step::Generate));
-        let last = match rewrite(&task, made.built, &made.store, report) {
+        let last = match rebuild_with_skill(&task, made.built, &made.store, report) {
             Ok(prepared) if prepared.release != made.prepared.release => Event::Prepared(prepared),
             Ok(_) => Event::SkillStays("the command wrote the same".to_owned()),
             Err(why) => Event::SkillStays(why),
@@ -100,7 +100,7 @@ fn task<'j>(job: &'j Job, input: Input, built: &Built) -> Option<Task<'j>> {
 }
 
 /// Runs the command, and prepares the release with its output.
-fn rewrite(
+fn rebuild_with_skill(
     task: &Task<'_>,
     built: Built,
     store: &Store,
@@ -243,8 +243,8 @@ fn build(
     report: &mut dyn FnMut(Event),
 ) -> Result<Built, Stopped> {
     let since = Instant::now();
-    let mut built = build_on_cache(job, input, store);
-    if let Some(before) = navigation_before(job, store) {
+    let mut built = build_with_cache(job, input, store);
+    if let Some(before) = previous_navigation(job, store) {
         let removed = built.removed_pages(input, &before);
         built.report.add(removed);
     }
@@ -263,7 +263,7 @@ fn build(
 }
 
 /// Builds with the cache of the previous build.
-fn build_on_cache(job: &Job, input: &Input, store: &Store) -> Built {
+fn build_with_cache(job: &Job, input: &Input, store: &Store) -> Built {
     let cache = BuildCache::read(job);
     let inventory = cache.as_ref();
     let inventory = inventory.and_then(|cache| store.inventory(cache.release).ok());
@@ -279,7 +279,7 @@ fn build_on_cache(job: &Job, input: &Input, store: &Store) -> Built {
 }
 
 /// Returns the navigation of the current release. Only warnings depend on it.
-fn navigation_before(job: &Job, store: &Store) -> Option<Bytes> {
+fn previous_navigation(job: &Job, store: &Store) -> Option<Bytes> {
     let project = ProjectId::parse(&job.project).ok()?;
     let current = store.current(&project).ok()??.current.release;
     let inventory = store.inventory(current).ok()?;

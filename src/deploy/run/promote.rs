@@ -33,7 +33,7 @@ impl Stages {
     ) -> Result<Ended, QueueError> {
         let prepared = match monitor.start(job).await? {
             BuildResult::Prepared(prepared) => prepared,
-            unprepared => return self.unprepared(claim, unprepared).await,
+            unfinished => return self.end_without_release(claim, unfinished).await,
         };
         let (skill_pending, offered) = (prepared.skill_pending, fence(&claim));
         if skill_pending {
@@ -49,7 +49,7 @@ impl Stages {
             Ok(published) => published,
             Err(stopped) => return self.stopped(claim, stopped).await,
         };
-        if self.note_published(&claim, site, &published).await? == Held::Lost {
+        if self.record_published(&claim, site, &published).await? == Held::Lost {
             return Ok(Ended::Lost);
         }
         if skill_pending {
@@ -61,7 +61,7 @@ impl Stages {
                 }
                 BuildResult::SkillStays(why) => Err(why),
                 BuildResult::Stopped(stopped) => Err(stopped.summary),
-                unfinished => return self.unprepared(claim, unfinished).await,
+                unfinished => return self.end_without_release(claim, unfinished).await,
             };
             let line = match replaced {
                 Ok(replacement) => {
@@ -70,9 +70,9 @@ impl Stages {
                     published.summary = replacement.summary;
                     "generate: the skill.md of the command is published".to_owned()
                 }
-                Err(why) => format!("generate: the generated skill.md stays: {why}"),
+                Err(why) => format!("generate: the generated skill.md stays published: {why}"),
             };
-            if self.note_line(&claim, line).await? == Held::Lost {
+            if self.record_line(&claim, line).await? == Held::Lost {
                 return Ok(Ended::Lost);
             }
         }
@@ -84,7 +84,11 @@ impl Stages {
     }
 
     /// Records an attempt that ended without a release.
-    async fn unprepared(&self, claim: Claim, result: BuildResult) -> Result<Ended, QueueError> {
+    async fn end_without_release(
+        &self,
+        claim: Claim,
+        result: BuildResult,
+    ) -> Result<Ended, QueueError> {
         match result {
             BuildResult::Stopped(stopped) => self.stopped(claim, stopped).await,
             BuildResult::LeaseLost => Ok(Ended::Lost),
@@ -148,7 +152,7 @@ impl Stages {
         Some(self.now())
     }
 
-    async fn note_published(
+    async fn record_published(
         &self,
         claim: &Claim,
         site: &Site,
@@ -169,7 +173,7 @@ impl Stages {
         self.heartbeat(claim, Progress { lines, commit }).await
     }
 
-    async fn note_line(&self, claim: &Claim, line: String) -> Result<Held, QueueError> {
+    async fn record_line(&self, claim: &Claim, line: String) -> Result<Held, QueueError> {
         let (lines, commit) = (vec![line], None);
         self.heartbeat(claim, Progress { lines, commit }).await
     }

@@ -1,4 +1,4 @@
-//! How a site looks: colours, images, fonts, and where its defaults differ.
+//! The appearance of a site: colours, images, fonts and defaults.
 
 use crate::docs::schema::kind::{Flag, Href, Label, Required, Text};
 use crate::docs::schema::{Declared, Field, Kind, Shape, object};
@@ -9,7 +9,7 @@ object! {
     pub struct Colors = "`colors`" {
         /// The main colour, as #rrggbb.
         "primary" => primary: RequiredColor,
-        /// The main colour on dark ground.
+        /// The main colour on a dark background.
         "light" => light: Text,
         /// The main colour of buttons.
         "dark" => dark: Text,
@@ -17,15 +17,15 @@ object! {
 }
 
 object! {
-    /// The logo on light and on dark ground.
+    /// The logo on light and on dark backgrounds.
     pub struct ImageKeys = "`logo`" {
-        /// The image on light ground.
+        /// The image on a light background.
         "light" => light: Text,
-        /// The image on dark ground.
+        /// The image on a dark background.
         "dark" => dark: Text,
-        /// Where the logo leads.
+        /// The link of the logo.
         "href" => href: Href,
-        /// Where the logo leads, as older files write it.
+        /// The link of the logo; older files use this key.
         "url" => url: Href,
     }
 }
@@ -33,13 +33,13 @@ object! {
 object! {
     /// How pages look.
     pub struct Styling = "`styling`" {
-        /// What is above a page's title; the default is the theme's.
+        /// The text above a page's title; the default depends on the theme.
         "eyebrows" => eyebrows: Eyebrows,
     }
     also {
         Field::accepted("codeblocks", "How code is shown"),
         Field::accepted("latex", "Whether pages have formulas"),
-        Field::accepted("custom", "Styles of the site's own"),
+        Field::accepted("custom", "The site's own styles"),
         Field::accepted("rounded", "How round corners are"),
     }
 }
@@ -53,9 +53,9 @@ object! {
 }
 
 object! {
-    /// Where icons come from.
+    /// The source of icons.
     pub struct Icons = "`icons`" {
-        /// The library that icons are looked for in first.
+        /// The library in which icons are looked up first.
         "library" => library: Text,
     }
 }
@@ -74,20 +74,20 @@ object! {
 #[derive(Debug)]
 pub enum RequiredColor {}
 
-/// An image on light and on dark ground.
+/// An image on light and on dark backgrounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
-    /// On light ground.
+    /// On a light background.
     pub light: Box<str>,
-    /// On dark ground.
+    /// On a dark background.
     pub dark: Box<str>,
-    /// Where it leads.
+    /// The destination of the link: a path or a URL.
     pub href: Option<Box<str>>,
     /// Its place in `docs.json`.
     pub span: Span,
 }
 
-/// What is above a page's title.
+/// The text above a page's title.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Eyebrows {
     /// The group of the page.

@@ -42,13 +42,13 @@ object! {
         "interaction" => interaction: OrDefault<Section<Interaction>>,
         /// The library of icons.
         "icons" => icons: OrDefault<Unchecked<Icons>>,
-        /// Old paths and where they lead.
+        /// Old paths and their new destinations.
         "redirects" => redirects: OrDefault<List<Redirect>>,
-        /// A line above every page.
+        /// The banner above every page.
         "banner" ["N8"] => banner: Section<Banner>,
-        /// What is below every page.
+        /// The footer of every page.
         "footer" ["N8"] => footer: Section<Footer>,
-        /// What is above every page.
+        /// The bar at the top of every page.
         "navbar" ["N8"] => navbar: Section<Navbar>,
         /// Settings of endpoint pages.
         "api" => api: OrDefault<Section<Api>>,
@@ -70,16 +70,16 @@ object! {
         Field::accepted("search", "Settings of search"),
         Field::accepted("metadata", "Settings of pages"),
         Field::accepted("contextual", "The menu of a page"),
-        Field::accepted("integrations", "Services of others"),
-        Field::accepted("analytics", "Services of others"),
-        Field::accepted("feedback", "Services of others"),
-        Field::accepted("errors", "The page for what is not found"),
+        Field::accepted("integrations", "Analytics and other services"),
+        Field::accepted("analytics", "Analytics and other services"),
+        Field::accepted("feedback", "Analytics and other services"),
+        Field::accepted("errors", "The page for paths that do not exist"),
         Field::accepted("scripts", "Scripts are not run"),
         Field::accepted("markdown", "Settings of Markdown"),
         Field::accepted("variables", "Values for pages"),
         Field::accepted("assistant", "Settings of an assistant"),
         Field::accepted("modeToggle", "Light and dark"),
-        Field::accepted("chat", "Services of others"),
+        Field::accepted("chat", "Analytics and other services"),
     }
 }
 
@@ -130,8 +130,8 @@ fn check_buttons(root: &Value, diagnostics: &mut Diagnostics) {
             continue;
         };
         if let Some(label) = NavbarPrimary::read(&primary.value).and_then(|p| p.missing_label()) {
-            let message = format!("the button of the navbar has no `label`; it says `{label}`");
-            let help = "add `label`: what the button says";
+            let message = format!("the button of the navbar has no `label`; it shows `{label}`");
+            let help = "add `label`, the text of the button";
             diagnostics.push(SpanDiagnostic::warning("N8", primary.span, message).help(help));
         }
     }

@@ -7,18 +7,18 @@ use crate::docs::schema::{Declared, Field, Kind, Shape, object};
 use crate::syntax::Value;
 
 object! {
-    /// A line above every page.
+    /// The banner above every page.
     pub struct Banner = "a banner" {
-        /// What it says; may contain inline links.
+        /// Its text; may contain inline links.
         "content" ["N8"] => content: Required<Label>,
         /// Whether a reader can close it.
         "dismissible" ["N8"] => dismissible: OrDefault<Flag>,
     }
-    also { Field::no_effect("type", "There is one design"), }
+    also { Field::no_effect("type", "All themes have the same design"), }
 }
 
 object! {
-    /// What is below every page.
+    /// The footer of every page.
     pub struct Footer = "a footer" {
         /// Networks and the URLs of the accounts there.
         "socials" ["N8"] => socials: OrDefault<Texts>,
@@ -40,18 +40,18 @@ object! {
 object! {
     /// A link with its label.
     pub struct FooterLink = "a link" {
-        /// What the link says.
+        /// The label of the link.
         "label" ["N8"] => label: Required<Label>,
-        /// Where it leads.
+        /// The destination of the link: a path or a URL.
         "href" ["N8"] => href: Required<Href>,
         /// The icon beside the label.
         "icon" => icon: Icon,
     }
-    also { Field::no_effect("type", "Links look alike here"), }
+    also { Field::no_effect("type", "All links have the same style"), }
 }
 
 object! {
-    /// What is above every page.
+    /// The bar at the top of every page.
     pub struct Navbar = "a navbar" {
         /// Links.
         "links" ["N8"] => links: OrDefault<Links<NavbarLink>>,
@@ -61,27 +61,27 @@ object! {
 }
 
 object! {
-    /// A link above every page; one to a repository needs no label.
+    /// A link in the bar at the top of every page; a link to a repository needs no label.
     pub struct NavbarLink = "a link of a navbar" {
-        /// What the link says.
+        /// The label of the link.
         "label" ["N8"] => label: Text,
-        /// Where it leads.
+        /// The destination of the link: a path or a URL.
         "href" ["N8"] => href: Required<Href>,
         /// The icon beside the label.
         "icon" => icon: Icon,
-        /// `github` and `discord` show what they lead to.
+        /// `github` or `discord`; a link without a label shows this name.
         "type" ["N8"] => kind: Text,
     }
 }
 
 object! {
-    /// The button above every page.
+    /// The button of the bar at the top of every page.
     pub struct NavbarPrimary = "the `primary` of a navbar" {
         /// `button`, `github` or `discord`.
         "type" ["N8"] => kind: Text,
-        /// What the button says.
+        /// The label of the button.
         "label" ["N8"] => label: Text,
-        /// Where it leads.
+        /// The destination of the link: a path or a URL.
         "href" ["N8"] => href: Required<Href>,
         /// The icon beside the label.
         "icon" => icon: Icon,
@@ -93,7 +93,7 @@ object! {
 pub struct Link {
     /// Its label; a link to a repository may have none.
     pub label: Option<Box<str>>,
-    /// Where it leads.
+    /// The destination of the link: a path or a URL.
     pub href: Box<str>,
     /// Its type: `button`, `github`, `discord`.
     pub kind: Option<Box<str>>,

@@ -4,13 +4,13 @@ use crate::docs::schema::kind::{Label, OrTrue, Required};
 use crate::docs::schema::object;
 
 object! {
-    /// An old path and where it leads now.
+    /// An old path and its new destination.
     pub struct Redirect = "a redirect" {
         /// The old path; may contain `:name`, `:name*` and `*`.
         "source" => source: Required<Label>,
-        /// Where it leads.
+        /// The new path or URL.
         "destination" => destination: Required<Label>,
-        /// Whether it leads there for good (308) or for now (307).
+        /// Whether the redirect is permanent (308) or temporary (307).
         "permanent" => permanent: OrTrue,
     }
     places {

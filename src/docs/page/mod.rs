@@ -97,7 +97,7 @@ impl Page {
         let (meta, body) = match frontmatter::read(text) {
             Ok(Some(frontmatter)) => {
                 for key in &frontmatter.repeated {
-                    let message = format!("the key `{}` stands here a second time", key.key);
+                    let message = format!("the key `{}` is repeated", key.key);
                     let at = key.location;
                     let diagnostic = Diagnostic::warning(FRONTMATTER, path.as_str(), message);
                     found.push(diagnostic.at(at.line, at.column, at.length));
@@ -267,7 +267,7 @@ impl Pages {
     fn misplaced(&self, page: &Page) -> Option<Diagnostic> {
         let error = |message| Diagnostic::error(PAGE, page.path.as_str(), message);
         if RESERVED.contains(&&*page.slug) {
-            let message = format!("the service itself answers `/{}`", page.slug);
+            let message = format!("the service itself serves `/{}`", page.slug);
             return Some(error(message).help("give the page another name"));
         }
         let other = self.get(page.slug.strip_suffix("/index")?)?;

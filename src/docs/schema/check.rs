@@ -6,7 +6,7 @@ use crate::syntax::{Data, Diagnostics, Member, Span, SpanDiagnostic, Value};
 use super::{Field, NO_EFFECT, Object, REQUIRED, Shape, UNKNOWN_KEY};
 
 /// Keys that authors often write, and the correct keys.
-const MEANT: [(&str, &str); 9] = [
+const CORRECTIONS: [(&str, &str); 9] = [
     ("collapsed", "expanded"),
     ("expandable", "expanded"),
     ("url", "href"),
@@ -65,20 +65,20 @@ fn unknown(member: &Member, value: &Value, object: &Object, diagnostics: &mut Di
     }
     let message = format!("`{key}` is not a key of {}", object.name);
     let diagnostic = SpanDiagnostic::warning(UNKNOWN_KEY, span, message);
-    let meant = MEANT.iter().find(|(written, _)| *written == key);
-    let meant = meant
-        .map(|(_, meant)| *meant)
-        .filter(|meant| object.field(meant).is_some());
+    let correction = CORRECTIONS.iter().find(|(written, _)| *written == key);
+    let correction = correction
+        .map(|(_, correction)| *correction)
+        .filter(|correction| object.field(correction).is_some());
     // A key whose value would be wrong under the other key is not a misspelling of it.
     let fields = object.fields.iter();
     let fields = fields.filter(|field| fits(&member.value, field.shape));
     let keys = fields.map(|field| field.key);
-    diagnostics.push(match (closest(key, keys), meant) {
+    diagnostics.push(match (closest(key, keys), correction) {
         // Only a misspelling gets an edit; `collapsed: true` would become `expanded: false`.
         (Some(near), _) if value.get(near).is_none() => diagnostic
             .help(format!("did you mean `{near}`?"))
             .edit(span, format!("\"{near}\"")),
-        (_, Some(meant)) => diagnostic.help(format!("`{meant}` is the key for this here")),
+        (_, Some(correction)) => diagnostic.help(format!("use `{correction}` here")),
         _ => diagnostic,
     });
 }

@@ -48,12 +48,12 @@ pub(in crate::docs) const fn description(comment: &'static str) -> &'static str 
 ///
 /// ```text
 /// object! {
-///     /// A line above every page.
+///     /// The banner above every page.
 ///     pub struct Banner = "a banner" {
-///         /// What it says; may contain inline links.
+///         /// Its text; may contain inline links.
 ///         "content" ["N8"] => content: Required<Label>,
 ///     }
-///     also { Field::no_effect("type", "There is one design"), }
+///     also { Field::no_effect("type", "All themes have the same design"), }
 /// }
 /// ```
 ///

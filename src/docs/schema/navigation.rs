@@ -183,7 +183,7 @@ pub static TAB: Object = Object {
         DESCRIPTION,
         TAG,
         LATER_TABS,
-        field("align", Ignored, "The side the tab stands on"),
+        field("align", Ignored, "The side of the tab"),
         ASYNCAPI,
         SEARCHABLE,
         BOOST,
@@ -271,7 +271,7 @@ pub static GLOBAL_ANCHOR: Object = Object {
 /// `global`.
 pub static GLOBAL: Object = Object {
     name: "`global`",
-    about: "What stands on every page",
+    about: "Links on every page",
     fields: &[
         field(
             "anchors",

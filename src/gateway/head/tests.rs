@@ -78,7 +78,7 @@ fn rfc_9112_3_2_2_an_absolute_target_names_the_same_host() {
 }
 
 #[test]
-fn rfc_3986_2_a_target_has_no_characters_that_urls_have_not() {
+fn rfc_3986_2_a_target_has_only_url_characters() {
     for target in [
         "/<", "/?>", "/`", "/?\"", "/a#b", "/a\\b", "/\u{e9}", "/a\u{0}b", "/a\u{7f}", "/a b",
     ] {
@@ -163,7 +163,7 @@ fn rfc_9112_6_the_length_of_a_request_has_one_meaning() {
 }
 
 #[test]
-fn rfc_9110_9_3_trace_and_connect_are_not_for_us() {
+fn rfc_9110_9_3_trace_and_connect_are_not_supported() {
     rejected("TRACE / HTTP/1.1\r\nHost: a\r\n\r\n", 405);
     rejected("CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n", 405);
     assert!(parse("PROPFIND / HTTP/1.1\r\nHost: a\r\n\r\n").is_ok());
@@ -193,7 +193,7 @@ fn rfc_9110_7_6_1_end_to_end_fields_cannot_be_nominated() {
 }
 
 #[test]
-fn what_is_too_long_has_its_own_status() {
+fn each_length_limit_has_its_status() {
     rejected(
         &format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", "a".repeat(8 << 10)),
         414,
@@ -203,7 +203,7 @@ fn what_is_too_long_has_its_own_status() {
 }
 
 #[test]
-fn the_connection_field_decides_about_persistence() {
+fn the_connection_field_decides_persistence() {
     let keep_alive = |head: &str| parse(head).unwrap().keep_alive;
     assert!(!keep_alive(&with("Connection: Close\r\n")));
     assert!(keep_alive(&with("Connection: keep-alive\r\n")));
@@ -253,7 +253,7 @@ fn a_field_that_the_fast_path_does_not_read_leads_to_the_proxy_path() {
 }
 
 #[test]
-fn a_beginning_that_cannot_become_valid_is_rejected_at_once() {
+fn an_invalid_beginning_is_rejected_at_once() {
     let early =
         |bytes: &[u8]| reject_early(bytes, &Limits::default()).map(|rejection| rejection.status);
     assert_eq!(early(b"\x16\x03\x01\x02\x00"), Some(400));
@@ -268,7 +268,7 @@ fn a_beginning_that_cannot_become_valid_is_rejected_at_once() {
 }
 
 #[test]
-fn a_rejected_request_line_is_logged_as_far_as_it_can_be_parsed() {
+fn the_parsable_part_of_a_rejected_request_line_is_logged() {
     assert_eq!(request_line(b"GET /a?secret HTTP/9"), ("GET", "/a"));
     assert_eq!(request_line(b"GET /a#secret HTTP/1.1"), ("GET", "/a"));
     assert_eq!(
@@ -309,7 +309,7 @@ fn rfc_9112_3_2_1_an_absolute_target_becomes_the_path_it_names() {
 }
 
 #[test]
-fn what_is_as_long_as_the_limits_say_is_taken() {
+fn lengths_at_the_limits_are_accepted() {
     let limits = Limits {
         target_bytes_max: 40,
         fields_max: 3,
@@ -346,13 +346,13 @@ fn what_is_as_long_as_the_limits_say_is_taken() {
 }
 
 #[test]
-fn a_head_with_bytes_behind_it_is_not_one_head() {
+fn bytes_after_the_head_are_an_error() {
     rejected("GET / HTTP/1.1\r\nHost: a\r\n\r\nX", 400);
     rejected("GET / HTTP/1.1\r\nHost: a\r\n", 400);
 }
 
 #[test]
-fn a_field_that_is_only_as_long_as_a_known_one_means_nothing() {
+fn an_unknown_field_with_the_length_of_a_known_one_is_ignored() {
     let plain = with("");
     let plain = parse(&plain).unwrap();
     for length in 1..=24 {
@@ -380,14 +380,14 @@ fn a_field_that_is_only_as_long_as_a_known_one_means_nothing() {
 }
 
 #[test]
-fn a_rejection_says_which_part_of_a_field_is_wrong() {
+fn a_rejection_names_the_invalid_part_of_a_field() {
     let detail = |head: &str| parse(head).unwrap_err().detail;
     assert!(detail(&with("X Y: z\r\n")).contains("invalid name"));
     assert!(detail(&with("X: \u{1}\r\n")).contains("invalid value"));
 }
 
 #[test]
-fn a_line_that_ends_in_one_of_two_bytes_is_logged_up_to_it() {
+fn a_request_line_is_logged_up_to_its_line_end() {
     for end in ["\r", "\n", "\r\n", " HTTP/1.1\r\n"] {
         let line = format!("GET /a{end}Host: b");
         assert_eq!(request_line(line.as_bytes()), ("GET", "/a"), "{end:?}");

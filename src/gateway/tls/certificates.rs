@@ -72,7 +72,7 @@ pub enum UnusableCertificate {
     #[error("read {0}")]
     Read(&'static str, #[source] io::Error),
     /// The chain or the key is not PEM.
-    #[error("{0} is not what it should be in PEM: {1}")]
+    #[error("{0} is not valid PEM: {1}")]
     Pem(&'static str, rustls::pki_types::pem::Error),
     /// There is no certificate in the chain.
     #[error("{CHAIN} holds no certificate")]
@@ -95,12 +95,12 @@ pub enum UnusableCertificate {
 
 impl Report {
     /// Logs and counts the failures, and sets the metric for the first expiry.
-    pub fn tell(&self, metrics: &Metrics) {
+    pub fn record(&self, metrics: &Metrics) {
         for (name, error) in &self.failures {
             metrics.certificate_failures.inc();
             let cause = std::error::Error::source(error)
                 .map_or_else(String::new, |cause| format!(": {cause}"));
-            log::error!(target: "tls", name:%; "keep the certificate there was for {name}: {error}{cause}");
+            log::error!(target: "tls", name:%; "the previous certificate stays in use for {name}: {error}{cause}");
         }
         #[expect(
             clippy::cast_precision_loss,
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn the_exact_name_wins_over_the_wildcard_and_that_over_the_default() {
+    fn exact_names_come_before_wildcards_and_wildcards_before_the_default() {
         let root = tempfile::tempdir().unwrap();
         write(root.path(), "docs.acme.com", &["docs.acme.com"]);
         write(root.path(), "_.acme.com", &["*.acme.com"]);
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_pair_keeps_the_one_before_and_is_reported_once() {
+    fn a_broken_pair_leaves_the_previous_pair_in_use_and_is_reported_once() {
         let root = tempfile::tempdir().unwrap();
         write(root.path(), "docs.acme.com", &["docs.acme.com"]);
         let set = certificates(root.path(), None);
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_that_cannot_serve_its_name_is_refused() {
+    fn a_pair_that_does_not_cover_its_name_is_rejected() {
         let root = tempfile::tempdir().unwrap();
         write(root.path(), "wrong.example", &["right.example"]);
         write(root.path(), "mixed.example", &["mixed.example"]);

@@ -13,7 +13,7 @@ use super::Certificates;
 use crate::telemetry::Metrics;
 
 /// The directory is read when it has not changed for this time.
-const QUIET: Duration = Duration::from_millis(200);
+const QUIET_TIME: Duration = Duration::from_millis(200);
 
 /// Reads the directory when it changes, and every `rescan`. It never returns.
 pub fn watch(certificates: &Certificates, metrics: &Metrics, rescan: Duration) {
@@ -32,14 +32,16 @@ pub fn watch(certificates: &Certificates, metrics: &Metrics, rescan: Duration) {
     }
     loop {
         match events.recv_timeout(rescan) {
-            Ok(_) => while events.recv_timeout(QUIET).is_ok() {},
+            Ok(_) => while events.recv_timeout(QUIET_TIME).is_ok() {},
             Err(RecvTimeoutError::Timeout) => {}
             // Without a watcher, the directory is read at intervals only.
             Err(RecvTimeoutError::Disconnected) => std::thread::sleep(rescan),
         }
         match certificates.read() {
-            Ok(report) => report.tell(metrics),
-            Err(error) => log::error!(target: "tls", "keep the certificates there were: {error}"),
+            Ok(report) => report.record(metrics),
+            Err(error) => {
+                log::error!(target: "tls", "the previous certificates stay in use: {error}")
+            }
         }
     }
 }

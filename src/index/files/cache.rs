@@ -229,7 +229,7 @@ mod tests {
     };
 
     #[test]
-    fn what_is_asked_for_stays_and_the_bytes_are_bounded() {
+    fn requested_files_stay_cached_within_the_byte_limit() {
         let room = 1 << 20;
         let cache = Cache::new(room);
         let size = 4 << 10;
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listing_that_is_asked_for_stays_and_another_makes_room() {
+    fn a_requested_listing_stays_cached_and_another_is_evicted() {
         let (asked, kept) = listing("asked");
         let others: Vec<_> = (0..6).map(|n| listing(&n.to_string())).collect();
         // The size is enough for four listings.
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_over_the_limit_pushes_nothing_out() {
+    fn a_file_over_the_limit_evicts_nothing() {
         let cache = Cache::new(1 << 30);
         let name = Digest::of(b"large");
         let bytes = Bytes::from(vec![0; FILE_BYTES_MAX + 1]);
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_is_found_by_all_that_it_depends_on() {
+    fn the_key_of_a_response_has_everything_it_depends_on() {
         let cache = Cache::new(1 << 20);
         let page = |text: &'static str| {
             let page = Response::new(200, "text/html", Bytes::from_static(text.as_bytes()));

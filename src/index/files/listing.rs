@@ -20,7 +20,7 @@ pub struct Listing {
 /// Why there is no listing of a release.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Unlisted {
+pub enum ListingError {
     /// The store cannot read it.
     #[error(transparent)]
     Store(#[from] ReadError),
@@ -35,7 +35,7 @@ pub enum Unlisted {
 // === impl Listing ===
 
 impl Listing {
-    pub(super) fn read(store: &Store, release: ReleaseId) -> Result<Self, Unlisted> {
+    pub(super) fn read(store: &Store, release: ReleaseId) -> Result<Self, ListingError> {
         Self::of(store.inventory(release)?, store)
     }
 
@@ -44,8 +44,8 @@ impl Listing {
     /// # Errors
     ///
     /// When the release has no site, or its description cannot be read.
-    pub fn of(inventory: Inventory, store: &Store) -> Result<Self, Unlisted> {
-        let item = inventory.get(SITE_FILE).ok_or(Unlisted::NoSite)?;
+    pub fn of(inventory: Inventory, store: &Store) -> Result<Self, ListingError> {
+        let item = inventory.get(SITE_FILE).ok_or(ListingError::NoSite)?;
         let description = store.read(item)?;
         let items = inventory.iter();
         let items: usize = items

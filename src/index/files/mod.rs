@@ -32,7 +32,7 @@ use crate::store::{ReadError, Store};
 
 use cache::Coded;
 pub use cache::{CACHE_BYTES_MAX, Cache, Variant};
-pub use listing::{Listing, Unlisted};
+pub use listing::{Listing, ListingError};
 
 /// The files of one site.
 #[derive(Debug)]
@@ -82,7 +82,7 @@ pub struct Stored {
     /// The project of the release.
     pub project: ProjectId,
     /// The files that pages of older releases load. The list is made at the first such request.
-    pub older: OnceLock<HashMap<Box<str>, Item>>,
+    pub older_files: OnceLock<HashMap<Box<str>, Item>>,
 }
 
 /// Files of a preview, which has no release: each file is made when it is requested.
@@ -110,7 +110,7 @@ pub enum Reading {
 /// Why a file could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Unread {
+pub enum ReadFileError {
     /// The file is not in the cache, and the store was not read.
     #[error("the file is not in the cache")]
     NotCached,
@@ -119,7 +119,7 @@ pub enum Unread {
     Store(#[from] ReadError),
     /// The listing of the release cannot be read.
     #[error(transparent)]
-    Listing(#[from] Unlisted),
+    Listing(#[from] ListingError),
 }
 
 /// A file to be sent.
@@ -173,12 +173,12 @@ impl Files {
     /// Caches a 200 for the next request for `path`. A preview caches nothing, because its files
     /// change.
     pub fn cache(&self, path: &str, variant: Variant, whole: Response) -> Arc<CachedResponse> {
-        let prepared = Arc::new(CachedResponse::new(whole));
+        let cached_response = Arc::new(CachedResponse::new(whole));
         if let Source::Release(stored) = &self.source {
             let cache = &stored.cache;
-            cache.put_response(self.number, path, variant, Arc::clone(&prepared));
+            cache.put_response(self.number, path, variant, Arc::clone(&cached_response));
         }
-        prepared
+        cached_response
     }
 
     /// Gets the listing of the files. `reading` says whether this and later reads may use the
@@ -186,8 +186,8 @@ impl Files {
     ///
     /// # Errors
     ///
-    /// [`Unread`] when the listing cannot be read.
-    pub fn open(&self, reading: Reading) -> Result<Open<'_>, Unread> {
+    /// [`ReadFileError`] when the listing cannot be read.
+    pub fn open(&self, reading: Reading) -> Result<Open<'_>, ReadFileError> {
         let list = match &self.source {
             Source::Release(stored) => List::Release(stored, stored.listing(reading)?),
             Source::Live(files) => List::Live(&**files),
@@ -227,8 +227,8 @@ impl Open<'_> {
     ///
     /// # Errors
     ///
-    /// [`Unread`] when the file exists and cannot be read.
-    pub fn read(&self, path: &str, accepted: Accepted) -> Result<Option<File>, Unread> {
+    /// [`ReadFileError`] when the file exists and cannot be read.
+    pub fn read(&self, path: &str, accepted: Accepted) -> Result<Option<File>, ReadFileError> {
         match &self.list {
             List::Release(stored, listing) => {
                 stored.pick(path, accepted, self.reading, |path| listing.get(path))
@@ -244,13 +244,13 @@ impl Open<'_> {
     ///
     /// # Errors
     ///
-    /// [`Unread`] when the file exists and cannot be read.
+    /// [`ReadFileError`] when the file exists and cannot be read.
     pub fn read_addressed(
         &self,
         path: &str,
         address: &str,
         accepted: Accepted,
-    ) -> Result<Option<File>, Unread> {
+    ) -> Result<Option<File>, ReadFileError> {
         match &self.list {
             List::Release(stored, listing) => match listing.get(path) {
                 Some(item) => stored
@@ -273,8 +273,12 @@ impl Open<'_> {
     ///
     /// # Errors
     ///
-    /// [`Unread`] when the file exists and cannot be read.
-    pub fn read_older(&self, path: &str, accepted: Accepted) -> Result<Option<File>, Unread> {
+    /// [`ReadFileError`] when the file exists and cannot be read.
+    pub fn read_older(
+        &self,
+        path: &str,
+        accepted: Accepted,
+    ) -> Result<Option<File>, ReadFileError> {
         match &self.list {
             List::Release(stored, _) => stored.read_older(path, accepted, self.reading),
             List::Live(_) => Ok(None),
@@ -285,12 +289,12 @@ impl Open<'_> {
 // === impl Stored ===
 
 impl Stored {
-    fn listing(&self, reading: Reading) -> Result<Arc<Listing>, Unread> {
+    fn listing(&self, reading: Reading) -> Result<Arc<Listing>, ReadFileError> {
         if let Some(listing) = self.cache.listing(self.release) {
             return Ok(listing);
         }
         if reading == Reading::Cached {
-            return Err(Unread::NotCached);
+            return Err(ReadFileError::NotCached);
         }
         let listing = Arc::new(Listing::read(&self.store, self.release)?);
         self.cache.put_listing(self.release, Arc::clone(&listing));
@@ -302,23 +306,23 @@ impl Stored {
         path: &str,
         accepted: Accepted,
         reading: Reading,
-    ) -> Result<Option<File>, Unread> {
-        let older = match (self.older.get(), reading) {
-            (Some(older), _) => older,
-            (None, Reading::Cached) => return Err(Unread::NotCached),
+    ) -> Result<Option<File>, ReadFileError> {
+        let older_files = match (self.older_files.get(), reading) {
+            (Some(older_files), _) => older_files,
+            (None, Reading::Cached) => return Err(ReadFileError::NotCached),
             (None, Reading::Blocking) => {
                 let found = self.find_older()?;
-                self.older.get_or_init(|| found)
+                self.older_files.get_or_init(|| found)
             }
         };
-        self.pick(path, accepted, reading, |path| older.get(path))
+        self.pick(path, accepted, reading, |path| older_files.get(path))
     }
 
     /// Lists the files that pages of all releases in the store load.
     ///
     /// Their names contain digests, so files with equal names are equal.
-    fn find_older(&self) -> Result<HashMap<Box<str>, Item>, Unread> {
-        let mut older = HashMap::new();
+    fn find_older(&self) -> Result<HashMap<Box<str>, Item>, ReadFileError> {
+        let mut older_files = HashMap::new();
         for promotion in self.store.releases(&self.project)? {
             // The store may delete an old release at any moment.
             let Ok(inventory) = self.store.inventory(promotion.release) else {
@@ -328,9 +332,9 @@ impl Stored {
             let loaded = inventory
                 .iter()
                 .filter(|(path, _)| path.as_str().starts_with(&prefix));
-            older.extend(loaded.map(|(path, item)| (path.as_str().into(), item.clone())));
+            older_files.extend(loaded.map(|(path, item)| (path.as_str().into(), item.clone())));
         }
-        Ok(older)
+        Ok(older_files)
     }
 
     /// Reads a file in the best coding that the client accepts and for which `item` finds an
@@ -341,7 +345,7 @@ impl Stored {
         accepted: Accepted,
         reading: Reading,
         item: impl Fn(&str) -> Option<&'i Item>,
-    ) -> Result<Option<File>, Unread> {
+    ) -> Result<Option<File>, ReadFileError> {
         let Some(identity) = item(path) else {
             return Ok(None);
         };
@@ -369,7 +373,7 @@ impl Stored {
         address: &str,
         accepted: Accepted,
         reading: Reading,
-    ) -> Result<File, Unread> {
+    ) -> Result<File, ReadFileError> {
         let mut codings = Encoding::CODED.into_iter();
         let encoding = codings.find(|encoding| accepted.takes(*encoding));
         let encoding = encoding.unwrap_or(Encoding::Identity);
@@ -402,12 +406,12 @@ impl Stored {
         name: Digest,
         reading: Reading,
         make: impl FnOnce() -> Result<Coded, ReadError>,
-    ) -> Result<Coded, Unread> {
+    ) -> Result<Coded, ReadFileError> {
         if let Some(file) = self.cache.file(&name) {
             return Ok(file);
         }
         if reading == Reading::Cached {
-            return Err(Unread::NotCached);
+            return Err(ReadFileError::NotCached);
         }
         let file = make()?;
         self.cache.put_file(name, file.clone());
@@ -456,7 +460,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_takes_the_place_of_the_placeholder() {
+    fn the_placeholder_is_replaced_by_the_address() {
         let text = format!("{BASE_URL_PLACEHOLDER}/a {BASE_URL_PLACEHOLDER}");
         assert_eq!(
             addressed(&text.into(), "https://x.test/b"),

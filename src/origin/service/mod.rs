@@ -23,7 +23,7 @@ mod redirect;
 use http::header::{self, HeaderValue};
 
 use super::negotiation::prefers_markdown;
-use crate::index::{File, Open, Reading, Served, State, Unread, Variant};
+use crate::index::{File, Open, ReadFileError, Reading, Served, State, Variant};
 use crate::release::site::{
     DIAGRAM_FRAME, DIAGRAM_POLICY, STATIC, is_named_by_digest, not_found_files, page_file,
 };
@@ -79,8 +79,8 @@ pub fn respond_from_memory(
         accepted: headers.accepted(),
         markdown: headers.accept.is_some_and(prefers_markdown),
     };
-    let kept = match files.cached(path, variant) {
-        Some(kept) => kept,
+    let cached_response = match files.cached(path, variant) {
+        Some(cached_response) => cached_response,
         None => {
             // The response is made without conditions, so the cached response can serve all of
             // them.
@@ -98,10 +98,10 @@ pub fn respond_from_memory(
             files.cache(path, variant, made)
         }
     };
-    Some(match kept.evaluate(&headers.conditions) {
-        Outcome::Send => MaybeCached::Cached(kept),
-        Outcome::NotModified => MaybeCached::NotModified(kept),
-        Outcome::Failed => MaybeCached::Built(another()),
+    Some(match cached_response.evaluate(&headers.conditions) {
+        Outcome::Send => MaybeCached::Cached(cached_response),
+        Outcome::NotModified => MaybeCached::NotModified(cached_response),
+        Outcome::Failed => MaybeCached::Built(precondition_failed()),
     })
 }
 
@@ -110,9 +110,9 @@ fn find(
     path: &str,
     headers: &RequestHeaders<'_>,
     reading: Reading,
-) -> Result<Response, Unread> {
+) -> Result<Response, ReadFileError> {
     let documents = match &served.state {
-        State::Private => return Ok(absent()),
+        State::Private => return Ok(no_such_page()),
         State::Unreleased => {
             return Ok(Problem::new(404, "this site has not been published yet").response());
         }
@@ -132,11 +132,11 @@ fn find(
     let Some(below) = served.site.base_path.strip(path) else {
         return Ok(match path {
             "/" => to(307, &format!("{base}/")),
-            _ => absent(),
+            _ => no_such_page(),
         });
     };
     let Some(files) = documents.files() else {
-        return Ok(absent());
+        return Ok(no_such_page());
     };
     let Some(below) = below.strip_prefix('/') else {
         return Ok(to(308, &format!("{base}/")));
@@ -152,11 +152,11 @@ fn find(
 }
 
 /// The response when a condition fails (RFC 9110 §15.5.13).
-fn another() -> Response {
+fn precondition_failed() -> Response {
     Problem::new(412, "the page is not the one the condition names").response()
 }
 
-fn absent() -> Response {
+fn no_such_page() -> Response {
     Problem::new(404, "there is no such page on this site")
         .cached(caching::ABSENT)
         .response()
@@ -173,16 +173,16 @@ struct Request<'r> {
     headers: &'r RequestHeaders<'r>,
 }
 
-type Found = Result<Option<Response>, Unread>;
+type Found = Result<Option<Response>, ReadFileError>;
 
 // === impl Request ===
 
 impl Request<'_> {
-    fn response(&self) -> Result<Response, Unread> {
+    fn response(&self) -> Result<Response, ReadFileError> {
         if let Some(found) = self.text()? {
             return Ok(found);
         }
-        if let Some(found) = self.of_pages()? {
+        if let Some(found) = self.static_file()? {
             return Ok(found);
         }
         if let Some(found) = self.spelling() {
@@ -220,7 +220,7 @@ impl Request<'_> {
     }
 
     /// Finds a file that pages load. A name with a digest always means the same bytes.
-    fn of_pages(&self) -> Found {
+    fn static_file(&self) -> Found {
         let Some(name) = self
             .path
             .strip_prefix(STATIC)
@@ -245,7 +245,7 @@ impl Request<'_> {
         };
         let response = file.map(|file| Response {
             caching,
-            ..self.sent(file)
+            ..self.ok_response(file)
         });
         Ok(response.map(|response| {
             let response = self.conditional(response);
@@ -269,8 +269,8 @@ impl Request<'_> {
         if !self.files.has(&html) {
             // Without a page at the root, the root redirects to the first page.
             let home = &self.files.description().home;
-            let leads_home = self.path.is_empty() && !home.is_empty();
-            return Ok(leads_home.then(|| to(307, &self.location(home))));
+            let leads_to_site_root = self.path.is_empty() && !home.is_empty();
+            return Ok(leads_to_site_root.then(|| to(307, &self.location(home))));
         }
         if self.headers.accept.is_some_and(prefers_markdown) {
             return self.markdown(self.path, Some(VARY_PAGE));
@@ -318,7 +318,7 @@ impl Request<'_> {
         };
         let response = Response {
             caching: caching::DISCOVERY,
-            ..self.sent(file)
+            ..self.ok_response(file)
         };
         let response = response.with(header::CONTENT_SECURITY_POLICY, ASSET_POLICY);
         // RFC 9110 §13.2.2: conditions are evaluated before the range.
@@ -328,13 +328,13 @@ impl Request<'_> {
         ))
     }
 
-    fn not_found(&self) -> Result<Response, Unread> {
+    fn not_found(&self) -> Result<Response, ReadFileError> {
         let accepted = self.headers.accepted();
         let Some(path) = not_found_files(self.path).find(|path| self.files.has(path)) else {
-            return Ok(absent());
+            return Ok(no_such_page());
         };
         let Some(file) = self.files.read_addressed(&path, self.base, accepted)? else {
-            return Ok(absent());
+            return Ok(no_such_page());
         };
         let response = Response {
             encoding: file.encoding,
@@ -348,7 +348,7 @@ impl Request<'_> {
     /// Finds a file of the release.
     fn file(&self, path: &str) -> Found {
         let file = self.files.read(path, self.headers.accepted())?;
-        Ok(file.map(|file| self.sent(file)))
+        Ok(file.map(|file| self.ok_response(file)))
     }
 
     /// Finds a file, and replaces the placeholder of the base URL by the address of the site.
@@ -357,7 +357,7 @@ impl Request<'_> {
             .files
             .read_addressed(path, address, self.headers.accepted())?;
         Ok(file.map(|file| {
-            let response = self.sent(file);
+            let response = self.ok_response(file);
             self.conditional(Response {
                 caching: caching::DISCOVERY,
                 ..response
@@ -365,7 +365,7 @@ impl Request<'_> {
         }))
     }
 
-    fn sent(&self, file: File) -> Response {
+    fn ok_response(&self, file: File) -> Response {
         Response {
             encoding: file.encoding,
             etag: Some(ETag::new(&file.digest, file.encoding)),
@@ -380,7 +380,7 @@ impl Request<'_> {
         match response.evaluate(&self.headers.conditions) {
             Outcome::Send => response,
             Outcome::NotModified => response.not_modified(),
-            Outcome::Failed => another(),
+            Outcome::Failed => precondition_failed(),
         }
     }
 }

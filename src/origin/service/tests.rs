@@ -108,7 +108,7 @@ fn served_of(
             cache: Arc::new(cache),
             release: release.id(),
             project: site.project.clone(),
-            older: std::sync::OnceLock::new(),
+            older_files: std::sync::OnceLock::new(),
         },
         listing,
         &format!("https://docs.acme.test{base_path}"),
@@ -192,7 +192,7 @@ fn a_page_is_html_for_people_and_markdown_for_agents() {
 }
 
 #[test]
-fn an_encoded_page_has_its_own_tag_and_a_known_one_is_not_sent_again() {
+fn each_encoding_has_its_entity_tag_and_a_matching_tag_gets_304() {
     let served = served("");
     let ask = RequestHeaders {
         accept_encoding: Some(b"br"),
@@ -305,7 +305,7 @@ fn files_of_the_repository_are_served_without_any_rights() {
 }
 
 #[test]
-fn what_pages_load_is_kept_for_ever_when_its_name_says_what_it_is() {
+fn files_named_by_digest_are_immutable() {
     let served = served("");
     let page = get(&served, "/guides/a");
     let style = text(&page)
@@ -322,7 +322,7 @@ fn what_pages_load_is_kept_for_ever_when_its_name_says_what_it_is() {
 }
 
 #[test]
-fn what_is_missing_in_a_language_or_version_is_missed_in_its_words_and_beside_its_sidebar() {
+fn a_404_page_has_the_language_and_the_sidebar_of_its_path() {
     let config = r#"{"name": "Acme", "navigation": {"languages": [
         {"language": "en", "versions": [
             {"version": "v2", "pages": ["start", "shared"]}, {"version": "v1", "pages": ["old/one/a", "old/one/b/c", "shared"]}]},
@@ -402,7 +402,7 @@ fn only_files_of_the_site_can_be_sent() {
 }
 
 #[test]
-fn pages_may_frame_what_the_configuration_says_whatever_they_were_built_with() {
+fn the_configuration_decides_which_hosts_a_page_may_frame() {
     let frames = |response: &Response| {
         let policy = field(response, "content-security-policy");
         let frames = policy
@@ -424,7 +424,7 @@ fn pages_may_frame_what_the_configuration_says_whatever_they_were_built_with() {
 }
 
 #[test]
-fn a_page_is_known_by_the_address_that_its_author_names() {
+fn the_canonical_address_is_the_one_that_the_author_names() {
     let served = served("/docs");
     for (path, known) in [
         ("/docs/start", "https://docs.acme.test/docs/guides/a"),
@@ -439,7 +439,7 @@ fn a_page_is_known_by_the_address_that_its_author_names() {
 }
 
 #[test]
-fn a_private_or_unpublished_site_shows_nothing() {
+fn a_private_or_unpublished_site_has_no_pages() {
     let public = served("");
     for state in [State::Private, State::Unreleased] {
         let served = Served {
@@ -476,7 +476,7 @@ fn pages_can_only_be_read() {
 }
 
 #[test]
-fn a_location_cannot_carry_a_second_header() {
+fn a_redirect_cannot_inject_a_header() {
     let served = served("");
     let location = get(&served, "/old/a%0d%0aSet-Cookie:%20x=1")
         .location
@@ -492,7 +492,7 @@ fn advertised(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_address_that_a_list_names_is_answered() {
+fn every_listed_address_has_a_response() {
     for base in ["", "/docs"] {
         let served = served(base);
         let page = get(&served, &format!("{base}/guides/a"));
@@ -572,7 +572,7 @@ fn a_page_that_is_not_cached_is_read_once_and_then_comes_from_the_cache() {
 }
 
 #[test]
-fn without_room_in_the_cache_a_page_is_read_each_time() {
+fn a_page_that_does_not_fit_the_cache_is_read_each_time() {
     let served = served_from(Cache::new(0), &Service::default(), "");
     for _twice in 0..2 {
         let cached = respond_from_memory(&served, "/guides/a", &RequestHeaders::GET);

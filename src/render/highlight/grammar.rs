@@ -56,7 +56,7 @@ pub(super) struct Rule {
 
 /// The error of a search that backtracks more often than the limit.
 #[derive(Debug)]
-pub(super) struct GivenUp;
+pub(super) struct SearchLimit;
 
 /// What a match does to the stack of contexts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,7 +205,7 @@ impl Rule {
     }
 
     /// Searches a line from a position on.
-    pub(super) fn search(&self, line: &str, from: usize) -> Result<Option<Region>, GivenUp> {
+    pub(super) fn search(&self, line: &str, from: usize) -> Result<Option<Region>, SearchLimit> {
         let regex = self
             .regex
             .get_or_init(|| compile(self.pattern.regex().regex_str()));
@@ -219,7 +219,7 @@ impl Rule {
         groups: &[Option<Box<str>>],
         line: &str,
         from: usize,
-    ) -> Result<Option<Region>, GivenUp> {
+    ) -> Result<Option<Region>, SearchLimit> {
         let expression = substitute(self.pattern.regex().regex_str(), groups);
         search(compile(&expression).as_ref(), line, from)
     }
@@ -239,7 +239,7 @@ fn compile(expression: &str) -> Option<Regex> {
 }
 
 /// Searches a line; an expression that cannot be compiled matches nothing.
-fn search(regex: Option<&Regex>, line: &str, from: usize) -> Result<Option<Region>, GivenUp> {
+fn search(regex: Option<&Regex>, line: &str, from: usize) -> Result<Option<Region>, SearchLimit> {
     let Some(regex) = regex else {
         return Ok(None);
     };
@@ -256,7 +256,7 @@ fn search(regex: Option<&Regex>, line: &str, from: usize) -> Result<Option<Regio
     );
     match found {
         Ok(found) => Ok(found.map(|_| region)),
-        Err(_) => Err(GivenUp),
+        Err(_) => Err(SearchLimit),
     }
 }
 
@@ -313,7 +313,7 @@ mod tests {
     fn a_search_that_goes_back_too_often_is_given_up() {
         let regex = compile(r"(a|aa)+$");
         let line = format!("{}b", "a".repeat(60));
-        assert!(matches!(search(regex.as_ref(), &line, 0), Err(GivenUp)));
+        assert!(matches!(search(regex.as_ref(), &line, 0), Err(SearchLimit)));
         assert!(matches!(search(regex.as_ref(), "aaa", 0), Ok(Some(_))));
     }
 }

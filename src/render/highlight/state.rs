@@ -21,7 +21,7 @@ use std::rc::Rc;
 use onig::Region;
 use syntect::parsing::{Scope, ScopeStackOp};
 
-use super::grammar::{Context, GivenUp, Operation, Rule};
+use super::grammar::{Context, Operation, Rule, SearchLimit};
 
 /// How many matches in a row may be empty at one position. Grammars need up to about 20.
 const EMPTY_MATCHES_MAX: usize = 60;
@@ -278,7 +278,7 @@ impl Line<'_> {
         };
         let region = match searched {
             Ok(region) => region,
-            Err(GivenUp) => {
+            Err(SearchLimit) => {
                 self.spend(GIVEN_UP_COST)?;
                 None
             }

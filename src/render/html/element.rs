@@ -76,7 +76,7 @@ impl Writer<'_> {
             }
             _ => {}
         }
-        if !self.may_stand(name) {
+        if !self.is_allowed_here(name) {
             // The content and the anchor of the element are written.
             if let Some(anchor) = &element.anchor {
                 self.place(&anchor.id);
@@ -109,7 +109,7 @@ impl Writer<'_> {
     }
 
     /// Returns whether an element is allowed in the element that is open.
-    fn may_stand(&self, name: &str) -> bool {
+    fn is_allowed_here(&self, name: &str) -> bool {
         let parent = self.within.last();
         let mut wholes = PARTS
             .iter()

@@ -88,7 +88,7 @@ pub fn find(name: &str, style: Option<&str>, library: Library) -> Option<Icon> {
         return drawn(&name, style);
     }
     let renamed = tabler::renamed(&name).unwrap_or(&name);
-    drawn(renamed, style).or_else(|| match tabler::taken_apart(&name)? {
+    drawn(renamed, style).or_else(|| match tabler::split_name(&name)? {
         (brand, Some(tabler::BRANDS)) => icons.get(&(tabler::BRANDS, brand)).copied(),
         (plain, set) => drawn(plain, set.or(style)),
     })
@@ -108,11 +108,11 @@ pub fn unbundled(file: &str, library: &str) -> Option<Diagnostic> {
 }
 
 /// Returns the warning for an unknown icon, with a similar name. To look for one takes as
-/// long as to render a page, so only the first warnings have it: `told` is their number so far.
+/// long as to render a page, so only the first warnings have it: `reported_before` is their number so far.
 #[must_use]
-pub fn unknown(file: &str, name: &str, told: usize) -> Diagnostic {
+pub fn unknown(file: &str, name: &str, reported_before: usize) -> Diagnostic {
     let found = Diagnostic::warning("icon", file, format!("there is no icon `{name}`"));
-    let likely = (told < SUGGESTIONS_MAX).then(|| suggestion(name));
+    let likely = (reported_before < SUGGESTIONS_MAX).then(|| suggestion(name));
     match likely.flatten() {
         Some(likely) => found.help(format!("did you mean `{likely}`?")),
         None => found,

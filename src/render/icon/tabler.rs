@@ -59,7 +59,7 @@ pub(super) fn renamed(name: &str) -> Option<&'static str> {
 /// Removes a prefix or suffix that only Tabler uses from the name of an icon.
 ///
 /// Returns the remaining name, and the set in which it is looked up first.
-pub(super) fn taken_apart(name: &str) -> Option<(&str, Option<&'static str>)> {
+pub(super) fn split_name(name: &str) -> Option<(&str, Option<&'static str>)> {
     if let Some(brand) = name.strip_prefix("brand-") {
         return Some((brand, Some(BRANDS)));
     }

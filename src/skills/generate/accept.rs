@@ -86,7 +86,7 @@ pub fn accept(docs: &Docs, bytes: &[u8], base_url: &str) -> Result<Generated, Re
         .map_err(|invalid| wrong(invalid.to_string()))?
         .ok_or_else(|| wrong("there is none".to_owned()))?;
     if let Some(repeated) = found.repeated.first() {
-        return Err(wrong(format!("`{}` stands there twice", repeated.key)));
+        return Err(wrong(format!("`{}` is repeated", repeated.key)));
     }
     let (slug, description) = named(&found.mapping).map_err(wrong)?;
     let body = &text[found.body_offset..];
@@ -308,7 +308,7 @@ mod tests {
             ),
             (
                 "---\nname: a\nname: b\ndescription: x\n---\nx",
-                "its frontmatter: `name` stands",
+                "its frontmatter: `name` is repeated",
             ),
             (
                 "---\nname: a\ndescription: x\ngroups: [a]\n---\nx",

@@ -25,7 +25,7 @@
 //! Links begin with the base URL that the caller gives; a build gives a placeholder, because
 //! a release does not know its domain.
 //!
-//! An operator may configure another program that writes the file; [`material`] is its input.
+//! An operator may configure another program that writes the file; [`source_pages`] is its input.
 //! [`accept()`] decides whether the text of that program replaces this one.
 //!
 //! Sources: `internals/decisions#generated-skill` (the sections); Agent Skills specification.
@@ -59,7 +59,7 @@ const DESCRIPTION_UNITS_MAX: usize = 600;
 /// How many parts the description names, and how many pages each capability names.
 const PARTS_NAMED: usize = 6;
 /// Labels that nearly every documentation has: they do not say when to use the skill.
-const UNTELLING: [&str; 8] = [
+const GENERIC_LABELS: [&str; 8] = [
     "Getting started",
     "Get started",
     "Introduction",
@@ -84,7 +84,7 @@ pub struct Generated {
 
 /// A page that a skill may use (rule G3).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Material<'d> {
+pub struct SourcePage<'d> {
     /// The label of its group.
     pub group: String,
     /// Its title, as one plain line.
@@ -101,15 +101,15 @@ pub struct Material<'d> {
 
 /// Lists the pages that a skill may use, in the order of the navigation.
 #[must_use]
-pub fn material(docs: &Docs) -> Vec<Material<'_>> {
+pub fn source_pages(docs: &Docs) -> Vec<SourcePage<'_>> {
     let outline = Outline::of(docs);
-    let mut material = Vec::new();
+    let mut source_pages = Vec::new();
     for category in &outline.categories {
         for entry in &category.entries {
             let page = docs.navigation.page(entry.page);
             let endpoint = outline::endpoint(docs, page);
             let written = docs.pages.get(&page.slug);
-            material.push(Material {
+            source_pages.push(SourcePage {
                 group: category.label.clone(),
                 title: entry.title.clone(),
                 url: &page.url,
@@ -119,7 +119,7 @@ pub fn material(docs: &Docs) -> Vec<Material<'_>> {
             });
         }
     }
-    material
+    source_pages
 }
 
 /// Generates the skill of a documentation; `None` when no page may be used (rule G3).
@@ -181,7 +181,7 @@ fn description(title: &str, about: &str, outline: &Outline) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for category in &outline.categories {
         let label = &*category.label;
-        let says_something = !UNTELLING
+        let says_something = !GENERIC_LABELS
             .iter()
             .any(|word| label.eq_ignore_ascii_case(word));
         if says_something && !parts.contains(&label) && parts.len() < PARTS_NAMED {
@@ -227,7 +227,7 @@ fn capabilities(outline: &Outline) -> Vec<String> {
 
 /// Lists pages by category; the first pages of all categories are chosen before any second
 /// page (rule G2).
-fn skills(docs: &Docs, outline: &Outline, base_url: &str, room: Room) -> Vec<String> {
+fn skills(docs: &Docs, outline: &Outline, base_url: &str, budget: Budget) -> Vec<String> {
     let lines: Vec<Vec<String>> = outline
         .categories
         .iter()
@@ -240,7 +240,7 @@ fn skills(docs: &Docs, outline: &Outline, base_url: &str, room: Room) -> Vec<Str
         })
         .collect();
     let mut shown = vec![0; lines.len()];
-    let mut room = room;
+    let mut budget = budget;
     let longest = lines.iter().map(Vec::len).max().unwrap_or(0);
     'all: for nth in 0..longest {
         for (category, (of_category, shown)) in
@@ -255,7 +255,7 @@ fn skills(docs: &Docs, outline: &Outline, base_url: &str, room: Room) -> Vec<Str
             } else {
                 0
             };
-            if !room.take(
+            if !budget.take(
                 line.chars().count() + 1 + heading,
                 if nth == 0 { 5 } else { 1 },
             ) {
@@ -329,12 +329,12 @@ impl Category {
 
 /// How many lines and characters a list may still use.
 #[derive(Clone, Copy)]
-struct Room {
+struct Budget {
     lines: usize,
     characters: usize,
 }
 
-impl Room {
+impl Budget {
     /// Uses some of it; returns `false` when too little is left.
     fn take(&mut self, characters: usize, lines: usize) -> bool {
         if characters > self.characters || lines > self.lines {
@@ -388,11 +388,11 @@ impl Page {
         }
     }
 
-    /// Returns the room that is left when other sections need `after` characters.
-    fn left(&self, after: usize) -> Room {
+    /// Returns the budget that is left when other sections need `after` characters.
+    fn left(&self, after: usize) -> Budget {
         let used = self.text.chars().count() + after + 200;
         let lines = self.text.lines().count() + workflow::LINES_MAX + integration::LINES_MAX + 40;
-        Room {
+        Budget {
             lines: LINES_MAX.saturating_sub(lines),
             characters: CHARACTERS_MAX.saturating_sub(used),
         }

@@ -34,18 +34,21 @@ fn slugs(skills: &[Skill]) -> Vec<&str> {
     skills.iter().map(|skill| skill.slug.as_str()).collect()
 }
 
-fn rules(told: &[Diagnostic]) -> Vec<&str> {
-    told.iter().map(|diagnostic| diagnostic.rule).collect()
+fn rules(diagnostics: &[Diagnostic]) -> Vec<&str> {
+    diagnostics
+        .iter()
+        .map(|diagnostic| diagnostic.rule)
+        .collect()
 }
 
 /// Returns the skill of one file in a directory of skills, and its diagnostics.
 #[track_caller]
 fn one(text: &str) -> (Skill, Vec<String>) {
-    let (mut skills, told) = collected(&[(".waypost/skills/pay/SKILL.md", text)]);
-    assert_eq!(skills.len(), 1, "{told:?}");
+    let (mut skills, diagnostics) = collected(&[(".waypost/skills/pay/SKILL.md", text)]);
+    assert_eq!(skills.len(), 1, "{diagnostics:?}");
     assert_eq!(skills[0].bytes, text, "the author's bytes");
-    let told = told.iter().map(ToString::to_string).collect();
-    (skills.remove(0), told)
+    let diagnostics = diagnostics.iter().map(ToString::to_string).collect();
+    (skills.remove(0), diagnostics)
 }
 
 /// Checks that a file is left out, while a correct skill beside it is served.
@@ -58,10 +61,10 @@ fn left_out(text: impl Into<Bytes>, rule: &str, place: Option<(u32, u32)>) {
         ],
         [],
     );
-    let (skills, told) = collect(&tree, "waypost");
+    let (skills, diagnostics) = collect(&tree, "waypost");
     assert_eq!(slugs(&skills), ["acme"]);
-    let [diagnostic] = &told[..] else {
-        panic!("{told:?}");
+    let [diagnostic] = &diagnostics[..] else {
+        panic!("{diagnostics:?}");
     };
     assert_eq!(diagnostic.rule, rule, "{diagnostic}");
     assert_eq!(&*diagnostic.file, ".waypost/skills/a/SKILL.md");
@@ -75,7 +78,7 @@ fn left_out(text: impl Into<Bytes>, rule: &str, place: Option<(u32, u32)>) {
 #[test]
 fn a_root_file_and_directories_are_collected_together_sorted_by_slug() {
     let other = SOUND.replace("acme", "zeta");
-    let (skills, told) = collected(&[
+    let (skills, diagnostics) = collected(&[
         ("skill.md", &other),
         (".waypost/skills/acme/SKILL.md", SOUND),
         (".waypost/skills/README.md", "# About these"),
@@ -83,7 +86,7 @@ fn a_root_file_and_directories_are_collected_together_sorted_by_slug() {
     ]);
     assert_eq!(slugs(&skills), ["acme", "zeta"]);
     assert_eq!(skills[0].path.as_str(), ".waypost/skills/acme/SKILL.md");
-    assert_eq!(told, []);
+    assert_eq!(diagnostics, []);
 }
 
 #[test]
@@ -112,19 +115,19 @@ fn links_lead_to_skills_anywhere_in_the_repository() {
         ("packages/other/text.md", &other),
         ("docs/.waypost/skills", "->../../agents/skills"),
     ]);
-    let (skills, told) = collect(&tree.with_docs_root(path("docs")), "waypost");
+    let (skills, diagnostics) = collect(&tree.with_docs_root(path("docs")), "waypost");
     assert_eq!(slugs(&skills), ["acme", "other"]);
     assert_eq!(
         skills[1].path.as_str(),
         "docs/.waypost/skills/other/SKILL.md"
     );
     assert_eq!(skills[1].bytes, other);
-    assert_eq!(told, []);
+    assert_eq!(diagnostics, []);
 }
 
 #[test]
 fn a_link_that_leads_nowhere_leaves_the_others_alone() {
-    let (skills, told) = collected(&[
+    let (skills, diagnostics) = collected(&[
         ("skill.md", "->/etc/passwd"),
         (".waypost/skills/a", "->../../../outside"),
         (".waypost/skills/b", "->b"),
@@ -140,22 +143,23 @@ fn a_link_that_leads_nowhere_leaves_the_others_alone() {
         "link-dangling",
         "link-dangling",
     ];
-    assert_eq!(rules(&told), expected);
-    let (skills, told) = collected(&[(".waypost/skills", "->../nowhere"), ("skill.md", SOUND)]);
+    assert_eq!(rules(&diagnostics), expected);
+    let (skills, diagnostics) =
+        collected(&[(".waypost/skills", "->../nowhere"), ("skill.md", SOUND)]);
     assert_eq!(slugs(&skills), ["acme"]);
-    assert_eq!(rules(&told), ["link-dangling"]);
+    assert_eq!(rules(&diagnostics), ["link-dangling"]);
 }
 
 #[test]
 fn a_file_that_is_reached_twice_is_one_skill() {
-    let (skills, told) = collected(&[
+    let (skills, diagnostics) = collected(&[
         ("skill.md", "->.waypost/skills/a/SKILL.md"),
         (".waypost/skills/a/SKILL.md", SOUND),
         (".waypost/skills/b", "->a"),
     ]);
     assert_eq!(skills.len(), 1);
     assert_eq!(skills[0].path.as_str(), "skill.md");
-    assert_eq!(told, []);
+    assert_eq!(diagnostics, []);
 }
 
 #[test]
@@ -166,25 +170,32 @@ fn another_spelling_of_the_file_name_is_told_and_not_taken() {
         (".waypost/skills/acme.md", "`SKILL.md`"),
         (".waypost/skills/SKILL.md", "`SKILL.md`"),
     ] {
-        let (skills, told) = collected(&[(file, SOUND)]);
+        let (skills, diagnostics) = collected(&[(file, SOUND)]);
         assert_eq!(skills, [], "{file}");
-        assert_eq!(rules(&told), ["skill-file", "skill-none"], "{file}");
-        assert_eq!(&*told[0].file, file);
-        assert!(told[0].message.contains(wanted), "{}", told[0]);
+        assert_eq!(rules(&diagnostics), ["skill-file", "skill-none"], "{file}");
+        assert_eq!(&*diagnostics[0].file, file);
+        assert!(
+            diagnostics[0].message.contains(wanted),
+            "{}",
+            diagnostics[0]
+        );
     }
 }
 
 #[test]
 fn a_directory_without_a_skill_file_is_told_but_is_no_failure() {
-    let (skills, told) = collected(&[(".waypost/skills/a/notes.txt", "")]);
+    let (skills, diagnostics) = collected(&[(".waypost/skills/a/notes.txt", "")]);
     assert_eq!(skills, []);
-    assert_eq!(rules(&told), ["skill-file"]);
+    assert_eq!(rules(&diagnostics), ["skill-file"]);
 }
 
 #[test]
 fn what_is_no_file_at_the_place_of_one_is_told() {
-    let (_, told) = collected(&[("skill.md/x", ""), (".waypost/skills", "not a directory")]);
-    assert_eq!(rules(&told), ["skill-file", "path-missing", "skill-none"]);
+    let (_, diagnostics) = collected(&[("skill.md/x", ""), (".waypost/skills", "not a directory")]);
+    assert_eq!(
+        rules(&diagnostics),
+        ["skill-file", "path-missing", "skill-none"]
+    );
 }
 
 // === what is left out ===
@@ -236,17 +247,18 @@ fn groups_in_any_form_keep_a_skill_from_the_public() {
 #[test]
 fn a_private_skill_alone_is_no_failure() {
     let private = "---\nname: a\ndescription: b\ngroups: [admin]\n---\n";
-    let (skills, told) = collected(&[("skill.md", private), (".waypost/skills/x/SKILL.md", "")]);
+    let (skills, diagnostics) =
+        collected(&[("skill.md", private), (".waypost/skills/x/SKILL.md", "")]);
     assert_eq!(skills, []);
-    assert_eq!(rules(&told), ["skill-groups", "skill-empty"]);
+    assert_eq!(rules(&diagnostics), ["skill-groups", "skill-empty"]);
     assert!(has_authored(&tree(&[("skill.md", private)]), "waypost"));
 }
 
 #[test]
 fn when_no_file_can_be_used_the_build_is_to_end() {
-    let (skills, told) = collected(&[("skill.md", ""), (".waypost/skills/x", "->/x")]);
+    let (skills, diagnostics) = collected(&[("skill.md", ""), (".waypost/skills/x", "->/x")]);
     assert_eq!(skills, []);
-    let last = told.last().unwrap();
+    let last = diagnostics.last().unwrap();
     assert_eq!(
         last.to_string(),
         ".waypost/skills/x: error[skill-none]: none of the 2 skill files can be used (the other findings say why)"
@@ -266,10 +278,10 @@ fn skills_over_the_limit_are_left_out_by_name() {
         .map(|n| &**n)
         .zip(texts.iter().map(|t| &**t))
         .collect();
-    let (skills, told) = collected(&files);
+    let (skills, diagnostics) = collected(&files);
     assert_eq!(skills.len(), COUNT_MAX);
-    assert_eq!(rules(&told), ["skill-count"]);
-    assert_eq!(&*told[0].file, names[COUNT_MAX]);
+    assert_eq!(rules(&diagnostics), ["skill-count"]);
+    assert_eq!(&*diagnostics[0].file, names[COUNT_MAX]);
 }
 
 #[test]
@@ -283,41 +295,41 @@ fn skills_over_the_limit_of_all_together_are_left_out() {
         .iter()
         .map(|(path, text)| (&**path, &**text))
         .collect();
-    let (skills, told) = collected(&files);
+    let (skills, diagnostics) = collected(&files);
     assert_eq!(skills.len(), 16);
-    assert_eq!(rules(&told), ["skill-size", "skill-size"]);
+    assert_eq!(rules(&diagnostics), ["skill-size", "skill-size"]);
 }
 
 // === shapes of real files ===
 
 #[test]
 fn a_file_without_frontmatter_is_served_and_told_once() {
-    let (skill, told) = one("\u{feff}# Acme Network\n\n## Description\n\nPays people.\n");
+    let (skill, diagnostics) = one("\u{feff}# Acme Network\n\n## Description\n\nPays people.\n");
     assert_eq!(skill.slug.as_str(), "pay");
     assert_eq!(&*skill.description, "Pays people.");
-    assert_eq!(told.len(), 1);
+    assert_eq!(diagnostics.len(), 1);
     assert!(
-        told[0].contains("no frontmatter; the `skills` tool drops"),
-        "{told:?}"
+        diagnostics[0].contains("no frontmatter; the `skills` tool drops"),
+        "{diagnostics:?}"
     );
 }
 
 #[test]
 fn a_repeated_key_is_told_and_the_first_value_counts() {
-    let (skill, told) = one("---\nname: pay\ndescription: one\ndescription: two\n---\n");
+    let (skill, diagnostics) = one("---\nname: pay\ndescription: one\ndescription: two\n---\n");
     assert_eq!(&*skill.description, "one");
     assert!(
-        told[0].contains(":4:1: warning[skill-frontmatter]"),
-        "{told:?}"
+        diagnostics[0].contains(":4:1: warning[skill-frontmatter]"),
+        "{diagnostics:?}"
     );
 }
 
 #[test]
 fn line_ends_marks_quotes_and_other_scripts_are_read() {
     let text = "\u{feff}---\r\nname: 'pay'\r\ndescription: \"Zahlt \\\"Menschen\\\" aus — 支付\"\r\n---\r\n";
-    let (skill, told) = one(text);
+    let (skill, diagnostics) = one(text);
     assert_eq!(&*skill.description, "Zahlt \"Menschen\" aus — 支付");
-    assert_eq!(told, [""; 0]);
+    assert_eq!(diagnostics, [""; 0]);
 }
 
 #[test]
@@ -330,13 +342,16 @@ fn keys_that_other_tools_understand_are_nobodys_business() {
 #[test]
 fn files_beside_a_skill_are_told_only_when_it_refers_to_them() {
     let text = format!("{SOUND}See [rules](references/rules.md).\n");
-    let (_, told) = collected(&[
+    let (_, diagnostics) = collected(&[
         (".waypost/skills/acme/SKILL.md", &text),
         (".waypost/skills/acme/references/rules.md", ""),
         (".waypost/skills/acme/scripts/run.sh", ""),
     ]);
-    assert_eq!(rules(&told), ["skill-companion"]);
-    assert!(told[0].message.contains("`references`") && !told[0].message.contains("scripts"));
+    assert_eq!(rules(&diagnostics), ["skill-companion"]);
+    assert!(
+        diagnostics[0].message.contains("`references`")
+            && !diagnostics[0].message.contains("scripts")
+    );
 }
 
 #[test]

@@ -6,11 +6,11 @@ use super::*;
 
 #[test]
 fn a_name_that_is_no_slug_is_served_under_one() {
-    let (skill, told) = one("---\nname: Broken Authentication\ndescription: d\n---\n");
+    let (skill, diagnostics) = one("---\nname: Broken Authentication\ndescription: d\n---\n");
     assert_eq!(skill.slug.as_str(), "broken-authentication");
     assert_eq!(&*skill.name, "Broken Authentication");
     assert_eq!(
-        told,
+        diagnostics,
         [
             ".waypost/skills/pay/SKILL.md:2:1: warning[skill-name]: `Broken Authentication` is not a slug; the skill is served as `broken-authentication`"
         ]
@@ -19,17 +19,17 @@ fn a_name_that_is_no_slug_is_served_under_one() {
 
 #[test]
 fn a_name_that_is_not_the_directorys_is_a_warning() {
-    let (skill, told) = one("---\nname: paying\ndescription: d\n---\n");
+    let (skill, diagnostics) = one("---\nname: paying\ndescription: d\n---\n");
     assert_eq!(skill.slug.as_str(), "paying");
     assert_eq!(
-        told,
+        diagnostics,
         [
             ".waypost/skills/pay/SKILL.md:2:1: warning[skill-name]: the skill `paying` is in the directory `pay` (give both the same name: some clients drop the skill otherwise)"
         ]
     );
     // The file in the documentation root does not have its own directory.
-    let (_, told) = collected(&[("skill.md", SOUND)]);
-    assert_eq!(told, []);
+    let (_, diagnostics) = collected(&[("skill.md", SOUND)]);
+    assert_eq!(diagnostics, []);
 }
 
 #[test]
@@ -39,12 +39,12 @@ fn a_missing_name_is_the_directorys() {
         "name:\ndescription: d",
         "name: '  '\ndescription: d",
     ] {
-        let (skill, told) = one(&format!("---\n{head}\n---\n"));
+        let (skill, diagnostics) = one(&format!("---\n{head}\n---\n"));
         assert_eq!((skill.slug.as_str(), &*skill.name), ("pay", "pay"));
-        assert_eq!(told.len(), 1, "{told:?}");
+        assert_eq!(diagnostics.len(), 1, "{diagnostics:?}");
         assert!(
-            told[0].contains("skill-name") && told[0].contains("drops"),
-            "{told:?}"
+            diagnostics[0].contains("skill-name") && diagnostics[0].contains("drops"),
+            "{diagnostics:?}"
         );
     }
     let (skills, _) = collected(&[("skill.md", "---\ndescription: d\n---\n")]);
@@ -53,24 +53,28 @@ fn a_missing_name_is_the_directorys() {
 
 #[test]
 fn a_name_that_cannot_be_written_in_letters_gets_the_directorys_slug() {
-    let (skill, told) = one("---\nname: '!!'\ndescription: d\n---\n");
+    let (skill, diagnostics) = one("---\nname: '!!'\ndescription: d\n---\n");
     assert_eq!((skill.slug.as_str(), &*skill.name), ("pay", "!!"));
-    assert_eq!(told.len(), 1);
+    assert_eq!(diagnostics.len(), 1);
 }
 
 #[test]
 fn a_name_that_is_a_number_is_taken_but_clients_drop_it() {
-    let (skill, told) = one("---\nname: 365\ndescription: true\n---\n");
+    let (skill, diagnostics) = one("---\nname: 365\ndescription: true\n---\n");
     assert_eq!(skill.slug.as_str(), "365");
     assert_eq!(&*skill.description, "true");
-    assert_eq!(told.len(), 2);
-    assert!(told.iter().all(|told| told.contains("drops this skill")));
+    assert_eq!(diagnostics.len(), 2);
+    assert!(
+        diagnostics
+            .iter()
+            .all(|diagnostic| diagnostic.contains("drops this skill"))
+    );
 }
 
 #[test]
 fn of_two_skills_with_one_slug_the_first_keeps_it() {
     let named = |name: &str| SOUND.replace("acme", name);
-    let (skills, told) = collected(&[
+    let (skills, diagnostics) = collected(&[
         ("skill.md", SOUND),
         (".waypost/skills/billing/SKILL.md", &named("ACME")),
         (".waypost/skills/acme/SKILL.md", &named("Acme!")),
@@ -92,7 +96,10 @@ fn of_two_skills_with_one_slug_the_first_keeps_it() {
         ]
     );
     assert_eq!(
-        told.iter().filter(|told| told.rule == "skill-slug").count(),
+        diagnostics
+            .iter()
+            .filter(|diagnostic| diagnostic.rule == "skill-slug")
+            .count(),
         2
     );
 }
@@ -101,18 +108,18 @@ fn of_two_skills_with_one_slug_the_first_keeps_it() {
 
 #[test]
 fn a_description_is_listed_without_the_end_of_its_block() {
-    let (skill, told) = one("---\nname: pay\ndescription: >\n  Use when\n  paying.\n---\n");
+    let (skill, diagnostics) = one("---\nname: pay\ndescription: >\n  Use when\n  paying.\n---\n");
     assert_eq!(&*skill.description, "Use when paying.");
-    assert_eq!(told, [""; 0]);
+    assert_eq!(diagnostics, [""; 0]);
 }
 
 #[test]
 fn a_long_description_is_cut_for_lists_only() {
     let long = "🚀".repeat(600);
-    let (skill, told) = one(&format!("---\nname: pay\ndescription: {long}\n---\n"));
+    let (skill, diagnostics) = one(&format!("---\nname: pay\ndescription: {long}\n---\n"));
     assert_eq!(skill.description.encode_utf16().count(), 1024);
     assert_eq!(
-        told,
+        diagnostics,
         [
             ".waypost/skills/pay/SKILL.md:3:1: warning[skill-description]: `description` is 1200 UTF-16 code units long; lists show the first 1024"
         ]
@@ -129,9 +136,12 @@ fn a_missing_description_is_taken_from_the_body_and_never_empty() {
         ("---\nname: pay\ndescription: ''\n---\n# Pay\n", "Pay"),
         ("---\nname: pay\ndescription: [a]\n---\n", "The pay skill."),
     ] {
-        let (skill, told) = one(text);
+        let (skill, diagnostics) = one(text);
         assert_eq!(&*skill.description, description);
-        assert_eq!(told.len(), 1, "{told:?}");
-        assert!(told[0].contains("skill-description"), "{told:?}");
+        assert_eq!(diagnostics.len(), 1, "{diagnostics:?}");
+        assert!(
+            diagnostics[0].contains("skill-description"),
+            "{diagnostics:?}"
+        );
     }
 }

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_marks_and_broken_lines_are_no_patterns() {
+    fn comments_byte_order_marks_and_invalid_lines_are_no_patterns() {
         let patterns = patterns(&[(0, "\u{feff}# note\n\n[\n*.tmp\n")]);
         assert!(patterns.ignore(&["x.tmp"], false));
         assert!(!patterns.ignore(&["# note"], false));

@@ -32,8 +32,8 @@ pub(super) fn git(directory: &Path, arguments: &[&str]) -> String {
         .args(arguments)
         .output()
         .expect("git is installed");
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "git {arguments:?}: {told}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {arguments:?}: {stderr}");
     String::from_utf8(output.stdout).expect("names in these tests are UTF-8")
 }
 
@@ -76,7 +76,7 @@ fn a_link_out_of_the_root_is_never_read() {
 }
 
 #[test]
-fn a_file_exchanged_for_a_link_after_the_walk_is_an_error() {
+fn a_file_replaced_by_a_link_after_the_walk_is_an_error() {
     let outside = directory(&[("secret", "key"), ("docs/a.md", "key")]);
     let directory = directory(&[("a.md", "text"), ("docs/a.md", "text")]);
     let (tree, _) = open_all(&directory);
@@ -93,7 +93,7 @@ fn a_file_exchanged_for_a_link_after_the_walk_is_an_error() {
 }
 
 #[test]
-fn a_file_exchanged_for_a_pipe_does_not_stop_the_reader() {
+fn a_file_replaced_by_a_pipe_does_not_block_the_reader() {
     let directory = directory(&[("a.md", "text")]);
     let (tree, _) = open_all(&directory);
     let file = directory.path().join("a.md");
@@ -105,7 +105,7 @@ fn a_file_exchanged_for_a_pipe_does_not_stop_the_reader() {
 }
 
 #[test]
-fn what_git_does_not_record_is_not_listed() {
+fn files_that_git_ignores_are_not_listed() {
     let directory = directory(&[
         (".git/config", ""),
         (".git/info/exclude", "*.swp\n"),
@@ -151,9 +151,9 @@ fn names_that_are_not_utf8_are_left_out_with_a_diagnostic() {
 
     let (tree, diagnostics) = open_all(&directory);
     assert_eq!(files(&tree), ["docs/a.md"]);
-    let told: Vec<_> = diagnostics.iter().map(|d| (d.rule, &*d.file)).collect();
+    let found: Vec<_> = diagnostics.iter().map(|d| (d.rule, &*d.file)).collect();
     let expected = [("source-name", "docs/\u{fffd}.md"), ("source-name", "link")];
-    assert_eq!(told, expected);
+    assert_eq!(found, expected);
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn the_root_is_the_nearest_directory_with_git_in_it() {
 }
 
 #[test]
-fn what_git_has_recorded_is_listed_although_a_pattern_ignores_it() {
+fn a_tracked_file_is_listed_although_a_pattern_ignores_it() {
     let directory = directory(&[
         (".gitignore", "*.log\nvendor/\n"),
         ("recorded.log", ""),
@@ -240,7 +240,7 @@ fn what_git_has_recorded_is_listed_although_a_pattern_ignores_it() {
 }
 
 #[test]
-fn a_submodule_that_is_not_checked_out_is_one_all_the_same() {
+fn a_submodule_without_a_checkout_is_recognised() {
     let directory = directory(&[("a.md", "")]);
     let commit = format!("160000,{},module", "1".repeat(40));
     git(directory.path(), &["init", "-q"]);
@@ -255,7 +255,7 @@ fn a_submodule_that_is_not_checked_out_is_one_all_the_same() {
 }
 
 #[test]
-fn an_index_that_cannot_be_read_is_told() {
+fn an_unreadable_index_is_reported() {
     let directory = directory(&[(".git/index", "not an index"), ("a.md", "")]);
     let (tree, diagnostics) = open_all(&directory);
     assert_eq!(files(&tree), ["a.md"]);

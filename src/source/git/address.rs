@@ -37,17 +37,17 @@ pub(super) enum Transport {
 pub enum InvalidAddress {
     /// It is not a URL, or git could read it in several ways.
     #[error(
-        "the repository's URL is not one: write https://host/path, ssh://host/path or user@host:path"
+        "this is not the URL of a repository: write https://host/path, ssh://host/path or user@host:path"
     )]
     Url,
     /// The transport is not allowed.
-    #[error("repositories are not fetched over {0} here")]
+    #[error("this service does not fetch repositories over {0}")]
     Transport(Box<str>),
     /// The repository is on this machine, in a directory that the configuration does not name.
     #[error("repositories of this machine are fetched only from the configured directories")]
     Local,
     /// The URL contains a password or token.
-    #[error("the repository's URL carries a password; name a file of credentials instead")]
+    #[error("the repository's URL contains a password; name a file of credentials instead")]
     Password,
     /// The name of the branch is not valid.
     #[error("{0:?} is not the name of a branch")]

@@ -174,7 +174,7 @@ fn update(git: &Git, directory: &Path, address: &Address) -> Result<(), FetchErr
     }
     clear_locks(directory);
     git.fetch(address)?;
-    git.tidy();
+    git.collect_garbage();
     Ok(())
 }
 

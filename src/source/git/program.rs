@@ -123,7 +123,7 @@ impl Git {
     }
 
     /// Packs the objects of many small fetches. If this fails, the next fetch tries again.
-    pub(super) fn tidy(&self) {
+    pub(super) fn collect_garbage(&self) {
         let mut command = self.command();
         command.arg("--git-dir").arg(&*self.directory);
         // The later setting has priority: only this command may collect garbage.

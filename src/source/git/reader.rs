@@ -42,8 +42,8 @@ struct Blob {
 #[derive(Debug)]
 struct Objects {
     process: Child,
-    questions: ChildStdin,
-    answers: BufReader<ChildStdout>,
+    requests: ChildStdin,
+    responses: BufReader<ChildStdout>,
 }
 
 /// One line of the listing.
@@ -71,7 +71,7 @@ impl Reader {
             file_bytes_max,
         };
         let mut listing = Listing::default();
-        let mut findings = Findings::default();
+        let mut diagnostics = DiagnosticList::default();
         let lines = listed
             .split(|byte| *byte == 0)
             .filter(|line| !line.is_empty());
@@ -80,26 +80,26 @@ impl Reader {
                 return Err(OpenError::TooManyEntries { limit: entries_max });
             }
             let entry = Entry::read(line).ok_or_else(|| GitError::unreadable("ls-tree"))?;
-            reader.enter(&entry, &mut listing, &mut findings)?;
+            reader.enter(&entry, &mut listing, &mut diagnostics)?;
         }
-        Ok((reader, listing, findings.diagnostics))
+        Ok((reader, listing, diagnostics.entries))
     }
 
     fn enter(
         &mut self,
         entry: &Entry<'_>,
         listing: &mut Listing,
-        findings: &mut Findings,
+        diagnostics: &mut DiagnosticList,
     ) -> Result<(), OpenError> {
         let shown = String::from_utf8_lossy(entry.path);
         let path = match std::str::from_utf8(entry.path).map(TreePath::parse) {
             Ok(Ok(path)) => path,
             Ok(Err(invalid)) => {
-                findings.name(&shown, &invalid.to_string());
+                diagnostics.name(&shown, &invalid.to_string());
                 return Ok(());
             }
             Err(_not_utf8) => {
-                findings.name(&shown, "its name is not UTF-8");
+                diagnostics.name(&shown, "its name is not UTF-8");
                 return Ok(());
             }
         };
@@ -110,11 +110,11 @@ impl Reader {
                 match target.as_ref().map(|target| std::str::from_utf8(target)) {
                     Ok(Ok(target)) => Node::Link(target.into()),
                     Ok(Err(_not_utf8)) => {
-                        findings.name(&shown, "the target of this link is not UTF-8");
+                        diagnostics.name(&shown, "the target of this link is not UTF-8");
                         return Ok(());
                     }
                     Err(_unreadable) => {
-                        findings.name(&shown, "the target of this link cannot be read");
+                        diagnostics.name(&shown, "the target of this link cannot be read");
                         return Ok(());
                     }
                 }
@@ -125,7 +125,7 @@ impl Reader {
                     bytes: entry.bytes,
                 };
                 if LFS_POINTER_BYTES.contains(&entry.bytes) && self.is_pointer(&blob) {
-                    findings.pointer(&shown);
+                    diagnostics.pointer(&shown);
                 }
                 self.blobs.insert(path.clone(), blob);
                 Node::File
@@ -185,30 +185,30 @@ impl Objects {
             .spawn()
             .map_err(|error| GitError::damaged("cat-file", &error.to_string()))?;
         let pipes = (process.stdin.take(), process.stdout.take());
-        let (Some(questions), Some(answers)) = pipes else {
+        let (Some(requests), Some(responses)) = pipes else {
             return Err(GitError::unreadable("cat-file"));
         };
         Ok(Self {
             process,
-            questions,
-            answers: BufReader::with_capacity(64 << 10, answers),
+            requests,
+            responses: BufReader::with_capacity(64 << 10, responses),
         })
     }
 
     /// Requests one object and reads it: `id type size`, a line end, the bytes, a line end.
     fn read(&mut self, id: &str, bytes: u64) -> io::Result<Vec<u8>> {
-        self.questions.write_all(format!("{id}\n").as_bytes())?;
+        self.requests.write_all(format!("{id}\n").as_bytes())?;
         let mut head = String::new();
-        self.answers.read_line(&mut head)?;
+        self.responses.read_line(&mut head)?;
         if head.trim_end() != format!("{id} blob {bytes}") {
-            let message = format!("git answered {:?}", head.trim_end());
+            let message = format!("git responded {:?}", head.trim_end());
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
         let length = usize::try_from(bytes).map_err(io::Error::other)?;
         let mut content = vec![0; length];
-        self.answers.read_exact(&mut content)?;
+        self.responses.read_exact(&mut content)?;
         let mut end = [0];
-        self.answers.read_exact(&mut end)?;
+        self.responses.read_exact(&mut end)?;
         Ok(content)
     }
 }
@@ -245,13 +245,13 @@ impl<'l> Entry<'l> {
 
 /// The diagnostics that were found up to now.
 #[derive(Default)]
-struct Findings {
-    diagnostics: Vec<Diagnostic>,
+struct DiagnosticList {
+    entries: Vec<Diagnostic>,
 }
 
-// === impl Findings ===
+// === impl DiagnosticList ===
 
-impl Findings {
+impl DiagnosticList {
     /// Reports an entry that is left out because of its name or its target.
     fn name(&mut self, path: &str, why: &str) {
         self.report(
@@ -269,7 +269,7 @@ impl Findings {
     }
 
     fn report(&mut self, rule: &'static str, path: &str, message: String, help: Option<&str>) {
-        let diagnostic = match self.diagnostics.len() {
+        let diagnostic = match self.entries.len() {
             DIAGNOSTICS_MAX => {
                 let message = format!("there are more than {DIAGNOSTICS_MAX} such files");
                 Diagnostic::warning(rule, path, message)
@@ -280,6 +280,6 @@ impl Findings {
             },
             _ => return,
         };
-        self.diagnostics.push(diagnostic);
+        self.entries.push(diagnostic);
     }
 }

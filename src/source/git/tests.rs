@@ -137,7 +137,7 @@ fn a_commit_and_its_work_tree_have_the_same_content() {
 }
 
 #[test]
-fn a_second_fetch_brings_what_is_new_and_tells_what_changed() {
+fn a_second_fetch_gets_new_commits_and_lists_the_changes() {
     let place = Place::new();
     place.write("kept", "1");
     place.write("gone", "1");
@@ -190,7 +190,7 @@ fn a_missing_branch_and_a_missing_repository_are_final_and_named() {
 }
 
 #[test]
-fn a_host_that_does_not_answer_is_tried_again() {
+fn an_unreachable_host_is_a_transient_error() {
     let place = Place::new();
     // A port that was free a moment ago: connections to it are refused.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -210,7 +210,7 @@ fn an_empty_repository_has_no_branch() {
 }
 
 #[test]
-fn a_damaged_mirror_is_made_anew() {
+fn a_damaged_mirror_is_replaced() {
     let place = Place::new();
     place.write("page", "1");
     place.commit("One");
@@ -248,7 +248,7 @@ fn submodules_are_listed_and_not_entered() {
 }
 
 #[test]
-fn an_lfs_pointer_is_told() {
+fn an_lfs_pointer_is_reported() {
     let place = Place::new();
     let pointer = format!(
         "version https://git-lfs.github.com/spec/v1\noid sha256:{}\nsize 12345\n",
@@ -265,7 +265,7 @@ fn an_lfs_pointer_is_told() {
 }
 
 #[test]
-fn a_name_that_is_not_utf_8_is_left_out_and_told() {
+fn a_name_that_is_not_utf_8_is_left_out_and_reported() {
     use std::os::unix::ffi::OsStrExt as _;
 
     let place = Place::new();
@@ -310,7 +310,7 @@ fn a_repository_over_the_limit_is_refused() {
 }
 
 #[test]
-fn a_documentation_directory_that_is_not_there_is_named() {
+fn a_missing_documentation_directory_is_named() {
     let place = Place::new();
     place.write("page", "1");
     place.commit("One");
@@ -382,7 +382,7 @@ fn only_allowed_transports_become_addresses() {
 }
 
 #[test]
-fn a_branch_is_what_git_calls_one() {
+fn branch_names_follow_the_rules_of_git() {
     let config = Config::new(Path::new("/var/mirrors"));
     let parse = |branch: &str| Address::parse("https://h/r", branch, &config).is_ok();
     for name in ["main", "release/2.0", "feature-ü", "a.b", "v1@x"] {

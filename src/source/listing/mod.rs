@@ -84,7 +84,7 @@ pub enum LookupError {
         target: Box<str>,
     },
     /// Links lead to each other without end, or through too many others.
-    #[error("link {link} leads in a circle or through more than {LINK_HOPS_MAX} links")]
+    #[error("link {link} leads to a cycle of links or through more than {LINK_HOPS_MAX} links")]
     Loop {
         /// One of the links.
         link: TreePath,

@@ -61,7 +61,7 @@ fn every_segment_of_a_path_may_be_a_link() {
 }
 
 #[test]
-fn dots_in_a_target_climb_from_the_place_reached_not_from_the_link() {
+fn dots_in_a_target_are_resolved_from_the_directory_reached() {
     let listing = listing(
         &["deep/down/here/x", "deep/down/y", "y"],
         &[("shortcut", "deep/down/here"), ("up", "shortcut/../y")],
@@ -70,7 +70,7 @@ fn dots_in_a_target_climb_from_the_place_reached_not_from_the_link() {
 }
 
 #[test]
-fn a_link_out_of_the_repository_is_refused_whatever_lies_there() {
+fn a_link_out_of_the_repository_is_rejected() {
     let listing = listing(
         &["docs/a"],
         &[
@@ -100,7 +100,7 @@ fn the_link_whose_target_is_missing_is_named() {
 }
 
 #[test]
-fn what_is_missing_behind_a_sound_link_is_not_the_links_fault() {
+fn a_path_missing_below_a_valid_link_is_not_a_dangling_link() {
     let listing = listing(&["a/b"], &[("link", "a")]);
     let missing = LookupError::NotFound {
         path: path("a/nothing"),
@@ -109,7 +109,7 @@ fn what_is_missing_behind_a_sound_link_is_not_the_links_fault() {
 }
 
 #[test]
-fn a_circle_of_links_ends() {
+fn a_cycle_of_links_is_an_error() {
     let listing = listing(&[], &[("a", "b"), ("b", "a"), ("self", "self/self")]);
     for name in ["a", "b", "self"] {
         let error = listing.lookup(&path(name)).unwrap_err();
@@ -131,7 +131,7 @@ fn a_chain_of_forty_links_is_followed_and_one_of_forty_one_is_not() {
 }
 
 #[test]
-fn nothing_lies_below_files_and_submodules() {
+fn files_and_submodules_have_no_entries() {
     let mut listing = listing(&["file"], &[("slash", "file/"), ("dot", "file/.")]);
     listing.insert(path("module"), Node::Submodule).unwrap();
     leads(&listing, "module", "module", Kind::Submodule);
@@ -147,7 +147,7 @@ fn nothing_lies_below_files_and_submodules() {
 }
 
 #[test]
-fn slashes_and_dots_in_a_target_count_for_nothing_else() {
+fn repeated_slashes_and_dots_in_a_target_are_ignored() {
     let listing = listing(&["a/b/c"], &[("link", "./a//b/./c"), ("dir", "a/b/")]);
     leads(&listing, "link", "a/b/c", Kind::File);
     leads(&listing, "dir", "a/b", Kind::Directory);
@@ -220,7 +220,7 @@ fn model(listing: &Listing, start: &TreePath, text: &str, hops: &mut usize) -> O
 
 proptest! {
     #[test]
-    fn resolution_ends_inside_the_listing_and_as_the_model_says(
+    fn resolution_agrees_with_the_model(
         files in prop::collection::vec("[ab](/[ab]){0,3}", 0..8),
         links in prop::collection::vec(
             ("[ab](/[ab]){0,3}", "/?([ab]|\\.|\\.\\.)?(/([ab]|\\.|\\.\\.)){0,4}/?"),

@@ -75,13 +75,13 @@ pub struct Remote {
 #[non_exhaustive]
 pub enum FetchError {
     /// It is not a URL with a host name.
-    #[error("it is no URL like https://host/path")]
+    #[error("it is not a URL like https://host/path")]
     Url,
     /// The scheme is not `https`.
     #[error("only https is fetched")]
     Scheme,
     /// The configuration does not name the host.
-    #[error("{host} is not among the hosts that are asked")]
+    #[error("{host} is not an allowed host")]
     Host {
         /// The host.
         host: Box<str>,
@@ -96,7 +96,7 @@ pub enum FetchError {
     #[error("more than {URLS_MAX} URLs are named")]
     TooMany,
     /// The status of the response is not 200.
-    #[error("{host} answered {status}")]
+    #[error("{host} responded with {status}")]
     Status {
         /// The host.
         host: Box<str>,
@@ -116,13 +116,13 @@ pub enum FetchError {
         limit: u64,
     },
     /// It took too long.
-    #[error("it did not come within {} s", limit.as_secs())]
+    #[error("it did not arrive within {} s", limit.as_secs())]
     Time {
         /// The time limit.
         limit: Duration,
     },
     /// The host could not be resolved or reached, or its certificate is not valid.
-    #[error("ask {host}")]
+    #[error("request from {host}")]
     Network {
         /// The host.
         host: Box<str>,

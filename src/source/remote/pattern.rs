@@ -31,7 +31,7 @@ enum Names {
 
 /// Why a text is not a pattern of hosts.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is no host like api.acme.com, *.acme.com or *")]
+#[error("{text:?} is not a host like api.acme.com, *.acme.com or *")]
 pub struct InvalidPattern {
     text: Box<str>,
     #[source]

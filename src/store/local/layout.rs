@@ -116,7 +116,7 @@ impl Layout {
     /// Returns whether there is a store; an error when this program cannot use it.
     fn read_format(&self) -> Result<bool, OpenError> {
         let path = self.root.join(FORMAT);
-        let not_a_store = |why: String| OpenError::NotAStore {
+        let not_store_error = |why: String| OpenError::NotAStore {
             path: self.root.clone(),
             why,
         };
@@ -129,9 +129,9 @@ impl Layout {
             .trim_end()
             .strip_prefix(FORMAT_PREFIX)
             .and_then(|version| version.parse::<u64>().ok())
-            .ok_or_else(|| not_a_store(format!("its {FORMAT} says {:?}", text.trim_end())))?;
+            .ok_or_else(|| not_store_error(format!("its {FORMAT} says {:?}", text.trim_end())))?;
         match version {
-            0 => Err(not_a_store(format!("there is no format {version}"))),
+            0 => Err(not_store_error(format!("there is no format {version}"))),
             _ if version > u64::from(FORMAT_VERSION) => Err(OpenError::Newer {
                 path: self.root.clone(),
                 version,

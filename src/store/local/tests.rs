@@ -60,7 +60,7 @@ fn leftovers(config: &Config) -> usize {
 }
 
 #[test]
-fn a_store_opens_again_with_what_was_kept() {
+fn a_reopened_store_has_its_releases() {
     let directory = tempfile::tempdir().unwrap();
     let config = config(&directory);
     let id = open(&config).put(&release("one")).unwrap();
@@ -103,7 +103,7 @@ fn the_layout_is_the_documented_one() {
 }
 
 #[test]
-fn a_store_of_a_newer_program_is_refused() {
+fn a_store_of_a_newer_program_is_rejected() {
     let directory = tempfile::tempdir().unwrap();
     let config = config(&directory);
     open(&config);
@@ -137,7 +137,7 @@ fn a_directory_with_other_things_in_it_does_not_become_a_store() {
 }
 
 #[test]
-fn a_store_that_was_left_half_made_is_finished() {
+fn an_incomplete_store_is_completed() {
     let directory = tempfile::tempdir().unwrap();
     let config = config(&directory);
     fs::create_dir_all(config.path.join("content/00")).unwrap();
@@ -251,7 +251,7 @@ fn a_release_that_lost_a_file_is_not_promoted() {
 }
 
 #[test]
-fn a_put_that_fails_leaves_nothing_to_see() {
+fn a_failed_put_leaves_no_visible_release() {
     let directory = tempfile::tempdir().unwrap();
     let config = config(&directory);
     let store = open(&config);
@@ -267,7 +267,7 @@ fn a_put_that_fails_leaves_nothing_to_see() {
 }
 
 #[test]
-fn reused_content_is_as_young_as_the_release_that_reuses_it() {
+fn reusing_content_renews_its_modification_time() {
     let directory = tempfile::tempdir().unwrap();
     let config = config(&directory);
     let store = open(&config);
@@ -285,7 +285,7 @@ fn reused_content_is_as_young_as_the_release_that_reuses_it() {
 }
 
 #[test]
-fn of_many_promoters_the_greatest_fence_wins() {
+fn the_greatest_fence_of_many_promoters_wins() {
     let directory = tempfile::tempdir().unwrap();
     let config = config(&directory);
     let acme = project("acme");
@@ -327,7 +327,7 @@ fn of_many_promoters_the_greatest_fence_wins() {
 }
 
 #[test]
-fn of_many_equal_fences_exactly_one_wins() {
+fn exactly_one_of_equal_fences_wins() {
     let directory = tempfile::tempdir().unwrap();
     let config = config(&directory);
     let acme = project("acme");
@@ -359,7 +359,7 @@ fn of_many_equal_fences_exactly_one_wins() {
 /// Sweeps with a retention of a twentieth of a second race with publishers until enough
 /// was swept; a release that is named must stay whole throughout.
 #[test]
-fn a_sweep_never_takes_a_file_from_under_a_publisher() {
+fn a_sweep_never_removes_a_file_that_a_publisher_reuses() {
     let directory = tempfile::tempdir().unwrap();
     let mut config = config(&directory);
     config.retention = Retention {

@@ -142,9 +142,13 @@ impl Claims {
     }
 
     /// Applies a change. `wanted` names each project at most once.
-    pub(super) fn resolve(&mut self, gone: &[ProjectId], wanted: Vec<Wanted>) -> Resolved {
+    pub(super) fn resolve(
+        &mut self,
+        no_longer_wanted: &[ProjectId],
+        wanted: Vec<Wanted>,
+    ) -> Resolved {
         let mut resolved = Resolved::default();
-        for project in gone {
+        for project in no_longer_wanted {
             if let Some(slot) = self.find_slot(project) {
                 self.release(slot);
                 self.remove(slot);
@@ -197,8 +201,8 @@ impl Claims {
                 self.claim(*slot, &Arc::clone(&wanted.site));
                 continue;
             }
-            let mut falling = vec![nth];
-            while let Some(nth) = falling.pop() {
+            let mut falling_back = vec![nth];
+            while let Some(nth) = falling_back.pop() {
                 let candidate = &mut candidates[nth];
                 if std::mem::replace(&mut candidate.refused, true) {
                     continue;
@@ -210,7 +214,7 @@ impl Claims {
                 while let Some((_, other)) = self.conflict(slot, &old) {
                     // Served sites have no host in common, so the other one is a changed site.
                     self.release(other);
-                    falling.extend(by_slot.get(&other));
+                    falling_back.extend(by_slot.get(&other));
                 }
                 self.claim(slot, &old);
             }

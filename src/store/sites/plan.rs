@@ -72,7 +72,7 @@ impl Plan {
         for (name, file) in &mut files {
             planner.collect(name, file.as_mut());
         }
-        planner.propose_refused();
+        planner.propose_refused_records();
         planner.choose();
         planner.find_removed();
         Self {
@@ -169,7 +169,7 @@ impl Planner<'_> {
     fn collect(&mut self, name: &Arc<str>, file: Option<&mut File>) {
         let mut here = HashSet::new();
         if let Some(file) = file {
-            self.keep_unnamed(name, file);
+            self.keep_sites_without_name(name, file);
             for written in &file.written {
                 let Some(project) = written.content.project() else {
                     continue;
@@ -186,9 +186,9 @@ impl Planner<'_> {
 
     /// R2: a document whose project cannot be read keeps the projects that the file no longer
     /// names.
-    fn keep_unnamed(&self, name: &Arc<str>, file: &mut File) {
-        let is_nameless = |written: &Written| matches!(written.content, Content::Broken(None));
-        if !file.written.iter().any(is_nameless) {
+    fn keep_sites_without_name(&self, name: &Arc<str>, file: &mut File) {
+        let has_no_name = |written: &Written| matches!(written.content, Content::Broken(None));
+        if !file.written.iter().any(has_no_name) {
             return;
         }
         let now = file.written.iter().filter_map(|w| w.content.project());
@@ -229,7 +229,7 @@ impl Planner<'_> {
 
     /// R3: a record that was refused before is a candidate again. In a changed file it was read
     /// already.
-    fn propose_refused(&mut self) {
+    fn propose_refused_records(&mut self) {
         for before in &self.sites.refused {
             if !self.named.contains_key(&before.holder.file) {
                 // The served site may be its own last good state.
@@ -298,8 +298,8 @@ impl Planner<'_> {
             let before = before.flat_map(|file| &file.written);
             for project in before.filter_map(|written| written.content.project()) {
                 let served = self.sites.claims.get(project);
-                let held_here = served.is_some_and(|(_, holder)| holder.file == *name);
-                if held_here && !here.contains(project) && !wanted.contains(project) {
+                let held_by_file = served.is_some_and(|(_, holder)| holder.file == *name);
+                if held_by_file && !here.contains(project) && !wanted.contains(project) {
                     removed.push(project.clone());
                 }
             }

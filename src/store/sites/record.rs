@@ -180,7 +180,7 @@ fn read_site(
     let (project, subdomain) = (project?, subdomain?);
     if visibility == Visibility::Private && origin == Some(Origin::Embedded) {
         // The embedded origin cannot authenticate readers, so it shows a private site to nobody.
-        let message = "a private site with the embedded origin answers 404 everywhere";
+        let message = "a private site with the embedded origin responds with 404 to every request";
         report.warning(record.value(), message);
     }
     let places = Places {

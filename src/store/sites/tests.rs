@@ -68,7 +68,7 @@ fn none() -> Vec<String> {
 }
 
 #[test]
-fn a_record_becomes_a_site_with_every_key_in_its_place() {
+fn every_key_of_a_record_is_read() {
     let mut platform = Platform::new();
     platform.write(
         "acme.yaml",
@@ -152,7 +152,7 @@ fn every_mistake_of_a_file_is_found_with_its_place() {
 }
 
 #[test]
-fn a_private_site_that_nobody_could_see_is_served_with_a_warning() {
+fn a_site_that_allows_no_reader_is_served_with_a_warning() {
     let mut platform = Platform::new();
     platform.write("a.yaml", "project: a\nsubdomain: a\nvisibility: private\n");
     let (changes, findings) = platform.changes();
@@ -164,7 +164,7 @@ fn a_private_site_that_nobody_could_see_is_served_with_a_warning() {
 }
 
 #[test]
-fn a_finding_is_reported_once() {
+fn a_diagnostic_is_reported_once() {
     let mut platform = Platform::new();
     platform.write("a.yaml", "project: a\nsubdomain: a.b\n");
     platform.write("b.yaml", "\u{0}");
@@ -178,7 +178,7 @@ fn a_finding_is_reported_once() {
 }
 
 #[test]
-fn a_broken_record_leaves_its_site_as_it_was_and_the_others_alone() {
+fn a_broken_record_changes_no_site() {
     let mut platform = Platform::new();
     let file = |b: &str| {
         format!(
@@ -210,7 +210,7 @@ fn a_broken_record_leaves_its_site_as_it_was_and_the_others_alone() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_leaves_its_sites_as_they_were() {
+fn an_unreadable_file_changes_no_site() {
     let mut platform = Platform::new();
     platform.write("a.yaml", &record("a", "a.com"));
     platform.scan();
@@ -252,7 +252,7 @@ fn the_first_holder_of_a_host_keeps_it() {
 }
 
 #[test]
-fn a_refused_change_keeps_the_state_before_it() {
+fn a_rejected_change_keeps_the_previous_state() {
     let mut platform = Platform::new();
     platform.write("a.yaml", &record("a", "a.com"));
     platform.write("b.yaml", &record("b", "b.com"));
@@ -337,7 +337,7 @@ fn a_renamed_file_changes_nothing() {
 }
 
 #[test]
-fn the_swap_of_a_mounted_directory_is_seen() {
+fn a_replaced_mounted_directory_is_noticed() {
     let mut platform = Platform::new();
     let path = platform.directory.path().to_owned();
     for (version, domain) in [("..1", "a.com"), ("..2", "a.org")] {
@@ -356,7 +356,7 @@ fn the_swap_of_a_mounted_directory_is_seen() {
 }
 
 #[test]
-fn losing_many_sites_has_to_be_accepted() {
+fn the_removal_of_many_sites_needs_confirmation() {
     let mut platform = Platform::new();
     for n in 0..30 {
         platform.write(&format!("{n}.yaml"), &record(&format!("p{n}"), ""));
@@ -391,7 +391,7 @@ fn losing_many_sites_has_to_be_accepted() {
 }
 
 #[test]
-fn a_few_sites_may_always_go() {
+fn a_few_sites_may_always_be_removed() {
     let mut platform = Platform::new();
     for n in 0..9 {
         platform.write(&format!("{n}.yaml"), &record(&format!("p{n}"), ""));
@@ -404,7 +404,7 @@ fn a_few_sites_may_always_go() {
 }
 
 #[test]
-fn one_file_may_be_all_there_is() {
+fn one_file_may_hold_all_records() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("sites.yaml");
     fs::write(
@@ -457,7 +457,7 @@ fn only_the_changed_record_of_a_large_file_is_read_again() {
 }
 
 #[test]
-fn a_file_is_cut_where_documents_begin() {
+fn a_file_is_split_where_documents_begin() {
     let cut = |text| -> Vec<(u32, String)> {
         record::documents(text)
             .iter()
@@ -491,7 +491,7 @@ fn rewrites() -> impl Strategy<Value = Vec<Vec<Rewrite>>> {
     prop::collection::vec(prop::collection::vec((0..4_usize, file), 1..4), 1..8)
 }
 
-fn spelled(records: &[(usize, Vec<usize>)]) -> String {
+fn with_spelling(records: &[(usize, Vec<usize>)]) -> String {
     let one = |(project, domains): &(usize, Vec<usize>)| {
         let mut domains = domains.clone();
         domains.sort_unstable();
@@ -514,14 +514,14 @@ proptest! {
         for round in rounds {
             for (file, records) in round {
                 let name = format!("{file}.yaml");
-                platform.write(&name, &records.map_or("project: [".to_owned(), |r| spelled(&r)));
+                platform.write(&name, &records.map_or("project: [".to_owned(), |r| with_spelling(&r)));
             }
             apply(&mut platform, &mut model)?;
         }
         // Every file is put right, each project once and with a host of its own.
         for file in 0..4 {
             let records = [(file, vec![(file + 1) % 4])];
-            platform.write(&format!("{file}.yaml"), &spelled(&records));
+            platform.write(&format!("{file}.yaml"), &with_spelling(&records));
         }
         apply(&mut platform, &mut model)?;
         for file in 0..4 {

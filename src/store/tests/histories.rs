@@ -153,7 +153,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn every_store_behaves_as_the_rules_say_and_loses_no_release_that_is_kept(steps in steps()) {
+    fn random_histories_follow_the_rules_and_lose_no_retained_release(steps in steps()) {
         let retention = Retention { releases: KEPT, ..Retention::default() };
         for (store, _directory) in stores(retention) {
             let mut model = Model::default();

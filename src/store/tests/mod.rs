@@ -144,7 +144,7 @@ fn a_promotion_repeated_is_a_success_and_changes_nothing() {
 }
 
 #[test]
-fn the_next_fence_is_above_queue_and_store() {
+fn the_next_fence_is_greater_than_those_of_queue_and_store() {
     with_each(|store| {
         let acme = project("acme");
         assert_eq!(store.next_fence(&acme, 0).unwrap(), fence(1, 0));
@@ -195,7 +195,7 @@ fn rolling_back_is_a_new_promotion() {
 }
 
 #[test]
-fn a_sweep_removes_what_nobody_names_and_only_when_old() {
+fn a_sweep_removes_unreferenced_files_that_are_old() {
     with_each(|store| {
         let acme = project("acme");
         let named = store.put(&numbered(1)).unwrap();
@@ -214,7 +214,7 @@ fn a_sweep_removes_what_nobody_names_and_only_when_old() {
 }
 
 #[test]
-fn a_forgotten_project_leaves_its_releases_to_the_sweep() {
+fn the_sweep_removes_the_releases_of_a_forgotten_project() {
     with_each(|store| {
         let acme = project("acme");
         let id = store.put(&numbered(1)).unwrap();
@@ -228,7 +228,7 @@ fn a_forgotten_project_leaves_its_releases_to_the_sweep() {
 }
 
 #[test]
-fn a_read_that_does_not_match_the_inventory_is_refused() {
+fn content_that_does_not_match_the_inventory_is_an_error() {
     with_each(|store| {
         let release = release(&[("a", "text")]);
         store.put(&release).unwrap();

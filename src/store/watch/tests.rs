@@ -100,7 +100,7 @@ fn promotions_of_one_project_wait_once() {
 }
 
 #[test]
-fn a_record_that_comes_changes_or_goes_is_a_change() {
+fn added_changed_and_removed_records_are_changes() {
     let watched = watched("sites");
     let record = watched.path("sites/a.yaml");
     fs::write(&record, "project: a").unwrap();
@@ -139,7 +139,7 @@ fn reading_records_is_no_change() {
 }
 
 #[test]
-fn a_link_turned_among_the_records_is_a_change() {
+fn a_changed_link_among_the_records_is_a_change() {
     let watched = watched("sites");
     symlink("..1", watched.path("sites/..data_tmp")).unwrap();
     fs::rename(
@@ -151,7 +151,7 @@ fn a_link_turned_among_the_records_is_a_change() {
 }
 
 #[test]
-fn a_directory_of_records_that_is_swapped_is_watched_anew() {
+fn a_replaced_directory_of_records_is_watched_again() {
     let watched = watched("sites");
     fs::create_dir(watched.path("next")).unwrap();
     fs::rename(watched.path("sites"), watched.path("old")).unwrap();
@@ -162,7 +162,7 @@ fn a_directory_of_records_that_is_swapped_is_watched_anew() {
 }
 
 #[test]
-fn records_may_lie_behind_a_link_that_is_turned() {
+fn records_may_be_behind_a_link_that_changes() {
     let watched = watched("current");
     fs::create_dir(watched.path("v2")).unwrap();
     for target in ["sites", "v2"] {
@@ -184,7 +184,7 @@ fn one_file_of_records_is_watched_by_its_name() {
 }
 
 #[test]
-fn everything_is_compared_from_time_to_time_and_when_events_were_lost() {
+fn a_full_comparison_is_made_periodically_and_after_lost_events() {
     let waiting = Waiting::default();
     waiting.seen().rescanned = Some(Instant::now());
     waiting.seen().pointers.insert(project("acme"));
@@ -208,7 +208,7 @@ fn too_many_waiting_projects_become_one_comparison() {
 }
 
 #[test]
-fn a_closed_watch_lets_go_of_who_waits() {
+fn closing_a_watch_wakes_its_waiters() {
     let watched = watched("sites");
     std::thread::scope(|scope| {
         let waiter = scope.spawn(|| watched.watch.next());

@@ -72,7 +72,7 @@ impl Reader<'_> {
             self.error(
                 self.at,
                 self.at + self.char_len(),
-                "something follows the end of the value",
+                "there is text after the end of the value",
             );
         }
         value
@@ -235,7 +235,7 @@ impl Reader<'_> {
                 None => {
                     self.cut_off = true;
                     let name = if close == b'}' { "object" } else { "array" };
-                    self.error(opened, opened + 1, format!("this {name} is never closed"));
+                    self.error(opened, opened + 1, format!("this {name} is not closed"));
                     return;
                 }
                 Some(byte) if byte == close => {
@@ -341,7 +341,7 @@ impl Reader<'_> {
             if seen.insert(&members, &key) {
                 members.push(Member { key, span, value });
             } else {
-                let message = format!("the key `{key}` stands here a second time");
+                let message = format!("the key `{key}` is repeated");
                 reader.report(
                     SpanDiagnostic::error(DUPLICATE_KEY, span, message).help("keep one of the two"),
                 );
@@ -387,7 +387,7 @@ impl Reader<'_> {
             .iter()
             .any(|mark| rest.starts_with(mark))
         {
-            self.error(start, start + 7, "the conflict of a merge was left here");
+            self.error(start, start + 7, "unresolved merge conflict");
             self.stop();
             self.cut_off = true;
         } else {

@@ -18,7 +18,7 @@ impl Reader<'_> {
         self.at += length;
         let number = &self.text[start..self.at];
         if !is_number(number) {
-            self.error(start, self.at, format!("`{number}` is no number of JSON"));
+            self.error(start, self.at, format!("`{number}` is not a JSON number"));
         }
         Data::Number(number.into())
     }
@@ -51,7 +51,7 @@ impl Reader<'_> {
                 };
                 let span = self.span(start, self.at);
                 let diagnostic =
-                    SpanDiagnostic::error(SYNTAX, span, format!("`{word}` is no value of JSON"));
+                    SpanDiagnostic::error(SYNTAX, span, format!("`{word}` is not a JSON value"));
                 self.report(
                     diagnostic
                         .help(format!("write `{right}`"))
@@ -80,7 +80,7 @@ impl Reader<'_> {
             let stop = |byte: &u8| *byte == quote || *byte == b'\\' || *byte < b' ';
             let Some(plain) = rest.as_bytes().iter().position(stop) else {
                 self.at = self.text.len();
-                self.error(start, self.at, "this string is never closed");
+                self.error(start, self.at, "this string is not closed");
                 return out;
             };
             out.push_str(&rest[..plain]);

@@ -96,7 +96,7 @@ fn a_string_without_its_quote_ends_with_its_line() {
 fn of_a_repeated_key_the_first_value_is_kept() {
     check(
         r#"{"a":1,"b":2,"a":3}"#,
-        &["1:14 the key `a` stands here a second time"],
+        &["1:14 the key `a` is repeated"],
         r#"{"a":1,"b":2}"#,
     );
     let many: String = (0..100).map(|n| format!("\"k{n}\":{n},")).collect();
@@ -109,15 +109,15 @@ fn of_a_repeated_key_the_first_value_is_kept() {
 fn the_conflict_of_a_merge_is_one_finding() {
     let (_, found) = read_all("{\n<<<<<<< HEAD\n\"a\":1\n=======\n\"a\":2\n>>>>>>> b\n}");
     assert_eq!(found.len(), 1);
-    assert_eq!(found[0].message, "the conflict of a merge was left here");
+    assert_eq!(found[0].message, "unresolved merge conflict");
 }
 
 #[test]
 fn brackets_that_do_not_match_are_told_where_they_stand() {
     for (text, message) in [
-        ("[1", "1:1 this array is never closed"),
+        ("[1", "1:1 this array is not closed"),
         ("{\"a\":[1}", "1:8 expected `]`"),
-        ("[1]]", "1:4 something follows the end of the value"),
+        ("[1]]", "1:4 there is text after the end of the value"),
         ("", "1:1 the file is empty"),
         ("{\"a\"}", "1:2 `a` has no value: expected `:`"),
     ] {

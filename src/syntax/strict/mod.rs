@@ -84,7 +84,7 @@ impl<'t> Report<'t> {
     pub fn documents(&self) -> Option<Vec<Value>> {
         let stream = yaml::parse(self.text, 0..self.text.len(), FileId::default(), &LIMITS);
         for duplicate in &stream.duplicates {
-            let message = format!("the key `{}` is here a second time", duplicate.key);
+            let message = format!("the key `{}` is repeated", duplicate.key);
             self.add(self.at(duplicate.span, message));
         }
         if let Some(problem) = &stream.problem {

@@ -105,7 +105,7 @@ pub fn read(file: FileId, diagnostics: &mut Diagnostics) -> Option<Value> {
     let text = Arc::clone(diagnostics.files.text(file));
     let stream = parse(&text, 0..text.len(), file, &FILE);
     for Duplicate { key, span } in stream.duplicates {
-        let message = format!("the key `{key}` is here a second time");
+        let message = format!("the key `{key}` is repeated");
         diagnostics.push(SpanDiagnostic::error(DUPLICATE_KEY, span, message));
     }
     if let Some(problem) = stream.problem {

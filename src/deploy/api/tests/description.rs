@@ -84,7 +84,7 @@ fn described(document: &Value, path: &str, method: &str, response: &Response) {
 }
 
 #[tokio::test]
-async fn every_answer_is_as_the_description_says_and_every_status_it_names_is_given() {
+async fn every_response_conforms_to_the_description_and_every_described_status_occurs() {
     let update = "/v1/project/update/{projectId}";
     let status = "/v1/project/update-status/{statusId}";
     let policy = Policy {
@@ -113,13 +113,13 @@ async fn every_answer_is_as_the_description_says_and_every_status_it_names_is_gi
     check("/openapi.json", "get", &served);
     check("/openapi.json", "get", &wrong);
 
-    let ask = async |path: &str, key, once: &[&str]| node.ask("POST", path, key, once).await;
-    let queued = ask("/v1/project/update/docs", &node.acme, &["k"]).await;
+    let send = async |path: &str, key, once: &[&str]| node.send("POST", path, key, once).await;
+    let queued = send("/v1/project/update/docs", &node.acme, &["k"]).await;
     check(update, "post", &queued);
     check(
         update,
         "post",
-        &ask("/v1/project/update/docs", &node.acme, &[""]).await,
+        &send("/v1/project/update/docs", &node.acme, &[""]).await,
     );
     check(
         update,
@@ -132,34 +132,34 @@ async fn every_answer_is_as_the_description_says_and_every_status_it_names_is_gi
     check(
         update,
         "post",
-        &ask("/v1/project/update/blog", &node.scoped, &[]).await,
+        &send("/v1/project/update/blog", &node.scoped, &[]).await,
     );
     check(
         update,
         "post",
-        &ask("/v1/project/update/nothing", &node.acme, &[]).await,
+        &send("/v1/project/update/nothing", &node.acme, &[]).await,
     );
     check(
         update,
         "post",
         &node
-            .ask("PUT", "/v1/project/update/docs", &node.acme, &[])
+            .send("PUT", "/v1/project/update/docs", &node.acme, &[])
             .await,
     );
     check(
         update,
         "post",
-        &ask("/v1/project/update/blog", &node.acme, &["k"]).await,
+        &send("/v1/project/update/blog", &node.acme, &["k"]).await,
     );
     check(
         update,
         "post",
-        &ask("/v1/project/update/blog", &node.acme, &[]).await,
+        &send("/v1/project/update/blog", &node.acme, &[]).await,
     );
 
     let id = json(&queued)["statusId"].as_str().unwrap().to_owned();
     let path = format!("/v1/project/update-status/{id}");
-    let get = async |key| node.ask("GET", &path, key, &[]).await;
+    let get = async |key| node.send("GET", &path, key, &[]).await;
     check(status, "get", &get(&node.acme).await);
     let now = Timestamp::of(node.api.clock.now());
     let claim = node.queue.claim(&WorkerId::new("w"), now).unwrap().unwrap();
@@ -181,7 +181,7 @@ async fn every_answer_is_as_the_description_says_and_every_status_it_names_is_gi
     check(
         status,
         "get",
-        &node.ask("PUT", &path, &node.acme, &[]).await,
+        &node.send("PUT", &path, &node.acme, &[]).await,
     );
     let large = |method, path, authorization: &'static [u8]| Request {
         authorization: vec![authorization],
@@ -203,23 +203,23 @@ async fn every_answer_is_as_the_description_says_and_every_status_it_names_is_gi
         &node.api.handle(&large("GET", path.as_str(), bearer)).await,
     );
     let blog = node
-        .ask("POST", "/v1/project/update/blog", &node.acme, &[])
+        .send("POST", "/v1/project/update/blog", &node.acme, &[])
         .await;
     let blog = json(&blog)["statusId"].as_str().unwrap().to_owned();
     let blog = format!("/v1/project/update-status/{blog}");
     check(
         status,
         "get",
-        &node.ask("GET", &blog, &node.scoped, &[]).await,
+        &node.send("GET", &blog, &node.scoped, &[]).await,
     );
     while {
-        let response = ask("/v1/project/update/docs", &node.acme, &[]).await;
+        let response = send("/v1/project/update/docs", &node.acme, &[]).await;
         check(update, "post", &response);
         response.status != 429
     } {}
     let broken = Node::new();
     broken.break_queue();
-    let response = broken.ask("GET", &path, &broken.acme, &[]).await;
+    let response = broken.send("GET", &path, &broken.acme, &[]).await;
     assert_eq!(response.status, 503);
     check(status, "get", &response);
 

@@ -90,7 +90,7 @@ impl Node {
     }
 
     /// Sends a request with a key, and with these idempotency keys.
-    async fn ask(&self, method: &str, path: &str, key: &Secret, once: &[&str]) -> Response {
+    async fn send(&self, method: &str, path: &str, key: &Secret, once: &[&str]) -> Response {
         let authorization = format!("Bearer {}", key.reveal());
         let request = Request {
             authorization: vec![authorization.as_bytes()],
@@ -102,7 +102,7 @@ impl Node {
 
     async fn trigger(&self, project: &str) -> Response {
         let path = format!("/v1/project/update/{project}");
-        self.ask("POST", &path, &self.acme, &[]).await
+        self.send("POST", &path, &self.acme, &[]).await
     }
 }
 
@@ -137,7 +137,7 @@ fn field<'a>(response: &'a Response, name: &str) -> &'a str {
 }
 
 #[tokio::test]
-async fn a_trigger_is_answered_with_the_id_of_its_record() {
+async fn the_response_to_a_trigger_has_the_id_of_its_record() {
     let node = Node::new();
     let response = node.trigger("docs").await;
     assert_eq!(response.status, 202);
@@ -148,7 +148,7 @@ async fn a_trigger_is_answered_with_the_id_of_its_record() {
     );
 
     let path = format!("/v1/project/update-status/{id}");
-    let response = node.ask("GET", &path, &node.acme, &[]).await;
+    let response = node.send("GET", &path, &node.acme, &[]).await;
     assert_eq!(response.status, 200);
     let record = json(&response);
     assert_eq!(record["_id"], id.as_str());
@@ -166,7 +166,7 @@ async fn a_trigger_is_answered_with_the_id_of_its_record() {
 }
 
 #[tokio::test]
-async fn a1_another_owners_project_is_answered_as_none_is() {
+async fn a1_a_project_of_another_owner_is_404() {
     let node = Node::new();
     let shown = |response: &Response| {
         (
@@ -186,22 +186,22 @@ async fn a1_another_owners_project_is_answered_as_none_is() {
     }
 
     let path = "/v1/project/update/help";
-    let id = json(&node.ask("POST", path, &node.globex, &[]).await)["statusId"].clone();
+    let id = json(&node.send("POST", path, &node.globex, &[]).await)["statusId"].clone();
     let foreign = format!("/v1/project/update-status/{}", id.as_str().unwrap());
     let unknown = "/v1/project/update-status/upd_00000000000000000000000000";
     let malformed = "/v1/project/update-status/x";
-    let none = node.ask("GET", unknown, &node.acme, &[]).await;
+    let none = node.send("GET", unknown, &node.acme, &[]).await;
     assert_eq!(none.status, 404);
     for path in [foreign.as_str(), malformed] {
         assert_eq!(
-            shown(&node.ask("GET", path, &node.acme, &[]).await),
+            shown(&node.send("GET", path, &node.acme, &[]).await),
             shown(&none)
         );
     }
 }
 
 #[tokio::test]
-async fn a2_every_key_that_is_not_good_is_answered_alike() {
+async fn a2_every_invalid_key_has_the_same_response() {
     let node = Node::new();
     let unknown = Secret::generate("waypost").unwrap();
     let mut bodies = BTreeSet::new();
@@ -241,7 +241,7 @@ async fn a2_every_key_that_is_not_good_is_answered_alike() {
 }
 
 #[tokio::test]
-async fn a5_a_key_in_plain_text_from_elsewhere_is_not_looked_at() {
+async fn a5_a_key_over_plain_http_is_not_read() {
     let authorization = |node: &Node| format!("bearer {}", node.acme.reveal());
     for (allow_plaintext, status) in [(false, 403), (true, 202)] {
         let config = Config {
@@ -260,23 +260,23 @@ async fn a5_a_key_in_plain_text_from_elsewhere_is_not_looked_at() {
 }
 
 #[tokio::test]
-async fn a_key_for_one_project_is_refused_for_its_owners_others() {
+async fn a_key_for_one_project_is_rejected_for_other_projects() {
     let node = Node::new();
-    let ask = |path: &'static str| node.ask("POST", path, &node.scoped, &[]);
-    assert_eq!(ask("/v1/project/update/docs").await.status, 202);
-    let response = ask("/v1/project/update/blog").await;
+    let send = |path: &'static str| node.send("POST", path, &node.scoped, &[]);
+    assert_eq!(send("/v1/project/update/docs").await.status, 202);
+    let response = send("/v1/project/update/blog").await;
     assert_eq!(response.status, 403);
     assert!(field(&response, "www-authenticate").ends_with("error=\"insufficient_scope\""));
-    assert_eq!(ask("/v1/project/update/help").await.status, 404);
+    assert_eq!(send("/v1/project/update/help").await.status, 404);
 }
 
 #[tokio::test]
-async fn an_idempotency_key_is_answered_alike_and_belongs_to_one_project() {
+async fn an_idempotency_key_repeats_the_response_and_belongs_to_one_project() {
     let node = Node::new();
-    let ask = |path: &'static str, once: &'static [&'static str]| {
-        node.ask("POST", path, &node.acme, once)
+    let send = |path: &'static str, once: &'static [&'static str]| {
+        node.send("POST", path, &node.acme, once)
     };
-    let first = ask("/v1/project/update/docs", &["push-1"]).await;
+    let first = send("/v1/project/update/docs", &["push-1"]).await;
     let claim = node
         .queue
         .claim(&WorkerId::new("w"), Timestamp::of(node.api.clock.now()));
@@ -284,26 +284,26 @@ async fn an_idempotency_key_is_answered_alike_and_belongs_to_one_project() {
         claim.unwrap().is_some(),
         "it has begun, so nothing coalesces"
     );
-    let again = ask("/v1/project/update/docs", &["push-1"]).await;
+    let again = send("/v1/project/update/docs", &["push-1"]).await;
     assert_eq!((again.status, &again.body), (202, &first.body));
     assert_ne!(
-        ask("/v1/project/update/docs", &["push-2"]).await.body,
+        send("/v1/project/update/docs", &["push-2"]).await.body,
         first.body
     );
     assert_eq!(
-        ask("/v1/project/update/blog", &["push-1"]).await.status,
+        send("/v1/project/update/blog", &["push-1"]).await.status,
         422
     );
     assert_eq!(
-        ask("/v1/project/update/docs", &["a", "b"]).await.status,
+        send("/v1/project/update/docs", &["a", "b"]).await.status,
         400
     );
-    assert_eq!(ask("/v1/project/update/docs", &["a b"]).await.status, 400);
-    assert_eq!(ask("/v1/project/update/docs", &[""]).await.status, 400);
+    assert_eq!(send("/v1/project/update/docs", &["a b"]).await.status, 400);
+    assert_eq!(send("/v1/project/update/docs", &[""]).await.status, 400);
 }
 
 #[tokio::test]
-async fn the_eleventh_trigger_in_ten_seconds_is_refused_for_the_owner() {
+async fn the_eleventh_trigger_of_an_owner_in_ten_seconds_is_429() {
     let node = Node::new();
     for left in (0..10).rev() {
         let response = node
@@ -319,7 +319,7 @@ async fn the_eleventh_trigger_in_ten_seconds_is_refused_for_the_owner() {
     assert_eq!(response.status, 429);
     assert_eq!(field(&response, "retry-after"), "10");
     let path = "/v1/project/update/help";
-    assert_eq!(node.ask("POST", path, &node.globex, &[]).await.status, 202);
+    assert_eq!(node.send("POST", path, &node.globex, &[]).await.status, 202);
 }
 
 #[tokio::test]
@@ -337,12 +337,12 @@ async fn a3_a_full_queue_acknowledges_nothing() {
 }
 
 #[tokio::test]
-async fn a3_a_queue_that_cannot_be_reached_is_503_and_nothing_of_the_error_is_shown() {
+async fn a3_an_unavailable_queue_is_503_without_the_error() {
     let node = Node::new();
     node.break_queue();
     let id = StatusId::generate(Timestamp::default()).unwrap();
     let path = format!("/v1/project/update-status/{id}");
-    let response = node.ask("GET", &path, &node.acme, &[]).await;
+    let response = node.send("GET", &path, &node.acme, &[]).await;
     assert_eq!(response.status, 503);
     assert_eq!(field(&response, "retry-after"), "5");
     let text = json(&response).to_string();
@@ -350,7 +350,7 @@ async fn a3_a_queue_that_cannot_be_reached_is_503_and_nothing_of_the_error_is_sh
 }
 
 #[tokio::test]
-async fn other_methods_and_paths_are_named() {
+async fn other_methods_and_paths_have_their_problem() {
     let node = Node::new();
     for (method, path, status, allow) in [
         ("GET", "/v1/project/update/docs", 405, Some("POST")),
@@ -367,7 +367,7 @@ async fn other_methods_and_paths_are_named() {
         ("POST", "/v1/project/update", 404, None),
         ("POST", "/v2/project/update/docs", 404, None),
     ] {
-        let response = node.ask(method, path, &node.acme, &[]).await;
+        let response = node.send(method, path, &node.acme, &[]).await;
         assert_eq!(
             (response.status, response.allow),
             (status, allow),
@@ -377,10 +377,10 @@ async fn other_methods_and_paths_are_named() {
 }
 
 #[tokio::test]
-async fn a4_no_answer_is_cached() {
+async fn a4_no_response_is_cached() {
     let node = Node::new();
     for path in ["/v1/project/update/docs", "/v1/project/update/nothing", "/"] {
-        let response = node.ask("POST", path, &node.acme, &[]).await;
+        let response = node.send("POST", path, &node.acme, &[]).await;
         assert_eq!(response.caching, crate::response::caching::NEVER);
     }
 }

@@ -4,7 +4,7 @@ use super::super::super::update::State;
 use super::*;
 
 #[test]
-fn a_silent_worker_loses_its_update_when_the_lease_has_passed_and_not_before() {
+fn a_lease_ends_at_its_deadline_and_not_earlier() {
     on_each(|queue| {
         let id = enqueue(queue, "docs", 0).id;
         let former = claim(queue, 0);
@@ -19,7 +19,7 @@ fn a_silent_worker_loses_its_update_when_the_lease_has_passed_and_not_before() {
 }
 
 #[test]
-fn a_heartbeat_moves_the_end_of_the_lease() {
+fn a_heartbeat_extends_the_lease() {
     on_each(|queue| {
         enqueue(queue, "docs", 0);
         let claimed = claim(queue, 0);
@@ -78,7 +78,7 @@ fn a_worker_that_lost_its_lease_can_change_nothing() {
 }
 
 #[test]
-fn an_update_whose_worker_died_is_superseded_by_a_queued_one() {
+fn a_queued_update_supersedes_one_whose_worker_died() {
     on_each(|queue| {
         let first = enqueue(queue, "docs", 0).id;
         let _dead_worker = claim(queue, 0);
@@ -111,7 +111,7 @@ fn an_update_whose_worker_died_is_superseded_by_a_queued_one() {
 }
 
 #[test]
-fn a_retry_waits_longer_each_time_and_then_the_update_is_a_dead_letter() {
+fn each_retry_waits_longer_and_the_last_becomes_a_dead_letter() {
     on_each(|queue| {
         let id = enqueue(queue, "docs", 0).id;
         let mut now = 0;
@@ -161,7 +161,7 @@ fn a_retry_waits_longer_each_time_and_then_the_update_is_a_dead_letter() {
 }
 
 #[test]
-fn a_build_that_kills_its_worker_each_time_ends_as_a_dead_letter() {
+fn a_build_that_always_kills_its_worker_becomes_a_dead_letter() {
     on_each(|queue| {
         let id = enqueue(queue, "docs", 0).id;
         for round in 0..5 {
@@ -174,7 +174,7 @@ fn a_build_that_kills_its_worker_each_time_ends_as_a_dead_letter() {
 }
 
 #[test]
-fn the_authors_failure_is_final_at_once() {
+fn a_failure_of_the_author_is_not_retried() {
     on_each(|queue| {
         let id = enqueue(queue, "docs", 0).id;
         let claimed = claim(queue, 0);
@@ -191,7 +191,7 @@ fn the_authors_failure_is_final_at_once() {
 }
 
 #[test]
-fn requeueing_makes_a_new_update_and_leaves_the_old_one_ended() {
+fn requeueing_creates_a_new_update() {
     on_each(|queue| {
         assert_eq!(queue.requeue(&project("docs"), at(0)).unwrap(), None);
         let old = enqueue(queue, "docs", 0).id;
@@ -207,7 +207,7 @@ fn requeueing_makes_a_new_update_and_leaves_the_old_one_ended() {
 }
 
 #[test]
-fn a_trigger_brings_a_waiting_retry_forward() {
+fn a_trigger_makes_a_waiting_retry_due() {
     on_each(|queue| {
         let id = enqueue(queue, "docs", 0).id;
         let claimed = claim(queue, 0);
@@ -221,7 +221,7 @@ fn a_trigger_brings_a_waiting_retry_forward() {
 }
 
 #[test]
-fn a_released_lease_makes_the_update_due_at_once_and_counts_no_attempt() {
+fn a_released_lease_is_due_at_once_and_counts_no_attempt() {
     on_each(|queue| {
         enqueue(queue, "docs", 0);
         let claimed = claim(queue, 0);
@@ -233,7 +233,7 @@ fn a_released_lease_makes_the_update_due_at_once_and_counts_no_attempt() {
 }
 
 #[test]
-fn the_next_generation_is_above_a_raised_one() {
+fn the_next_generation_is_greater_than_a_raised_one() {
     on_each(|queue| {
         enqueue(queue, "docs", 0);
         let mut claimed = claim(queue, 0);

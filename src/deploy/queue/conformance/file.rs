@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn two_processes_share_a_file_and_what_it_holds_survives() {
+fn two_processes_share_a_durable_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("deep/updates.sqlite");
     let open = || {
@@ -19,7 +19,7 @@ fn two_processes_share_a_file_and_what_it_holds_survives() {
 }
 
 #[test]
-fn a_file_of_a_newer_version_is_refused() {
+fn a_file_of_a_newer_version_is_rejected() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("updates.sqlite");
     drop(Sqlite::open(&path).unwrap());

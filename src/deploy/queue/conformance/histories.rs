@@ -225,7 +225,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn every_backend_behaves_as_the_model_does(steps in prop::collection::vec(step(), 1..60)) {
+    fn the_queue_behaves_like_the_model(steps in prop::collection::vec(step(), 1..60)) {
         let policy = Policy {
             waiting_max: 3,
             attempts_max: 2,

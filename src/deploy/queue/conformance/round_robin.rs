@@ -15,7 +15,7 @@ fn owners(claims: &[Claim]) -> Vec<&str> {
 }
 
 #[test]
-fn an_owner_with_many_projects_does_not_keep_another_waiting() {
+fn an_owner_with_many_projects_does_not_delay_another() {
     on_each(|queue| {
         enqueue_many(queue, "big", 50, 0);
         enqueue_many(queue, "small", 2, 10);
@@ -32,7 +32,7 @@ fn an_owner_with_many_projects_does_not_keep_another_waiting() {
 }
 
 #[test]
-fn an_owner_that_triggers_again_and_again_does_not_overtake() {
+fn frequent_triggers_do_not_move_an_owner_forward() {
     on_each(|queue| {
         enqueue_many(queue, "big", 20, 0);
         let mut claims = Vec::new();
@@ -55,7 +55,7 @@ fn an_owner_that_triggers_again_and_again_does_not_overtake() {
 }
 
 #[test]
-fn an_owner_whose_updates_are_not_due_delays_nobody() {
+fn an_owner_without_due_updates_delays_no_other() {
     on_each(|queue| {
         enqueue_many(queue, "failing", 1, 0);
         let failing = claim(queue, 0);

@@ -39,7 +39,7 @@ fn a_trigger_coalesces_only_with_a_build_that_has_not_begun() {
 }
 
 #[test]
-fn generations_and_epochs_only_grow() {
+fn generations_and_epochs_only_increase() {
     on_each(|queue| {
         let mut fences = Vec::new();
         for round in 0..4 {
@@ -122,7 +122,7 @@ fn a_full_queue_refuses_new_updates_and_still_coalesces() {
 }
 
 #[test]
-fn the_last_success_tells_the_next_build_its_commit() {
+fn the_next_build_gets_the_commit_of_the_last_success() {
     on_each(|queue| {
         let commit = Commit {
             sha: "c0ffee".into(),
@@ -191,7 +191,7 @@ fn a_removed_project_has_its_waiting_update_cancelled() {
 }
 
 #[test]
-fn ended_updates_and_old_keys_are_forgotten_and_waiting_ones_never() {
+fn ended_updates_and_old_keys_are_removed_and_queued_ones_are_not() {
     on_each(|queue| {
         let keyed = Trigger {
             idempotency: Some(Digest::of(b"key")),

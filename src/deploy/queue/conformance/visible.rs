@@ -20,7 +20,7 @@ fn visible_at(queue: &Queue, id: &StatusId) -> Option<Timestamp> {
 }
 
 #[test]
-fn u6_a_report_before_the_end_is_in_the_record_at_the_end() {
+fn u6_a_report_before_the_end_is_in_the_final_record() {
     on_each(|queue| {
         let id = enqueue(queue, "docs", 0).id;
         let claimed = claim(queue, 1);
@@ -78,7 +78,7 @@ fn u6_an_older_promotion_makes_nothing_visible_and_a_newer_one_does() {
 }
 
 #[test]
-fn u6_an_update_that_promotes_twice_is_visible_since_the_first() {
+fn u6_an_update_that_promotes_twice_is_visible_since_its_first_promotion() {
     on_each(|queue| {
         let id = enqueue(queue, "docs", 0).id;
         let mut claimed = claim(queue, 0);

@@ -9,7 +9,7 @@ use super::super::super::update::{Holder, Source, State, Update, WorkerId};
 use super::super::super::{StatusId, Timestamp};
 use super::super::{
     Claim, Enqueued, Held, LOG_LINES_MAX, Outcome, Policy, Progress, QueueError, Swept, Trigger,
-    finish_attempt, give_up, log_line,
+    end_as_dead_letter, finish_attempt, log_line,
 };
 use super::row::{execute, find, insert, list, save, stored};
 use super::visible;
@@ -164,7 +164,7 @@ fn take(
             return Ok(None);
         }
         if update.attempts >= policy.attempts_max {
-            give_up(&mut update, now)?;
+            end_as_dead_letter(&mut update, now)?;
             save(connection, &update)?;
             log(connection, &update.id, now, &update.summary)?;
             end_superseded(connection, &update)?;
@@ -181,9 +181,9 @@ fn take(
             })
         })
         .map_err(QueueError::unavailable)?;
-    const TO_THE_END: &str = "UPDATE owners SET position = (SELECT max(position) + 1 FROM owners) \
+    const MOVE_TO_END: &str = "UPDATE owners SET position = (SELECT max(position) + 1 FROM owners) \
          WHERE owner = ?1";
-    execute(connection, TO_THE_END, [&*update.owner])?;
+    execute(connection, MOVE_TO_END, [&*update.owner])?;
     update.claim(Holder {
         worker: worker.clone(),
         epoch,

@@ -35,7 +35,7 @@ trait Operation: Send {
     /// Runs inside a savepoint. Returns `false` to have the savepoint rolled back.
     fn run(&mut self, connection: &Connection) -> bool;
     /// Answers the caller, after the commit or after its failure.
-    fn answer(self: Box<Self>, committed: Result<(), QueueError>);
+    fn reply(self: Box<Self>, committed: Result<(), QueueError>);
 }
 
 struct Call<F, R, T> {
@@ -76,10 +76,10 @@ impl Writer {
         &self,
         act: impl FnOnce(&Connection) -> Result<T, QueueError> + Send + 'static,
     ) -> Result<T, QueueError> {
-        let (caller, answer) = sync_channel(1);
+        let (caller, reply) = sync_channel(1);
         // A caller that has stopped waiting needs no answer.
         self.submit(act, move |result| drop(caller.send(result)))?;
-        answer
+        reply
             .recv()
             .unwrap_or_else(|_| Err(QueueError::unavailable(Ended)))
     }
@@ -89,9 +89,9 @@ impl Writer {
         &self,
         act: impl FnOnce(&Connection) -> Result<T, QueueError> + Send + 'static,
     ) -> Result<T, QueueError> {
-        let (caller, answer) = oneshot::channel();
+        let (caller, reply) = oneshot::channel();
         self.submit(act, move |result| drop(caller.send(result)))?;
-        answer
+        reply
             .await
             .unwrap_or_else(|_| Err(QueueError::unavailable(Ended)))
     }
@@ -140,7 +140,7 @@ where
         keep
     }
 
-    fn answer(self: Box<Self>, committed: Result<(), QueueError>) {
+    fn reply(self: Box<Self>, committed: Result<(), QueueError>) {
         let result = match (self.result, committed) {
             // The operation's own error says more than that of the transaction.
             (Some(Err(error)), _) | (_, Err(error)) => Err(error),
@@ -157,7 +157,7 @@ fn write(connection: &Connection, waiting: &Receiver<Box<dyn Operation>>) {
         batch.extend(waiting.try_iter().take(BATCH_MAX - 1));
         let committed = commit(connection, &mut batch);
         for operation in batch {
-            operation.answer(committed.clone());
+            operation.reply(committed.clone());
         }
     }
 }

@@ -197,7 +197,7 @@ impl Compiler<'_> {
                     let message = format!("`openapi: {text}` names no endpoint");
                     let help = "write `METHOD /path`, with the specification before it where several have it";
                     let diagnostic = Diagnostic::warning("N6", file.path.as_str(), message);
-                    self.tell(diagnostic.help(help), *location);
+                    self.report(diagnostic.help(help), *location);
                     continue;
                 };
                 self.bind_page(file, page, of, Wanted::Endpoint(method, path), *location);
@@ -211,7 +211,7 @@ impl Compiler<'_> {
         }
     }
 
-    fn tell(&mut self, diagnostic: Diagnostic, at: Location) {
+    fn report(&mut self, diagnostic: Diagnostic, at: Location) {
         let diagnostic = diagnostic.at(at.line, at.column, at.length);
         self.diagnostics.add(diagnostic);
     }
@@ -234,19 +234,19 @@ impl Compiler<'_> {
             wanted.subject(number, specification)
         });
         match found {
-            Ok(subject) => self.give(file, page, subject),
+            Ok(subject) => self.set_subject(file, page, subject),
             Err(unbound) => {
                 if let Unbound::NotFetched(_) = unbound {
                     self.table.pages_mut()[page.0].subject = wanted.unread();
                 }
                 if let Some(diagnostic) = unbound.diagnostic(wanted, &file.path) {
-                    self.tell(diagnostic, location);
+                    self.report(diagnostic, location);
                 }
             }
         }
     }
 
-    fn give(&mut self, file: &Page, page: PageId, subject: Subject) {
+    fn set_subject(&mut self, file: &Page, page: PageId, subject: Subject) {
         let page = &mut self.table.pages_mut()[page.0];
         match &subject {
             Subject::Endpoint(id) => {
@@ -388,7 +388,7 @@ impl Compiler<'_> {
                     self.path(nearest)
                 );
                 let diagnostic = Diagnostic::warning("N6", page.path.as_str(), message);
-                self.tell(diagnostic.help("name one of them before it"), location);
+                self.report(diagnostic.help("name one of them before it"), location);
                 Ok(nearest)
             }
         }

@@ -145,7 +145,7 @@ impl Compiler<'_> {
             }
             Code::Unknown => {
                 let codes: Vec<_> = language::codes().collect();
-                let message = format!("`{text}` is no supported language");
+                let message = format!("`{text}` is not a supported language");
                 let help = format!("the codes are {}", codes.join(", "));
                 self.diagnostics
                     .push(SpanDiagnostic::error(LANGUAGE, span, message).help(help));

@@ -111,7 +111,8 @@ impl Compiler<'_> {
         if source.is_empty() {
             if !inherits {
                 let help = "remove it, or write the path of a specification";
-                let message = "`openapi` is empty, and no specification applies that it would end";
+                let message =
+                    "`openapi` is empty, but there is no inherited specification to remove";
                 self.diagnostics
                     .push(SpanDiagnostic::warning("N6", *span, message).help(help));
             }

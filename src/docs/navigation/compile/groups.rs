@@ -200,7 +200,7 @@ impl Compiler<'_> {
             let diagnostic = SpanDiagnostic::warning("N3", again.span, message);
             self.diagnostics
                 .push(diagnostic.help("the title opens it; the entry is left out"));
-            self.table.forgive(id);
+            self.table.note_reported_root(id);
         }
         Some(id)
     }

@@ -131,7 +131,7 @@ impl Compiler<'_> {
         let Some(chosen) = children.first() else {
             let generated = self.generated_groups(scope, Open::Always);
             if generated.is_empty() {
-                self.nothing(written, scope);
+                self.report_empty(written, scope);
                 return None;
             }
             return Some(Content::Groups(generated));
@@ -206,7 +206,7 @@ impl Compiler<'_> {
     }
 
     /// Adds the diagnostic for an element without content.
-    fn nothing(&mut self, written: &Written<'_>, scope: &Scope) {
+    fn report_empty(&mut self, written: &Written<'_>, scope: &Scope) {
         let is_unknown = scope
             .applied
             .as_ref()

@@ -32,7 +32,7 @@ pub(super) struct Table<'a> {
     /// The specification that applies at the place of a page.
     applied: HashMap<PageId, Rc<Applied>>,
     listed: HashSet<Listed>,
-    forgiven: Vec<PageId>,
+    reported_roots: Vec<PageId>,
     sidebar: Vec<PageId>,
     suggestions: usize,
 }
@@ -56,7 +56,7 @@ impl<'a> Table<'a> {
             by_endpoint: HashMap::new(),
             applied: HashMap::new(),
             listed: HashSet::new(),
-            forgiven: Vec::new(),
+            reported_roots: Vec::new(),
             sidebar: Vec::new(),
             suggestions: 0,
         }
@@ -109,8 +109,8 @@ impl<'a> Table<'a> {
     }
 
     /// Records a root that its group lists too; rule N3 has already reported it.
-    pub(super) fn forgive(&mut self, id: PageId) {
-        self.forgiven.push(id);
+    pub(super) fn note_reported_root(&mut self, id: PageId) {
+        self.reported_roots.push(id);
     }
 
     /// Records the specification that applies at the place of a page.
@@ -257,11 +257,11 @@ impl<'a> Table<'a> {
             self.sidebar.push(id);
             return;
         };
-        if page.endpoint().is_some() || self.forgiven.contains(&id) {
+        if page.endpoint().is_some() || self.reported_roots.contains(&id) {
             return;
         }
         if again {
-            let message = format!("`{}` is listed here a second time", page.slug);
+            let message = format!("`{}` is listed more than once", page.slug);
             diagnostics.push(
                 SpanDiagnostic::warning(DUPLICATE, span, message)
                     .help("its first place counts; this one only links to it"),

@@ -69,7 +69,7 @@ fn object_names_of_either_length_are_read() {
 }
 
 #[test]
-fn a_repository_without_an_index_has_recorded_nothing() {
+fn a_repository_without_an_index_tracks_nothing() {
     let directory = TempDir::new().unwrap();
     git(directory.path(), &["init", "-q"]);
     assert_eq!(tracked(directory.path()).unwrap(), Tracked::default());
@@ -93,7 +93,7 @@ fn a_linked_working_tree_has_its_own_index_and_the_common_patterns() {
 }
 
 #[test]
-fn a_split_index_is_told_rather_than_half_read() {
+fn a_split_index_is_reported() {
     let directory = repository("sha1");
     git(directory.path(), &["update-index", "--split-index"]);
     assert!(matches!(tracked(directory.path()), Err(IndexError::Split)));
@@ -119,7 +119,7 @@ fn an_index_cut_anywhere_is_refused() {
 }
 
 #[test]
-fn any_bytes_are_read_or_refused() {
+fn any_bytes_are_parsed_or_rejected() {
     let directory = repository("sha1");
     git(directory.path(), &["update-index", "--index-version", "4"]);
     let bytes = fs::read(directory.path().join(".git/index")).unwrap();

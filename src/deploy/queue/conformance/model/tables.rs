@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::super::super::super::update::Holder;
-use super::super::super::{give_up, log_line};
+use super::super::super::{end_as_dead_letter, log_line};
 use super::*;
 
 #[derive(Debug, Default)]
@@ -209,7 +209,7 @@ impl Tables {
             }
             let entry = self.entry(id)?;
             if entry.update.attempts >= policy.attempts_max {
-                give_up(&mut entry.update, now)?;
+                end_as_dead_letter(&mut entry.update, now)?;
                 let summary = entry.update.summary.clone();
                 entry.log(now, &summary);
                 self.end_superseded(id)?;
