@@ -164,7 +164,7 @@ fn gateway(directory: &Path) -> Arc<Gateway> {
 }
 
 /// Sends requests one after the other; `counted` is called before and after the ones that count.
-fn ask(
+fn request(
     address: SocketAddr,
     counted: &std::sync::mpsc::Sender<()>,
     go: &std::sync::mpsc::Receiver<()>,
@@ -245,7 +245,7 @@ fn a_fast_path_response_over_http_1_allocates_nothing() {
         .open()
         .unwrap();
         let listening = tokio::spawn(async move { handler.listen(open).await });
-        let client = std::thread::spawn(move || ask(address, &counted, &wait));
+        let client = std::thread::spawn(move || request(address, &counted, &wait));
         // The gateway continues to run while this waits for the client.
         let wait_for_turn = async || {
             while turn.try_recv().is_err() {

@@ -27,7 +27,7 @@ fn paths(release: &Release) -> Vec<&str> {
 }
 
 #[test]
-fn a_release_holds_the_authors_bytes_and_a_summary_with_their_digest() {
+fn a_release_has_the_authors_bytes_and_their_digest() {
     let text = skill("pay", "\u{feff}Ünchanged\r\n\0");
     let Built {
         release, report, ..
@@ -82,7 +82,7 @@ fn a_release_holds_the_authors_bytes_and_a_summary_with_their_digest() {
 }
 
 #[test]
-fn encoded_variants_lie_beside_a_file_that_they_make_a_fifth_smaller() {
+fn a_file_has_encoded_variants_that_are_a_fifth_smaller() {
     let long = skill("long", &"Call the endpoint, then wait. ".repeat(100));
     let short = skill("short", "Call the endpoint.");
     let Built { release, .. } = built(&[
@@ -105,7 +105,7 @@ fn encoded_variants_lie_beside_a_file_that_they_make_a_fifth_smaller() {
 }
 
 #[test]
-fn what_is_private_leaves_no_trace_in_a_release() {
+fn a_release_has_no_trace_of_private_content() {
     let private =
         "---\nname: vault\ndescription: Where the keys are.\ngroups: [admin]\n---\nSECRET\n";
     let public = skill("pay", "");
@@ -134,7 +134,7 @@ fn a_tree_without_documentation_makes_a_release_without_skills() {
 }
 
 #[test]
-fn the_same_files_make_the_same_release_in_whatever_order_they_come() {
+fn the_order_of_files_does_not_change_the_release() {
     let text = skill("pay", &"Call the endpoint, then wait. ".repeat(100));
     let other = skill("refund", "");
     let files = [
@@ -148,7 +148,7 @@ fn the_same_files_make_the_same_release_in_whatever_order_they_come() {
 }
 
 #[test]
-fn a_change_of_one_byte_makes_another_release() {
+fn one_changed_byte_changes_the_release() {
     let one = built(&[("skill.md", &skill("pay", "a"))]).release.id();
     let other = built(&[("skill.md", &skill("pay", "b"))]).release.id();
     assert_ne!(one, other);
@@ -174,7 +174,7 @@ fn errors_refuse_and_warnings_do_not() {
 }
 
 #[test]
-fn a_report_tells_findings_in_the_order_of_files_then_what_was_built() {
+fn a_report_has_diagnostics_by_file_and_then_the_release() {
     let Built {
         release, report, ..
     } = built(&[
@@ -228,7 +228,7 @@ fn repository() -> tempfile::TempDir {
 }
 
 #[test]
-fn a_directory_makes_the_release_of_the_same_files_in_memory() {
+fn a_directory_and_a_tree_in_memory_make_the_same_release() {
     let directory = repository();
     let docs = TreePath::parse("docs").unwrap();
     let limits = crate::source::directory::Limits::default();
@@ -291,7 +291,7 @@ fn generated(slug: &str, description: &str, text: &str) -> Generated {
 }
 
 #[test]
-fn another_skill_in_the_place_of_the_generated_one_changes_two_files_and_no_finding() {
+fn replacing_the_generated_skill_changes_two_files_and_no_diagnostic() {
     let before = built(&[
         (
             "docs.json",
@@ -343,7 +343,7 @@ fn another_skill_in_the_place_of_the_generated_one_changes_two_files_and_no_find
 }
 
 #[test]
-fn a_skill_of_an_author_stays_whoever_comes_with_another() {
+fn a_skill_of_an_author_is_never_replaced() {
     let before = built(&[("skill.md", &skill("pay", "Pay."))]);
     assert_eq!(before.generated(), None);
     let after = before

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn a_site_is_called_what_its_configuration_says() {
+    fn a_site_has_the_name_in_its_configuration() {
         check(" Acme ", Some("How to pay."), "Acme", "How to pay.");
         check("Acme", None, "Acme", "Documentation of Acme.");
     }

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_release_directory_holds_the_inventory_and_the_files_it_lists() {
+    fn a_release_directory_has_the_inventory_and_the_listed_files() {
         let (directory, args) = documentation(SKILL);
         assert_eq!(run(&args).unwrap(), ExitCode::SUCCESS);
         let inventory = fs::read(args.out.join("inventory.json")).unwrap();
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_with_something_else_is_left_alone() {
+    fn a_directory_with_other_files_is_not_changed() {
         let (directory, args) = documentation(SKILL);
         fs::create_dir(&args.out).unwrap();
         fs::write(args.out.join("thesis.txt"), "years of work").unwrap();
@@ -198,14 +198,14 @@ mod tests {
     }
 
     #[test]
-    fn errors_of_authors_write_nothing_and_fail() {
+    fn a_build_with_errors_fails_and_writes_nothing() {
         let (directory, args) = documentation("");
         assert_eq!(run(&args).unwrap(), ExitCode::FAILURE);
         assert_eq!(names(directory.path()), ["docs"]);
     }
 
     #[test]
-    fn a_release_with_errors_is_written_for_those_who_ask_for_it_and_still_fails() {
+    fn a_release_with_errors_is_written_on_request_and_the_command_fails() {
         let (directory, args) = documentation(SKILL);
         let args = Args {
             keep_going: true,

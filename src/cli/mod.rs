@@ -98,7 +98,7 @@ mod tests {
     use clap::CommandFactory as _;
 
     #[test]
-    fn the_command_line_is_sound() {
+    fn the_command_line_is_consistent() {
         super::Cli::command().debug_assert();
     }
 }

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_published_is_current() {
+    fn publish_makes_the_release_current() {
         let installation = Installation::new();
         let docs = installation.documentation("---\nname: pay\ndescription: Pays.\n---\n");
         let args = args(&installation, &docs);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn skills_are_those_of_the_configured_service() {
+    fn skills_have_the_name_of_the_configured_service() {
         let installation = Installation::new();
         let docs = installation.documentation("---\nname: pay\ndescription: Pays.\n---\n");
         let skill = docs.join(".docs/skills/refund");
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_of_authors_publish_nothing() {
+    fn documentation_with_errors_is_not_published() {
         let installation = Installation::new();
         let docs = installation.documentation("");
         let args = args(&installation, &docs);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistaken_configuration_stops_before_anything_is_built() {
+    fn an_invalid_configuration_fails_before_the_build() {
         let installation = Installation::new();
         let docs = installation.documentation("---\nname: pay\ndescription: Pays.\n---\n");
         let args = args(&installation, &docs);

@@ -100,7 +100,7 @@ fn every_mistake_is_found_with_its_place() {
 }
 
 #[test]
-fn what_is_set_is_read_and_the_rest_stays() {
+fn unset_keys_have_their_defaults() {
     let text = "service: { name: docs }\nlisten: { https: [\"[::]:443\"], operator: false }\n\
                 connections: { idle_seconds: 5, trusted_peers: [10.0.0.0/8, \"::1\"] }\n\
                 tls: { directory: certs, default: docs.example.com }\n\
@@ -154,7 +154,7 @@ fn access_logging_is_switched_off_in_either_spelling() {
 }
 
 #[test]
-fn two_documents_are_one_too_many() {
+fn a_second_document_is_an_error() {
     let found = findings_of("service:\n---\nservice:\n");
     assert_eq!(
         found,

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn two_ids_of_one_millisecond_differ() {
+    fn ids_of_the_same_millisecond_are_different() {
         let now = Timestamp::from_millis(1_800_000_000_000);
         let [one, other] = [(); 2].map(|()| StatusId::generate(now).unwrap());
         assert_ne!(one, other);
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_not_status_ids() {
+    fn other_texts_are_rejected() {
         for wrong in [
             "",
             "upd_",

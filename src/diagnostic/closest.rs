@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_of_the_finger_is_recognised_and_another_word_is_not() {
+    fn a_misspelling_is_recognised_and_another_word_is_not() {
         let words = ["domains", "domain", "owner", "origin"];
         assert_eq!(closest("domians", words), Some("domains"));
         assert_eq!(closest("origni", words), Some("origin"));
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn case_and_separators_count_for_nothing() {
+    fn case_and_separators_are_ignored() {
         let pages = ["get-started/quickstart", "get-started/install"];
         assert_eq!(closest("Get_Started/Quick-Start", pages), Some(pages[0]));
         assert_eq!(closest("openApi", ["openapi", "open"]), Some("openapi"));

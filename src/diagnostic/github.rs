@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_would_end_a_command_is_escaped() {
+    fn characters_that_end_a_command_are_escaped() {
         let found = Diagnostic::error("N2", "a,b:c.json", "50% of\nthe children").at(4, 9, 5);
         assert_eq!(
             render(&[found]),

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn one_line_says_place_rule_and_help() {
+    fn one_line_has_place_rule_and_help() {
         let found = Diagnostic::error("N2", "docs.json", "a tab has two kinds of children")
             .at(3, 7, 8)
             .help("keep one");

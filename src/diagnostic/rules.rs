@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn every_rule_that_the_source_names_is_in_the_table_and_no_other() {
+    fn the_table_has_exactly_the_rules_that_the_source_names() {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
         let mut files = Vec::new();
         sources(&root, &mut files);
@@ -515,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_in_order_and_stand_once() {
+    fn names_are_sorted_and_unique() {
         let named: Vec<_> = RULES[8..].iter().map(|rule| rule.id).collect();
         assert!(named.is_sorted_by(|a, b| a < b), "{named:?}");
     }

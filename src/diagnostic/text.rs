@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn the_caret_stands_beneath_the_characters_meant() {
+    fn the_caret_is_below_the_reported_characters() {
         let found = Diagnostic::warning("unknown-key", "docs.json", "`pags` is no key")
             .at(2, 4, 6)
             .help("did you mean `pages`?");
@@ -195,13 +195,13 @@ mod tests {
     }
 
     #[test]
-    fn a_place_outside_of_the_text_is_named_but_not_drawn() {
+    fn a_place_outside_of_the_text_has_no_excerpt() {
         let drawn = plain(&[Diagnostic::error("N1", "f", "m").at(9, 1, 1)], "one line");
         assert!(drawn.contains("f:9:1"), "{drawn}");
     }
 
     #[test]
-    fn what_is_folded_is_counted() {
+    fn hidden_diagnostics_are_counted() {
         let found = vec![Diagnostic::error("N1", "f", "m"); SHOWN_MAX + 3];
         let drawn = plain(&found, "");
         assert_eq!(drawn.matches("error[N1]").count(), SHOWN_MAX);

@@ -85,7 +85,7 @@ fn d5_d6_the_card_is_complete_and_its_urls_are_absolute() {
 }
 
 #[test]
-fn a_summary_reads_back_and_a_newer_one_is_refused() {
+fn a_summary_reads_back_and_a_newer_one_is_rejected() {
     let bytes = summary().to_bytes();
     assert_eq!(Summary::parse(&bytes).unwrap(), summary());
     let newer = String::from_utf8(bytes.to_vec())
@@ -191,7 +191,7 @@ fn normalising_decodes_the_unreserved_and_removes_dot_segments_only() {
 }
 
 #[test]
-fn the_paths_that_documents_name_lead_to_these_documents() {
+fn documents_name_their_own_paths() {
     for (base, index) in [
         ("", "/.well-known/skills/index.json"),
         ("/docs", "/docs/.well-known/skills/index.json"),

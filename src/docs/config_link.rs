@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_of_docs_json_that_leads_nowhere_is_a_warning() {
+    fn a_broken_link_in_docs_json_is_a_warning() {
         let config = r#"{"name": "A", "navigation": {"pages": ["index"], "global": {"anchors": [
             {"anchor": "Nowhere", "href": "/nope"}, {"anchor": "Home", "href": "/index"}]}},
             "redirects": [{"source": "/old", "destination": "/"}],

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn every_url_that_names_a_specification_is_asked_for_once() {
+    fn each_url_of_a_specification_is_requested_once() {
         let parsed = parse(&tree(CONFIG, BOUND), &Options::default(), &Pages::default());
         let names = [
             "one.json",
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_in_two_steps_is_what_is_read_in_one() {
+    fn reading_in_two_steps_gives_the_same_result() {
         let tree = tree(CONFIG, BOUND);
         let parsed = parse(&tree, &Options::default(), &Pages::default());
         let (docs, found) = parsed.resolve(&tree);

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wholly_public_is_published_with_its_first_page() {
+    fn public_divisions_are_published_with_their_first_page() {
         let [(url, address)] = &published(OPEN, &[])[..] else {
             panic!("one");
         };
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_from_anybody_or_not_whole_is_not_published() {
+    fn restricted_or_incomplete_divisions_are_not_published() {
         let hidden = OPEN.replace(
             "\"summary\": \"Look\"",
             "\"summary\": \"Look\", \"x-hidden\": true",

@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cycle_is_one_error_and_a_chain_is_none() {
+    fn a_cycle_is_one_error_and_a_chain_is_valid() {
         assert_eq!(
             found(&[("/a", "/b"), ("/b", "/c"), ("/c", "/a"), ("/d", "/a")]),
             ["the redirects form a cycle: /a → /b → /c → /a"]

@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_relative_to_the_file_they_stand_in() {
+    fn paths_are_relative_to_their_file() {
         let (value, found) = expanded(&[
             (
                 "docs/docs.json",
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_in_a_circle_or_outside_is_an_error_at_its_place() {
+    fn cycles_and_paths_out_of_the_root_are_errors_at_their_place() {
         for (reference, message) in [
             ("docs.json", "is a cycle of references"),
             ("../secret.json", "leads out of the documentation's root"),
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_in_a_file_is_told_in_that_file() {
+    fn a_mistake_in_a_file_is_reported_in_that_file() {
         let (_, found) = expanded(&[
             ("docs/docs.json", r#"{"a": {"$ref": "b.json"}}"#),
             ("docs/b.json", "[1,]"),

@@ -40,12 +40,12 @@ fn ends_in(rule: &str, config: impl Into<Bytes>) {
 }
 
 #[test]
-fn what_is_too_long_is_not_read() {
+fn files_over_the_limit_are_not_read() {
     ends_in(NO_CONFIG, vec![b' '; 100 << 20]);
 }
 
 #[test]
-fn nesting_is_bounded_whatever_is_nested() {
+fn nesting_has_a_limit() {
     ends_in("limit", "[".repeat(10_000));
     ends_in("limit", "{\"navigation\":".repeat(10_000));
     let groups = "{\"group\":\"g\",\"pages\":[".repeat(10_000);
@@ -61,7 +61,7 @@ fn the_number_of_values_is_bounded() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_told_with_their_line() {
+fn bytes_that_are_not_utf_8_are_reported_with_their_line() {
     ends_in(
         reference::ENCODING,
         Bytes::from_static(b"{\n\"name\": \"\xff\"}"),
@@ -71,7 +71,7 @@ fn bytes_that_are_no_text_are_told_with_their_line() {
 }
 
 #[test]
-fn paths_with_dots_and_control_characters_name_nothing() {
+fn paths_with_dots_or_control_characters_name_no_page() {
     let config =
         |path: &str| format!(r#"{{"name": "A", "navigation": {{"pages": ["a", "{path}"]}}}}"#);
     for path in [

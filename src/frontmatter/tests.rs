@@ -55,7 +55,7 @@ fn the_yaml_ends_at_the_first_line_that_starts_with_three_dashes() {
 }
 
 #[test]
-fn a_file_without_three_dashes_at_its_head_has_none() {
+fn a_file_without_dashes_in_its_first_line_has_no_frontmatter() {
     for text in [
         "",
         "\n\n",
@@ -69,7 +69,7 @@ fn a_file_without_three_dashes_at_its_head_has_none() {
 }
 
 #[test]
-fn what_was_meant_as_frontmatter_but_is_not_found_is_an_error() {
+fn misplaced_frontmatter_is_an_error() {
     assert_eq!(refused("--- \ngroups: [a]\n---\n").0, 1);
     assert_eq!(refused("\n\n---\ngroups: [a]\n---\n").0, 3);
     assert_eq!(refused("---\ngroups: [a]\n").0, 1);
@@ -88,7 +88,7 @@ fn places_count_lines_of_the_file_and_characters() {
 }
 
 #[test]
-fn scalars_are_what_the_core_schema_says() {
+fn scalars_follow_the_core_schema() {
     let found = found(
         "---\ntext: yes\nquoted: 'true'\ntruth: true\nnumber: 1.0\nversion: 1.0.0\ndate: 2026-01-02\n\
          nothing: ~\nempty:\ntagged: !!str 5\n---\n",
@@ -119,7 +119,7 @@ fn block_scalars_fold_keep_and_strip() {
 }
 
 #[test]
-fn the_first_of_a_repeated_key_stays_and_the_other_is_told() {
+fn the_first_value_of_a_repeated_key_is_used() {
     let found = found("---\nname: a\nmeta: {k: 1, k: 2}\nname: b\n---\n");
     assert_eq!(found.mapping.get("name").unwrap().text(), Some("a"));
     let told = found.repeated.iter().map(|r| (&*r.key, r.location.line));
@@ -127,7 +127,7 @@ fn the_first_of_a_repeated_key_stays_and_the_other_is_told() {
 }
 
 #[test]
-fn nothing_between_the_dashes_is_an_empty_mapping() {
+fn empty_frontmatter_is_an_empty_mapping() {
     for text in [
         "---\n---\n",
         "---\r\n---\r\n",
@@ -144,7 +144,7 @@ fn nothing_between_the_dashes_is_an_empty_mapping() {
 }
 
 #[test]
-fn broken_yaml_says_where() {
+fn a_yaml_error_has_its_place() {
     assert_eq!(refused("---\nname:\n\t- c\n---\n").0, 3);
     assert_eq!(
         refused("---\nname: a\ndescription: Use when: asked\n---\n").0,
@@ -200,7 +200,7 @@ fn a_quoted_text_may_go_over_several_lines() {
 }
 
 #[test]
-fn aliases_are_copied_where_they_stand() {
+fn aliases_are_copied() {
     let found = found("---\na: &x [1, two]\nb: *x\n---\n");
     assert_eq!(found.mapping.get("a"), found.mapping.get("b"));
     let location = found.locate(found.mapping.get("b").unwrap().span);
@@ -255,7 +255,7 @@ fn depth_and_length_are_bounded() {
 
 proptest::proptest! {
     #[test]
-    fn no_text_makes_the_reader_panic(yaml in "[-:\\[\\]{}&*!|>'\"%@#a \n\t,?.~0é\\\\]{0,80}") {
+    fn the_reader_never_panics(yaml in "[-:\\[\\]{}&*!|>'\"%@#a \n\t,?.~0é\\\\]{0,80}") {
         let text = format!("---\n{yaml}\n---\nbody");
         if let Ok(Some(found)) = read(&text) {
             proptest::prop_assert!(text.is_char_boundary(found.body_offset));

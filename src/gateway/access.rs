@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_is_an_object_and_closing_writes_what_is_there() {
+    fn each_line_is_an_object_and_closing_writes_the_rest() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("access.log");
         let access = Access::start(

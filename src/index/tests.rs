@@ -212,7 +212,7 @@ fn a_file_that_is_not_the_listed_one_is_never_served() {
 }
 
 #[test]
-fn private_and_unreleased_sites_answer_404_on_every_document() {
+fn private_and_unreleased_sites_have_404_for_every_document() {
     let acme = site("acme", &[]);
     for (state, caching) in [
         (State::Private, caching::ABSENT),

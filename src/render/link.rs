@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn every_spelling_of_a_page_leads_to_it() {
+    fn every_spelling_of_a_page_is_resolved() {
         for href in [
             "/api/keys",
             "/api/keys/",
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_runs_code_is_refused_in_any_spelling() {
+    fn an_address_that_runs_code_is_rejected_in_any_spelling() {
         for href in [
             "javascript:alert(1)",
             " JavaScript:alert(1)",
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_relative_link_leads_to_its_target() {
+    fn a_relative_link_is_resolved() {
         for (from, to) in [
             ("a", "b"),
             ("a/b", "a/c"),

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_coding_that_saves_two_fifths_is_made() {
+    fn an_encoding_that_saves_two_fifths_is_kept() {
         // One of eight letters in each byte: three bits of eight.
         let text: Vec<u8> = noise().take(4096).map(|byte| b'a' + byte % 8).collect();
         for encoding in Encoding::CODED {
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_coding_that_saves_less_than_a_fifth_is_not_made() {
+    fn an_encoding_that_saves_less_than_a_fifth_is_dropped() {
         let noise: Vec<u8> = noise().take(4096).collect();
         let prose = "Use the SDK to create a charge. ".repeat(100);
         for encoding in Encoding::CODED {

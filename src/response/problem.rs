@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_problem_says_its_detail_twice_for_clients_that_read_only_error() {
+    fn a_problem_repeats_its_detail_in_the_error_member() {
         let response = Problem::new(404, "no site at \"x\"").response();
         let body: serde_json::Value = serde_json::from_slice(&response.body).unwrap();
         assert_eq!(body["detail"], body["error"]);

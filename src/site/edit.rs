@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_host_that_nobody_knows_there_is_no_link() {
+    fn an_unknown_host_has_no_edit_link() {
         for url in [
             "https://git.example/acme/docs.git",
             "https://notgithub.example/acme/docs.git",

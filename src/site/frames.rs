@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_list_frames_nothing_but_our_own() {
+    fn an_empty_list_allows_only_our_own_frames() {
         let frames = Frames::new([]);
         assert!(!frames.allow("https://www.youtube.com/embed/x"));
         let policy = frames.page_policy().to_str().unwrap();
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_a_host_can_stand_in_a_policy() {
+    fn only_hosts_are_accepted_in_a_policy() {
         for host in [
             "*",
             "*.",

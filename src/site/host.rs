@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_spelling_of_a_host_is_the_same_host() {
+    fn all_spellings_of_a_host_are_equal() {
         let expected = Host::parse("docs.acme.com").unwrap();
         for spelling in [
             "DOCS.acme.com",
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_host_name_says_why() {
+    fn an_invalid_host_name_is_explained() {
         let long_label = format!("{}.com", "a".repeat(64));
         let long = vec!["a".repeat(60); 5].join(".");
         for (text, why) in [

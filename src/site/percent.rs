@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_encoded_decodes_to_itself() {
+    fn decoding_reverses_encoding() {
         let text: String = (0..=0x7f_u8).map(char::from).chain("é漢".chars()).collect();
         for encoded in [encode(&text), encode_component(&text)] {
             assert_eq!(decode(&encoded), text);

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_base_path_that_cannot_be_served_says_why() {
+    fn an_invalid_base_path_is_explained() {
         for (text, why) in [
             ("docs", InvalidBasePath::Slashes),
             ("/docs/", InvalidBasePath::Slashes),

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_source_stands_for_the_paths_that_fit_its_segments() {
+    fn a_source_matches_the_paths_of_its_segments() {
         for (source, path, expected) in [
             ("a/:x", "a/b", true),
             ("a/:x", "a/b/c", false),

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_just_the_length_is_kept_whole() {
+    fn a_text_of_the_maximum_length_is_not_cut() {
         let text = "é".repeat(1024);
         assert_eq!(cut(&text, 1024), text);
         assert_eq!(units(cut(&format!("{text}x"), 1024)), 1024);

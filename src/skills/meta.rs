@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_keeps_scalars_as_they_are_written() {
+    fn scalars_in_metadata_are_not_converted() {
         let (meta, diagnostics) =
             read("metadata:\n  version: 1.0\n  author: 'A B'\n  beta: true\n  none:");
         let pairs: Vec<_> = meta.metadata.iter().map(|(k, v)| (&**k, &**v)).collect();
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_text_is_told_and_left_out() {
+    fn values_that_are_not_text_are_reported_and_left_out() {
         let (meta, diagnostics) = read(
             "license: [MIT]\nmetadata:\n  authors: [a, b]\n  k: v\n  nested: {\"a\": {}}\nallowed-tools: {a: b}",
         );
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn internal_is_told_only_when_it_is_true() {
+    fn internal_is_reported_only_when_it_is_true() {
         assert!(read("metadata: {internal: true}").0.internal);
         let (meta, diagnostics) = read("metadata: {internal: 'true'}");
         assert!(!meta.internal && diagnostics.is_empty());

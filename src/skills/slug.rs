@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn names_become_slugs_as_one_reads_them() {
+    fn names_become_readable_slugs() {
         check("acme-sdk", "acme-sdk");
         check(
             "Broken Authentication Testing",
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_clients_would_drop_is_no_slug() {
+    fn slugs_that_clients_would_drop_are_rejected() {
         for text in ["", "A", "a_b", "-a", "a-", "a--b", "ü", &"a".repeat(65)] {
             assert!(Slug::parse(text).is_err(), "{text:?}");
         }
@@ -152,7 +152,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_made_slug_is_a_slug_and_its_own(name in "\\PC{0,90}") {
+        fn a_made_slug_is_valid_and_stable(name in "\\PC{0,90}") {
             if let Some(slug) = Slug::from_name(&name) {
                 prop_assert_eq!(Slug::parse(slug.as_str()), Ok(slug.clone()));
                 prop_assert_eq!(Slug::from_name(slug.as_str()), Some(slug.clone()));

@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_over_the_limit_is_refused_with_both_lengths() {
+    fn a_file_over_the_limit_is_an_error_with_both_lengths() {
         let error = tree().read_at_most(&path("docs/a.mdx"), 4).unwrap_err();
         assert!(matches!(error, ReadError::TooLarge { bytes: 5, limit: 4 }));
     }

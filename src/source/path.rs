@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_told_apart_by_their_text() {
+    fn paths_are_equal_if_their_text_is() {
         use std::collections::HashSet;
         use std::hash::{BuildHasher as _, RandomState};
 
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_one_dot_more_or_less_are_ordinary() {
+    fn names_with_three_dots_or_a_leading_dot_are_valid() {
         for text in [".waypost/skills", "a/...", "..a", "c:\\d", "日本/x y"] {
             assert_eq!(path(text).as_str(), text);
         }

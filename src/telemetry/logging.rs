@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_json_keeps_the_key_values() {
+    fn a_json_line_has_the_key_values() {
         let mut out = Vec::new();
         let args = format_args!("promoted \"x\"");
         let pairs = [

@@ -175,7 +175,7 @@ const FIELDS_OF_HTTP1: &[(&str, &str)] = &[
 
 /// A request before it is written as text.
 #[derive(Clone, Debug)]
-struct Ask {
+struct TestRequest {
     method: &'static str,
     target: String,
     version: &'static str,
@@ -183,7 +183,7 @@ struct Ask {
     fields: Vec<(&'static str, String)>,
 }
 
-impl Ask {
+impl TestRequest {
     fn to_http1(&self) -> String {
         let mut head = format!(
             "{} {} {}\r\nHost: {}\r\n",
@@ -196,10 +196,10 @@ impl Ask {
     }
 }
 
-fn any_ask(
+fn any_test_request(
     etags: Vec<String>,
     fields: Vec<(&'static str, &'static str)>,
-) -> impl Strategy<Value = Ask> {
+) -> impl Strategy<Value = TestRequest> {
     let field =
         (select(fields), select(etags), 0..20_u32).prop_map(|((name, value), etag, longer)| {
             // Sometimes longer than the fast path reads.
@@ -223,7 +223,7 @@ fn any_ask(
         host,
         prop::collection::vec(field, 0..3),
     )
-        .prop_map(|(method, target, version, host, fields)| Ask {
+        .prop_map(|(method, target, version, host, fields)| TestRequest {
             method,
             target,
             version,
@@ -295,30 +295,30 @@ fn etags(edge: &Edge) -> Vec<String> {
 /// Returns what a client sees of a connection with some requests.
 ///
 /// These are the responses and how the connection ended.
-fn seen(edge: &Edge, asks: &[Ask]) -> Vec<Option<Response>> {
+fn responses_over_http1(edge: &Edge, test_requests: &[TestRequest]) -> Vec<Option<Response>> {
     let mut connection = Connection::open(edge.http);
-    let text: String = asks.iter().map(Ask::to_http1).collect();
+    let text: String = test_requests.iter().map(TestRequest::to_http1).collect();
     connection.send(text.as_bytes());
-    let mut answers = Vec::new();
-    for ask in asks {
-        let answer = connection.receive(ask.method);
-        let is_last = answer.as_ref().is_none_or(|answer| {
-            answer.status == 101
-                || answer
+    let mut responses = Vec::new();
+    for test_request in test_requests {
+        let response = connection.receive(test_request.method);
+        let is_last = response.as_ref().is_none_or(|response| {
+            response.status == 101
+                || response
                     .field("connection")
                     .is_some_and(|it| it.eq_ignore_ascii_case("close"))
         });
-        if let Some(answer) = &answer
-            && answer.field("via").is_none()
+        if let Some(response) = &response
+            && response.field("via").is_none()
         {
-            answer.check(ask.method);
+            response.check(test_request.method);
         }
-        answers.push(answer.map(Response::normalised));
+        responses.push(response.map(Response::normalised));
         if is_last {
             break;
         }
     }
-    answers
+    responses
 }
 
 fn run<T: std::fmt::Debug>(
@@ -342,9 +342,12 @@ fn both_paths_give_the_same_response_to_every_http_1_1_request() {
     let origin = Origin::start();
     let [fast, proxy] = gateways(&origin, Setup::new());
     let fields = [FIELDS, FIELDS_OF_HTTP1].concat();
-    let asks = prop::collection::vec(any_ask(etags(&fast), fields), 1..6);
-    run(cases(), &asks, |asks| {
-        prop_assert_eq!(seen(&fast, &asks), seen(&proxy, &asks));
+    let test_requests = prop::collection::vec(any_test_request(etags(&fast), fields), 1..6);
+    run(cases(), &test_requests, |test_requests| {
+        prop_assert_eq!(
+            responses_over_http1(&fast, &test_requests),
+            responses_over_http1(&proxy, &test_requests)
+        );
         Ok(())
     });
     // If the fast path took no request, nothing was compared.
@@ -357,37 +360,42 @@ fn both_paths_give_the_same_response_to_every_http_1_1_request() {
 }
 
 /// Makes the HTTP/2 request; `None` if the library rejects it.
-fn to_http2(ask: &Ask) -> Option<http::Request<()>> {
+fn to_http2(test_request: &TestRequest) -> Option<http::Request<()>> {
     let uri = http::Uri::builder()
         .scheme("https")
-        .authority(ask.host)
-        .path_and_query(&*ask.target)
+        .authority(test_request.host)
+        .path_and_query(&*test_request.target)
         .build()
         .ok()?;
-    let mut request = http::Request::builder().method(ask.method).uri(uri);
-    for (name, value) in &ask.fields {
+    let mut request = http::Request::builder()
+        .method(test_request.method)
+        .uri(uri);
+    for (name, value) in &test_request.fields {
         request = request.header(*name, value.trim());
     }
     request.body(()).ok()
 }
 
 /// Returns what a client sees of some concurrent requests.
-async fn seen_over_http2(client: &mut Client, asks: &[Ask]) -> Vec<Result<Response, String>> {
+async fn responses_over_http2(
+    client: &mut Client,
+    test_requests: &[TestRequest],
+) -> Vec<Result<Response, String>> {
     let mut exchanges = Vec::new();
-    for request in asks.iter().filter_map(to_http2) {
+    for request in test_requests.iter().filter_map(to_http2) {
         exchanges.push(client.begin(request, true).await);
     }
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     for exchange in exchanges {
-        let answer = match exchange {
+        let response = match exchange {
             Ok(exchange) => crate::http2::receive(exchange.response).await,
             Err(error) => Err(error),
         };
         // Resets are compared by their reason, without the number of the stream.
-        let answer = answer.map(Response::normalised);
-        answers.push(answer.map_err(|error| format!("{:?}", error.reason())));
+        let response = response.map(Response::normalised);
+        responses.push(response.map_err(|error| format!("{:?}", error.reason())));
     }
-    answers
+    responses
 }
 
 #[test]
@@ -399,8 +407,9 @@ fn both_paths_give_the_same_response_to_every_http_2_request() {
         .enable_all()
         .build()
         .unwrap();
-    let asks = prop::collection::vec(any_ask(etags(&fast), FIELDS.to_vec()), 1..16);
-    run(cases() / 10, &asks, |asks| {
+    let test_requests =
+        prop::collection::vec(any_test_request(etags(&fast), FIELDS.to_vec()), 1..16);
+    run(cases() / 10, &test_requests, |test_requests| {
         let [first, second] = [&fast, &proxy].map(|edge| {
             runtime.block_on(async {
                 // A connection for each gateway: errors of one must not end the other.
@@ -412,7 +421,7 @@ fn both_paths_give_the_same_response_to_every_http_2_request() {
                 let address = edge.https.unwrap();
                 let mut client =
                     Client::open_with(address, "docs.acme.test", config, settings).await;
-                seen_over_http2(&mut client, &asks).await
+                responses_over_http2(&mut client, &test_requests).await
             })
         });
         prop_assert_eq!(first, second);

@@ -84,7 +84,7 @@ fn settings() -> Edge {
 
 /// Runs a file of `tests/browser` with the bundled example.
 #[track_caller]
-fn holds(file: &str) {
+fn passes(file: &str) {
     let edge = serving();
     let site = format!("http://{HOST}:{}", edge.http.port());
     run(file, ("WAYPOST_SITE", &site));
@@ -108,26 +108,26 @@ fn run(file: &str, place: (&str, &str)) {
 
 #[test]
 fn the_rules_of_the_navigation_are_visible() {
-    holds("navigation.mjs");
+    passes("navigation.mjs");
 }
 
 #[test]
 fn a_page_can_be_read_copied_and_linked() {
-    holds("reading.mjs");
+    passes("reading.mjs");
 }
 
 #[test]
 fn search_finds_pages_in_the_language_and_version_of_the_reader() {
-    holds("search.mjs");
+    passes("search.mjs");
 }
 
 #[test]
 fn icons_and_diagrams_are_visible() {
-    holds("drawn.mjs");
+    passes("drawn.mjs");
 }
 
 #[test]
-fn settings_change_what_a_reader_sees() {
+fn settings_change_the_page() {
     let edge = settings();
     let domain = format!("waypost.localhost:{}", edge.http.port());
     run("settings.mjs", ("WAYPOST_DOMAIN", &domain));
@@ -135,12 +135,12 @@ fn settings_change_what_a_reader_sees() {
 
 #[test]
 fn every_page_can_be_used_without_scripts() {
-    holds("plain.mjs");
+    passes("plain.mjs");
 }
 
 #[test]
 fn every_kind_of_page_is_accessible_stable_and_small() {
-    holds("quality.mjs");
+    passes("quality.mjs");
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn build(docs: &Path, out: &Path, threads: usize) -> Output {
 }
 
 #[test]
-fn a_build_with_one_thread_ends_and_makes_the_release_of_many() {
+fn a_build_with_one_thread_makes_the_same_release() {
     let directory = TempDir::new().unwrap();
     let docs = directory.path().join("docs");
     fs::create_dir(&docs).unwrap();

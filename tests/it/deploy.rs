@@ -8,7 +8,7 @@ use crate::presets::SKILL;
 use crate::repository::{Repository, SilentHost, call, follow, key, queue, record, setup, trigger};
 
 #[test]
-fn a_push_that_is_triggered_is_served_on_every_host_and_its_record_tells_all_of_it() {
+fn a_triggered_push_is_served_on_every_host_with_a_complete_record() {
     let setup = setup();
     let docs = Repository::new(&setup, "docs");
     docs.push("Begin", &[("skill.md", SKILL), ("old.mdx", "old")]);
@@ -28,9 +28,9 @@ fn a_push_that_is_triggered_is_served_on_every_host_and_its_record_tells_all_of_
         &[("skill.md", &skill), ("new.mdx", "new")],
     );
     let id = trigger(&edge, &key, "acme");
-    let told = follow(&edge.setup, &id);
+    let update = follow(&edge.setup, &id);
 
-    assert_eq!(told["status"], "success", "{told:#}");
+    assert_eq!(update["status"], "success", "{update:#}");
     for host in ["docs.acme.test", "docs.acme.dev", "acme.waypost.localhost"] {
         assert_eq!(edge.get(host, "/skill.md").text(), skill, "{host}");
     }
@@ -40,19 +40,19 @@ fn a_push_that_is_triggered_is_served_on_every_host_and_its_record_tells_all_of_
         "GET",
         &format!("/v1/project/update-status/{id}"),
     );
-    assert_eq!(answer.json(), told);
-    assert_eq!(told["commit"]["sha"], commit);
-    assert_eq!(told["commit"]["message"], "Say more\n\nMuch more.");
-    let changed = &told["commit"]["filesChanged"];
+    assert_eq!(answer.json(), update);
+    assert_eq!(update["commit"]["sha"], commit);
+    assert_eq!(update["commit"]["message"], "Say more\n\nMuch more.");
+    let changed = &update["commit"]["filesChanged"];
     assert_eq!(changed["added"], serde_json::json!(["new.mdx"]));
     assert_eq!(changed["modified"], serde_json::json!(["skill.md"]));
     assert_eq!(changed["removed"], serde_json::json!(["old.mdx"]));
     assert_eq!(
-        (&told["author"]["name"], &told["source"]),
+        (&update["author"]["name"], &update["source"]),
         (&"Ada".into(), &"api".into())
     );
-    assert!(told["visibleAt"].is_string() && told["endedAt"].is_string());
-    let logs = told["logs"].to_string();
+    assert!(update["visibleAt"].is_string() && update["endedAt"].is_string());
+    let logs = update["logs"].to_string();
     for step in [
         "fetch: ",
         "read: ",
@@ -77,7 +77,7 @@ fn wait_until_accepted(edge: &crate::edge::Edge, key: &str) {
 }
 
 #[test]
-fn an_authors_mistake_ends_the_update_with_its_place_and_the_good_release_stays() {
+fn a_mistake_of_the_author_fails_the_update_and_leaves_the_release_served() {
     let setup = setup();
     let docs = Repository::new(&setup, "docs");
     docs.push("Begin", &[("skill.md", SKILL)]);
@@ -88,14 +88,14 @@ fn an_authors_mistake_ends_the_update_with_its_place_and_the_good_release_stays(
     follow(&edge.setup, &trigger(&edge, &key, "acme"));
 
     docs.push("Break it", &[("skill.md", "---\nname: [\n---\n")]);
-    let told = follow(&edge.setup, &trigger(&edge, &key, "acme"));
-    assert_eq!(told["status"], "failure");
+    let update = follow(&edge.setup, &trigger(&edge, &key, "acme"));
+    assert_eq!(update["status"], "failure");
     assert!(
-        told["summary"].as_str().unwrap().contains("skill.md:"),
-        "{told:#}"
+        update["summary"].as_str().unwrap().contains("skill.md:"),
+        "{update:#}"
     );
     assert_eq!(
-        told["attempts"], 1,
+        update["attempts"], 1,
         "an author's mistake is not tried again"
     );
     assert_eq!(
@@ -145,7 +145,7 @@ fn a_navigation_of_two_kinds_is_published_when_the_record_of_the_site_is_lenient
 }
 
 #[test]
-fn a_revoked_key_is_refused_by_the_running_gateway_within_a_second() {
+fn a_running_gateway_rejects_a_revoked_key_within_a_second() {
     let setup = setup();
     let key = key(&setup, "acme");
     let edge = setup.start();
@@ -194,7 +194,7 @@ fn once(setup: &Setup) -> String {
 }
 
 #[test]
-fn a_host_that_hangs_costs_an_attempt_and_nothing_else() {
+fn a_host_that_hangs_costs_only_one_attempt() {
     let host = SilentHost::start();
     let setup = setup();
     let queue = once(&setup);
@@ -215,7 +215,7 @@ fn a_host_that_hangs_costs_an_attempt_and_nothing_else() {
 }
 
 #[test]
-fn a_build_over_its_limits_fails_and_the_gateway_goes_on() {
+fn a_build_over_its_limits_fails_and_the_gateway_keeps_serving() {
     let setup = setup();
     let docs = Repository::new(&setup, "docs");
     // This cannot be compressed, so the pack is larger than the limit of a file.
@@ -240,7 +240,7 @@ fn a_build_over_its_limits_fails_and_the_gateway_goes_on() {
 }
 
 #[test]
-fn a_stopping_gateway_releases_the_lease_of_what_it_cannot_finish() {
+fn a_stopping_gateway_releases_its_leases() {
     let host = SilentHost::start();
     let edge = setup()
         .conf("worker", "{ grace_seconds: 0 }")
@@ -250,11 +250,11 @@ fn a_stopping_gateway_releases_the_lease_of_what_it_cannot_finish() {
     let _held = host.connected();
     edge.signal("TERM");
     let setup = edge.ended();
-    let told = record(&setup, &id);
+    let update = record(&setup, &id);
     assert_eq!(
-        (&told["status"], &told["attempts"]),
+        (&update["status"], &update["attempts"]),
         (&"queued".into(), &0.into()),
-        "{told:#}"
+        "{update:#}"
     );
 }
 
@@ -273,17 +273,17 @@ fn the_waiting_update_of_a_removed_site_is_cancelled() {
     assert_eq!(record(&edge.setup, &id)["status"], "queued");
 
     edge.remove_site("acme");
-    let told = follow(&edge.setup, &id);
+    let update = follow(&edge.setup, &id);
     assert_eq!(
-        (&told["status"], &told["summary"]),
+        (&update["status"], &update["summary"]),
         (&"failure".into(), &"cancelled: the site was removed".into()),
-        "{told:#}"
+        "{update:#}"
     );
-    assert!(told["endedAt"].is_string() && told["attempts"] == 0);
+    assert!(update["endedAt"].is_string() && update["attempts"] == 0);
 }
 
 #[test]
-fn a_page_that_is_gone_since_the_last_release_is_a_warning_in_the_record() {
+fn a_removed_page_is_a_warning_in_the_record() {
     let setup = setup();
     let docs = Repository::new(&setup, "docs");
     let config = |pages: &str, redirects: &str| {
@@ -303,20 +303,20 @@ fn a_page_that_is_gone_since_the_last_release_is_a_warning_in_the_record() {
     let edge = setup
         .site("acme", &format!("owner: acme\n{}", docs.record()))
         .start();
-    let told = follow(&edge.setup, &trigger(&edge, &key, "acme"));
+    let update = follow(&edge.setup, &trigger(&edge, &key, "acme"));
     assert!(
-        !told["logs"].to_string().contains("page-removed"),
-        "{told:#}"
+        !update["logs"].to_string().contains("page-removed"),
+        "{update:#}"
     );
 
     docs.git(&["rm", "--quiet", "old/pay.mdx", "moved.mdx"]);
     let redirect = r#"{"source": "/moved", "destination": "/"}"#;
     let after = config(r#""index", "new/pay""#, redirect);
     docs.push("Move", &[("docs.json", &after), ("new/pay.mdx", "# Pay")]);
-    let told = follow(&edge.setup, &trigger(&edge, &key, "acme"));
+    let update = follow(&edge.setup, &trigger(&edge, &key, "acme"));
 
-    assert_eq!(told["status"], "success", "{told:#}");
-    let logs = told["logs"].to_string();
+    assert_eq!(update["status"], "success", "{update:#}");
+    let logs = update["logs"].to_string();
     assert!(
         logs.contains("the page `/old/pay` was removed without a redirect"),
         "{logs}"
@@ -326,7 +326,7 @@ fn a_page_that_is_gone_since_the_last_release_is_a_warning_in_the_record() {
         "{logs}"
     );
     assert!(
-        told["summary"].as_str().unwrap().contains("1 warning"),
-        "{told:#}"
+        update["summary"].as_str().unwrap().contains("1 warning"),
+        "{update:#}"
     );
 }

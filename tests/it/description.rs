@@ -18,7 +18,7 @@ const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_co
                       negative_data_rejection,unsupported_method,allow_header_conformance";
 
 #[test]
-fn every_answer_of_the_admin_api_is_as_its_description_says() {
+fn every_response_of_the_admin_api_conforms_to_its_description() {
     let setup = setup();
     let docs = Repository::new(&setup, "docs");
     docs.push("Begin", &[("skill.md", SKILL)]);

@@ -19,7 +19,7 @@ struct Slow {
 
 impl Slow {
     fn start(connections: &str) -> Self {
-        let (origin, proceed) = Origin::late();
+        let (origin, proceed) = Origin::with_delayed_body();
         let setup = Setup::new()
             .conf("connections", connections)
             .acme_before(&origin);
@@ -190,7 +190,7 @@ fn a_second_signal_ends_the_process_at_once() {
 }
 
 #[test]
-fn the_deadline_of_the_drain_is_kept() {
+fn the_drain_ends_at_its_deadline() {
     let slow = Slow::start("{ drain_seconds: 1 }");
     let mut busy = slow.begin();
     let since = Instant::now();
@@ -206,7 +206,7 @@ fn the_deadline_of_the_drain_is_kept() {
 #[test]
 fn an_open_websocket_is_closed_at_the_deadline_of_the_drain() {
     let (closed, end) = channel();
-    let origin = Origin::answering(move |_, stream| {
+    let origin = Origin::responding(move |_, stream| {
         http::silence(Duration::from_millis(50));
         let head =
             "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";

@@ -57,7 +57,7 @@ fn sites() -> (Setup, String) {
 }
 
 /// Triggers updates until the gateway ends, and returns every acknowledged id.
-fn trigger_until_gone(edge: &Edge, key: &str) -> BTreeSet<String> {
+fn trigger_until_closed(edge: &Edge, key: &str) -> BTreeSet<String> {
     let mut acknowledged = BTreeSet::new();
     for n in 0.. {
         let request = format!(
@@ -150,7 +150,7 @@ fn no_acknowledged_update_is_lost_when_the_process_is_killed_at_any_moment() {
             std::thread::sleep(life);
             Command::new("kill").args(["-9", &id.to_string()]).status()
         });
-        acknowledged.extend(trigger_until_gone(&edge, &key));
+        acknowledged.extend(trigger_until_closed(&edge, &key));
         killer.join().unwrap().unwrap();
         setup = edge.ended();
         check(&setup, &mut fences);
@@ -185,7 +185,7 @@ fn no_acknowledged_update_is_lost_when_the_process_is_killed_at_a_durable_system
     let mut setup = edge.ended();
     let mut acknowledged = 0;
     let mut fences = BTreeMap::new();
-    let mut struck = [0; DURABLE_CALLS.len()];
+    let mut killed = [0; DURABLE_CALLS.len()];
     for round in 0..rounds(2 * DURABLE_CALLS.len()) {
         let which = round % DURABLE_CALLS.len();
         let (call, first, more) = DURABLE_CALLS[which];
@@ -193,7 +193,7 @@ fn no_acknowledged_update_is_lost_when_the_process_is_killed_at_a_durable_system
         // strace counts the calls of each thread.
         let inject = format!("inject={call}:signal=KILL:when={nth}");
         let edge = setup
-            .under(&strace(&format!("trace={call}"), &inject))
+            .wrapped_by(&strace(&format!("trace={call}"), &inject))
             .start();
         let (began, id) = (Instant::now(), edge.id());
         let (over, wait) = std::sync::mpsc::channel::<()>();
@@ -206,24 +206,24 @@ fn no_acknowledged_update_is_lost_when_the_process_is_killed_at_a_durable_system
             }
             is_alive
         });
-        let ids = trigger_until_gone(&edge, &key);
+        let ids = trigger_until_closed(&edge, &key);
         assert!(began.elapsed() < Duration::from_secs(60));
         over.send(()).ok();
-        struck[which] += usize::from(!watchdog.join().unwrap());
-        setup = edge.ended().under(&[]);
+        killed[which] += usize::from(!watchdog.join().unwrap());
+        setup = edge.ended().wrapped_by(&[]);
         check(&setup, &mut fences);
         setup = all_end(setup, &ids);
         acknowledged += ids.len();
     }
     assert!(acknowledged > 0, "no update was acknowledged");
     assert!(
-        struck.iter().all(|count| *count > 0),
-        "no kill came at one of {DURABLE_CALLS:?}: {struck:?}"
+        killed.iter().all(|count| *count > 0),
+        "no kill came at one of {DURABLE_CALLS:?}: {killed:?}"
     );
 }
 
 #[test]
-fn a_disk_that_fails_acknowledges_nothing() {
+fn a_failing_disk_acknowledges_nothing() {
     for error in ["EIO", "ENOSPC"] {
         let (setup, key) = sites();
         // Creates the file of the queue, so that only triggers write to it later.
@@ -231,7 +231,7 @@ fn a_disk_that_fails_acknowledges_nothing() {
         assert!(listed.status.success(), "{listed:?}");
         let inject = format!("inject=fdatasync,fsync:error={error}:when=1+");
         let edge = setup
-            .under(&strace("trace=fdatasync,fsync", &inject))
+            .wrapped_by(&strace("trace=fdatasync,fsync", &inject))
             .start();
         for n in 0..3 {
             let authorization = format!("Bearer {key}");

@@ -111,7 +111,7 @@ impl Setup {
     }
 
     /// Starts the gateway under another program, such as `strace`.
-    pub fn under(mut self, wrapper: &[&str]) -> Self {
+    pub fn wrapped_by(mut self, wrapper: &[&str]) -> Self {
         self.wrapper = wrapper.iter().map(ToString::to_string).collect();
         self
     }
@@ -248,7 +248,7 @@ impl Setup {
     }
 
     /// Starts the gateway, which must fail; returns its exit status and standard error.
-    pub fn start_in_vain(&self) -> (ExitStatus, String) {
+    pub fn start_expecting_failure(&self) -> (ExitStatus, String) {
         let output = self.run(&["serve"]);
         (output.status, String::from_utf8(output.stderr).unwrap())
     }
@@ -336,39 +336,39 @@ impl Edge {
     /// has loaded it.
     #[track_caller]
     pub fn write_site(&self, project: &str, record: &str) {
-        self.taking_in(|| self.setup.write_site(project, record));
+        self.change_sites(|| self.setup.write_site(project, record));
     }
 
     #[track_caller]
     pub fn remove_site(&self, project: &str) {
-        self.taking_in(|| self.setup.remove_site(project));
+        self.change_sites(|| self.setup.remove_site(project));
     }
 
     /// Makes changes of site records, and waits until the gateway has loaded them.
     #[track_caller]
-    pub fn taking_in(&self, change: impl FnOnce()) {
-        let is_taken_in = |line: &serde_json::Value| line["message"] == "site records loaded";
-        let already = self.count_log(is_taken_in);
+    pub fn change_sites(&self, change: impl FnOnce()) {
+        let is_loaded = |line: &serde_json::Value| line["message"] == "site records loaded";
+        let already = self.count_log(is_loaded);
         change();
-        self.wait_for_nth_log(already + 1, is_taken_in);
+        self.wait_for_nth_log(already + 1, is_loaded);
     }
 
     /// Waits for a line of the process log.
     #[track_caller]
-    pub fn wait_for_log(&self, is_it: impl Fn(&serde_json::Value) -> bool) -> serde_json::Value {
-        self.wait_for_nth_log(1, is_it)
+    pub fn wait_for_log(&self, matches: impl Fn(&serde_json::Value) -> bool) -> serde_json::Value {
+        self.wait_for_nth_log(1, matches)
     }
 
     #[track_caller]
     pub fn wait_for_nth_log(
         &self,
         nth: usize,
-        is_it: impl Fn(&serde_json::Value) -> bool,
+        matches: impl Fn(&serde_json::Value) -> bool,
     ) -> serde_json::Value {
         let deadline = Instant::now() + TIMEOUT;
         let mut seen = self.lines.seen.lock().unwrap();
         loop {
-            if let Some(line) = seen.0.iter().filter(|line| is_it(line)).nth(nth - 1) {
+            if let Some(line) = seen.0.iter().filter(|line| matches(line)).nth(nth - 1) {
                 return line.clone();
             }
             let left = deadline.saturating_duration_since(Instant::now());
@@ -381,14 +381,14 @@ impl Edge {
         }
     }
 
-    pub fn count_log(&self, is_it: impl Fn(&serde_json::Value) -> bool) -> usize {
+    pub fn count_log(&self, matches: impl Fn(&serde_json::Value) -> bool) -> usize {
         self.lines
             .seen
             .lock()
             .unwrap()
             .0
             .iter()
-            .filter(|line| is_it(line))
+            .filter(|line| matches(line))
             .count()
     }
 

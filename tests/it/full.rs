@@ -19,9 +19,9 @@ const PROJECTS: usize = 200;
 /// A file system of 16 MB, mounted until this value is dropped.
 ///
 /// It has its own directory, so a test may drop its other values before or after this one.
-struct Small(TempDir);
+struct SmallDisk(TempDir);
 
-impl Small {
+impl SmallDisk {
     #[track_caller]
     fn mount() -> Self {
         let at = tempfile::tempdir().unwrap();
@@ -35,21 +35,21 @@ impl Small {
         Self(at)
     }
 
-    fn ballast(&self) -> PathBuf {
+    fn filler_file(&self) -> PathBuf {
         self.0.path().join("ballast")
     }
 
     /// Fills all free space.
     fn fill(&self) {
-        let mut ballast = File::create(self.ballast()).unwrap();
+        let mut filler_file = File::create(self.filler_file()).unwrap();
         for block in [1 << 16, 1 << 10, 1] {
             let zeros = vec![0; block];
-            while ballast.write_all(&zeros).is_ok() {}
+            while filler_file.write_all(&zeros).is_ok() {}
         }
     }
 
     fn free(&self) {
-        fs::remove_file(self.ballast()).unwrap();
+        fs::remove_file(self.filler_file()).unwrap();
     }
 
     fn path(&self, name: &str) -> String {
@@ -57,7 +57,7 @@ impl Small {
     }
 }
 
-impl Drop for Small {
+impl Drop for SmallDisk {
     fn drop(&mut self) {
         // `-l`: a child process of a killed gateway may still have files open here.
         as_root("umount", &["-l"], self.0.path());
@@ -92,8 +92,8 @@ fn store(path: &str) -> String {
 }
 
 #[test]
-fn a_full_disk_acknowledges_nothing_it_does_not_keep_and_needs_no_restart() {
-    let small = Small::mount();
+fn a_full_disk_loses_no_acknowledged_update_and_needs_no_restart() {
+    let small = SmallDisk::mount();
     let setup = setup();
     let docs = Repository::new(&setup, "docs");
     docs.push("Begin", &[("skill.md", SKILL)]);
@@ -136,7 +136,7 @@ fn a_full_disk_acknowledges_nothing_it_does_not_keep_and_needs_no_restart() {
 
 #[test]
 fn a_full_store_leaves_the_last_release_and_the_update_waits_for_room() {
-    let small = Small::mount();
+    let small = SmallDisk::mount();
     let setup = setup();
     let docs = Repository::new(&setup, "docs");
     docs.push("Begin", &[("skill.md", SKILL)]);
@@ -155,19 +155,22 @@ fn a_full_store_leaves_the_last_release_and_the_update_waits_for_room() {
     let id = trigger(&edge, &key, "acme");
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {
-        let told = record(&edge.setup, &id);
-        if told["logs"].to_string().contains("No space left on device") {
-            assert!(told["endedAt"].is_null(), "{told:#}");
+        let update = record(&edge.setup, &id);
+        if update["logs"]
+            .to_string()
+            .contains("No space left on device")
+        {
+            assert!(update["endedAt"].is_null(), "{update:#}");
             break;
         }
-        assert!(Instant::now() < deadline, "{told:#}");
+        assert!(Instant::now() < deadline, "{update:#}");
     }
     let host = "acme.waypost.localhost";
     assert_eq!(edge.get(host, "/skill.md").text(), SKILL);
 
     small.free();
-    let told = follow(&edge.setup, &id);
-    assert_eq!(told["status"], "success", "{told:#}");
+    let update = follow(&edge.setup, &id);
+    assert_eq!(update["status"], "success", "{update:#}");
     assert_eq!(edge.get(host, "/skill.md").text(), skill);
     assert!(Path::new(&small.path("store")).is_dir());
 }

@@ -106,11 +106,11 @@ fn wait_until_served(edge: &Edge) {
 }
 
 #[test]
-fn a_command_writes_the_skill_and_the_deterministic_one_stands_until_it_has() {
+fn the_deterministic_skill_is_served_until_the_command_has_ended() {
     let script = r#"
         set -eu
-        ls -A >"$1/found" && env >"$1/environment" && tee "$1/told" >/dev/null
-        base=$(sed 's/.*"base_url":"\([^"]*\)".*/\1/' "$1/told")
+        ls -A >"$1/found" && env >"$1/environment" && tee "$1/input" >/dev/null
+        base=$(sed 's/.*"base_url":"\([^"]*\)".*/\1/' "$1/input")
         read _ <"$1/go"
         printf -- '---\nname: written\ndescription: Use it.\n---\n\nSee [Pay](%s/pay).\n' "$base"
     "#;
@@ -137,9 +137,9 @@ fn a_command_writes_the_skill_and_the_deterministic_one_stands_until_it_has() {
         .json();
     assert_eq!(list["skills"][0]["name"], "written");
 
-    let seen = |name: &str| fs::read_to_string(edge.setup.path(name)).unwrap();
-    assert_eq!(seen("found"), "", "it starts in an empty directory");
-    let environment = seen("environment");
+    let read_output = |name: &str| fs::read_to_string(edge.setup.path(name)).unwrap();
+    assert_eq!(read_output("found"), "", "it starts in an empty directory");
+    let environment = read_output("environment");
     let mut names: Vec<_> = environment
         .lines()
         .filter_map(|line| Some(line.split_once('=')?.0))
@@ -147,11 +147,11 @@ fn a_command_writes_the_skill_and_the_deterministic_one_stands_until_it_has() {
         .collect();
     names.sort_unstable();
     assert_eq!(names, ["HOME", "LANG", "PATH", "TMPDIR"]);
-    let told: serde_json::Value = serde_json::from_str(&seen("told")).unwrap();
-    assert_eq!(told["pages"][1]["title"], "Pay");
-    assert_eq!(told["pages"][1]["text"], "# Pay\n");
+    let input: serde_json::Value = serde_json::from_str(&read_output("input")).unwrap();
+    assert_eq!(input["pages"][1]["title"], "Pay");
+    assert_eq!(input["pages"][1]["text"], "# Pay\n");
     assert!(
-        told["skill"]
+        input["skill"]
             .as_str()
             .unwrap()
             .starts_with("---\nname: \"acme\"")
@@ -159,7 +159,7 @@ fn a_command_writes_the_skill_and_the_deterministic_one_stands_until_it_has() {
 }
 
 #[test]
-fn a_command_runs_again_only_when_what_it_is_told_has_changed() {
+fn a_command_runs_again_only_when_its_input_has_changed() {
     let script = format!("echo run >>\"$1/runs\"; {HEAD}; wc -l <\"$1/runs\"");
     let setup = setup();
     let docs = Repository::new(&setup, "docs");
@@ -200,7 +200,7 @@ fn a_command_runs_again_only_when_what_it_is_told_has_changed() {
 }
 
 #[test]
-fn what_a_command_does_wrong_is_told_and_the_deterministic_skill_stays() {
+fn a_failed_command_is_reported_and_the_deterministic_skill_stays() {
     let (edge, key) = generating("exit 0", "seconds: 2, output_bytes_max: 100000", "");
     for (script, reason) in [
         ("exit 3", "the command ended with exit status: 3"),

@@ -80,7 +80,7 @@ fn answer(stream: TcpStream, root: &Path) {
     // `bot:` and the token in base 64.
     if field("authorization").as_deref() != Some("Basic Ym90OnMzY3IzdC10MGszbg==") {
         let refusal = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"git\"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-        let _gone = stream.write_all(refusal.as_bytes());
+        let _closed = stream.write_all(refusal.as_bytes());
         return;
     }
     let mut words = request.split(' ');
@@ -119,13 +119,13 @@ fn answer(stream: TcpStream, root: &Path) {
         .find_map(|line| line.strip_prefix("Status: "))
         .unwrap_or("200 OK");
     let head = format!("HTTP/1.1 {status}\r\n{fields}\r\nConnection: close\r\n\r\n");
-    let _gone = stream
+    let _closed = stream
         .write_all(head.as_bytes())
         .and_then(|()| stream.write_all(&output[end + 4..]));
 }
 
 #[test]
-fn over_http_credentials_come_from_a_file_and_are_in_no_record_or_log() {
+fn http_credentials_come_from_a_file_and_are_in_no_record_or_log() {
     let setup = setup();
     let docs = Repository::new(&setup, "docs");
     docs.push("Begin", &[("skill.md", SKILL)]);
@@ -143,13 +143,13 @@ fn over_http_credentials_come_from_a_file_and_are_in_no_record_or_log() {
         setup.conf("git", &git),
         &format!("http://{address}/docs/.git"),
     );
-    let told = deploy(&edge.setup);
-    assert_eq!(told["status"], "success", "{told:#}");
+    let update = deploy(&edge.setup);
+    assert_eq!(update["status"], "success", "{update:#}");
     assert_eq!(
         edge.get("acme.waypost.localhost", "/skill.md").text(),
         SKILL
     );
-    assert!(!told.to_string().contains(TOKEN));
+    assert!(!update.to_string().contains(TOKEN));
     assert_eq!(edge.count_log(|line| line.to_string().contains(TOKEN)), 0);
 
     docs.push("Go on", &[("skill.md", &SKILL.replace("# SDK", "# More"))]);
@@ -157,18 +157,18 @@ fn over_http_credentials_come_from_a_file_and_are_in_no_record_or_log() {
 }
 
 #[test]
-fn refused_credentials_and_a_missing_repository_are_final_and_named() {
+fn rejected_credentials_and_a_missing_repository_are_final_and_named() {
     let address = http_server(PathBuf::from("/nonexistent"));
     let edge = serve(
         once("allow_http: true"),
         &format!("http://{address}/docs.git"),
     );
-    let told = deploy(&edge.setup);
+    let update = deploy(&edge.setup);
     assert_eq!(
-        (&told["status"], &told["attempts"]),
+        (&update["status"], &update["attempts"]),
         (&"failure".into(), &1.into())
     );
-    let summary = told["summary"].as_str().unwrap();
+    let summary = update["summary"].as_str().unwrap();
     assert!(
         summary.starts_with("the repository's host refuses the credentials"),
         "{summary}"
@@ -176,7 +176,7 @@ fn refused_credentials_and_a_missing_repository_are_final_and_named() {
 }
 
 #[test]
-fn what_the_configuration_does_not_allow_is_refused_before_anything_is_run() {
+fn forbidden_repositories_are_rejected_before_a_command_runs() {
     for (url, why) in [
         (
             "ext::true",
@@ -196,13 +196,13 @@ fn what_the_configuration_does_not_allow_is_refused_before_anything_is_run() {
         ),
     ] {
         let edge = serve(once("local: []"), url);
-        let told = deploy(&edge.setup);
-        assert_eq!(told["status"], "failure", "{url}");
+        let update = deploy(&edge.setup);
+        assert_eq!(update["status"], "failure", "{url}");
         assert!(
-            told["summary"].as_str().unwrap().starts_with(why),
-            "{url}: {told:#}"
+            update["summary"].as_str().unwrap().starts_with(why),
+            "{url}: {update:#}"
         );
-        assert!(!told.to_string().contains("p4ssw0rd"));
+        assert!(!update.to_string().contains("p4ssw0rd"));
     }
 }
 
@@ -220,11 +220,11 @@ fn a_repository_of_fifty_thousand_files_is_built() {
     docs.git_reading(&["update-index", "--index-info"], &setup.path("index"));
     docs.git(&["commit", "--quiet", "--message", "Grow"]);
     let edge = setup.site("acme", &docs.record()).start();
-    let told = deploy(&edge.setup);
-    assert_eq!(told["status"], "success", "{told:#}");
+    let update = deploy(&edge.setup);
+    assert_eq!(update["status"], "success", "{update:#}");
     assert!(
-        told["logs"].to_string().contains("read: 50001 files"),
-        "{told:#}"
+        update["logs"].to_string().contains("read: 50001 files"),
+        "{update:#}"
     );
 }
 
@@ -240,7 +240,7 @@ impl Drop for Sshd {
 }
 
 #[test]
-fn over_ssh_the_key_of_the_host_is_checked_and_ours_comes_from_a_file() {
+fn ssh_checks_the_host_key_and_reads_our_key_from_a_file() {
     assert!(
         Path::new("/usr/sbin/sshd").exists(),
         "sshd is not installed; `make test` installs openssh-server"
@@ -310,14 +310,14 @@ fn over_ssh_the_key_of_the_host_is_checked_and_ours_comes_from_a_file() {
     let known_file = path("known");
 
     let edge = serve(setup.conf("git", &ours).conf("queue", &queue), &url);
-    let told = deploy(&edge.setup);
-    assert_eq!(told["status"], "success", "{told:#}");
+    let update = deploy(&edge.setup);
+    assert_eq!(update["status"], "success", "{update:#}");
 
     fs::write(&known_file, format!("[127.0.0.1]:{port} {wrong_host}")).unwrap();
-    let told = deploy(&edge.setup);
+    let update = deploy(&edge.setup);
     assert!(
-        told["summary"].as_str().unwrap().contains("unknown key"),
-        "{told:#}"
+        update["summary"].as_str().unwrap().contains("unknown key"),
+        "{update:#}"
     );
 
     edge.signal("TERM");
@@ -330,12 +330,12 @@ fn over_ssh_the_key_of_the_host_is_checked_and_ours_comes_from_a_file() {
         ),
     )
     .unwrap();
-    let told = deploy(&edge.setup);
+    let update = deploy(&edge.setup);
     assert!(
-        told["summary"]
+        update["summary"]
             .as_str()
             .unwrap()
             .contains("refuses the credentials"),
-        "{told:#}"
+        "{update:#}"
     );
 }

@@ -403,7 +403,7 @@ const REJECTED: &[Case] = &[
 ];
 
 #[test]
-fn a_head_with_two_meanings_is_rejected_and_the_connection_closed() {
+fn an_ambiguous_head_is_rejected_and_the_connection_closed() {
     let gateways = Gateways::start("");
     for (name, address) in gateways.each() {
         for Case(section, head, status) in REJECTED {
@@ -498,7 +498,7 @@ const ACCEPTED: &[Case] = &[
 ];
 
 #[test]
-fn a_head_with_one_meaning_gets_its_response_and_the_connection_stays_open() {
+fn an_unambiguous_head_gets_its_response_and_the_connection_stays_open() {
     let gateways = Gateways::start("");
     for (name, address) in gateways.each() {
         for Case(section, head, status) in ACCEPTED {
@@ -643,7 +643,7 @@ fn a_head_that_does_not_end_in_time_is_408() {
 
 /// A byte now and then must not extend the deadline of a head.
 #[test]
-fn a_head_that_comes_slowly_is_408() {
+fn a_slow_head_is_408() {
     let gateways = Gateways::start(", head_seconds: 1");
     for (name, address) in gateways.each() {
         let mut connection = Connection::open(address);
@@ -693,7 +693,7 @@ fn a_connection_without_a_request_is_closed_without_a_response() {
 }
 
 #[test]
-fn a_body_that_stops_or_comes_slowly_is_408() {
+fn a_stalled_or_slow_body_is_408() {
     let gateways = Gateways::start(", body_seconds: 1, body_rate_min: 100");
     for (name, address) in gateways.each() {
         let head =
@@ -849,11 +849,11 @@ fn an_http_1_0_client_gets_its_response_and_the_connection_is_closed() {
             let response = only_response(address, plain.as_bytes(), name);
             assert_eq!(response.status, 200, "{name} {path}");
             assert_eq!(response.field("transfer-encoding"), None, "{name} {path}");
-            let asked =
+            let received =
                 format!("GET {path} HTTP/1.0\r\nHost: {DOMAIN}\r\nConnection: keep-alive\r\n\r\n");
             let mut connection = Connection::open(address);
             for _ in 0..2 {
-                connection.send(asked.as_bytes());
+                connection.send(received.as_bytes());
                 let response = connection
                     .receive("GET")
                     .unwrap_or_else(|| panic!("{name} {path}"));
@@ -903,7 +903,7 @@ fn a_client_that_expects_100_continue_gets_it() {
 }
 
 #[test]
-fn a_request_over_http_2_keeps_the_same_rules() {
+fn an_http_2_request_follows_the_same_rules() {
     let origin = Origin::start();
     let gateway = Encrypted::before(&origin.record(), "{ fields_max: 30 }");
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -19,7 +19,7 @@ fn tree(files: &[(&str, &str)]) -> Tree {
 }
 
 #[track_caller]
-fn agrees(compared: &Compared) {
+fn assert_equal(compared: &Compared) {
     assert_eq!((&compared.dead, &compared.alive), (&vec![], &vec![]));
 }
 
@@ -141,7 +141,7 @@ fn check_and_html_agree_on_every_kind_of_heading() {
         ),
         ("api.json", api),
     ]));
-    agrees(&compared);
+    assert_equal(&compared);
     let counts = (compared.private, compared.unknown);
     assert_eq!(counts, (0, 2), "{compared:?}");
     assert!(compared.found > 40 && compared.missing > 8, "{compared:?}");
@@ -153,7 +153,7 @@ fn check_and_html_agree_on_the_bundled_documentation() {
     let (root, docs) = directory::locate(root, None).unwrap();
     let (tree, _) = directory::open(&root, &docs, directory::Limits::default()).unwrap();
     let compared = compare(tree);
-    agrees(&compared);
+    assert_equal(&compared);
     assert_eq!(compared.missing, 0, "{compared:?}");
     assert!(compared.found > 0, "{compared:?}");
 }

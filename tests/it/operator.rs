@@ -9,7 +9,7 @@ use crate::http::{self, Connection, Response, TIMEOUT};
 use crate::origin::Origin;
 use crate::presets::{DOMAIN, SKILL};
 
-fn ask(edge: &Edge, method: &str, path: &str) -> Response {
+fn request(edge: &Edge, method: &str, path: &str) -> Response {
     http::request(edge.operator, method, "operator", path, &[])
 }
 
@@ -31,7 +31,7 @@ fn health_and_readiness_are_short_texts() {
         ("POST", "/healthz", 405, ""),
         ("DELETE", "/metrics", 405, ""),
     ] {
-        let response = ask(&edge, method, path);
+        let response = request(&edge, method, path);
         assert_eq!(
             (response.status, response.text()),
             (status, text),
@@ -56,16 +56,16 @@ fn a_reload_compares_everything_with_the_disk() {
     for path in ["/reload", "/reload?accept-removals"] {
         let before = edge.metric("index_fresh_timestamp_seconds");
         let since = Instant::now();
-        assert_eq!(ask(&edge, "POST", path).status, 202, "{path}");
+        assert_eq!(request(&edge, "POST", path).status, 202, "{path}");
         while edge.metric("index_fresh_timestamp_seconds") <= before {
             assert!(since.elapsed() < TIMEOUT, "{path} compared nothing");
         }
     }
-    assert_eq!(ask(&edge, "GET", "/reload").status, 404);
+    assert_eq!(request(&edge, "GET", "/reload").status, 404);
 }
 
 #[test]
-fn metrics_count_what_happens() {
+fn metrics_count_events() {
     let edge = Setup::new().acme_before(&Origin::start()).start();
     let requests = |route: &str, status: u16| {
         edge.metric(&format!(
@@ -107,7 +107,7 @@ fn metrics_count_what_happens() {
 }
 
 #[test]
-fn metrics_are_what_prometheus_reads_and_name_no_customer() {
+fn metrics_are_valid_and_name_no_customer() {
     let edge = Setup::new().acme_before(&Origin::start()).start();
     edge.get(DOMAIN, "/skill.md");
     // Counted a moment after its last byte.
@@ -115,7 +115,7 @@ fn metrics_are_what_prometheus_reads_and_name_no_customer() {
     while edge.metric("gateway_request_duration_seconds_count{route=\"fast_path\"}") < 0.5 {
         assert!(since.elapsed() < TIMEOUT, "nothing is counted");
     }
-    let response = ask(&edge, "GET", "/metrics");
+    let response = request(&edge, "GET", "/metrics");
     assert_eq!(
         response.field("content-type"),
         Some("text/plain; version=0.0.4; charset=utf-8")
@@ -228,9 +228,9 @@ fn every_request_has_one_access_line_on_either_path() {
             });
             let expected = expected.as_object().unwrap();
             // Lines of different connections may be in any order.
-            let is_it = |line: &&Value| expected.iter().all(|(key, value)| line[key] == *value);
+            let matches = |line: &&Value| expected.iter().all(|(key, value)| line[key] == *value);
             assert!(
-                lines.iter().any(|line| is_it(&line)),
+                lines.iter().any(|line| matches(&line)),
                 "{expected:?}: {text:#?}"
             );
         }
@@ -276,7 +276,7 @@ fn the_process_log_is_text_for_people_or_json_for_machines() {
         let setup = Setup::new().conf("log", &format!("{{ format: {format}, filter: info }}"));
         // A site with a mistake: the log reports it at the start.
         let setup = setup.conf("listen", "{ http: [\"192.0.2.1:80\"] }");
-        let (status, words) = setup.start_in_vain();
+        let (status, words) = setup.start_expecting_failure();
         assert!(!status.success());
         assert!(words.contains("listen on 192.0.2.1:80"), "{words}");
         for line in words

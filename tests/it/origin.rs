@@ -49,10 +49,10 @@ pub enum After {
 impl Received {
     /// Returns all values of a field, in their order.
     pub fn all(&self, name: &str) -> Vec<&str> {
-        let is_it = |field: &&(String, String)| field.0 == name;
+        let matches = |field: &&(String, String)| field.0 == name;
         self.fields
             .iter()
-            .filter(is_it)
+            .filter(matches)
             .map(|(_, value)| value.as_str())
             .collect()
     }
@@ -125,7 +125,7 @@ fn read_chunks(from: &mut impl BufRead) -> Option<Vec<u8>> {
 impl Origin {
     /// Starts an origin whose responses name the method and the target of the request.
     pub fn start() -> Self {
-        Self::answering(|request, stream| {
+        Self::responding(|request, stream| {
             let body = format!("{} {}", request.method, request.target);
             write_page(stream, &request.method, &body);
             After::Keep
@@ -134,10 +134,10 @@ impl Origin {
 
     /// Responds "late" to a request each time the test sends on the channel, and to all waiting
     /// requests when the test ends.
-    pub fn late() -> (Self, Sender<()>) {
+    pub fn with_delayed_body() -> (Self, Sender<()>) {
         let (proceed, wait) = channel::<()>();
         let wait = Mutex::new(wait);
-        let origin = Self::answering(move |request, stream| {
+        let origin = Self::responding(move |request, stream| {
             let _ended = wait.lock().unwrap().recv();
             write_page(stream, &request.method, "late");
             After::Keep
@@ -146,7 +146,7 @@ impl Origin {
     }
 
     /// Starts an origin with responses of the test.
-    pub fn answering(
+    pub fn responding(
         answer: impl Fn(&Received, &mut TcpStream) -> After + Send + Sync + 'static,
     ) -> Self {
         Self::serving(|stream| stream, answer)
@@ -219,5 +219,5 @@ pub fn write_page(stream: &mut impl Write, method: &str, body: &str) {
     );
     let body = if method == "HEAD" { "" } else { body };
     // The gateway may have closed the connection.
-    let _gone = stream.write_all(format!("{head}{body}").as_bytes());
+    let _closed = stream.write_all(format!("{head}{body}").as_bytes());
 }

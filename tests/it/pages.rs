@@ -46,7 +46,7 @@ fn files_of_a_cached_page_stay_when_another_release_is_served() {
 }
 
 #[test]
-fn a_range_is_sent_if_the_file_is_the_one_that_the_client_has() {
+fn a_range_is_sent_if_the_client_has_the_same_file() {
     let edge = edge();
     let drawing = "<svg xmlns=\"http://www.w3.org/2000/svg\"/>";
     edge.publish(
@@ -99,7 +99,7 @@ fn a_range_is_sent_if_the_file_is_the_one_that_the_client_has() {
 }
 
 #[test]
-fn translations_name_each_other() {
+fn translations_link_to_each_other() {
     let edge = edge();
     let config = r#"{"name": "Acme", "navigation": {"languages": [{"language": "en", "pages": ["index", "guide", "news", "draft"]}, {"language": "cn", "pages": ["zh-Hans/index", "zh-Hans/guide", "zh-Hans/draft"]}]}}"#;
     edge.publish(
@@ -156,7 +156,7 @@ fn describing(edge: &Edge, specification: &str) {
 }
 
 #[test]
-fn an_agent_finds_the_specification_of_an_interface_from_any_page() {
+fn every_page_links_to_the_specifications() {
     let edge = edge();
     describing(&edge, SPECIFICATION);
     let page = edge.get(SUBDOMAIN, "/");
@@ -217,7 +217,7 @@ fn a_specification_with_a_hidden_endpoint_is_not_served() {
 }
 
 #[test]
-fn an_allowed_host_is_framed_and_another_is_linked() {
+fn only_allowed_hosts_are_framed() {
     let edge = Setup::new()
         .conf(
             "service",

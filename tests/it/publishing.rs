@@ -169,7 +169,7 @@ fn serving(text: &str) -> Edge {
 }
 
 #[test]
-fn a_publish_that_fails_at_any_step_leaves_the_old_or_the_new_release_served() {
+fn a_publish_that_fails_at_any_step_leaves_a_complete_release_served() {
     let edge = serving(&skill(0));
     let points = points(&edge.setup, &publish(&edge.setup, &skill(1)));
     edge.wait_until_served("acme", 2);
@@ -194,7 +194,7 @@ fn a_publish_that_fails_at_any_step_leaves_the_old_or_the_new_release_served() {
 }
 
 #[test]
-fn a_promote_that_fails_at_any_step_leaves_the_old_or_the_new_release_served() {
+fn a_promote_that_fails_at_any_step_leaves_a_complete_release_served() {
     let edge = serving(&skill(0));
     let second = edge.publish("acme", &[("skill.md", &skill(1))]).release;
     let first = edge.publish("acme", &[("skill.md", &skill(0))]).release;
@@ -217,7 +217,7 @@ fn a_promote_that_fails_at_any_step_leaves_the_old_or_the_new_release_served() {
 }
 
 #[test]
-fn a_store_whose_making_was_cut_short_is_made_whole_by_the_next_command() {
+fn an_incomplete_store_is_completed_by_the_next_command() {
     let fresh = || {
         let setup = Setup::new().binary(binary()).site("acme", "");
         // Writes the configuration; there is no store yet, and no release.
@@ -245,7 +245,7 @@ fn a_store_whose_making_was_cut_short_is_made_whole_by_the_next_command() {
 }
 
 #[test]
-fn what_a_failed_publish_could_not_clear_away_is_swept_at_the_next_start() {
+fn the_next_start_sweeps_the_rest_of_a_failed_publish() {
     for end in [
         "inject=unlink:error=EIO",
         "inject=unlink:signal=SIGKILL:when=1",
@@ -266,7 +266,7 @@ fn what_a_failed_publish_could_not_clear_away_is_swept_at_the_next_start() {
 }
 
 #[test]
-fn a_sweep_that_is_killed_at_any_removal_never_touches_what_is_served() {
+fn a_killed_sweep_never_removes_served_files() {
     let original = Setup::new().binary(binary());
     for version in 0..4 {
         original.publish("acme", &[("skill.md", &skill(version))]);

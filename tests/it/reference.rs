@@ -27,18 +27,18 @@ const MARKER: &str = "{/* Written by `make reference` from here on. */}";
 
 /// Compares what a page says below the marker, or writes it.
 #[track_caller]
-fn holds(page: &str, generated: &str) {
+fn assert_page(page: &str, generated: &str) {
     let path = Path::new(DOCS).join(page);
     let text = fs::read_to_string(&path).unwrap();
     let (introduction, _) = text
         .split_once(MARKER)
         .unwrap_or_else(|| panic!("{page} has the line {MARKER}"));
-    agrees(&path, &format!("{introduction}{MARKER}\n\n{generated}"));
+    assert_file(&path, &format!("{introduction}{MARKER}\n\n{generated}"));
 }
 
 /// Compares a file with what it should be, or writes it.
 #[track_caller]
-fn agrees(path: &Path, expected: &str) {
+fn assert_file(path: &Path, expected: &str) {
     let expected = format!("{}\n", expected.trim_end());
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::write(path, expected).unwrap();
@@ -142,12 +142,12 @@ fn keys_of(text: &str) -> Vec<Key> {
 }
 
 /// Returns what a key may be: the end of the message about a value that does not fit.
-fn wanted(messages: &[String], name: &str) -> Option<String> {
+fn expected_type(messages: &[String], name: &str) -> Option<String> {
     let about = messages
         .iter()
         .find(|message| message.contains(&format!("`{name}` is ")))?;
-    let (_, wanted) = about.split_once(", expected ")?;
-    Some(wanted.to_owned())
+    let (_, expected_type) = about.split_once(", expected ")?;
+    Some(expected_type.to_owned())
 }
 
 /// Writes a section of the configuration: its keys with default, values and meaning.
@@ -157,7 +157,7 @@ fn section(out: &mut String, title: &str, about: &str, keys: &[(&Key, String)]) 
         out,
         "| Key | Default | Values | Meaning |\n| --- | --- | --- | --- |"
     );
-    for (key, wanted) in keys {
+    for (key, expected_type) in keys {
         let default = key.value.as_deref().unwrap_or_default();
         // A list of texts is shown one by one.
         let default = match default {
@@ -171,7 +171,7 @@ fn section(out: &mut String, title: &str, about: &str, keys: &[(&Key, String)]) 
             out,
             "| {} | {default} | {} | {} |",
             code(&key.path.join(".")),
-            prose(wanted),
+            prose(expected_type),
             prose(&key.comment),
         );
     }
@@ -188,7 +188,7 @@ fn values_of_setting(path: &[String]) -> String {
     let _ = writeln!(text, "{}zzz: [zzz]", "  ".repeat(path.len()));
     let found = Config::parse("conf", &text).err().unwrap_or_default();
     let messages: Vec<String> = found.iter().map(|one| one.message.to_string()).collect();
-    wanted(&messages, &path.join(".")).unwrap_or_default()
+    expected_type(&messages, &path.join(".")).unwrap_or_default()
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn every_key_of_the_configuration_is_on_its_page() {
             key.path.join(".")
         );
     }
-    holds("operate/reference/configuration.mdx", &out);
+    assert_page("operate/reference/configuration.mdx", &out);
 }
 
 // === Commands ===
@@ -331,7 +331,7 @@ fn every_command_is_on_its_page() {
         let sub = cli.find_subcommand_mut(&name).expect("it was just named");
         command(&mut out, &format!("waypost {name}"), sub);
     }
-    holds("operate/reference/commands.mdx", &out);
+    assert_page("operate/reference/commands.mdx", &out);
 }
 
 // === Site records ===
@@ -404,7 +404,7 @@ fn every_key_of_a_site_record_is_on_its_page() {
             prose(&key.comment)
         );
     }
-    holds("operate/reference/site-records.mdx", &out);
+    assert_page("operate/reference/site-records.mdx", &out);
 }
 
 // === docs.json ===
@@ -493,7 +493,7 @@ fn every_key_of_docs_json_is_on_its_page() {
         }
         out.push('\n');
     }
-    holds("write/reference/docs-json.mdx", &out);
+    assert_page("write/reference/docs-json.mdx", &out);
 }
 
 // === Frontmatter ===
@@ -547,7 +547,7 @@ fn every_rule_is_on_its_page() {
             let _ = writeln!(out, "{}\n", prose(paragraph));
         }
     }
-    holds("write/reference/rules.mdx", &out);
+    assert_page("write/reference/rules.mdx", &out);
 }
 
 #[test]
@@ -570,11 +570,11 @@ fn every_metric_is_on_its_page() {
             prose(&family.help),
         );
     }
-    holds("operate/reference/metrics.mdx", &out);
+    assert_page("operate/reference/metrics.mdx", &out);
 }
 
 #[test]
 fn the_licences_of_bundled_syntaxes_are_in_the_repository() {
     let listing = two_face::acknowledgement::listing().to_md();
-    agrees(Path::new("licenses/syntaxes.md"), &listing);
+    assert_file(Path::new("licenses/syntaxes.md"), &listing);
 }

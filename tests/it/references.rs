@@ -211,7 +211,7 @@ fn numbers_of_unnamed_documents_are_seen() {
 }
 
 #[test]
-fn what_comments_say_of_the_bundled_documentation_is_there() {
+fn references_in_comments_exist_in_the_bundled_documentation() {
     let mut wrong = Vec::new();
     let mut seen = 0;
     for (path, text) in files() {
@@ -269,7 +269,7 @@ fn the_files_that_comments_name_are_there() {
 }
 
 #[test]
-fn the_links_of_the_readme_and_its_like_lead_somewhere() {
+fn the_links_of_the_root_documents_exist() {
     let mut wrong = Vec::new();
     for (path, text) in files() {
         let is_markdown = path.extension().is_some_and(|ending| ending == "md");

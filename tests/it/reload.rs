@@ -117,7 +117,7 @@ impl Known {
     }
 
     /// Requests one document after the other on one connection until the test ends.
-    fn ask(&self, address: SocketAddr, client: usize) {
+    fn request(&self, address: SocketAddr, client: usize) {
         let mut connection = Connection::open(address);
         let mut last = 0;
         for turn in client.. {
@@ -222,7 +222,7 @@ fn every_response_under_load_is_complete_and_of_one_release() {
     let clients: Vec<_> = (0..CLIENTS)
         .map(|client| {
             let (known, address) = (Arc::clone(&known), edge.http);
-            std::thread::spawn(move || known.ask(address, client))
+            std::thread::spawn(move || known.request(address, client))
         })
         .collect();
     let is_busy = || clients.iter().all(|client| !client.is_finished());
@@ -242,7 +242,7 @@ fn every_response_under_load_is_complete_and_of_one_release() {
 }
 
 #[test]
-fn a_host_that_moves_between_sites_is_served_all_the_time() {
+fn a_moving_host_is_always_served() {
     // One file, so that on the disk too the host belongs to a site at every moment.
     let records = |holder: usize| {
         let record = |nth: usize| {
@@ -274,7 +274,7 @@ fn a_host_that_moves_between_sites_is_served_all_the_time() {
         }
     });
     for round in 1..40 {
-        edge.taking_in(|| edge.setup.write_records("both", &records(round % 2)));
+        edge.change_sites(|| edge.setup.write_records("both", &records(round % 2)));
         let holder = edge.get("docs.moving.test", "/skill.md");
         assert_eq!(holder.text(), skill("sdk", round % 2));
     }

@@ -33,7 +33,7 @@ fn is_complaint(line: &serde_json::Value) -> bool {
 }
 
 #[test]
-fn a_site_is_served_from_when_its_record_comes_until_it_goes() {
+fn a_site_is_served_while_its_record_exists() {
     let edge = acme("");
     assert_eq!(status(&edge, "docs.other.test"), 404);
     edge.write_site("other", "domains: [docs.other.test]");
@@ -67,7 +67,7 @@ fn a_release_that_was_promoted_before_its_site_is_served_with_it() {
 }
 
 #[test]
-fn domains_come_and_go_and_the_first_is_canonical() {
+fn domains_can_change_and_the_first_is_canonical() {
     let edge = acme("");
     let default = "acme.waypost.localhost";
     assert_eq!(card_url(&edge, default), "https://acme.waypost.localhost");
@@ -90,11 +90,11 @@ fn a_renamed_subdomain_or_file_keeps_the_site() {
     let record = |subdomain: &str| {
         format!("project: acme\nsubdomain: {subdomain}\ndomains: [docs.acme.test]\n")
     };
-    edge.taking_in(|| edge.setup.write_records("acme", &record("rocket")));
+    edge.change_sites(|| edge.setup.write_records("acme", &record("rocket")));
     assert_eq!(status(&edge, "acme.waypost.localhost"), 404);
     assert_eq!(status(&edge, "rocket.waypost.localhost"), 200);
     // The same project in another file, with another subdomain to see when it was read.
-    edge.taking_in(|| {
+    edge.change_sites(|| {
         edge.setup.remove_site("acme");
         edge.setup.write_records("customers", &record("rocket2"));
     });
@@ -105,7 +105,7 @@ fn a_renamed_subdomain_or_file_keeps_the_site() {
 #[test]
 fn one_file_may_hold_many_records() {
     let edge = acme("");
-    edge.taking_in(|| {
+    edge.change_sites(|| {
         let records = "project: one\nsubdomain: one\n---\nproject: two\nsubdomain: two\n";
         edge.setup.write_records("others", records);
     });
@@ -131,7 +131,7 @@ fn a_changed_base_path_moves_every_address() {
 }
 
 #[test]
-fn a_private_site_shows_nothing_on_any_path() {
+fn a_private_site_is_404_on_every_path() {
     let edge = acme("");
     let host = "acme.waypost.localhost";
     let paths = [
@@ -221,7 +221,7 @@ fn a_host_moves_between_sites_in_one_change() {
     let edge = acme("domains: [docs.acme.test]");
     edge.write_site("other", "");
     edge.publish("other", &[("skill.md", PAY)]);
-    edge.taking_in(|| {
+    edge.change_sites(|| {
         edge.setup.write_site("acme", "");
         edge.setup.write_site("other", "domains: [docs.acme.test]");
     });
@@ -230,7 +230,7 @@ fn a_host_moves_between_sites_in_one_change() {
 }
 
 #[test]
-fn an_emptied_directory_removes_no_site_until_that_is_accepted() {
+fn removing_all_records_needs_confirmation() {
     let setup = Setup::new();
     let projects: Vec<String> = (0..12).map(|nth| format!("site-{nth}")).collect();
     for project in &projects {
@@ -249,9 +249,9 @@ fn an_emptied_directory_removes_no_site_until_that_is_accepted() {
     );
     assert_eq!(status(&edge, "site-7.waypost.localhost"), 200);
 
-    edge.taking_in(|| reload(&edge, &["--accept-removals"]));
+    edge.change_sites(|| reload(&edge, &["--accept-removals"]));
     assert_eq!(status(&edge, "site-7.waypost.localhost"), 404);
-    edge.taking_in(|| {
+    edge.change_sites(|| {
         fs::remove_dir(edge.setup.path("sites")).unwrap();
         fs::rename(&away, edge.setup.path("sites")).unwrap();
     });
@@ -285,7 +285,7 @@ fn a_missing_directory_of_records_removes_no_site() {
 }
 
 #[test]
-fn a_damaged_release_leaves_the_one_before_served_and_is_reported_once() {
+fn a_damaged_release_is_reported_once_and_the_previous_one_stays_served() {
     let edge = acme("");
     let host = "acme.waypost.localhost";
     let bad = edge.publish("acme", &[("skill.md", PAY)]).release;
@@ -397,7 +397,7 @@ fn decodings(bytes: &[u8]) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn a_gateway_told_to_reload_compares_everything_with_the_disk() {
+fn a_reload_compares_everything_with_the_disk() {
     let edge = acme("");
     for ask in ["reload", "SIGHUP"] {
         let already = edge.count_log(|line| line["message"] == "site records loaded");
@@ -420,12 +420,12 @@ fn the_number_of_rejected_records_follows_the_files() {
     let rejected = || edge.metric("site_records_rejected").round();
     assert!(rejected() < 0.5);
     // The last record is a good one: the gateway says that it has taken it in.
-    edge.taking_in(|| {
+    edge.change_sites(|| {
         edge.setup.write_site("acme", "visibility: secret");
         edge.setup.write_site("other", "");
     });
     assert!((rejected() - 1.0).abs() < 0.5);
-    edge.taking_in(|| {
+    edge.change_sites(|| {
         edge.setup.write_site("acme", "");
         edge.setup.write_site("third", "");
     });

@@ -35,8 +35,8 @@ struct Server {
 #[derive(Default)]
 struct Shared {
     /// Status, `Location` and body by target; 404 for all others.
-    answers: Mutex<HashMap<String, (u16, String, String)>>,
-    asked: Mutex<Vec<String>>,
+    respond_with: Mutex<HashMap<String, (u16, String, String)>>,
+    requests: Mutex<Vec<String>>,
 }
 
 impl Server {
@@ -50,7 +50,7 @@ impl Server {
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 // A client that does not trust the certificate closes the connection early.
-                let _hung_up = serving.answer(stream, Arc::clone(&config));
+                let _hung_up = serving.respond(stream, Arc::clone(&config));
             }
         });
         Self {
@@ -64,20 +64,20 @@ impl Server {
         format!("https://localhost:{}{path}", self.address.port())
     }
 
-    fn answers(&self, path: &str, status: u16, body: &str) {
-        let answer = (status, String::new(), body.to_owned());
-        let mut answers = self.shared.answers.lock().unwrap();
-        answers.insert(path.to_owned(), answer);
+    fn respond_with(&self, path: &str, status: u16, body: &str) {
+        let respond = (status, String::new(), body.to_owned());
+        let mut respond_with = self.shared.respond_with.lock().unwrap();
+        respond_with.insert(path.to_owned(), respond);
     }
 
-    fn redirects(&self, path: &str, location: &str) {
-        let answer = (302, location.to_owned(), String::new());
-        let mut answers = self.shared.answers.lock().unwrap();
-        answers.insert(path.to_owned(), answer);
+    fn redirect_to(&self, path: &str, location: &str) {
+        let respond = (302, location.to_owned(), String::new());
+        let mut respond_with = self.shared.respond_with.lock().unwrap();
+        respond_with.insert(path.to_owned(), respond);
     }
 
-    fn asked(&self) -> Vec<String> {
-        std::mem::take(&mut *self.shared.asked.lock().unwrap())
+    fn requests(&self) -> Vec<String> {
+        std::mem::take(&mut *self.shared.requests.lock().unwrap())
     }
 
     /// Writes the authority's certificate to a file that replaces the system's certificates.
@@ -89,16 +89,16 @@ impl Server {
 }
 
 impl Shared {
-    fn answer(&self, stream: TcpStream, config: Arc<ServerConfig>) -> std::io::Result<()> {
+    fn respond(&self, stream: TcpStream, config: Arc<ServerConfig>) -> std::io::Result<()> {
         let tls = ServerConnection::new(config).map_err(std::io::Error::other)?;
         let mut stream = BufReader::new(StreamOwned::new(tls, stream));
         let mut line = String::new();
         stream.read_line(&mut line)?;
         let target = line.split(' ').nth(1).unwrap_or_default().to_owned();
         while stream.read_line(&mut line)? > 2 {}
-        let answer = self.answers.lock().unwrap().get(&target).cloned();
-        self.asked.lock().unwrap().push(target);
-        let (status, location, body) = answer.unwrap_or((404, String::new(), String::new()));
+        let respond = self.respond_with.lock().unwrap().get(&target).cloned();
+        self.requests.lock().unwrap().push(target);
+        let (status, location, body) = respond.unwrap_or((404, String::new(), String::new()));
         let location = match location.is_empty() {
             true => location,
             false => format!("Location: {location}\r\n"),
@@ -152,9 +152,9 @@ fn run(
 }
 
 #[test]
-fn nobody_is_asked_who_is_not_allowed() {
+fn hosts_that_are_not_allowed_get_no_request() {
     let (setup, server) = (Setup::new(), Server::start());
-    server.answers("/pets.json", 200, PETS);
+    server.respond_with("/pets.json", 200, PETS);
 
     let (code, text) = check(&setup, &server, "/pets.json", &[]);
     assert_eq!(code, Some(0), "{text}");
@@ -171,15 +171,15 @@ fn nobody_is_asked_who_is_not_allowed() {
     assert_eq!(code, Some(0), "{text}");
     let reason = "is not fetched: localhost is not an allowed host";
     assert!(text.contains(reason), "{text}");
-    assert_eq!(server.asked(), Vec::<String>::new());
+    assert_eq!(server.requests(), Vec::<String>::new());
 }
 
 #[test]
-fn what_is_fetched_is_read_like_a_file_of_the_repository() {
+fn a_fetched_specification_is_read_like_a_file() {
     let (setup, server) = (Setup::new(), Server::start());
     let allowed = ["--fetch-from", "localhost"];
-    server.redirects("/latest", "v1/pets");
-    server.answers("/v1/pets", 200, PETS);
+    server.redirect_to("/latest", "v1/pets");
+    server.respond_with("/v1/pets", 200, PETS);
 
     let (code, text) = check(&setup, &server, "/latest", &allowed);
     assert_eq!(code, Some(0), "{text}");
@@ -187,9 +187,9 @@ fn what_is_fetched_is_read_like_a_file_of_the_repository() {
         text.contains("2 pages (0 not in the navigation), 1 specification: 0 errors, 0 warnings"),
         "{text}"
     );
-    assert_eq!(server.asked(), ["/latest", "/v1/pets"]);
+    assert_eq!(server.requests(), ["/latest", "/v1/pets"]);
 
-    server.answers("/v1/pets", 200, "swagger: '2.0'\n");
+    server.respond_with("/v1/pets", 200, "swagger: '2.0'\n");
     let (code, text) = check(&setup, &server, "/latest", &allowed);
     assert_eq!(code, Some(1), "{text}");
     assert!(
@@ -201,7 +201,7 @@ fn what_is_fetched_is_read_like_a_file_of_the_repository() {
 #[test]
 fn a_page_binds_an_endpoint_of_a_specification_behind_a_url() {
     let (setup, server) = (Setup::new(), Server::start());
-    server.answers("/pets.json", 200, PETS);
+    server.respond_with("/pets.json", 200, PETS);
     let config = r#"{"name": "Acme", "navigation": {"pages": ["pets"]}}"#;
     let page = format!(
         "---\nopenapi: \"{} GET /dogs\"\n---\n",
@@ -229,14 +229,14 @@ fn a_page_binds_an_endpoint_of_a_specification_behind_a_url() {
 }
 
 #[test]
-fn what_does_not_come_is_an_error_with_its_url_and_the_reason() {
+fn a_failed_fetch_is_an_error_with_url_and_reason() {
     let (setup, server) = (Setup::new(), Server::start());
     let allowed = ["--fetch-from", "localhost"];
-    server.answers("/broken", 503, "");
-    server.redirects("/around", "/around");
-    server.redirects("/elsewhere", "https://metadata.internal/");
-    server.redirects("/plain", "http://localhost/pets.json");
-    server.answers("/long", 200, &" ".repeat((16 << 20) + 1));
+    server.respond_with("/broken", 503, "");
+    server.redirect_to("/around", "/around");
+    server.redirect_to("/elsewhere", "https://metadata.internal/");
+    server.redirect_to("/plain", "http://localhost/pets.json");
+    server.respond_with("/long", 200, &" ".repeat((16 << 20) + 1));
     for (path, reason) in [
         ("/absent", "localhost responded with 404"),
         ("/broken", "localhost responded with 503"),
@@ -260,8 +260,8 @@ fn what_does_not_come_is_an_error_with_its_url_and_the_reason() {
     assert_eq!(code, Some(1), "{text}");
     assert!(text.contains("localhost has no public address"), "{text}");
     // The certificate of this server is from an authority that is not trusted.
-    let stranger = Server::start();
-    let files_of = documentation(&stranger.url("/pets.json"));
+    let other_server = Server::start();
+    let files_of = documentation(&other_server.url("/pets.json"));
     let docs = setup.documentation(&files(&files_of));
     let output = run(&setup, &server, &docs, "check", &allowed);
     let text = String::from_utf8(output.stdout).unwrap();
@@ -269,13 +269,13 @@ fn what_does_not_come_is_an_error_with_its_url_and_the_reason() {
         text.contains("request from localhost") && text.contains("certificate"),
         "{text}"
     );
-    assert_eq!(stranger.asked(), Vec::<String>::new());
+    assert_eq!(other_server.requests(), Vec::<String>::new());
 }
 
 #[test]
-fn an_update_fetches_and_keeps_the_last_good_release_when_nothing_comes() {
+fn a_failed_fetch_in_an_update_leaves_the_last_release_served() {
     let (setup, server) = (repository::setup(), Server::start());
-    server.answers("/pets.json", 200, PETS);
+    server.respond_with("/pets.json", 200, PETS);
     let root = setup.path("").display().to_string();
     let queue = format!(
         "{{ sqlite: {{ path: {root}/updates.sqlite }}, attempts_max: 2, retry_seconds: 1, retry_seconds_max: 1 }}"
@@ -287,7 +287,7 @@ fn an_update_fetches_and_keeps_the_last_good_release_when_nothing_comes() {
             "specifications",
             "{ hosts: [localhost], private_hosts: [localhost] }",
         )
-        .under(&["env", &trusted]);
+        .wrapped_by(&["env", &trusted]);
     let docs = Repository::new(&setup, "docs");
     let files_of = documentation(&server.url("/pets.json"));
     docs.push("Begin", &files(&files_of));
@@ -296,46 +296,46 @@ fn an_update_fetches_and_keeps_the_last_good_release_when_nothing_comes() {
         .site("acme", &format!("owner: acme\n{}", docs.record()))
         .start();
 
-    let told = follow(&edge.setup, &trigger(&edge, &key, "acme"));
-    assert_eq!(told["status"], "success", "{told:#}");
+    let update = follow(&edge.setup, &trigger(&edge, &key, "acme"));
+    assert_eq!(update["status"], "success", "{update:#}");
     let skill = edge.get(SUBDOMAIN, "/skill.md").text().to_owned();
     assert!(skill.contains(ENDPOINT), "{skill}");
 
     // Only the author can correct a 404, so it is reported at once.
-    server.answers("/pets.json", 404, "");
-    let told = follow(&edge.setup, &trigger(&edge, &key, "acme"));
+    server.respond_with("/pets.json", 404, "");
+    let update = follow(&edge.setup, &trigger(&edge, &key, "acme"));
     assert_eq!(
-        (&told["status"], &told["attempts"]),
+        (&update["status"], &update["attempts"]),
         (&"failure".into(), &1.into()),
-        "{told:#}"
+        "{update:#}"
     );
-    let logs = told["logs"].to_string();
+    let logs = update["logs"].to_string();
     assert!(
         logs.contains(&server.url("/pets.json")) && logs.contains("responded with 404"),
         "{logs}"
     );
     // A 503 may be temporary, so the request is repeated.
-    server.answers("/pets.json", 503, "");
-    let told = follow(&edge.setup, &trigger(&edge, &key, "acme"));
+    server.respond_with("/pets.json", 503, "");
+    let update = follow(&edge.setup, &trigger(&edge, &key, "acme"));
     assert_eq!(
-        (&told["status"], &told["attempts"]),
+        (&update["status"], &update["attempts"]),
         (&"failure".into(), &2.into()),
-        "{told:#}"
+        "{update:#}"
     );
     assert!(
-        told["summary"]
+        update["summary"]
             .as_str()
             .unwrap()
             .contains("responded with 503"),
-        "{told:#}"
+        "{update:#}"
     );
     assert_eq!(edge.get(SUBDOMAIN, "/skill.md").text(), skill);
 }
 
 #[test]
-fn a_private_address_is_not_asked_unless_the_operator_says_so() {
+fn a_private_address_gets_no_request_unless_the_operator_allows_it() {
     let (setup, server) = (Setup::new(), Server::start());
-    server.answers("/pets.json", 200, PETS);
+    server.respond_with("/pets.json", 200, PETS);
     let setup = setup
         .conf("specifications", "{ hosts: [\"*\"] }")
         .site("acme", "");
@@ -357,12 +357,12 @@ fn a_private_address_is_not_asked_unless_the_operator_says_so() {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("localhost has no public address"), "{text}");
-    assert_eq!(server.asked(), Vec::<String>::new());
+    assert_eq!(server.requests(), Vec::<String>::new());
     let setup = setup.conf(
         "specifications",
         "{ hosts: [\"*\"], private_hosts: [localhost] }",
     );
     let output = publish(&setup);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    assert_eq!(server.asked(), ["/pets.json"]);
+    assert_eq!(server.requests(), ["/pets.json"]);
 }

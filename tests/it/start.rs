@@ -9,11 +9,11 @@ use crate::presets::SKILL;
 
 /// Starts a gateway that must fail, and returns its standard error, which must hold no panic.
 #[track_caller]
-fn refusal(setup: &Setup) -> String {
-    let (status, words) = setup.start_in_vain();
-    assert_eq!(status.code(), Some(2), "{words}");
-    assert!(!words.contains("panicked"), "{words}");
-    words
+fn start_error(setup: &Setup) -> String {
+    let (status, error) = setup.start_expecting_failure();
+    assert_eq!(status.code(), Some(2), "{error}");
+    assert!(!error.contains("panicked"), "{error}");
+    error
 }
 
 #[test]
@@ -23,9 +23,9 @@ fn every_mistake_in_a_configuration_is_reported_at_once_with_line_and_column() {
         .conf("listen", "{ http: [\"nowhere\"], htps: [] }")
         .conf("services", "{}")
         .conf("tls", "{ default: \"not a host\" }");
-    let words = refusal(&setup);
+    let error = start_error(&setup);
     let mut places = Vec::new();
-    for line in words.lines().filter(|line| line.contains("error[conf]")) {
+    for line in error.lines().filter(|line| line.contains("error[conf]")) {
         let place = line.split("waypost.yaml:").nth(1).unwrap();
         let mut numbers = place
             .split(':')
@@ -37,15 +37,15 @@ fn every_mistake_in_a_configuration_is_reported_at_once_with_line_and_column() {
     assert_eq!(
         places,
         [(2, 30), (3, 18), (3, 30), (7, 1), (10, 17)],
-        "{words}"
+        "{error}"
     );
 }
 
 #[test]
 fn text_that_is_not_yaml_is_reported_with_its_place() {
     let setup = Setup::new().conf("connections", "{ fast_path: [");
-    let words = refusal(&setup);
-    assert!(words.contains("waypost.yaml:"), "{words}");
+    let error = start_error(&setup);
+    assert!(error.contains("waypost.yaml:"), "{error}");
 }
 
 #[test]
@@ -54,59 +54,59 @@ fn a_missing_configuration_file_is_named() {
         .args(["serve", "--conf", "/nowhere/waypost.yaml"])
         .output()
         .unwrap();
-    let words = String::from_utf8(output.stderr).unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(words.contains("read /nowhere/waypost.yaml"), "{words}");
-    assert!(words.contains("No such file"), "{words}");
+    assert!(error.contains("read /nowhere/waypost.yaml"), "{error}");
+    assert!(error.contains("No such file"), "{error}");
 }
 
 #[test]
-fn a_port_that_is_in_use_is_named() {
+fn a_port_in_use_is_named() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
     for listen in [
         format!("{{ http: [\"{address}\"], operator: false }}"),
         format!("{{ http: [\"127.0.0.1:0\"], operator: \"{address}\" }}"),
     ] {
-        let words = refusal(&Setup::new().conf("listen", &listen));
-        assert!(words.contains(&format!("listen on {address}")), "{words}");
-        assert!(words.contains("Address already in use"), "{words}");
+        let error = start_error(&Setup::new().conf("listen", &listen));
+        assert!(error.contains(&format!("listen on {address}")), "{error}");
+        assert!(error.contains("Address already in use"), "{error}");
     }
 }
 
 #[test]
 fn listeners_without_addresses_or_certificates_are_rejected() {
-    let words = refusal(&Setup::new().conf("listen", "{ http: [], operator: false }"));
-    assert!(words.contains("names no address"), "{words}");
+    let error = start_error(&Setup::new().conf("listen", "{ http: [], operator: false }"));
+    assert!(error.contains("names no address"), "{error}");
     let setup = Setup::new().conf("listen", "{ https: [\"127.0.0.1:0\"], operator: false }");
-    let words = refusal(&setup);
-    assert!(words.contains("`tls.directory`"), "{words}");
+    let error = start_error(&setup);
+    assert!(error.contains("`tls.directory`"), "{error}");
     let setup = Setup::new()
         .conf(
             "listen",
             "{ http: [], https: [\"127.0.0.1:0\"], operator: false }",
         )
         .conf("tls", "{ directory: /nowhere/certificates }");
-    let words = refusal(&setup);
-    assert!(words.contains("/nowhere/certificates"), "{words}");
+    let error = start_error(&setup);
+    assert!(error.contains("/nowhere/certificates"), "{error}");
 }
 
 #[test]
 fn a_missing_directory_of_site_records_is_named() {
     let setup = Setup::new().conf("sites", "/nowhere/sites");
-    let words = refusal(&setup);
-    assert!(words.contains("there is no /nowhere/sites"), "{words}");
+    let error = start_error(&setup);
+    assert!(error.contains("there is no /nowhere/sites"), "{error}");
 }
 
 #[test]
 fn an_access_log_that_cannot_be_written_is_named() {
     let setup = Setup::new().conf("access_log", "{ file: /nowhere/access.log }");
-    let words = refusal(&setup);
-    assert!(words.contains("/nowhere/access.log"), "{words}");
+    let error = start_error(&setup);
+    assert!(error.contains("/nowhere/access.log"), "{error}");
 }
 
 #[test]
-fn a_store_of_a_newer_version_is_left_alone() {
+fn a_store_of_a_newer_version_is_not_changed() {
     let setup = Setup::new().site("acme", "");
     setup.publish("acme", &[("skill.md", SKILL)]);
     let format = setup.path("store/FORMAT");
@@ -119,32 +119,32 @@ fn a_store_of_a_newer_version_is_left_alone() {
         &["releases", "acme"],
     ] {
         let output = setup.run(arguments);
-        let words = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {words}");
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
         assert!(
-            words.contains("has format 2; this program reads formats up to 1"),
-            "{words}"
+            error.contains("has format 2; this program reads formats up to 1"),
+            "{error}"
         );
     }
     assert_eq!(fs::read_to_string(format).unwrap(), "waypost store 2\n");
 }
 
 #[test]
-fn a_directory_that_is_not_a_store_is_left_alone() {
+fn a_directory_that_is_not_a_store_is_not_changed() {
     let setup = Setup::new().site("acme", "");
     fs::create_dir(setup.path("store")).unwrap();
     fs::write(setup.path("store/holiday.jpg"), "sun").unwrap();
-    let words = refusal(&setup);
+    let error = start_error(&setup);
     assert!(
-        words.contains("it has no FORMAT but holds holiday.jpg"),
-        "{words}"
+        error.contains("it has no FORMAT but holds holiday.jpg"),
+        "{error}"
     );
     fs::remove_dir_all(setup.path("store")).unwrap();
     fs::write(setup.path("store"), "a file").unwrap();
-    let words = refusal(&setup);
+    let error = start_error(&setup);
     assert!(
-        words.contains(setup.path("store").to_str().unwrap()),
-        "{words}"
+        error.contains(setup.path("store").to_str().unwrap()),
+        "{error}"
     );
 }
 
@@ -169,7 +169,7 @@ fn a_broken_record_does_not_stop_the_others_from_being_served() {
 }
 
 #[test]
-fn documentation_with_errors_is_not_published_and_the_release_before_stays() {
+fn documentation_with_errors_leaves_the_previous_release_served() {
     let edge = Setup::new().site("acme", "").start();
     edge.publish("acme", &[("skill.md", SKILL)]);
     let docs = edge

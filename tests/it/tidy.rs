@@ -296,7 +296,7 @@ fn against(sources: &[Source], may: impl Fn(&str, &str) -> bool) -> Vec<String> 
 }
 
 #[test]
-fn a_module_uses_only_what_stands_above_it_in_lib_rs() {
+fn a_module_uses_only_modules_above_it_in_lib_rs() {
     let layers = layers();
     let rank = |name: &str| layers.iter().position(|layer| layer == name);
     let wrong = against(&program(), |own, name| {
@@ -388,7 +388,7 @@ fn names_are_read_from_use_trees_paths_and_macros_and_not_from_tests() {
 }
 
 #[test]
-fn no_file_is_named_after_nothing_and_none_says_todo() {
+fn no_file_has_a_vague_name_or_a_todo() {
     let names = [
         "util.rs",
         "utils.rs",

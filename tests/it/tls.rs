@@ -67,7 +67,7 @@ impl Encrypted {
     }
 
     /// Returns the certificate that a client asking for `name` is shown.
-    fn shown(&self, name: &str) -> Option<Vec<u8>> {
+    fn served_certificate(&self, name: &str) -> Option<Vec<u8>> {
         let stream = connect(self.address(), name, &self.authority.client(&[])).ok()?;
         Some(stream.conn.peer_certificates()?[0].to_vec())
     }
@@ -134,30 +134,34 @@ fn the_certificate_is_chosen_by_exact_name_then_wildcard_then_default() {
         // No server name is sent for an address (RFC 6066 §3).
         ("127.0.0.1", &default),
     ] {
-        assert_eq!(gateway.shown(name).as_ref(), Some(expected), "{name}");
+        assert_eq!(
+            gateway.served_certificate(name).as_ref(),
+            Some(expected),
+            "{name}"
+        );
     }
 }
 
 #[test]
-fn without_a_default_a_name_that_no_certificate_has_is_refused() {
+fn without_a_default_a_name_without_certificate_is_rejected() {
     let gateway = Encrypted::start("{}");
     for name in ["else.test", "127.0.0.1"] {
         let refused = connect(gateway.address(), name, &gateway.authority.client(&[]));
         assert!(refused.is_err(), "{name}");
     }
-    assert!(gateway.shown(DOMAIN).is_some());
+    assert!(gateway.served_certificate(DOMAIN).is_some());
     gateway
         .edge
         .wait_for_metric("gateway_tls_failures_total", 2.0);
 }
 
 #[test]
-fn certificates_are_replaced_added_and_kept_while_connections_stay_open() {
+fn certificates_are_replaced_while_connections_stay_open() {
     let gateway = Encrypted::start("{}");
     let mut before = gateway.http1();
     let wait_for = |name: &str, pair: &Pair| {
         let since = Instant::now();
-        while gateway.shown(name).as_deref() != Some(&*pair.der()) {
+        while gateway.served_certificate(name).as_deref() != Some(&*pair.der()) {
             assert!(since.elapsed() < TIMEOUT, "{name} is not served");
             std::thread::yield_now();
         }
@@ -181,7 +185,10 @@ fn certificates_are_replaced_added_and_kept_while_connections_stay_open() {
                 .is_some_and(|text| text.contains("the previous certificate stays in use"))
         };
         gateway.edge.wait_for_nth_log(n + 1, is_kept);
-        assert_eq!(gateway.shown(DOMAIN).as_deref(), Some(&*second.der()));
+        assert_eq!(
+            gateway.served_certificate(DOMAIN).as_deref(),
+            Some(&*second.der())
+        );
     }
     before.send(format!("GET /skill.md HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n").as_bytes());
     assert_eq!(before.receive("GET").unwrap().text(), SKILL);
@@ -449,7 +456,7 @@ async fn a_stream_that_is_read_slowly_does_not_delay_others() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_idle_http_2_connection_is_closed_and_a_busy_one_is_not() {
-    let (origin, proceed) = Origin::late();
+    let (origin, proceed) = Origin::with_delayed_body();
     let gateway = Encrypted::before(&origin.record(), "{ idle_seconds: 1 }");
     let mut idle = gateway.http2().await;
     let mut busy = gateway.http2().await;
@@ -527,10 +534,10 @@ mod raw {
     }
 
     /// Reads until a frame that is asked for.
-    pub fn wait_for(connection: &mut Connection<Tls>, is_it: impl Fn(&Frame) -> bool) -> Frame {
+    pub fn wait_for(connection: &mut Connection<Tls>, matches: impl Fn(&Frame) -> bool) -> Frame {
         loop {
             let frame = receive(connection);
-            if is_it(&frame) {
+            if matches(&frame) {
                 return frame;
             }
         }
@@ -553,8 +560,8 @@ impl Encrypted {
 }
 
 #[test]
-fn streams_above_the_limit_are_refused_and_the_others_get_responses() {
-    let (origin, proceed) = Origin::late();
+fn streams_above_the_limit_are_rejected_and_the_others_get_responses() {
+    let (origin, proceed) = Origin::with_delayed_body();
     let gateway = Encrypted::before(&origin.record(), "{ streams_max: 3 }");
     let mut connection = gateway.raw();
     for stream in [1, 3, 5, 7] {
@@ -574,7 +581,7 @@ fn streams_above_the_limit_are_refused_and_the_others_get_responses() {
 }
 
 #[test]
-fn malformed_streams_are_refused_one_by_one_until_there_are_too_many() {
+fn malformed_streams_are_rejected_and_too_many_end_the_connection() {
     let origin = Origin::start();
     let gateway = Encrypted::before(&origin.record(), "{ stream_faults_max: 5 }");
     let mut connection = gateway.raw();
@@ -656,7 +663,7 @@ fn a_flood_of_resets_ends_the_connection() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_drain_sends_goaway_and_finishes_open_streams() {
-    let (origin, proceed) = Origin::late();
+    let (origin, proceed) = Origin::with_delayed_body();
     let gateway = Encrypted::before(&origin.record(), "{ drain_seconds: 60 }");
     let mut busy = gateway.http2().await;
     let idle = gateway.http2().await;

@@ -18,10 +18,10 @@ use crate::presets::DOMAIN;
 
 /// A gateway before one origin.
 fn before(origin: &Origin) -> Edge {
-    before_with(&origin.record(), Setup::new())
+    edge_before(&origin.record(), Setup::new())
 }
 
-fn before_with(record: &str, setup: Setup) -> Edge {
+fn edge_before(record: &str, setup: Setup) -> Edge {
     setup.acme(record).start()
 }
 
@@ -104,11 +104,11 @@ fn an_absolute_target_reaches_the_origin_as_a_path() {
 #[test]
 fn bodies_are_forwarded_complete_with_every_framing() {
     let large = "0123456789abcdef".repeat(300_000);
-    let origin = Origin::answering({
+    let origin = Origin::responding({
         let large = large.clone();
         move |request, stream| {
             // If writing fails, the gateway has closed the connection.
-            let _gone = match &*request.target {
+            let _closed = match &*request.target {
                 "/length" => write!(
                     stream,
                     "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{large}",
@@ -123,7 +123,7 @@ fn bodies_are_forwarded_complete_with_every_framing() {
                     )
                 }
                 _ => {
-                    let _gone = write!(stream, "HTTP/1.1 200 OK\r\n\r\n{large}");
+                    let _closed = write!(stream, "HTTP/1.1 200 OK\r\n\r\n{large}");
                     return After::Close;
                 }
             };
@@ -167,9 +167,9 @@ fn bodies_are_forwarded_complete_with_every_framing() {
 
 #[test]
 fn responses_without_content_keep_their_fields_and_the_connection() {
-    let origin = Origin::answering(|request, stream| {
+    let origin = Origin::responding(|request, stream| {
         let status = &request.target[1..];
-        let _gone = write!(
+        let _closed = write!(
             stream,
             "HTTP/1.1 {status} X\r\nETag: \"a\"\r\n{}\r\n",
             match status {
@@ -198,7 +198,7 @@ fn responses_without_content_keep_their_fields_and_the_connection() {
 }
 
 #[test]
-fn connections_to_the_origin_are_used_again_by_other_clients() {
+fn connections_to_the_origin_are_reused_for_other_clients() {
     let origin = Origin::start();
     let edge = before(&origin);
     // A connection is free a moment after its response has arrived, so sometimes a second one is
@@ -211,9 +211,9 @@ fn connections_to_the_origin_are_used_again_by_other_clients() {
 }
 
 /// Responds to the first request of each connection, and closes at the second.
-fn forgetful() -> Origin {
+fn closing_at_second_request() -> Origin {
     let seen = std::sync::Mutex::new(std::collections::HashSet::new());
-    Origin::answering(move |request, stream| {
+    Origin::responding(move |request, stream| {
         if seen.lock().unwrap().insert(request.connection) {
             write_page(stream, &request.method, "once");
             return After::Keep;
@@ -242,14 +242,14 @@ fn on_a_used_connection(edge: &Edge, origin: &Origin, request: &str) -> (Respons
 }
 
 #[test]
-fn a_request_is_repeated_only_when_that_is_safe() {
+fn only_safe_requests_are_retried() {
     for (method, status, times) in [
         ("GET", 200, 2),
         ("POST", 502, 1),
         ("PATCH", 502, 1),
         ("PURGE", 502, 1),
     ] {
-        let origin = forgetful();
+        let origin = closing_at_second_request();
         let edge = before(&origin);
         assert_eq!(get(&edge, "/warm", "").status, 200);
         // RFC 9110 §9.2.2: the connection ends before a response; only an idempotent method
@@ -264,16 +264,16 @@ fn a_request_is_repeated_only_when_that_is_safe() {
 
 #[test]
 fn each_failure_of_an_origin_has_its_status() {
-    let silent = Origin::answering(|_, stream| {
+    let silent = Origin::responding(|_, stream| {
         // Until the gateway gives up.
         let _closed = stream.read(&mut [0]);
         After::Close
     });
-    let nonsense = Origin::answering(|_, stream| {
-        let _gone = stream.write_all(b"220 mail.acme.test ESMTP\r\n");
+    let nonsense = Origin::responding(|_, stream| {
+        let _closed = stream.write_all(b"220 mail.acme.test ESMTP\r\n");
         After::Close
     });
-    let closing = Origin::answering(|_, _| After::Close);
+    let closing = Origin::responding(|_, _| After::Close);
     let gone = TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -290,7 +290,7 @@ fn each_failure_of_an_origin_has_its_status() {
         ),
         (unknown, 502, "connect"),
     ] {
-        let edge = before_with(
+        let edge = edge_before(
             &record,
             Setup::new().conf("upstream", "{ read_seconds: 1 }"),
         );
@@ -306,8 +306,8 @@ fn each_failure_of_an_origin_has_its_status() {
 
 #[test]
 fn a_response_that_breaks_off_is_not_forwarded_as_complete() {
-    let origin = Origin::answering(|_, stream| {
-        let _gone = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf");
+    let origin = Origin::responding(|_, stream| {
+        let _closed = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf");
         After::Close
     });
     let edge = before(&origin);
@@ -357,7 +357,7 @@ fn forwarding_fields_of_a_client_are_replaced() {
 fn forwarding_fields_of_a_trusted_peer_are_extended() {
     let origin = Origin::start();
     let connections = "{ trusted_peers: [\"127.0.0.0/8\"] }";
-    let edge = before_with(
+    let edge = edge_before(
         &origin.record(),
         Setup::new().conf("connections", connections),
     );
@@ -381,8 +381,8 @@ fn forwarding_fields_of_a_trusted_peer_are_extended() {
 
 #[test]
 fn hop_by_hop_fields_are_not_forwarded() {
-    let origin = Origin::answering(|_, stream| {
-        let _gone = stream.write_all(
+    let origin = Origin::responding(|_, stream| {
+        let _closed = stream.write_all(
             b"HTTP/1.1 200 OK\r\nConnection: keep-alive, X-Hop\r\nX-Hop: a\r\nKeep-Alive: timeout=5\r\n\
               X-End: b\r\nContent-Length: 2\r\n\r\nok",
         );
@@ -422,7 +422,7 @@ fn the_origin_is_sent_the_clients_host_or_its_own() {
             "origin: {{ url: \"http://{}\", host: {setting} }}",
             origin.address
         );
-        let edge = before_with(&record, Setup::new());
+        let edge = edge_before(&record, Setup::new());
         get(&edge, "/a", "");
         let expected = if expected.is_empty() {
             origin.address.to_string()
@@ -436,7 +436,7 @@ fn the_origin_is_sent_the_clients_host_or_its_own() {
 }
 
 #[test]
-fn a_request_that_comes_back_is_508() {
+fn a_request_loop_is_508() {
     let edge = Setup::new().start();
     edge.write_site(
         "acme",
@@ -453,8 +453,8 @@ fn a_request_that_comes_back_is_508() {
 
 #[test]
 fn an_interim_response_does_not_replace_the_final_one() {
-    let origin = Origin::answering(|request, stream| {
-        let _gone =
+    let origin = Origin::responding(|request, stream| {
+        let _closed =
             stream.write_all(b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n");
         write_page(stream, &request.method, "final");
         After::Keep
@@ -478,7 +478,7 @@ const HANDSHAKE: &str = "GET /socket HTTP/1.1\r\nHost: docs.acme.test\r\nConnect
 /// Accepts the upgrade and sends back every byte until the end, which it reports.
 fn echo() -> (Origin, Receiver<()>) {
     let (ended, end) = channel();
-    let origin = Origin::answering(move |request, stream| {
+    let origin = Origin::responding(move |request, stream| {
         assert_eq!(request.field("upgrade"), Some("websocket"));
         // See "Limits" in `gateway/proxy.rs`: an origin on the same machine is too fast.
         silence(Duration::from_millis(50));
@@ -511,7 +511,7 @@ fn a_websocket_is_forwarded_and_has_no_read_timeout() {
             "connections",
             "{ head_seconds: 1, idle_seconds: 1, body_seconds: 1 }",
         );
-    let edge = before_with(&origin.record(), short);
+    let edge = edge_before(&origin.record(), short);
     let open = || {
         let mut connection = Connection::open(edge.http);
         connection.send(HANDSHAKE.as_bytes());
@@ -548,7 +548,7 @@ fn a_websocket_is_forwarded_and_has_no_read_timeout() {
 }
 
 #[test]
-fn bytes_sent_with_a_handshake_reach_the_other_side() {
+fn bytes_after_a_handshake_are_forwarded() {
     let (origin, _end) = echo();
     let edge = before(&origin);
     let mut connection = Connection::open(edge.http);
@@ -558,7 +558,7 @@ fn bytes_sent_with_a_handshake_reach_the_other_side() {
 }
 
 #[test]
-fn a_refused_upgrade_is_a_response_like_any_other() {
+fn a_rejected_upgrade_is_forwarded() {
     let origin = Origin::start();
     let edge = before(&origin);
     let mut connection = Connection::open(edge.http);
@@ -568,10 +568,10 @@ fn a_refused_upgrade_is_a_response_like_any_other() {
 }
 
 #[test]
-fn events_arrive_one_by_one_with_any_gap_between_them() {
+fn events_are_forwarded_as_they_arrive() {
     let (next, events) = channel::<()>();
     let events = std::sync::Mutex::new(events);
-    let origin = Origin::answering(move |_, stream| {
+    let origin = Origin::responding(move |_, stream| {
         let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
         stream.write_all(head.as_bytes()).unwrap();
         let events = events.lock().unwrap();
@@ -580,7 +580,7 @@ fn events_arrive_one_by_one_with_any_gap_between_them() {
                 break;
             }
         }
-        let _gone = stream.write_all(b"0\r\n\r\n");
+        let _closed = stream.write_all(b"0\r\n\r\n");
         After::Close
     });
     let short = Setup::new()
@@ -589,7 +589,7 @@ fn events_arrive_one_by_one_with_any_gap_between_them() {
             "connections",
             "{ head_seconds: 1, idle_seconds: 1, body_seconds: 1, write_seconds: 1 }",
         );
-    let edge = before_with(&origin.record(), short);
+    let edge = edge_before(&origin.record(), short);
     let mut connection = Connection::open(edge.http);
     connection.send(
         format!("GET /events HTTP/1.1\r\nHost: {DOMAIN}\r\nAccept: text/event-stream\r\n\r\n")
@@ -616,7 +616,7 @@ async fn an_origin_may_speak_http_2_with_prior_knowledge() {
         "origin: {{ url: \"http://{}\", http: \"2\" }}",
         origin.address
     );
-    let edge = before_with(&record, Setup::new());
+    let edge = edge_before(&record, Setup::new());
     let request = format!(
         "POST /a?b HTTP/1.1\r\nHost: {DOMAIN}\r\nContent-Length: 5\r\nConnection: X-Own\r\nX-Own: a\r\n\r\nhello"
     );
@@ -641,7 +641,7 @@ fn trusting(authority: &Authority, record: &str) -> Edge {
     let file = setup.path("authority.pem");
     authority.write(&file);
     let server = format!("{{ threads: 2, ca_file: \"{}\" }}", file.display());
-    before_with(record, setup.conf("server", &server))
+    edge_before(record, setup.conf("server", &server))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -676,11 +676,11 @@ fn encrypted(authority: &Authority, names: &[&str]) -> Origin {
 
 #[test]
 fn a_request_goes_to_an_origin_over_tls_only_if_its_certificate_is_valid() {
-    let (authority, stranger) = (Authority::new(), Authority::new());
+    let (authority, unknown_authority) = (Authority::new(), Authority::new());
     for (issuer, names, status) in [
         (&authority, &["localhost"][..], 200),
         (&authority, &["other.test"], 502),
-        (&stranger, &["localhost"], 502),
+        (&unknown_authority, &["localhost"], 502),
     ] {
         let origin = encrypted(issuer, names);
         let record = format!(

@@ -40,7 +40,7 @@ impl Worker {
         }
     }
 
-    fn ask(&self, method: &str, path: &str) -> http::Response {
+    fn request(&self, method: &str, path: &str) -> http::Response {
         http::request(self.operator, method, "operator", path, &[])
     }
 }
@@ -54,27 +54,30 @@ impl Drop for Worker {
 }
 
 #[test]
-fn a_worker_alone_builds_and_tells_the_operator_how_it_is() {
+fn a_separate_worker_builds_and_serves_its_metrics() {
     let setup = setup().conf("worker", "{ operator: \"127.0.0.1:0\" }");
     let docs = Repository::new(&setup, "docs");
     docs.push("Begin", &[("skill.md", SKILL)]);
     let setup = setup.site("acme", &docs.record());
     let mut worker = Worker::start(&setup);
-    assert_eq!(worker.ask("GET", "/healthz").text(), "ok\n");
-    assert_eq!(worker.ask("GET", "/readyz").text(), "ready\n");
-    assert_eq!(worker.ask("POST", "/reload").status, 405);
+    assert_eq!(worker.request("GET", "/healthz").text(), "ok\n");
+    assert_eq!(worker.request("GET", "/readyz").text(), "ready\n");
+    assert_eq!(worker.request("POST", "/reload").status, 405);
 
     let id = queue(&setup, "acme");
-    let told = follow(&setup, &id);
-    assert_eq!(told["status"], "success", "{told:#}");
-    assert!(told["visibleAt"].is_null(), "nobody serves it: {told:#}");
+    let update = follow(&setup, &id);
+    assert_eq!(update["status"], "success", "{update:#}");
+    assert!(
+        update["visibleAt"].is_null(),
+        "nobody serves it: {update:#}"
+    );
     // The metric is counted just after the end is recorded.
     let deadline = Instant::now() + Duration::from_secs(10);
     let counted = "deploy_updates_total{outcome=\"success\"} 1";
-    while !worker.ask("GET", "/metrics").text().contains(counted) {
+    while !worker.request("GET", "/metrics").text().contains(counted) {
         assert!(Instant::now() < deadline, "the success is not counted");
     }
-    let numbers = worker.ask("GET", "/metrics");
+    let numbers = worker.request("GET", "/metrics");
     for family in [
         "deploy_queue_updates{state=\"queued\"} 0",
         "deploy_step_duration_seconds_count{step=\"fetch\"} 1",
@@ -107,8 +110,8 @@ fn a_release_of_a_worker_beside_the_gateway_is_visible_since_the_gateway_served_
     let worker = Worker::start(&edge.setup);
 
     let id = queue(&edge.setup, "acme");
-    let told = follow(&edge.setup, &id);
-    assert_eq!(told["status"], "success", "{told:#}");
+    let update = follow(&edge.setup, &id);
+    assert_eq!(update["status"], "success", "{update:#}");
     // The end may be recorded before the visibility.
     let deadline = Instant::now() + Duration::from_secs(10);
     while record(&edge.setup, &id)["visibleAt"].is_null() {

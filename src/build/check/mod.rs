@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn references_that_lead_somewhere_are_no_findings() {
+    fn valid_references_have_no_diagnostic() {
         let text = "# Top\n[a](/guides/start#go) [b](guides/start.md) [c](#top) [d](/old/x)\n\
             ![i](img.png) [e](https://x.y) [f](/guides) [g](/llms.txt) [h](mailto:a@b.c)\n\
             [i](/img.png) [j](?q=1) [k](/guides/start/)\n";
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn references_that_lead_nowhere_are_told_at_their_place() {
+    fn broken_references_are_reported_at_their_place() {
         let text = "é [a](/guides/strat)\n[b](/guides/start#og) ![c](none.png)\n\nimport X from '/snippets/x.mdx'\n\n[d](../../etc)";
         let files = [("index.mdx", text), ("guides/start.mdx", "## Go\n")];
         assert_eq!(

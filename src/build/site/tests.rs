@@ -79,7 +79,7 @@ fn a_page_frames_the_hosts_of_the_service_and_links_others() {
 }
 
 #[test]
-fn a_release_holds_each_page_for_people_and_for_agents() {
+fn a_release_has_each_page_as_html_and_markdown() {
     let Built {
         release, report, ..
     } = acme();
@@ -115,7 +115,7 @@ fn lists_leave_out_hidden_pages() {
 }
 
 #[test]
-fn a_release_has_nothing_of_a_page_that_is_not_public() {
+fn a_release_has_no_trace_of_a_private_page() {
     let Built { release, .. } = acme();
     for (path, file) in release.files() {
         let bytes = String::from_utf8_lossy(&file.bytes);
@@ -131,7 +131,7 @@ fn a_release_has_nothing_of_a_page_that_is_not_public() {
 }
 
 #[test]
-fn a_page_that_is_not_utf_8_is_told_and_the_others_are_read() {
+fn a_page_that_is_not_utf_8_is_reported_and_the_others_are_read() {
     let file = |path: &str, bytes: &[u8]| {
         let path = TreePath::parse(path).unwrap();
         (path, bytes::Bytes::copy_from_slice(bytes))
@@ -454,7 +454,7 @@ fn each_version_of_each_language_has_its_own_search_index() {
 }
 
 #[test]
-fn the_search_index_holds_no_user_interface_of_the_library() {
+fn the_search_index_has_no_files_of_the_library_interface() {
     let Built { release, .. } = acme();
     let paths = release.files().map(|(path, _)| path.as_str());
     let names: Vec<_> = paths

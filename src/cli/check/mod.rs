@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_at_all_is_not_an_exit_status_of_its_own() {
+    fn unreadable_input_has_the_exit_status_of_a_failure() {
         let directory = TempDir::new().unwrap();
         let absent = Args {
             documentation: Documentation {
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn fixing_mends_what_has_one_right_answer_and_nothing_else() {
+    fn fix_corrects_only_unambiguous_mistakes() {
         let config = "{\n  \"name\": \"A\",\n  \"navigation\": {\"pages\": [\"/index.mdx\", \"absent\",]},\n}\n";
         let directory = documentation(config);
         let fixing = Args {
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn config_only_says_nothing_that_the_whole_check_does_not() {
+    fn config_only_reports_a_subset_of_the_whole_check() {
         let config = r#"{"name": "A", "navigation": {"openapi": "openapi.json"}}"#;
         let directory = documentation(config);
         let openapi = r#"{"openapi": "3.1.0", "info": {"title": "A"},
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_is_none_cannot_be_explained() {
+    fn an_unknown_rule_cannot_be_explained() {
         let directory = TempDir::new().unwrap();
         let explaining = |id: &str| Args {
             explain: Some(id.to_owned()),

@@ -60,7 +60,7 @@ fn no_debug_output_shows_a_secret() {
 }
 
 #[test]
-fn no_file_holds_a_secret() {
+fn no_file_contains_a_secret() {
     let (root, directory, _ring) = cache();
     let (key, secret) = create(&directory, None);
     let file = root.path().join(format!("keys/{}.json", key.id()));

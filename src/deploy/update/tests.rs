@@ -87,7 +87,7 @@ fn u3_taking_over_counts_an_attempt() {
 }
 
 #[test]
-fn u4_a_superseded_update_ends_as_the_newer_one() {
+fn u4_a_superseded_update_has_the_outcome_of_the_newer_one() {
     let mut update = update();
     update.claim(holder(1)).unwrap();
     update

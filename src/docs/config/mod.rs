@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_button_without_a_label_is_a_warning_and_gets_one() {
+    fn a_button_without_a_label_is_a_warning_and_gets_a_label() {
         for (primary, label, warnings) in [
             (
                 r#"{"type": "button", "href": "https://www.acme.test/a"}"#,
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_key_means_is_read_from_its_declaration() {
+    fn the_description_of_a_key_is_its_doc_comment() {
         let (config, diagnostics) = read(
             r##"{"name": " A ", "navigation": {}, "colors": {"primary": "#fff"}, "logo": "/l.svg",
             "styling": {"eyebrows": "breadcrumbs"}, "interaction": {"drilldown": false},

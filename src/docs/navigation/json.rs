@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_public_is_not_written() {
+    fn private_entries_are_not_written() {
         let json = written(&[
             ("docs.json", CONFIG),
             ("a.mdx", ""),

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn aliases_name_the_listed_code_and_keep_what_was_meant() {
+    fn an_alias_names_the_listed_code() {
         for (alias, code, tag) in [
             ("ja", "jp", "ja"),
             ("zh", "cn", "zh-Hans"),
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_no_language() {
+    fn unknown_codes_are_rejected() {
         for text in ["", "xx", "english", "en-", "en-1234", "jp-", "-"] {
             assert_eq!(parse(text), Code::Unknown, "{text:?}");
         }

@@ -74,7 +74,7 @@ fn endpoints_are_listed_by_path_then_method_then_webhooks() {
 }
 
 #[test]
-fn an_operation_has_its_parameters_over_those_of_its_path() {
+fn parameters_of_an_operation_override_those_of_its_path() {
     let pets = pets();
     let operation = pets.operation(&pets.endpoints[0]).unwrap();
     let parameters = operation.parameters();
@@ -105,7 +105,7 @@ fn an_operation_has_bodies_responses_servers_and_security() {
 }
 
 #[test]
-fn references_that_lead_nowhere_or_in_a_circle_are_told() {
+fn broken_and_cyclic_references_are_reported() {
     let (pets, found) = read_text("pets.yaml", PETS);
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].message.contains("#/components/schemas/Loop"));
@@ -115,7 +115,7 @@ fn references_that_lead_nowhere_or_in_a_circle_are_told() {
 }
 
 #[test]
-fn other_files_are_no_specifications() {
+fn other_files_are_not_specifications() {
     for (text, message) in [
         (r#"{"swagger": "2.0"}"#, "this is Swagger 2.0"),
         (r#"{"openapi": "4.0.0"}"#, "the version is not 3.0 or 3.1"),

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_help_says_makes_the_file_be_read() {
+    fn the_suggested_pattern_includes_the_file() {
         for (patterns, path) in [("drafts/\n", "drafts/a.mdx"), ("", "api/README.md")] {
             let reason = ignored(patterns).reason(path).unwrap();
             let help = reason.help(path);

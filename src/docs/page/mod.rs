@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_the_markdown_of_the_root_that_is_not_set_aside() {
+    fn every_markdown_file_that_is_not_ignored_is_a_page() {
         let (pages, found) = pages(&[
             ("docs/index.mdx", ""),
             ("docs/guides/start.md", ""),
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_the_page_it_leads_to_unless_that_is_outside() {
+    fn a_symbolic_link_inside_the_root_is_a_page() {
         let path = |text: &str| TreePath::parse(text).unwrap();
         let links = [
             ("docs/api/start.mdx", "../../shared/start.mdx"),
@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_an_error_with_its_line() {
+    fn bytes_that_are_not_utf_8_are_an_error_with_its_line() {
         let path = TreePath::parse("a.md").unwrap();
         let tree = Tree::from_files([(path, bytes::Bytes::from_static(b"a\n\xff"))], []);
         let (_, found) = Pages::read(&tree, &Ignored::read(&tree), &Pages::default());
@@ -501,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_odd_about_a_page_is_told_when_it_is_read() {
+    fn diagnostics_of_a_page_are_reported_when_it_is_read() {
         let (pages, found) = pages(&[
             ("docs/a.mdx", "---\ntitle: A\n---\n\n<Fancy />\n"),
             ("docs/b.mdx", &"<Note>".repeat(1000)),
@@ -532,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_read_again_when_what_it_imports_has_changed() {
+    fn a_page_is_read_again_when_an_import_has_changed() {
         let read = |snippet: &str, before: &Pages| {
             let files = [
                 ("a.mdx", "<Snippet file=\"s.mdx\" />"),

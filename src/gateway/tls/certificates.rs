@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_default_an_unknown_name_is_refused() {
+    fn without_a_default_an_unknown_name_is_rejected() {
         let root = tempfile::tempdir().unwrap();
         write(root.path(), "docs.acme.com", &["docs.acme.com"]);
         let set = certificates(root.path(), None);

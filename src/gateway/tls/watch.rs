@@ -20,7 +20,7 @@ pub fn watch(certificates: &Certificates, metrics: &Metrics, rescan: Duration) {
     let (sender, events) = channel();
     let watcher = notify::recommended_watcher(move |event| {
         // The receiver lives as long as this thread does.
-        let _gone = sender.send(event);
+        let _closed = sender.send(event);
     });
     // The watcher follows links: ACME clients store the files elsewhere.
     let watcher = watcher.and_then(|mut watcher| {

@@ -219,7 +219,7 @@ fn each_encoding_has_its_entity_tag_and_a_matching_tag_gets_304() {
 }
 
 #[test]
-fn other_spellings_and_old_paths_lead_to_the_page() {
+fn other_spellings_and_old_paths_redirect_to_the_page() {
     let served = served("");
     leads(&served, "/guides/a/", 308, "/guides/a?q=1");
     leads(&served, "/guides/a.mdx", 308, "/guides/a?q=1");
@@ -272,7 +272,7 @@ fn lists_are_addressed_to_the_site() {
 }
 
 #[test]
-fn every_path_that_is_advertised_is_answered() {
+fn every_advertised_path_has_a_response() {
     let served = served("");
     let page = get(&served, "/guides/a");
     for link in field(&page, "link").split(", ") {
@@ -292,7 +292,7 @@ fn every_path_that_is_advertised_is_answered() {
 }
 
 #[test]
-fn files_of_the_repository_are_served_without_any_rights() {
+fn files_of_the_repository_are_served_with_a_strict_policy() {
     let served = served("");
     let image = get(&served, "/images/a.svg");
     assert_eq!(

@@ -118,7 +118,7 @@ fn no_page_stalls_a_build() {
 }
 
 #[test]
-fn a_page_at_its_limit_of_bytes_is_read_however_it_is_spent() {
+fn a_page_at_the_byte_limit_is_read() {
     // Rows and links have no limit of their own: they are read and written in one pass, so
     // the limit of bytes bounds them too.
     let spend = |head: &str, one: &str| {
@@ -138,7 +138,7 @@ fn a_page_at_its_limit_of_bytes_is_read_however_it_is_spent() {
 }
 
 #[test]
-fn a_page_says_its_title_once_and_describes_itself() {
+fn a_page_has_its_title_once_and_its_metadata() {
     let article = article("a.mdx", "# Keys\n\nHow to *make* keys.\n\nMore.");
     assert!(!article.html.as_str().contains("<h2"), "{:?}", article.html);
     assert_eq!(article.summary.as_deref(), Some("How to make keys."));

@@ -42,7 +42,7 @@ fn written(specification: &str, language: &str) -> (String, String) {
 }
 
 #[test]
-fn an_endpoint_shows_what_its_specification_says() {
+fn an_endpoint_shows_its_specification() {
     let (_, written) = written(PAY, "en");
     for piece in [
         "```http\nPUT /nodes/{id}\n```",
@@ -61,7 +61,7 @@ fn an_endpoint_shows_what_its_specification_says() {
 }
 
 #[test]
-fn an_endpoint_speaks_the_language_of_its_page_and_keeps_its_anchors() {
+fn an_endpoint_has_the_language_of_its_page_and_fixed_anchors() {
     let specification = r##"{"openapi": "3.1.0", "info": {"title": "Pay", "version": "1"},
       "servers": [{"url": "https://{r}.pay.test", "variables": {"r": {"default": "eu", "enum": ["eu", "us"]}}}],
       "components": {"securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}, "tls": {"type": "mutualTLS"}},

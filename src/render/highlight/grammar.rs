@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_that_goes_back_too_often_is_given_up() {
+    fn a_search_with_too_many_backtracks_ends() {
         let regex = compile(r"(a|aa)+$");
         let line = format!("{}b", "a".repeat(60));
         assert!(matches!(search(regex.as_ref(), &line, 0), Err(SearchLimit)));

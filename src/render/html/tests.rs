@@ -118,7 +118,7 @@ fn a_formula_passes_on_no_markup_of_its_author() {
 }
 
 #[test]
-fn nothing_of_a_page_runs_in_a_browser() {
+fn a_page_runs_no_script_of_its_author() {
     let hostile = [
         "<script>alert(1)</script>",
         "<img src=\"x\" onerror=\"alert(1)\" />",

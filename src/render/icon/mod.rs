@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_icon_is_none_and_a_near_one_is_named() {
+    fn an_unknown_icon_is_reported_with_a_suggestion() {
         assert_eq!(find("hosue", None), None);
         assert_eq!(suggestion("rockett"), Some("rocket"));
         assert_eq!(find("", None), None);
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn an_icon_is_one_path_and_nothing_else() {
+    fn an_icon_has_one_path() {
         for icon in table().icons.values() {
             let harmless = |c: char| c.is_ascii_alphanumeric() || " .,-+".contains(c);
             assert!(icon.path.chars().all(harmless), "{icon:?}");

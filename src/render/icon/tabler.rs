@@ -78,7 +78,7 @@ mod tests {
     use crate::render::icon::{Library, find};
 
     #[test]
-    fn an_icon_of_tabler_is_drawn_as_the_sets_draw_it() {
+    fn a_tabler_name_finds_the_bundled_icon() {
         let lucide = |name: &str| find(name, None, Library::Lucide).unwrap();
         let tabler = |name: &str| find(name, None, Library::Tabler);
         for (name, same) in [
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_is_given_another_in_vain() {
+    fn every_renamed_icon_is_bundled_under_its_new_name() {
         for (name, other) in OTHERS {
             let drawn = find(other, None, Library::Lucide);
             assert!(drawn.is_some(), "{other}");

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_script_keeps_its_budget() {
+    fn the_script_is_within_its_size_limit() {
         assert!(SCRIPT.len() <= 15 << 10, "{} bytes", SCRIPT.len());
     }
 

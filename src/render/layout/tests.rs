@@ -139,7 +139,7 @@ fn drilldown_makes_the_title_of_a_group_a_link_to_its_first_page() {
 }
 
 #[test]
-fn n7_versions_are_chosen_from_a_list_that_leads_to_the_same_page() {
+fn n7_the_list_of_versions_links_to_the_same_page() {
     let (docs, map) = docs(
         r#""navigation": {"versions": [{"version": "v2", "tag": "Latest", "pages": ["v2/a", "v2/b"]}, {"version": "v1", "default": true, "pages": ["v1/a", "v1/c"]}]}"#,
         &[("v2/a", ""), ("v2/b", ""), ("v1/a", ""), ("v1/c", "")],
@@ -180,7 +180,7 @@ fn n8_a_language_has_its_own_banner_footer_and_navbar() {
 }
 
 #[test]
-fn tabs_anchors_and_menus_lead_to_their_first_pages() {
+fn tabs_anchors_and_menus_link_to_their_first_pages() {
     let (docs, map) = docs(
         r#""navigation": {"global": {"anchors": [{"anchor": "Blog", "href": "https://blog.test"}]}, "tabs": [{"tab": "Guides", "anchors": [{"anchor": "Use", "pages": ["a"]}, {"anchor": "Grow", "pages": ["b"]}]}, {"tab": "API", "menu": [{"item": "REST", "description": "Over HTTP.", "pages": ["c"]}]}, {"tab": "Out", "href": "https://out.test"}]}"#,
         &[("a", ""), ("b", ""), ("c", "")],
@@ -337,7 +337,7 @@ fn a_page_without_a_sidebar_has_the_selectors_in_its_header() {
 }
 
 #[test]
-fn another_version_or_language_leads_to_the_alternate_page() {
+fn versions_and_languages_link_to_the_alternate_page() {
     let (docs, map) = docs(
         r#""navigation": {"languages": [{"language": "en", "pages": ["index", "guides/start", "guides/more", "run"]}, {"language": "cn", "pages": ["zh-Hans/index", "zh-Hans/guides/start"]}, {"language": "fr", "pages": ["fr/index", "guides/fr/start"]}]}"#,
         &[

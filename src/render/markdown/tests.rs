@@ -48,7 +48,7 @@ fn components_become_markdown() {
 }
 
 #[test]
-fn tables_and_lists_of_html_are_those_of_markdown() {
+fn html_tables_and_lists_become_markdown() {
     check(
         "<table><tr><th>A</th><th>B</th></tr><tr><td rowSpan=\"2\">1</td><td>a | b</td></tr>\n<tr><td>3</td></tr><tr><td colspan=\"2\"><ul><li>x</li><li>y</li></ul></td></tr></table>",
         "| A | B |\n| --- | --- |\n| 1 | a \\| b |\n|  | 3 |\n| • x<br>• y |  |",
@@ -135,7 +135,7 @@ fn markdown_is_written_as_it_was_read() {
 }
 
 #[test]
-fn links_are_absolute_and_lead_to_markdown() {
+fn links_are_absolute_urls_of_markdown() {
     check(
         "[b](b#x) [home](/) ![p](/a.png) [bad](javascript:x)",
         "[b](https://base-url.invalid/guides/b.md#x) [home](https://base-url.invalid/index.md) ![p](https://base-url.invalid/a.png) bad",

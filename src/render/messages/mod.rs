@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn no_message_of_the_script_holds_the_separator() {
+    fn no_message_of_the_script_contains_the_separator() {
         for (tag, messages) in CATALOGUES {
             let joined = messages.layout.script.joined();
             assert_eq!(joined.split('|').count(), 5, "{tag}: {joined}");

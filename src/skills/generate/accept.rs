@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_keeps_the_rules_is_taken_as_it_stands() {
+    fn a_valid_text_is_accepted_unchanged() {
         let body = format!(
             "# Acme\n\n[Pay]({BASE}/guides/pay), [the text]({BASE}/guides/pay.md#now), [home]({BASE}), \
              [above](#acme), {BASE}/llms.txt, {BASE}/pay.json.\n\nServer: `https://api.acme.test`\n\n```\ncurl https://api.acme.test\n```"
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_to_anything_but_a_public_page_is_refused() {
+    fn a_link_to_anything_but_a_public_page_is_rejected() {
         for target in [
             "https://evil.test/x",
             "/guides/pay",
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_clients_would_drop_is_refused() {
+    fn skills_that_clients_would_drop_are_rejected() {
         for (text, reason) in [
             ("# No head", "its frontmatter: there is none"),
             ("---\nname: acme\n", "its frontmatter: frontmatter is not"),
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn g2_holds_for_what_others_write() {
+    fn g2_applies_to_skills_of_a_command() {
         assert!(matches!(
             judged(&"x\n".repeat(LINES_MAX)),
             Err(Refused::Lines { .. })
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_refused_and_not_repeated() {
+    fn a_secret_is_rejected_and_not_repeated() {
         let refused = judged("Use `sk_live_4eC39HqLyjWDarjtT1zdp7dc`.").unwrap_err();
         assert_eq!(
             refused.to_string(),

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_suspected_and_what_documentation_shows_instead_is_not() {
+    fn keys_are_found_and_placeholders_are_not() {
         for (line, kind) in [
             ("ghp_16C7e42F292c6912E7710c838347Ae178B4a", "a GitHub token"),
             ("key=AKIA2E0A8F3B244C9986,", "an AWS access key"),

@@ -69,7 +69,7 @@ fn g2_a_large_documentation_is_cut_by_importance() {
 }
 
 #[test]
-fn g3_other_versions_languages_and_hidden_pages_do_not_feed_it() {
+fn g3_other_versions_languages_and_hidden_pages_are_not_used() {
     let config = r#"{"name":"x","navigation":{"languages":[
         {"language":"de","pages":["de"]},
         {"language":"en","default":true,"versions":[
@@ -99,7 +99,7 @@ fn a_documentation_without_pages_has_no_skill() {
 }
 
 #[test]
-fn a_name_in_any_script_gives_a_slug() {
+fn a_name_in_any_script_has_a_slug() {
     let files = [
         (
             "docs.json",
@@ -117,7 +117,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn g4_whatever_authors_write_the_frontmatter_stays_readable(
+    fn g4_the_frontmatter_is_always_readable(
         title in "\\PC{0,40}", about in "\\PC{0,200}", page in "\\PC{0,300}", label in "\\PC{1,20}",
     ) {
         let label = serde_json::to_string(&label).unwrap();

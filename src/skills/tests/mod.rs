@@ -100,13 +100,13 @@ fn skills_belong_to_the_documentation_root() {
 }
 
 #[test]
-fn a_tree_without_skills_has_none_and_nothing_is_told() {
+fn a_tree_without_skills_has_no_diagnostics() {
     assert_eq!(collected(&[("index.mdx", "# Hi")]), (vec![], vec![]));
     assert!(!has_authored(&tree(&[("index.mdx", "")]), "waypost"));
 }
 
 #[test]
-fn links_lead_to_skills_anywhere_in_the_repository() {
+fn a_link_may_lead_to_a_skill_anywhere_in_the_repository() {
     let other = SOUND.replace("acme", "other");
     let tree = tree(&[
         ("agents/skills/acme/SKILL.md", SOUND),
@@ -126,7 +126,7 @@ fn links_lead_to_skills_anywhere_in_the_repository() {
 }
 
 #[test]
-fn a_link_that_leads_nowhere_leaves_the_others_alone() {
+fn a_dangling_link_does_not_affect_other_skills() {
     let (skills, diagnostics) = collected(&[
         ("skill.md", "->/etc/passwd"),
         (".waypost/skills/a", "->../../../outside"),
@@ -163,7 +163,7 @@ fn a_file_that_is_reached_twice_is_one_skill() {
 }
 
 #[test]
-fn another_spelling_of_the_file_name_is_told_and_not_taken() {
+fn another_spelling_of_the_file_name_is_reported_and_not_read() {
     for (file, wanted) in [
         ("SKILL.md", "`skill.md`"),
         (".waypost/skills/a/skill.md", "`SKILL.md`"),
@@ -183,14 +183,14 @@ fn another_spelling_of_the_file_name_is_told_and_not_taken() {
 }
 
 #[test]
-fn a_directory_without_a_skill_file_is_told_but_is_no_failure() {
+fn a_directory_without_a_skill_file_is_a_warning() {
     let (skills, diagnostics) = collected(&[(".waypost/skills/a/notes.txt", "")]);
     assert_eq!(skills, []);
     assert_eq!(rules(&diagnostics), ["skill-file"]);
 }
 
 #[test]
-fn what_is_no_file_at_the_place_of_one_is_told() {
+fn a_directory_in_place_of_a_file_is_reported() {
     let (_, diagnostics) = collected(&[("skill.md/x", ""), (".waypost/skills", "not a directory")]);
     assert_eq!(
         rules(&diagnostics),
@@ -201,7 +201,7 @@ fn what_is_no_file_at_the_place_of_one_is_told() {
 // === what is left out ===
 
 #[test]
-fn bytes_that_are_no_text_are_left_out() {
+fn files_that_are_not_utf_8_are_left_out() {
     left_out(
         &b"---\nname: a\n---\n\xff"[..],
         "skill-encoding",
@@ -227,7 +227,7 @@ fn frontmatter_that_cannot_be_read_is_left_out_with_its_place() {
 }
 
 #[test]
-fn groups_in_any_form_keep_a_skill_from_the_public() {
+fn groups_in_any_form_make_a_skill_private() {
     for groups in ["[admin]", "admin", "", "[]", "false", "\n  - admin"] {
         let text = format!("---\nname: a\ndescription: b\ngroups: {groups}\n---\n");
         left_out(text, "skill-groups", Some((4, 1)));
@@ -245,7 +245,7 @@ fn groups_in_any_form_keep_a_skill_from_the_public() {
 }
 
 #[test]
-fn a_private_skill_alone_is_no_failure() {
+fn a_private_skill_alone_is_not_a_failure() {
     let private = "---\nname: a\ndescription: b\ngroups: [admin]\n---\n";
     let (skills, diagnostics) =
         collected(&[("skill.md", private), (".waypost/skills/x/SKILL.md", "")]);
@@ -303,7 +303,7 @@ fn skills_over_the_limit_of_all_together_are_left_out() {
 // === shapes of real files ===
 
 #[test]
-fn a_file_without_frontmatter_is_served_and_told_once() {
+fn a_file_without_frontmatter_is_served_and_reported_once() {
     let (skill, diagnostics) = one("\u{feff}# Acme Network\n\n## Description\n\nPays people.\n");
     assert_eq!(skill.slug.as_str(), "pay");
     assert_eq!(&*skill.description, "Pays people.");
@@ -315,7 +315,7 @@ fn a_file_without_frontmatter_is_served_and_told_once() {
 }
 
 #[test]
-fn a_repeated_key_is_told_and_the_first_value_counts() {
+fn a_repeated_key_is_reported_and_the_first_value_is_used() {
     let (skill, diagnostics) = one("---\nname: pay\ndescription: one\ndescription: two\n---\n");
     assert_eq!(&*skill.description, "one");
     assert!(
@@ -333,14 +333,14 @@ fn line_ends_marks_quotes_and_other_scripts_are_read() {
 }
 
 #[test]
-fn keys_that_other_tools_understand_are_nobodys_business() {
+fn unknown_keys_are_ignored() {
     let text = "---\nname: pay\ndescription: d\nversion: 1.0.0\nuser-invocable: false\n\
                 argument-hint: '<n>'\narguments:\n  - name: idea\nmetadata:\n  {\"x\": \"y\"}\n---\n";
     assert_eq!(one(text).1, [""; 0]);
 }
 
 #[test]
-fn files_beside_a_skill_are_told_only_when_it_refers_to_them() {
+fn files_beside_a_skill_are_reported_only_when_its_text_names_them() {
     let text = format!("{SOUND}See [rules](references/rules.md).\n");
     let (_, diagnostics) = collected(&[
         (".waypost/skills/acme/SKILL.md", &text),
@@ -355,7 +355,7 @@ fn files_beside_a_skill_are_told_only_when_it_refers_to_them() {
 }
 
 #[test]
-fn the_same_tree_gives_the_same_skills_and_findings() {
+fn the_same_tree_gives_the_same_skills_and_diagnostics() {
     let files = [
         (".waypost/skills/b/SKILL.md", SOUND),
         (".waypost/skills/a/SKILL.md", SOUND),

@@ -5,7 +5,7 @@ use super::*;
 // === names and slugs ===
 
 #[test]
-fn a_name_that_is_no_slug_is_served_under_one() {
+fn a_name_that_is_not_a_slug_gets_a_slug() {
     let (skill, diagnostics) = one("---\nname: Broken Authentication\ndescription: d\n---\n");
     assert_eq!(skill.slug.as_str(), "broken-authentication");
     assert_eq!(&*skill.name, "Broken Authentication");
@@ -18,7 +18,7 @@ fn a_name_that_is_no_slug_is_served_under_one() {
 }
 
 #[test]
-fn a_name_that_is_not_the_directorys_is_a_warning() {
+fn a_name_that_differs_from_the_directory_is_a_warning() {
     let (skill, diagnostics) = one("---\nname: paying\ndescription: d\n---\n");
     assert_eq!(skill.slug.as_str(), "paying");
     assert_eq!(
@@ -59,7 +59,7 @@ fn a_name_that_cannot_be_written_in_letters_gets_the_directorys_slug() {
 }
 
 #[test]
-fn a_name_that_is_a_number_is_taken_but_clients_drop_it() {
+fn a_numeric_name_is_accepted_with_a_warning() {
     let (skill, diagnostics) = one("---\nname: 365\ndescription: true\n---\n");
     assert_eq!(skill.slug.as_str(), "365");
     assert_eq!(&*skill.description, "true");
@@ -72,7 +72,7 @@ fn a_name_that_is_a_number_is_taken_but_clients_drop_it() {
 }
 
 #[test]
-fn of_two_skills_with_one_slug_the_first_keeps_it() {
+fn the_first_of_two_skills_keeps_the_slug() {
     let named = |name: &str| SOUND.replace("acme", name);
     let (skills, diagnostics) = collected(&[
         ("skill.md", SOUND),
@@ -127,7 +127,7 @@ fn a_long_description_is_cut_for_lists_only() {
 }
 
 #[test]
-fn a_missing_description_is_taken_from_the_body_and_never_empty() {
+fn a_missing_description_is_made_from_the_body() {
     for (text, description) in [
         (
             "---\nname: pay\n---\n# Pay\n\nPays people.\n",

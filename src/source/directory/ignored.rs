@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deeper_directory_decides_over_a_higher_one() {
+    fn patterns_of_a_deeper_directory_have_precedence() {
         let patterns = patterns(&[(0, "*.log\n"), (1, "!kept.log\n")]);
         assert!(patterns.ignore(&["docs", "a.log"], false));
         assert!(!patterns.ignore(&["docs", "kept.log"], false));

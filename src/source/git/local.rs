@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_keeps_the_names_it_had() {
+    fn file_names_of_a_commit_are_not_changed() {
         let directory = tempfile::TempDir::new().unwrap();
         let root = directory.path();
         git(root, &["init", "-q", "-b", "main"]);

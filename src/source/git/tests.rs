@@ -298,7 +298,7 @@ fn a_file_over_the_limit_is_not_read() {
 }
 
 #[test]
-fn a_repository_over_the_limit_is_refused() {
+fn a_repository_over_the_limit_is_rejected() {
     let mut place = Place::new();
     for n in 0..4 {
         place.write(&format!("f{n}"), "x");

@@ -30,7 +30,7 @@ fn leads(listing: &Listing, from: &str, to: &str, kind: Kind) {
 }
 
 #[test]
-fn the_root_is_a_directory_even_when_nothing_is_in_it() {
+fn an_empty_root_is_a_directory() {
     leads(&Listing::default(), "", "", Kind::Directory);
     assert_eq!(Listing::default().list(&TreePath::root()), Ok(vec![]));
 }
@@ -154,7 +154,7 @@ fn repeated_slashes_and_dots_in_a_target_are_ignored() {
 }
 
 #[test]
-fn an_empty_target_leads_nowhere() {
+fn an_empty_target_is_a_dangling_link() {
     let listing = listing(&[], &[("link", "")]);
     let dangling = LookupError::Dangling {
         link: path("link"),
@@ -180,7 +180,7 @@ fn a_directory_is_listed_by_name_with_links_unresolved() {
 }
 
 #[test]
-fn a_name_is_taken_once_and_nothing_goes_below_a_file() {
+fn a_path_is_unique_and_a_file_has_no_entries() {
     let mut listing = listing(&["a/b"], &[]);
     for taken in ["a", "a/b", "a/b/c/d", ""] {
         let path = path(taken);

@@ -21,7 +21,7 @@ fn asked(config: &Config, url: &str) -> Result<Uri, FetchError> {
 }
 
 #[test]
-fn only_https_urls_of_allowed_names_may_be_asked() {
+fn only_https_urls_of_allowed_hosts_are_fetched() {
     let config = config(&["api.acme.com", "*.acme.dev"]);
     for url in [
         "https://api.acme.com/openapi.json",

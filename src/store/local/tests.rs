@@ -122,7 +122,7 @@ fn a_store_of_a_newer_program_is_rejected() {
 }
 
 #[test]
-fn a_directory_with_other_things_in_it_does_not_become_a_store() {
+fn a_directory_with_other_files_does_not_become_a_store() {
     let directory = tempfile::tempdir().unwrap();
     let config = config(&directory);
     fs::create_dir(&config.path).unwrap();
@@ -196,7 +196,7 @@ fn a_damaged_inventory_is_never_read() {
 }
 
 #[test]
-fn a_damaged_pointer_stops_promotion_and_sweep_and_nothing_else() {
+fn a_damaged_pointer_stops_only_promotion_and_sweep() {
     let directory = tempfile::tempdir().unwrap();
     let config = config(&directory);
     let store = open(&config);
@@ -222,7 +222,7 @@ fn a_damaged_pointer_stops_promotion_and_sweep_and_nothing_else() {
 }
 
 #[test]
-fn the_pointer_of_another_project_is_not_taken() {
+fn the_pointer_of_another_project_is_rejected() {
     let directory = tempfile::tempdir().unwrap();
     let config = config(&directory);
     let store = open(&config);

@@ -224,7 +224,7 @@ fn an_unreadable_file_changes_no_site() {
 }
 
 #[test]
-fn the_first_holder_of_a_host_keeps_it() {
+fn a_host_belongs_to_its_first_site() {
     let mut platform = Platform::new();
     platform.write("b.yaml", &record("b", "docs.com"));
     platform.scan();
@@ -266,7 +266,7 @@ fn a_rejected_change_keeps_the_previous_state() {
 }
 
 #[test]
-fn hosts_are_exchanged_in_one_scan() {
+fn sites_can_exchange_hosts_in_one_scan() {
     let mut platform = Platform::new();
     for (name, domain) in [("a", "a.com"), ("b", "b.com"), ("c", "c.com")] {
         platform.write(&format!("{name}.yaml"), &record(name, domain));
@@ -508,7 +508,7 @@ proptest! {
     /// Whatever is written, no host is served for two projects; the changes that are
     /// returned lead from each state to the next; and records that agree are all served.
     #[test]
-    fn what_is_served_is_always_consistent(rounds in rewrites()) {
+    fn the_served_sites_are_always_consistent(rounds in rewrites()) {
         let mut platform = Platform::new();
         let mut model = BTreeMap::new();
         for round in rounds {

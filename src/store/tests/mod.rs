@@ -67,7 +67,7 @@ fn is_whole(store: &Store, release: &Release) {
 }
 
 #[test]
-fn what_was_put_reads_back_whole() {
+fn a_release_reads_back_completely() {
     with_each(|store| {
         let release = release(&[("a", ""), ("b/c", "text"), ("b/d", "text")]);
         assert_eq!(store.put(&release).unwrap(), release.id());
@@ -76,7 +76,7 @@ fn what_was_put_reads_back_whole() {
 }
 
 #[test]
-fn putting_twice_is_putting_once() {
+fn put_is_idempotent() {
     with_each(|store| {
         store.put(&numbered(1)).unwrap();
         store.put(&numbered(1)).unwrap();
@@ -133,7 +133,7 @@ fn an_older_promotion_never_replaces_a_newer_one() {
 }
 
 #[test]
-fn a_promotion_repeated_is_a_success_and_changes_nothing() {
+fn promote_is_idempotent() {
     with_each(|store| {
         let acme = project("acme");
         let id = store.put(&numbered(1)).unwrap();
@@ -157,7 +157,7 @@ fn the_next_fence_is_greater_than_those_of_queue_and_store() {
 }
 
 #[test]
-fn history_keeps_distinct_releases_the_latest_first() {
+fn history_lists_distinct_releases_newest_first() {
     let retention = Retention {
         releases: 2,
         ..Retention::default()

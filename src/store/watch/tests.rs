@@ -77,7 +77,7 @@ fn a_promotion_names_its_project() {
 }
 
 #[test]
-fn promotions_of_one_project_wait_once() {
+fn promotions_of_one_project_are_coalesced() {
     let watched = watched("sites");
     for _ in 0..20 {
         watched.promote(&project("a"));
@@ -112,7 +112,7 @@ fn added_changed_and_removed_records_are_changes() {
 }
 
 #[test]
-fn many_changes_of_records_are_one() {
+fn changes_of_records_are_coalesced() {
     let waiting = Arc::new(Waiting::default());
     let sorter = sorter(&waiting);
     for n in 0..50 {
@@ -124,7 +124,7 @@ fn many_changes_of_records_are_one() {
 }
 
 #[test]
-fn reading_records_is_no_change() {
+fn reading_a_record_is_not_a_change() {
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir(directory.path().join("sites")).unwrap();
     let record = directory.path().join("sites/a.yaml");
@@ -197,7 +197,7 @@ fn a_full_comparison_is_made_periodically_and_after_lost_events() {
 }
 
 #[test]
-fn too_many_waiting_projects_become_one_comparison() {
+fn too_many_waiting_projects_become_a_full_comparison() {
     let waiting = Arc::new(Waiting::default());
     let sorter = sorter(&waiting);
     for n in 0..=POINTERS_MAX {

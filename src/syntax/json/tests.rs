@@ -68,7 +68,7 @@ fn the_edits_make_json_of_it() {
 }
 
 #[test]
-fn comments_and_other_quotes_are_errors_and_skipped() {
+fn comments_and_other_quotes_are_skipped_with_an_error() {
     check(
         "{ // one\n \"a\": /* two */ 'x' }",
         &[
@@ -93,7 +93,7 @@ fn a_string_without_its_quote_ends_with_its_line() {
 }
 
 #[test]
-fn of_a_repeated_key_the_first_value_is_kept() {
+fn the_first_value_of_a_repeated_key_is_kept() {
     check(
         r#"{"a":1,"b":2,"a":3}"#,
         &["1:14 the key `a` is repeated"],
@@ -106,14 +106,14 @@ fn of_a_repeated_key_the_first_value_is_kept() {
 }
 
 #[test]
-fn the_conflict_of_a_merge_is_one_finding() {
+fn a_merge_conflict_is_one_diagnostic() {
     let (_, found) = read_all("{\n<<<<<<< HEAD\n\"a\":1\n=======\n\"a\":2\n>>>>>>> b\n}");
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].message, "unresolved merge conflict");
 }
 
 #[test]
-fn brackets_that_do_not_match_are_told_where_they_stand() {
+fn mismatched_brackets_are_reported_at_their_place() {
     for (text, message) in [
         ("[1", "1:1 this array is not closed"),
         ("{\"a\":[1}", "1:8 expected `]`"),
@@ -131,7 +131,7 @@ fn brackets_that_do_not_match_are_told_where_they_stand() {
 }
 
 #[test]
-fn escapes_are_those_of_the_grammar() {
+fn escapes_follow_the_grammar() {
     check(r#""\u00e9\ud83d\ude00\n\/""#, &[], "\"é😀\\n/\"");
     check(
         r#""\ud83d x""#,
@@ -142,7 +142,7 @@ fn escapes_are_those_of_the_grammar() {
 }
 
 #[test]
-fn numbers_are_those_of_the_grammar() {
+fn numbers_follow_the_grammar() {
     for good in ["0", "-0", "10", "1.5", "1e9", "-1.5E-3"] {
         assert!(is_number(good), "{good}");
     }
@@ -154,7 +154,7 @@ fn numbers_are_those_of_the_grammar() {
 }
 
 #[test]
-fn ten_thousand_levels_are_one_finding() {
+fn ten_thousand_levels_are_one_diagnostic() {
     let text = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
     let (value, found) = read_all(&text);
     assert!(value.is_some());
@@ -171,14 +171,14 @@ fn a_string_full_of_control_characters_ends_after_some_errors() {
 }
 
 #[test]
-fn what_is_not_json_at_all_ends_after_some_errors() {
+fn a_text_that_is_not_json_ends_after_some_errors() {
     let (_, found) = read_all(&"[?".repeat(1000));
     assert_eq!(found.len(), ERRORS_MAX + 1);
 }
 
 proptest! {
     #[test]
-    fn what_a_writer_of_json_writes_is_read_without_findings(value in any_json(), pretty: bool) {
+    fn valid_json_has_no_diagnostics(value in any_json(), pretty: bool) {
         let text = if pretty {
             serde_json::to_string_pretty(&value).unwrap()
         } else {
@@ -190,7 +190,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read_to_an_end(text in "[\\[\\]{},:\"'/* a1tn\\\\u\n\u{1}ü-]{0,200}") {
+    fn the_reader_ends_for_any_text(text in "[\\[\\]{},:\"'/* a1tn\\\\u\n\u{1}ü-]{0,200}") {
         let (_, found) = read_all(&text);
         let is_json = serde_json::from_str::<serde_json::Value>(&text).is_ok();
         prop_assert!(is_json || !found.is_empty(), "{:?} is no JSON", text);

@@ -56,7 +56,7 @@ fn a_missing_key_is_reported_where_it_should_be() {
 }
 
 #[test]
-fn what_is_not_yaml_is_reported_by_its_place() {
+fn invalid_yaml_is_reported_with_its_place() {
     let found = diagnostics_of("count: 3\nname: [a\nb: c\n");
     assert!(found[0].starts_with("a.yaml:"), "{found:?}");
     let found = diagnostics_of("count: 3\ncount: 4\n");

@@ -165,7 +165,7 @@ fn every_document_is_found_beneath_the_base_path_and_at_the_root() {
 }
 
 #[test]
-fn a_card_shows_the_host_it_is_asked_on_and_the_canonical_one_on_the_default_subdomain() {
+fn a_card_has_the_requested_host_or_on_the_default_subdomain_the_canonical_host() {
     let edge = serving(
         "domains: [docs.acme.test, help.acme.test]\nbase_path: /docs",
         &[SKILL],
@@ -215,7 +215,7 @@ fn addresses_carry_the_scheme_and_the_port_of_the_service() {
 }
 
 #[test]
-fn a_site_without_a_release_answers_404_that_nobody_keeps() {
+fn a_site_without_a_release_has_an_uncacheable_404() {
     let edge = Setup::new().site("acme", "").start();
     for path in ["/skill.md", MANIFEST, LEGACY, CARD] {
         let response = edge.get("acme.waypost.localhost", path);
@@ -271,7 +271,7 @@ fn a_generated_skill_moves_with_the_canonical_domain_and_so_does_its_digest() {
 }
 
 #[test]
-fn a_broken_skill_does_not_take_the_others_down() {
+fn a_broken_skill_does_not_affect_the_others() {
     let edge = serving("", &["---\nname: [\n---\n# Broken\n", PAY, &long_skill()]);
     let names: Vec<String> = files_of_manifest(&edge, "acme.waypost.localhost", MANIFEST)
         .into_iter()

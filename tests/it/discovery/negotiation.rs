@@ -77,7 +77,7 @@ fn every_coding_decodes_to_the_identity_bytes() {
 }
 
 #[test]
-fn a_client_gets_the_best_coding_it_takes_and_none_it_refuses() {
+fn a_client_gets_the_best_encoding_that_it_accepts() {
     let edge = compressible();
     for (asked, coding) in [
         ("gzip, deflate", Some("gzip")),
@@ -111,7 +111,7 @@ fn a_short_document_is_sent_as_it_is() {
 }
 
 #[test]
-fn an_entity_tag_names_content_and_coding_and_is_the_same_on_every_node() {
+fn entity_tags_depend_only_on_content_and_encoding() {
     let edge = compressible();
     let store = format!(
         "{{ local: {{ path: {} }} }}",
@@ -156,7 +156,7 @@ fn head_is_get_without_its_body() {
 }
 
 #[test]
-fn options_says_what_scripts_of_other_origins_may_ask() {
+fn options_describes_the_allowed_cross_origin_requests() {
     let edge = compressible();
     for path in DOCUMENTS {
         let fields = [
@@ -183,7 +183,7 @@ fn options_says_what_scripts_of_other_origins_may_ask() {
 }
 
 #[test]
-fn other_methods_are_405_and_told_which_are_allowed() {
+fn other_methods_are_405_with_the_allowed_methods() {
     let edge = compressible();
     for path in DOCUMENTS {
         for method in ["POST", "PUT", "PATCH", "DELETE", "PROPFIND"] {
@@ -225,7 +225,7 @@ fn every_document_carries_the_fields_that_caches_and_browsers_need() {
 }
 
 #[test]
-fn a_copy_that_is_still_good_is_not_sent_again() {
+fn a_fresh_copy_is_not_sent_again() {
     let edge = compressible();
     for path in [LONG, MANIFEST, LEGACY, CARD] {
         for codings in ["identity", "br"] {
@@ -254,7 +254,7 @@ fn a_copy_that_is_still_good_is_not_sent_again() {
 }
 
 #[test]
-fn a_copy_of_another_coding_or_release_is_replaced() {
+fn a_copy_of_another_encoding_or_release_is_replaced() {
     let edge = compressible();
     let brotli = accepting(&edge, LONG, "br")
         .field("etag")

@@ -23,7 +23,7 @@ fn origin() -> SocketAddr {
             }
             let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\norigin";
             // The gateway may have closed the connection after its timeout.
-            let _gone = reader.get_mut().write_all(answer);
+            let _closed = reader.get_mut().write_all(answer);
         }
     });
     address

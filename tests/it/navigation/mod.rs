@@ -237,7 +237,7 @@ fn input_of(text: &str) -> &str {
 }
 
 #[test]
-fn every_case_means_what_it_says() {
+fn every_case_has_the_expected_result() {
     let update = std::env::var_os("UPDATE_GOLDEN").is_some();
     let mut wrong = Vec::new();
     for file in cases() {
@@ -308,7 +308,7 @@ fn every_rule_has_a_case_that_breaks_it_and_no_case_names_another() {
 }
 
 /// Asserts the rules that hold for every compiled tree, whatever `docs.json` contains.
-fn keeps_the_rules(docs: &Docs) {
+fn assert_follows_rules(docs: &Docs) {
     fn content(docs: &Docs, content_of: &Content) {
         match content_of {
             Content::Entries(list) => entries(docs, list, Open::Always),
@@ -463,15 +463,15 @@ fn with_pages(config: &str) -> Case {
 }
 
 /// Returns the value with the keys of every object in reverse order.
-fn permuted(value: &Value) -> Value {
+fn with_reversed_keys(value: &Value) -> Value {
     match value {
-        Value::Array(items) => items.iter().map(permuted).collect(),
+        Value::Array(items) => items.iter().map(with_reversed_keys).collect(),
         Value::Object(members) => {
             let members: Vec<_> = members.iter().collect();
             members
                 .into_iter()
                 .rev()
-                .map(|(key, value)| (key.clone(), permuted(value)))
+                .map(|(key, value)| (key.clone(), with_reversed_keys(value)))
                 .collect()
         }
         scalar => scalar.clone(),
@@ -480,13 +480,13 @@ fn permuted(value: &Value) -> Value {
 
 proptest! {
     #[test]
-    fn whatever_is_written_the_tree_keeps_the_rules(
+    fn every_compiled_tree_follows_the_rules(
         navigation in any_navigation(),
         rest in any_value(),
     ) {
         let config = serde_json::json!({"name": "A", "navigation": navigation, "api": rest});
         let (docs, _) = read(&with_pages(&config.to_string()));
-        keeps_the_rules(&docs);
+        assert_follows_rules(&docs);
     }
 
     #[test]
@@ -498,6 +498,6 @@ proptest! {
             said.sort();
             (docs::navigation::to_json(&docs.navigation), said)
         };
-        prop_assert_eq!(read(&config), read(&permuted(&config)));
+        prop_assert_eq!(read(&config), read(&with_reversed_keys(&config)));
     }
 }

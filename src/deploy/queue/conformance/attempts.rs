@@ -33,7 +33,7 @@ fn a_heartbeat_extends_the_lease() {
 }
 
 #[test]
-fn a_worker_that_lost_its_lease_can_change_nothing() {
+fn a_worker_without_its_lease_cannot_change_an_update() {
     on_each(|queue| {
         let id = enqueue(queue, "docs", 0).id;
         let mut former = claim(queue, 0);

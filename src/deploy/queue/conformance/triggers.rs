@@ -69,7 +69,7 @@ fn projects_are_built_in_the_order_in_which_they_became_due() {
 }
 
 #[test]
-fn an_idempotency_key_answers_the_same_for_a_day() {
+fn an_idempotency_key_repeats_the_response_for_a_day() {
     on_each(|queue| {
         let keyed = |name: &str| Trigger {
             idempotency: Some(Digest::of(b"push-17")),

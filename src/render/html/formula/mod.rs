@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_mathml_is_not_passed_on() {
+    fn output_that_is_not_mathml_is_not_written() {
         for text in [
             "<math><script></math>",
             "<mi onclick=\"x\">x</mi>",

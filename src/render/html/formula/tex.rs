@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_are_written_in_what_the_converter_knows() {
+    fn commands_are_rewritten_for_the_converter() {
         for (tex, is) in [
             ("\\textbf{a b}", "\\text{a b}"),
             ("\\text{a\\_b}", "\\text{a\u{e012}b}"),
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_formula_that_would_overflow_the_stack_is_refused() {
+    fn a_formula_that_would_overflow_the_stack_is_rejected() {
         assert_eq!(rewritten("\\def\\a{\\a}\\a"), None);
         assert_eq!(rewritten("\\newcommand{\\a}{b} \\a"), None);
         assert_eq!(rewritten(&format!("{}x", "\\hat ".repeat(65))), None);

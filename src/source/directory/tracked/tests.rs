@@ -100,7 +100,7 @@ fn a_split_index_is_reported() {
 }
 
 #[test]
-fn an_index_cut_anywhere_is_refused() {
+fn a_truncated_index_is_rejected() {
     let directory = repository("sha1");
     let bytes = fs::read(directory.path().join(".git/index")).unwrap();
     assert!(Tracked::parse(&bytes, 20).is_ok());
