@@ -51,7 +51,7 @@ impl Input {
         before: &Pages,
         fetch: impl FnOnce(&[Box<str>]) -> Result<Option<Remote>, E>,
     ) -> Result<Self, E> {
-        if !docs::is_there(&tree) {
+        if !docs::has_documentation(&tree) {
             return Ok(Self {
                 tree,
                 docs: Docs::default(),

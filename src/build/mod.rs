@@ -197,7 +197,7 @@ impl Described {
             && let Some(generated) =
                 skills::generate(docs, &title.title, &title.description, BASE_URL_PLACEHOLDER)
         {
-            let skill = as_skill(generated);
+            let skill = into_skill(generated);
             list.push(listed(&skill, true));
             skills.push(skill);
         }
@@ -239,7 +239,7 @@ impl Built {
     }
 }
 
-fn as_skill(generated: Generated) -> Skill {
+fn into_skill(generated: Generated) -> Skill {
     Skill {
         slug: generated.slug.clone(),
         name: generated.slug.as_str().into(),

@@ -46,7 +46,7 @@ impl Preview {
         let described = Described::new(&input, options);
         let plan = Plan::new(&input, options, articles);
         let site = Site::new(&input, &plan);
-        let files = site.of_pages().into_iter().chain(site.of_site());
+        let files = site.page_files().into_iter().chain(site.site_files());
         let files = files.filter(|_| input.has_site()).collect();
         let description = site.description().clone();
         let of = |listed: &Listed| {
@@ -73,7 +73,7 @@ impl Preview {
     /// Returns whether a path of a release leads to a file.
     #[must_use]
     pub fn has(&self, path: &str) -> bool {
-        self.files.contains_key(path) || self.of_pages(path).is_some()
+        self.files.contains_key(path) || self.static_file(path).is_some()
     }
 
     /// Makes the file at a path of a release: its bytes and its media type.
@@ -81,14 +81,14 @@ impl Preview {
     pub fn file(&self, path: &str) -> Option<(Bytes, &'static str)> {
         let file = match self.files.get(path) {
             Some(file) => file.clone(),
-            None => self.of_pages(path)?,
+            None => self.static_file(path)?,
         };
         self.site().make(&file)
     }
 
     /// Finds a file that a rendered page loads, or one of the repository that pages may show.
     /// Whether a page does show it would take rendering all of them.
-    fn of_pages(&self, path: &str) -> Option<File> {
+    fn static_file(&self, path: &str) -> Option<File> {
         if let Some(made) = path.strip_prefix("static/") {
             return self.plan.made(made);
         }

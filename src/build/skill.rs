@@ -6,7 +6,7 @@
 //!
 //! **Invariant:** the release is the one of a build that had generated this skill itself.
 
-use super::{Built, GENERATED, Report, as_skill, insert, insert_skill, listed};
+use super::{Built, GENERATED, Report, insert, insert_skill, into_skill, listed};
 use crate::discovery::{JSON, SUMMARY_PATH, skill_path};
 use crate::release::ReleaseFile;
 use crate::response::Encoding;
@@ -41,7 +41,7 @@ impl Built {
         for served in &self.report.skills {
             release.remove(&skill_path(&served.slug, Encoding::Identity));
         }
-        let skill = as_skill(skill);
+        let skill = into_skill(skill);
         insert_skill(&mut release, &skill);
 
         let mut summary = self.summary;

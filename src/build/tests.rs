@@ -232,8 +232,9 @@ fn a_directory_and_a_tree_in_memory_make_the_same_release() {
     let directory = repository();
     let docs = TreePath::parse("docs").unwrap();
     let limits = crate::source::directory::Limits::default();
-    let (on_disk, told) = crate::source::directory::open(directory.path(), &docs, limits).unwrap();
-    assert_eq!(told, []);
+    let (on_disk, reported) =
+        crate::source::directory::open(directory.path(), &docs, limits).unwrap();
+    assert_eq!(reported, []);
 
     let path = |text: &str| TreePath::parse(text).unwrap();
     let files: Vec<_> = on_disk.files().cloned().collect();

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 
-use super::check::until_closed;
+use super::check::ignore_broken_pipe;
 use crate::docs::schema::json_schema::json_schema;
 
 /// Print the JSON Schema of docs.json
@@ -22,6 +22,6 @@ pub struct Args {}
 /// If standard output cannot be written.
 pub fn run(_args: &Args) -> anyhow::Result<ExitCode> {
     let schema = serde_json::to_string_pretty(&json_schema()).context("write the schema")?;
-    until_closed(writeln!(io::stdout(), "{schema}")).context("print the schema")?;
+    ignore_broken_pipe(writeln!(io::stdout(), "{schema}")).context("print the schema")?;
     Ok(ExitCode::SUCCESS)
 }

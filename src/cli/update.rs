@@ -20,7 +20,7 @@ use crate::deploy::{InvalidStatusId, StatusId, Timestamp};
 use crate::site::ProjectId;
 
 /// How often `--follow` reads the record.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Trigger updates, watch them, and look at the queue
 #[derive(Clone, Debug, clap::Args)]
@@ -142,7 +142,7 @@ fn follow(queue: &Queue, id: &StatusId) -> anyhow::Result<ExitCode> {
             Status::Success => return Ok(ExitCode::SUCCESS),
             Status::Failure => return Ok(ExitCode::FAILURE),
             // SQLite does not notify other processes of changes.
-            Status::Queued | Status::InProgress => std::thread::sleep(LOOK_EVERY),
+            Status::Queued | Status::InProgress => std::thread::sleep(POLL_INTERVAL),
         }
     }
 }

@@ -198,13 +198,13 @@ impl Worker {
         cancel: watch::Sender<bool>,
     ) {
         tokio::select! {
-            () = all(&mut builds) => {}
+            () = join_all(&mut builds) => {}
             () = tokio::time::sleep(self.config.grace) => {}
             () = requested(&mut stop, Stop::Now) => {}
         }
         // Sending fails only when no build runs.
         let _ = cancel.send(true);
-        all(&mut builds).await;
+        join_all(&mut builds).await;
         log::info!(target: "deploy", worker:% = self.id.as_str(); "worker {} has stopped", self.id.as_str());
     }
 
@@ -288,7 +288,7 @@ impl std::fmt::Display for Ended {
 }
 
 /// Waits for all builds.
-async fn all(builds: &mut JoinSet<()>) {
+async fn join_all(builds: &mut JoinSet<()>) {
     while let Some(ended) = builds.join_next().await {
         log_panic(&ended);
     }

@@ -180,7 +180,7 @@ impl fmt::Display for Diagnostic {
 pub fn apply(text: &str, edits: &[Edit]) -> (String, usize) {
     let mut edits: Vec<_> = edits.iter().collect();
     edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
-    let mut mended = String::with_capacity(text.len());
+    let mut fixed = String::with_capacity(text.len());
     let (mut done, mut made) = (0, 0);
     for edit in edits {
         let Some(between) = text.get(done..edit.range.start) else {
@@ -189,13 +189,13 @@ pub fn apply(text: &str, edits: &[Edit]) -> (String, usize) {
         if text.get(edit.range.clone()).is_none() {
             continue;
         }
-        mended.push_str(between);
-        mended.push_str(&edit.replacement);
+        fixed.push_str(between);
+        fixed.push_str(&edit.replacement);
         done = edit.range.end;
         made += 1;
     }
-    mended.push_str(&text[done..]);
-    (mended, made)
+    fixed.push_str(&text[done..]);
+    (fixed, made)
 }
 
 #[cfg(test)]

@@ -86,7 +86,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "canonical",
         title: "`canonical` is a page or a URL",
-        text: "The address that search engines are told to index instead of the page: a path of \
+        text: "The address that search engines are asked to index instead of the page: a path of \
             this site, like `/guides/start`, or a URL. Any other value is left out.",
     },
     Rule {

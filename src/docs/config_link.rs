@@ -97,7 +97,7 @@ pub fn check(docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
             Diagnostic::warning(SCHEME, &link.file, message).help(help)
         } else {
             let is_checked = link.in_navigation && !href.starts_with('/');
-            if is_checked || href.starts_with('#') || leads_somewhere(href, docs, tree, &urls) {
+            if is_checked || href.starts_with('#') || is_resolved(href, docs, tree, &urls) {
                 return None;
             }
             let message =
@@ -114,7 +114,7 @@ pub fn check(docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
     wrong.collect()
 }
 
-fn leads_somewhere(href: &str, docs: &Docs, tree: &Tree, urls: &HashSet<&str>) -> bool {
+fn is_resolved(href: &str, docs: &Docs, tree: &Tree, urls: &HashSet<&str>) -> bool {
     let path = href.split(['#', '?']).next().unwrap_or(href);
     let path = path.strip_prefix("./").unwrap_or(path).trim_matches('/');
     let slug = without_ending(path);

@@ -125,7 +125,7 @@ pub fn read(tree: &Tree, options: &Options) -> (Docs, Vec<Diagnostic>) {
 
 /// Returns whether a tree has a documentation: a `docs.json`, readable or not.
 #[must_use]
-pub fn is_there(tree: &Tree) -> bool {
+pub fn has_documentation(tree: &Tree) -> bool {
     let path = tree.docs_root().join(CONFIG);
     let found = path.map(|path| tree.lookup(&path));
     !matches!(found, Err(_) | Ok(Err(LookupError::NotFound { .. })))

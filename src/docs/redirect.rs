@@ -54,7 +54,7 @@ pub(super) fn resolve(redirects: &[Redirect], navigation: &Navigation) -> Vec<Re
             if !seen.insert(plain(&next.source)) {
                 return redirect.clone();
             }
-            resolved.destination = onward(&resolved.destination, &next.destination);
+            resolved.destination = with_query_of(&resolved.destination, &next.destination);
             resolved.permanent &= next.permanent;
         }
         resolved
@@ -63,7 +63,7 @@ pub(super) fn resolve(redirects: &[Redirect], navigation: &Navigation) -> Vec<Re
 }
 
 /// RFC 9110 §10.2.2: the target of a redirect inherits a fragment unless it has one.
-fn onward(from: &str, to: &str) -> Box<str> {
+fn with_query_of(from: &str, to: &str) -> Box<str> {
     let parts = |url| {
         let (rest, fragment) = split(url, '#');
         let (path, query) = split(rest, '?');
@@ -276,14 +276,14 @@ mod tests {
 
     #[test]
     fn the_last_query_and_fragment_of_a_chain_count() {
-        for (from, to, onward) in [
+        for (from, to, expected) in [
             ("/b", "/c", "/c"),
             ("/b#x", "/c", "/c#x"),
             ("/b#x", "/c#y", "/c#y"),
             ("/b?q#x", "/c", "/c?q#x"),
             ("/b?q", "/c?r", "/c?r"),
         ] {
-            assert_eq!(&*super::onward(from, to), onward);
+            assert_eq!(&*super::with_query_of(from, to), expected);
         }
     }
 

@@ -66,8 +66,8 @@ fn bytes_that_are_not_utf_8_are_reported_with_their_line() {
         reference::ENCODING,
         Bytes::from_static(b"{\n\"name\": \"\xff\"}"),
     );
-    let told = found(Bytes::from_static(b"{\n\"name\": \"\xff\"}"));
-    assert_eq!(told[0].location.unwrap().line, 2);
+    let reported = found(Bytes::from_static(b"{\n\"name\": \"\xff\"}"));
+    assert_eq!(reported[0].location.unwrap().line, 2);
 }
 
 #[test]
@@ -112,6 +112,6 @@ fn many_findings_of_a_long_file_are_found_in_linear_time() {
 
 #[test]
 fn a_tree_without_configuration_has_no_documentation() {
-    assert!(!is_there(&tree(&[("a.mdx", "".into())])));
-    assert!(is_there(&tree(&[("docs.json", "{".into())])));
+    assert!(!has_documentation(&tree(&[("a.mdx", "".into())])));
+    assert!(has_documentation(&tree(&[("docs.json", "{".into())])));
 }

@@ -122,8 +122,8 @@ fn block_scalars_fold_keep_and_strip() {
 fn the_first_value_of_a_repeated_key_is_used() {
     let found = found("---\nname: a\nmeta: {k: 1, k: 2}\nname: b\n---\n");
     assert_eq!(found.mapping.get("name").unwrap().text(), Some("a"));
-    let told = found.repeated.iter().map(|r| (&*r.key, r.location.line));
-    assert!(told.eq([("k", 3), ("name", 4)]));
+    let reported = found.repeated.iter().map(|r| (&*r.key, r.location.line));
+    assert!(reported.eq([("k", 3), ("name", 4)]));
 }
 
 #[test]

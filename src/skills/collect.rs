@@ -94,7 +94,7 @@ fn publish(parsed_skills: Vec<ParsedSkill<'_>>, diagnostics: &mut Vec<Diagnostic
         let slug = if holder == path.as_str() {
             parsed.slug.clone()
         } else {
-            let other = another(parsed, &taken);
+            let other = free_slug(parsed, &taken);
             let message = format!(
                 "`{}` comes to the slug `{}`, which {holder} has; it is served as `{other}`",
                 parsed.name, parsed.slug
@@ -119,7 +119,7 @@ fn publish(parsed_skills: Vec<ParsedSkill<'_>>, diagnostics: &mut Vec<Diagnostic
 }
 
 /// Finds a free slug for a skill whose own slug is taken.
-fn another(parsed: &ParsedSkill<'_>, taken: &BTreeSet<Slug>) -> Slug {
+fn free_slug(parsed: &ParsedSkill<'_>, taken: &BTreeSet<Slug>) -> Slug {
     let of_directory = Slug::from_name(&parsed.candidate.fallback_name);
     let numbered = (2..).map(|number| parsed.slug.numbered(number));
     of_directory

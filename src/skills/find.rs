@@ -79,7 +79,7 @@ impl Search {
             Ok(entries) => entries,
             Err(LookupError::NotFound { .. }) => return Vec::new(),
             Err(error) => {
-                self.leads_nowhere(&skills, &error);
+                self.report_dangling_link(&skills, &error);
                 return Vec::new();
             }
         };
@@ -88,14 +88,14 @@ impl Search {
             let path = skills.join(&name).expect("a listed name is a segment");
             match tree.lookup(&path).map(|found| found.kind) {
                 Ok(Kind::Directory) => directories.push(path),
-                Ok(Kind::File) => self.stray(&path),
+                Ok(Kind::File) => self.report_misplaced(&path),
                 Ok(Kind::Submodule) => {
                     self.misplaced(
                         &path,
                         "is a submodule; its files are not in this repository",
                     );
                 }
-                Err(error) => self.leads_nowhere(&path, &error),
+                Err(error) => self.report_dangling_link(&path, &error),
             }
         }
         directories
@@ -120,13 +120,13 @@ impl Search {
         match tree.lookup(&path) {
             Ok(found) if found.kind == Kind::File => return Some(found.path),
             Ok(_) => self.misplaced(&path, "is not a file"),
-            Err(LookupError::NotFound { .. }) => self.spelled_otherwise(tree, directory, &path),
-            Err(error) => self.leads_nowhere(&path, &error),
+            Err(LookupError::NotFound { .. }) => self.report_spelling(tree, directory, &path),
+            Err(error) => self.report_dangling_link(&path, &error),
         }
         None
     }
 
-    fn leads_nowhere(&mut self, path: &TreePath, error: &LookupError) {
+    fn report_dangling_link(&mut self, path: &TreePath, error: &LookupError) {
         self.unusable += 1;
         let message = error.to_string();
         self.diagnostics
@@ -141,7 +141,7 @@ impl Search {
     }
 
     /// Reports a Markdown file in the skills directory, where directories are expected.
-    fn stray(&mut self, path: &TreePath) {
+    fn report_misplaced(&mut self, path: &TreePath) {
         let name = path.name().to_ascii_lowercase();
         if !name.ends_with(".md") || name == "readme.md" {
             return;
@@ -154,7 +154,7 @@ impl Search {
     }
 
     /// Reports a missing skill file, or a file whose name differs only in letter case.
-    fn spelled_otherwise(&mut self, tree: &Tree, directory: &TreePath, path: &TreePath) {
+    fn report_spelling(&mut self, tree: &Tree, directory: &TreePath, path: &TreePath) {
         let wanted = path.name();
         let entries = tree.list(directory).unwrap_or_default();
         let other = entries

@@ -104,7 +104,7 @@ struct Checker<'d> {
     /// The texts of snippets with a broken reference.
     snippets: HashMap<Box<str>, Arc<str>>,
     /// The reported problems of snippets: a snippet may be shown on many pages.
-    told: HashSet<(Box<str>, u32, Box<str>)>,
+    reported: HashSet<(Box<str>, u32, Box<str>)>,
     suggestions: usize,
     anchors: Vec<AnchorLink>,
     found: Vec<Diagnostic>,
@@ -158,7 +158,7 @@ impl<'d> Checker<'d> {
             endpoints: HashMap::new(),
             known: HashMap::new(),
             snippets: HashMap::new(),
-            told: HashSet::new(),
+            reported: HashSet::new(),
             suggestions: 0,
             anchors: Vec::new(),
             found: Vec::new(),
@@ -210,8 +210,8 @@ impl<'d> Checker<'d> {
                 (path, Lines::of(text).locate(start as usize))
             }
         };
-        let told = (path.as_str().into(), start, message.as_str().into());
-        if snippet.is_some() && !self.told.insert(told) {
+        let reported = (path.as_str().into(), start, message.as_str().into());
+        if snippet.is_some() && !self.reported.insert(reported) {
             return;
         }
         let length = u32::try_from(target.chars().count()).unwrap_or(u32::MAX);

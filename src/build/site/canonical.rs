@@ -54,7 +54,7 @@ fn named(docs: &Docs, page: &Page, map: &Map) -> Option<Box<str>> {
 }
 
 /// Finds canonical addresses that are neither a page of this site nor a URL.
-pub(super) fn unusable(docs: &Docs, map: &Map) -> Vec<Diagnostic> {
+pub(super) fn invalid_addresses(docs: &Docs, map: &Map) -> Vec<Diagnostic> {
     let wrong = docs.pages.iter().filter_map(|page| {
         let written = page.meta.canonical.as_deref()?;
         if address(&page.slug, written, map).is_some() {

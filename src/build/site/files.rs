@@ -108,7 +108,7 @@ pub(super) fn read(tree: &Tree, path: &str) -> Option<(Bytes, &'static str)> {
 }
 
 /// Returns the specifications that everybody may have.
-pub(super) fn of_specifications(docs: &Docs, map: &Map) -> impl Iterator<Item = Box<str>> {
+pub(super) fn specification_files(docs: &Docs, map: &Map) -> impl Iterator<Item = Box<str>> {
     let files = docs.published.iter().filter_map(Published::file);
     let files = files.filter(|path| map.assets.contains_key(*path));
     files.map(Box::from)

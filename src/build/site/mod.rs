@@ -112,10 +112,10 @@ pub(super) fn check(docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
     let mut found: Vec<_> = pages
         .par_iter()
         .flat_map_iter(|page| article::check(&Source::of(docs, page), &map))
-        .map(|found| in_repository(tree, found))
+        .map(|found| with_repository_path(tree, found))
         .collect();
     found.extend(unknown_icons(docs, &map));
-    found.extend(canonical::unusable(docs, &map));
+    found.extend(canonical::invalid_addresses(docs, &map));
     found
 }
 
@@ -242,16 +242,20 @@ impl<'s> Site<'s> {
                 .filter_map(|(path, file)| put(release, &path, file)),
         );
         let found = found.into_iter();
-        found.map(|found| in_repository(self.tree, found)).collect()
+        found
+            .map(|found| with_repository_path(self.tree, found))
+            .collect()
     }
 
     /// Returns what is wrong with the pages, which are rendered for it.
     pub(super) fn found(&self) -> Vec<Diagnostic> {
         let articles = (0..self.plan.pages.len()).map(|at| self.article(at));
         let found = articles.flat_map(|article| article.diagnostics.iter().cloned());
-        let mut found: Vec<_> = found.map(|found| in_repository(self.tree, found)).collect();
+        let mut found: Vec<_> = found
+            .map(|found| with_repository_path(self.tree, found))
+            .collect();
         found.extend(unknown_icons(self.docs, &self.plan.map));
-        found.extend(canonical::unusable(self.docs, &self.plan.map));
+        found.extend(canonical::invalid_addresses(self.docs, &self.plan.map));
         found
     }
 
@@ -283,24 +287,24 @@ impl<'s> Site<'s> {
     /// Lists the files of the site: those that depend on what pages show, once they are
     /// rendered.
     fn files(&self) -> Vec<(String, File)> {
-        let mut files = self.of_pages();
-        files.extend(self.of_site());
+        let mut files = self.page_files();
+        files.extend(self.site_files());
         let articles = || (0..self.plan.pages.len()).map(|at| self.article(at));
         // Pages of the same style share a stylesheet: its name is its digest.
         let made = articles().flat_map(|article| &article.files);
         let made: BTreeMap<_, _> = made.map(|made| (&made.path, made)).collect();
-        files.extend(made.into_values().map(of_made));
+        files.extend(made.into_values().map(into_file));
         let shown = articles().flat_map(|article| article.assets.iter().cloned());
         let mut shown: BTreeSet<Box<str>> = shown.collect();
         shown.extend(linked_files(self.docs, &self.plan.map));
-        shown.extend(files::of_specifications(self.docs, &self.plan.map));
+        shown.extend(files::specification_files(self.docs, &self.plan.map));
         let asset = |path: Box<str>| (format!("assets/{path}"), File::Asset(path));
         files.extend(shown.into_iter().map(asset));
         files
     }
 
     /// Lists the files that pages are.
-    pub(super) fn of_pages(&self) -> Vec<(String, File)> {
+    pub(super) fn page_files(&self) -> Vec<(String, File)> {
         let mut files = Vec::with_capacity(2 * self.plan.pages.len());
         for at in 0..self.plan.pages.len() {
             let path = path_of(self.page(at));
@@ -311,7 +315,7 @@ impl<'s> Site<'s> {
     }
 
     /// Lists the files that a site has once.
-    pub(super) fn of_site(&self) -> Vec<(String, File)> {
+    pub(super) fn site_files(&self) -> Vec<(String, File)> {
         let mut files = vec![(SITE_FILE.to_owned(), File::SiteDescription)];
         let directories = self.layout.directories().into_iter();
         let directories = directories.map(|(directory, first)| (directory, Some(first)));
@@ -320,7 +324,7 @@ impl<'s> Site<'s> {
             not_found
                 .map(|(directory, beside)| (not_found_file(directory), File::NotFound(beside))),
         );
-        files.extend(self.plan.assets.files().map(of_made));
+        files.extend(self.plan.assets.files().map(into_file));
         for directory in self.searched() {
             let path = format!("static/{directory}/{}", search::TITLES);
             files.push((path, File::Titles(directory.into())));
@@ -353,7 +357,7 @@ impl<'s> Site<'s> {
             }
             File::Text(name) => {
                 let (text, media_type) =
-                    texts::write(name, self.docs, self.of_all(), &self.plan.map);
+                    texts::write(name, self.docs, self.all_articles(), &self.plan.map);
                 (text.into(), media_type)
             }
             File::SiteDescription => (self.description().to_bytes().into(), JSON),
@@ -370,7 +374,7 @@ impl<'s> Site<'s> {
     }
 
     fn parts(&self) -> &BTreeMap<Part<'s>, Vec<search::Found<'s>>> {
-        let find = || search::parts(self.docs, &self.layout, self.of_all());
+        let find = || search::parts(self.docs, &self.layout, self.all_articles());
         self.parts.get_or_init(find)
     }
 
@@ -417,7 +421,7 @@ impl<'s> Site<'s> {
         plan.articles[at].get_or_init(render).1.article()
     }
 
-    fn of_all(&self) -> &[Option<&'s Article>] {
+    fn all_articles(&self) -> &[Option<&'s Article>] {
         self.articles.get_or_init(|| {
             let pages = self.plan.pages.iter();
             let at: HashMap<PageId, usize> = pages.copied().zip(0..).collect();
@@ -446,7 +450,7 @@ impl File {
 }
 
 /// Names a file that was made for pages.
-fn of_made(made: &Made) -> (String, File) {
+fn into_file(made: &Made) -> (String, File) {
     (format!("static/{}", made.path), File::Made(made.clone()))
 }
 
@@ -456,7 +460,7 @@ fn public(docs: &Docs) -> impl Iterator<Item = (PageId, &Page)> {
 }
 
 /// Makes a diagnostic name its file from the root of the repository.
-fn in_repository(tree: &Tree, mut found: Diagnostic) -> Diagnostic {
+fn with_repository_path(tree: &Tree, mut found: Diagnostic) -> Diagnostic {
     if let Ok(path) = tree.docs_root().join(&found.file) {
         found.file = path.as_str().into();
     }

@@ -90,7 +90,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     if let Some(file) = &args.conf {
         let diagnostics = conf::check(file)?;
-        until_closed(print_lines(args, &diagnostics)).context("print the diagnostics")?;
+        ignore_broken_pipe(print_lines(args, &diagnostics)).context("print the diagnostics")?;
         return Ok(outcome(args, &diagnostics));
     }
     let (tree, left_out) = args.documentation.open()?;
@@ -104,12 +104,12 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let (tree, left_out) = args.documentation.open()?;
         checked = check(args, tree, &left_out)?;
     }
-    until_closed(print(args, &checked)).context("print the diagnostics")?;
+    ignore_broken_pipe(print(args, &checked)).context("print the diagnostics")?;
     Ok(outcome(args, &checked.diagnostics))
 }
 
 /// A program that reads our output may close it early, as `head` does: that is not an error.
-pub(super) fn until_closed(printed: io::Result<()>) -> io::Result<()> {
+pub(super) fn ignore_broken_pipe(printed: io::Result<()>) -> io::Result<()> {
     match printed {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         printed => printed,
@@ -117,8 +117,8 @@ pub(super) fn until_closed(printed: io::Result<()>) -> io::Result<()> {
 }
 
 fn outcome(args: &Args, diagnostics: &[Diagnostic]) -> ExitCode {
-    let fails = |diagnostic: &Diagnostic| args.strict || diagnostic.is_error();
-    match diagnostics.iter().any(fails) {
+    let is_failure = |diagnostic: &Diagnostic| args.strict || diagnostic.is_error();
+    match diagnostics.iter().any(is_failure) {
         true => ExitCode::FAILURE,
         false => ExitCode::SUCCESS,
     }
@@ -200,14 +200,14 @@ fn diagnostics_of(
         diagnostics.extend(of_skills);
     }
     if let Some(reference) = &args.since {
-        diagnostics.extend(gone(&args.documentation, tree, &docs, reference)?);
+        diagnostics.extend(removed_pages(&args.documentation, tree, &docs, reference)?);
     }
     diagnostics.sort_by(|one, other| (&one.file, one.location).cmp(&(&other.file, other.location)));
     Ok((docs, diagnostics))
 }
 
 /// Finds the pages that a commit had and that now lead nowhere.
-fn gone(
+fn removed_pages(
     documentation: &Documentation,
     tree: &Tree,
     docs: &Docs,
@@ -228,7 +228,7 @@ fn explain(id: &str) -> anyhow::Result<ExitCode> {
         );
     };
     let printed = writeln!(io::stdout(), "{}: {}\n\n{}", rule.id, rule.title, rule.text);
-    until_closed(printed).context("print the rule")?;
+    ignore_broken_pipe(printed).context("print the rule")?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -371,14 +371,14 @@ mod tests {
             ..args(&directory)
         };
         assert_eq!(run(&fixing).unwrap(), ExitCode::SUCCESS);
-        let mended = fs::read_to_string(directory.path().join("docs.json")).unwrap();
+        let fixed = fs::read_to_string(directory.path().join("docs.json")).unwrap();
         assert_eq!(
-            mended,
+            fixed,
             "{\n  \"name\": \"A\",\n  \"navigation\": {\"pages\": [\"index\", \"absent\"]}\n}\n"
         );
         run(&fixing).unwrap();
         let again = fs::read_to_string(directory.path().join("docs.json")).unwrap();
-        assert_eq!(again, mended);
+        assert_eq!(again, fixed);
     }
 
     #[test]

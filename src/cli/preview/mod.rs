@@ -95,7 +95,7 @@ async fn serve(args: &Args) -> anyhow::Result<()> {
         true => "localhost".to_owned(),
         false => SocketAddr::new(args.listen, 0).ip().to_string(),
     };
-    say(&format!("preview on http://{name}:{port}/"))?;
+    print_line(&format!("preview on http://{name}:{port}/"))?;
     let serving = server::serve(listener, shown, args.listen);
     tokio::select! {
         () = serving => Ok(()),
@@ -103,7 +103,7 @@ async fn serve(args: &Args) -> anyhow::Result<()> {
     }
 }
 
-fn say(line: &str) -> anyhow::Result<()> {
+fn print_line(line: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "{line}").context("print")?;
     out.flush().context("print")

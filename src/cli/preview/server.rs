@@ -53,7 +53,7 @@ pub(super) async fn serve(listener: TcpListener, shown: Arc<Shown>, listen: IpAd
             Ok((stream, _peer)) => {
                 let shown = Arc::clone(&shown);
                 // An error means that the browser closed the connection.
-                tokio::spawn(async move { converse(stream, shown, listen).await.ok() });
+                tokio::spawn(async move { handle_connection(stream, shown, listen).await.ok() });
             }
             Err(error) => {
                 log::warn!(target: "preview", "accept: {error}");
@@ -64,7 +64,11 @@ pub(super) async fn serve(listener: TcpListener, shown: Arc<Shown>, listen: IpAd
 }
 
 /// Answers the requests of a connection.
-async fn converse(mut stream: TcpStream, shown: Arc<Shown>, listen: IpAddr) -> io::Result<()> {
+async fn handle_connection(
+    mut stream: TcpStream,
+    shown: Arc<Shown>,
+    listen: IpAddr,
+) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let limits = Limits::default();
     let mut inbox = Vec::new();
@@ -83,8 +87,8 @@ async fn converse(mut stream: TcpStream, shown: Arc<Shown>, listen: IpAddr) -> i
         inbox.drain(..length);
         let (content, is_last) = (request.content, request.is_last);
         let shown_now = Arc::clone(&shown);
-        let replying = tokio::task::spawn_blocking(move || reply(&shown_now, &request));
-        let response = match replying.await.map_err(io::Error::other)? {
+        let reply = tokio::task::spawn_blocking(move || reply(&shown_now, &request));
+        let response = match reply.await.map_err(io::Error::other)? {
             Reply::Events => return events(stream, &shown).await,
             Reply::Response(response) => response,
         };

@@ -2,7 +2,7 @@
 //!
 //! Editors write a file in several steps (a temporary file, a rename, permissions), and a
 //! change of branch writes hundreds of files. So changes are reported when there was none
-//! for [`QUIET`], and at the latest [`WAIT_MAX`] after the first.
+//! for [`QUIET_TIME`], and at the latest [`WAIT_MAX`] after the first.
 
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use notify::event::{AccessKind, AccessMode};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 
 /// How long there must be no change before the changes are reported.
-const QUIET: Duration = Duration::from_millis(10);
+const QUIET_TIME: Duration = Duration::from_millis(10);
 /// How long further changes can delay the report.
 const WAIT_MAX: Duration = Duration::from_millis(300);
 
@@ -75,7 +75,7 @@ impl Watch {
                     seen = changed.wait(seen).unwrap_or_else(PoisonError::into_inner);
                     continue;
                 }
-                Some(Seen { first, last }) => (last + QUIET).min(first + WAIT_MAX),
+                Some(Seen { first, last }) => (last + QUIET_TIME).min(first + WAIT_MAX),
             };
             let now = Instant::now();
             if until <= now {

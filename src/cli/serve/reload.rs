@@ -130,7 +130,7 @@ impl Reload {
 
 /// Locks the reloader. After a panic it can still be used, because the index is replaced
 /// only by complete values.
-pub(super) fn locked(reloader: &Mutex<Reloader>) -> MutexGuard<'_, Reloader> {
+pub(super) fn lock_reloader(reloader: &Mutex<Reloader>) -> MutexGuard<'_, Reloader> {
     reloader.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -148,11 +148,11 @@ fn apply(
     };
     let removed = match change {
         Change::Pointer(project) => {
-            let served = locked(reloader).promoted(project);
+            let served = lock_reloader(reloader).promoted(project);
             return served.map_or((), |fence| served_log.served(project, fence));
         }
-        Change::Sites => locked(reloader).rescan_sites(removals()),
-        Change::Rescan => locked(reloader).rescan(removals()),
+        Change::Sites => lock_reloader(reloader).rescan_sites(removals()),
+        Change::Rescan => lock_reloader(reloader).rescan(removals()),
     };
     match removed {
         Ok(removed) => served_log.removed(&removed),

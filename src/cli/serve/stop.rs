@@ -32,14 +32,14 @@ impl ShutdownSignalWatch for Stop {
                     log::info!(target: "serve", "SIGHUP: reading site records and releases again");
                     self.reload.rescan(false);
                 }
-                _ = either(&mut term, &mut int) => break,
+                _ = next_signal(&mut term, &mut int) => break,
             }
         }
         // This fails only if the worker has stopped already.
         let _ = self.worker.send(worker::Stop::Soon);
         tokio::select! {
             () = self.drain() => {}
-            _ = either(&mut term, &mut int) => {
+            _ = next_signal(&mut term, &mut int) => {
                 log::warn!(target: "serve", "a second signal: stopping at once");
                 let _ = self.worker.send(worker::Stop::Now);
             }
@@ -63,7 +63,7 @@ impl Stop {
     }
 }
 
-async fn either(term: &mut Signal, int: &mut Signal) -> Option<()> {
+async fn next_signal(term: &mut Signal, int: &mut Signal) -> Option<()> {
     tokio::select! {
         signal = term.recv() => signal,
         signal = int.recv() => signal,

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use anyhow::Context as _;
 use tokio::sync::watch;
 
-use super::reload::{Reload, locked};
+use super::reload::{Reload, lock_reloader};
 use crate::cli::deploying;
 use crate::clock::Clock;
 use crate::config::Config;
@@ -36,7 +36,7 @@ pub(super) struct ServedLog {
 }
 
 /// The started worker.
-pub(super) struct Working {
+pub(super) struct WorkerThreads {
     thread: JoinHandle<()>,
     _keys: keys::Watch,
 }
@@ -56,7 +56,7 @@ impl Updates {
         let reloader = Arc::clone(&reload.reloader);
         let announce: Announce = Arc::new(move |project| {
             // The update's record is completed at its end, not here.
-            let _ = locked(&reloader).promoted(project);
+            let _ = lock_reloader(&reloader).promoted(project);
         });
         let stages = deploying::stages(config, &queue, &reload.store, Some(announce))?;
         let api = Api::new(
@@ -88,7 +88,10 @@ impl Updates {
         }
     }
 
-    pub(super) fn start(self, stopped: watch::Receiver<worker::Stop>) -> anyhow::Result<Working> {
+    pub(super) fn start(
+        self,
+        stopped: watch::Receiver<worker::Stop>,
+    ) -> anyhow::Result<WorkerThreads> {
         let keys = self.key_cache.watch().context("watch the admin keys")?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -102,7 +105,7 @@ impl Updates {
                 runtime.block_on(worker.run(stopped));
             })
             .context("start the worker")?;
-        Ok(Working {
+        Ok(WorkerThreads {
             thread,
             _keys: keys,
         })
@@ -143,7 +146,7 @@ impl ServedLog {
         match self.queue.not_yet_visible() {
             Ok(projects) => {
                 for project in projects {
-                    let fence = locked(reloader).served(&project);
+                    let fence = lock_reloader(reloader).served(&project);
                     if let Some(fence) = fence {
                         self.served(&project, fence);
                     }
@@ -156,7 +159,7 @@ impl ServedLog {
     }
 }
 
-impl Working {
+impl WorkerThreads {
     /// Waits until running builds have finished or went back to the queue.
     pub(super) fn end(self) {
         if self.thread.join().is_err() {

@@ -117,11 +117,11 @@ impl NavbarPrimary {
     /// It is `None` if the button has a label, or a type that gives it one.
     #[must_use]
     pub fn missing_label(&self) -> Option<Box<str>> {
-        let has_label = self.label.is_some() || self.of_type().is_some();
-        (!has_label).then(|| self.shown())
+        let has_label = self.label.is_some() || self.type_label().is_some();
+        (!has_label).then(|| self.text())
     }
 
-    fn of_type(&self) -> Option<Box<str>> {
+    fn type_label(&self) -> Option<Box<str>> {
         match self.kind.as_deref() {
             Some("github") => Some("GitHub".into()),
             Some("discord") => Some("Discord".into()),
@@ -130,8 +130,8 @@ impl NavbarPrimary {
     }
 
     /// Returns the text of the button: its label, or the host or last segment of its address.
-    fn shown(&self) -> Box<str> {
-        if let Some(label) = self.label.clone().or_else(|| self.of_type()) {
+    fn text(&self) -> Box<str> {
+        if let Some(label) = self.label.clone().or_else(|| self.type_label()) {
             return label;
         }
         if let Some((_, rest)) = self.href.split_once("://") {
@@ -180,7 +180,7 @@ impl From<NavbarLink> for Link {
 impl From<NavbarPrimary> for Link {
     fn from(primary: NavbarPrimary) -> Self {
         Self {
-            label: Some(primary.shown()),
+            label: Some(primary.text()),
             href: primary.href,
             kind: primary.kind,
             icon: primary.icon,

@@ -131,7 +131,7 @@ impl<'v> Written<'v> {
 
     /// Returns a copy of a text that is not blank.
     #[must_use]
-    pub fn owned(&self, key: &str) -> Option<Box<str>> {
+    pub fn owned_text(&self, key: &str) -> Option<Box<str>> {
         self.text(key).map(|(text, _)| text.into())
     }
 

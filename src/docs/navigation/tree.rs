@@ -338,10 +338,10 @@ impl Content {
             Self::Groups(groups) => groups.iter().find_map(|group| group.first(pages)),
             Self::Divisions(divisions) => {
                 let default = divisions.list.get(divisions.default);
-                let shown = divisions.list.iter().filter(|division| !division.hidden);
+                let visible = divisions.list.iter().filter(|division| !division.hidden);
                 default
                     .into_iter()
-                    .chain(shown)
+                    .chain(visible)
                     .find_map(|division| division.first)
             }
             Self::Link(_) => None,
@@ -351,12 +351,12 @@ impl Content {
 
 fn first_of(entries: &[Entry], pages: &[Page]) -> Option<PageId> {
     entries.iter().find_map(|entry| match entry {
-        Entry::Page(id) => shown(*id, pages),
+        Entry::Page(id) => first_visible(*id, pages),
         Entry::Group(group) => group.first(pages),
     })
 }
 
-fn shown(id: PageId, pages: &[Page]) -> Option<PageId> {
+fn first_visible(id: PageId, pages: &[Page]) -> Option<PageId> {
     let page = &pages[id.0];
     (!page.hidden && page.public && page.link.is_none()).then_some(id)
 }
@@ -370,7 +370,7 @@ impl Group {
         if self.hidden {
             return None;
         }
-        let root = self.root.and_then(|root| shown(root, pages));
+        let root = self.root.and_then(|root| first_visible(root, pages));
         root.or_else(|| first_of(&self.entries, pages))
     }
 

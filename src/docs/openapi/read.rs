@@ -389,10 +389,10 @@ fn endpoint(method: Method, path: &str, operation: &Value, span: Span) -> Endpoi
 /// Adds a warning for each reference to a value that does not exist.
 fn dangling(specification: &Specification, diagnostics: &mut Diagnostics) {
     let mut waiting = vec![&specification.root];
-    let mut told = 0;
+    let mut reported_count = 0;
     let mut known: HashMap<&str, bool> = HashMap::new();
     while let Some(value) = waiting.pop() {
-        if told == DANGLING_MAX {
+        if reported_count == DANGLING_MAX {
             return;
         }
         match &value.data {
@@ -410,7 +410,7 @@ fn dangling(specification: &Specification, diagnostics: &mut Diagnostics) {
             .entry(text)
             .or_insert_with(|| specification.resolve(value).is_some());
         if !leads {
-            told += 1;
+            reported_count += 1;
             let message = if text.starts_with('#') {
                 format!("the reference `{text}` leads nowhere")
             } else {

@@ -48,7 +48,11 @@ fn html(writer: &mut html::Writer<'_>, field: &Element) {
         ("default", messages.default),
         ("placeholder", messages.example),
     ] {
-        if let Some(value) = field.get(key).and_then(shown).filter(|v| !v.is_empty()) {
+        if let Some(value) = field
+            .get(key)
+            .and_then(value_text)
+            .filter(|v| !v.is_empty())
+        {
             writer
                 .out
                 .markup(" <span class=badge>")
@@ -76,19 +80,19 @@ fn html_labels(writer: &mut html::Writer<'_>, labels: Option<&Value>) {
 }
 
 /// Returns a value as a page shows it.
-fn shown(value: &Value) -> Option<String> {
+fn value_text(value: &Value) -> Option<String> {
     Some(match value {
         Value::Text(text) => text.clone(),
         Value::Boolean(flag) => flag.to_string(),
         Value::List(values) => {
-            let values: Vec<_> = values.iter().filter_map(shown).collect();
+            let values: Vec<_> = values.iter().filter_map(value_text).collect();
             format!("[{}]", values.join(", "))
         }
         Value::Nodes(nodes) => plain(nodes),
         Value::Object(entries) => {
             let entries = entries
                 .iter()
-                .filter_map(|(key, value)| Some(format!("{key}: {}", shown(value)?)));
+                .filter_map(|(key, value)| Some(format!("{key}: {}", value_text(value)?)));
             format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
         }
         Value::Null => return None,

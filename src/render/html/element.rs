@@ -267,7 +267,7 @@ impl Writer<'_> {
         let mut parts = Vec::new();
         elements_in(&picture.children, &mut parts);
         let Some(shown) = parts.iter().find(|part| *part.name == *"img") else {
-            return self.in_line(&picture.children);
+            return self.write_inline(&picture.children);
         };
         let source = |scheme: &str| {
             let mut sources = parts.iter().filter(|part| *part.name == *"source");
@@ -293,10 +293,10 @@ impl Writer<'_> {
     }
 
     /// Writes inline nodes as they are, and of blocks only the text.
-    fn in_line(&mut self, nodes: &[Node]) {
+    fn write_inline(&mut self, nodes: &[Node]) {
         for node in nodes {
             match node {
-                Node::Paragraph(children) => self.in_line(children),
+                Node::Paragraph(children) => self.write_inline(children),
                 block if block.is_or_holds_block() => {
                     let text = plain(std::slice::from_ref(block));
                     self.out.text(&text);

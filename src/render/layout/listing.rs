@@ -13,20 +13,20 @@ impl PageWriter<'_> {
     pub(super) fn listings(&mut self) {
         let layout = self.layout;
         for group in self.id.into_iter().flat_map(|id| layout.rooted_at(id)) {
-            let shown = self.shown(group);
-            if shown.is_empty() {
+            let visible_entries = self.visible_entries(group);
+            if visible_entries.is_empty() {
                 continue;
             }
             match group.listing() {
                 Directory::None => {}
-                Directory::Card => self.cards(&shown),
-                Directory::Accordion => self.rows(&shown),
+                Directory::Card => self.cards(&visible_entries),
+                Directory::Accordion => self.rows(&visible_entries),
             }
         }
     }
 
     /// Returns the children of a group that its listing shows: all but the root page.
-    fn shown<'g>(&self, group: &'g Group) -> Vec<&'g Entry> {
+    fn visible_entries<'g>(&self, group: &'g Group) -> Vec<&'g Entry> {
         let pages = &self.layout.navigation().pages;
         let is_shown = |entry: &&Entry| match entry {
             Entry::Page(id) => {
@@ -85,7 +85,7 @@ impl PageWriter<'_> {
         if let Some(root) = group.root {
             self.line(root);
         }
-        for entry in self.shown(group) {
+        for entry in self.visible_entries(group) {
             match entry {
                 Entry::Page(id) => self.line(*id),
                 Entry::Group(group) => self.opened(group),
@@ -125,7 +125,7 @@ impl PageWriter<'_> {
     /// Returns the titles of a group's children in one line.
     fn names(&self, group: &Group) -> String {
         let mut names: Vec<&str> = Vec::new();
-        for entry in self.shown(group) {
+        for entry in self.visible_entries(group) {
             names.push(match entry {
                 Entry::Page(id) => &self.layout.navigation().page(*id).title,
                 Entry::Group(group) => &group.label,

@@ -88,7 +88,7 @@ pub fn accept(docs: &Docs, bytes: &[u8], base_url: &str) -> Result<Generated, Re
     if let Some(repeated) = found.repeated.first() {
         return Err(wrong(format!("`{}` is repeated", repeated.key)));
     }
-    let (slug, description) = named(&found.mapping).map_err(wrong)?;
+    let (slug, description) = name_and_description(&found.mapping).map_err(wrong)?;
     let body = &text[found.body_offset..];
     if body.trim().is_empty() {
         return Err(Refused::Empty);
@@ -97,7 +97,7 @@ pub fn accept(docs: &Docs, bytes: &[u8], base_url: &str) -> Result<Generated, Re
         return Err(Refused::Secret { kind, line });
     }
     let site = Site::of(docs, base_url);
-    for target in targets(body) {
+    for target in link_targets(body) {
         if !site.serves(&target) {
             return Err(Refused::Link(target));
         }
@@ -110,7 +110,7 @@ pub fn accept(docs: &Docs, bytes: &[u8], base_url: &str) -> Result<Generated, Re
 }
 
 /// Returns the slug and the description of the skill.
-fn named(mapping: &Value) -> Result<(Slug, String), String> {
+fn name_and_description(mapping: &Value) -> Result<(Slug, String), String> {
     let is_groups = |key: &str| key.trim().eq_ignore_ascii_case("groups");
     if mapping
         .members()
@@ -180,22 +180,22 @@ impl<'d> Site<'d> {
 ///
 /// These are links, images, attributes of tags, and addresses in the running text. Addresses in
 /// code are not followed: code names the servers of an API.
-fn targets(body: &str) -> Vec<String> {
-    let mut targets = Vec::new();
+fn link_targets(body: &str) -> Vec<String> {
+    let mut link_targets = Vec::new();
     let mut is_code = false;
     for event in TextMergeStream::new(Parser::new_ext(body, Options::ENABLE_TABLES)) {
         match event {
             Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
-                targets.push(dest_url.into_string());
+                link_targets.push(dest_url.into_string());
             }
             Event::Start(Tag::CodeBlock(_)) => is_code = true,
             Event::End(TagEnd::CodeBlock) => is_code = false,
-            Event::Text(text) if !is_code => targets.extend(addresses(&text)),
-            Event::Html(tag) | Event::InlineHtml(tag) => targets.extend(attributes(&tag)),
+            Event::Text(text) if !is_code => link_targets.extend(addresses(&text)),
+            Event::Html(tag) | Event::InlineHtml(tag) => link_targets.extend(attributes(&tag)),
             _ => {}
         }
     }
-    targets
+    link_targets
 }
 
 /// Finds addresses in running text: many Markdown readers make links of them.
@@ -249,7 +249,7 @@ mod tests {
         docs::read(&Tree::from_files(files, []), &docs::Options::default()).0
     }
 
-    fn judged(body: &str) -> Result<Generated, Refused> {
+    fn accepted(body: &str) -> Result<Generated, Refused> {
         let text = format!("---\nname: acme\ndescription: Pays.\n---\n\n{body}\n");
         accept(&documentation(), text.as_bytes(), BASE)
     }
@@ -260,7 +260,7 @@ mod tests {
             "# Acme\n\n[Pay]({BASE}/guides/pay), [the text]({BASE}/guides/pay.md#now), [home]({BASE}), \
              [above](#acme), {BASE}/llms.txt, {BASE}/pay.json.\n\nServer: `https://api.acme.test`\n\n```\ncurl https://api.acme.test\n```"
         );
-        let taken = judged(&body).unwrap();
+        let taken = accepted(&body).unwrap();
         assert_eq!(
             (taken.slug.as_str(), &*taken.description),
             ("acme", "Pays.")
@@ -288,12 +288,12 @@ mod tests {
                 format!("<a HREF = '{target}'>x</a>"),
                 format!("<div>\n<img src={target}>\n</div>"),
             ] {
-                assert_eq!(judged(&body), refused, "{body}");
+                assert_eq!(accepted(&body), refused, "{body}");
             }
         }
         let spelled = "see https://evil.test/a_b_c, now";
         let refused = Refused::Link("https://evil.test/a_b_c".to_owned());
-        assert_eq!(judged(spelled), Err(refused));
+        assert_eq!(accepted(spelled), Err(refused));
     }
 
     #[test]
@@ -328,18 +328,18 @@ mod tests {
     #[test]
     fn g2_applies_to_skills_of_a_command() {
         assert!(matches!(
-            judged(&"x\n".repeat(LINES_MAX)),
+            accepted(&"x\n".repeat(LINES_MAX)),
             Err(Refused::Lines { .. })
         ));
         assert!(matches!(
-            judged(&"x".repeat(CHARACTERS_MAX)),
+            accepted(&"x".repeat(CHARACTERS_MAX)),
             Err(Refused::Characters { .. })
         ));
     }
 
     #[test]
     fn a_secret_is_rejected_and_not_repeated() {
-        let refused = judged("Use `sk_live_4eC39HqLyjWDarjtT1zdp7dc`.").unwrap_err();
+        let refused = accepted("Use `sk_live_4eC39HqLyjWDarjtT1zdp7dc`.").unwrap_err();
         assert_eq!(
             refused.to_string(),
             "line 6 holds what looks like an API key"

@@ -77,7 +77,7 @@ fn describe(specification: &Specification) -> Vec<String> {
     lines.extend(urls);
     let mut schemes: Vec<String> = Vec::new();
     for security in operations().flat_map(|operation| operation.security()) {
-        let line = format!("  - Authentication: {}", ways(&security));
+        let line = format!("  - Authentication: {}", authentication_methods(&security));
         if !security.schemes.is_empty() && !schemes.contains(&line) && schemes.len() < SERVERS_MAX {
             schemes.push(line);
         }
@@ -87,8 +87,8 @@ fn describe(specification: &Specification) -> Vec<String> {
 }
 
 /// Describes how a request is authenticated.
-fn ways(security: &Security<'_>) -> String {
-    let ways = security.schemes.iter().map(|(name, scheme)| {
+fn authentication_methods(security: &Security<'_>) -> String {
+    let authentication_methods = security.schemes.iter().map(|(name, scheme)| {
         let text = |key| scheme.get(key).and_then(Value::text).unwrap_or_default();
         let (kind, place, field) = (text("type"), text("in"), text("name"));
         match (kind, text("scheme").to_ascii_lowercase().as_str()) {
@@ -99,5 +99,5 @@ fn ways(security: &Security<'_>) -> String {
             _ => plain(name),
         }
     });
-    ways.collect::<Vec<_>>().join(" and ")
+    authentication_methods.collect::<Vec<_>>().join(" and ")
 }

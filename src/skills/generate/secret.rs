@@ -38,10 +38,10 @@ const HEXADECIMAL_MIN: usize = 64;
 pub(super) fn find(text: &str) -> Option<(&'static str, usize)> {
     text.lines()
         .zip(1..)
-        .find_map(|(line, number)| Some((in_line(line)?, number)))
+        .find_map(|(line, number)| Some((find_in_line(line)?, number)))
 }
 
-fn in_line(line: &str) -> Option<&'static str> {
+fn find_in_line(line: &str) -> Option<&'static str> {
     // The form of RFC 7468 §2, which OpenSSH also uses.
     if line.contains("-----BEGIN ") && line.contains("PRIVATE KEY") {
         return Some("a private key");
@@ -50,10 +50,10 @@ fn in_line(line: &str) -> Option<&'static str> {
         return Some("a password in a URL");
     }
     let inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    line.split(|c| !inside(c)).find_map(of_word)
+    line.split(|c| !inside(c)).find_map(secret_in_word)
 }
 
-fn of_word(word: &str) -> Option<&'static str> {
+fn secret_in_word(word: &str) -> Option<&'static str> {
     let known = PREFIXES.iter().find(|(prefix, length_min, _)| {
         let rest = word.strip_prefix(prefix);
         rest.is_some_and(|rest| rest.len() >= *length_min && looks_random(rest))

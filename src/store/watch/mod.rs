@@ -143,7 +143,7 @@ impl Watch {
             sites,
             watcher: Mutex::new(watcher),
         };
-        watch.renew();
+        watch.rewatch();
         watch
     }
 
@@ -152,7 +152,7 @@ impl Watch {
         let (change, is_replaced) = self.waiting.next(self.rescan)?;
         if is_replaced || change == Change::Rescan {
             // Renewed before the caller reads the files, so that later changes are reported.
-            self.renew();
+            self.rewatch();
         }
         Some(change)
     }
@@ -170,7 +170,7 @@ impl Watch {
     }
 
     /// Watches the current directory of site records.
-    fn renew(&self) {
+    fn rewatch(&self) {
         let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(watcher) = watcher.as_mut() else {
             return;

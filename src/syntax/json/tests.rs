@@ -63,8 +63,8 @@ fn the_edits_make_json_of_it() {
         .iter()
         .filter_map(|d| d.edit.as_deref().cloned())
         .collect();
-    let (mended, _) = diagnostic::apply(text, &edits);
-    assert_eq!(mended, "{\"a\": 1,\n \"b\": [true, 2, 3]}");
+    let (fixed, _) = diagnostic::apply(text, &edits);
+    assert_eq!(fixed, "{\"a\": 1,\n \"b\": [true, 2, 3]}");
 }
 
 #[test]

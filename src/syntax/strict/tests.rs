@@ -75,12 +75,12 @@ fn hostile_nesting_and_aliases_end_in_a_diagnostic() {
         .map(|n| format!("{}a:\n", " ".repeat(n)))
         .collect();
     assert!(!diagnostics_of(&deep).is_empty());
-    let mut laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+    let mut aliases = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for n in 1..9 {
         let before = format!("*a{}, ", n - 1).repeat(9);
-        laughs.push_str(&format!("a{n}: &a{n} [{before}*a{}]\n", n - 1));
+        aliases.push_str(&format!("a{n}: &a{n} [{before}*a{}]\n", n - 1));
     }
-    assert!(!diagnostics_of(&laughs).is_empty());
+    assert!(!diagnostics_of(&aliases).is_empty());
 }
 
 #[test]

@@ -226,8 +226,8 @@ impl Compiler<'_> {
         location: Location,
     ) {
         let found = match of {
-            Some(name) => self.in_named(name, file, wanted),
-            None => self.in_any(file, page, wanted, location),
+            Some(name) => self.find_in_named(name, file, wanted),
+            None => self.find_in_any(file, page, wanted, location),
         };
         let found = found.and_then(|number| {
             let specification = &self.specifications.all()[number];
@@ -302,7 +302,12 @@ impl Compiler<'_> {
     }
 
     /// Returns the specification that frontmatter names by path or URL.
-    fn in_named(&mut self, name: &str, page: &Page, wanted: Wanted<'_>) -> Result<usize, Unbound> {
+    fn find_in_named(
+        &mut self,
+        name: &str,
+        page: &Page,
+        wanted: Wanted<'_>,
+    ) -> Result<usize, Unbound> {
         let tree = self.input.tree;
         let read = if is_url(name) {
             self.specifications.fetched(tree, name, self.diagnostics)?
@@ -323,7 +328,7 @@ impl Compiler<'_> {
     }
 
     /// Returns the specification that matches, for a page that names none.
-    fn in_any(
+    fn find_in_any(
         &mut self,
         page: &Page,
         id: PageId,

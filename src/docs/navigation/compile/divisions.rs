@@ -118,9 +118,9 @@ impl Compiler<'_> {
         };
         Some(Division {
             label: shown.into(),
-            description: written.owned("description"),
+            description: written.owned_text("description"),
             icon: written.icon(),
-            tag: written.owned("tag"),
+            tag: written.owned_text("tag"),
             hidden: scope.hidden,
             language: parts,
             global: self.global(written.value),

@@ -124,7 +124,7 @@ impl Compiler<'_> {
         Some(Group {
             label: label.into(),
             icon: written.icon(),
-            tag: written.owned("tag"),
+            tag: written.owned_text("tag"),
             root,
             open,
             directory: scope.directory,

@@ -168,7 +168,7 @@ impl Compiler<'_> {
                 };
                 let help = format!(
                     "{help}; nest `{key}` inside `{kept}`, or the other way round{}",
-                    self.lenience()
+                    self.lenient_hint()
                 );
                 self.diagnostics
                     .push(make(rule, other.key, message).help(help));
@@ -178,7 +178,7 @@ impl Compiler<'_> {
                 let message = format!("{name} has `href` beside `{kept}`");
                 let help = format!(
                     "a link has no children; remove one of the two{}",
-                    self.lenience()
+                    self.lenient_hint()
                 );
                 self.diagnostics.push(make("N2", span, message).help(help));
             }
@@ -195,7 +195,7 @@ impl Compiler<'_> {
 
     /// Returns the end of the help for rules N1 and N2: how the documentation is published
     /// without a change of its navigation.
-    fn lenience(&self) -> &'static str {
+    fn lenient_hint(&self) -> &'static str {
         match self.input.lenient {
             true => "",
             false => {

@@ -187,7 +187,7 @@ impl<'a> Table<'a> {
             return id;
         }
         let page = match self.files.and_then(|files| files.get(slug)) {
-            Some(file) => of_file(file, scope.hidden),
+            Some(file) => from_file(file, scope.hidden),
             None => unseen(slug, scope.hidden),
         };
         self.add(page)
@@ -280,7 +280,7 @@ impl<'a> Table<'a> {
         let files = self.files.map(Pages::iter).into_iter().flatten();
         for file in files {
             if !self.by_slug.contains_key(&file.slug) {
-                self.pages.push(of_file(file, false));
+                self.pages.push(from_file(file, false));
             }
         }
         self.pages
@@ -293,7 +293,7 @@ impl<'a> Table<'a> {
         };
         for file in files.iter() {
             if !self.by_slug.contains_key(&file.slug) {
-                self.add(of_file(file, false));
+                self.add(from_file(file, false));
             }
         }
     }
@@ -317,7 +317,7 @@ fn moved<'p>(slug: &str, files: &'p Pages) -> Option<&'p str> {
     same.next().is_none().then_some(&only.slug)
 }
 
-fn of_file(file: &page::Page, hidden: bool) -> Page {
+fn from_file(file: &page::Page, hidden: bool) -> Page {
     let meta = &file.meta;
     Page {
         slug: file.slug.clone(),
