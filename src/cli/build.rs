@@ -24,7 +24,7 @@ use crate::release::Release;
 use crate::site::Service;
 use crate::source::remote;
 
-/// The file with the inventory; a directory that has it is taken for a release.
+/// The file with the inventory; a directory that has it is treated as a release.
 const INVENTORY: &str = "inventory.json";
 /// The directory with the files of the release.
 const FILES: &str = "files";
@@ -45,8 +45,8 @@ pub struct Args {
 
 /// Builds a release, prints its report and writes it.
 ///
-/// With an error nothing is written: no script that misses the exit status carries a faulty
-/// release elsewhere. `--keep-going` writes what could be built all the same.
+/// If there are errors, nothing is written, so a script that ignores the exit status cannot use a
+/// broken release. `--keep-going` writes the release anyway.
 ///
 /// # Errors
 ///
@@ -83,7 +83,7 @@ fn write(release: &Release, out: &Path) -> anyhow::Result<()> {
         fs::rename(&partial, out)
     });
     if let Err(error) = written {
-        // Report the first failure; what cannot be removed only costs space.
+        // The first failure is reported. A directory that cannot be removed only uses disk space.
         let _removed = fs::remove_dir_all(&partial);
         return Err(error.into());
     }

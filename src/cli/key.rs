@@ -50,7 +50,7 @@ enum Action {
         #[command(flatten)]
         settings: Settings,
     },
-    /// Revoke a key; running gateways refuse it within a second
+    /// Revoke a key; running gateways reject it within a second
     Revoke {
         /// The id of the key, as `key list` shows it
         #[arg(value_parser = KeyId::parse)]

@@ -68,7 +68,7 @@ impl Cli {
     ///
     /// # Errors
     ///
-    /// Why the command could not run; what it found wrong in files is in the exit code.
+    /// When the command cannot run. Mistakes in the files that it reads are in the exit code.
     pub fn run(&self) -> anyhow::Result<ExitCode> {
         match &self.command {
             Command::Serve(args) => serve::run(args),

@@ -18,7 +18,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// Make a running gateway read its site records and releases again
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Remove sites whose records are gone even if they are more than a tenth of all
+    /// Remove sites without a record, even if they are more than a tenth of all sites
     #[arg(long)]
     pub accept_removals: bool,
     /// The configuration, which has the address of the operator's listener.

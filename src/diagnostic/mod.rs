@@ -1,9 +1,9 @@
 //! Diagnostics: messages about mistakes in the files of authors.
 //!
 //! Code that reads these files does not stop at the first mistake. It returns the values that it
-//! could read and a list of diagnostics. Each diagnostic names the file, the place, the rule,
-//! the mistake and, if possible, a correction. Errors stop a build, and the present release
-//! stays; warnings stop a build only if the caller asks for it.
+//! could read and a list of diagnostics. Each diagnostic names the file, the place, the rule, the
+//! mistake and, if possible, a correction. An error stops a build, and the current release stays
+//! published. A warning stops a build only if the caller requests it.
 //!
 //! Diagnostics are written for people ([`text`], in the form that rustc uses), for programs
 //! ([`json`], one object), for code scanning ([`sarif`]) and as annotations of a pull request

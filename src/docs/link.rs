@@ -13,7 +13,7 @@ pub fn without_ending(path: &str) -> &str {
     bare.unwrap_or(path)
 }
 
-/// Returns whether the service itself answers this path.
+/// Returns whether the service itself serves this path.
 #[must_use]
 pub fn is_service_path(path: &str) -> bool {
     matches!(

@@ -30,7 +30,7 @@ pub enum InvalidHost {
     /// The text is empty without port and dot.
     #[error("host is empty")]
     Empty,
-    /// Longer than DNS can carry.
+    /// Longer than DNS allows.
     #[error("host is longer than {LENGTH_MAX} octets")]
     TooLong,
     /// Not a letter, digit, hyphen, underscore or dot.

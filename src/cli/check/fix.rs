@@ -1,8 +1,8 @@
-//! `check --fix`: makes the edits that diagnostics carry.
+//! `check --fix`: makes the edits that diagnostics have.
 //!
-//! An edit is made for a mistake that has one right answer. It can still be wrong: what the
-//! author meant may be something else. So the changed files are checked before they are
-//! written, and a file whose changes would add errors stays as it is.
+//! An edit is made for a mistake that has only one correction. The edit can still be wrong, because
+//! the author may have meant something else. So the changed files are checked before they are
+//! written, and a file whose changes would add errors is not changed.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! `waypost check`: what is wrong with a documentation, all of it at once.
+//! `waypost check`: reports all mistakes of a documentation at once.
 
 mod conf;
 mod fix;
@@ -42,16 +42,16 @@ pub struct Args {
     /// Check docs.json only; do not look for the pages that it names
     #[arg(long)]
     pub config_only: bool,
-    /// Report pages that this commit had and that now are neither there nor redirected
+    /// Report pages of this commit that no longer exist and have no redirect
     #[arg(long, value_name = "REF", conflicts_with = "config_only")]
     pub since: Option<String>,
-    /// Correct what has only one right answer, and show the changes
+    /// Correct mistakes that have only one correction, and show the changes
     #[arg(long)]
     pub fix: bool,
     /// Check this configuration and its site records, not documentation
     #[arg(long, value_name = "FILE")]
     pub conf: Option<PathBuf>,
-    /// Where the reference of the rules is published, for the links of a SARIF log
+    /// The URL of the published reference of the rules, for the links of a SARIF log
     #[arg(long, value_name = "URL")]
     pub rules_url: Option<String>,
     /// Explain a rule, like N2, and check nothing
@@ -206,7 +206,7 @@ fn diagnostics_of(
     Ok((docs, diagnostics))
 }
 
-/// Finds the pages that a commit had and that now lead nowhere.
+/// Finds the pages of a commit that no longer exist and have no redirect.
 fn removed_pages(
     documentation: &Documentation,
     tree: &Tree,

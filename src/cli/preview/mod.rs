@@ -2,13 +2,13 @@
 //!
 //! ```text
 //!  files ──watch──▶ Preview ──▶ Shown ──▶ server ──▶ browser
-//!                       └─check─▶ findings ─┴─▶ terminal, panel
+//!                       └─check─▶ diagnostics ─┴─▶ terminal, panel
 //! ```
 //!
-//! A change is shown before the documentation is checked: the draft renders a page when a
-//! browser requests it. Requests are answered by the same code as on the edge, discovery
-//! included. Only the panel with the diagnostics and the script that reloads are added, and
-//! the browser must not cache anything.
+//! A change is shown before the documentation is checked: a page is rendered when a browser
+//! requests it. The responses are made by the code of the gateway, discovery included. Only the
+//! panel with the diagnostics and the script that reloads are added, and the browser must not cache
+//! anything.
 //!
 //! **Invariant:** a documentation that cannot be read never ends a preview. The last site
 //! that could be shown stays, with the diagnostics.
@@ -57,7 +57,7 @@ pub struct Args {
     pub listen: IpAddr,
 }
 
-/// Serves a preview until the process is told to stop.
+/// Serves a preview until a signal stops the process.
 ///
 /// # Errors
 ///
@@ -113,10 +113,10 @@ fn print_line(line: &str) -> anyhow::Result<()> {
 struct Follower {
     documentation: Documentation,
     shown: Arc<Shown>,
-    /// What the last reading leaves to the next.
+    /// The state that one reading passes to the next.
     cache: PreviewCache,
-    /// The specifications that were fetched so far, by URL. They are not fetched again at every
-    /// change; one that failed is.
+    /// The specifications that were fetched so far, by URL. They are not fetched again after every
+    /// change; a failed fetch is repeated.
     fetched: HashMap<Box<str>, Bytes>,
 }
 

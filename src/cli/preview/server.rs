@@ -63,7 +63,7 @@ pub(super) async fn serve(listener: TcpListener, shown: Arc<Shown>, listen: IpAd
     }
 }
 
-/// Answers the requests of a connection.
+/// Responds to the requests of a connection.
 async fn handle_connection(
     mut stream: TcpStream,
     shown: Arc<Shown>,
@@ -138,8 +138,8 @@ fn reply(shown: &Shown, request: &Request) -> Reply {
     Reply::Response(Box::new(response))
 }
 
-/// Answers as the edge would, and adds the panel to a page. Nothing is cached: it may change
-/// in a moment.
+/// Makes the response of the gateway, and adds the panel to a page. Nothing is cached, because it
+/// may change in a moment.
 fn page(shown: &Shown, request: &Request) -> Response {
     // Read before the site: the version must not be newer than what is sent.
     let version = *shown.versions().borrow();
@@ -235,8 +235,8 @@ impl Request {
     }
 }
 
-/// Returns whether a `Host` names this machine: `localhost` and what is below it, a loopback
-/// address, or the address that was asked to be listened on.
+/// Returns whether a `Host` names this machine: `localhost` and names below it, a loopback address,
+/// or the address of `--listen`.
 fn is_local(host: &str, listen: IpAddr) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,

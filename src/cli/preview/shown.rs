@@ -54,8 +54,8 @@ impl Shown {
         }
     }
 
-    /// Shows a preview from now on. One without a site is not shown when there was one before:
-    /// a comma that is missing in `docs.json` must not take the page away.
+    /// Replaces the preview that is shown. If the new one has no site, the old one stays: a missing
+    /// comma in `docs.json` must not remove the page.
     pub(super) fn show(&self, preview: Arc<Preview>) -> Arc<Served> {
         let has_site = preview.input().has_site();
         let served = Arc::new(self.serve(preview));

@@ -26,7 +26,7 @@ object! {
         "name" => name: RequiredOrEmpty<Label>,
         /// What the site documents.
         "description" => description: Text,
-        /// The theme; there is one design, whose defaults follow the name.
+        /// The theme. All themes have the same design; the name selects some defaults.
         "theme" => theme: Text,
         /// The colours of the site.
         "colors" => colors: OrDefault<Section<Colors>>,

@@ -74,7 +74,7 @@ pub enum DivisionKind {
 /// A part of the site.
 #[derive(Clone, Debug)]
 pub struct Division {
-    /// What it is called.
+    /// Its label.
     pub label: Box<str>,
     /// A line about it.
     pub description: Option<Box<str>>,
@@ -90,7 +90,7 @@ pub struct Division {
     pub global: Vec<Anchor>,
     /// Its content.
     pub content: Content,
-    /// The page that selecting it opens.
+    /// The page that opens when a reader selects it.
     pub first: Option<PageId>,
 }
 
@@ -110,7 +110,7 @@ pub struct LanguageParts {
 /// A group of the sidebar.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// What it is called.
+    /// Its label.
     pub label: Box<str>,
     /// Its icon.
     pub icon: Option<Box<str>>,

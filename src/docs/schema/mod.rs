@@ -18,13 +18,13 @@ pub use check::check;
 pub use declare::{Declared, Kind};
 pub(in crate::docs) use declare::{description, object};
 
-/// The rule that a value of the wrong shape breaks, where no numbered rule says more.
+/// The rule for a value of the wrong shape, if no numbered rule applies.
 pub const SHAPE: &str = "shape";
-/// The rule that a missing or empty value breaks.
+/// The rule for a missing or empty value.
 pub const REQUIRED: &str = "required";
-/// The rule that a key which is not in the table breaks.
+/// The rule for a key that is not in the table.
 pub const UNKNOWN_KEY: &str = "unknown-key";
-/// The rule that a setting without effect breaks.
+/// The rule for a setting without effect.
 pub const NO_EFFECT: &str = "no-effect";
 
 /// An object and its keys.
@@ -47,7 +47,7 @@ pub struct Field {
     pub shape: Shape,
     /// Whether it is required.
     pub required: bool,
-    /// The rule that a wrong value breaks.
+    /// The rule for a wrong value.
     pub rule: &'static str,
     /// Its description in the JSON Schema.
     pub about: &'static str,
@@ -180,7 +180,7 @@ impl Field {
         }
     }
 
-    /// Makes the entry of a key that a struct has.
+    /// Makes the entry of a key that is a field of a struct.
     pub(in crate::docs) const fn of<K: Kind>(key: &'static str, about: &'static str) -> Self {
         Self {
             required: K::REQUIRED,

@@ -21,7 +21,7 @@ fn html(writer: &mut html::Writer<'_>, element: &Element) {
     let Some(class) = callout(&element.name, element.text("type")) else {
         return writer.nodes(&element.children);
     };
-    // A callout without a kind has no title of its own: its icon says what it is.
+    // A callout without a kind has no default title; its icon shows what it is.
     let has_kind = *element.name != *"Callout" || element.text("type").is_some();
     let default = match has_kind {
         true => writer.messages.article.callout(class),

@@ -105,7 +105,7 @@ fn markdown(writer: &markdown::Writer<'_>, card: &Element, out: &mut String) {
     block(&prefixed(&text, "- ", "  "), out);
 }
 
-/// Writes the title of a card, linked to where the card leads.
+/// Writes the title of a card, with the link of the card.
 fn markdown_title(writer: &markdown::Writer<'_>, card: &Element, out: &mut String) {
     let href = card.text("href").filter(|_| !card.has("disabled"));
     let title = ["title", "cta"].map(|key| escaped(card.text(key).unwrap_or_default()));

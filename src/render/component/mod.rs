@@ -1,12 +1,12 @@
 //! Components: what each becomes in HTML and in Markdown, one file for each.
 //!
-//! [`COMPONENTS`] is the table by name. Which components exist, and which of them are blocks,
-//! the reader of pages has to know too: see [`mdx::component`](crate::mdx::component).
+//! [`COMPONENTS`] is the table by name. The reader of pages also needs to know which components
+//! exist and which of them are blocks: see [`mdx::component`](crate::mdx::component).
 //!
-//! In HTML, what opens and closes is `<details>`, and alternatives are sections that a
-//! script turns into tabs: everything is readable without scripts. Colours and sizes that a
-//! page sets become classes of the page's own stylesheet, because its policy forbids styles
-//! in markup.
+//! In HTML, parts that open and close are `<details>` elements, and alternatives are sections that
+//! a script turns into tabs. So everything can be read without scripts. Colours and sizes that a
+//! page sets become classes of the page's own stylesheet, because its policy forbids styles in
+//! markup.
 //!
 //! In Markdown:
 //!

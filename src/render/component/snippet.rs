@@ -1,5 +1,5 @@
-//! `Snippet`: what is left of one whose file does not exist; the reader of pages replaces
-//! the others with their content.
+//! `Snippet`: one whose file does not exist. The reader of pages has replaced all others by the
+//! content of their files.
 
 use super::Component;
 

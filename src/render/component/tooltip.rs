@@ -1,4 +1,4 @@
-//! `Tooltip`: a term with an explanation, which keyboard and screen reader reach too.
+//! `Tooltip`: a term with an explanation that keyboard users and screen readers can reach.
 
 use super::Component;
 use crate::mdx::{Element, Node};

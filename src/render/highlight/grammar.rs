@@ -19,7 +19,7 @@ use syntect::parsing::syntax_definition::{
 };
 use syntect::parsing::{ClearAmount, Scope, SyntaxSet};
 
-/// How often an expression may go back at one position of a line before it counts as not
+/// How often an expression may backtrack at one position of a line before it counts as not
 /// matching. The expressions of the grammars need a few hundred on real code.
 const BACKTRACKS_MAX: u32 = 10_000;
 

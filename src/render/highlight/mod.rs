@@ -1,9 +1,9 @@
 //! Colours for code: classes by the meaning of each piece.
 //!
-//! The grammars name hundreds of meanings; eight of them get a class, which the stylesheet
-//! colours in light and dark. [`grammar`] prepares the grammars, [`state`] runs them, one
-//! line after the other, within bounds that count steps: code whose line costs more than it
-//! may, and code over a limit of size, is shown without colours.
+//! The grammars name hundreds of meanings; eight of them get a class, which the stylesheet colours
+//! in light and dark. [`grammar`] prepares the grammars, and [`state`] runs them line by line with
+//! limits that count steps. Code with a line that costs more than the limit, and code that is too
+//! large, is shown without colours.
 //!
 //! Grammars take most of the time of a build, and examples in documentation repeat the same
 //! lines: imports, braces, headers of requests. So each thread caches the lines that it has
@@ -28,7 +28,7 @@ use super::escape::Html;
 
 /// How many bytes of code are coloured.
 const CODE_BYTES_MAX: usize = 64 << 10;
-/// How many bytes a coloured line may have: expressions go back within a line.
+/// How many bytes a coloured line may have: expressions backtrack within a line.
 const LINE_BYTES_MAX: usize = 2000;
 /// How many lines and states a thread caches; then it drops them all.
 const CACHED_LINES_MAX: usize = 20_000;
@@ -308,8 +308,8 @@ mod tests {
         }
     }
 
-    /// Lines of what grammars look for, in any order: strings that do not end, brackets that
-    /// do not close, comments in the middle of everything.
+    /// Lines with the characters that grammars react to, in any order: strings that do not end,
+    /// brackets that do not close, comments in the middle of everything.
     #[test]
     fn hostile_code_ends() {
         const PIECES: [&str; 48] = [

@@ -1,16 +1,18 @@
 //! The state of a grammar between two lines, and how a line changes it.
 //!
-//! A stack of contexts. At each position the rules of the topmost are searched for, and the
-//! earliest match wins, the first in the list among equals. A match gives scopes to its
-//! text, and may push contexts, replace the topmost or pop it.
+//! The state is a stack of contexts. At each position all rules of the topmost context are tried,
+//! and the earliest match is used. Of two matches at the same position, the one whose rule comes
+//! first is used. A match gives scopes to its text, and may push contexts, replace the topmost or
+//! pop it.
 //!
-//! **Bounds.** A match may be empty, so contexts can lead to each other at one position for
-//! ever: the JavaScript grammar does at the comment of `foo`, newline, `  /* x */`. Two rules
-//! end every line after a number of steps that the line alone decides:
+//! **Bounds.** A match may be empty, so contexts can lead to each other at one position for ever:
+//! the JavaScript grammar does at the comment of `foo`, newline, `  /* x */`. Two rules end every
+//! line after a number of steps that depends only on the line:
 //!
-//! * At one position at most [`EMPTY_MATCHES_MAX`] matches in a row are empty. After that
-//!   only a match that takes text counts there.
-//! * A line may cost [`LINE_COST_MAX`]. One that costs more has no colours, nor has its code.
+//! * At one position at most [`EMPTY_MATCHES_MAX`] matches in a row are empty. After that only a
+//!   match that contains text is used there.
+//! * A line costs at most [`LINE_COST_MAX`]. If a line costs more, its whole block of code has no
+//!   colours.
 //!
 //! Sources: the `.sublime-syntax` format; the rules of Sublime Text for a pop that undoes
 //! an empty push.
@@ -25,9 +27,9 @@ use super::grammar::{Context, Operation, Rule, SearchLimit};
 
 /// How many matches in a row may be empty at one position. Grammars need up to about 20.
 const EMPTY_MATCHES_MAX: usize = 60;
-/// What a line may cost: one for each rule that is looked at, and for each search the bytes
-/// that it passes and [`SEARCH_COST`]. Of 28,600 examples of public documentation the line
-/// that costs most costs 225,000.
+/// What a line may cost: one for each rule that is tried, and for each search the bytes that it
+/// passes and [`SEARCH_COST`]. The most expensive line in 28,600 examples of public documentation
+/// costs 225,000.
 const LINE_COST_MAX: usize = 2_000_000;
 /// The cost of a search, in addition to the bytes that it passes.
 const SEARCH_COST: usize = 16;
@@ -35,7 +37,7 @@ const SEARCH_COST: usize = 16;
 const COMPILE_COST: usize = 2_000;
 /// The additional cost of a search that is stopped at its limit.
 const GIVEN_UP_COST: usize = 50_000;
-/// How many contexts may be on each other.
+/// How many contexts the stack may have.
 const STACK_MAX: usize = 100;
 
 /// The state of a grammar between two lines.
@@ -323,7 +325,8 @@ fn scopes(current: &Context, found: &Found, changes: &mut Vec<(usize, ScopeStack
         if start == end {
             continue;
         }
-        // The outer of two that begin together is first, and ends are before beginnings.
+        // Of two scopes that begin together the outer one is first, and an end is before a
+        // beginning.
         let begin = (start, 1, std::cmp::Reverse(end));
         groups.extend(
             scopes

@@ -1,4 +1,4 @@
-//! What a page becomes in a browser, and what it can never become.
+//! Tests of the HTML of pages, and of content that it must never have.
 
 use super::*;
 use crate::mdx;

@@ -1,9 +1,9 @@
 //! The names of Tabler's icons in the bundled sets.
 //!
-//! Tabler has thousands of icons and is not bundled. Its style is that of Lucide, and most of
-//! its plain names are also names of one of the sets. Others have a spelling of their own
-//! (`brand-github`, `star-filled`, `book-2`), and some frequent ones have another name here.
-//! An icon that no bundled set has is a warning, like any unknown icon.
+//! Tabler has thousands of icons and is not bundled. Its style is similar to Lucide's, and most of
+//! its plain names are also names in one of the sets. Others have a spelling of their own
+//! (`brand-github`, `star-filled`, `book-2`), and some frequent ones have another name here. An
+//! icon that no bundled set has is a warning, like any unknown icon.
 
 /// The set of brands: only a name with `brand-` is looked up there.
 pub(super) const BRANDS: &str = "brands";

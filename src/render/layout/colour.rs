@@ -1,8 +1,8 @@
 //! Adjusts the colour of a site until text in it is readable.
 //!
-//! The main colour of a brand seldom has enough contrast for text. It is mixed with black for
-//! light mode, and with white for dark mode, until it has. Text on the colour is black or
-//! white, whichever has more contrast.
+//! The main colour of a brand seldom has enough contrast for text. It is mixed with black for light
+//! mode, and with white for dark mode, until the contrast is sufficient. Text on the colour is
+//! black or white, whichever has more contrast.
 //!
 //! Sources: WCAG 2.2 §1.4.3 (4.5 to 1), "relative luminance" and "contrast ratio".
 

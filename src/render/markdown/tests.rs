@@ -1,4 +1,4 @@
-//! What agents read.
+//! Tests of the Markdown that agents read.
 
 use super::*;
 use crate::mdx;
@@ -97,7 +97,7 @@ fn pictures_for_two_modes_and_media_become_links() {
         "<video><source src=\"https://x.test/v.mp4\"/></video>",
         "[Video](https://x.test/v.mp4)",
     );
-    // There is nothing that a link could lead to.
+    // The link would have no target.
     check("a\n\n<iframe srcdoc=\"<p>x</p>\"></iframe>", "a");
     check(
         "a <svg><text>drawn</text><a href=\"x\">y</a></svg> b",

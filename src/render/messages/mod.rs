@@ -1,4 +1,4 @@
-//! Messages: what this program itself says on pages, in each language that it knows.
+//! Messages: the texts of this program on pages, in each language that it knows.
 //!
 //! What authors wrote is never translated. But a callout without a title, the search box or
 //! a heading of an endpoint's page needs a text that no author wrote. It comes from the

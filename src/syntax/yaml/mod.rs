@@ -1,8 +1,7 @@
 //! YAML with places.
 //!
-//! The values are built here from the parser's events, because an alias must be counted: nine
-//! lines of aliases to aliases stand for a billion values. Each repetition counts against
-//! [`Limits`].
+//! The values are built here from the parser's events, because an alias must be counted: nine lines
+//! of aliases to aliases expand to a billion values. Each repetition counts against [`Limits`].
 //!
 //! Scalars are resolved by the core schema: `yes` is a text, `true` is not. A number keeps its
 //! text, because a title of `1.10` or a hash of `91e16528` is meant as written.

@@ -31,7 +31,7 @@ use super::tree::{Anchor, Content, Directory, Navigation, Open};
 pub const LANGUAGE: &str = "language";
 /// The rule that an element has content.
 pub const EMPTY: &str = "empty";
-/// The rule that labels side by side differ.
+/// The rule that sibling labels are different.
 pub const DUPLICATE_LABEL: &str = "duplicate-label";
 
 /// The input of [`compile`].

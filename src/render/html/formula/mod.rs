@@ -1,10 +1,9 @@
 //! Formulas: LaTeX as MathML.
 //!
-//! A formula is first written in the commands that the converter knows ([`tex`]). The
-//! converter copies the text in a formula to its output, `<` included. So `<` and `>` are
-//! replaced before, and its output is checked: with a tag or attribute that is not MathML's,
-//! the source of the formula is shown instead. A page has one warning for all of its formulas
-//! that cannot be read.
+//! A formula is first rewritten with the commands that the converter knows ([`tex`]). The converter
+//! copies the text in a formula to its output, `<` included. So `<` and `>` are replaced first, and
+//! the output is checked: if it has a tag or attribute that is not MathML, the source of the
+//! formula is shown instead. A page has one warning for all of its formulas that cannot be read.
 //!
 //! Sources: MathML Core §2 (elements and attributes).
 
@@ -169,7 +168,7 @@ fn is_mathml(text: &str) -> bool {
     tags.next() == Some("") && tags.all(is_tag)
 }
 
-/// Looks at a tag from behind its `<` to before the next.
+/// Checks a tag, from the text after its `<` to the next `<`.
 fn is_tag(tag: &str) -> bool {
     let Some((tag, _text)) = tag.split_once('>') else {
         return false;

@@ -1,12 +1,12 @@
 //! LaTeX as the converter reads it.
 //!
-//! The converter knows the symbols, fonts and environments of formulas. What authors also
-//! use is written here in what it knows: `\textbf{a}` as `\text{a}`, `\bm{x}` as
-//! `\boldsymbol{x}`, `\tag{1}` as a space and `(1)`. Commands that only lay out a page go.
+//! The converter knows the symbols, fonts and environments of formulas. Other commands that authors
+//! use are rewritten: `\textbf{a}` becomes `\text{a}`, `\bm{x}` becomes `\boldsymbol{x}`, and
+//! `\tag{1}` becomes a space and `(1)`. Commands that only lay out a page are removed.
 //!
-//! Two things make the converter overflow its stack, so such a formula is not given to it:
-//! definitions of commands, which may contain themselves, and long rows of commands without
-//! braces, each of which may be the argument of the one before.
+//! Two kinds of formula would overflow the stack of the converter, so it does not get them:
+//! definitions of commands, which may be recursive, and long sequences of commands without braces,
+//! in which each command may be the argument of the one before.
 //!
 //! Sources: the LaTeX Project, `usrguide` and `amsldoc`.
 
@@ -44,7 +44,7 @@ const DEFINITIONS: [&str; 11] = [
 enum Rewrite {
     /// Another command or text.
     To(&'static str),
-    /// Nothing, with the number of arguments that go with it.
+    /// The command is removed, with this number of arguments.
     Nothing(usize),
     /// Its argument between two texts.
     Around(&'static str, &'static str),
