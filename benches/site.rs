@@ -133,7 +133,7 @@ fn edited(round: usize, title: &str) -> Tree {
     repository(page, ENDPOINTS, Some((550, changed)))
 }
 
-/// Builds again as a new process does, which reads the articles of the build before from disk.
+/// Builds again as a new process does, which reads the articles of the previous build from disk.
 fn update(round: usize, title: &str, before: &(Built, Vec<u8>)) -> Built {
     let tree = edited(round, title);
     let by_digest: HashMap<Digest, &Bytes> = before

@@ -1,11 +1,11 @@
 //! How long does an update take, from the branch to the release in the store?
 //!
 //! The process that a worker starts for each update (`waypost build-child`) fetches a git
-//! repository of this machine, reads, builds and stores: 1,100 generated pages of 1.7 KB and 24
-//! specifications of 10 endpoints. Measured are the first build, one changed page and all pages
-//! changed; each once as a service is configured by default, and once where specifications
-//! may be fetched by URL and a command may write the `skill.md`, as neither is free even if
-//! there is nothing to fetch and the command writes nothing.
+//! repository of this machine, reads, builds and stores 1,100 generated pages of 1.7 KB and 24
+//! specifications of 10 endpoints. The bench measures the first build, one changed page and all
+//! pages changed. It measures each twice: once with the default configuration, and once with
+//! specifications by URL allowed and a command for the `skill.md`, because both have a cost even if
+//! nothing is fetched and the command writes nothing.
 //!
 //! `WAYPOST=PATH` measures another binary: two commits are compared on the same repository by
 //! running this twice, in turn.
@@ -199,7 +199,7 @@ impl Service {
     }
 }
 
-/// Measures some updates, each prepared by `before`, and prints median and range of wall and
+/// Measures several updates, each prepared by `before`, and prints median and range of wall and
 /// processor time.
 fn measure(what: &str, service: &mut Service, before: impl Fn(&mut Service, usize)) {
     let (mut wall, mut processor) = (Vec::new(), Vec::new());

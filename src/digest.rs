@@ -1,8 +1,8 @@
 //! Digests: the SHA-256 of bytes that are served or stored.
 //!
-//! The store names files by their digest, an `ETag` carries it, and a client checks with it
-//! what it fetched (`"digest"` in the list of skills, version 0.2.0). Its text form is 64
-//! lower-case hexadecimal digits: real clients drop a skill whose digest is in upper case.
+//! The store names files by their digest, an `ETag` contains it, and a client checks with it what
+//! it fetched (`"digest"` in the list of skills, version 0.2.0). Its text form is 64 lower-case
+//! hexadecimal digits: real clients drop a skill whose digest is in upper case.
 //!
 //! Sources: FIPS 180-4; Agent Skills Discovery 0.2.0, "Discovery Index".
 

@@ -1,15 +1,15 @@
 //! **Waypost**, the edge of a documentation platform.
 //!
-//! Customers keep documentation in git repositories. The platform builds each into a
-//! *site* and serves it on a default subdomain and on the customer's own domains, where
-//! coding agents find its skills, its agent card and its Markdown at well-known paths.
-//! Waypost answers those paths from memory, takes the platform's deployment triggers,
-//! builds what they ask for, and passes every other request on to the site's origin.
+//! Customers keep documentation in git repositories. The platform builds each repository into a
+//! *site* and serves it on a default subdomain and on the customer's own domains, where coding
+//! agents find its skills, its agent card and its Markdown at well-known paths. Waypost serves
+//! these paths from memory, accepts the platform's deployment triggers, builds the repositories
+//! that they name, and passes every other request on to the site's origin.
 //!
 //! # Two journeys
 //!
-//! An **update** travels once, left to right; a **request** travels often, and touches only
-//! the end of that line:
+//! An **update** goes through all steps once, from left to right. A **request** is frequent, and
+//! needs only the last step:
 //!
 //! ```text
 //!  POST /v1/project/update/{projectId}
@@ -25,17 +25,17 @@
 //!          └─ proxy path ────▶ route ─▶ discovery, admin, origin (ours or the customer's)
 //! ```
 //!
-//! On the left of `store` a step may fail, be repeated and take minutes. On its right
-//! nothing may fail: when a release cannot be loaded, the one before it stays. The two sides
-//! share only values.
+//! A step on the left of `store` may fail, be repeated and take minutes. No step on its right may
+//! fail: if a release cannot be loaded, the previous release stays served. The two sides share only
+//! values.
 //!
-//! The bundled documentation has the same at length, with the reasons: `internals/architecture`
+//! The bundled documentation describes this in detail, with the reasons: `internals/architecture`
 //! and `internals/decisions`, in `conf/demo/docs`.
 //!
 //! # Layers
 //!
-//! The order of the lines below is the layering, bottom first: a module uses only what
-//! stands above it. `tests/it/tidy.rs` checks it.
+//! The order of the lines below is the layering, bottom first: a module uses only modules above it.
+//! `tests/it/tidy.rs` checks it.
 //!
 //! # Words
 //!
@@ -43,18 +43,18 @@
 //! |---|---|
 //! | project | what a customer owns and an admin call names |
 //! | site | a project as it is served: hosts, canonical domain, repository, visibility |
-//! | host, domain | a normalised host name; one that the customer owns. The *default subdomain* is ours; URLs are built on the *canonical* domain |
+//! | host, domain | a normalised host name; a host name that the customer owns. The *default subdomain* is ours; URLs are built on the *canonical* domain |
 //! | tree | one commit of a repository, read-only |
 //! | skill, slug | as in the Agent Skills specification |
-//! | manifest, legacy index, card | the list of skills of Agent Skills Discovery 0.2.0, the one of 0.1, the agent card |
+//! | manifest, legacy index, card | the list of skills of Agent Skills Discovery 0.2.0, the list of 0.1, the agent card |
 //! | update, status id | one queued deployment and its public name |
 //! | build | the step from a tree to a release |
 //! | release, inventory | the immutable result and its list of files |
-//! | site description | `site.json` in a release: what the names of its files do not say |
-//! | put, promote, current | store a release; make it the one that is served; that one |
+//! | site description | `site.json` in a release: the facts that the names of its files do not show |
+//! | put, promote, current | store a release; make it the served release; the served release |
 //! | response | a finished HTTP response that is not sent yet |
 //! | connection handler, fast path, proxy path | see [`gateway`] |
-//! | diagnostic, problem, error | what is told to an author, to an HTTP client, and to the operator |
+//! | diagnostic, problem, error | a message to an author, to an HTTP client, and to the operator |
 //!
 //! # Invariants
 //!
@@ -68,7 +68,7 @@
 //! 4. A release knows no domain, no base path and no visibility. Those belong to the site, so
 //!    a change of them needs no build.
 //! 5. Only a promotion, a site record or a certificate changes what readers see.
-//! 6. [`discovery::paths`] is the one list of intercepted paths.
+//! 6. [`discovery::paths`] is the only list of intercepted paths.
 //! 7. What authors wrote and what we made of it are two types, never one with `Option`s.
 //! 8. [`store`], [`index`] and [`origin`] name neither [`build`] nor [`render`]. What both sides
 //!    need is in [`release`].
@@ -84,23 +84,23 @@ pub mod frontmatter;
 pub mod response;
 pub mod site;
 
-// Reading: what authors wrote.
+// Reading: the files of authors.
 pub mod mdx;
 pub mod source;
 pub mod docs;
 pub mod skills;
 
-// Writing: what is made of it.
+// Writing: the output of a build.
 pub mod discovery;
 pub mod release;
 pub mod render;
 pub mod search;
 pub mod build;
 
-// Publishing: what is kept.
+// Publishing: stored releases.
 pub mod store;
 
-// Serving: what is live, in memory.
+// Serving: the live state, in memory.
 pub mod index;
 pub mod origin;
 

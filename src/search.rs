@@ -1,17 +1,17 @@
-//! Search: a full-text index that is looked into by the page, without a server.
+//! Search: a full-text index that the page reads, without a server.
 //!
-//! Pagefind cuts the index into chunks, of which a browser loads the few that a query needs,
-//! and takes words apart by the rules of some thirty languages.
+//! Pagefind divides the index into chunks. A browser loads only the few chunks that a query needs.
+//! Words are stemmed by the rules of some thirty languages.
 //!
 //! | name | is |
 //! |---|---|
-//! | `pagefind.js`, `pagefind-worker.js`, `wasm.*` | what a browser runs |
-//! | `pagefind-entry.json`, `*.pf_meta` | where to begin |
-//! | `index/`, `fragment/` | chunks of words, and what is shown of a page |
+//! | `pagefind.js`, `pagefind-worker.js`, `wasm.*` | code that a browser runs |
+//! | `pagefind-entry.json`, `*.pf_meta` | the entry to the index |
+//! | `index/`, `fragment/` | chunks of words, and excerpts of pages |
 //!
-//! A function from values to values, wherever it is called from: the library's interface is
-//! asynchronous though nothing in it waits, so a runtime on a thread of its own runs it to
-//! its end. The same documents give the same files, byte for byte.
+//! Indexing is a pure function that can be called from anywhere. The library's interface is
+//! asynchronous although nothing in it waits, so it runs to its end on a thread with its own
+//! runtime. The same documents give the same files, byte for byte.
 //!
 //! Sources: pagefind 1.6, `pagefind::api`.
 
@@ -19,23 +19,23 @@ use bytes::Bytes;
 use pagefind::api::{PagefindIndex, SyntheticFile};
 use pagefind::options::PagefindServiceConfig;
 
-/// What Pagefind writes for its own interfaces, which our pages do not have.
+/// Files that Pagefind writes for its own user interfaces, which our pages do not use.
 const INTERFACES: [&str; 4] = [
     "pagefind-component-ui.",
     "pagefind-highlight.",
     "pagefind-modular-ui.",
     "pagefind-ui.",
 ];
-/// Links that stand in headings say nothing.
+/// Links in headings, which have no text of their own.
 const UNSAID: &str = ".anchor";
 
-/// What is indexed of a page.
+/// The indexed content of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
     /// What the page is called in results.
     pub address: String,
-    /// An HTML document. Its `data-pagefind-meta=title` is the title; headings with an `id`
-    /// begin sections, which are found on their own.
+    /// An HTML document. Its `data-pagefind-meta=title` is the title; headings with an `id` begin
+    /// sections, which are found separately.
     pub html: String,
 }
 
@@ -58,7 +58,7 @@ pub struct Unindexed {
 ///
 /// # Errors
 ///
-/// When the library gives none.
+/// If the library returns no index.
 pub fn index(language: &str, documents: Vec<Document>) -> Result<Vec<(String, Bytes)>, Unindexed> {
     let made = std::thread::scope(|scope| {
         let running = scope.spawn(|| {
@@ -84,7 +84,7 @@ async fn run(language: &str, documents: Vec<Document>) -> Result<Vec<SyntheticFi
         .force_language(language.to_lowercase())
         .exclude_selectors(vec![UNSAID.to_owned()])
         .build();
-    // The library's errors are of any type.
+    // The library returns errors of any type.
     let mut index = PagefindIndex::new(Some(options)).map_err(|error| error.to_string())?;
     for Document { address, html } in documents {
         let added = index.add_html_file(None, Some(address), html).await;
@@ -93,7 +93,7 @@ async fn run(language: &str, documents: Vec<Document>) -> Result<Vec<SyntheticFi
     index.get_files().await.map_err(|error| error.to_string())
 }
 
-/// Names a file; `None` when it is of no use to us.
+/// Returns the name of a file with its bytes; `None` for a file that we do not use.
 fn named(file: SyntheticFile) -> Option<(String, Bytes)> {
     let parts: Option<Vec<&str>> = file.filename.iter().map(|part| part.to_str()).collect();
     let name = parts?.join("/");

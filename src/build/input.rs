@@ -1,9 +1,9 @@
-//! What a release is built from.
+//! The input of a build.
 //!
-//! Every command and every update goes the same way: a tree is opened, [`Input::fetch`] reads
-//! its documentation and brings the specifications that are named by URL, and the value
-//! goes to [`build`](super::build()) or to a [`Preview`](super::Preview). Nobody reads the
-//! documentation a second time.
+//! Every command and every update opens a tree and calls [`Input::fetch`], which reads the
+//! documentation and fetches the specifications that it names by URL. The result is the input of
+//! [`build`](super::build()) or of a [`Preview`](super::Preview). So the documentation is read only
+//! once.
 
 use std::convert::Infallible;
 
@@ -19,16 +19,16 @@ use crate::source::remote::Remote;
 pub struct Input {
     /// The tree, with the specifications that were fetched.
     pub tree: Tree,
-    /// The documentation; empty when the tree has none, which may still have skills.
+    /// The documentation; empty if the tree has none. Such a tree may still have skills.
     pub docs: Docs,
-    /// What was wrong with the files that were read.
+    /// The diagnostics of the files that were read.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 // === impl Input ===
 
 impl Input {
-    /// Reads the documentation of a tree, without what it names by URL.
+    /// Reads the documentation of a tree, without specifications that it names by URL.
     #[must_use]
     pub fn read(tree: Tree, options: &Options) -> Self {
         let nothing = |_urls: &[Box<str>]| Ok::<_, Infallible>(None);
@@ -38,13 +38,14 @@ impl Input {
         }
     }
 
-    /// Reads the documentation of a tree. Pages that stand in `before` with the same path and
-    /// text are taken from there. `fetch` brings the specifications that are named by URL,
-    /// and is asked only when some are; with `None` they stay unknown.
+    /// Reads the documentation of a tree.
+    ///
+    /// A page of `before` with the same path and text is reused. `fetch` gets the specifications
+    /// that are named by URL; it is called only if there are any. With `None` they stay unknown.
     ///
     /// # Errors
     ///
-    /// What `fetch` fails with.
+    /// The error of `fetch`.
     pub fn fetch<E>(
         tree: Tree,
         options: &Options,

@@ -1,48 +1,47 @@
-//! Build: from a tree to a release.
+//! Build: makes a release from a tree.
 //!
-//! A function from a value to a value: no clock, no files but the tree's, nothing of the
-//! place where it runs. The same tree gives the same release, byte for byte, whether it
-//! was read from a directory or from git, here or on another machine; so a release's id
-//! answers whether anything changed.
+//! A build is a pure function: it uses no clock, no files outside of the tree, and nothing of the
+//! machine. The same tree gives the same release, byte for byte, on every machine, whether it was
+//! read from a directory or from git. So equal release ids mean that nothing has changed.
 //!
 //! ```text
 //!  Tree ── Input::fetch ──▶ Input ─┬─ build_after ──▶ Built: release, report, articles
 //!           read once, fetch       └─ Preview::new ─▶ Preview: one file at a time
 //! ```
 //!
-//! What goes into a release:
+//! The files of a release:
 //!
 //! | path | content |
 //! |---|---|
 //! | `discovery.json` | the [`Summary`]: title, description and the list of skills |
-//! | `navigation.json` | the resolved navigation ([`navigation::to_json`]), when there is one |
-//! | `skills/{slug}/SKILL.md` | a public skill, the author's bytes; or the generated one where authors wrote none |
-//! | `skills/{slug}/SKILL.md.br`, `.zst`, `.gz` | the same, encoded, where that saves a fifth |
-//! | `site.json`, `pages/`, `assets/`, `static/`, `texts/`, `404.html`, `404/` | the site, as [`release::site`](crate::release::site) lays it out |
+//! | `navigation.json` | the resolved navigation ([`navigation::to_json`]), if there is one |
+//! | `skills/{slug}/SKILL.md` | a public skill with the author's bytes, or the generated skill if authors wrote none |
+//! | `skills/{slug}/SKILL.md.br`, `.zst`, `.gz` | the same, encoded, if that saves a fifth |
+//! | `site.json`, `pages/`, `assets/`, `static/`, `texts/`, `404.html`, `404/` | the site; see [`release::site`](crate::release::site) |
 //!
-//! **Invariant:** what is not public has no bytes in a release.
+//! **Invariant:** private content has no bytes in a release.
 //!
 //! # Errors and warnings
 //!
-//! A build always ends with a release and a [`Report`]. An error means that readers would
-//! miss something that authors wrote, or see something that they did not mean to publish: a page
-//! that cannot be decoded, frontmatter that might have named the groups that may read it, a
-//! navigation that means two things. A warning means that everything is there.
+//! A build always returns a release and a [`Report`]. An error means that readers would miss
+//! something that authors wrote, or see something that authors did not want to publish: a page that
+//! cannot be decoded, frontmatter that may have restricted the page, an ambiguous navigation. A
+//! warning means that nothing is missing.
 //!
-//! **One error, in one page of many, keeps the whole release from being published**, and
-//! the release that is served stays. Publishing the other pages would take a page away from
-//! readers or show it changed, in a moment that nobody chose; a mistake costs its authors a
-//! second push instead. All commands say so with the same sentence ([`Refused`]):
+//! **One error on one page prevents the publication of the whole release**, and the current release
+//! stays served. If the other pages were published, readers would lose a page or see it changed at
+//! a moment that nobody planned. Instead, the author has to push again. All commands report this
+//! with the same sentence ([`Refused`]):
 //!
 //! | | with an error |
 //! |---|---|
 //! | `waypost check` | exit status 1 |
-//! | `waypost preview` | everything is shown as far as it can be read, beside the errors |
-//! | `waypost build` | exit status 1, nothing is written; with `--keep-going` the release is written all the same, to look at |
-//! | `waypost publish`, an update | nothing is published, the served release stays |
+//! | `waypost preview` | everything that can be read is shown, with the errors |
+//! | `waypost build` | exit status 1, nothing is written; with `--keep-going` the release is written for inspection |
+//! | `waypost publish`, an update | nothing is published, the current release stays served |
 //!
-//! A navigation that breaks the rules N1 or N2 may be published as it is by
-//! [`Options::lenient`], or by the key `lenient` of `docs.json`; its errors then are warnings.
+//! [`Options::lenient`], or the key `lenient` of `docs.json`, allows the publication of a
+//! navigation that breaks the rules N1 or N2; its errors are then warnings.
 
 pub mod check;
 mod input;
@@ -88,24 +87,25 @@ pub struct Options {
     pub service_name: Box<str>,
     /// The sites that pages may show in frames.
     pub frames: Frames,
-    /// Where the files of the repository are edited, when that is known.
+    /// The service on which the files of the repository are edited, if it is known.
     pub edit: Option<EditLink>,
-    /// Rules N1 and N2 of the navigation warn instead of failing, whatever `docs.json` says.
+    /// Rules N1 and N2 of the navigation warn instead of failing, even if `docs.json` does not say
+    /// so.
     pub lenient: bool,
 }
 
-/// What a build made.
+/// The result of a build.
 #[derive(Clone, Debug)]
 pub struct Built {
     /// The release.
     pub release: Release,
-    /// What is in it, and what is wrong with what it was made from.
+    /// The content of the release, and the diagnostics of its input.
     pub report: Report,
-    /// What the next build may take over.
+    /// The articles that the next build may reuse.
     pub articles: Articles,
     /// The release's `discovery.json`.
     summary: Summary,
-    /// The release's `site.json`, when it has a site.
+    /// The release's `site.json`, if it has a site.
     description: Option<SiteDescription>,
 }
 
@@ -134,7 +134,8 @@ pub fn build(input: &Input, options: &Options) -> Built {
     build_after(input, options, &Previous::default())
 }
 
-/// Builds the same release, and takes over from the previous build what did not change.
+/// Builds a release and reuses the parts of the previous build that have not changed. The release
+/// is the same as without reuse.
 #[must_use]
 pub fn build_after(input: &Input, options: &Options, previous: &Previous<'_>) -> Built {
     let mut release = Release::builder();
@@ -166,8 +167,7 @@ pub fn build_after(input: &Input, options: &Options, previous: &Previous<'_>) ->
     }
 }
 
-/// Returns what is wrong with the documentation, its skills and the rendered pages of its
-/// site.
+/// Returns the diagnostics of the documentation, its skills and the rendered pages of its site.
 fn diagnostics(input: &Input, described: &Described, site: Option<&Site<'_>>) -> Vec<Diagnostic> {
     let mut found = input.diagnostics.clone();
     found.extend(check::references(&input.docs, &input.tree));
@@ -176,7 +176,7 @@ fn diagnostics(input: &Input, described: &Described, site: Option<&Site<'_>>) ->
     found
 }
 
-/// A documentation as discovery describes it.
+/// The title and description of a documentation, for discovery.
 #[derive(Debug)]
 struct Described {
     summary: Summary,
@@ -191,8 +191,8 @@ impl Described {
         let (mut skills, found) = skills::collect(tree, &options.service_name);
         let title = Title::of(&docs.config);
         let mut list: Vec<Listed> = skills.iter().map(|skill| listed(skill, false)).collect();
-        // A skill is generated only where authors wrote none. Files that are there and
-        // cannot be used are no reason to write another.
+        // A skill is generated only if authors wrote none. Skill files that cannot be used are no
+        // reason to generate one.
         if !skills::has_authored(tree, &options.service_name)
             && let Some(generated) =
                 skills::generate(docs, &title.title, &title.description, BASE_URL_PLACEHOLDER)
@@ -214,8 +214,8 @@ impl Described {
 // === impl Built ===
 
 impl Built {
-    /// Finds the pages that an earlier release had, by its `navigation.json`, and that are
-    /// neither a page nor redirected in this one.
+    /// Finds the pages of an earlier release, by its `navigation.json`, that are neither a page nor
+    /// redirected in this release.
     #[must_use]
     pub fn removed_pages(&self, input: &Input, navigation_before: &[u8]) -> Vec<Diagnostic> {
         // Without a documentation there is no configuration that could redirect.
@@ -260,8 +260,8 @@ fn listed(skill: &Skill, generated: bool) -> Listed {
     }
 }
 
-/// Adds a skill file, and encoded variants that are smaller. A generated one is only there as it
-/// is: the index encodes it with the address of each site.
+/// Adds a skill file, and encoded variants that are smaller. A generated skill has no variants: the
+/// index encodes it with the address of each site.
 fn insert_skill(release: &mut Builder, skill: &Skill) {
     let is_generated = skill.path.as_str() == GENERATED;
     let slug = skill.slug.as_str();

@@ -1,8 +1,8 @@
-//! A site whose files are made when they are asked for.
+//! A site whose files are made on demand.
 //!
-//! A build makes every file of a release before anybody sees one. A preview makes a file when
-//! it is asked for, so that one page of a thousand is there as soon as its own text is read.
-//! The files are those of [`build`](super::build()), to the byte; a preview is never stored.
+//! A build makes every file of a release in advance. A preview makes a file when it is requested,
+//! so that one page of a thousand is ready as soon as its own text is read. The files have the same
+//! bytes as those of [`build`](super::build()); a preview is never stored.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::discovery::{Listed, Summary};
 use crate::docs::page::Pages;
 use crate::release::site::SiteDescription;
 
-/// The files of a site, each made when it is asked for.
+/// The files of a site, each made on demand.
 #[derive(Debug)]
 pub struct Preview {
     input: Input,
@@ -26,21 +26,21 @@ pub struct Preview {
     skills: Vec<Bytes>,
 }
 
-/// What the next preview takes over: most of the time a single page has changed. The default
-/// is nothing.
+/// The state that the next preview reuses, because usually a single page has changed. The default
+/// is empty.
 #[derive(Clone, Debug, Default)]
 pub struct PreviewCache {
-    /// Pages as they were read.
+    /// The pages as they were read.
     pub pages: Pages,
-    /// Pages as they were rendered, those that were asked for.
+    /// The rendered pages, as far as they were requested.
     pub articles: Articles,
 }
 
 // === impl Preview ===
 
 impl Preview {
-    /// Prepares the files of a documentation. Nothing is rendered yet; `articles` are those of
-    /// the preview before.
+    /// Prepares the files of a documentation. Nothing is rendered yet; `articles` are those of the
+    /// previous preview.
     #[must_use]
     pub fn new(input: Input, options: &Options, articles: Articles) -> Self {
         let described = Described::new(&input, options);
@@ -86,8 +86,8 @@ impl Preview {
         self.site().make(&file)
     }
 
-    /// Finds a file that a rendered page loads, or one of the repository that pages may show.
-    /// Whether a page does show it would take rendering all of them.
+    /// Finds a file that a rendered page loads, or a file of the repository that pages may show. To
+    /// know whether a page does show it, all pages would have to be rendered.
     fn static_file(&self, path: &str) -> Option<File> {
         if let Some(made) = path.strip_prefix("static/") {
             return self.plan.made(made);
@@ -117,7 +117,7 @@ impl Preview {
         }
     }
 
-    /// Renders all pages and returns everything that is wrong, by file and place.
+    /// Renders all pages and returns all diagnostics, by file and place.
     #[must_use]
     pub fn check(&self) -> Vec<Diagnostic> {
         let site = self.site();

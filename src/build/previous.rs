@@ -1,11 +1,11 @@
-//! What a build takes over from the previous one.
+//! The parts of the previous build that a build can reuse.
 //!
-//! Most updates change a page or two of a thousand. Rendered articles are taken from
-//! [`Articles`], and compressed files from the release that was built then
-//! ([`PreviousRelease`]), where the bytes that they were made from are the same. Both must come
-//! from the same version of this program; whoever keeps them checks that.
+//! Most updates change a page or two of a thousand. If their inputs are the same, rendered articles
+//! are taken from [`Articles`], and compressed files from the release of the previous build
+//! ([`PreviousRelease`]). Both must be from the same version of this program; the caller that
+//! stores them checks this.
 //!
-//! **Invariant:** the release is the same with and without.
+//! **Invariant:** the release is the same with and without reuse.
 
 use bytes::Bytes;
 
@@ -13,7 +13,7 @@ use crate::release::{Inventory, Item, ReleaseFile};
 
 pub use super::site::Articles;
 
-/// What a build may take over. The default is nothing.
+/// The parts that a build may reuse. The default is empty.
 #[derive(Debug, Default)]
 pub struct Previous<'b> {
     /// The articles of the previous build.
@@ -26,7 +26,7 @@ pub struct Previous<'b> {
 pub struct PreviousRelease<'b> {
     /// The list of its files.
     pub inventory: &'b Inventory,
-    /// Reads one of them; `None` when it has been removed.
+    /// Reads a file; `None` if it has been removed.
     pub read: &'b (dyn Fn(&Item) -> Option<Bytes> + Sync),
 }
 
@@ -45,8 +45,8 @@ impl PreviousRelease<'_> {
         before.is_some_and(|before| before.digest == file.digest())
     }
 
-    /// Takes an encoded variant of a file that it has: `Some(None)` when it had no such
-    /// variant, because that was not smaller; `None` when the variant can no longer be read.
+    /// Takes an encoded variant of a file. It is `Some(None)` if the file had no such variant,
+    /// because the variant was not smaller, and `None` if the variant can no longer be read.
     pub(super) fn take(&self, path: &str) -> Option<Option<ReleaseFile>> {
         match self.inventory.get(path) {
             None => Some(None),

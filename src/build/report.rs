@@ -1,4 +1,4 @@
-//! What a build says about itself: to the author, and to whoever promotes its release.
+//! The report of a build, for the author and for the code that promotes the release.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use crate::diagnostic::{self, Diagnostic, Tally, count};
 use crate::release::{Release, ReleaseId};
 use crate::skills::Skill;
 
-/// What is in a release, and what is wrong with what it was made from.
+/// The content of a release, and the diagnostics of its input.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The release.
@@ -62,7 +62,7 @@ impl Report {
         report
     }
 
-    /// Adds what somebody else found in the same tree.
+    /// Adds diagnostics that other code found in the same tree.
     pub fn add(&mut self, diagnostics: Vec<Diagnostic>) {
         self.diagnostics.extend(diagnostics);
         diagnostic::sort(&mut self.diagnostics);
@@ -74,11 +74,11 @@ impl Report {
         Tally::of(&self.diagnostics)
     }
 
-    /// Lets a release pass that was made without errors.
+    /// Returns an error unless the release was made without errors.
     ///
     /// # Errors
     ///
-    /// [`Refused`] when there is an error in what the authors wrote.
+    /// [`Refused`] if the authors' files have an error.
     pub fn refuse_if_errors(&self) -> Result<(), Refused> {
         match self.diagnostics.iter().find(|d| d.is_error()) {
             None => Ok(()),
@@ -90,7 +90,7 @@ impl Report {
     }
 }
 
-/// What is wrong, line by line, then what was built, then why it cannot be published.
+/// The diagnostics line by line, then the release, then the reason why it cannot be published.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for diagnostic in &self.diagnostics {

@@ -1,10 +1,10 @@
-//! The generated skill of a build, and how another one replaces it.
+//! The generated skill of a build, and its replacement.
 //!
 //! A generated skill is its own file and its line in the summary; no other file of a release
-//! says anything of it. So when an operator's command writes a better one, the two files are
-//! replaced and nothing is built again.
+//! depends on it. So when an operator's command writes a better one, these two files are replaced
+//! and nothing is built again.
 //!
-//! **Invariant:** the release is the one of a build that had generated this skill itself.
+//! **Invariant:** the release equals that of a build that had generated the new skill itself.
 
 use super::{Built, GENERATED, Report, insert, insert_skill, into_skill, listed};
 use crate::discovery::{JSON, SUMMARY_PATH, skill_path};
@@ -15,8 +15,7 @@ use crate::skills::Generated;
 // === impl Built ===
 
 impl Built {
-    /// Returns the text of the generated skill. There is one when authors wrote none, and no
-    /// other skill then.
+    /// Returns the text of the generated skill; `None` if authors wrote skills.
     #[must_use]
     pub fn generated(&self) -> Option<&str> {
         let served = self.report.skills.first()?;
@@ -30,8 +29,8 @@ impl Built {
     }
 
     /// Replaces the generated skill by one that has passed
-    /// [`skills::accept`](crate::skills::accept()) for the same documentation; where authors
-    /// wrote their own, nothing changes. The diagnostics stay as they are.
+    /// [`skills::accept`](crate::skills::accept()) for the same documentation. If authors wrote
+    /// skills, nothing changes. The diagnostics stay as they are.
     #[must_use]
     pub fn with_skill(self, skill: Generated) -> Self {
         if self.generated().is_none() {

@@ -40,7 +40,7 @@ fn a_release_has_the_authors_bytes_and_their_digest() {
         (".waypost/skills/x/SKILL.md", &text),
     ]);
     let listed = paths(&release);
-    // Names below `static/` have a digest in them; the site's own tests follow links to them.
+    // Names below `static/` contain a digest; the tests of the site follow links to them.
     let plain = listed.iter().filter(|path| !path.starts_with("static/"));
     let plain: Vec<&str> = plain.copied().collect();
     assert_eq!(
@@ -194,8 +194,8 @@ fn a_report_has_diagnostics_by_file_and_then_the_release() {
     );
 }
 
-/// A repository on disk: skills inside and outside of the documentation, by link and in
-/// place, beside files that are none of git's business.
+/// A repository on disk: skills inside and outside of the documentation, by link and as files,
+/// beside files that git ignores.
 fn repository() -> tempfile::TempDir {
     use std::fs;
     use std::os::unix::fs::symlink;
@@ -302,7 +302,7 @@ fn replacing_the_generated_skill_changes_two_files_and_no_diagnostic() {
     ]);
     let (was, ours) = (only(&before.release), before.generated().unwrap());
     let ours = generated(&was.slug, &was.description, ours);
-    // Long enough to be encoded, had an author written it.
+    // A skill of an author of this length would be encoded.
     let text = skill("pay", &"Pay with care. ".repeat(500));
     let after = before
         .clone()
@@ -337,7 +337,7 @@ fn replacing_the_generated_skill_changes_two_files_and_no_diagnostic() {
     assert!(!report.diagnostics.is_empty());
     assert_eq!(report.diagnostics, before.report.diagnostics);
 
-    // The release is the one of a build: with the skill of one, it is that one.
+    // The release is the one of a build with this skill.
     let again = after.with_skill(ours);
     assert_eq!(again.release.id(), before.release.id());
     assert_eq!(again.report.to_string(), before.report.to_string());

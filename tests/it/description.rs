@@ -63,7 +63,7 @@ fn every_response_of_the_admin_api_conforms_to_its_description() {
             "gateway_requests_total{{route=\"admin\",status=\"{status}\"}}"
         ))
     };
-    // The fuzzer, too, has triggered updates of known projects.
+    // The fuzzer has triggered updates of known projects too.
     assert!(count(202) > 1.0, "known projects were triggered");
     assert!(count(200) > 1.0, "known records were read");
     for status in [404, 405] {

@@ -1,6 +1,6 @@
 //! Integration tests: the real binary, real sockets, real files, real clients.
 //!
-//! One binary, so that everything is linked once. A module for each promise:
+//! There is one binary, so that everything is linked once. It has a module for each promise:
 //!
 //! | module | promise |
 //! |---|---|
@@ -14,8 +14,8 @@
 //! | `durability` | an acknowledged update survives a kill at any moment |
 //! | `full` | an acknowledged update survives a full disk |
 //! | `generated` | the skill of a documentation whose authors wrote none |
-//! | `git` | repositories over every transport, and which are refused |
-//! | `heads` | an ambiguous request head is refused, on both paths |
+//! | `git` | repositories over every transport, and which are rejected |
+//! | `heads` | an ambiguous request head is rejected, on both paths |
 //! | `both_paths` | the fast path and the proxy path respond the same |
 //! | `hostile` | no client, author or neighbour can take anything from anyone else |
 //! | `links` | a link that the check passes works in the HTML, and one that it warns of does not |
@@ -26,11 +26,11 @@
 //! | `publishing` | a kill or a full disk at any step leaves the old or the new release |
 //! | `recipe` | the nginx configuration of the documentation works |
 //! | `rendering` | pages as HTML and Markdown, case by case; no script of a page runs |
-//! | `reference` | the reference pages of the documentation are what the program says |
-//! | `references` | what comments and pages refer to is in the repository |
+//! | `reference` | the reference pages of the documentation agree with the program |
+//! | `references` | the targets of references in comments and pages are in the repository |
 //! | `reload` | under load, every response is complete and of one release |
 //! | `sites` | site records and releases change while the gateway runs; broken ones change nothing |
-//! | `specifications` | OpenAPI files by URL: which hosts are asked, and what happens when none responds |
+//! | `specifications` | OpenAPI files by URL: which hosts are allowed, and the result when none responds |
 //! | `start` | every mistake in the configuration is reported at the start |
 //! | `tidy` | the layers of the source tree |
 //! | `tls` | certificates by name, HTTP/1.1 and HTTP/2 by ALPN, limits of both |

@@ -1,9 +1,9 @@
-//! The reference pages of the bundled documentation, made from the program itself.
+//! The reference pages of the bundled documentation, generated from the program itself.
 //!
-//! A page is written from what the program knows: the configuration it ships, its command
-//! line, its table of `docs.json`, its rules, its metrics. The tests compare; with
-//! `UPDATE_GOLDEN=1` (`make reference`) they write. What comes before the marker in a page is
-//! written by hand and kept.
+//! A page is generated from the program's own data: the shipped configuration, the command line,
+//! the table of `docs.json`, the rules, the metrics. The tests compare; with `UPDATE_GOLDEN=1`
+//! (`make reference`) they write the pages. The text before the marker in a page is written by hand
+//! and is not changed.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -25,7 +25,7 @@ const RECORD: &str = include_str!("../../conf/site.yaml");
 /// The line between the introduction of a page, which is written by hand, and the rest.
 const MARKER: &str = "{/* Written by `make reference` from here on. */}";
 
-/// Compares what a page says below the marker, or writes it.
+/// Compares the text of a page below the marker, or writes it.
 #[track_caller]
 fn assert_page(page: &str, generated: &str) {
     let path = Path::new(DOCS).join(page);
@@ -36,7 +36,7 @@ fn assert_page(page: &str, generated: &str) {
     assert_file(&path, &format!("{introduction}{MARKER}\n\n{generated}"));
 }
 
-/// Compares a file with what it should be, or writes it.
+/// Compares a file with its expected content, or writes it.
 #[track_caller]
 fn assert_file(path: &Path, expected: &str) {
     let expected = format!("{}\n", expected.trim_end());
@@ -57,8 +57,8 @@ fn assert_file(path: &Path, expected: &str) {
     );
 }
 
-/// Writes text as MDX, where braces, angle brackets and emphasis mean something. What stands
-/// between backticks is left as it is.
+/// Writes text as MDX, in which braces, angle brackets and emphasis have a meaning. Text between
+/// backticks is not changed.
 fn prose(text: &str) -> String {
     let mut out = String::new();
     for (at, part) in text.split('`').enumerate() {
@@ -99,16 +99,16 @@ fn sentence(text: &str) -> String {
 /// A key of a commented YAML file.
 #[derive(Debug, Default)]
 struct Key {
-    /// The keys that lead to it, and its own.
+    /// The keys that lead to it, and its own key.
     path: Vec<String>,
     /// The comment above it.
     comment: String,
-    /// Its value, as it is written. Nothing for a key with keys below it.
+    /// Its value, as it is written; empty for a key with keys below it.
     value: Option<String>,
 }
 
-/// Reads the keys of a YAML file of ours: mappings, each key with a comment above it; values
-/// on one line, or lists of texts.
+/// Reads the keys of one of our YAML files: mappings, each key with a comment above it; values on
+/// one line, or lists of texts.
 fn keys_of(text: &str) -> Vec<Key> {
     let mut keys: Vec<Key> = Vec::new();
     let mut comment: Vec<&str> = Vec::new();
@@ -141,7 +141,7 @@ fn keys_of(text: &str) -> Vec<Key> {
     keys
 }
 
-/// Returns what a key may be: the end of the message about a value that does not fit.
+/// Returns the allowed values of a key: the end of the message about a value that does not fit.
 fn expected_type(messages: &[String], name: &str) -> Option<String> {
     let about = messages
         .iter()
@@ -159,7 +159,7 @@ fn section(out: &mut String, title: &str, about: &str, keys: &[(&Key, String)]) 
     );
     for (key, expected_type) in keys {
         let default = key.value.as_deref().unwrap_or_default();
-        // A list of texts is shown one by one.
+        // The items of a list of texts are shown one by one.
         let default = match default {
             "[]" | "{}" | "null" | "\"\"" => "none".to_owned(),
             list if list.contains(' ') && !list.starts_with(['[', '"', '{']) => {
@@ -178,8 +178,7 @@ fn section(out: &mut String, title: &str, about: &str, keys: &[(&Key, String)]) 
     out.push('\n');
 }
 
-/// Asks the program what a key of the configuration may be, by giving it a mapping that no
-/// key takes.
+/// Asks the program for the allowed values of a key, by giving it a mapping, which no key accepts.
 fn values_of_setting(path: &[String]) -> String {
     let mut text = String::new();
     for (depth, key) in path.iter().enumerate() {
@@ -241,7 +240,7 @@ fn command(out: &mut String, name: &str, command: &mut clap::Command) {
     }
     let usage = command.render_usage().to_string();
     let usage = usage.trim_start_matches("Usage: ").replace('\n', "\n  ");
-    // clap names a subcommand by itself; people type the whole.
+    // clap has only the name of the subcommand; people type the whole command.
     let last = name.rsplit(' ').next().unwrap_or(name);
     let usage = match usage.strip_prefix("waypost") {
         Some(_) => usage,
@@ -364,7 +363,7 @@ fn every_key_of_a_site_record_is_on_its_page() {
         !about.iter().any(|text| text.contains("is not a key")),
         "{about:?}"
     );
-    // The program lists the keys it knows when it meets one that it does not know.
+    // The program lists the known keys when it finds an unknown one.
     for parent in ["", "repository", "origin"] {
         let start = "project: acme\nsubdomain: acme\n";
         let record = match parent {
@@ -409,7 +408,7 @@ fn every_key_of_a_site_record_is_on_its_page() {
 
 // === docs.json ===
 
-/// Says in words what a value of the JSON Schema is.
+/// Describes a value of the JSON Schema in words.
 fn kind_of(schema: &Value) -> String {
     let link = |reference: &str| {
         let name = reference.rsplit('/').next().unwrap_or_default();
@@ -420,7 +419,7 @@ fn kind_of(schema: &Value) -> String {
                 .replace(' ', "-")
         )
     };
-    // Any object and list may be in a file of its own, and languages have other spellings.
+    // Any object and list may be in its own file, and languages have other spellings.
     if schema["$ref"] == "#/definitions/file" || schema.get("pattern").is_some() {
         return String::new();
     }

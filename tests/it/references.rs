@@ -1,19 +1,19 @@
-//! What comments, the README and the pages refer to is in the repository.
+//! The targets that comments, the README and the pages refer to are in the repository.
 //!
-//! A reader of the code has the code and the public internet. A reference to a document of
-//! neither (a numbered section of a design paper, a path outside the repository) tells that
-//! reader nothing, so it is refused here. A reference to a page of the bundled
-//! documentation (`internals/decisions#hosts`), to a source file (`src/lib.rs`) or to a
-//! heading must lead somewhere.
+//! A reader of the code has the code and the public internet. A reference to a document in neither
+//! of them (a numbered section of a design paper, a path outside the repository) is useless for
+//! that reader, so it is rejected here. A reference to a page of the bundled documentation
+//! (`internals/decisions#hosts`), to a source file (`src/lib.rs`) or to a heading must have a
+//! target.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 const DOCS: &str = "conf/demo/docs";
-/// Folders whose files are ours and are read. What a tool put there (`node_modules`) is not.
+/// Folders whose files are ours and are read. Files that a tool installed (`node_modules`) are not.
 const FOLDERS: [&str; 7] = ["src", "tests", "benches", "fuzz", "conf", ".ci", "."];
-/// How files end that hold comments or prose.
+/// The extensions of files with comments or prose.
 const ENDINGS: [&str; 13] = [
     "rs", "md", "mdx", "yaml", "yml", "toml", "mjs", "js", "css", "sh", "py", "svg", "Makefile",
 ];
@@ -34,7 +34,7 @@ const BETWEEN: [&str; 6] = ["section", "sections", "rule", "rules", "no", "numbe
 /// Units of numbers that are quantities.
 const UNITS: [&str; 8] = ["B", "KB", "MB", "GB", "MiB", "bytes", "ms", "lines"];
 
-/// Every file of the repository that holds comments or prose, with its text.
+/// Every file of the repository with comments or prose, and its text.
 fn files() -> Vec<(PathBuf, String)> {
     fn walk(directory: &Path, deep: bool, found: &mut Vec<(PathBuf, String)>) {
         for entry in fs::read_dir(directory).unwrap() {
@@ -49,7 +49,7 @@ fn files() -> Vec<(PathBuf, String)> {
                 .any(|ending| name == *ending || name.ends_with(&format!(".{ending}")))
                 || directory.file_name().is_some_and(|name| name == ".ci")
             {
-                // What is not text holds no comments.
+                // A file that is not text has no comments.
                 if let Ok(text) = fs::read_to_string(&path) {
                     found.push((path, text));
                 }
@@ -68,7 +68,7 @@ fn files() -> Vec<(PathBuf, String)> {
     found
 }
 
-/// The lines of a file that people read: of Rust the comments, of others everything.
+/// The lines of a file that people read: the comments of Rust files, all lines of other files.
 fn prose(path: &Path, text: &str) -> Vec<(usize, String)> {
     let is_rust = path.extension().is_some_and(|ending| ending == "rs");
     let numbered = text.lines().enumerate().map(|(at, line)| (at + 1, line));
@@ -87,7 +87,7 @@ fn prose(path: &Path, text: &str) -> Vec<(usize, String)> {
         .collect()
 }
 
-/// A number as parts of documents have it: `3`, `4.6`, `3,`, `§3`.
+/// The forms of a number of a part of a document: `3`, `4.6`, `3,`, `§3`.
 fn is_number(word: &str) -> bool {
     let word = word.trim_start_matches(['§', '(']);
     let word = word.trim_end_matches([',', '.', ';', ':', ')', '?', '!']);
@@ -95,8 +95,8 @@ fn is_number(word: &str) -> bool {
         && word.chars().all(|c| c.is_ascii_digit() || c == '.')
 }
 
-/// Returns the words of a line that name a part of a document by number, without a public
-/// document before them.
+/// Returns the words of a line that name a part of a document by number, unless a public document
+/// is named before them.
 fn numbered_part(line: &str) -> Option<String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     (0..words.len()).find_map(|at| {
@@ -132,7 +132,7 @@ fn numbered_part(line: &str) -> Option<String> {
     })
 }
 
-/// Returns the anchors of a page: of its headings, and those it sets itself.
+/// Returns the anchors of a page: those of its headings, and those that it sets itself.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut inside_code = false;
     let mut found = BTreeSet::new();

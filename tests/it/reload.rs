@@ -96,7 +96,7 @@ impl Known {
         version
     }
 
-    /// Returns the one version of all entries of a manifest, a legacy index or a card.
+    /// Returns the only version of all entries of a manifest, a legacy index or a card.
     #[track_caller]
     fn version_of_list(&self, list: &Value) -> usize {
         let skills = list["skills"].as_array().unwrap();

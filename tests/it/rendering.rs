@@ -1,11 +1,11 @@
 //! Pages as they are rendered, case by case: `tests/rendering/*.case`.
 //!
-//! A case is a page, then its HTML, then its Markdown, then what is wrong with it, between
-//! lines `----`; `== path ==` starts a further file that it imports. `UPDATE_GOLDEN=1`
-//! writes all parts but the page.
+//! A case is a page, then its HTML, then its Markdown, then its diagnostics, between lines `----`;
+//! `== path ==` starts another file that it imports. `UPDATE_GOLDEN=1` writes all parts except the
+//! page.
 //!
-//! For every page, an HTML parser that follows the standard reads the tree that was written. It
-//! finds no error and no script.
+//! For every page, a conforming HTML parser reads the tree that was written. It finds no error and
+//! no script.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -71,7 +71,7 @@ impl Repository {
     }
 }
 
-/// A git host that accepts connections and never answers.
+/// A git host that accepts connections and never responds.
 #[derive(Debug)]
 pub struct SilentHost(TcpListener);
 
@@ -87,8 +87,8 @@ impl SilentHost {
         format!("repository: {{ url: \"{url}\", branch: main }}")
     }
 
-    /// Waits until git has connected: the build is in the middle of its fetch for as long as
-    /// the connection is held.
+    /// Waits until git has connected: while the connection is held, the build is in the middle of
+    /// its fetch.
     pub fn connected(&self) -> TcpStream {
         self.0.accept().unwrap().0
     }

@@ -419,7 +419,7 @@ fn the_number_of_rejected_records_follows_the_files() {
     let edge = setup.start();
     let rejected = || edge.metric("site_records_rejected").round();
     assert!(rejected() < 0.5);
-    // The last record is a good one: the gateway says that it has taken it in.
+    // The last record is valid: the gateway logs that it has loaded it.
     edge.change_sites(|| {
         edge.setup.write_site("acme", "visibility: secret");
         edge.setup.write_site("other", "");

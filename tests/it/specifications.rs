@@ -1,5 +1,5 @@
-//! OpenAPI specifications by URL: which hosts are asked, what a build does with the response, and
-//! what it serves when no response comes.
+//! OpenAPI specifications by URL: the allowed hosts, and the result of a build with and without a
+//! response.
 //!
 //! The server is real and uses TLS.
 

@@ -1,7 +1,7 @@
-//! The source tree keeps its own rules.
+//! The source tree follows its own rules.
 //!
-//! Every file is parsed; rules about names are rules about the paths and `use` trees of its
-//! code, not about its text. Code that is compiled for tests alone is left out.
+//! Every file is parsed. Rules about names apply to the paths and `use` trees of its code, not to
+//! its text. Code that is compiled only for tests is left out.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,14 +16,14 @@ struct Source {
     text: String,
     /// The module that the file is: `["gateway", "head"]`; empty for the root.
     module: Vec<String>,
-    /// What the code of the file names, tests aside.
+    /// The names in the code of the file, without tests.
     names: Names,
 }
 
-/// What code names.
+/// The names in some code.
 #[derive(Default)]
 struct Names {
-    /// Where in the crate the code stands that is being visited.
+    /// The module of the code that is being visited.
     module: Vec<String>,
     /// Every path, from the root of its crate: `["crate", "index", "Index"]`, `["std", "fs"]`.
     paths: BTreeSet<Vec<String>>,
@@ -279,7 +279,7 @@ fn layers() -> Vec<String> {
     root.items.iter().filter_map(name).collect()
 }
 
-/// Lists the modules that code names and may not, by file.
+/// Lists, by file, the modules that code names but may not name.
 fn against(sources: &[Source], may: impl Fn(&str, &str) -> bool) -> Vec<String> {
     let mut wrong = Vec::new();
     for source in sources {

@@ -1,5 +1,5 @@
-//! Every path that is not a discovery path goes to the site's own server, changed only as the
-//! rules of a proxy demand.
+//! Every path that is not a discovery path goes to the site's own server, changed only as a proxy
+//! must.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};

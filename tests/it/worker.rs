@@ -32,7 +32,7 @@ impl Worker {
             .map_while(Result::ok)
             .filter_map(|line| serde_json::from_str::<serde_json::Value>(&line).ok())
             .find_map(|line| line["operator"].as_str()?.parse().ok());
-        // The pipe of the log must be read on, or it fills and blocks the worker.
+        // The test must read the log, because a full pipe would block the worker.
         std::thread::spawn(move || lines.count());
         Self {
             process,
@@ -105,7 +105,7 @@ fn a_release_of_a_worker_beside_the_gateway_is_visible_since_the_gateway_served_
         .site("acme", &docs.record())
         .start();
     queue(&edge.setup, "slow");
-    // The worker of the gateway is busy as long as the host does not answer.
+    // The worker of the gateway is busy while the host does not respond.
     let _held = host.connected();
     let worker = Worker::start(&edge.setup);
 

@@ -44,8 +44,8 @@ impl Articles {
         Self(cached.into_iter().collect())
     }
 
-    /// Serialises the articles for the same program. Articles with diagnostics or with files
-    /// of their own are left out, because these come from rendering the page.
+    /// Serialises the articles for the same program. Articles with diagnostics or with files of
+    /// their own are left out, because these are made when the page is rendered.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let good = |(_, cached): &(&Digest, &CachedArticle)| {

@@ -60,7 +60,7 @@ fn interface<'d>(docs: &'d Docs, published: &'d Published) -> Interface<'d> {
             false => "application/vnd.oai.openapi+json",
         },
         page: format!("{BASE_URL_PLACEHOLDER}/{}", encode(path_of(page))),
-        // A relative address is on a server that the documentation does not name.
+        // A relative address belongs to a server that the documentation does not name.
         server: server
             .map(|server| server.url)
             .filter(|url| url.contains("://") && !url.contains('{')),

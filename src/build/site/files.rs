@@ -1,4 +1,4 @@
-//! Files of the repository that pages show: which may be public, and as what.
+//! Files of the repository that pages show: which may be public, and their media types.
 //!
 //! Only the kinds in [`KINDS`] are served. A browser executes none of them by itself, and the
 //! origin adds a policy that forbids the scripts of SVG and PDF files. A file that is ignored or
@@ -14,10 +14,10 @@ use crate::docs::published::Published;
 use crate::render::link::{Asset, Map};
 use crate::source::{Tree, TreePath};
 
-/// How long a file may be.
+/// The largest size of a file.
 const BYTES_MAX: u64 = 64 << 20;
 
-/// What may be served, by extension.
+/// The kinds of files that may be served, by extension.
 const KINDS: [(&str, &str); 24] = [
     ("png", "image/png"),
     ("jpg", "image/jpeg"),
@@ -55,7 +55,7 @@ pub(super) fn find(tree: &Tree, docs: &Docs) -> BTreeMap<Box<str>, Asset> {
         .collect()
 }
 
-/// Finds the files that pages may show, without looking into them.
+/// Finds the files that pages may show, without reading them.
 pub(super) fn named(tree: &Tree, docs: &Docs) -> BTreeMap<Box<str>, Asset> {
     let files = shown(tree, docs).into_iter();
     files

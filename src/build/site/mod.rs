@@ -1,12 +1,12 @@
-//! The site of a release: pages, what they show, and the lists of them.
+//! The site of a release: its pages, the files that they show, and the lists of pages.
 //!
-//! A [`Site`] knows which files it has and makes each when it is asked for: a build asks
-//! for all of them, a preview for the one that is looked at. Pages are independent, so a
-//! build renders them on all cores: first the articles, which know only their own page,
-//! then the layouts around them, which know all titles.
+//! A [`Site`] knows its files and makes each on demand: a build requests all of them, a preview
+//! only the file that is viewed. Pages are independent, so a build renders them on all cores: first
+//! the articles, which depend only on their own page, then the layouts around them, which need all
+//! titles.
 //!
-//! **Invariant:** whatever the number of threads and whatever was made before, the same docs
-//! give the same files.
+//! **Invariant:** the same docs give the same files, for any number of threads and any reused
+//! articles.
 //!
 //! Sources: sitemaps.org 0.9; llmstxt.org; RFC 9309 (robots).
 
@@ -47,17 +47,17 @@ pub use articles::Articles;
 use articles::{CachedArticle, RenderInputs};
 
 const HTML: &str = "text/html; charset=utf-8";
-/// The encodings of pages. Clients that accept zstd accept brotli too, so a third one would only
-/// take space.
+/// The encodings of pages. Clients that accept zstd accept brotli too, so a third encoding would
+/// only use space.
 const CODINGS: [Encoding; 2] = [Encoding::Brotli, Encoding::Gzip];
 
-/// What a site is made from beside its documentation, and the articles rendered so far.
+/// The inputs of a site beside its documentation, and the articles rendered so far.
 #[derive(Debug)]
 pub(super) struct Plan {
     map: Map,
     assets: Assets,
     inputs: RenderInputs,
-    /// Where the files of the repository are edited.
+    /// The service on which the files of the repository are edited.
     edit: Option<EditLink>,
     /// The pages that everybody may read.
     pages: Vec<PageId>,
@@ -65,16 +65,16 @@ pub(super) struct Plan {
     articles: Vec<OnceLock<(Digest, CachedArticle)>>,
 }
 
-/// A site whose files are made when they are asked for.
+/// A site whose files are made on demand.
 pub(super) struct Site<'s> {
     tree: &'s Tree,
     docs: &'s Docs,
     plan: &'s Plan,
     layout: Layout<'s>,
-    /// Of all pages of the navigation, once all are rendered; those that are not public have
+    /// The articles of all pages of the navigation, after all are rendered; private pages have
     /// none.
     articles: OnceLock<Vec<Option<&'s Article>>>,
-    /// The pages of each part that has a search of its own, once all are rendered.
+    /// The pages of each part with its own search, after all are rendered.
     parts: OnceLock<BTreeMap<Part<'s>, Vec<search::Found<'s>>>>,
     description: OnceLock<SiteDescription>,
 }
@@ -82,13 +82,13 @@ pub(super) struct Site<'s> {
 /// A file of a site.
 #[derive(Clone, Debug)]
 pub(super) enum File {
-    /// A page for people, by its place in the plan.
+    /// The HTML of a page, by its index in the plan.
     Html(usize),
     /// The same for agents.
     Markdown(usize),
-    /// The page for a missing address, with the sidebar of a page.
+    /// A 404 page, with the sidebar of a page.
     NotFound(Option<PageId>),
-    /// A file that was made for pages.
+    /// A file that was generated for pages.
     Made(Made),
     /// The titles of the pages of a part.
     Titles(Box<str>),
@@ -119,8 +119,8 @@ pub(super) fn check(docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
     found
 }
 
-/// Adds a file. Its path is made from one of the authors'; where no release can have it, that is
-/// an error.
+/// Adds a file. Its path is made from a path of the authors; a path that no release can have is an
+/// error.
 fn put(release: &mut Builder, path: &str, file: ReleaseFile) -> Option<Diagnostic> {
     let inserted = ReleasePath::parse(path)
         .map_err(|error| error.to_string())
@@ -136,7 +136,7 @@ fn put(release: &mut Builder, path: &str, file: ReleaseFile) -> Option<Diagnosti
 // === impl Plan ===
 
 impl Plan {
-    /// Finds what a site is made from. Nothing is rendered yet.
+    /// Finds the inputs of a site. Nothing is rendered yet.
     pub(super) fn new(input: &Input, options: &Options, before: Articles) -> Self {
         let Input { tree, docs, .. } = input;
         let map = Map {
@@ -156,12 +156,12 @@ impl Plan {
         }
     }
 
-    /// Returns the articles that were rendered or taken over.
+    /// Returns the articles that were rendered or reused.
     pub(super) fn articles(&self) -> Articles {
         Articles::of(self.articles.iter().filter_map(OnceLock::get).cloned())
     }
 
-    /// Finds a file that was made for one of the pages that were rendered.
+    /// Finds a file that was generated for a page that is rendered.
     pub(super) fn made(&self, path: &str) -> Option<File> {
         let rendered = self.articles.iter().filter_map(OnceLock::get);
         let mut files = rendered.flat_map(|(_, kept)| &kept.article().files);
@@ -174,7 +174,7 @@ impl Plan {
         self.map.assets.contains_key(path)
     }
 
-    /// Returns the articles that were rendered or taken over, as its own.
+    /// Returns the articles that were rendered or reused, by value.
     pub(super) fn into_articles(self) -> Articles {
         let rendered = self.articles.into_iter();
         Articles::of(rendered.filter_map(OnceLock::into_inner))
@@ -197,8 +197,8 @@ impl<'s> Site<'s> {
         }
     }
 
-    /// Adds all files of the site to a release, made on all cores. Returns what is wrong with
-    /// the files themselves; [`Site::found`] returns what is wrong with the pages.
+    /// Adds all files of the site to a release, made on all cores. Returns the diagnostics of the
+    /// files; [`Site::found`] returns the diagnostics of the pages.
     pub(super) fn insert(
         &self,
         release: &mut Builder,
@@ -207,12 +207,12 @@ impl<'s> Site<'s> {
         self.render_all();
         let parts: Vec<Part<'_>> = self.parts().keys().copied().collect();
         let files = self.files();
-        // The search library works in rayon's own pool and waits for it. In threads of that
-        // pool, indices would wait for themselves.
+        // The search library runs in rayon's own pool and waits for it. If the indices were made in
+        // threads of that pool, they would wait for themselves.
         let threads = parts.len().clamp(1, rayon::current_num_threads());
         let indexing = rayon::ThreadPoolBuilder::new().num_threads(threads);
         let indexing = indexing.build().expect("threads can be started");
-        // An index takes longer than any file, so they are begun at once.
+        // An index takes longer than any file, so the indices are started first.
         let (indices, files): (Vec<_>, Vec<_>) = rayon::join(
             || indexing.install(|| parts.par_iter().map(|part| self.index(*part)).collect()),
             || {
@@ -247,7 +247,7 @@ impl<'s> Site<'s> {
             .collect()
     }
 
-    /// Returns what is wrong with the pages, which are rendered for it.
+    /// Returns the diagnostics of the pages, which are rendered for this.
     pub(super) fn found(&self) -> Vec<Diagnostic> {
         let articles = (0..self.plan.pages.len()).map(|at| self.article(at));
         let found = articles.flat_map(|article| article.diagnostics.iter().cloned());
@@ -284,8 +284,8 @@ impl<'s> Site<'s> {
         }
     }
 
-    /// Lists the files of the site: those that depend on what pages show, once they are
-    /// rendered.
+    /// Lists the files of the site. All pages are rendered first, because some files depend on what
+    /// pages show.
     fn files(&self) -> Vec<(String, File)> {
         let mut files = self.page_files();
         files.extend(self.site_files());
@@ -303,7 +303,7 @@ impl<'s> Site<'s> {
         files
     }
 
-    /// Lists the files that pages are.
+    /// Lists the HTML and Markdown files of the pages.
     pub(super) fn page_files(&self) -> Vec<(String, File)> {
         let mut files = Vec::with_capacity(2 * self.plan.pages.len());
         for at in 0..self.plan.pages.len() {
@@ -335,8 +335,8 @@ impl<'s> Site<'s> {
         files
     }
 
-    /// Makes a file: its bytes and its media type. Nothing for a file of the repository that
-    /// cannot be read.
+    /// Makes a file: its bytes and its media type. Returns nothing for a file of the repository
+    /// that cannot be read.
     pub(super) fn make(&self, file: &File) -> Option<(Bytes, &'static str)> {
         Some(match file {
             File::Html(at) => {
@@ -368,7 +368,7 @@ impl<'s> Site<'s> {
     /// Returns the directories of the parts that have a search of their own.
     fn searched(&self) -> BTreeSet<String> {
         let pages = self.docs.navigation.pages().map(|(id, _)| Some(id));
-        // The page for missing addresses searches the default part, also on an empty site.
+        // The 404 page searches the default part, also on an empty site.
         let pages = pages.chain([None]);
         pages.map(|id| self.layout.part(id).directory()).collect()
     }
@@ -411,7 +411,7 @@ impl<'s> Site<'s> {
         });
     }
 
-    /// Returns an article, which is rendered when it is asked for first.
+    /// Returns an article, and renders it at the first call.
     fn article(&self, at: usize) -> &'s Arc<Article> {
         let plan = self.plan;
         let render = || {
@@ -438,8 +438,8 @@ impl<'s> Site<'s> {
 // === impl File ===
 
 impl File {
-    /// Returns whether a release has encoded variants of the file. One with a placeholder for the
-    /// address of the site is encoded when that address is known.
+    /// Returns whether a release has encoded variants of the file. A file with a placeholder for
+    /// the address of the site is encoded when that address is known.
     fn is_coded(&self) -> bool {
         match self {
             Self::Html(_) | Self::Made(_) | Self::Titles(_) => true,
@@ -449,7 +449,7 @@ impl File {
     }
 }
 
-/// Names a file that was made for pages.
+/// Returns a generated file of pages with its path.
 fn into_file(made: &Made) -> (String, File) {
     (format!("static/{}", made.path), File::Made(made.clone()))
 }
@@ -459,7 +459,7 @@ fn public(docs: &Docs) -> impl Iterator<Item = (PageId, &Page)> {
     docs.navigation.pages().filter(|(_, page)| page.public)
 }
 
-/// Makes a diagnostic name its file from the root of the repository.
+/// Changes the file of a diagnostic to a path from the root of the repository.
 fn with_repository_path(tree: &Tree, mut found: Diagnostic) -> Diagnostic {
     if let Ok(path) = tree.docs_root().join(&found.file) {
         found.file = path.as_str().into();

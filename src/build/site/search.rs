@@ -1,10 +1,9 @@
 //! Search that works in the page: for each language and version a list of titles, and a
 //! full-text index.
 //!
-//! With the index alone, the page whose title is typed comes first in about nine of ten cases,
-//! so the list of titles is searched before it; the page for missing addresses uses the list
-//! too. When the index cannot be made, the build goes on without it: titles and headings are
-//! still found.
+//! With the index alone, the page whose title is typed comes first in about nine of ten cases, so
+//! the list of titles is searched first; the 404 page uses the list too. If the index cannot be
+//! made, the build continues without it: titles and headings are still found.
 //!
 //! | in the directory of a [`Part`] | is |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! What a release holds of a site.
+//! Tests of the site in a release.
 
 use proptest::prelude::*;
 
@@ -69,7 +69,7 @@ fn a_page_frames_the_hosts_of_the_service_and_links_others() {
     let default = build(&input, &Options::default());
     let articles = default.articles.clone();
     assert!(index(default).contains("<a href=\"https://play.acme.test/x\""));
-    // Articles that were made with another list are not taken over.
+    // Articles that were made with another list are not reused.
     let previous = Previous {
         articles,
         release: None,
@@ -174,7 +174,7 @@ fn icons_of_the_navigation_are_written_or_included_or_reported() {
         release, report, ..
     } = of_tree(Tree::from_files(files, []));
     let html = text(&release, "pages/b.html");
-    // Lucide draws lines.
+    // Lucide icons are stroked.
     assert!(html.contains("fill=none stroke=currentColor") && html.contains("🚀"));
     assert!(html.contains("src=\"images/c.svg\"") && release.file("assets/images/c.svg").is_some());
     let mut reported: Vec<_> = report.diagnostics.iter().map(ToString::to_string).collect();

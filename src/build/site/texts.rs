@@ -1,8 +1,8 @@
 //! The lists of a site's pages, for agents and search engines.
 //!
-//! A page that is hidden, not to be indexed, not public or not in the navigation is in none of
-//! them; a page with another canonical address is not in the sitemap. Addresses begin with
-//! the placeholder of the base URL.
+//! No list has a page that is hidden, excluded from indexing, private or not in the navigation. The
+//! sitemap has no page with another canonical address. Addresses begin with the placeholder of the
+//! base URL.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -107,9 +107,10 @@ pub fn unbundled(file: &str, library: &str) -> Option<Diagnostic> {
     Some(found.help("write `fontawesome` or `lucide`, and draw others as files of the site"))
 }
 
-/// Returns the warning for an unknown icon, with a similar name. The search for a similar name
-/// takes as long as rendering a page, so only the first warnings have one. `reported_before` is the
-/// number of earlier warnings.
+/// Returns the warning for an unknown icon, with a similar name.
+///
+/// The search for a similar name takes as long as rendering a page, so only the first warnings have
+/// one. `reported_before` is the number of earlier warnings.
 #[must_use]
 pub fn unknown(file: &str, name: &str, reported_before: usize) -> Diagnostic {
     let found = Diagnostic::warning("icon", file, format!("there is no icon `{name}`"));
