@@ -91,6 +91,7 @@ fn site(number: usize, domains: usize) -> Site {
         visibility: Visibility::Public,
         repository: None,
         lenient: false,
+        allow_empty: false,
         origin: Origin::Embedded,
     }
 }

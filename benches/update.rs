@@ -87,6 +87,7 @@ impl Service {
             store: PathBuf::new(),
             generate: None,
             lenient: false,
+            allow_empty: false,
         };
         let mut service = Self {
             program: program.unwrap_or_else(|| env!("CARGO_BIN_EXE_waypost").into()),

@@ -127,6 +127,7 @@ fn gateway(directory: &Path) -> Arc<Gateway> {
         visibility: Visibility::Public,
         repository: None,
         lenient: false,
+        allow_empty: false,
         origin: Origin::Embedded,
     });
     let body = "Use the SDK to create an order, then follow it. ".repeat(50);

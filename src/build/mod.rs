@@ -92,6 +92,8 @@ pub struct Options {
     /// Rules N1 and N2 of the navigation warn instead of failing, even if `docs.json` does not say
     /// so.
     pub lenient: bool,
+    /// A tree without a documentation, or a documentation without a page, is no error.
+    pub allow_empty: bool,
 }
 
 /// The result of a build.
@@ -107,6 +109,9 @@ pub struct Built {
     summary: Summary,
     /// The release's `site.json`, if it has a site.
     description: Option<SiteDescription>,
+    /// The error about a tree without a documentation. It is in the report only if the tree has
+    /// no skill either.
+    no_site: Option<Diagnostic>,
 }
 
 impl Options {
@@ -118,6 +123,7 @@ impl Options {
             frames: service.frames.clone(),
             edit: None,
             lenient: false,
+            allow_empty: false,
         }
     }
 }
@@ -164,6 +170,7 @@ pub fn build_after(input: &Input, options: &Options, previous: &Previous<'_>) ->
         summary: described.summary,
         description: site.map(|site| site.description().clone()),
         articles: plan.into_articles(),
+        no_site: described.no_site,
     }
 }
 
@@ -183,17 +190,19 @@ struct Described {
     /// The public skills.
     skills: Vec<Skill>,
     found: Vec<Diagnostic>,
+    /// The error about a tree without a documentation that has skills.
+    no_site: Option<Diagnostic>,
 }
 
 impl Described {
     fn new(input: &Input, options: &Options) -> Self {
         let Input { tree, docs, .. } = input;
-        let (mut skills, found) = skills::collect(tree, &options.service_name);
+        let (mut skills, mut found) = skills::collect(tree, &options.service_name);
         let title = Title::of(&docs.config);
         let mut list: Vec<Listed> = skills.iter().map(|skill| listed(skill, false)).collect();
-        // A skill is generated only if authors wrote none. Skill files that cannot be used are no
-        // reason to generate one.
-        if !skills::has_authored(tree, &options.service_name)
+        // A site without a public skill gets a generated one: where authors wrote none, where none
+        // of theirs can be used, and where all of theirs are for some groups of readers only.
+        if skills.is_empty()
             && let Some(generated) =
                 skills::generate(docs, &title.title, &title.description, BASE_URL_PLACEHOLDER)
         {
@@ -203,10 +212,22 @@ impl Described {
         }
         let version = skills::documentation_version(docs);
         let summary = Summary::new(&title.title, &title.description, &version, list);
+        let mut no_site = None;
+        if !options.allow_empty {
+            if docs::is_there(tree) {
+                found.extend(docs::without_pages(docs, tree));
+            } else if skills.is_empty() || docs::is_older(tree) {
+                found.push(docs::missing(tree));
+            } else {
+                // A tree may hold skills only, unless the site had pages before.
+                no_site = Some(docs::missing(tree));
+            }
+        }
         Self {
             summary,
             skills,
             found,
+            no_site,
         }
     }
 }
@@ -214,15 +235,23 @@ impl Described {
 // === impl Built ===
 
 impl Built {
-    /// Finds the pages of an earlier release, by its `navigation.json`, that are neither a page nor
-    /// redirected in this release.
+    /// Returns the error about a release without a site, where an earlier release had pages, by
+    /// its `navigation.json`.
+    #[must_use]
+    pub fn all_removed(&self, navigation_before: &[u8]) -> Option<Diagnostic> {
+        let before = navigation::urls(navigation_before);
+        self.no_site.clone().filter(|_| !before.is_empty())
+    }
+
+    /// Finds the pages that an earlier release had, by its `navigation.json`, and that are
+    /// neither a page nor redirected in this one. A release that takes all pages away because
+    /// its tree has no documentation is an error, unless the options allow it.
     #[must_use]
     pub fn removed_pages(&self, input: &Input, navigation_before: &[u8]) -> Vec<Diagnostic> {
-        // Without a documentation there is no configuration that could redirect.
         let (Some(description), Ok(config)) =
             (&self.description, input.tree.docs_root().join(docs::CONFIG))
         else {
-            return Vec::new();
+            return self.all_removed(navigation_before).into_iter().collect();
         };
         let before = navigation::urls(navigation_before);
         let now = input.docs.navigation.pages.iter();

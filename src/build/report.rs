@@ -63,7 +63,7 @@ impl Report {
     }
 
     /// Adds diagnostics that other code found in the same tree.
-    pub fn add(&mut self, diagnostics: Vec<Diagnostic>) {
+    pub fn add(&mut self, diagnostics: impl IntoIterator<Item = Diagnostic>) {
         self.diagnostics.extend(diagnostics);
         diagnostic::sort(&mut self.diagnostics);
     }

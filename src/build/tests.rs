@@ -13,6 +13,8 @@ fn tree(files: &[(&str, &str)]) -> Tree {
     Tree::from_files(files.iter().map(file), [])
 }
 
+const SKILL: &str = "---\nname: pay\ndescription: Use when asked to pay.\n---\nPay.\n";
+
 fn skill(name: &str, body: &str) -> String {
     format!("---\nname: {name}\ndescription: Use when asked for {name}.\n---\n{body}")
 }
@@ -125,12 +127,93 @@ fn a_release_has_no_trace_of_private_content() {
 }
 
 #[test]
-fn a_tree_without_documentation_makes_a_release_without_skills() {
+fn a_tree_without_documentation_and_skills_is_refused_unless_that_is_meant() {
+    let Built { report, .. } = built(&[]);
+    let refused = report.refuse_if_errors().unwrap_err();
+    assert_eq!(
+        refused.first.to_string(),
+        "docs.json: error[config]: there is no `docs.json`, so nothing would be served (write a `docs.json` with `name` and `navigation`, or name the directory that has one)"
+    );
+
+    let options = Options {
+        allow_empty: true,
+        ..Options::default()
+    };
     let Built {
         release, report, ..
-    } = built(&[]);
+    } = build(&Input::read(tree(&[]), &options), &options);
     assert_eq!(paths(&release), ["discovery.json"]);
     assert_eq!(report.diagnostics, []);
+}
+
+#[test]
+fn a_configuration_in_the_older_format_alone_is_refused_with_what_to_do() {
+    let Built { report, .. } = built(&[("mint.json", "{}"), ("skill.md", &skill("pay", ""))]);
+    let refused = report.refuse_if_errors().unwrap_err();
+    assert_eq!(refused.first.rule, "config");
+    assert!(refused.first.to_string().contains("mint upgrade"));
+}
+
+#[test]
+fn a_documentation_without_any_page_is_refused() {
+    for navigation in [
+        r#"{"pages": ["gone"]}"#,
+        r#"{"groups": [{"group": "A", "pages": []}]}"#,
+    ] {
+        let config = format!(r#"{{"name": "A", "navigation": {navigation}}}"#);
+        let Built { report, .. } = built(&[("docs.json", &config), ("skill.md", SKILL)]);
+        let errors: Vec<_> = report.diagnostics.iter().filter(|d| d.is_error()).collect();
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        assert_eq!(errors[0].rule, "no-page");
+    }
+}
+
+#[test]
+fn skills_alone_make_a_release_where_no_pages_were_before() {
+    let options = Options::default();
+    let input = Input::read(tree(&[("skill.md", SKILL)]), &options);
+    let only_skills = build(&input, &options);
+    only_skills.report.refuse_if_errors().unwrap();
+
+    let with_pages = built(&[
+        (
+            "docs.json",
+            r#"{"name": "A", "navigation": {"pages": ["index"]}}"#,
+        ),
+        ("index.mdx", "# A"),
+    ]);
+    let before = with_pages.release.file(NAVIGATION_PATH).unwrap();
+    let removed = only_skills.removed_pages(&input, &before.bytes);
+    assert_eq!(removed.len(), 1);
+    assert_eq!((removed[0].rule, removed[0].is_error()), ("config", true));
+}
+
+#[test]
+fn a_skill_that_cannot_be_used_holds_no_page_back_and_a_generated_one_is_served() {
+    for (path, text) in [
+        (
+            "skill.md",
+            "---\nname: a\ndescription: Use when: asked\n---\n",
+        ),
+        ("SKILL.md", SKILL),
+        (
+            "skill.md",
+            "---\nname: a\ndescription: b\ngroups: [x]\n---\n",
+        ),
+    ] {
+        let built = built(&[
+            (
+                "docs.json",
+                r#"{"name": "A", "navigation": {"pages": ["index"]}}"#,
+            ),
+            ("index.mdx", "# A"),
+            (path, text),
+        ]);
+        built.report.refuse_if_errors().unwrap();
+        assert!(!built.report.diagnostics.is_empty());
+        assert!(built.generated().is_some(), "{path}");
+        assert!(built.release.file("pages/index.md").is_some());
+    }
 }
 
 #[test]
@@ -163,13 +246,12 @@ fn errors_refuse_and_warnings_do_not() {
     let Built { report, .. } = built(&[("skill.md", ""), ("docs.json", "[]")]);
     let error = report.refuse_if_errors().unwrap_err();
     assert_eq!(error.tally, report.tally());
-    let error_summary =
-        "cannot be published: 2 errors in 2 files, the first is docs.json:1:1: error";
-    assert!(error.to_string().starts_with(error_summary), "{error}");
+    let refusal = "cannot be published: 1 error in 1 file, the first is docs.json:1:1: error";
+    assert!(error.to_string().starts_with(refusal), "{error}");
     let last = report.to_string().lines().last().map(str::to_owned);
     assert_eq!(
         last.as_deref(),
-        Some("cannot be published: 2 errors in 2 files")
+        Some("cannot be published: 1 error in 1 file")
     );
 }
 

@@ -141,6 +141,7 @@ mod tests {
                 service_name: None,
                 fetch_from: Vec::new(),
                 lenient: false,
+                allow_empty: false,
             },
             out: directory.path().join("out"),
             keep_going: false,

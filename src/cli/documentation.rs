@@ -34,6 +34,9 @@ pub struct Documentation {
     /// Report rules N1 and N2 as warnings, not as errors
     #[arg(long)]
     pub lenient: bool,
+    /// Whether a release without pages may be published; only `publish` has an option for it.
+    #[arg(skip)]
+    pub allow_empty: bool,
 }
 
 // === impl Documentation ===
@@ -90,6 +93,7 @@ impl Documentation {
             options.service_name = name.as_str().into();
         }
         options.lenient = self.lenient;
+        options.allow_empty = self.allow_empty;
         options
     }
 
@@ -107,6 +111,7 @@ impl Documentation {
     ) -> anyhow::Result<Built> {
         let mut options = self.options(service);
         options.lenient |= site.is_some_and(|site| site.lenient);
+        options.allow_empty |= site.is_some_and(|site| site.allow_empty);
         let input = self.read(&options, specifications)?;
         let repository = site.and_then(|site| site.repository.as_ref());
         options.edit = repository.and_then(|repository| {

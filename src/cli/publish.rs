@@ -8,14 +8,16 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use bytes::Bytes;
 
 use super::deploying;
 use super::settings::{self, Settings};
 use super::{Documentation, project};
+use crate::build::NAVIGATION_PATH;
 use crate::config::Config;
 use crate::release::Release;
 use crate::site::{ProjectId, Site};
-use crate::store::{Pointer, PromoteError, Store};
+use crate::store::{Pointer, PromoteError, ReadError, Store};
 
 /// How often to try again when another promotion came first; each try takes a newer fence.
 const ATTEMPTS_MAX: u32 = 10;
@@ -29,6 +31,9 @@ pub struct Args {
     /// The project that serves it
     #[arg(long, value_name = "ID", value_parser = project)]
     pub project: ProjectId,
+    /// Publish also what takes all pages of the site away
+    #[arg(long)]
+    pub allow_empty: bool,
     /// Where the store is.
     #[command(flatten)]
     pub settings: Settings,
@@ -43,15 +48,21 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let config = args.settings.load()?;
     let site = site(&config, &args.project);
-    let built =
-        args.documentation
-            .build(&config.service, &config.specifications, site.as_deref())?;
+    let documentation = Documentation {
+        allow_empty: args.allow_empty,
+        ..args.documentation.clone()
+    };
+    let mut built =
+        documentation.build(&config.service, &config.specifications, site.as_deref())?;
+    let store = settings::open_store(&config)?;
+    if let Some(before) = navigation_before(&store, &args.project)? {
+        built.report.add(built.all_removed(&before));
+    }
     let mut out = io::stdout();
     writeln!(out, "{}", built.report).context("print the report")?;
     if built.report.refuse_if_errors().is_err() {
         return Ok(ExitCode::FAILURE);
     }
-    let store = settings::open_store(&config)?;
     // Newer than any build that is running.
     let at_least = deploying::last_generation(&config, &args.project)?;
     let pointer = publish(&store, &args.project, &built.release, at_least)?;
@@ -66,6 +77,25 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 fn site(config: &Config, project: &ProjectId) -> Option<Arc<Site>> {
     let (sites, _changes) = settings::read_sites(config).ok()?;
     sites.get(project).map(Arc::clone)
+}
+
+/// Returns the navigation of the current release; `None` if there is none, or it is damaged: then
+/// this publication mends it.
+fn navigation_before(store: &Store, project: &ProjectId) -> anyhow::Result<Option<Bytes>> {
+    let read = || {
+        let Some(pointer) = store.current(project)? else {
+            return Ok(None);
+        };
+        let inventory = store.inventory(pointer.current.release)?;
+        let item = inventory.get(NAVIGATION_PATH);
+        item.map(|item| store.read(item)).transpose()
+    };
+    match read() {
+        Err(
+            ReadError::Damaged { .. } | ReadError::UnknownRelease(_) | ReadError::UnknownContent(_),
+        ) => Ok(None),
+        read => Ok(read?),
+    }
 }
 
 /// Puts and promotes a release as the newest of its project.
@@ -103,8 +133,10 @@ mod tests {
                 service_name: None,
                 fetch_from: Vec::new(),
                 lenient: false,
+                allow_empty: false,
             },
             project: ProjectId::parse("acme").unwrap(),
+            allow_empty: false,
             settings: installation.settings(),
         }
     }

@@ -98,7 +98,12 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "config",
         title: "a documentation has a docs.json",
-        text: "It lies in the directory that is checked (the `directory` of the site's repository).",
+        text: "It lies in the directory that is checked (the `directory` of the site's repository). \
+            `mint.json`, the older format, is not read: `npx mint upgrade` writes a `docs.json` \
+            from it.\n\n\
+            A tree without it may hold skills only. An update whose tree has neither, or that would \
+            take the pages of a site away, fails, and what is served stays. `allow_empty: true` in \
+            the site's record and `waypost publish --allow-empty` publish it all the same.",
     },
     Rule {
         id: "duplicate-key",
@@ -220,6 +225,13 @@ pub const RULES: &[Rule] = &[
         id: "no-effect",
         title: "settings have an effect",
         text: "The key belongs to another tool; this service does nothing with it.",
+    },
+    Rule {
+        id: "no-page",
+        title: "a documentation has a page",
+        text: "A release without any page would take the site away. The update fails, and what is \
+            served stays. `allow_empty: true` in the site's record and `waypost publish \
+            --allow-empty` publish it all the same.",
     },
     Rule {
         id: "openapi",
@@ -366,7 +378,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "skill-none",
         title: "a skill file can be used",
-        text: "There are skill files, but none of them can be served. The other messages say why.",
+        text: "There are skill files, but none of them can be served; the other messages say why. \
+            Pages are published all the same, and the site serves a generated skill.",
     },
     Rule {
         id: "skill-size",

@@ -45,6 +45,8 @@ pub use parsed::{Parsed, parse};
 pub const CONFIG: &str = "docs.json";
 /// The rule about a documentation without configuration.
 pub const NO_CONFIG: &str = "config";
+/// The rule about a documentation without pages.
+pub const NO_PAGE: &str = "no-page";
 
 /// A documentation that was read.
 #[derive(Debug, Default)]
@@ -131,6 +133,39 @@ pub fn has_documentation(tree: &Tree) -> bool {
     !matches!(found, Err(_) | Ok(Err(LookupError::NotFound { .. })))
 }
 
+/// Returns whether a tree has a configuration in the older format only.
+#[must_use]
+pub fn is_older(tree: &Tree) -> bool {
+    let older = tree.docs_root().join("mint.json").ok();
+    let is_file = |older| {
+        tree.lookup(&older)
+            .is_ok_and(|found| found.kind == Kind::File)
+    };
+    !is_there(tree) && older.is_some_and(is_file)
+}
+
+/// Returns the error about a tree without `docs.json`.
+#[must_use]
+pub fn missing(tree: &Tree) -> Diagnostic {
+    let path = tree.docs_root().join(CONFIG);
+    let file = path.as_ref().map_or(CONFIG, TreePath::as_str);
+    let message = format!("there is no `{CONFIG}`, so nothing would be served");
+    explained(tree, Diagnostic::error(NO_CONFIG, file, message))
+}
+
+/// Returns the error about a documentation without any page.
+#[must_use]
+pub fn without_pages(docs: &Docs, tree: &Tree) -> Option<Diagnostic> {
+    let path = tree.docs_root().join(CONFIG).ok()?;
+    let is_empty = docs.navigation.content.is_some() && docs.navigation.pages.is_empty();
+    is_empty.then(|| {
+        let message = "`navigation` has no page, so nothing would be served";
+        Diagnostic::error(NO_PAGE, path.as_str(), message).help(
+            "list the pages in `navigation`; who means it sets `allow_empty` in the site's record",
+        )
+    })
+}
+
 /// Reads `docs.json` with the files it refers to.
 fn config(tree: &Tree, diagnostics: &mut Diagnostics) -> Option<Value> {
     let path = tree.docs_root().join(CONFIG).ok()?;
@@ -155,13 +190,16 @@ fn unreadable(tree: &Tree, path: &TreePath, error: &OpenError) -> Diagnostic {
         path.as_str(),
         format!("{CONFIG} cannot be read: {error}"),
     );
-    let older = tree.docs_root().join("mint.json").ok();
-    if older.is_some_and(|older| {
-        tree.lookup(&older)
-            .is_ok_and(|found| found.kind == Kind::File)
-    }) {
-        return found
-            .help("there is a `mint.json`, which is the older format; convert it to `docs.json`");
+    explained(tree, found)
+}
+
+/// Says what to do about a missing `docs.json`.
+fn explained(tree: &Tree, found: Diagnostic) -> Diagnostic {
+    if is_older(tree) {
+        return found.help(
+            "there is a `mint.json`, the older format, which is not read: `npx mint upgrade` writes \
+             a `docs.json` from it; commit that file",
+        );
     }
     found.help(
         "write a `docs.json` with `name` and `navigation`, or name the directory that has one",

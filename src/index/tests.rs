@@ -24,6 +24,7 @@ fn site(name: &str, domains: &[&str]) -> Site {
         visibility: Visibility::Public,
         repository: None,
         lenient: false,
+        allow_empty: false,
         origin: Origin::Embedded,
     }
 }

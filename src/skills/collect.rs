@@ -62,19 +62,12 @@ pub fn collect(tree: &Tree, service_name: &str) -> (Vec<Skill>, Vec<Diagnostic>)
         };
         let file = diagnostics.first().map(|first| first.file.clone());
         let file = file.expect("every unusable file has a diagnostic");
-        let none = Diagnostic::error("skill-none", &file, message);
-        diagnostics.push(none.help("the other findings say why"));
+        let none = Diagnostic::warning("skill-none", &file, message);
+        diagnostics.push(none.help(
+            "the other messages say why; pages are not held back, and the site serves a generated skill",
+        ));
     }
     (publish(parsed_skills, &mut diagnostics), diagnostics)
-}
-
-/// Returns whether authors put skill files into the tree, usable or not.
-///
-/// A tree without skill files may get a generated one.
-#[must_use]
-pub fn has_authored(tree: &Tree, service_name: &str) -> bool {
-    let search = find::search(tree, service_name);
-    !search.candidates.is_empty() || search.unusable > 0
 }
 
 /// Gives each skill a unique slug.

@@ -18,8 +18,8 @@
 //! Each name is the `rule` of its diagnostics. *Left out* means that no list contains the skill
 //! and no release contains its bytes; the other skills are not affected. A skill that is left
 //! out causes a warning, because the release is usable without it. If there are skill files and
-//! **none** of them can be used, the error `skill-none` is reported: the author wanted to
-//! publish skills, and the present release is better than a release without any.
+//! **none** of them can be used, the warning `skill-none` is reported too: a mistake in a skill
+//! never holds pages back, and a generated skill is served in its place.
 //!
 //! | rule | meaning |
 //! |---|---|
@@ -55,7 +55,7 @@ use bytes::Bytes;
 
 use crate::source::TreePath;
 
-pub use collect::{collect, has_authored};
+pub use collect::collect;
 pub use description::cut;
 pub use generate::{
     CHARACTERS_MAX, Generated, LINES_MAX, Refused, SourcePage, accept, documentation_version,

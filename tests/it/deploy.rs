@@ -87,11 +87,11 @@ fn a_mistake_of_the_author_fails_the_update_and_leaves_the_release_served() {
         .start();
     follow(&edge.setup, &trigger(&edge, &key, "acme"));
 
-    docs.push("Break it", &[("skill.md", "---\nname: [\n---\n")]);
+    docs.push("Break it", &[("docs.json", "{")]);
     let update = follow(&edge.setup, &trigger(&edge, &key, "acme"));
     assert_eq!(update["status"], "failure");
     assert!(
-        update["summary"].as_str().unwrap().contains("skill.md:"),
+        update["summary"].as_str().unwrap().contains("docs.json:"),
         "{update:#}"
     );
     assert_eq!(

@@ -193,6 +193,7 @@ fn diagnostics_of(
     let (docs, of_docs) = parsed.resolve(tree);
     diagnostics.extend(of_docs);
     if !args.config_only {
+        diagnostics.extend(docs::without_pages(&docs, tree));
         diagnostics.extend(build::check::check(&docs, tree));
         let default = build::Options::default().service_name;
         let named = args.documentation.service_name.as_deref();
@@ -314,6 +315,7 @@ mod tests {
                 service_name: None,
                 fetch_from: Vec::new(),
                 lenient: false,
+                allow_empty: false,
             },
             format: Format::Json,
             strict: false,

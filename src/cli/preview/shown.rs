@@ -142,6 +142,7 @@ fn site() -> Site {
         visibility: Visibility::Public,
         repository: None,
         lenient: false,
+        allow_empty: false,
         origin: Origin::Embedded,
     }
 }

@@ -41,6 +41,8 @@ pub struct Job {
     pub generate: Option<generate::Config>,
     /// Whether rules N1 and N2 of the navigation give warnings instead of errors.
     pub lenient: bool,
+    /// Whether a release without pages may be published.
+    pub allow_empty: bool,
 }
 
 // === impl Job ===
@@ -58,6 +60,7 @@ impl Job {
             frames: self.frames.clone(),
             edit: repository.edit_link(),
             lenient: self.lenient,
+            allow_empty: self.allow_empty,
         }
     }
 

@@ -12,7 +12,8 @@
 //! * R1: while the update runs, heartbeats renew its lease. An attempt that has lost its lease
 //!   stops at once and promotes nothing.
 //! * R2: an error of the authors ends the update; a failure of the network, the disk or this
-//!   machine ends the attempt, and another attempt follows.
+//!   machine ends the attempt, and another attempt follows. An attempt that ran out of time or
+//!   was killed is followed by one more at most.
 //! * R3: the fence of the promotion is the (generation, epoch) of the claim. If the store holds a
 //!   release of the same or a higher fence before the build begins, the generation is raised
 //!   above it. If a newer release is promoted during the build, it stays and the update has
@@ -165,6 +166,7 @@ impl Stages {
             specifications: self.specifications.clone(),
             store: self.store_path.clone(),
             lenient: site.lenient,
+            allow_empty: site.allow_empty,
         })
     }
 

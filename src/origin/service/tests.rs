@@ -28,6 +28,7 @@ fn site(base_path: &str) -> Site {
         visibility: Visibility::Public,
         repository: None,
         lenient: false,
+        allow_empty: false,
         origin: Origin::Embedded,
     }
 }

@@ -162,6 +162,8 @@ fn read_site(
     let repository = record.section("repository").map(read_repository);
     let mut lenient = false;
     record.set("lenient", &mut lenient, strict::boolean);
+    let mut allow_empty = false;
+    record.set("allow_empty", &mut allow_empty, strict::boolean);
     let origin = read_origin(record, report);
 
     let (domains, domain_places): (Vec<_>, Vec<_>) =
@@ -197,6 +199,7 @@ fn read_site(
         visibility,
         repository: repository.flatten(),
         lenient,
+        allow_empty,
         origin: origin?,
     };
     Some(Record {

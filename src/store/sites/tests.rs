@@ -74,7 +74,7 @@ fn every_key_of_a_record_is_read() {
         "acme.yaml",
         "project: acme\nowner: org_1\nsubdomain: Acme\n\
          domains: [docs.acme.com, DOCS.acme.dev.]\nbase_path: /docs\nvisibility: private\n\
-         repository: { url: \"https://git.example/acme.git\", branch: trunk, directory: docs/ }\nlenient: true\n\
+         repository: { url: \"https://git.example/acme.git\", branch: trunk, directory: docs/ }\nlenient: true\nallow_empty: true\n\
          origin: { url: \"https://origin.acme.internal:8443\", host: upstream, http: 2 }\n",
     );
     platform.write("bare.yaml", "project: bare\nsubdomain: bare\n");
@@ -98,7 +98,7 @@ fn every_key_of_a_record_is_read() {
         (&*repository.branch, &*repository.directory),
         ("trunk", "docs")
     );
-    assert!(acme.lenient);
+    assert!(acme.lenient && acme.allow_empty);
     let upstream = Upstream {
         scheme: Scheme::Https,
         host: "origin.acme.internal".into(),
@@ -114,7 +114,7 @@ fn every_key_of_a_record_is_read() {
     assert_eq!(&*bare.owner, "bare");
     assert_eq!(bare.origin, Origin::Embedded);
     assert_eq!(bare.repository, None);
-    assert!(!bare.lenient);
+    assert!(!bare.lenient && !bare.allow_empty);
 }
 
 #[test]
