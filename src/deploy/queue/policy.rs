@@ -10,6 +10,9 @@ use super::{LOG_LINE_BYTES_MAX, Outcome};
 use crate::digest::Digest;
 use crate::store::Fence;
 
+/// The last attempt of an update that ran out of time or was killed.
+const ATTEMPTS_MAX_AFTER_KILL: u32 = 2;
+
 /// Delays and limits of the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
@@ -46,6 +49,39 @@ impl Default for Policy {
 }
 
 impl Policy {
+    /// Returns the latest moment at which a lease may end. A lease that ends later was taken with
+    /// a clock that was ahead. A heartbeat of another process may be a moment newer than `now`,
+    /// and clocks are set back by small steps, so twice the length of a lease is allowed.
+    pub(super) fn lease_end_max(&self, now: Timestamp) -> Timestamp {
+        now.after(self.lease.saturating_mul(2))
+    }
+
+    /// Returns the latest moment at which a retry may be due, in the same sense.
+    pub(super) fn retry_at_max(&self, now: Timestamp) -> Timestamp {
+        now.after(self.retry_delay_max.saturating_mul(2))
+    }
+
+    /// Makes an update due now if its time was set by a clock that was ahead. Returns whether it
+    /// was changed.
+    pub(super) fn correct(&self, update: &mut Update, now: Timestamp) -> bool {
+        match &mut update.state {
+            State::InProgress(holder) if holder.lease_until > self.lease_end_max(now) => {
+                holder.lease_until = now;
+                true
+            }
+            State::Queued { ready_at } => {
+                // An update that was never tried is due from its trigger on.
+                let is_ahead = update.attempts == 0 && *ready_at > now.after(self.lease)
+                    || *ready_at > self.retry_at_max(now);
+                if is_ahead {
+                    *ready_at = now;
+                }
+                is_ahead
+            }
+            _ => false,
+        }
+    }
+
     /// Returns the delay after this many attempts of an update.
     ///
     /// The delay is up to a fifth shorter or longer than planned, so that updates which failed
@@ -112,9 +148,17 @@ pub(super) fn finish_attempt(
     policy: &Policy,
     now: Timestamp,
 ) -> Result<(), InvalidMove> {
-    if let (Outcome::Retry | Outcome::LeaseReleased, Some(newer)) = (outcome, waiting) {
+    let goes_back = matches!(
+        outcome,
+        Outcome::Retry | Outcome::RetryOnce | Outcome::LeaseReleased
+    );
+    if let (true, Some(newer)) = (goes_back, waiting) {
         return update.mark_superseded(newer);
     }
+    let attempts_max = match outcome {
+        Outcome::RetryOnce => policy.attempts_max.min(ATTEMPTS_MAX_AFTER_KILL),
+        _ => policy.attempts_max,
+    };
     let epoch = match &update.state {
         State::InProgress(holder) => holder.epoch,
         _ => 0,
@@ -139,19 +183,16 @@ pub(super) fn finish_attempt(
             },
             summary,
         ),
-        Outcome::Retry if update.attempts >= policy.attempts_max => update.end(
+        Outcome::Retry | Outcome::RetryOnce if update.attempts >= attempts_max => update.end(
             State::Failure {
                 ended_at: now,
                 dead_letter: true,
             },
             &format!("gave up after {} attempts: {summary}", update.attempts),
         ),
-        Outcome::Retry => {
+        Outcome::Retry | Outcome::RetryOnce => {
             let ready_at = now.after(policy.retry_delay(&update.id, update.attempts));
-            let summary = format!(
-                "attempt {} of {}: {summary}",
-                update.attempts, policy.attempts_max
-            );
+            let summary = format!("attempt {} of {attempts_max}: {summary}", update.attempts);
             update.reschedule(ready_at, &summary)
         }
         Outcome::LeaseReleased => {

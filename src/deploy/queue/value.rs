@@ -51,6 +51,15 @@ pub struct Progress {
     pub commit: Option<Commit>,
 }
 
+/// The owners whose updates may be claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owners {
+    /// Every owner. Owners without a running update come first.
+    All,
+    /// Only owners without a running update.
+    Idle,
+}
+
 /// Whether a claim still holds the lease of its update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
@@ -75,6 +84,9 @@ pub enum Outcome {
     Failure,
     /// Trying again may help. The queue does so until the attempts run out.
     Retry,
+    /// The attempt ran out of time or was killed. Trying again helps only if the machine was
+    /// busy, so the second attempt is the last.
+    RetryOnce,
     /// The worker stops and releases the lease; the attempt does not count.
     LeaseReleased,
 }

@@ -45,6 +45,8 @@ pub(super) enum BuildResult {
     SkillStays(String),
     /// There is no release.
     Stopped(Stopped),
+    /// The process ran out of time or was killed, as this sentence says.
+    Killed(String),
     /// Another worker holds the update.
     LeaseLost,
     /// This process must shut down.
@@ -181,10 +183,7 @@ impl<'s> BuildMonitor<'s> {
 
     /// Returns the result of a process that ended without a final event.
     fn died(&self, how: &str) -> BuildResult {
-        BuildResult::Stopped(Stopped {
-            summary: format!("{}: {how}", self.step.as_str()),
-            transient: true,
-        })
+        BuildResult::Killed(format!("{}: {how}", self.step.as_str()))
     }
 
     /// Returns the result if a time limit has passed.
@@ -205,10 +204,7 @@ impl<'s> BuildMonitor<'s> {
         } else {
             return None;
         };
-        Some(BuildResult::Stopped(Stopped {
-            summary,
-            transient: true,
-        }))
+        Some(BuildResult::Killed(summary))
     }
 
     /// Returns whether there is something to record, or the lease must be renewed.

@@ -61,6 +61,7 @@ impl Stages {
                 }
                 BuildResult::SkillStays(why) => Err(why),
                 BuildResult::Stopped(stopped) => Err(stopped.summary),
+                BuildResult::Killed(why) => Err(why),
                 unfinished => return self.end_without_release(claim, unfinished).await,
             };
             let line = match replaced {
@@ -91,6 +92,7 @@ impl Stages {
     ) -> Result<Ended, QueueError> {
         match result {
             BuildResult::Stopped(stopped) => self.stopped(claim, stopped).await,
+            BuildResult::Killed(how) => self.finish(claim, Outcome::RetryOnce, how).await,
             BuildResult::LeaseLost => Ok(Ended::Lost),
             BuildResult::Prepared(_) | BuildResult::SkillStays(_) | BuildResult::ShuttingDown => {
                 let summary = "released: the worker is shutting down".to_owned();

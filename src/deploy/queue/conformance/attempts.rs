@@ -8,7 +8,7 @@ fn a_lease_ends_at_its_deadline_and_not_earlier() {
     on_each(|queue| {
         let id = enqueue(queue, "docs", 0).id;
         let former = claim(queue, 0);
-        assert_eq!(queue.claim(&worker(), at(29)).unwrap(), None);
+        assert_eq!(queue.claim(&worker(), Owners::All, at(29)).unwrap(), None);
 
         let successor = claim(queue, 30);
         assert_eq!(successor.update.id, id);
@@ -26,7 +26,12 @@ fn a_heartbeat_extends_the_lease() {
         for seconds in [20, 40, 60] {
             let held = queue.heartbeat(&claimed, Progress::default(), at(seconds));
             assert_eq!(held.unwrap(), Held::Yes);
-            assert_eq!(queue.claim(&worker(), at(seconds + 9)).unwrap(), None);
+            assert_eq!(
+                queue
+                    .claim(&worker(), Owners::All, at(seconds + 9))
+                    .unwrap(),
+                None
+            );
         }
         assert_eq!(claim(queue, 90).epoch, 2);
     });
@@ -123,7 +128,11 @@ fn each_retry_waits_longer_and_the_last_becomes_a_dead_letter() {
             assert_eq!(held.unwrap(), Held::Yes);
             if attempt < 5 {
                 let began = now;
-                while queue.claim(&worker(), at(now)).unwrap().is_none() {
+                while queue
+                    .claim(&worker(), Owners::All, at(now))
+                    .unwrap()
+                    .is_none()
+                {
                     now += 1;
                 }
                 waits.push(now - began);
@@ -167,7 +176,10 @@ fn a_build_that_always_kills_its_worker_becomes_a_dead_letter() {
         for round in 0..5 {
             claim(queue, round * 31);
         }
-        assert_eq!(queue.claim(&worker(), at(5 * 31)).unwrap(), None);
+        assert_eq!(
+            queue.claim(&worker(), Owners::All, at(5 * 31)).unwrap(),
+            None
+        );
         assert_eq!(status(queue, &id), Status::Failure);
         assert_eq!(queue.dead_letters(10).unwrap().len(), 1);
     });
@@ -182,7 +194,7 @@ fn a_failure_of_the_author_is_not_retried() {
             .finish(&claimed, &Outcome::Failure, "docs.json:3:1: error", at(1))
             .unwrap();
         assert_eq!(status(queue, &id), Status::Failure);
-        assert_eq!(queue.claim(&worker(), at(9999)).unwrap(), None);
+        assert_eq!(queue.claim(&worker(), Owners::All, at(9999)).unwrap(), None);
         assert!(queue.dead_letters(10).unwrap().is_empty());
         let logs = record(queue, &id).logs;
         assert_eq!(logs.len(), 1);
@@ -196,7 +208,7 @@ fn requeueing_creates_a_new_update() {
         assert_eq!(queue.requeue(&project("docs"), at(0)).unwrap(), None);
         let old = enqueue(queue, "docs", 0).id;
         for round in 0..6 {
-            let _ = queue.claim(&worker(), at(round * 31)).unwrap();
+            let _ = queue.claim(&worker(), Owners::All, at(round * 31)).unwrap();
         }
         let requeued = queue.requeue(&project("docs"), at(300)).unwrap().unwrap();
         assert_ne!(requeued.id, old);
@@ -214,7 +226,7 @@ fn a_trigger_makes_a_waiting_retry_due() {
         let _ = queue
             .finish(&claimed, &Outcome::Retry, "network", at(0))
             .unwrap();
-        assert_eq!(queue.claim(&worker(), at(1)).unwrap(), None);
+        assert_eq!(queue.claim(&worker(), Owners::All, at(1)).unwrap(), None);
         assert_eq!(enqueue(queue, "docs", 1).id, id);
         assert_eq!(claim(queue, 1).update.attempts, 2);
     });
@@ -246,5 +258,62 @@ fn the_next_generation_is_greater_than_a_raised_one() {
         assert_eq!(queue.generation(&project("blog")).unwrap(), 0);
         enqueue(queue, "docs", 2);
         assert_eq!(claim(queue, 2).update.generation, 42);
+    });
+}
+
+#[test]
+fn an_update_that_runs_out_of_time_has_two_attempts() {
+    on_each(|queue| {
+        let id = enqueue(queue, "docs", 0).id;
+        for seconds in [0, 100] {
+            let claimed = claim(queue, seconds);
+            let summary = "build: the update took longer than 600 s";
+            let _ = queue
+                .finish(&claimed, &Outcome::RetryOnce, summary, at(seconds))
+                .unwrap();
+        }
+        let record = record(queue, &id);
+        assert_eq!(record.status(), Status::Failure);
+        assert_eq!(
+            record.summary(),
+            "gave up after 2 attempts: build: the update took longer than 600 s"
+        );
+        assert_eq!(queue.dead_letters(10).unwrap(), [record.update]);
+    });
+}
+
+#[test]
+fn the_leases_of_a_worker_that_has_ended_end_at_once() {
+    on_each(|queue| {
+        let (dead, alive) = (WorkerId::new("dead"), WorkerId::new("alive"));
+        let one = enqueue(queue, "one", 0).id;
+        let _killed = queue.claim(&dead, Owners::All, at(0)).unwrap().unwrap();
+        enqueue(queue, "two", 0);
+        let held = queue.claim(&alive, Owners::All, at(0)).unwrap().unwrap();
+        assert_eq!(
+            queue.end_leases(|worker| *worker == dead, at(1)).unwrap(),
+            1
+        );
+        let taken = claim(queue, 1);
+        assert_eq!((&taken.update.id, taken.update.attempts), (&one, 2));
+        let heartbeat = queue.heartbeat(&held, Progress::default(), at(2));
+        assert_eq!(heartbeat.unwrap(), Held::Yes);
+    });
+}
+
+#[test]
+fn times_of_a_clock_that_was_an_hour_ahead_are_corrected() {
+    on_each(|queue| {
+        let running = enqueue(queue, "running", 3600).id;
+        let _killed = claim(queue, 3600);
+        let waiting = enqueue(queue, "waiting", 3600).id;
+        assert_eq!(queue.claim(&worker(), Owners::All, at(0)).unwrap(), None);
+
+        assert_eq!(queue.correct_times(at(0)).unwrap(), 2);
+        let claims = [claim(queue, 0), claim(queue, 0)];
+        let ids = claims.each_ref().map(|claim| claim.id().clone());
+        assert!(ids.contains(&running) && ids.contains(&waiting), "{ids:?}");
+        // A lease of this moment is not one of a wrong clock.
+        assert_eq!(queue.correct_times(at(0)).unwrap(), 0);
     });
 }

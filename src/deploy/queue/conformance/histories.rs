@@ -10,15 +10,42 @@ use super::*;
 /// A step that the back end and the model take.
 #[derive(Clone, Debug)]
 enum Step {
-    Enqueue { project: u8, key: Option<u8> },
-    Claim,
-    Heartbeat { claim: usize },
-    RaiseGeneration { claim: usize, at_least: u64 },
-    Finish { claim: usize, outcome: u8 },
-    Wait { seconds: u64 },
-    Requeue { project: u8 },
-    Cancel { project: u8 },
-    Served { claim: usize },
+    Enqueue {
+        project: u8,
+        key: Option<u8>,
+    },
+    Claim {
+        idle: bool,
+    },
+    /// Claims with a clock that is ahead.
+    ClaimAhead {
+        seconds: u64,
+    },
+    CorrectTimes,
+    EndLeases,
+    Heartbeat {
+        claim: usize,
+    },
+    RaiseGeneration {
+        claim: usize,
+        at_least: u64,
+    },
+    Finish {
+        claim: usize,
+        outcome: u8,
+    },
+    Wait {
+        seconds: u64,
+    },
+    Requeue {
+        project: u8,
+    },
+    Cancel {
+        project: u8,
+    },
+    Served {
+        claim: usize,
+    },
     Sweep,
 }
 
@@ -26,11 +53,14 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => (0..4u8, proptest::option::of(0..3u8))
             .prop_map(|(project, key)| Step::Enqueue { project, key }),
-        4 => Just(Step::Claim),
+        4 => any::<bool>().prop_map(|idle| Step::Claim { idle }),
+        1 => (0..7200u64).prop_map(|seconds| Step::ClaimAhead { seconds }),
+        1 => Just(Step::CorrectTimes),
+        1 => Just(Step::EndLeases),
         2 => (0..8usize).prop_map(|claim| Step::Heartbeat { claim }),
         1 => (0..8usize, 0..9u64)
             .prop_map(|(claim, at_least)| Step::RaiseGeneration { claim, at_least }),
-        4 => (0..8usize, 0..4u8).prop_map(|(claim, outcome)| Step::Finish { claim, outcome }),
+        4 => (0..8usize, 0..5u8).prop_map(|(claim, outcome)| Step::Finish { claim, outcome }),
         3 => (1..60u64).prop_map(|seconds| Step::Wait { seconds }),
         1 => (0..4u8).prop_map(|project| Step::Requeue { project }),
         1 => (0..4u8).prop_map(|project| Step::Cancel { project }),
@@ -114,8 +144,13 @@ impl<'q> Run<'q> {
                 let cancelled = call!(self, cancel(&numbered(*project), "cancelled", at(now)));
                 format!("{:?}", cancelled.unwrap())
             }
-            Step::Claim => {
-                let claim = call!(self, claim(&worker(), at(now))).unwrap();
+            Step::Claim { .. } | Step::ClaimAhead { .. } => {
+                let (owners, ahead) = match step {
+                    Step::ClaimAhead { seconds } => (Owners::All, *seconds),
+                    Step::Claim { idle: true } => (Owners::Idle, 0),
+                    _ => (Owners::All, 0),
+                };
+                let claim = call!(self, claim(&worker(), owners, at(now + ahead))).unwrap();
                 let text = claim.as_ref().map(|claim| {
                     let number = self.number(claim.id());
                     let update = &claim.update;
@@ -136,6 +171,14 @@ impl<'q> Run<'q> {
                     call!(self, record_served(claim.project(), fence, at(now))).unwrap();
                 }
                 format!("{:?}", call!(self, not_yet_visible()).unwrap())
+            }
+            Step::CorrectTimes => format!("{:?}", call!(self, correct_times(at(now))).unwrap()),
+            Step::EndLeases => {
+                let all_have_ended = |_: &WorkerId| true;
+                format!(
+                    "{:?}",
+                    call!(self, end_leases(all_have_ended, at(now))).unwrap()
+                )
             }
             Step::Sweep => format!("{:?}", call!(self, sweep(at(now))).unwrap()),
             Step::Wait { .. } => String::new(),
@@ -159,6 +202,7 @@ impl<'q> Run<'q> {
                     0 => published(),
                     1 => Outcome::Failure,
                     2 => Outcome::Retry,
+                    3 => Outcome::RetryOnce,
                     _ => Outcome::LeaseReleased,
                 };
                 call!(self, finish(&claim, &outcome, "end", at(now)))

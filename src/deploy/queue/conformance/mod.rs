@@ -74,7 +74,7 @@ fn published() -> Outcome {
 
 #[track_caller]
 fn claim(queue: &Queue, seconds: u64) -> Claim {
-    let claim = queue.claim(&worker(), at(seconds)).unwrap();
+    let claim = queue.claim(&worker(), Owners::All, at(seconds)).unwrap();
     claim.expect("an update is due")
 }
 

@@ -65,7 +65,40 @@ fn an_owner_without_due_updates_delays_no_other() {
             .unwrap();
         let claims: Vec<_> = (0..3).map(|_| claim(queue, 3)).collect();
         assert_eq!(owners(&claims), ["other", "other", "other"]);
-        assert_eq!(queue.claim(&worker(), at(3)).unwrap(), None);
+        assert_eq!(queue.claim(&worker(), Owners::All, at(3)).unwrap(), None);
         assert_eq!(claim(queue, 20).id(), failing.id());
+    });
+}
+
+#[test]
+fn of_one_owner_one_update_runs_while_another_owner_waits() {
+    on_each(|queue| {
+        enqueue_many(queue, "big", 50, 0);
+        let first = claim(queue, 60);
+        // The next place in the line would be the owner's again.
+        enqueue_many(queue, "small", 2, 61);
+        let claims: Vec<_> = (0..2).map(|_| claim(queue, 70)).collect();
+        assert_eq!(owners(&claims), ["small", "big"]);
+        let _ = queue.finish(&first, &published(), "done", at(71)).unwrap();
+        let _ = queue
+            .finish(&claims[1], &published(), "done", at(71))
+            .unwrap();
+        // No update of `big` runs, one of `small` does.
+        assert_eq!(owners(&[claim(queue, 72)]), ["big"]);
+        assert_eq!(owners(&[claim(queue, 72)]), ["small"]);
+    });
+}
+
+#[test]
+fn a_busy_worker_claims_only_for_owners_of_which_no_update_runs() {
+    on_each(|queue| {
+        enqueue_many(queue, "big", 3, 0);
+        enqueue_many(queue, "small", 2, 0);
+        let idle = |seconds| queue.claim(&worker(), Owners::Idle, at(seconds)).unwrap();
+        let claims: Vec<_> = std::iter::from_fn(|| idle(10)).collect();
+        assert_eq!(owners(&claims), ["big", "small"]);
+        // A lease that has ended is no running update.
+        let again = idle(50).expect("the lease has ended");
+        assert_eq!(again.project().as_str(), "big-1");
     });
 }

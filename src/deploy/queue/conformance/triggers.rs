@@ -24,7 +24,7 @@ fn a_trigger_coalesces_only_with_a_build_that_has_not_begun() {
             "one of each"
         );
         assert_eq!(
-            queue.claim(&worker(), at(5)).unwrap(),
+            queue.claim(&worker(), Owners::All, at(5)).unwrap(),
             None,
             "one build per project"
         );
@@ -64,7 +64,7 @@ fn projects_are_built_in_the_order_in_which_they_became_due() {
             .map(|_| claim(queue, 9).project().to_string())
             .collect();
         assert_eq!(order, ["b", "c", "a"]);
-        assert_eq!(queue.claim(&worker(), at(9)).unwrap(), None);
+        assert_eq!(queue.claim(&worker(), Owners::All, at(9)).unwrap(), None);
     });
 }
 
@@ -186,7 +186,7 @@ fn a_removed_project_has_its_waiting_update_cancelled() {
         assert_eq!(status(queue, &id), Status::Failure);
         let logs = record(queue, &id).logs;
         assert!(logs[0].ends_with(" the site was removed"), "{logs:?}");
-        assert_eq!(queue.claim(&worker(), at(2)).unwrap(), None);
+        assert_eq!(queue.claim(&worker(), Owners::All, at(2)).unwrap(), None);
     });
 }
 

@@ -8,8 +8,8 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::super::super::update::{Holder, Source, State, Update, WorkerId};
 use super::super::super::{StatusId, Timestamp};
 use super::super::{
-    Claim, Enqueued, Held, LOG_LINES_MAX, Outcome, Policy, Progress, QueueError, Swept, Trigger,
-    end_as_dead_letter, finish_attempt, log_line,
+    Claim, Enqueued, Held, LOG_LINES_MAX, Outcome, Owners, Policy, Progress, QueueError, Swept,
+    Trigger, end_as_dead_letter, finish_attempt, log_line,
 };
 use super::row::{execute, find, insert, list, save, stored};
 use super::visible;
@@ -125,20 +125,28 @@ fn add(
 pub(super) fn claim(
     connection: &Connection,
     worker: &WorkerId,
+    owners: Owners,
     policy: &Policy,
     now: Timestamp,
 ) -> Result<Option<Claim>, QueueError> {
-    // The update that has been due longest, of the first owner with a due update. A queued
-    // update is not due while another of its project is being built and the lease lasts.
-    const DUE: &str = "WHERE id = (SELECT next FROM (SELECT position, (\
+    // The update that has been due longest, of the first owner with a due update; owners of
+    // which no update runs come first. A queued update is not due while another of its project
+    // is being built and the lease lasts.
+    const DUE: &str = "WHERE id = (SELECT next FROM (SELECT position, EXISTS (\
+             SELECT 1 FROM updates AS held WHERE held.owner = owners.owner \
+             AND held.due_at > ?1 AND held.state = 'in_progress') AS busy, (\
              SELECT due.id FROM updates AS due \
              WHERE due.owner = owners.owner AND due.due_at <= ?1 \
              AND NOT (due.state = 'queued' AND EXISTS (\
                  SELECT 1 FROM updates AS running WHERE running.project = due.project \
                  AND running.state = 'in_progress' AND running.due_at > ?1)) \
              ORDER BY due.due_at, due.id LIMIT 1) AS next FROM owners) \
-         WHERE next IS NOT NULL ORDER BY position LIMIT 1)";
-    while let Some(update) = find(connection, DUE, [stored(now.millis())])? {
+         WHERE next IS NOT NULL AND busy <= ?2 ORDER BY busy, position LIMIT 1)";
+    let busy_max = match owners {
+        Owners::All => 1,
+        Owners::Idle => 0,
+    };
+    while let Some(update) = find(connection, DUE, [stored(now.millis()), busy_max])? {
         if let Some(claim) = take(connection, update, worker, policy, now)? {
             return Ok(Some(claim));
         }
@@ -195,6 +203,38 @@ fn take(
         epoch,
         commit_before: commit.map(Into::into),
     }))
+}
+
+/// Makes the updates due that [`Policy::correct`] changes. Returns how many there were.
+pub(super) fn correct_times(
+    connection: &Connection,
+    policy: &Policy,
+    now: Timestamp,
+) -> Result<usize, QueueError> {
+    let mut corrected = 0;
+    for mut update in list(connection, "WHERE due_at > ?1", [stored(now.millis())])? {
+        if policy.correct(&mut update, now) {
+            save(connection, &update)?;
+            corrected += 1;
+        }
+    }
+    Ok(corrected)
+}
+
+/// Ends a lease, if the claim with this epoch still holds it. Returns whether it did.
+pub(super) fn end_lease(
+    connection: &Connection,
+    id: &StatusId,
+    epoch: u64,
+    now: Timestamp,
+) -> Result<bool, QueueError> {
+    let update = find(connection, "WHERE id = ?1", [id.as_str()])?;
+    let Some(mut update) = update.filter(|update| update.is_held_by(epoch)) else {
+        return Ok(false);
+    };
+    update.renew(now)?;
+    save(connection, &update)?;
+    Ok(true)
 }
 
 pub(super) fn heartbeat(

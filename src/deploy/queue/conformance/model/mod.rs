@@ -68,15 +68,41 @@ impl Model {
     pub(super) fn claim(
         &self,
         worker: &WorkerId,
+        owners: Owners,
         now: Timestamp,
     ) -> Result<Option<Claim>, QueueError> {
         let mut tables = self.tables();
-        while let Some(id) = tables.due(now) {
+        while let Some(id) = tables.due(owners, now) {
             if let Some(claim) = tables.take(&id, worker, &self.policy, now)? {
                 return Ok(Some(claim));
             }
         }
         Ok(None)
+    }
+
+    pub(super) fn correct_times(&self, now: Timestamp) -> Result<usize, QueueError> {
+        let mut tables = self.tables();
+        let updates = tables.updates.values_mut().map(|entry| &mut entry.update);
+        Ok(updates
+            .filter_map(|update| self.policy.correct(update, now).then_some(()))
+            .count())
+    }
+
+    pub(super) fn end_leases(
+        &self,
+        has_ended: impl Fn(&WorkerId) -> bool,
+        now: Timestamp,
+    ) -> Result<usize, QueueError> {
+        let mut ended = 0;
+        for entry in self.tables().updates.values_mut() {
+            if let State::InProgress(holder) = &mut entry.update.state
+                && has_ended(&holder.worker)
+            {
+                holder.lease_until = now;
+                ended += 1;
+            }
+        }
+        Ok(ended)
     }
 
     pub(super) fn heartbeat(

@@ -168,7 +168,9 @@ impl Tables {
 
     /// Returns the update that has been due longest, of the first owner with a due update: one
     /// that is queued and need not wait for a running build, or one whose lease has ended.
-    pub(super) fn due(&self, now: Timestamp) -> Option<StatusId> {
+    ///
+    /// Owners of which an update runs come after the others, or are left out.
+    pub(super) fn due(&self, owners: Owners, now: Timestamp) -> Option<StatusId> {
         let due_at = |update: &Update| match &update.state {
             State::Queued { ready_at } => {
                 let blocked = self.running(&update.project).is_some_and(|running| {
@@ -179,12 +181,27 @@ impl Tables {
             State::InProgress(holder) => Some(holder.lease_until),
             _ => None,
         };
+        let busy: BTreeSet<&str> = self
+            .updates
+            .values()
+            .filter(|entry| match &entry.update.state {
+                State::InProgress(holder) => holder.lease_until > now,
+                _ => false,
+            })
+            .map(|entry| &*entry.update.owner)
+            .collect();
         let updates = self.updates.values().map(|entry| &entry.update);
         let due = updates.filter_map(|update| {
             let at = due_at(update).filter(|at| *at <= now)?;
-            Some((self.positions.get(&update.owner), at, &update.id))
+            let is_busy = busy.contains(&*update.owner);
+            (owners == Owners::All || !is_busy).then_some((
+                is_busy,
+                self.positions.get(&update.owner),
+                at,
+                &update.id,
+            ))
         });
-        due.min().map(|(_, _, id)| id.clone())
+        due.min().map(|(_, _, _, id)| id.clone())
     }
 
     /// Claims an update that is due. Returns `None` when it was superseded or ended instead.
