@@ -8,12 +8,14 @@ use anyhow::Context as _;
 use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::deploy::keys::{Directory, KeyCache};
+use crate::deploy::presence::Presence;
 use crate::deploy::queue::{Backend, Queue, Sqlite};
 use crate::deploy::run::{Announce, Stages};
 use crate::deploy::update::WorkerId;
 use crate::deploy::{StatusId, Timestamp};
 use crate::site::ProjectId;
 use crate::store::Store;
+use crate::telemetry::Health;
 
 /// The directory of admin keys below the store's.
 const KEYS: &str = "keys";
@@ -27,6 +29,22 @@ pub(super) fn open_queue(config: &Config) -> anyhow::Result<Queue> {
     let config::Queue::Sqlite { path } = &config.queue;
     let sqlite = Sqlite::open(path).with_context(|| format!("open {}", path.display()))?;
     Ok(Queue::new(Backend::Sqlite(sqlite), config.updates.clone()))
+}
+
+/// Opens the queue of a configuration now or, if that fails, as soon as it is possible. Until
+/// then every call of it fails with the reason, which `health` shows.
+pub(super) fn open_queue_or_retry(config: &Config, health: &Health) -> Queue {
+    let config::Queue::Sqlite { path } = &config.queue;
+    let backend = Backend::Sqlite(Sqlite::open_or_retry(path));
+    Queue::new(backend, config.updates.clone()).reporting_to(health)
+}
+
+/// Returns where workers declare themselves alive: beside the queue.
+pub(super) fn presence(config: &Config) -> Presence {
+    let config::Queue::Sqlite { path } = &config.queue;
+    let mut directory = path.clone().into_os_string();
+    directory.push(".workers");
+    Presence::new(directory.into())
 }
 
 /// Returns the generation of a project's newest update; 0 if there is no queue yet.

@@ -16,12 +16,13 @@ use tokio::sync::watch;
 
 use super::deploying;
 use super::settings::{self, Settings};
+use crate::clock::Clock;
 use crate::deploy::FindSite;
 use crate::deploy::worker::{Metrics, Stop, Worker};
 use crate::gateway::drain::{Drain, Phase};
 use crate::gateway::operator::Operator;
 use crate::store::sites::{Removals, Sites};
-use crate::telemetry::{self, logging};
+use crate::telemetry::{self, Health, logging};
 
 /// How old the site records in memory may be when a build begins.
 const SITES_AGE_MAX: Duration = Duration::from_secs(2);
@@ -48,10 +49,11 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         .map(super::serve::socket)
         .transpose()?;
     let metrics = Arc::new(telemetry::Metrics::new());
+    let health = Health::new(Clock::System);
     let drain = Drain::new();
     let operator = Operator::new(Arc::clone(&metrics), drain.clone(), None);
     let store = Arc::new(settings::open_store(&config)?);
-    let queue = Arc::new(deploying::open_queue(&config)?);
+    let queue = Arc::new(deploying::open_queue_or_retry(&config, &health));
     let (sites, changes) = settings::read_sites(&config).context("read the site records")?;
     for finding in &changes.findings {
         log::error!(target: "sites", "{finding}");
@@ -62,6 +64,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         config.worker.clone(),
         Arc::new(stages),
         find_site(sites),
+        deploying::presence(&config),
         Metrics::new(&metrics),
     );
     let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;

@@ -29,6 +29,7 @@
 
 pub mod api;
 pub mod keys;
+pub mod presence;
 pub mod queue;
 pub mod record;
 pub mod run;

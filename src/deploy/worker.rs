@@ -4,6 +4,10 @@
 //! notifies the loop of triggers that came through this process; for triggers that came through
 //! another process, the loop polls a few times a second.
 //!
+//! Another task keeps the queue in order, also while all builds are busy: it ends the leases of
+//! processes that were killed ([`Presence`]), corrects times that a wrong clock wrote, opens a
+//! broken queue again, and sets the gauges.
+//!
 //! **Stopping.** On the first request to stop, the worker claims nothing more, and running builds
 //! may go on for the grace period. After it, the leases of builds that have not ended are
 //! released and their processes killed; the updates are due at once. When the worker is killed
@@ -11,7 +15,6 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use prometheus::{HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts};
@@ -19,14 +22,20 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Interval, MissedTickBehavior};
 
-use super::queue::{Claim, Outcome, QueueError};
+use super::presence::{Presence, Present};
+use super::queue::{Claim, Depth, Outcome, Owners, QueueError};
 use super::run::{Ended, Stages, Step, blocking};
 use super::update::WorkerId;
 use super::{FindSite, Timestamp};
+use crate::error::chain;
 use crate::telemetry;
 
 /// How often the queue is polled for triggers of other processes.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// How often the gauges are set.
+const MEASURE_INTERVAL: Duration = Duration::from_millis(200);
+/// How often the queue is put in order.
+const CARE_INTERVAL: Duration = Duration::from_secs(1);
 /// How often old records are removed.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
 
@@ -48,9 +57,8 @@ pub struct Worker {
     config: Config,
     stages: Arc<Stages>,
     find_site: FindSite,
+    presence: Presence,
     metrics: Metrics,
-    /// Whether the last call of the queue failed, so that the error is logged once.
-    has_failed: AtomicBool,
 }
 
 /// Whether and how fast a worker is to stop.
@@ -117,11 +125,23 @@ impl Metrics {
         let outcome = match ended {
             Ended::With(Outcome::Success { .. }) => "success",
             Ended::With(Outcome::Failure) => "failure",
-            Ended::With(Outcome::Retry) => "retry",
+            Ended::With(Outcome::Retry | Outcome::RetryOnce) => "retry",
             Ended::With(Outcome::LeaseReleased) => "lease_released",
             Ended::Lost => "lost",
         };
         self.updates.with_label_values(&[outcome]).inc();
+    }
+
+    fn measured(&self, depth: Depth) {
+        let states = [
+            ("queued", depth.queued),
+            ("in_progress", depth.in_progress),
+            ("dead_letter", depth.dead_letters),
+        ];
+        for (state, updates) in states {
+            let updates = i64::try_from(updates).unwrap_or(i64::MAX);
+            self.queue.with_label_values(&[state]).set(updates);
+        }
     }
 
     fn took(&self, steps: &[(Step, Duration)]) {
@@ -151,6 +171,7 @@ impl Worker {
         config: Config,
         stages: Arc<Stages>,
         find_site: FindSite,
+        presence: Presence,
         metrics: Metrics,
     ) -> Self {
         Self {
@@ -158,14 +179,16 @@ impl Worker {
             config,
             stages,
             find_site,
+            presence,
             metrics,
-            has_failed: AtomicBool::new(false),
         }
     }
 
     /// Runs updates until it is to stop, and returns when no build runs any more.
     pub async fn run(self, mut stop: watch::Receiver<Stop>) {
         let worker = Arc::new(self);
+        let _present = worker.enter();
+        let caring = tokio::spawn(Arc::clone(&worker).care());
         let mut builds = JoinSet::new();
         let (cancel, cancelled) = watch::channel(false);
         let mut polls = ticks(POLL_INTERVAL);
@@ -188,6 +211,53 @@ impl Worker {
             }
         }
         worker.end(builds, stop, cancel).await;
+        caring.abort();
+    }
+
+    /// Declares this worker alive. Without that, its leases end by themselves after a kill.
+    fn enter(&self) -> Option<Present> {
+        self.presence
+            .enter(&self.id)
+            .inspect_err(|error| {
+                log::warn!(target: "deploy", "declare this worker alive: {error}");
+            })
+            .ok()
+    }
+
+    /// Keeps the queue in order until it is aborted.
+    async fn care(self: Arc<Self>) {
+        let mut measures = ticks(MEASURE_INTERVAL);
+        let mut cares = ticks(CARE_INTERVAL);
+        loop {
+            tokio::select! {
+                _ = cares.tick() => {
+                    let (worker, now) = (Arc::clone(&self), self.now());
+                    // The queue reports its own outages.
+                    let _ = blocking(move || worker.put_in_order(now)).await;
+                }
+                _ = measures.tick() => {
+                    let queue = Arc::clone(&self.stages.queue);
+                    if let Ok(depth) = blocking(move || queue.depth()).await {
+                        self.metrics.measured(depth);
+                    }
+                }
+            }
+        }
+    }
+
+    fn put_in_order(&self, now: Timestamp) -> Result<(), QueueError> {
+        let queue = &self.stages.queue;
+        queue.heal()?;
+        let ended = queue.end_leases(|worker| self.presence.has_ended(worker), now)?;
+        if ended > 0 {
+            log::info!(target: "deploy", ended; "ended {ended} leases of workers that were killed");
+        }
+        self.presence.sweep();
+        let corrected = queue.correct_times(now)?;
+        if corrected > 0 {
+            log::warn!(target: "deploy", corrected; "{corrected} updates had times of a clock that was ahead; they are due now");
+        }
+        Ok(())
     }
 
     /// Lets running builds finish, and cancels those that do not finish in time.
@@ -214,32 +284,14 @@ impl Worker {
 
     async fn claim(&self) -> Option<Claim> {
         let (queue, id, now) = (Arc::clone(&self.stages.queue), self.id.clone(), self.now());
-        let claimed = blocking(move || {
-            let claim = queue.claim(&id, now)?;
-            Ok::<_, QueueError>((claim, queue.depth()?))
+        // The queue reports its own outages.
+        let claimed = blocking(move || queue.claim(&id, Owners::All, now)).await;
+        claimed.unwrap_or_else(|error| {
+            if !error.is_outage() {
+                log::error!(target: "deploy", "claim an update: {}", chain(&error));
+            }
+            None
         })
-        .await;
-        match claimed {
-            Ok((claim, depth)) => {
-                self.has_failed.store(false, Ordering::Relaxed);
-                let states = [
-                    ("queued", depth.queued),
-                    ("in_progress", depth.in_progress),
-                    ("dead_letter", depth.dead_letters),
-                ];
-                for (state, updates) in states {
-                    let updates = i64::try_from(updates).unwrap_or(i64::MAX);
-                    self.metrics.queue.with_label_values(&[state]).set(updates);
-                }
-                claim
-            }
-            Err(error) => {
-                if !self.has_failed.swap(true, Ordering::Relaxed) {
-                    log::error!(target: "deploy", "cannot claim updates: {error}");
-                }
-                None
-            }
-        }
     }
 
     async fn build(self: Arc<Self>, claim: Claim, cancelled: watch::Receiver<bool>) {
@@ -255,7 +307,7 @@ impl Worker {
             }
             // The lease ends by itself.
             Err(error) => {
-                log::error!(target: "deploy", project:%, update:%; "update {update} of {project}: {error}");
+                log::error!(target: "deploy", project:%, update:%; "update {update} of {project}: {}", chain(&error));
             }
         }
     }
@@ -266,7 +318,9 @@ impl Worker {
             Ok(swept) => {
                 log::debug!(target: "deploy", "removed {} old updates", swept.updates);
             }
-            Err(error) => log::error!(target: "deploy", "remove old updates: {error}"),
+            // The queue reports its own outages.
+            Err(error) if error.is_outage() => {}
+            Err(error) => log::error!(target: "deploy", "remove old updates: {}", chain(&error)),
         }
     }
 }
@@ -280,7 +334,7 @@ impl std::fmt::Display for Ended {
                 write!(f, "published release {release}")
             }
             Self::With(Outcome::Failure) => f.write_str("failed"),
-            Self::With(Outcome::Retry) => f.write_str("will be tried again"),
+            Self::With(Outcome::Retry | Outcome::RetryOnce) => f.write_str("will be tried again"),
             Self::With(Outcome::LeaseReleased) => f.write_str("its lease was released"),
             Self::Lost => f.write_str("another worker has taken over"),
         }

@@ -51,7 +51,7 @@ use crate::gateway::tls::{self, Certificates};
 use crate::gateway::{ConnectionHandler, Gateway, Listeners, server};
 use crate::index::Index;
 use crate::origin::Resolver;
-use crate::telemetry::{Metrics, logging};
+use crate::telemetry::{Health, Metrics, logging};
 use reload::Reload;
 use runtimes::{ConnectionService, OperatorService};
 use stop::Stop;
@@ -69,8 +69,8 @@ pub struct Args {
 ///
 /// # Errors
 ///
-/// When the configuration, an address, the store, the queue, a certificate or the site
-/// records cannot be used.
+/// When the configuration, an address, the store, a certificate or the site records cannot be
+/// used. A queue that cannot be used stops no site from being served.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let config = args.settings.load()?;
     logging::start(&config.log).context("start the log")?;
@@ -86,6 +86,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let operator_socket = config.listen.operator.map(socket).transpose()?;
 
     let metrics = Arc::new(Metrics::new());
+    let health = Health::new(Clock::System);
     let drain = Drain::new();
     let certificates = certificates(&config, &metrics)?;
     let tls = certificates
@@ -95,7 +96,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         .context("set up TLS")?;
     let index = Arc::new(Index::new(config.service.clone()));
     let reload = Reload::load(&config, &index, &metrics)?;
-    let updates = Updates::open(&config, &index, &reload, &metrics)?;
+    let updates = Updates::open(&config, &index, &reload, &metrics, &health)?;
 
     let access = Access::start(&config.access_log, metrics.access_lines_dropped.clone())
         .with_context(|| match &config.access_log {

@@ -10,17 +10,18 @@ use super::reload::{Reload, lock_reloader};
 use crate::cli::deploying;
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::deploy::api::Api;
+use crate::deploy::api::{self, Api};
 use crate::deploy::keys::{self, KeyCache};
 use crate::deploy::queue::Queue;
 use crate::deploy::run::{Announce, SITE_REMOVED};
 use crate::deploy::worker::{self, Worker};
 use crate::deploy::{FindSite, Timestamp, lower_priority};
+use crate::error::chain;
 use crate::index::Index;
 use crate::index::reload::Reloader;
 use crate::site::ProjectId;
 use crate::store::Fence;
-use crate::telemetry::Metrics;
+use crate::telemetry::{Health, Metrics};
 
 /// Admin API, queue and worker, opened but not started.
 pub(super) struct Updates {
@@ -47,8 +48,9 @@ impl Updates {
         index: &Arc<Index>,
         reload: &Reload,
         metrics: &Metrics,
+        health: &Health,
     ) -> anyhow::Result<Self> {
-        let queue = Arc::new(deploying::open_queue(config)?);
+        let queue = Arc::new(deploying::open_queue_or_retry(config, health));
         let key_cache = deploying::load_key_cache(config)?;
         let index = Arc::clone(index);
         let find_site: FindSite =
@@ -65,6 +67,7 @@ impl Updates {
             Arc::clone(&key_cache),
             Arc::clone(&queue),
             Arc::clone(&find_site),
+            api::Metrics::new(metrics),
             Clock::System,
         );
         let worker = Worker::new(
@@ -72,6 +75,7 @@ impl Updates {
             config.worker.clone(),
             Arc::new(stages),
             find_site,
+            deploying::presence(config),
             worker::Metrics::new(metrics),
         );
         Ok(Self {
@@ -122,9 +126,12 @@ impl ServedLog {
                     log::info!(target: "deploy", project:%; "the update of {project} is cancelled: its site was removed");
                 }
                 Ok(false) => {}
-                // A worker that claims one of the others finds no site and ends it.
+                // A worker that claims one of the others finds no site and ends it. The queue
+                // reports its own outages.
                 Err(error) => {
-                    log::error!(target: "deploy", "cancel the updates of removed sites: {error}");
+                    if !error.is_outage() {
+                        log::error!(target: "deploy", "cancel the updates of removed sites: {}", chain(&error));
+                    }
                     break;
                 }
             }
@@ -134,9 +141,11 @@ impl ServedLog {
     /// Records that a release of a project is served from now on.
     pub(super) fn served(&self, project: &ProjectId, fence: Fence) {
         let now = Timestamp::of(Clock::System.now());
-        if let Err(error) = self.queue.record_served(project, fence, now) {
+        if let Err(error) = self.queue.record_served(project, fence, now)
+            && !error.is_outage()
+        {
             // The next comparison tries again.
-            log::warn!(target: "deploy", project:%; "record the served release of {project}: {error}");
+            log::warn!(target: "deploy", project:%; "record the served release of {project}: {}", chain(&error));
         }
     }
 
@@ -152,8 +161,9 @@ impl ServedLog {
                     }
                 }
             }
+            Err(error) if error.is_outage() => {}
             Err(error) => {
-                log::warn!(target: "deploy", "list the updates that are not yet visible: {error}");
+                log::warn!(target: "deploy", "list the updates that are not yet visible: {}", chain(&error));
             }
         }
     }

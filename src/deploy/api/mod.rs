@@ -13,7 +13,8 @@
 //! * A2: every key that is not valid gets the same response. Only the log says why.
 //! * A3: 202 means that the update is durable. When the queue does not confirm that in time, the
 //!   response is 503. If the update was stored all the same, the next call finds it.
-//! * A4: no response may be cached, and none says which internal part has failed.
+//! * A4: no response may be cached. A 503 says why the queue does not work, in words that name
+//!   no file and no other owner.
 //! * A5: keys are accepted over TLS or from this machine only, unless the operator allows more.
 //!
 //! Only paths below `/v1` exist. New ones may be added; none is removed.
@@ -31,6 +32,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::header::{self, HeaderName, HeaderValue};
+use prometheus::{IntCounterVec, Opts};
 use tokio::sync::Semaphore;
 
 use super::keys::{Key, KeyCache, Refused};
@@ -39,8 +41,10 @@ use super::run::blocking;
 use super::update::Source;
 use super::{FindSite, StatusId, Timestamp};
 use crate::clock::Clock;
+use crate::error::chain;
 use crate::response::{Problem, Response};
-use crate::site::{ProjectId, Service};
+use crate::site::{ProjectId, Service, Site};
+use crate::telemetry;
 use rate::{Left, Limiter};
 use request::{Resource, bearer, idempotency};
 
@@ -77,18 +81,53 @@ pub struct Api {
     find_site: FindSite,
     limiter: Limiter,
     waiting: Semaphore,
+    metrics: Metrics,
     clock: Clock,
+}
+
+/// The metrics of the API.
+#[derive(Clone, Debug)]
+pub struct Metrics {
+    /// Triggers with a valid key that were refused, by reason.
+    refused: IntCounterVec,
 }
 
 /// A response that refuses a request. It is boxed, because the other variant of the results that
 /// carry it is small.
 type Refusal = Box<Response>;
 
+/// A call that the queue did not answer as asked.
+struct NotStored {
+    /// The reason, as the metric names it.
+    reason: &'static str,
+    response: Refusal,
+}
+
 impl std::fmt::Debug for Api {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Api")
             .field("config", &self.config)
             .finish_non_exhaustive()
+    }
+}
+
+// === impl Metrics ===
+
+impl Metrics {
+    /// Registers the family.
+    #[must_use]
+    pub fn new(metrics: &telemetry::Metrics) -> Self {
+        let refused = Opts::new(
+            "deploy_triggers_refused_total",
+            "Triggers with a valid key that were refused, by reason: rate (the owner's limit), no_repository, key_reused, queue_full, queue_busy, queue_outage.",
+        );
+        Self {
+            refused: metrics.register(IntCounterVec::new(refused, &["reason"])),
+        }
+    }
+
+    fn refused(&self, reason: &str) {
+        self.refused.with_label_values(&[reason]).inc();
     }
 }
 
@@ -103,6 +142,7 @@ impl Api {
         keys: Arc<KeyCache>,
         queue: Arc<Queue>,
         find_site: FindSite,
+        metrics: Metrics,
         clock: Clock,
     ) -> Self {
         Self {
@@ -114,6 +154,7 @@ impl Api {
             queue,
             find_site,
             waiting: Semaphore::new(WAITING_MAX),
+            metrics,
             clock,
         }
     }
@@ -183,8 +224,12 @@ impl Api {
         key: &Key,
         project: &str,
     ) -> Result<Response, Refusal> {
+        // Calls for a project that the owner does not have count for nothing: a wrong name in a
+        // script must not keep the owner's other projects from being deployed.
+        let site = self.site(key, project)?;
         let left = self.limiter.call(&key.owner, Instant::now());
         if left.is_over {
+            self.metrics.refused("rate");
             let Rate { calls, window } = self.limiter.rate();
             let detail = format!("more than {calls} triggers in {} s", window.as_secs());
             let response = Problem::new(429, detail).response();
@@ -192,7 +237,7 @@ impl Api {
                 self.limited(retry_after(response, left.next), left),
             ));
         }
-        let triggered = self.enqueue(request, key, project).await;
+        let triggered = self.enqueue(request, &site).await;
         let response = triggered.map(|enqueued| {
             let id = &enqueued.id;
             log::info!(
@@ -210,13 +255,8 @@ impl Api {
         }
     }
 
-    async fn enqueue(
-        &self,
-        request: &Request<'_>,
-        key: &Key,
-        project: &str,
-    ) -> Result<Enqueued, Refusal> {
-        let idempotency = idempotency(&request.idempotency_key)?;
+    /// Returns the site of a project that the key covers.
+    fn site(&self, key: &Key, project: &str) -> Result<Arc<Site>, Refusal> {
         let site = ProjectId::parse(project)
             .ok()
             .and_then(|project| (self.find_site)(&project));
@@ -224,6 +264,17 @@ impl Api {
             .filter(|site| site.owner == key.owner)
             .ok_or_else(no_project)?;
         self.check_scope(key, &site.project)?;
+        Ok(site)
+    }
+
+    async fn enqueue(&self, request: &Request<'_>, site: &Site) -> Result<Enqueued, Refusal> {
+        let idempotency = idempotency(&request.idempotency_key)?;
+        if site.repository.is_none() {
+            self.metrics.refused("no_repository");
+            let detail =
+                "the site record of the project names no repository, so there is nothing to build";
+            return Err(refusal(422, detail));
+        }
         let trigger = Trigger {
             project: site.project.clone(),
             owner: site.owner.clone(),
@@ -232,14 +283,19 @@ impl Api {
             idempotency,
         };
         let now = Timestamp::of(self.clock.now());
-        self.wait_for(self.queue.enqueue_soon(trigger, now)).await
+        let asked = self.queue.enqueue_soon(trigger, now);
+        self.wait_for(asked)
+            .await
+            .inspect_err(|refused| self.metrics.refused(refused.reason))
+            .map_err(|refused| refused.response)
     }
 
     async fn status(&self, key: &Key, id: &str) -> Result<Response, Refusal> {
         let id = StatusId::parse(id).map_err(|_invalid| no_update())?;
         let queue = Arc::clone(&self.queue);
         let read = blocking(move || queue.record(&id));
-        let record = self.wait_for(read).await?;
+        let record = self.wait_for(read).await;
+        let record = record.map_err(|refused| refused.response)?;
         let record = record
             .filter(|record| record.update.owner == key.owner)
             .ok_or_else(no_update)?;
@@ -267,27 +323,32 @@ impl Api {
     async fn wait_for<T>(
         &self,
         asked: impl Future<Output = Result<T, QueueError>>,
-    ) -> Result<T, Refusal> {
+    ) -> Result<T, NotStored> {
         let Ok(_place) = self.waiting.try_acquire() else {
-            return Err(unavailable(Duration::from_secs(1)));
+            let detail = "too many calls wait for the queue";
+            return Err(NotStored::new("queue_busy", unavailable(detail, 1)));
         };
         match tokio::time::timeout(QUEUE_TIMEOUT, asked).await {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(QueueError::KeyReused)) => {
                 let detail = "the Idempotency-Key was used for another project";
-                Err(refusal(422, detail))
+                Err(NotStored::new("key_reused", refusal(422, detail)))
             }
             Ok(Err(error @ QueueError::Full { .. })) => {
-                log::error!(target: "deploy", "a trigger was refused: {error}");
-                Err(unavailable(Duration::from_secs(30)))
+                let detail = format!("the queue is full: {}", error.reason());
+                Err(NotStored::new("queue_full", unavailable(&detail, 30)))
             }
             Ok(Err(error)) => {
-                log::error!(target: "deploy", "a call was refused: {error}");
-                Err(unavailable(Duration::from_secs(5)))
+                // The queue reports its own outages.
+                if !error.is_outage() {
+                    log::error!(target: "deploy", "a call was refused: {}", chain(&error));
+                }
+                let detail = format!("the queue does not work: {}", error.reason());
+                Err(NotStored::new("queue_outage", unavailable(&detail, 5)))
             }
             Err(_elapsed) => {
-                log::error!(target: "deploy", "a call was refused: the queue does not respond");
-                Err(unavailable(Duration::from_secs(5)))
+                let detail = "the queue does not answer in time";
+                Err(NotStored::new("queue_outage", unavailable(detail, 5)))
             }
         }
     }
@@ -300,6 +361,14 @@ impl Api {
         response
             .with(RATE_LIMIT_POLICY, text(&policy))
             .with(RATE_LIMIT, text(&state))
+    }
+}
+
+// === impl NotStored ===
+
+impl NotStored {
+    fn new(reason: &'static str, response: Refusal) -> Self {
+        Self { reason, response }
     }
 }
 
@@ -319,8 +388,9 @@ fn no_update() -> Refusal {
     refusal(404, "there is no such update")
 }
 
-fn unavailable(wait: Duration) -> Refusal {
-    let detail = "the queue cannot be reached; nothing was acknowledged, try again";
+fn unavailable(why: &str, wait_seconds: u64) -> Refusal {
+    let detail = format!("{why}; nothing was acknowledged, try again");
+    let wait = Duration::from_secs(wait_seconds);
     Box::new(retry_after(Problem::new(503, detail).response(), wait))
 }
 

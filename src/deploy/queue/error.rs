@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use rusqlite::ErrorCode;
+
 use crate::deploy::update::InvalidMove;
 
 /// Why a call of the queue failed.
@@ -26,6 +28,9 @@ pub enum QueueError {
     /// SQLite is not safe on a network file system.
     #[error("the queue must not lie on a network file system ({0})")]
     NetworkFileSystem(&'static str),
+    /// The file was deleted or replaced while it was open.
+    #[error("the file of the queue was deleted or replaced")]
+    Replaced,
     /// The limit of waiting updates is reached.
     #[error("the queue is full: {limit} updates are waiting")]
     Full {
@@ -43,6 +48,47 @@ pub enum QueueError {
 // === impl QueueError ===
 
 impl QueueError {
+    /// Returns whether the queue itself is broken, and not only this call refused.
+    #[must_use]
+    pub fn is_outage(&self) -> bool {
+        match self {
+            Self::Unavailable(_)
+            | Self::Newer { .. }
+            | Self::NetworkFileSystem(_)
+            | Self::Replaced => true,
+            Self::Corrupt(_) | Self::Full { .. } | Self::KeyReused | Self::Move(_) => false,
+        }
+    }
+
+    /// Returns the reason in a few words, for callers: it names no file of this machine.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        let Self::Unavailable(source) = self else {
+            return match self {
+                Self::Newer { .. } => "a newer program wrote its file",
+                Self::NetworkFileSystem(_) => "its file is on a network file system",
+                Self::Replaced => "its file was deleted or replaced",
+                Self::Full { .. } => "too many updates are waiting",
+                _ => "a stored value is not valid",
+            };
+        };
+        let code = source
+            .downcast_ref::<rusqlite::Error>()
+            .and_then(rusqlite::Error::sqlite_error_code);
+        match code {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                "another process has locked its file"
+            }
+            Some(ErrorCode::DiskFull) => "its disk is full",
+            Some(ErrorCode::ReadOnly) => "its file cannot be written",
+            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => "its file is damaged",
+            Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+                "its file cannot be opened"
+            }
+            _ => "its file cannot be read or written",
+        }
+    }
+
     pub(super) fn unavailable(source: impl std::error::Error + Send + Sync + 'static) -> Self {
         Self::Unavailable(Arc::new(source))
     }

@@ -22,12 +22,18 @@
 //! claim of each other owner, however many updates those have. Of one owner's updates, the one
 //! that has been due longest is claimed first.
 //!
+//! An owner of which no update runs comes before all owners of which one runs. So at most one
+//! update of an owner runs while another owner waits, unless more ran before that owner came;
+//! `run::slots` then takes a slot back. A worker that is busy claims only for owners of which no
+//! update runs ([`Owners::Idle`]).
+//!
 //! # Attempts
 //!
 //! A claim is a lease. Its holder extends the lease with heartbeats; the answer to a heartbeat
 //! says whether it still holds the lease. When a holder dies, the lease ends and another worker
 //! may claim the update, with a higher epoch. A failure that may pass, such as a network error,
-//! is tried again after a growing delay. A failure that the author must mend is final. An
+//! is tried again after a growing delay. An attempt that ran out of time or was killed by a
+//! signal is tried once more. A failure that the author must mend is final. An
 //! update that runs out of attempts is a *dead letter*: it ends as a failure and stays in the
 //! list of dead letters until the project is triggered again. Requeueing one makes a new update.
 //!
@@ -38,10 +44,11 @@
 //! run over every back end, and random histories compare each with a model in memory.
 //!
 //! **Deliberately absent:** a clock. Every call gets the current time from its caller, so tests
-//! need not wait. A wrong clock can only make a lease end too early or too late.
+//! need not wait. A wrong clock can only make a lease end too early or too late, and
+//! [`Queue::correct_times`] finds times that a clock wrote that was far ahead.
 //!
-//! **Limits:** round-robin counts claims, not the time of builds. An owner with very many
-//! projects can fill the queue (`waiting_max`), though with one update of each project.
+//! **Limits:** an owner with very many projects can fill the queue (`waiting_max`), though with
+//! one update of each project.
 
 #[cfg(test)]
 mod conformance;
@@ -50,20 +57,24 @@ mod policy;
 mod sqlite;
 mod value;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use tokio::sync::Notify;
 
+use crate::error::chain;
 use crate::site::ProjectId;
 use crate::store::Fence;
+use crate::telemetry::{self, Part};
 
 use super::record::Record;
-use super::update::{Update, WorkerId};
+use super::update::{State, Update, WorkerId};
 use super::{StatusId, Timestamp};
 
 pub use error::QueueError;
 pub use policy::Policy;
 use policy::{Served, end_as_dead_letter, finish_attempt, log_line};
 pub use sqlite::Sqlite;
-pub use value::{Claim, Depth, Enqueued, Held, Outcome, Progress, Swept, Trigger};
+pub use value::{Claim, Depth, Enqueued, Held, Outcome, Owners, Progress, Swept, Trigger};
 
 /// The most lines in the log of one update; later lines are dropped.
 pub const LOG_LINES_MAX: usize = 2000;
@@ -76,6 +87,20 @@ pub struct Queue {
     backend: Backend,
     policy: Policy,
     notify: Notify,
+    health: Option<Health>,
+}
+
+/// Where the queue reports whether it works: reading may work when writing does not.
+#[derive(Debug)]
+struct Health {
+    reading: Side,
+    writing: Side,
+}
+
+#[derive(Debug)]
+struct Side {
+    part: Part,
+    is_failing: AtomicBool,
 }
 
 /// Where updates are stored.
@@ -104,7 +129,52 @@ impl Queue {
             backend,
             policy,
             notify: Notify::new(),
+            health: None,
         }
+    }
+
+    /// Reports outages of the queue as the parts `queue_reading` and `queue_writing`.
+    #[must_use]
+    pub fn reporting_to(self, health: &telemetry::Health) -> Self {
+        Self {
+            health: Some(Health {
+                reading: Side::new(health.part("queue_reading")),
+                writing: Side::new(health.part("queue_writing")),
+            }),
+            ..self
+        }
+    }
+
+    /// Opens the file again if it could not be opened or was replaced, and finds out whether it
+    /// can be written again.
+    ///
+    /// # Errors
+    ///
+    /// Why the queue does not work yet.
+    pub fn heal(&self) -> Result<(), QueueError> {
+        self.read(backend!(self, reopen()))?;
+        let was_broken = self
+            .health
+            .as_ref()
+            .is_none_or(|health| health.writing.is_failing.load(Ordering::Relaxed));
+        if was_broken {
+            self.written(backend!(self, probe()))?;
+        }
+        Ok(())
+    }
+
+    fn read<T>(&self, result: Result<T, QueueError>) -> Result<T, QueueError> {
+        if let Some(health) = &self.health {
+            health.reading.report(&result);
+        }
+        result
+    }
+
+    fn written<T>(&self, result: Result<T, QueueError>) -> Result<T, QueueError> {
+        if let Some(health) = &self.health {
+            health.writing.report(&result);
+        }
+        result
     }
 
     /// Returns the delays and limits of the queue.
@@ -121,7 +191,7 @@ impl Queue {
     ///
     /// [`QueueError::Full`], [`QueueError::KeyReused`], or an error of the back end.
     pub fn enqueue(&self, trigger: &Trigger, now: Timestamp) -> Result<Enqueued, QueueError> {
-        let enqueued = backend!(self, enqueue(trigger, &self.policy, now))?;
+        let enqueued = self.written(backend!(self, enqueue(trigger, &self.policy, now)))?;
         self.notify.notify_one();
         Ok(enqueued)
     }
@@ -142,7 +212,8 @@ impl Queue {
                 let policy = self.policy.clone();
                 sqlite.enqueue_soon(trigger, policy, now).await
             }
-        }?;
+        };
+        let enqueued = self.written(enqueued)?;
         self.notify.notify_one();
         Ok(enqueued)
     }
@@ -159,17 +230,69 @@ impl Queue {
     ///
     /// An error of the back end.
     pub fn record(&self, id: &StatusId) -> Result<Option<Record>, QueueError> {
-        backend!(self, record(id))
+        self.read(backend!(self, record(id)))
     }
 
     /// Claims an update that is due: of the owner that is next, the one that has been due
-    /// longest. Returns `None` when no update is due.
+    /// longest. Returns `None` when no update of these owners is due.
     ///
     /// # Errors
     ///
     /// An error of the back end.
-    pub fn claim(&self, worker: &WorkerId, now: Timestamp) -> Result<Option<Claim>, QueueError> {
-        backend!(self, claim(worker, &self.policy, now))
+    pub fn claim(
+        &self,
+        worker: &WorkerId,
+        owners: Owners,
+        now: Timestamp,
+    ) -> Result<Option<Claim>, QueueError> {
+        match backend!(self, claim(worker, owners, &self.policy, now)) {
+            // Nothing was due, so nothing was written.
+            Ok(None) => self.read(Ok(None)),
+            claimed => self.written(claimed),
+        }
+    }
+
+    /// Makes updates due whose lease or delay ends so far in the future that only a clock that
+    /// was ahead can have set it. Returns how many there were.
+    ///
+    /// # Errors
+    ///
+    /// An error of the back end.
+    pub fn correct_times(&self, now: Timestamp) -> Result<usize, QueueError> {
+        let corrected = self.read(backend!(self, correct_times(&self.policy, now)))?;
+        if corrected > 0 {
+            self.notify.notify_one();
+        }
+        Ok(corrected)
+    }
+
+    /// Ends the leases of workers that have ended without releasing them. Their updates are due
+    /// at once, and the attempts count. Returns how many leases there were.
+    ///
+    /// # Errors
+    ///
+    /// An error of the back end.
+    pub fn end_leases(
+        &self,
+        has_ended: impl Fn(&WorkerId) -> bool,
+        now: Timestamp,
+    ) -> Result<usize, QueueError> {
+        let running = self.read(backend!(self, running()))?;
+        let mut ended = 0;
+        for update in running {
+            let State::InProgress(holder) = &update.state else {
+                continue;
+            };
+            if has_ended(&holder.worker) {
+                ended += usize::from(
+                    self.written(backend!(self, end_lease(&update.id, holder.epoch, now)))?,
+                );
+            }
+        }
+        if ended > 0 {
+            self.notify.notify_one();
+        }
+        Ok(ended)
     }
 
     /// Extends the lease of a claim and adds progress to the update's record.
@@ -183,7 +306,10 @@ impl Queue {
         progress: Progress,
         now: Timestamp,
     ) -> Result<Held, QueueError> {
-        backend!(self, heartbeat(claim, progress, &self.policy, now))
+        self.written(backend!(
+            self,
+            heartbeat(claim, progress, &self.policy, now)
+        ))
     }
 
     /// Raises the generation of a claimed update to at least `at_least`. That is needed when
@@ -194,7 +320,7 @@ impl Queue {
     ///
     /// An error of the back end.
     pub fn raise_generation(&self, claim: &mut Claim, at_least: u64) -> Result<Held, QueueError> {
-        let held = backend!(self, raise_generation(claim, at_least))?;
+        let held = self.written(backend!(self, raise_generation(claim, at_least)))?;
         claim.update.generation = claim.update.generation.max(at_least);
         Ok(held)
     }
@@ -211,7 +337,10 @@ impl Queue {
         summary: &str,
         now: Timestamp,
     ) -> Result<Held, QueueError> {
-        let held = backend!(self, finish(claim, outcome, summary, &self.policy, now))?;
+        let held = self.written(backend!(
+            self,
+            finish(claim, outcome, summary, &self.policy, now)
+        ))?;
         // The project's next update may have waited for this one to end.
         self.notify.notify_one();
         Ok(held)
@@ -228,7 +357,7 @@ impl Queue {
         summary: &str,
         now: Timestamp,
     ) -> Result<bool, QueueError> {
-        backend!(self, cancel(project, summary, now))
+        self.written(backend!(self, cancel(project, summary, now)))
     }
 
     /// Records which promotion of a project a gateway serves since `now`. The records of the
@@ -244,7 +373,7 @@ impl Queue {
         fence: Fence,
         now: Timestamp,
     ) -> Result<(), QueueError> {
-        backend!(self, record_served(project, fence, now))
+        self.written(backend!(self, record_served(project, fence, now)))
     }
 
     /// Lists the projects with a successful update that no gateway has reported as visible.
@@ -253,7 +382,7 @@ impl Queue {
     ///
     /// An error of the back end.
     pub fn not_yet_visible(&self) -> Result<Vec<ProjectId>, QueueError> {
-        backend!(self, not_yet_visible())
+        self.read(backend!(self, not_yet_visible()))
     }
 
     /// Lists the dead letters, the latest first: updates that ran out of attempts.
@@ -262,7 +391,7 @@ impl Queue {
     ///
     /// An error of the back end.
     pub fn dead_letters(&self, limit: u32) -> Result<Vec<Update>, QueueError> {
-        backend!(self, dead_letters(limit))
+        self.read(backend!(self, dead_letters(limit)))
     }
 
     /// Queues a new update for the latest dead letter of a project. Returns `None` when the
@@ -276,7 +405,7 @@ impl Queue {
         project: &ProjectId,
         now: Timestamp,
     ) -> Result<Option<Enqueued>, QueueError> {
-        let requeued = backend!(self, requeue(project, &self.policy, now))?;
+        let requeued = self.written(backend!(self, requeue(project, &self.policy, now)))?;
         self.notify.notify_one();
         Ok(requeued)
     }
@@ -287,7 +416,7 @@ impl Queue {
     ///
     /// An error of the back end.
     pub fn recent(&self, project: &ProjectId, limit: u32) -> Result<Vec<Update>, QueueError> {
-        backend!(self, recent(project, limit))
+        self.read(backend!(self, recent(project, limit)))
     }
 
     /// Removes records and idempotency keys that are older than the policy allows.
@@ -296,7 +425,7 @@ impl Queue {
     ///
     /// An error of the back end.
     pub fn sweep(&self, now: Timestamp) -> Result<Swept, QueueError> {
-        backend!(self, sweep(&self.policy, now))
+        self.written(backend!(self, sweep(&self.policy, now)))
     }
 
     /// Returns the generation of a project's newest update; 0 when it never had one. A release
@@ -307,7 +436,7 @@ impl Queue {
     ///
     /// An error of the back end.
     pub fn generation(&self, project: &ProjectId) -> Result<u64, QueueError> {
-        backend!(self, generation(project))
+        self.read(backend!(self, generation(project)))
     }
 
     /// Counts the updates that wait, run, or are dead letters.
@@ -316,6 +445,29 @@ impl Queue {
     ///
     /// An error of the back end.
     pub fn depth(&self) -> Result<Depth, QueueError> {
-        backend!(self, depth())
+        self.read(backend!(self, depth()))
+    }
+}
+
+// === impl Side ===
+
+impl Side {
+    fn new(part: Part) -> Self {
+        Self {
+            part,
+            is_failing: AtomicBool::new(false),
+        }
+    }
+
+    /// Reports the result of a call. An error of one call alone says that the queue answers.
+    fn report<T>(&self, result: &Result<T, QueueError>) {
+        match result {
+            Err(error) if error.is_outage() => {
+                self.is_failing.store(true, Ordering::Relaxed);
+                self.part.fail(chain(error));
+            }
+            _ if self.is_failing.swap(false, Ordering::Relaxed) => self.part.recover(),
+            _ => {}
+        }
     }
 }

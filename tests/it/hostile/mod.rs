@@ -5,3 +5,6 @@
 //!
 //! | module | promise |
 //! |---|---|
+//! | `broken` | what is broken leaves what is served: a bad commit, a broken queue, a damaged store |
+
+mod broken;

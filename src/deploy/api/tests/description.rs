@@ -162,7 +162,11 @@ async fn every_response_conforms_to_the_description_and_every_described_status_o
     let get = async |key| node.send("GET", &path, key, &[]).await;
     check(status, "get", &get(&node.acme).await);
     let now = Timestamp::of(node.api.clock.now());
-    let claim = node.queue.claim(&WorkerId::new("w"), now).unwrap().unwrap();
+    let claim = node
+        .queue
+        .claim(&WorkerId::new("w"), Owners::All, now)
+        .unwrap()
+        .unwrap();
     let outcome = Outcome::Success {
         release: ReleaseId::parse(&Digest::of(b"r").to_string()).unwrap(),
         visible_at: Some(now),

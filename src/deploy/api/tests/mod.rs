@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::super::keys::{Directory, Secret};
-use super::super::queue::{Backend, Policy, Sqlite};
+use super::super::queue::{Backend, Owners, Policy, Sqlite};
 use super::super::update::WorkerId;
 use super::*;
-use crate::site::{BasePath, Origin, Site, Visibility};
+use crate::site::{BasePath, Origin, Repository, Site, Visibility};
 
 /// A node's API over an empty queue, two owners and their keys.
 struct Node {
@@ -32,8 +32,13 @@ fn site(project: &str, owner: &str) -> Site {
         domains: Vec::new(),
         base_path: BasePath::default(),
         visibility: Visibility::Public,
-        repository: None,
+        repository: Some(Repository {
+            url: "https://git.example/docs.git".into(),
+            branch: "main".into(),
+            directory: "".into(),
+        }),
         lenient: false,
+        allow_empty: false,
         origin: Origin::Embedded,
     }
 }
@@ -62,6 +67,10 @@ impl Node {
             site("docs", "acme"),
             site("blog", "acme"),
             site("help", "globex"),
+            Site {
+                repository: None,
+                ..site("bare", "acme")
+            },
         ]
         .map(Arc::new);
         let find_site: FindSite = Arc::new(move |project| {
@@ -73,7 +82,15 @@ impl Node {
         let keys = Arc::new(KeyCache::load(key_files, "waypost", clock).unwrap());
         let service = Service::default();
         Self {
-            api: Api::new(config, &service, keys, Arc::clone(&queue), find_site, clock),
+            api: Api::new(
+                config,
+                &service,
+                keys,
+                Arc::clone(&queue),
+                find_site,
+                Metrics::new(&telemetry::Metrics::new()),
+                clock,
+            ),
             queue,
             acme,
             scoped,
@@ -277,9 +294,11 @@ async fn an_idempotency_key_repeats_the_response_and_belongs_to_one_project() {
         node.send("POST", path, &node.acme, once)
     };
     let first = send("/v1/project/update/docs", &["push-1"]).await;
-    let claim = node
-        .queue
-        .claim(&WorkerId::new("w"), Timestamp::of(node.api.clock.now()));
+    let claim = node.queue.claim(
+        &WorkerId::new("w"),
+        Owners::All,
+        Timestamp::of(node.api.clock.now()),
+    );
     assert!(
         claim.unwrap().is_some(),
         "it has begun, so nothing coalesces"
@@ -306,9 +325,7 @@ async fn an_idempotency_key_repeats_the_response_and_belongs_to_one_project() {
 async fn the_eleventh_trigger_of_an_owner_in_ten_seconds_is_429() {
     let node = Node::new();
     for left in (0..10).rev() {
-        let response = node
-            .trigger(if left % 2 == 0 { "docs" } else { "nothing" })
-            .await;
+        let response = node.trigger("docs").await;
         assert_eq!(field(&response, "ratelimit-policy"), "\"owner\";q=10;w=10");
         assert_eq!(
             field(&response, "ratelimit"),
@@ -320,6 +337,32 @@ async fn the_eleventh_trigger_of_an_owner_in_ten_seconds_is_429() {
     assert_eq!(field(&response, "retry-after"), "10");
     let path = "/v1/project/update/help";
     assert_eq!(node.send("POST", path, &node.globex, &[]).await.status, 202);
+}
+
+#[tokio::test]
+async fn calls_for_projects_that_an_owner_does_not_have_count_for_nothing() {
+    let node = Node::new();
+    for _ in 0..20 {
+        assert_eq!(node.trigger("nothing").await.status, 404);
+        assert_eq!(node.trigger("help").await.status, 404);
+    }
+    let response = node.trigger("docs").await;
+    assert_eq!(response.status, 202);
+    assert_eq!(field(&response, "ratelimit"), "\"owner\";r=9;t=10");
+}
+
+#[tokio::test]
+async fn a_project_without_a_repository_is_refused_at_once() {
+    let node = Node::new();
+    let response = node.trigger("bare").await;
+    assert_eq!(response.status, 422);
+    assert!(
+        json(&response)["detail"]
+            .as_str()
+            .unwrap()
+            .contains("no repository")
+    );
+    assert_eq!(node.queue.depth().unwrap().queued, 0);
 }
 
 #[tokio::test]
@@ -337,7 +380,7 @@ async fn a3_a_full_queue_acknowledges_nothing() {
 }
 
 #[tokio::test]
-async fn a3_an_unavailable_queue_is_503_without_the_error() {
+async fn a3_a_queue_that_does_not_work_is_503_with_the_reason_and_no_path() {
     let node = Node::new();
     node.break_queue();
     let id = StatusId::generate(Timestamp::default()).unwrap();
@@ -347,6 +390,11 @@ async fn a3_an_unavailable_queue_is_503_without_the_error() {
     assert_eq!(field(&response, "retry-after"), "5");
     let text = json(&response).to_string();
     assert!(!text.contains("sqlite"), "{text}");
+    assert!(text.contains("its file cannot be opened"), "{text}");
+    let refused = node.trigger("docs").await;
+    assert_eq!(refused.status, 503);
+    let text = json(&refused).to_string();
+    assert!(text.contains("its file was deleted or replaced"), "{text}");
 }
 
 #[tokio::test]

@@ -7,8 +7,12 @@
 //! One thread writes (`writer`). Readers have their own connections and never wait for it. The
 //! scripts that create the tables describe them (`schema`).
 //!
+//! The file may be missing, locked, damaged or replaced at any time, and the process goes on:
+//! calls fail until the file can be opened again (`open`).
+//!
 //! Sources: SQLite, "Write-Ahead Logging" and "PRAGMA synchronous".
 
+mod open;
 mod operation;
 mod row;
 mod schema;
@@ -17,31 +21,35 @@ mod writer;
 
 use std::fmt;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use rusqlite::{Connection, OptionalExtension};
 
 use super::super::record::Record;
 use super::super::update::{State, Update, WorkerId};
 use super::super::{StatusId, Timestamp};
-use super::{Claim, Depth, Enqueued, Held, Outcome, Policy, Progress, QueueError, Swept, Trigger};
+use super::{
+    Claim, Depth, Enqueued, Held, Outcome, Owners, Policy, Progress, QueueError, Swept, Trigger,
+};
 use crate::site::ProjectId;
 use crate::store::Fence;
-use writer::Writer;
-
-/// How long to wait while another process writes.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-/// How many prepared statements a connection caches: room for all of them.
-const STATEMENTS_CACHED: usize = 64;
-/// The most idle connections for reading.
-const READERS_IDLE_MAX: usize = 8;
+use open::OpenFile;
 
 /// A queue in a SQLite file.
 pub struct Sqlite {
     path: Box<Path>,
-    writer: Writer,
-    readers: Mutex<Vec<Connection>>,
+    file: Mutex<File>,
+}
+
+/// The file, or why it is not open.
+enum File {
+    Open(Arc<OpenFile>),
+    Closed {
+        error: QueueError,
+        /// The file that was open before. It must be closed before the next one is opened,
+        /// because SQLite removes the write-ahead log by name.
+        before: Weak<OpenFile>,
+    },
 }
 
 // === impl Sqlite ===
@@ -53,17 +61,99 @@ impl Sqlite {
     ///
     /// [`QueueError::NetworkFileSystem`], [`QueueError::Newer`], or an error of SQLite.
     pub fn open(path: &Path) -> Result<Self, QueueError> {
-        if let Some(directory) = path.parent() {
-            std::fs::create_dir_all(directory).map_err(QueueError::unavailable)?;
-            refuse_network_file_system(directory)?;
-        }
-        let mut connection = connect(path)?;
-        schema::migrate(&mut connection)?;
+        let file = OpenFile::open(path)?;
         Ok(Self {
             path: path.into(),
-            writer: Writer::start(connection).map_err(QueueError::unavailable)?,
-            readers: Mutex::default(),
+            file: Mutex::new(File::Open(Arc::new(file))),
         })
+    }
+
+    /// Opens the queue in this file, now or later: while the file cannot be opened, every call
+    /// fails with the reason, and [`Queue::heal`](super::Queue::heal) tries again.
+    #[must_use]
+    pub fn open_or_retry(path: &Path) -> Self {
+        Self::open(path).unwrap_or_else(|error| Self {
+            path: path.into(),
+            file: Mutex::new(File::Closed {
+                error,
+                before: Weak::new(),
+            }),
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, File> {
+        self.file.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn file(&self) -> Result<Arc<OpenFile>, QueueError> {
+        match &*self.state() {
+            File::Open(file) => Ok(Arc::clone(file)),
+            File::Closed { error, .. } => Err(error.clone()),
+        }
+    }
+
+    /// Returns the file if its path still leads to it, and closes it otherwise.
+    fn checked(&self) -> Result<Arc<OpenFile>, QueueError> {
+        let file = self.file()?;
+        if let Err(error) = file.check() {
+            let mut state = self.state();
+            if matches!(&*state, File::Open(open) if Arc::ptr_eq(open, &file)) {
+                *state = File::Closed {
+                    error: error.clone(),
+                    before: Arc::downgrade(&file),
+                };
+            }
+            return Err(error);
+        }
+        Ok(file)
+    }
+
+    /// Opens the file if it is not open, or is another one than before.
+    pub(super) fn reopen(&self) -> Result<(), QueueError> {
+        if self.checked().is_ok() {
+            return Ok(());
+        }
+        if let File::Closed { error, before } = &*self.state()
+            && before.strong_count() > 0
+        {
+            return Err(error.clone());
+        }
+        // Without the lock: other callers fail at once while this waits for SQLite.
+        let opened = OpenFile::open(&self.path);
+        let mut state = self.state();
+        if matches!(&*state, File::Closed { .. }) {
+            let before = Weak::new();
+            *state = match opened {
+                Ok(file) => File::Open(Arc::new(file)),
+                Err(error) => File::Closed { error, before },
+            };
+        }
+        match &*state {
+            File::Open(_) => Ok(()),
+            File::Closed { error, .. } => Err(error.clone()),
+        }
+    }
+
+    /// Writes something that changes nothing, to find out whether writing is possible.
+    pub(super) fn probe(&self) -> Result<(), QueueError> {
+        const SAME: &str = "UPDATE totals SET updates = updates WHERE state = 'queued'";
+        self.write(|connection| row::execute(connection, SAME, []).map(|_one| ()))
+    }
+
+    /// Runs an operation of the writer, and returns once it is on disk.
+    fn write<T: Send + 'static>(
+        &self,
+        act: impl FnOnce(&Connection) -> Result<T, QueueError> + Send + 'static,
+    ) -> Result<T, QueueError> {
+        self.checked()?.writer.call(act)
+    }
+
+    /// Runs a query on a connection that no other thread uses at the same time.
+    fn read<T>(
+        &self,
+        query: impl FnOnce(&Connection) -> Result<T, QueueError>,
+    ) -> Result<T, QueueError> {
+        self.file()?.read(query)
     }
 
     pub(super) fn enqueue(
@@ -73,8 +163,7 @@ impl Sqlite {
         now: Timestamp,
     ) -> Result<Enqueued, QueueError> {
         let (trigger, policy) = (trigger.clone(), policy.clone());
-        self.writer
-            .call(move |connection| operation::enqueue(connection, &trigger, &policy, now))
+        self.write(move |connection| operation::enqueue(connection, &trigger, &policy, now))
     }
 
     pub(super) async fn enqueue_soon(
@@ -83,7 +172,8 @@ impl Sqlite {
         policy: Policy,
         now: Timestamp,
     ) -> Result<Enqueued, QueueError> {
-        self.writer
+        let file = self.checked()?;
+        file.writer
             .call_soon(move |connection| operation::enqueue(connection, &trigger, &policy, now))
             .await
     }
@@ -91,6 +181,7 @@ impl Sqlite {
     pub(super) fn claim(
         &self,
         worker: &WorkerId,
+        owners: Owners,
         policy: &Policy,
         now: Timestamp,
     ) -> Result<Option<Claim>, QueueError> {
@@ -104,8 +195,39 @@ impl Sqlite {
             return Ok(None);
         }
         let (worker, policy) = (worker.clone(), policy.clone());
-        self.writer
-            .call(move |connection| operation::claim(connection, &worker, &policy, now))
+        self.write(move |connection| operation::claim(connection, &worker, owners, &policy, now))
+    }
+
+    pub(super) fn correct_times(
+        &self,
+        policy: &Policy,
+        now: Timestamp,
+    ) -> Result<usize, QueueError> {
+        // Most calls find nothing, and those must not write.
+        const FUTURE: &str = "WHERE due_at > ?1";
+        let latest = row::stored(now.after(policy.lease).millis());
+        let found = self.read(|connection| row::list(connection, FUTURE, [latest]))?;
+        let is_wrong = |mut update: Update| policy.correct(&mut update, now);
+        if !found.into_iter().any(is_wrong) {
+            return Ok(0);
+        }
+        let policy = policy.clone();
+        self.write(move |connection| operation::correct_times(connection, &policy, now))
+    }
+
+    /// Lists the updates that are being built.
+    pub(super) fn running(&self) -> Result<Vec<Update>, QueueError> {
+        self.read(|connection| row::list(connection, "WHERE state = 'in_progress'", []))
+    }
+
+    pub(super) fn end_lease(
+        &self,
+        id: &StatusId,
+        epoch: u64,
+        now: Timestamp,
+    ) -> Result<bool, QueueError> {
+        let id = id.clone();
+        self.write(move |connection| operation::end_lease(connection, &id, epoch, now))
     }
 
     pub(super) fn heartbeat(
@@ -116,7 +238,7 @@ impl Sqlite {
         now: Timestamp,
     ) -> Result<Held, QueueError> {
         let (claim, policy) = (claim.clone(), policy.clone());
-        self.writer.call(move |connection| {
+        self.write(move |connection| {
             operation::heartbeat(connection, &claim, progress, &policy, now)
         })
     }
@@ -127,8 +249,7 @@ impl Sqlite {
         at_least: u64,
     ) -> Result<Held, QueueError> {
         let claim = claim.clone();
-        self.writer
-            .call(move |connection| operation::raise_generation(connection, &claim, at_least))
+        self.write(move |connection| operation::raise_generation(connection, &claim, at_least))
     }
 
     pub(super) fn finish(
@@ -141,7 +262,7 @@ impl Sqlite {
     ) -> Result<Held, QueueError> {
         let (claim, outcome) = (claim.clone(), outcome.clone());
         let (summary, policy) = (summary.to_owned(), policy.clone());
-        self.writer.call(move |connection| {
+        self.write(move |connection| {
             operation::finish(connection, &claim, &outcome, &summary, &policy, now)
         })
     }
@@ -153,8 +274,7 @@ impl Sqlite {
         now: Timestamp,
     ) -> Result<bool, QueueError> {
         let (project, summary) = (project.clone(), summary.to_owned());
-        self.writer
-            .call(move |connection| operation::cancel(connection, &project, &summary, now))
+        self.write(move |connection| operation::cancel(connection, &project, &summary, now))
     }
 
     pub(super) fn record_served(
@@ -164,8 +284,7 @@ impl Sqlite {
         now: Timestamp,
     ) -> Result<(), QueueError> {
         let project = project.clone();
-        self.writer
-            .call(move |connection| visible::record_served(connection, &project, fence, now))
+        self.write(move |connection| visible::record_served(connection, &project, fence, now))
     }
 
     pub(super) fn not_yet_visible(&self) -> Result<Vec<ProjectId>, QueueError> {
@@ -179,17 +298,14 @@ impl Sqlite {
         now: Timestamp,
     ) -> Result<Option<Enqueued>, QueueError> {
         let (project, policy) = (project.clone(), policy.clone());
-        self.writer
-            .call(move |connection| operation::requeue(connection, &project, &policy, now))
+        self.write(move |connection| operation::requeue(connection, &project, &policy, now))
     }
 
     pub(super) fn sweep(&self, policy: &Policy, now: Timestamp) -> Result<Swept, QueueError> {
         let mut total = Swept::default();
         loop {
             let policy = policy.clone();
-            let swept = self
-                .writer
-                .call(move |connection| operation::sweep(connection, &policy, now))?;
+            let swept = self.write(move |connection| operation::sweep(connection, &policy, now))?;
             total.updates += swept.updates;
             total.idempotency_keys += swept.idempotency_keys;
             if swept == Swept::default() {
@@ -268,34 +384,6 @@ impl Sqlite {
             depth.map_err(QueueError::unavailable)
         })
     }
-
-    /// Runs a query on a connection that no other thread uses at the same time.
-    fn read<T>(
-        &self,
-        query: impl FnOnce(&Connection) -> Result<T, QueueError>,
-    ) -> Result<T, QueueError> {
-        let lock = || self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        let idle = lock().pop();
-        let connection = match idle {
-            Some(connection) => connection,
-            None => {
-                let connection = connect(&self.path)?;
-                connection
-                    .pragma_update(None, "query_only", true)
-                    .map_err(QueueError::unavailable)?;
-                connection
-            }
-        };
-        let result = query(&connection);
-        // A connection that has failed is not used again.
-        if result.is_ok() {
-            let mut readers = lock();
-            if readers.len() < READERS_IDLE_MAX {
-                readers.push(connection);
-            }
-        }
-        result
-    }
 }
 
 impl fmt::Debug for Sqlite {
@@ -306,19 +394,6 @@ impl fmt::Debug for Sqlite {
     }
 }
 
-fn connect(path: &Path) -> Result<Connection, QueueError> {
-    let open = || -> rusqlite::Result<Connection> {
-        let connection = Connection::open(path)?;
-        connection.busy_timeout(BUSY_TIMEOUT)?;
-        connection.pragma_update(None, "journal_mode", "wal")?;
-        connection.pragma_update(None, "synchronous", "full")?;
-        connection.pragma_update(None, "foreign_keys", true)?;
-        connection.set_prepared_statement_cache_capacity(STATEMENTS_CACHED);
-        Ok(connection)
-    };
-    open().map_err(QueueError::unavailable)
-}
-
 fn logs(connection: &Connection, id: &StatusId) -> Result<Vec<Box<str>>, QueueError> {
     const SQL: &str = "SELECT line FROM logs WHERE id = ?1 ORDER BY seq";
     let read = || -> rusqlite::Result<Vec<Box<str>>> {
@@ -327,27 +402,4 @@ fn logs(connection: &Connection, id: &StatusId) -> Result<Vec<Box<str>>, QueueEr
         lines.collect()
     };
     read().map_err(QueueError::unavailable)
-}
-
-/// SQLite's locks and shared memory do not work between machines.
-#[cfg(target_os = "linux")]
-fn refuse_network_file_system(directory: &Path) -> Result<(), QueueError> {
-    /// `f_type` as `statfs(2)` lists them.
-    const NETWORK: [(i64, &str); 4] = [
-        (0x6969, "NFS"),
-        (0xff53_4d42, "CIFS"),
-        (0xfe53_4d42, "SMB2"),
-        (0x517b, "SMB"),
-    ];
-    let found = rustix::fs::statfs(directory)
-        .map_err(|error| QueueError::unavailable(std::io::Error::from(error)))?;
-    match NETWORK.iter().find(|(kind, _)| *kind == found.f_type) {
-        Some((_, name)) => Err(QueueError::NetworkFileSystem(name)),
-        None => Ok(()),
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn refuse_network_file_system(_directory: &Path) -> Result<(), QueueError> {
-    Ok(())
 }

@@ -13,11 +13,16 @@ const MIGRATIONS: [&str; 1] = [include_str!("schema.sql")];
 
 /// Brings the tables up to date.
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), QueueError> {
+    let known = u32::try_from(MIGRATIONS.len()).expect("a handful");
+    // A current file needs no lock: another process may hold it for long.
+    let version = connection.pragma_query_value(None, "user_version", |row| row.get::<_, u32>(0));
+    if version.is_ok_and(|version| version == known) {
+        return Ok(());
+    }
     // Two processes may open a new file at once: the second one finds the tables.
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(QueueError::unavailable)?;
-    let known = u32::try_from(MIGRATIONS.len()).expect("a handful");
     let found: u32 = transaction
         .pragma_query_value(None, "user_version", |row| row.get(0))
         .map_err(QueueError::unavailable)?;

@@ -1,0 +1,309 @@
+//! What is broken leaves what is served: a bad commit, a broken queue, a damaged store.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::edge::{Edge, Setup};
+use crate::http::{Response, TIMEOUT};
+use crate::presets::SKILL;
+use crate::repository::{API, Repository, SilentHost, call, follow, key, queue, setup};
+
+const CONFIG: &str = r#"{"name": "Acme", "navigation": {"pages": ["index"]}}"#;
+const PAGES: [(&str, &str); 2] = [("docs.json", CONFIG), ("index.mdx", "# Welcome\n")];
+const HOST: &str = "acme.waypost.localhost";
+
+/// Waits until a condition holds.
+#[track_caller]
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + TIMEOUT;
+    while !holds() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::yield_now();
+    }
+}
+
+/// A gateway that serves the pages of a repository.
+fn deployed() -> (Edge, Repository) {
+    let (edge, docs, _key) = deployed_with_key();
+    (edge, docs)
+}
+
+/// The same, with an admin key.
+fn deployed_with_key() -> (Edge, Repository, String) {
+    let setup = setup();
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &PAGES);
+    let key = key(&setup, "acme");
+    let edge = setup.site("acme", &docs.record()).start();
+    let record = follow(&edge.setup, &queue(&edge.setup, "acme"));
+    assert_eq!(record["status"], "success", "{record:#}");
+    (edge, docs, key)
+}
+
+#[track_caller]
+fn assert_refused(edge: &Edge, what: &str, rule: &str) {
+    let record = follow(&edge.setup, &queue(&edge.setup, "acme"));
+    assert_eq!(record["status"], "failure", "{what}: {record:#}");
+    assert_eq!(record["attempts"], 1, "{what}: {record:#}");
+    let logs = record["logs"].to_string();
+    assert!(logs.contains(&format!("error[{rule}]")), "{what}: {logs}");
+    assert_eq!(edge.get(HOST, "/").status, 200, "{what}");
+}
+
+#[test]
+fn a_commit_that_takes_the_site_away_fails_and_what_was_served_stays() {
+    let (edge, docs) = deployed();
+    docs.git(&["rm", "--quiet", "docs.json"]);
+    docs.push("Delete the configuration", &[]);
+    assert_refused(&edge, "no docs.json", "config");
+
+    docs.push("Only skills", &[("skill.md", SKILL)]);
+    assert_refused(&edge, "skills without the pages", "config");
+
+    docs.push("The older format", &[("mint.json", CONFIG)]);
+    assert_refused(&edge, "mint.json", "config");
+    let record = follow(&edge.setup, &queue(&edge.setup, "acme"));
+    assert!(record["logs"].to_string().contains("mint upgrade"));
+
+    let no_page = r#"{"name": "Acme", "navigation": {"pages": ["gone"]}}"#;
+    docs.git(&["rm", "--quiet", "index.mdx"]);
+    docs.push("No page", &[("docs.json", no_page)]);
+    assert_refused(&edge, "no page", "no-page");
+
+    docs.git(&["rm", "--quiet", "-r", "."]);
+    docs.push("Nothing", &[]);
+    assert_refused(&edge, "an empty tree", "config");
+
+    edge.write_site("acme", &format!("allow_empty: true\n{}", docs.record()));
+    let record = follow(&edge.setup, &queue(&edge.setup, "acme"));
+    assert_eq!(record["status"], "success", "{record:#}");
+    assert_eq!(edge.get(HOST, "/").status, 404);
+}
+
+#[test]
+fn the_first_update_of_a_site_with_nothing_to_serve_fails_too() {
+    let setup = setup();
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &[("README.md", "Soon.")]);
+    let edge = setup.site("acme", &docs.record()).start();
+    let record = follow(&edge.setup, &queue(&edge.setup, "acme"));
+    assert_eq!(record["status"], "failure", "{record:#}");
+    assert!(record["summary"].as_str().unwrap().contains("docs.json"));
+}
+
+#[test]
+fn publishing_an_empty_directory_needs_the_option_for_it() {
+    let setup = Setup::new().site("acme", "");
+    setup.publish("acme", &PAGES);
+    for files in [&[][..], &[("skill.md", SKILL)]] {
+        let docs = setup.documentation(files);
+        let docs = docs.to_str().unwrap();
+        let publish = ["publish", docs, "--root", docs, "--project", "acme"];
+        let refused = setup.run(&publish);
+        assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+        let told = String::from_utf8(refused.stdout).unwrap();
+        assert!(told.contains("error[config]"), "{told}");
+        let meant = setup.run(&[&publish[..], &["--allow-empty"]].concat());
+        assert!(meant.status.success(), "{meant:?}");
+        setup.publish("acme", &PAGES);
+    }
+}
+
+#[test]
+fn a_broken_skill_holds_no_page_back() {
+    let (edge, docs) = deployed();
+    let broken = "---\nname: pay\ndescription: Use when: asked\n---\n";
+    docs.push(
+        "Say more",
+        &[("index.mdx", "# New\n"), ("skill.md", broken)],
+    );
+    let record = follow(&edge.setup, &queue(&edge.setup, "acme"));
+    assert_eq!(record["status"], "success", "{record:#}");
+    assert!(record["logs"].to_string().contains("skill-none"));
+    assert!(edge.get(HOST, "/").text().contains("New"));
+    let skill = edge.get(HOST, "/skill.md");
+    assert_eq!(skill.status, 200, "a generated skill is served");
+    assert_ne!(skill.text(), broken);
+}
+
+/// Asks for the page and triggers an update; returns the response to the trigger.
+#[track_caller]
+fn served_and_triggered(edge: &Edge, key: &str) -> Response {
+    assert_eq!(edge.get(HOST, "/").status, 200);
+    call(edge, key, "POST", "/v1/project/update/acme")
+}
+
+/// Starts a gateway with a queue that `breaks` has broken, and shows that only updates suffer.
+#[track_caller]
+fn serves_with_a_broken_queue<T>(
+    breaks: impl FnOnce(&Path) -> T,
+    cause: &str,
+    reason: &str,
+    heals: impl FnOnce(T, &Path),
+) {
+    let setup = setup();
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &PAGES);
+    let setup = setup.site("acme", &format!("owner: acme\n{}", docs.record()));
+    setup.publish("acme", &PAGES);
+    let key = key(&setup, "acme");
+    let file = setup.path("updates.sqlite");
+    let broken = breaks(&file);
+
+    let edge = setup.start();
+    for _ in 0..3 {
+        let refused = served_and_triggered(&edge, &key);
+        assert_eq!(refused.status, 503, "{}", refused.text());
+        assert!(refused.text().contains(reason), "{}", refused.text());
+        assert!(refused.field("retry-after").is_some());
+    }
+    let names_cause = |line: &serde_json::Value| line.to_string().contains(cause);
+    edge.wait_for_log(names_cause);
+    let refused = edge.metric("deploy_triggers_refused_total{reason=\"queue_outage\"}");
+    assert!(refused >= 3.0, "{refused}");
+    // One line for reading and one for writing, however many calls were refused.
+    assert!(edge.count_log(names_cause) <= 2);
+
+    heals(broken, &file);
+    wait_until("the queue is not opened again", || {
+        served_and_triggered(&edge, &key).status == 202
+    });
+    let record = follow(&edge.setup, &queue(&edge.setup, "acme"));
+    assert_eq!(record["status"], "success", "{record:#}");
+}
+
+#[test]
+fn a_file_that_is_no_queue_stops_no_site() {
+    serves_with_a_broken_queue(
+        |file| fs::write(file, "junk ".repeat(1000)).unwrap(),
+        "file is not a database",
+        "its file is damaged",
+        |(), file| fs::remove_file(file).unwrap(),
+    );
+}
+
+#[test]
+fn a_queue_of_a_newer_program_stops_no_site() {
+    serves_with_a_broken_queue(
+        |file| {
+            let newer = rusqlite::Connection::open(file).unwrap();
+            newer.pragma_update(None, "user_version", 99).unwrap();
+        },
+        "the queue has schema 99",
+        "a newer program wrote its file",
+        |(), file| fs::remove_file(file).unwrap(),
+    );
+}
+
+#[test]
+fn a_queue_that_a_frozen_process_has_locked_stops_no_site() {
+    serves_with_a_broken_queue(
+        |file| {
+            // A new file, as after a migration that was stopped half-way.
+            let frozen = rusqlite::Connection::open(file).unwrap();
+            frozen
+                .execute_batch("PRAGMA journal_mode = wal; BEGIN IMMEDIATE; CREATE TABLE t (a)")
+                .unwrap();
+            frozen
+        },
+        "database is locked",
+        "another process has locked its file",
+        |frozen, _file| drop(frozen),
+    );
+}
+
+#[test]
+fn a_queue_whose_directory_cannot_be_made_stops_no_site() {
+    let setup = setup();
+    fs::write(setup.path("not-a-directory"), "").unwrap();
+    let file = setup.path("not-a-directory/updates.sqlite");
+    let setup = setup.site("acme", "owner: acme").conf(
+        "queue",
+        &format!("{{ sqlite: {{ path: {} }} }}", file.display()),
+    );
+    let key = key(&setup, "acme");
+    let edge = setup.start();
+    let refused = call(
+        &edge,
+        &key,
+        "GET",
+        "/v1/project/update-status/upd_00000000000000000000000000",
+    );
+    assert_eq!(refused.status, 503, "{}", refused.text());
+    assert_eq!(edge.get(API, "/openapi.json").status, 200);
+}
+
+#[test]
+fn a_queue_file_that_is_deleted_while_the_gateway_runs_is_noticed() {
+    let (edge, _docs, key) = deployed_with_key();
+    let file = edge.setup.path("updates.sqlite");
+    fs::remove_file(&file).unwrap();
+    // The first trigger may find the deleted file or the new one. No id is lost with the old one.
+    let mut id = None;
+    wait_until("no trigger is accepted", || {
+        let response = served_and_triggered(&edge, &key);
+        assert!([202, 503].contains(&response.status), "{}", response.text());
+        if response.status == 202 {
+            id = response.json()["statusId"].as_str().map(str::to_owned);
+        }
+        id.is_some()
+    });
+    assert!(file.exists());
+    let record = follow(&edge.setup, &id.unwrap());
+    assert_eq!(record["status"], "success", "{record:#}");
+}
+
+#[test]
+fn a_node_takes_over_the_leases_of_its_own_killed_process_at_once() {
+    let host = SilentHost::start();
+    let setup = setup();
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &PAGES);
+    let file = setup.path("updates.sqlite");
+    let conf = format!(
+        "{{ sqlite: {{ path: {} }}, lease_seconds: 3600 }}",
+        file.display()
+    );
+    let edge = setup
+        .conf("queue", &conf)
+        .site("acme", &host.record())
+        .start();
+    let killed = queue(&edge.setup, "acme");
+    let _held = host.connected();
+    edge.signal("KILL");
+    let setup = edge.ended();
+    setup.write_site("acme", &docs.record());
+
+    let since = Instant::now();
+    let edge = setup.start();
+    let id = queue(&edge.setup, "acme");
+    for id in [id, killed] {
+        let record = follow(&edge.setup, &id);
+        assert_eq!(record["status"], "success", "{record:#}");
+    }
+    assert_eq!(edge.get(HOST, "/").status, 200);
+    let took = since.elapsed();
+    assert!(took < Duration::from_secs(15), "{took:?}");
+}
+
+#[test]
+fn the_depth_of_the_queue_is_current_while_all_builds_are_busy() {
+    let host = SilentHost::start();
+    let setup = setup().conf("worker", "{ builds_max: 1, grace_seconds: 0 }");
+    let mut setup = setup.site("slow", &host.record());
+    for n in 0..5 {
+        setup = setup.site(&format!("p{n}"), &format!("owner: slow\n{}", host.record()));
+    }
+    let edge = setup.start();
+    queue(&edge.setup, "slow");
+    let _held = host.connected();
+    for n in 0..5 {
+        queue(&edge.setup, &format!("p{n}"));
+    }
+    let depth = || {
+        edge.metric("deploy_queue_updates{state=\"queued\"}")
+            + edge.metric("deploy_queue_updates{state=\"in_progress\"}")
+    };
+    wait_until("the gauges do not show six updates", || depth() >= 6.0);
+}
