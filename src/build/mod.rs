@@ -214,7 +214,7 @@ impl Described {
         let summary = Summary::new(&title.title, &title.description, &version, list);
         let mut no_site = None;
         if !options.allow_empty {
-            if docs::is_there(tree) {
+            if docs::has_documentation(tree) {
                 found.extend(docs::without_pages(docs, tree));
             } else if skills.is_empty() || docs::is_older(tree) {
                 found.push(docs::missing(tree));

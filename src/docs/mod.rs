@@ -141,7 +141,7 @@ pub fn is_older(tree: &Tree) -> bool {
         tree.lookup(&older)
             .is_ok_and(|found| found.kind == Kind::File)
     };
-    !is_there(tree) && older.is_some_and(is_file)
+    !has_documentation(tree) && older.is_some_and(is_file)
 }
 
 /// Returns the error about a tree without `docs.json`.
