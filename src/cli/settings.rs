@@ -42,8 +42,8 @@ impl Settings {
                 return Err(error).with_context(|| format!("read {}", file.display()));
             }
         };
-        Config::parse(&file.to_string_lossy(), &text).map_err(|findings| {
-            let lines: Vec<_> = findings.iter().map(ToString::to_string).collect();
+        Config::parse(&file.to_string_lossy(), &text).map_err(|diagnostics| {
+            let lines: Vec<_> = diagnostics.iter().map(ToString::to_string).collect();
             anyhow::anyhow!("{}", lines.join("\n"))
         })
     }

@@ -55,8 +55,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let store = Arc::new(settings::open_store(&config)?);
     let queue = Arc::new(deploying::open_queue_or_retry(&config, &health));
     let (sites, changes) = settings::read_sites(&config).context("read the site records")?;
-    for finding in &changes.findings {
-        log::error!(target: "sites", "{finding}");
+    for diagnostic in &changes.diagnostics {
+        log::error!(target: "sites", "{diagnostic}");
     }
     let stages = deploying::stages(&config, &queue, &store, None)?;
     let worker = Worker::new(
@@ -107,8 +107,8 @@ fn find_site(sites: Sites) -> FindSite {
         if read_at.elapsed() > SITES_AGE_MAX || sites.get(project).is_none() {
             match sites.scan(Removals::Guarded) {
                 Ok(changes) => {
-                    for finding in &changes.findings {
-                        log::error!(target: "sites", "{finding}");
+                    for diagnostic in &changes.diagnostics {
+                        log::error!(target: "sites", "{diagnostic}");
                     }
                 }
                 Err(error) => {

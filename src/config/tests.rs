@@ -6,8 +6,8 @@ use crate::syntax::strict::Report;
 const SHIPPED: &str = include_str!("../../conf/waypost.yaml");
 
 fn findings_of(text: &str) -> Vec<String> {
-    let findings = Config::parse("waypost.yaml", text).unwrap_err();
-    findings.iter().map(ToString::to_string).collect()
+    let diagnostics = Config::parse("waypost.yaml", text).unwrap_err();
+    diagnostics.iter().map(ToString::to_string).collect()
 }
 
 #[test]
@@ -25,8 +25,8 @@ fn known_keys(section: &[&str]) -> Vec<String> {
         text.push_str(&format!("{}{key}:\n", " ".repeat(depth)));
     }
     text.push_str(&format!("{}zzzzzzzzzz: 1\n", " ".repeat(section.len())));
-    let findings = Config::parse("waypost.yaml", &text).unwrap_err();
-    let help = findings[0].help.clone().unwrap();
+    let diagnostics = Config::parse("waypost.yaml", &text).unwrap_err();
+    let help = diagnostics[0].help.clone().unwrap();
     let known = help.strip_prefix("known keys: ").unwrap();
     known.split(", ").map(str::to_owned).collect()
 }

@@ -186,8 +186,8 @@ impl Reloader {
     }
 
     fn apply(&self, changes: &Changes) {
-        for finding in &changes.findings {
-            log::error!(target: "sites", "{finding}");
+        for diagnostic in &changes.diagnostics {
+            log::error!(target: "sites", "{diagnostic}");
         }
         self.in_parallel(&changes.upserted, |site| {
             // A site is served with its new record even if its release cannot be read.

@@ -25,7 +25,7 @@ pub(super) fn check(file: &Path) -> anyhow::Result<Vec<Diagnostic>> {
         Err(diagnostics) => return Ok(diagnostics),
     };
     Ok(match settings::read_sites(&config) {
-        Ok((_sites, changes)) => changes.findings,
+        Ok((_sites, changes)) => changes.diagnostics,
         Err(error) => vec![Diagnostic::error(RULE, &name, format!("{error:#}"))],
     })
 }

@@ -6,7 +6,7 @@
 //!
 //! Rules:
 //!
-//! * **R1** Every mistake is a finding with file, line and column. A scan reports all of them, and
+//! * **R1** Every mistake is a diagnostic with file, line and column. A scan reports all of them, and
 //!   reports each only once, when it is new.
 //! * **R2** A record that cannot be read, or that claims a project or host of another record,
 //!   leaves its project as it was: in its last good state, or absent if it never had one. When a
@@ -72,7 +72,7 @@ pub struct Changes {
     /// Removed projects.
     pub removed: Vec<ProjectId>,
     /// Mistakes that were not reported before.
-    pub findings: Vec<Diagnostic>,
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 /// Whether a scan may remove many sites at once.
@@ -228,7 +228,7 @@ impl Sites {
             self.claims.moved(project, *line);
         }
         let resolved = self.claims.resolve(&plan.removed, plan.wanted);
-        let mut findings = plan.findings;
+        let mut diagnostics = plan.diagnostics;
         self.refused.clear();
         for Refused {
             mut wanted,
@@ -236,14 +236,14 @@ impl Sites {
         } in plan.refused.into_iter().chain(resolved.refused)
         {
             if let Some(places) = wanted.places.take() {
-                findings.push(conflict.finding(&wanted, &places));
+                diagnostics.push(conflict.diagnostic(&wanted, &places));
             }
             self.refused.push(wanted);
         }
         Changes {
             upserted: resolved.upserted,
             removed: resolved.removed,
-            findings,
+            diagnostics,
         }
     }
 
@@ -268,7 +268,7 @@ impl Content {
 // === impl Conflict ===
 
 impl Conflict {
-    fn finding(&self, wanted: &Wanted, places: &record::Places) -> Diagnostic {
+    fn diagnostic(&self, wanted: &Wanted, places: &record::Places) -> Diagnostic {
         let (message, (line, column)) = match self {
             Self::Project { holder } => (
                 format!(

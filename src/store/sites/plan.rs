@@ -28,7 +28,7 @@ pub(super) struct Plan {
     pub(super) refused: Vec<Refused>,
     /// Served records that are on another line now.
     pub(super) moved: Vec<(ProjectId, u32)>,
-    pub(super) findings: Vec<Diagnostic>,
+    pub(super) diagnostics: Vec<Diagnostic>,
 }
 
 /// A plan that is being computed.
@@ -100,8 +100,8 @@ impl Planner<'_> {
             },
             Err(error) => {
                 if before.and_then(|file| file.error.as_ref()) != Some(&error) {
-                    let finding = Diagnostic::error(RULE, &name, &*error);
-                    self.plan.findings.push(finding);
+                    let diagnostic = Diagnostic::error(RULE, &name, &*error);
+                    self.plan.diagnostics.push(diagnostic);
                 }
                 File {
                     stamp,
@@ -137,8 +137,8 @@ impl Planner<'_> {
                     lines_before: document.lines_before,
                     ..before
                 },
-                Err((outcome, findings)) => {
-                    self.plan.findings.extend(findings);
+                Err((outcome, diagnostics)) => {
+                    self.plan.diagnostics.extend(diagnostics);
                     self.written(document, hash, outcome)
                 }
             })

@@ -46,7 +46,7 @@ impl Platform {
         let removed = changes.removed.iter().map(|p| format!("-{p}"));
         let mut all: Vec<_> = upserted.chain(removed).collect();
         all.sort();
-        let findings = changes.findings.iter().map(ToString::to_string);
+        let findings = changes.diagnostics.iter().map(ToString::to_string);
         (all, findings.collect())
     }
 
@@ -127,7 +127,7 @@ fn every_mistake_of_a_file_is_found_with_its_place() {
          base_path: docs\nrepository: { branch: -x, directory: ../up }\n\
          --- \nproject: b\nsubdomain: b\norigin: { url: \"https://u:p@h/\", http: 3 }\n",
     );
-    let found = platform.scan().findings;
+    let found = platform.scan().diagnostics;
     let expected = [
         "a.yaml:2:10: error[site]: `project` is \"a b\", expected other text: a project id",
         "a.yaml:3:12: error[site]: `subdomain` is \"x.y\", expected a label",
@@ -170,7 +170,7 @@ fn a_diagnostic_is_reported_once() {
     platform.write("b.yaml", "\u{0}");
     platform.write("c.yaml", &record("c", "x.com"));
     platform.write("d.yaml", &record("d", "x.com"));
-    assert_eq!(platform.scan().findings.len(), 3);
+    assert_eq!(platform.scan().diagnostics.len(), 3);
     assert_eq!(platform.changes(), (none(), none()));
     platform.write("a.yaml", "project: a\nsubdomain: a.b\n");
     platform.write("e.yaml", &record("e", ""));
