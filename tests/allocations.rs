@@ -159,7 +159,7 @@ fn gateway(directory: &Path) -> Arc<Gateway> {
         fast_path: true,
         admin: None,
         drain: Drain::new(),
-        resolver: Resolver::default(),
+        resolver: Resolver::new(waypost::site::PrivateHosts::default()),
         clock: Clock::System,
     })
 }

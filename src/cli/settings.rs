@@ -67,7 +67,12 @@ pub fn open_store(config: &Config) -> anyhow::Result<Store> {
 /// When they cannot be listed.
 pub fn read_sites(config: &Config) -> anyhow::Result<(Sites, Changes)> {
     let service = config.service.clone();
-    let mut sites = Sites::new(service, config.sites.path.clone(), Clock::System);
+    let mut sites = Sites::new(
+        service,
+        config.private_hosts.clone(),
+        config.sites.path.clone(),
+        Clock::System,
+    );
     let changes = sites.scan(Removals::Guarded)?;
     Ok((sites, changes))
 }

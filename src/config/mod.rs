@@ -21,9 +21,8 @@ use serde_json::{Map, Value};
 use crate::deploy::{api, queue, run, worker};
 use crate::diagnostic::Diagnostic;
 use crate::gateway::access;
-use crate::gateway::forward::Network;
 use crate::gateway::{Limits, UpstreamLimits, tls};
-use crate::site::Service;
+use crate::site::{Network, PrivateHosts, Service};
 use crate::source::{git, remote};
 use crate::store::local;
 use crate::telemetry::logging;
@@ -59,6 +58,8 @@ pub struct Config {
     pub connections: Connections,
     /// The limits of connections to sites' own servers.
     pub upstream: UpstreamLimits,
+    /// The servers of sites that may have a private address.
+    pub private_hosts: PrivateHosts,
     /// Where requests are logged.
     pub access_log: access::Target,
     /// The format and the filter of the process log.

@@ -7,9 +7,8 @@ use serde_json::{Map, Value};
 
 use super::{Config, Connections, Listen, Sites, Store, deploying};
 use crate::diagnostic::Diagnostic;
-use crate::gateway::forward::Network;
 use crate::gateway::{Limits, UpstreamLimits, access, server, tls};
-use crate::site::{FrameHost, Frames, Host, Scheme, Service};
+use crate::site::{FrameHost, Frames, Host, Network, PrivateHost, PrivateHosts, Scheme, Service};
 use crate::store::{Retention, local};
 use crate::syntax::strict::{
     self, Expected, Mapping, Report, boolean, number, one_of, parsed, seconds,
@@ -63,6 +62,7 @@ fn read_top(top: Section<'_, '_, '_>, config: &mut Config, report: &Report<'_>) 
         tls,
         connections,
         upstream,
+        private_hosts,
         access_log,
         log,
         admin,
@@ -89,7 +89,9 @@ fn read_top(top: Section<'_, '_, '_>, config: &mut Config, report: &Report<'_>) 
     within(top, "connections", |section| {
         read_connections(section, connections)
     });
-    within(top, "upstream", |section| read_upstream(section, upstream));
+    within(top, "upstream", |section| {
+        read_upstream(section, upstream, private_hosts);
+    });
     top.set("access_log", access_log, access_target);
     within(top, "log", |section| read_log(section, log));
     within(top, "admin", |section| {
@@ -195,6 +197,7 @@ fn read_connections(section: Section<'_, '_, '_>, connections: &mut Connections)
         connections_max,
         requests_per_connection_max,
         streams_max,
+        stream_heads_bytes_max,
         stream_faults_max,
         drain,
         drain_delay,
@@ -223,6 +226,11 @@ fn read_connections(section: Section<'_, '_, '_>, connections: &mut Connections)
     );
     section.set("streams_max", streams_max, number(1..=10_000));
     section.set(
+        "stream_heads_bytes_max",
+        stream_heads_bytes_max,
+        number(1024..=1 << 30),
+    );
+    section.set(
         "stream_faults_max",
         stream_faults_max,
         number(1..=1_000_000),
@@ -231,7 +239,11 @@ fn read_connections(section: Section<'_, '_, '_>, connections: &mut Connections)
     section.set("drain_delay_seconds", drain_delay, seconds(0..=3600));
 }
 
-fn read_upstream(section: Section<'_, '_, '_>, upstream: &mut UpstreamLimits) {
+fn read_upstream(
+    section: Section<'_, '_, '_>,
+    upstream: &mut UpstreamLimits,
+    private_hosts: &mut PrivateHosts,
+) {
     let UpstreamLimits {
         connect,
         read,
@@ -247,6 +259,9 @@ fn read_upstream(section: Section<'_, '_, '_>, upstream: &mut UpstreamLimits) {
     section.set("idle_seconds", idle, wait());
     section.set("upgraded_seconds", upgraded, wait());
     section.set("retries_max", retries_max, number(0..=16));
+    if let Some(entries) = section.list("private_hosts", parsed(str::parse::<PrivateHost>)) {
+        *private_hosts = entries.into_iter().collect();
+    }
 }
 
 fn read_log(section: Section<'_, '_, '_>, log: &mut logging::Config) {

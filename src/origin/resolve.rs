@@ -1,159 +1,473 @@
 //! The addresses of upstreams.
 //!
-//! A name is looked up once, and its addresses are used for [`FRESH`]. If a lookup fails, the
-//! last addresses are used for up to [`STALE`], so a failure of the resolver does not stop sites
-//! whose servers work. The addresses of a name are used round-robin.
+//! Addresses of a name are used for [`FRESH`]. Then the next request still gets them at once, and
+//! a lookup begins in the background. If lookups fail, the last addresses are used for up to
+//! [`STALE`], so a failure of the resolver does not stop sites whose servers work. Only the first
+//! requests for a name wait, and all of them wait for the same lookup. After a failure requests
+//! fail at once until the next lookup, which follows after a time that doubles with each failure.
+//! The addresses of a name are used round-robin.
+//!
+//! **Invariant:** every address that is returned was checked ([`PrivateHosts`]), also one that a
+//! site record names. The caller connects to this address, so DNS cannot give another one between
+//! the check and the connection.
+//!
+//! A lookup blocks a thread until the system gives up, which may take longer than
+//! [`LOOKUP_TIMEOUT`]. So at most [`LOOKUPS_MAX`] threads look up names; the other threads of the
+//! process stay free to read from the store.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::site::PrivateHosts;
 
 /// How long addresses are used before the next lookup.
 const FRESH: Duration = Duration::from_secs(30);
 /// How long they are used if lookups fail.
 const STALE: Duration = Duration::from_secs(3600);
-/// How long a lookup may take.
+/// How long a request waits for a lookup.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long after the first failure the next lookup may begin. Each further failure doubles it.
+const RETRY: Duration = Duration::from_secs(1);
+/// The longest time between two lookups of a name that fails.
+const RETRY_MAX: Duration = Duration::from_secs(60);
+/// How many lookups may run at once.
+const LOOKUPS_MAX: usize = 32;
 /// How many names are cached. When the cache is full, names older than [`FRESH`] are removed.
 const NAMES_MAX: usize = 100_000;
 
 /// Why a request cannot be sent to its upstream.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnresolvedUpstream {
     /// The name has no address.
     #[error("upstream {0} has no address")]
     NoAddress(Box<str>),
+    /// No address of the upstream is public or allowed by the operator.
+    #[error(
+        "upstream {0} has the private address {1}, which `upstream.private_hosts` does not list"
+    )]
+    Private(Box<str>, IpAddr),
     /// The resolver did not respond in time.
     #[error("look up upstream {0} in time")]
     TimedOut(Box<str>),
     /// The resolver failed.
-    #[error("look up upstream {0}")]
-    Failed(Box<str>, #[source] io::Error),
+    #[error("look up upstream {0}: {1}")]
+    Failed(Box<str>, #[source] Arc<io::Error>),
 }
 
-/// Looks up names and caches their addresses.
-#[derive(Debug, Default)]
-pub struct Resolver {
-    names: Mutex<HashMap<Box<str>, Resolved>>,
-    turn: AtomicUsize,
-}
-
+/// Looks up names, caches their addresses, and checks that they may be connected to.
 #[derive(Clone, Debug)]
-struct Resolved {
-    addresses: std::sync::Arc<[IpAddr]>,
+pub struct Resolver(Arc<Shared>);
+
+/// Asks the resolver of the system for the addresses of a name. It may block.
+type LookUp = dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync;
+
+struct Shared {
+    private_hosts: PrivateHosts,
+    look_up: Box<LookUp>,
+    names: Mutex<HashMap<Box<str>, Name>>,
+    turn: AtomicUsize,
+    lookups: Arc<Semaphore>,
+}
+
+/// What is known about a name.
+#[derive(Debug)]
+struct Name {
+    /// The allowed addresses of the last lookup that found some; empty before it.
+    addresses: Arc<[IpAddr]>,
+    /// When they were found.
     since: Instant,
+    /// No lookup begins before this time.
+    next: Instant,
+    /// How often lookups have failed since then.
+    failures: u32,
+    /// How the last lookup failed.
+    error: Option<UnresolvedUpstream>,
+    /// The lookup that is running; cancelled when it has ended.
+    running: Option<CancellationToken>,
 }
 
 // === impl Resolver ===
 
 impl Resolver {
+    /// Makes a resolver that returns public addresses, and those private ones that are allowed.
+    #[must_use]
+    pub fn new(private_hosts: PrivateHosts) -> Self {
+        Self::with(private_hosts, |host| {
+            Ok((host, 0)
+                .to_socket_addrs()?
+                .map(|found| found.ip())
+                .collect())
+        })
+    }
+
+    fn with(
+        private_hosts: PrivateHosts,
+        look_up: impl Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(Shared {
+            private_hosts,
+            look_up: Box::new(look_up),
+            names: Mutex::default(),
+            turn: AtomicUsize::new(0),
+            lookups: Arc::new(Semaphore::new(LOOKUPS_MAX)),
+        }))
+    }
+
     /// Returns an address of `host`, which is a name or an address.
     ///
     /// # Errors
     ///
-    /// [`UnresolvedUpstream`] when there is no address, not even an old one.
+    /// [`UnresolvedUpstream`] when there is no address that may be used, not even an old one.
     pub async fn resolve(&self, host: &str, port: u16) -> Result<SocketAddr, UnresolvedUpstream> {
         let literal = host
             .strip_prefix('[')
             .and_then(|host| host.strip_suffix(']'))
             .unwrap_or(host);
         if let Ok(address) = literal.parse::<IpAddr>() {
-            return Ok((address, port).into());
+            return match self.0.private_hosts.allow(literal, address) {
+                true => Ok((address, port).into()),
+                false => Err(UnresolvedUpstream::Private(host.into(), address)),
+            };
         }
-        let known = self.known(host);
-        if let Some(known) = known.as_ref().filter(|known| known.since.elapsed() < FRESH) {
-            return Ok((self.pick(&known.addresses), port).into());
+        let running = match self.known_or_running(host) {
+            Ok(known) => return known.map(|address| (address, port).into()),
+            Err(running) => running,
+        };
+        // Longer than the lookup itself may take: it reports its own timeout.
+        let _elapsed = tokio::time::timeout(2 * LOOKUP_TIMEOUT, running.cancelled()).await;
+        let names = self.0.names();
+        let Some(name) = names.get(host) else {
+            return Err(UnresolvedUpstream::TimedOut(host.into()));
+        };
+        match (name.is_usable(Instant::now()), &name.error) {
+            (true, _) => Ok((self.pick(&name.addresses), port).into()),
+            (false, Some(error)) => Err(error.clone()),
+            (false, None) => Err(UnresolvedUpstream::TimedOut(host.into())),
         }
-        match look_up(host).await {
-            Ok(addresses) => {
-                let address = self.pick(&addresses);
-                self.remember(
-                    host,
-                    Resolved {
-                        addresses,
-                        since: Instant::now(),
-                    },
-                );
-                Ok((address, port).into())
+    }
+
+    /// Returns what is known about a name, or the lookup that will find it. A lookup begins when
+    /// it is due.
+    fn known_or_running(
+        &self,
+        host: &str,
+    ) -> Result<Result<IpAddr, UnresolvedUpstream>, CancellationToken> {
+        let now = Instant::now();
+        let mut names = self.0.names();
+        let Some(name) = names.get_mut(host) else {
+            if names.len() >= NAMES_MAX {
+                names.retain(|_, name| name.running.is_some() || now < name.since + FRESH);
             }
-            Err(error) => match known.filter(|known| known.since.elapsed() < STALE) {
-                Some(known) => {
-                    log::warn!(target: "origin", "{error}; using the addresses of the last lookup");
-                    Ok((self.pick(&known.addresses), port).into())
-                }
-                None => Err(error),
-            },
+            if names.len() >= NAMES_MAX {
+                names.retain(|_, name| name.running.is_some());
+            }
+            let running = self.begin(host);
+            let name = Name {
+                addresses: Arc::new([]),
+                since: now,
+                next: now,
+                failures: 0,
+                error: None,
+                running: Some(running.clone()),
+            };
+            names.insert(host.into(), name);
+            return Err(running);
+        };
+        if name.running.is_none() && now >= name.next {
+            name.running = Some(self.begin(host));
+        }
+        if name.is_usable(now) {
+            return Ok(Ok(self.pick(&name.addresses)));
+        }
+        match (&name.running, &name.error) {
+            (Some(running), _) => Err(running.clone()),
+            (None, Some(error)) => Ok(Err(error.clone())),
+            (None, None) => Ok(Err(UnresolvedUpstream::TimedOut(host.into()))),
         }
     }
 
-    fn known(&self, host: &str) -> Option<Resolved> {
-        self.names
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(host)
-            .cloned()
-    }
-
-    fn remember(&self, host: &str, known: Resolved) {
-        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        if names.len() >= NAMES_MAX {
-            names.retain(|_, known| known.since.elapsed() < FRESH);
-        }
-        names.insert(host.into(), known);
+    /// Begins a lookup, which ends in [`Shared::found`] or [`Shared::failed`].
+    fn begin(&self, host: &str) -> CancellationToken {
+        let running = CancellationToken::new();
+        // Dropped also if the task panics or its runtime ends, so that nobody waits forever.
+        let end = running.clone().drop_guard();
+        let shared = Arc::clone(&self.0);
+        let host: Box<str> = host.into();
+        tokio::spawn(async move {
+            match tokio::time::timeout(LOOKUP_TIMEOUT, shared.look_up(&host)).await {
+                Ok(Ok(addresses)) => shared.found(&host, addresses),
+                Ok(Err(error)) => shared.failed(&host, error),
+                Err(_elapsed) => shared.failed(&host, UnresolvedUpstream::TimedOut(host.clone())),
+            }
+            drop(end);
+        });
+        running
     }
 
     fn pick(&self, addresses: &[IpAddr]) -> IpAddr {
-        addresses[self.turn.fetch_add(1, Ordering::Relaxed) % addresses.len()]
+        addresses[self.0.turn.fetch_add(1, Ordering::Relaxed) % addresses.len()]
     }
 }
 
-async fn look_up(host: &str) -> Result<std::sync::Arc<[IpAddr]>, UnresolvedUpstream> {
-    let found = tokio::time::timeout(LOOKUP_TIMEOUT, tokio::net::lookup_host((host, 0)))
-        .await
-        .map_err(|_elapsed| UnresolvedUpstream::TimedOut(host.into()))?
-        .map_err(|error| UnresolvedUpstream::Failed(host.into(), error))?;
-    let addresses: std::sync::Arc<[IpAddr]> = found.map(|address| address.ip()).collect();
-    if addresses.is_empty() {
-        Err(UnresolvedUpstream::NoAddress(host.into()))
-    } else {
-        Ok(addresses)
+// === impl Name ===
+
+impl Name {
+    /// Returns whether there are addresses, and they are not too old.
+    fn is_usable(&self, now: Instant) -> bool {
+        !self.addresses.is_empty() && now < self.since + STALE
+    }
+}
+
+// === impl Shared ===
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Resolver")
+            .field("private_hosts", &self.private_hosts)
+            .field("names", &self.names().len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    fn names(&self) -> MutexGuard<'_, HashMap<Box<str>, Name>> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks up a name, and returns the addresses that may be used.
+    async fn look_up(self: &Arc<Self>, host: &str) -> Result<Arc<[IpAddr]>, UnresolvedUpstream> {
+        let failed = |error: io::Error| UnresolvedUpstream::Failed(host.into(), Arc::new(error));
+        let permit = Arc::clone(&self.lookups).acquire_owned().await;
+        let (shared, name) = (Arc::clone(self), Box::<str>::from(host));
+        let found = tokio::task::spawn_blocking(move || {
+            // Held until the thread is free, which may be after the timeout.
+            let _permit = permit;
+            (shared.look_up)(&name)
+        });
+        let found = found.await.map_err(|ended| failed(ended.into()))?;
+        let found = found.map_err(failed)?;
+        let allowed: Arc<[IpAddr]> = found
+            .iter()
+            .copied()
+            .filter(|address| self.private_hosts.allow(host, *address))
+            .collect();
+        match (allowed.is_empty(), found.first()) {
+            (false, _) => Ok(allowed),
+            (true, Some(private)) => Err(UnresolvedUpstream::Private(host.into(), *private)),
+            (true, None) => Err(UnresolvedUpstream::NoAddress(host.into())),
+        }
+    }
+
+    fn found(&self, host: &str, addresses: Arc<[IpAddr]>) {
+        let mut names = self.names();
+        if let Entry::Occupied(mut name) = names.entry(host.into()) {
+            let name = name.get_mut();
+            if name.failures > 0 {
+                log::info!(target: "origin", host; "upstream {host} has an address again");
+            }
+            let now = Instant::now();
+            *name = Name {
+                addresses,
+                since: now,
+                next: now + FRESH,
+                failures: 0,
+                error: None,
+                running: None,
+            };
+        }
+    }
+
+    /// Stores a failure. It is logged when it is the first one after a success, not each time.
+    fn failed(&self, host: &str, error: UnresolvedUpstream) {
+        let mut names = self.names();
+        let Some(name) = names.get_mut(host) else {
+            return;
+        };
+        // The name has moved to a private address: its old address belongs to somebody else.
+        if matches!(error, UnresolvedUpstream::Private(..)) {
+            name.addresses = Arc::new([]);
+        }
+        match (name.failures, name.addresses.is_empty()) {
+            (0, true) => log::warn!(target: "origin", host; "{error}"),
+            (0, false) => {
+                log::warn!(target: "origin", host; "{error}; the addresses of the last lookup are used");
+            }
+            _ => log::debug!(target: "origin", host; "{error}"),
+        }
+        let doubled = RETRY * 2_u32.saturating_pow(name.failures.min(16));
+        name.next = Instant::now() + doubled.min(RETRY_MAX);
+        name.failures = name.failures.saturating_add(1);
+        name.error = Some(error);
+        name.running = None;
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
     use super::*;
+
+    /// A resolver whose lookups the test answers.
+    struct Answers {
+        resolver: Resolver,
+        /// One answer for each lookup. A lookup blocks until it gets one.
+        answers: mpsc::Sender<io::Result<Vec<IpAddr>>>,
+        count: Arc<AtomicUsize>,
+    }
+
+    impl Answers {
+        fn new() -> Self {
+            let (answers, next) = mpsc::channel();
+            let next = Mutex::new(next);
+            let count = Arc::new(AtomicUsize::new(0));
+            let counted = Arc::clone(&count);
+            let resolver = Resolver::with(PrivateHosts::default(), move |_host| {
+                counted.fetch_add(1, Ordering::SeqCst);
+                let ended = |_| Err(io::Error::other("the test has ended"));
+                next.lock().unwrap().recv().unwrap_or_else(ended)
+            });
+            Self {
+                resolver,
+                answers,
+                count,
+            }
+        }
+
+        fn answer(&self, addresses: &[&str]) {
+            let addresses = addresses.iter().map(|address| address.parse().unwrap());
+            self.answers.send(Ok(addresses.collect())).unwrap();
+        }
+
+        fn fail(&self) {
+            self.answers
+                .send(Err(io::Error::other("no answer")))
+                .unwrap();
+        }
+
+        fn lookups(&self) -> usize {
+            self.count.load(Ordering::SeqCst)
+        }
+
+        async fn resolve(&self) -> Result<String, UnresolvedUpstream> {
+            let found = self.resolver.resolve("a.test", 80).await?;
+            Ok(found.ip().to_string())
+        }
+
+        /// Waits until the lookup in the background has ended.
+        async fn settled(&self) {
+            let running = self.resolver.0.names()["a.test"].running.clone();
+            if let Some(running) = running {
+                running.cancelled().await;
+            }
+        }
+    }
 
     #[tokio::test]
     async fn an_address_needs_no_lookup_and_a_name_is_found() {
-        let resolver = Resolver::default();
-        assert_eq!(
-            resolver.resolve("127.0.0.2", 80).await.unwrap(),
-            "127.0.0.2:80".parse().unwrap()
-        );
-        assert_eq!(
-            resolver.resolve("[::1]", 80).await.unwrap(),
-            "[::1]:80".parse().unwrap()
-        );
-        assert!(
-            resolver
-                .resolve("localhost", 80)
-                .await
-                .unwrap()
-                .ip()
-                .is_loopback()
-        );
-        let error = resolver
-            .resolve("no-such-host.invalid", 80)
-            .await
-            .unwrap_err();
-        assert!(
-            error.to_string().contains("no-such-host.invalid"),
-            "{error}"
-        );
+        let hosts = ["127.0.0.0/8".parse().unwrap(), "::1".parse().unwrap()];
+        let resolver = Resolver::new(hosts.into_iter().collect());
+        for (host, address) in [("127.0.0.2", "127.0.0.2:80"), ("[::1]", "[::1]:80")] {
+            let found = resolver.resolve(host, 80).await.unwrap();
+            assert_eq!(found, address.parse().unwrap());
+        }
+        let found = resolver.resolve("localhost", 80).await.unwrap();
+        assert!(found.ip().is_loopback());
+        let error = resolver.resolve("no-such-host.invalid", 80).await;
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("no-such-host.invalid"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_private_address_is_refused_as_a_literal_and_by_its_name() {
+        let resolver = Resolver::new(PrivateHosts::default());
+        for host in ["127.0.0.1", "[::1]", "::ffff:10.0.0.1", "localhost"] {
+            let error = resolver.resolve(host, 80).await.unwrap_err();
+            assert!(matches!(error, UnresolvedUpstream::Private(..)), "{error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn of_several_addresses_only_the_allowed_ones_are_used() {
+        let upstream = Answers::new();
+        upstream.answer(&["10.0.0.1", "1.1.1.1", "169.254.169.254", "1.1.1.2"]);
+        for expected in ["1.1.1.1", "1.1.1.2", "1.1.1.1"] {
+            assert_eq!(upstream.resolve().await.unwrap(), expected);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn old_addresses_are_returned_at_once_while_a_lookup_runs() {
+        let upstream = Answers::new();
+        upstream.answer(&["1.1.1.1"]);
+        assert_eq!(upstream.resolve().await.unwrap(), "1.1.1.1");
+        tokio::time::advance(FRESH).await;
+        // The lookup that these requests begin has no answer yet.
+        for _ in 0..3 {
+            assert_eq!(upstream.resolve().await.unwrap(), "1.1.1.1");
+        }
+        upstream.answer(&["1.1.1.2"]);
+        upstream.settled().await;
+        assert_eq!(upstream.resolve().await.unwrap(), "1.1.1.2");
+        assert_eq!(upstream.lookups(), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn failures_are_retried_later_and_later_and_cost_no_request_anything() {
+        let upstream = Answers::new();
+        upstream.fail();
+        upstream.resolve().await.unwrap_err();
+        for _ in 0..100 {
+            upstream.resolve().await.unwrap_err();
+        }
+        assert_eq!(upstream.lookups(), 1);
+        tokio::time::advance(RETRY).await;
+        upstream.fail();
+        upstream.resolve().await.unwrap_err();
+        // Twice as long after the second failure.
+        tokio::time::advance(RETRY).await;
+        upstream.resolve().await.unwrap_err();
+        assert_eq!(upstream.lookups(), 2);
+        tokio::time::advance(RETRY).await;
+        upstream.answer(&["1.1.1.1"]);
+        assert_eq!(upstream.resolve().await.unwrap(), "1.1.1.1");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_last_addresses_are_used_when_the_resolver_is_dead_but_not_forever() {
+        let upstream = Answers::new();
+        upstream.answer(&["1.1.1.1"]);
+        upstream.resolve().await.unwrap();
+        tokio::time::advance(FRESH).await;
+        upstream.fail();
+        assert_eq!(upstream.resolve().await.unwrap(), "1.1.1.1");
+        upstream.settled().await;
+        assert_eq!(upstream.resolve().await.unwrap(), "1.1.1.1");
+        tokio::time::advance(STALE).await;
+        upstream.fail();
+        upstream.resolve().await.unwrap_err();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_name_that_moves_to_a_private_address_is_not_used_any_more() {
+        let upstream = Answers::new();
+        upstream.answer(&["1.1.1.1"]);
+        upstream.resolve().await.unwrap();
+        tokio::time::advance(FRESH).await;
+        upstream.answer(&["127.0.0.1"]);
+        upstream.resolve().await.unwrap();
+        upstream.settled().await;
+        let error = upstream.resolve().await.unwrap_err();
+        assert!(matches!(error, UnresolvedUpstream::Private(..)), "{error}");
     }
 }

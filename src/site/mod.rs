@@ -10,10 +10,14 @@
 //!
 //! Source: `internals/decisions#hosts`.
 
+pub mod address;
 mod edit;
 mod frames;
 mod host;
+mod network;
+pub mod pattern;
 pub mod percent;
+mod private;
 mod project;
 pub mod redirect;
 mod url;
@@ -21,6 +25,8 @@ mod url;
 pub use edit::EditLink;
 pub use frames::{FrameHost, Frames, InvalidFrameHost};
 pub use host::{Host, InvalidHost, LENGTH_MAX, normalise};
+pub use network::{InvalidNetwork, Network};
+pub use private::{InvalidPrivateHost, PrivateHost, PrivateHosts};
 pub use project::{BasePath, InvalidBasePath, InvalidProjectId, ProjectId};
 pub use url::{Scheme, Service};
 

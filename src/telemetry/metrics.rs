@@ -175,7 +175,7 @@ impl Metrics {
             ),
             upstream_failures: by(
                 "gateway_upstream_failures_total",
-                "Failures of the servers of sites, by kind: connect, timeout, tls, protocol.",
+                "Failures of the servers of sites, by kind: connect, timeout, tls, protocol, private (an address that is not allowed).",
                 "kind",
             ),
             index_hosts: gauge("index_hosts", "Hosts that are served now."),

@@ -23,6 +23,9 @@ use tempfile::TempDir;
 
 use crate::http::{self, Response, TIMEOUT};
 
+/// The key of the section `upstream` that lets sites have servers on this machine.
+pub const LOCAL_UPSTREAMS: &str = "private_hosts: [\"127.0.0.0/8\", \"::1\"]";
+
 /// The configuration and the files of a gateway before it starts.
 #[derive(Debug)]
 pub struct Setup {
@@ -88,6 +91,7 @@ impl Setup {
                 "{ format: json, filter: \"debug,notify=info,h2=info,rustls=info\" }",
             )
             .conf("server", "{ threads: 2 }")
+            .conf("upstream", &format!("{{ {LOCAL_UPSTREAMS} }}"))
     }
 
     /// Sets one top-level key of the configuration.

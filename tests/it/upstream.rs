@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustls::{ServerConnection, StreamOwned};
 
 use crate::certificates::Authority;
-use crate::edge::{Edge, Setup};
+use crate::edge::{Edge, LOCAL_UPSTREAMS, Setup};
 use crate::http::{Connection, Response, TIMEOUT, silence};
 use crate::http2;
 use crate::origin::{After, Origin, write_page};
@@ -292,7 +292,10 @@ fn each_failure_of_an_origin_has_its_status() {
     ] {
         let edge = edge_before(
             &record,
-            Setup::new().conf("upstream", "{ read_seconds: 1 }"),
+            Setup::new().conf(
+                "upstream",
+                &format!("{{ read_seconds: 1, {LOCAL_UPSTREAMS} }}"),
+            ),
         );
         let response = get(&edge, "/a", "");
         assert_eq!(response.status, status, "{record}");
@@ -506,7 +509,10 @@ fn echo() -> (Origin, Receiver<()>) {
 fn a_websocket_is_forwarded_and_has_no_read_timeout() {
     let (origin, end) = echo();
     let short = Setup::new()
-        .conf("upstream", "{ read_seconds: 1, upgraded_seconds: 30 }")
+        .conf(
+            "upstream",
+            &format!("{{ read_seconds: 1, upgraded_seconds: 30, {LOCAL_UPSTREAMS} }}"),
+        )
         .conf(
             "connections",
             "{ head_seconds: 1, idle_seconds: 1, body_seconds: 1 }",
@@ -584,7 +590,10 @@ fn events_are_forwarded_as_they_arrive() {
         After::Close
     });
     let short = Setup::new()
-        .conf("upstream", "{ read_seconds: 1, upgraded_seconds: 30 }")
+        .conf(
+            "upstream",
+            &format!("{{ read_seconds: 1, upgraded_seconds: 30, {LOCAL_UPSTREAMS} }}"),
+        )
         .conf(
             "connections",
             "{ head_seconds: 1, idle_seconds: 1, body_seconds: 1, write_seconds: 1 }",

@@ -112,7 +112,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         trusted: TrustedPeers::new(config.connections.trusted_peers.clone()),
         fast_path: config.connections.fast_path,
         drain: drain.clone(),
-        resolver: Resolver::default(),
+        resolver: Resolver::new(config.private_hosts.clone()),
         admin: Some(Arc::clone(&updates.api)),
         clock: Clock::System,
     });

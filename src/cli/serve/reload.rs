@@ -54,6 +54,7 @@ impl Reload {
         let store = Arc::new(settings::open_store(config)?);
         let sites = Sites::new(
             config.service.clone(),
+            config.private_hosts.clone(),
             config.sites.path.clone(),
             Clock::System,
         );

@@ -23,9 +23,6 @@
 //! Sources: RFC 9110 §15.4 (redirects), RFC 3986 §5.2 (relative references), RFC 6890 and
 //! its registries (special addresses).
 
-mod address;
-mod pattern;
-
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -40,9 +37,9 @@ use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 
-use crate::site::Host;
+use crate::site::{Host, address};
 
-pub use pattern::{InvalidPattern, Pattern};
+pub use crate::site::pattern::{InvalidPattern, Pattern};
 
 /// The largest number of URLs in one documentation.
 pub const URLS_MAX: usize = 100;

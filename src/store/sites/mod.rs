@@ -37,7 +37,7 @@ use std::sync::Arc;
 
 use crate::clock::Clock;
 use crate::diagnostic::Diagnostic;
-use crate::site::{ProjectId, Service, Site};
+use crate::site::{PrivateHosts, ProjectId, Service, Site};
 use claims::{Claims, Conflict, Refused, Wanted};
 use plan::Plan;
 use record::RULE;
@@ -54,6 +54,7 @@ const REMOVALS_FREE: usize = 10;
 #[derive(Debug)]
 pub struct Sites {
     service: Service,
+    private_hosts: PrivateHosts,
     path: PathBuf,
     clock: Clock,
     random: foldhash::quality::RandomState,
@@ -117,12 +118,13 @@ enum Content {
 
 impl Sites {
     /// Makes an empty set of sites. The first scan reads `path`: a directory of records, or one
-    /// file.
+    /// file. A record may name a private address as its origin only if `private_hosts` lists it.
     #[must_use]
-    pub fn new(service: Service, path: PathBuf, clock: Clock) -> Self {
+    pub fn new(service: Service, private_hosts: PrivateHosts, path: PathBuf, clock: Clock) -> Self {
         Self {
             claims: Claims::new(&service),
             service,
+            private_hosts,
             path,
             clock,
             random: foldhash::quality::RandomState::default(),

@@ -125,7 +125,7 @@ impl Planner<'_> {
         let in_parallel = documents.par_iter().with_min_len(scan::PARALLEL_MIN);
         let outcomes = in_parallel.map(|document| {
             let hash = sites.hash(document.text);
-            let fresh = || record::read(name, *document, &sites.service);
+            let fresh = || record::read(name, *document, &sites.service, &sites.private_hosts);
             let before = parsed.get(&hash).map(|written| (*written).clone());
             (hash, before.ok_or_else(fresh))
         });

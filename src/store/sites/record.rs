@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use crate::diagnostic::Diagnostic;
 use crate::site::{
-    BasePath, Host, HostHeader, Origin, ProjectId, Repository, Scheme, Service, Site, Upstream,
-    UpstreamHttp, Visibility,
+    BasePath, Host, HostHeader, Origin, PrivateHosts, ProjectId, Repository, Scheme, Service, Site,
+    Upstream, UpstreamHttp, Visibility,
 };
 use crate::syntax::Value;
 use crate::syntax::strict::{self, Expected, Mapping, Report};
@@ -103,13 +103,19 @@ pub(super) fn read(
     file: &str,
     document: Document<'_>,
     service: &Service,
+    private_hosts: &PrivateHosts,
 ) -> (Outcome, Vec<Diagnostic>) {
     let report = Report::after_lines(RULE, file, document.text, document.lines_before);
-    let outcome = read_into(&report, document, service);
+    let outcome = read_into(&report, document, service, private_hosts);
     (outcome, report.into_vec())
 }
 
-fn read_into(report: &Report<'_>, document: Document<'_>, service: &Service) -> Outcome {
+fn read_into(
+    report: &Report<'_>,
+    document: Document<'_>,
+    service: &Service,
+    private_hosts: &PrivateHosts,
+) -> Outcome {
     if document.text.len() > RECORD_BYTES_MAX {
         let message = format!("a record has at most {RECORD_BYTES_MAX} bytes");
         let diagnostic = Diagnostic::error(RULE, report.file(), message);
@@ -132,7 +138,7 @@ fn read_into(report: &Report<'_>, document: Document<'_>, service: &Service) -> 
         return Outcome::Broken(None);
     };
     let project = record.require("project", strict::parsed(ProjectId::parse));
-    let site = read_site(&mut record, project.clone(), service, report);
+    let site = read_site(&mut record, project.clone(), service, private_hosts, report);
     record.finish();
     match site {
         Some(record) if !report.has_errors() => Outcome::Site(record),
@@ -144,6 +150,7 @@ fn read_site(
     record: &mut Mapping<'_, '_>,
     project: Option<ProjectId>,
     service: &Service,
+    private_hosts: &PrivateHosts,
     report: &Report<'_>,
 ) -> Option<Record> {
     let owner = record.get("owner", name);
@@ -164,7 +171,7 @@ fn read_site(
     record.set("lenient", &mut lenient, strict::boolean);
     let mut allow_empty = false;
     record.set("allow_empty", &mut allow_empty, strict::boolean);
-    let origin = read_origin(record, report);
+    let origin = read_origin(record, private_hosts, report);
 
     let (domains, domain_places): (Vec<_>, Vec<_>) =
         domains.unwrap_or_default().into_iter().unzip();
@@ -223,7 +230,11 @@ fn read_repository(mut section: Mapping<'_, '_>) -> Option<Repository> {
 }
 
 /// Reads `embedded`, which is the default, or an upstream; `None` after a mistake.
-fn read_origin(record: &mut Mapping<'_, '_>, report: &Report<'_>) -> Option<Origin> {
+fn read_origin(
+    record: &mut Mapping<'_, '_>,
+    private_hosts: &PrivateHosts,
+    report: &Report<'_>,
+) -> Option<Origin> {
     let Some(value) = record.take("origin") else {
         return Some(Origin::Embedded);
     };
@@ -238,7 +249,10 @@ fn read_origin(record: &mut Mapping<'_, '_>, report: &Report<'_>) -> Option<Orig
         return None;
     }
     let mut section = record.section("origin")?;
-    let server = section.require("url", strict::parsed(parse_upstream));
+    let server = section.require(
+        "url",
+        strict::parsed(|text| parse_upstream(text, private_hosts)),
+    );
     let mut http = UpstreamHttp::OneOrTwo;
     section.set("http", &mut http, upstream_http);
     let mut host_header = HostHeader::Preserve;
@@ -260,7 +274,10 @@ fn read_origin(record: &mut Mapping<'_, '_>, report: &Report<'_>) -> Option<Orig
 
 /// Reads `https://name` or `http://name:port`. An upstream has no path, because the path of the
 /// request is forwarded unchanged.
-fn parse_upstream(text: &str) -> Result<(Scheme, Box<str>, u16), String> {
+fn parse_upstream(
+    text: &str,
+    private_hosts: &PrivateHosts,
+) -> Result<(Scheme, Box<str>, u16), String> {
     let uri: http::Uri = text.parse().map_err(|error| format!("{error}"))?;
     let scheme = match uri.scheme_str() {
         Some("http") => Scheme::Http,
@@ -283,8 +300,16 @@ fn parse_upstream(text: &str) -> Result<(Scheme, Box<str>, u16), String> {
     if port == 0 || authority.as_str().ends_with(':') {
         return Err("its port is not a number from 1 to 65535".into());
     }
-    if host.parse::<IpAddr>().is_err() {
-        Host::parse(&host).map_err(|error| error.to_string())?;
+    match host.parse::<IpAddr>() {
+        Ok(address) if !private_hosts.allow(&host, address) => {
+            return Err(format!(
+                "{address} is not a public address, and `upstream.private_hosts` does not list it"
+            ));
+        }
+        Ok(_) => {}
+        Err(_) => {
+            Host::parse(&host).map_err(|error| error.to_string())?;
+        }
     }
     Ok((scheme, host.into(), port))
 }

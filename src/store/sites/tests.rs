@@ -18,6 +18,7 @@ impl Platform {
         let directory = tempfile::tempdir().unwrap();
         let sites = Sites::new(
             Service::default(),
+            ["10.0.0.0/8".parse().unwrap()].into_iter().collect(),
             directory.path().to_owned(),
             Clock::System,
         );
@@ -148,6 +149,41 @@ fn every_mistake_of_a_file_is_found_with_its_place() {
             found.to_string().starts_with(expected),
             "{found}\n{expected}"
         );
+    }
+}
+
+#[test]
+fn an_origin_has_a_public_address_or_one_that_the_operator_allows() {
+    let mut platform = Platform::new();
+    for (n, (host, is_allowed)) in [
+        ("1.1.1.1", true),
+        ("10.1.2.3:8080", true),
+        ("localhost", true),
+        ("127.0.0.1:9080", false),
+        ("169.254.169.254", false),
+        ("[::1]", false),
+        ("[::ffff:127.0.0.1]", false),
+        ("[64:ff9b::7f00:1]:80", false),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let record =
+            format!("project: p{n}\nsubdomain: p{n}\norigin: {{ url: \"http://{host}\" }}\n");
+        platform.write(&format!("{n}.yaml"), &record);
+        let (changes, findings) = platform.changes();
+        assert_eq!(
+            changes.len(),
+            usize::from(is_allowed),
+            "{host}: {findings:?}"
+        );
+        if !is_allowed {
+            assert!(
+                findings[0].starts_with(&format!("{n}.yaml:3:16: error[site]: "))
+                    && findings[0].contains("upstream.private_hosts"),
+                "{findings:?}"
+            );
+        }
     }
 }
 
@@ -412,7 +448,12 @@ fn one_file_may_hold_all_records() {
         format!("{}---\n{}", record("a", ""), record("b", "")),
     )
     .unwrap();
-    let mut sites = Sites::new(Service::default(), path.clone(), Clock::System);
+    let mut sites = Sites::new(
+        Service::default(),
+        PrivateHosts::default(),
+        path.clone(),
+        Clock::System,
+    );
     assert_eq!(sites.scan(Removals::Guarded).unwrap().upserted.len(), 2);
     fs::write(&path, record("b", "")).unwrap();
     assert_eq!(sites.scan(Removals::Guarded).unwrap().removed.len(), 1);

@@ -10,7 +10,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Returns whether an address is public.
-pub(super) fn is_public(address: IpAddr) -> bool {
+#[must_use]
+pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
         IpAddr::V6(address) => is_public_v6(address),
@@ -51,5 +52,53 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         // RFC 4291 §2.4: the only range of global unicast addresses so far.
         [0x2000..=0x3fff, ..] => true,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn special_addresses_are_not_public_in_any_form() {
+        for address in [
+            "127.0.0.1",
+            "10.1.2.3",
+            "172.31.0.1",
+            "192.168.1.1",
+            "169.254.169.254",
+            "100.64.0.1",
+            "0.0.0.0",
+            "224.0.0.1",
+            "255.255.255.255",
+            "198.18.0.1",
+            "192.0.2.1",
+            "::",
+            "::1",
+            "fe80::1",
+            "fc00::1",
+            "fd12::1",
+            "ff02::1",
+            "::ffff:127.0.0.1",
+            "64:ff9b::a00:1",
+            "64:ff9b:1::a00:1",
+            "::ffff:169.254.169.254",
+            "2002:7f00:1::",
+            "2001:db8::1",
+            "2001::1",
+            "fec0::1",
+            "::127.0.0.1",
+        ] {
+            assert!(!is_public(address.parse().unwrap()), "{address}");
+        }
+        for address in [
+            "1.1.1.1",
+            "172.32.0.1",
+            "100.128.0.1",
+            "2606:4700::1111",
+            "::ffff:8.8.8.8",
+        ] {
+            assert!(is_public(address.parse().unwrap()), "{address}");
+        }
     }
 }

@@ -5,18 +5,18 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::site::{Host, InvalidHost};
+use super::{Host, InvalidHost};
 
 /// `api.acme.com`, `*.acme.com` (not `acme.com` itself), or `*`.
 ///
 /// ```
 /// use waypost::site::Host;
-/// use waypost::source::remote::Pattern;
+/// use waypost::site::pattern::Pattern;
 ///
 /// let below: Pattern = "*.acme.com".parse()?;
 /// assert!(below.is_of(&Host::parse("api.acme.com").unwrap()));
 /// assert!(!below.is_of(&Host::parse("acme.com").unwrap()));
-/// # Ok::<(), waypost::source::remote::InvalidPattern>(())
+/// # Ok::<(), waypost::site::pattern::InvalidPattern>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
