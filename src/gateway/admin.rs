@@ -15,19 +15,32 @@ use crate::deploy::api::{Api, BODY_BYTES_MAX, Request};
 use crate::response::Response;
 
 /// Responds to a request for the API's host.
+///
+/// The key is checked before the content is read: a client without a key cannot make the gateway
+/// wait.
 pub(super) async fn response(
     session: &mut Session,
     api: &Api,
     trusted: &TrustedPeers,
 ) -> Result<Response> {
-    let is_too_large = !skip_body(session).await?;
+    let mut is_too_large = false;
+    if !session.is_body_done() {
+        if let Some(refusal) = api.refuse(&request(session, trusted, false)) {
+            return Ok(refusal);
+        }
+        is_too_large = !skip_body(session).await?;
+    }
+    Ok(api.handle(&request(session, trusted, is_too_large)).await)
+}
+
+fn request<'s>(session: &'s Session, trusted: &TrustedPeers, is_too_large: bool) -> Request<'s> {
     let address = session.client_addr().and_then(|address| address.as_inet());
     let peer = address.map(std::net::SocketAddr::ip);
     let is_tls = session
         .digest()
         .is_some_and(|digest| digest.ssl_digest.is_some());
     let header = session.req_header();
-    let request = Request {
+    Request {
         method: header.method.as_str(),
         path: header.uri.path(),
         authorization: fields(header, header::AUTHORIZATION),
@@ -35,8 +48,7 @@ pub(super) async fn response(
         is_too_large,
         is_confidential: is_tls || is_private(header, peer, trusted),
         client: peer,
-    };
-    Ok(api.handle(&request).await)
+    }
 }
 
 /// Reads the content and drops it; `false` if it is longer than the limit.

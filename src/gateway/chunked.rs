@@ -17,7 +17,7 @@ const SIZE_DIGITS_MAX: u8 = 15;
 
 /// A place in a chunked body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Scanner {
+pub struct Scanner {
     place: Place,
     /// Bytes of the current line or trailer section.
     line: usize,
@@ -51,12 +51,20 @@ enum Place {
 /// A chunked body with another meaning for another server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the chunked body is malformed")]
-pub(super) struct Malformed;
+pub struct Malformed;
 
 // === impl Scanner ===
 
+impl Default for Scanner {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Scanner {
-    pub(super) fn new() -> Self {
+    /// Makes a scanner at the beginning of a body.
+    #[must_use]
+    pub fn new() -> Self {
         Self {
             place: Place::Size { size: 0, digits: 0 },
             line: 0,
@@ -64,12 +72,17 @@ impl Scanner {
     }
 
     /// Returns whether the body has ended.
-    pub(super) fn is_done(self) -> bool {
+    #[must_use]
+    pub fn is_done(self) -> bool {
         self.place == Place::End
     }
 
     /// Walks over `bytes` and returns how many of them belong to the body.
-    pub(super) fn advance(&mut self, bytes: &[u8]) -> Result<usize, Malformed> {
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed`] at the first byte that no strict server accepts.
+    pub fn advance(&mut self, bytes: &[u8]) -> Result<usize, Malformed> {
         let mut at = 0;
         while at < bytes.len() && !self.is_done() {
             if let Place::Data { left } = self.place {

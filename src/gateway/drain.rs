@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Notify;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 /// The phases of stopping a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -95,6 +95,12 @@ impl Drain {
     /// A task that has polled this once is woken at that moment, and not by an earlier phase.
     pub async fn draining(&self) {
         self.0.draining.cancelled().await;
+    }
+
+    /// Waits like [`Drain::draining`], without borrowing.
+    #[must_use]
+    pub fn draining_owned(&self) -> WaitForCancellationFutureOwned {
+        self.0.draining.clone().cancelled_owned()
     }
 
     /// Counts a new connection.

@@ -1,41 +1,58 @@
 //! Forwarding fields: what an upstream is told about the client.
 //!
 //! An upstream believes `X-Forwarded-For`, so not everybody may set it. Fields of this kind are
-//! removed from a client's request, also in spellings that some servers treat as equal
-//! (`X_Forwarded_For`), and ours are added. Only the fields of a trusted peer, for example a load
-//! balancer of the operator, are kept and extended.
+//! removed from a client's request, and ours are added. Only the fields of a trusted peer, for
+//! example a load balancer of the operator, are kept and extended.
+//!
+//! Many servers turn fields into variables and write `_` for `-`. So `X_Forwarded_For` is removed
+//! too, and so is every field with an underscore whose twin with hyphens is in the same request
+//! or says where the request ends. `Proxy` would become the variable `HTTP_PROXY`, which some
+//! programs use as their proxy; it is always removed.
 //!
 //! Sources: RFC 7239 (`Forwarded`), RFC 9110 §7.6.1 (hop-by-hop fields) and §7.6.3 (`Via`), RFC
 //! 9113 §8.2.3 (cookies). No standard defines `X-Forwarded-*` and `X-Real-IP`; they are used as
 //! nginx and haproxy use them.
 
 use std::net::IpAddr;
-use std::str::FromStr;
 
+use http::HeaderMap;
 use http::header::{self, HeaderName, HeaderValue};
-use ipnet::IpNet;
 use pingora::http::{RequestHeader, ResponseHeader};
 
-/// The fields that we set. Those of a client are removed.
-const FORWARDING: [&str; 8] = [
+use crate::site::Network;
+
+/// Fields in which proxies tell the client's address, the host or the path, beside
+/// `X-Forwarded-*`. Servers and frameworks in use believe them.
+const CLAIMS: [&str; 20] = [
+    "cf-connecting-ip",
+    "cf-connecting-ipv6",
+    "client-ip",
+    "fastly-client-ip",
     "forwarded",
-    "x-forwarded-for",
-    "x-forwarded-host",
-    "x-forwarded-proto",
-    "x-forwarded-port",
-    "x-forwarded-server",
-    "x-forwarded-prefix",
+    "proxy-client-ip",
+    "true-client-ip",
+    "wl-proxy-client-ip",
+    "x-azure-clientip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-envoy-external-address",
+    "x-original-forwarded-for",
+    "x-original-host",
+    "x-original-url",
+    "x-originating-ip",
     "x-real-ip",
+    "x-remote-addr",
+    "x-remote-ip",
+    "x-rewrite-url",
 ];
-
-/// A range of addresses: `10.0.0.0/8`, `2001:db8::/32`, or a single one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Network(IpNet);
-
-/// Why a text is not a range of addresses.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is neither an address nor a range such as 10.0.0.0/8")]
-pub struct InvalidNetwork(String);
+/// Fields that say where a request ends or what happens to its connection, if they have a hyphen.
+const FRAMING: [&str; 5] = [
+    "content-length",
+    "http2-settings",
+    "keep-alive",
+    "proxy-connection",
+    "transfer-encoding",
+];
 
 /// The peers whose forwarding fields are believed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,39 +65,10 @@ pub struct Client<'r> {
     pub peer: IpAddr,
     /// Whether the connection is encrypted.
     pub tls: bool,
-    /// The `Host` it sent.
+    /// The host that it asked for, in normal form.
     pub host: &'r str,
     /// `1.0`, `1.1` or `2.0`.
     pub version: &'static str,
-}
-
-// === impl Network ===
-
-impl FromStr for Network {
-    type Err = InvalidNetwork;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let single = |text: &str| text.parse::<IpAddr>().map(IpNet::from);
-        text.parse::<IpNet>()
-            .or_else(|_not_a_range| single(text))
-            .map(Self)
-            .map_err(|_neither| InvalidNetwork(text.to_owned()))
-    }
-}
-
-impl std::fmt::Display for Network {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl Network {
-    /// Returns whether an address is in the range. An IPv4 address that arrives on an IPv6
-    /// socket is the IPv4 address.
-    #[must_use]
-    pub fn contains(&self, address: IpAddr) -> bool {
-        self.0.contains(&address.to_canonical())
-    }
 }
 
 // === impl TrustedPeers ===
@@ -111,10 +99,7 @@ pub fn forward(
     let dropped: Vec<HeaderName> = request
         .headers
         .keys()
-        .filter(|name| {
-            let folded = name.as_str().replace('_', "-");
-            FORWARDING.contains(&folded.as_str()) && (!is_trusted || name.as_str().contains('_'))
-        })
+        .filter(|name| is_dropped(name.as_str(), &request.headers, is_trusted))
         .cloned()
         .collect();
     for name in &dropped {
@@ -150,6 +135,22 @@ pub fn forward(
             append(request, name, value);
         }
     }
+}
+
+/// Returns whether a field of a client's request is removed.
+fn is_dropped(name: &str, headers: &HeaderMap, is_trusted: bool) -> bool {
+    if name == "proxy" {
+        return true;
+    }
+    if !name.contains('_') {
+        return !is_trusted && is_claim(name);
+    }
+    let twin = name.replace('_', "-");
+    is_claim(&twin) || FRAMING.contains(&&*twin) || headers.contains_key(&twin)
+}
+
+fn is_claim(name: &str) -> bool {
+    name.starts_with("x-forwarded") || CLAIMS.contains(&name)
 }
 
 /// Joins the cookie fragments into one field: HTTP/2 may split it (RFC 9113 §8.2.3), and
@@ -205,6 +206,56 @@ pub fn remove_hop_by_hop(response: &mut ResponseHeader) {
     for name in ["keep-alive", "proxy-connection", "upgrade"] {
         response.remove_header(name);
     }
+}
+
+/// Removes the `Domain` attribute from cookies that would be sent to every site below `domain`, the
+/// domain of the service. Such a cookie is then sent to this host only (RFC 6265 §5.3 step 6).
+///
+/// All default subdomains are below this domain, and they belong to different owners.
+pub fn confine_cookies(response: &mut ResponseHeader, domain: &str) {
+    let cookies = response.headers.get_all(header::SET_COOKIE);
+    if !cookies.iter().any(|cookie| reaches(cookie, domain)) {
+        return;
+    }
+    let cookies: Vec<HeaderValue> = cookies.iter().cloned().collect();
+    response.remove_header(&header::SET_COOKIE);
+    for cookie in cookies {
+        let confined = match reaches(&cookie, domain) {
+            true => {
+                let parts = cookie.as_bytes().split(|&byte| byte == b';');
+                let kept: Vec<_> = parts.filter(|part| domain_of(part).is_none()).collect();
+                HeaderValue::from_bytes(&kept.join(&b';')).unwrap_or(cookie)
+            }
+            false => cookie,
+        };
+        response
+            .append_header(header::SET_COOKIE, confined)
+            .expect("a name and a value that are valid");
+    }
+}
+
+/// Returns whether a cookie is for `domain` or for a domain above it.
+fn reaches(cookie: &HeaderValue, domain: &str) -> bool {
+    let attributes = cookie.as_bytes().split(|&byte| byte == b';').skip(1);
+    attributes.filter_map(domain_of).any(|named| {
+        let above = domain.len().checked_sub(named.len());
+        !named.is_empty()
+            && above.is_some_and(|above| {
+                domain.as_bytes()[above..].eq_ignore_ascii_case(named)
+                    && (above == 0 || domain.as_bytes()[above - 1] == b'.')
+            })
+    })
+}
+
+/// Returns the value of a `Domain` attribute, without its leading dot (RFC 6265 §5.2.3).
+fn domain_of(attribute: &[u8]) -> Option<&[u8]> {
+    let equals = attribute.iter().position(|&byte| byte == b'=')?;
+    let (name, value) = attribute.split_at(equals);
+    if !name.trim_ascii().eq_ignore_ascii_case(b"domain") {
+        return None;
+    }
+    let value = value[1..].trim_ascii();
+    Some(value.strip_prefix(b".").unwrap_or(value))
 }
 
 /// Returns whether a request has passed through us before: one member of `Via` is ours.
@@ -312,30 +363,6 @@ mod tests {
     }
 
     #[test]
-    fn a_network_contains_the_addresses_of_its_prefix() {
-        for (network, inside, outside) in [
-            ("10.0.0.0/8", "10.255.0.1", "11.0.0.0"),
-            ("192.0.2.1", "192.0.2.1", "192.0.2.2"),
-            ("2001:db8::/33", "2001:db8:7fff::", "2001:db8:8000::"),
-            ("0.0.0.0/0", "255.1.1.1", "::1"),
-            ("::/0", "::1", "1.1.1.1"),
-        ] {
-            let network: Network = network.parse().unwrap();
-            assert!(
-                network.contains(inside.parse().unwrap()),
-                "{network} {inside}"
-            );
-            assert!(
-                !network.contains(outside.parse().unwrap()),
-                "{network} {outside}"
-            );
-        }
-        for wrong in ["10.0.0.0/33", "10.0.0/8", "", "a/8", "::/129"] {
-            assert!(wrong.parse::<Network>().is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
     fn hop_by_hop_fields_of_an_upstream_are_removed() {
         let mut response = ResponseHeader::build(200, None).unwrap();
         for (name, value) in [
@@ -355,6 +382,66 @@ mod tests {
         }
         for name in ["x-hop", "keep-alive", "upgrade"] {
             assert!(!left.contains(&name), "{left:?}");
+        }
+    }
+
+    #[test]
+    fn fields_that_tell_an_address_or_a_path_are_dropped_in_every_spelling() {
+        let mut request = request(&[
+            ("x-forwarded-ssl", "on"),
+            ("x-forwarded", "for=1.2.3.4"),
+            ("x-client-ip", "1.2.3.4"),
+            ("true_client_ip", "1.2.3.4"),
+            ("x-original-url", "/admin"),
+            ("proxy", "http://evil.example"),
+            ("transfer_encoding", "chunked"),
+            ("content_length", "5"),
+            ("x-own", "a"),
+            ("x_own", "b"),
+            ("x_other", "c"),
+        ]);
+        forward(
+            &mut request,
+            &client("192.0.2.7"),
+            &TrustedPeers::default(),
+            "waypost.test",
+        );
+        let mut left: Vec<_> = request.headers.keys().map(HeaderName::as_str).collect();
+        left.sort_unstable();
+        let ours = [
+            "forwarded",
+            "via",
+            "x-forwarded-for",
+            "x-forwarded-host",
+            "x-forwarded-proto",
+        ];
+        assert_eq!(
+            left,
+            [&ours[..], &["x-own", "x-real-ip", "x_other"]].concat()
+        );
+    }
+
+    #[test]
+    fn a_cookie_for_all_sites_of_the_service_is_for_one_site() {
+        for (cookie, expected) in [
+            ("a=b; Domain=waypost.test; Path=/", "a=b; Path=/"),
+            ("a=b;domain = .WAYPOST.test;Secure", "a=b;Secure"),
+            ("a=b; Domain=test", "a=b"),
+            (
+                "a=b; Domain=acme.waypost.test",
+                "a=b; Domain=acme.waypost.test",
+            ),
+            ("a=b; Domain=acme.com", "a=b; Domain=acme.com"),
+            ("a=b; Domain=post.test", "a=b; Domain=post.test"),
+            ("a=b; Domain=", "a=b; Domain="),
+            ("Domain=waypost.test", "Domain=waypost.test"),
+        ] {
+            let mut response = ResponseHeader::build(200, None).unwrap();
+            response.append_header("set-cookie", cookie).unwrap();
+            response.append_header("set-cookie", "other=1").unwrap();
+            confine_cookies(&mut response, "waypost.test");
+            let cookies: Vec<_> = response.headers.get_all("set-cookie").iter().collect();
+            assert_eq!(cookies, [expected, "other=1"], "{cookie}");
         }
     }
 

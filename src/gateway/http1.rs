@@ -20,7 +20,7 @@ use super::fast_path::{self, Batch};
 use super::handler::ConnectionHandler;
 use super::head::{self, Form, Framing, Head, Rejection};
 use super::single_request::{self, SingleRequestStream};
-use crate::response::{Connection, Content, MaybeCached, RequestHeaders};
+use crate::response::{Connection, MaybeCached, RequestHeaders};
 use crate::telemetry::Route;
 
 /// How many bytes one read gets while the loop waits for a head.
@@ -255,7 +255,12 @@ impl Http1 {
         let next = loop {
             let head = match Head::parse(&inbox[at..at + length], &gateway.limits) {
                 Ok(head) => head,
-                Err(rejection) => break Next::Reject(rejection),
+                Err(rejection) => {
+                    if rejection.status == 505 && head::to_known_version(&mut inbox[at..]) {
+                        continue;
+                    }
+                    break Next::Reject(rejection);
+                }
             };
             *served += 1;
             let is_last = !head.keep_alive
@@ -316,8 +321,7 @@ impl Http1 {
             ..
         } = self;
         let limits = &handler.gateway.limits;
-        let request =
-            SingleRequestStream::new(connection, inbox, head, framing, Arc::clone(limits));
+        let request = SingleRequestStream::new(connection, inbox, head, framing, &handler.gateway);
         let mut session = ServerSession::new_http1(Box::new(request));
         session.set_keepalive(Some(limits.idle.as_secs()));
         session.set_keepalive_reuses_remaining(is_last.then_some(0));
@@ -356,22 +360,22 @@ impl Http1 {
         let gateway = Arc::clone(&self.handler.gateway);
         let now = gateway.clock.now();
         let ready = MaybeCached::Built(rejection.response());
-        self.batch
-            .push(&ready, Content::Whole, Connection::Close, now);
-        let written = self
-            .batch
-            .write(&mut self.connection, &gateway, Route::Rejected, since)
-            .await;
         let (method, path) = head::request_line(&self.inbox);
         let request = RequestHeaders {
             method,
             path,
             ..RequestHeaders::default()
         };
+        let content = request.content();
+        self.batch.push(&ready, content, Connection::Close, now);
+        let written = self
+            .batch
+            .write(&mut self.connection, &gateway, Route::Rejected, since)
+            .await;
         let outcome = Outcome {
             route: Route::Rejected,
             status: rejection.status,
-            bytes: ready.response().body.len() as u64,
+            bytes: ready.response().body_bytes(content) as u64,
             took: since.elapsed(),
         };
         gateway.log(self.connection.info().client(), &request, outcome);

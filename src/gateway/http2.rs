@@ -3,9 +3,11 @@
 //! We accept the streams ourselves, so the loop can respond to a discovery request at once:
 //! without a task, an await or pingora. A cork holds back the responses to streams that arrived
 //! together, so that they leave in one write. Every other stream becomes a task on the proxy
-//! path. Like pingora's own loop, this loop limits
+//! path. The loop limits
 //!
 //! * open streams (`REFUSED_STREAM` above [`Limits::streams_max`]),
+//! * the request heads that open streams hold (`REFUSED_STREAM` above
+//!   [`Limits::stream_heads_bytes_max`]),
 //! * malformed streams (`ENHANCE_YOUR_CALM` above [`Limits::stream_faults_max`]; h2 itself limits
 //!   floods of resets),
 //! * how long a connection without open streams stays open,
@@ -14,21 +16,22 @@
 //! Source: RFC 9113 §5.1.2, §5.4.1, §6.8, §8.3.
 //!
 //! [`Limits::streams_max`]: super::Limits::streams_max
+//! [`Limits::stream_heads_bytes_max`]: super::Limits::stream_heads_bytes_max
 //! [`Limits::stream_faults_max`]: super::Limits::stream_faults_max
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use h2::server::Connection as H2Connection;
+use h2::server::{Builder, Connection};
 use h2::{Reason, SendStream};
 use http::{Version, header};
 use pingora::apps::HttpServerApp as _;
+use pingora::protocols::Digest;
 use pingora::protocols::http::ServerSession;
-use pingora::protocols::http::v2::server::{H2Accept, H2Options, HttpSession, handshake};
-use pingora::protocols::{Digest, Stream};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -38,6 +41,7 @@ use super::connection::{ClientConnection, ConnectionInfo, Cork};
 use super::fast_path;
 use super::handler::ConnectionHandler;
 use super::head;
+use super::http2_stream::Http2Stream;
 use super::request::{logged, with_headers};
 use super::{Gateway, Limits};
 use crate::response::{MaybeCached, Response};
@@ -65,12 +69,14 @@ const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// An HTTP/2 connection.
 struct Http2 {
     handler: Arc<ConnectionHandler>,
-    connection: H2Connection<Stream, Bytes>,
+    connection: Connection<ClientConnection, Bytes>,
     digest: Arc<Digest>,
     cork: Cork,
     info: ConnectionInfo,
     /// Counts the streams on the proxy path, and the bodies that wait for the client's window.
     open: TaskTracker,
+    /// The size of the request heads that streams on the proxy path hold.
+    heads: Arc<AtomicUsize>,
     /// How many streams were malformed.
     faults: u32,
     last_stream: Instant,
@@ -84,7 +90,7 @@ pub(super) async fn serve(handler: Arc<ConnectionHandler>, mut connection: Clien
     let info = connection.info().clone();
     let cork = connection.cork();
     let options = options(&limits);
-    let handshaking = handshake(Box::new(connection), Some(options));
+    let handshaking = options.handshake(connection);
     let Ok(Ok(connection)) = tokio::time::timeout(limits.head, handshaking).await else {
         handler.gateway.metrics.stream_faults.inc();
         return;
@@ -98,6 +104,7 @@ pub(super) async fn serve(handler: Arc<ConnectionHandler>, mut connection: Clien
         cork,
         info,
         open: TaskTracker::new(),
+        heads: Arc::default(),
         faults: 0,
         last_stream,
         goaway_sent: false,
@@ -132,48 +139,36 @@ impl Http2 {
     /// Waits for a stream, and collects the streams that arrived with it.
     ///
     /// Returns whether the connection stays open.
-    async fn arrive(&mut self, arrived: &mut Vec<HttpSession>) -> bool {
+    async fn arrive(&mut self, arrived: &mut Vec<Http2Stream>) -> bool {
         let Self {
             handler,
             connection,
             digest,
             cork,
-            faults,
             ..
         } = self;
         loop {
             let has_some = !arrived.is_empty();
-            let accepted = {
-                // `from_h2_conn` can be dropped at any await; pingora's own loop does this too.
-                let mut accept =
-                    std::pin::pin!(HttpSession::from_h2_conn(connection, Arc::clone(digest)));
-                std::future::poll_fn(|cx| {
-                    cork.set(true);
-                    let first = accept.as_mut().poll(cx);
-                    if has_some || first.is_ready() {
-                        return Poll::Ready(first);
-                    }
-                    // No more streams have arrived: write the responses that are held back.
-                    cork.set(false);
-                    accept.as_mut().poll(cx).map(Poll::Ready)
-                })
-                .await
-            };
-            match accepted {
-                Poll::Ready(Ok(Some(H2Accept::Session(session)))) => arrived.push(session),
-                Poll::Ready(Ok(Some(H2Accept::Rejected))) => {
-                    handler.gateway.metrics.stream_faults.inc();
-                    *faults += 1;
-                    if *faults > handler.gateway.limits.stream_faults_max {
-                        connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
-                    }
+            let accepted = std::future::poll_fn(|cx| {
+                cork.set(true);
+                let first = connection.poll_accept(cx);
+                if has_some || first.is_ready() {
+                    return Poll::Ready(first);
+                }
+                // No more streams have arrived: write the responses that are held back.
+                cork.set(false);
+                connection.poll_accept(cx).map(Poll::Ready)
+            })
+            .await;
+            match accepted.map(Option::transpose) {
+                Poll::Ready(Ok(Some((request, respond)))) => {
+                    arrived.push(Http2Stream::new(request, respond, Arc::clone(digest)));
                 }
                 Poll::Ready(Ok(None)) => return false,
                 Poll::Ready(Err(error)) => {
                     // Only an error of the protocol counts; a connection that the client closed
                     // does not.
-                    let fault = error.root_cause().downcast_ref::<h2::Error>();
-                    if fault.is_some_and(|fault| !fault.is_io()) {
+                    if !error.is_io() {
                         handler.gateway.metrics.stream_faults.inc();
                     }
                     return false;
@@ -214,27 +209,46 @@ impl Http2 {
     }
 
     /// Chooses between the fast path and the proxy path.
-    fn take(&self, mut session: HttpSession) {
+    fn take(&mut self, mut stream: Http2Stream) {
         let gateway = &self.handler.gateway;
-        if self.open.len() >= gateway.limits.streams_max as usize {
+        let limits = &gateway.limits;
+        if self.open.len() >= limits.streams_max as usize {
             gateway.metrics.stream_faults.inc();
-            session.shutdown_with_reason(Reason::REFUSED_STREAM);
+            stream.shutdown_with_reason(Reason::REFUSED_STREAM);
             return;
         }
-        if let Err(rejection) = head::check_http2(session.req_header(), &gateway.limits) {
-            let response = rejection.response();
-            return self.respond(session, &response, Route::Rejected);
+        if let Err(rejection) = head::check_http2(stream.req_header(), limits) {
+            if rejection.status == 400 {
+                self.count_fault();
+            }
+            return self.respond(stream, &rejection.response(), Route::Rejected);
         }
-        match find(gateway, &session) {
-            Some(found) => self.respond(session, found.response(), Route::FastPath),
-            None => proxy(&self.handler, session, self.open.token()),
+        if let Some(found) = find(gateway, &stream) {
+            return self.respond(stream, found.response(), Route::FastPath);
+        }
+        let held = HeldHead::new(&self.heads, stream.head_bytes());
+        if held.is_over(limits.stream_heads_bytes_max) {
+            gateway.metrics.stream_faults.inc();
+            stream.shutdown_with_reason(Reason::REFUSED_STREAM);
+            return;
+        }
+        proxy(&self.handler, stream, (held, self.open.token()));
+    }
+
+    /// Counts a malformed stream, and ends a connection that has brought too many.
+    fn count_fault(&mut self) {
+        let gateway = &self.handler.gateway;
+        gateway.metrics.stream_faults.inc();
+        self.faults += 1;
+        if self.faults > gateway.limits.stream_faults_max {
+            self.connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
         }
     }
 
     /// Responds in the loop itself.
     ///
     /// A task sends a body that is larger than the client's window.
-    fn respond(&self, mut session: HttpSession, response: &Response, route: Route) {
+    fn respond(&self, mut session: Http2Stream, response: &Response, route: Route) {
         let gateway = &self.handler.gateway;
         let since = Instant::now();
         let content = logged(session.req_header()).content();
@@ -269,11 +283,18 @@ impl Http2 {
             took,
         };
         gateway.log(self.info.client(), &logged(session.req_header()), outcome);
+        if !session.is_body_done() {
+            let (gateway, open) = (Arc::clone(gateway), self.open.token());
+            tokio::spawn(async move {
+                session.discard_body(&gateway).await;
+                drop(open);
+            });
+        }
     }
 }
 
-fn options(limits: &Limits) -> H2Options {
-    let mut options = H2Options::new();
+fn options(limits: &Limits) -> Builder {
+    let mut options = Builder::new();
     options
         .max_concurrent_streams(limits.streams_max)
         .max_header_list_size(u32::try_from(limits.head_bytes_max).unwrap_or(u32::MAX))
@@ -281,27 +302,60 @@ fn options(limits: &Limits) -> H2Options {
     options
 }
 
-/// Serves a stream on the proxy path, in a task.
-fn proxy(handler: &Arc<ConnectionHandler>, session: HttpSession, open: TaskTrackerToken) {
+/// Serves a stream on the proxy path, in a task. `held` is dropped at its end.
+fn proxy(
+    handler: &Arc<ConnectionHandler>,
+    stream: Http2Stream,
+    held: (HeldHead, TaskTrackerToken),
+) {
     let handler = Arc::clone(handler);
     tokio::spawn(async move {
-        let mut session = ServerSession::new_http2(session);
-        session.set_read_timeout(Some(handler.gateway.limits.body));
-        session.set_write_timeout(Some(handler.gateway.limits.write));
+        let session = stream.into_session(&handler.gateway);
+        let session = ServerSession::new_custom(Box::new(session));
         Box::pin(handler.proxy.process_new_http(session, &handler.shutdown)).await;
-        drop(open);
+        drop(held);
     });
 }
 
+/// Counts the bytes of a request head for as long as its stream is open.
+struct HeldHead {
+    all: Arc<AtomicUsize>,
+    bytes: usize,
+    /// What other streams held before.
+    before: usize,
+}
+
+impl HeldHead {
+    fn new(all: &Arc<AtomicUsize>, bytes: usize) -> Self {
+        Self {
+            before: all.fetch_add(bytes, Ordering::Relaxed),
+            all: Arc::clone(all),
+            bytes,
+        }
+    }
+
+    /// Returns whether all heads together are larger than `limit`. A single head never is: other
+    /// limits hold for it.
+    fn is_over(&self, limit: usize) -> bool {
+        self.before > 0 && self.before + self.bytes > limit
+    }
+}
+
+impl Drop for HeldHead {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
 /// Finds the response if the fast path can handle the request.
-fn find(gateway: &Gateway, session: &HttpSession) -> Option<MaybeCached> {
+fn find(gateway: &Gateway, session: &Http2Stream) -> Option<MaybeCached> {
     let request = session.req_header();
     let needs_proxy_path = || {
         PROXY_PATH_FIELDS
             .iter()
             .any(|name| request.headers.contains_key(name))
     };
-    if !gateway.fast_path || !session.is_body_empty() || needs_proxy_path() {
+    if !gateway.fast_path || !session.is_body_done() || needs_proxy_path() {
         return None;
     }
     let Ok(Cow::Borrowed(host)) = site::normalise(request.uri.authority()?.as_str()) else {

@@ -33,6 +33,10 @@ pub struct Limits {
     pub requests_per_connection_max: u32,
     /// How many HTTP/2 streams a connection may have open at once.
     pub streams_max: u32,
+    /// How many bytes of request heads the open HTTP/2 streams of a connection may hold
+    /// together, as HTTP/2 counts them (RFC 9113 §6.5.2); then `REFUSED_STREAM`. A single head is
+    /// never refused.
+    pub stream_heads_bytes_max: usize,
     /// How many malformed or reset HTTP/2 streams a connection may bring over its life;
     /// then it is closed with `ENHANCE_YOUR_CALM`.
     pub stream_faults_max: u32,
@@ -76,6 +80,7 @@ impl Default for Limits {
             connections_max: 50_000,
             requests_per_connection_max: 0,
             streams_max: 100,
+            stream_heads_bytes_max: 256 << 10,
             stream_faults_max: 100,
             drain: Duration::from_secs(30),
             drain_delay: Duration::ZERO,

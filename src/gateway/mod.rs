@@ -13,10 +13,12 @@
 //! | listeners and handshakes | [`handler`](ConnectionHandler) |
 //! | a client's connection | `connection` |
 //! | the requests of an HTTP/1.1 or HTTP/2 connection | `http1`, `http2` |
-//! | the rules of a request head and of a chunked body | [`head`], `chunked` |
+//! | the rules of a request head and of a chunked body | [`head`], [`chunked`] |
 //! | certificates by server name | [`tls`] |
 //! | responses without pingora | `fast_path` |
-//! | one request as a stream for pingora | `single_request` |
+//! | one HTTP/1.1 request as a stream for pingora | `single_request` |
+//! | one HTTP/2 request as a session for pingora | `http2_stream` |
+//! | requests and upstreams that are too slow | `body_rate`, `silence` |
 //! | pingora's phases | `proxy` |
 //! | the header of a request, from pingora's type | `request` |
 //! | who responds | [`route`] |
@@ -37,7 +39,8 @@
 
 pub mod access;
 mod admin;
-mod chunked;
+mod body_rate;
+pub mod chunked;
 pub mod drain;
 mod fast_path;
 pub mod forward;
@@ -45,6 +48,7 @@ mod handler;
 pub mod head;
 mod http1;
 mod http2;
+mod http2_stream;
 pub mod limits;
 pub mod operator;
 mod proxy;
@@ -52,6 +56,7 @@ mod single_request;
 mod request;
 mod respond;
 pub mod route;
+mod silence;
 pub mod server;
 pub mod tls;
 mod connection;

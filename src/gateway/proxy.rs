@@ -5,7 +5,7 @@
 //! | `request_filter` | [`route`]; responds for discovery, the admin API and the embedded origin |
 //! | `upstream_peer` | address, TLS and timeouts of the upstream |
 //! | `upstream_request_filter` | `Host` and the forwarding fields |
-//! | `response_filter` | hop-by-hop fields are removed, `Via` is added, an upgrade is let through |
+//! | `response_filter` | the response becomes one that this client and this host may get |
 //! | `fail_to_proxy` | 502, 504 or a client error, as a problem |
 //! | `logging` | the access line and the counters |
 //!
@@ -13,12 +13,15 @@
 //! reached the upstream, only pingora retries it, and only if the method is idempotent, the whole
 //! body is still available, and the upstream has closed an idle connection.
 //!
-//! **Limits:** if an upstream responds 101 before pingora has seen the end of the (empty) request
+//! **Limits:** pingora reads at most 256 fields of an upstream's response; a response with more is
+//! 502. It drops the trailers of HTTP/1.1, so the field `Trailer` is removed with them. If an
+//! upstream responds 101 before pingora has seen the end of the (empty) request
 //! body, the exchange ends and the connection is closed. Only an upstream on the same machine is
 //! fast enough for this (microseconds).
 //!
 //! [`UpstreamLimits::retries_max`]: super::UpstreamLimits::retries_max
 
+use std::borrow::Cow;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -27,22 +30,32 @@ use async_trait::async_trait;
 use http::{Version, header};
 use pingora::http::{RequestHeader, ResponseHeader};
 use pingora::prelude::{Error, HttpPeer, Result};
-use pingora::protocols::ALPN;
+use pingora::protocols::{ALPN, TcpKeepalive};
 use pingora::proxy::{FailToProxy, ProxyHttp, Session};
 use pingora::{ErrorSource, ErrorType};
 
 use super::access::{self, Outcome};
 use super::forward::{self, Client};
-use super::request::{host_of, is_http2, joined, logged, with_headers};
+use super::http2_stream::is_event_stream;
+use super::request::{host_of, is_http2, logged, with_headers};
 use super::respond;
 use super::route::{self, Target};
+use super::silence::SILENT;
 use super::single_request::SingleRequestStream;
 use super::{Gateway, admin};
 use crate::index::Served;
-use crate::origin;
+use crate::origin::{self, UnresolvedUpstream};
 use crate::response::{Problem, Response};
-use crate::site::{HostHeader, Scheme, Upstream, UpstreamHttp};
+use crate::site::{self, HostHeader, Scheme, Upstream, UpstreamHttp};
 use crate::telemetry::Route;
+
+/// How much of a request body is read before a response that does not need it.
+const EARLY_BODY_BYTES_MAX: usize = 64 << 10;
+/// How long it is waited for.
+const EARLY_BODY_TIME_MAX: Duration = Duration::from_secs(1);
+const TOO_LATE: &str = "the site's origin did not respond in time";
+/// The upstream has a private address that the operator has not allowed.
+const PRIVATE_UPSTREAM: ErrorType = ErrorType::Custom("PrivateUpstream");
 
 /// The gateway as pingora's proxy.
 #[derive(Debug)]
@@ -95,17 +108,22 @@ impl Proxy {
         })
     }
 
-    fn options(&self, peer: &mut HttpPeer, upstream: &Upstream, may_be_silent: bool) {
+    fn options(&self, peer: &mut HttpPeer, upstream: &Upstream) {
         let limits = &self.gateway.upstream;
-        // A stream of events or a WebSocket may send nothing for a long time.
-        let silence = if may_be_silent {
-            limits.upgraded
-        } else {
-            limits.read
-        };
         peer.options.connection_timeout = Some(limits.connect);
         peer.options.total_connection_timeout = Some(limits.connect);
-        peer.options.read_timeout = Some(silence);
+        // A stream of events or a WebSocket may send nothing for a long time. The timeout of
+        // other responses is shorter, and is ours (`Silence`).
+        peer.options.read_timeout = Some(limits.upgraded.max(limits.read));
+        // A peer that acknowledges nothing is gone. Without this, a connection of HTTP/2 would be
+        // used until the system gives it up.
+        peer.options.tcp_keepalive = Some(TcpKeepalive {
+            idle: limits.idle,
+            interval: limits.idle / 4,
+            count: 3,
+            #[cfg(target_os = "linux")]
+            user_timeout: limits.write,
+        });
         peer.options.write_timeout = Some(limits.write);
         peer.options.idle_timeout = Some(limits.idle);
         peer.options.alpn = match upstream.http {
@@ -125,13 +143,15 @@ impl Proxy {
                 "connect"
             }
             ErrorType::TLSHandshakeFailure | ErrorType::InvalidCert => "tls",
+            kind if *kind == PRIVATE_UPSTREAM => "private",
             _ => "protocol",
         };
-        self.gateway
-            .metrics
-            .upstream_failures
-            .with_label_values(&[kind])
-            .inc();
+        self.count(kind);
+    }
+
+    fn count(&self, kind: &str) {
+        let failures = &self.gateway.metrics.upstream_failures;
+        failures.with_label_values(&[kind]).inc();
     }
 }
 
@@ -149,6 +169,11 @@ impl ProxyHttp for Proxy {
     }
 
     async fn request_filter(&self, session: &mut Session, ctx: &mut RequestCtx) -> Result<bool> {
+        if session.req_header().version == Version::HTTP_10 {
+            // RFC 9110 §10.1.1 and §15.2: HTTP/1.0 has no expectations and no interim responses.
+            session.req_header_mut().remove_header(&header::EXPECT);
+            session.set_ignore_info_resp(true);
+        }
         let response = match self.route(session) {
             Target::Response(route, response) => {
                 ctx.route = route;
@@ -157,7 +182,9 @@ impl ProxyHttp for Proxy {
             Target::Admin => {
                 ctx.route = Route::Admin;
                 match &self.gateway.admin {
-                    Some(api) => admin::response(session, api, &self.gateway.trusted).await?,
+                    Some(api) => admin::response(session, api, &self.gateway.trusted)
+                        .await
+                        .map_err(Error::into_down)?,
                     None => Problem::new(404, "this node has no admin API").response(),
                 }
             }
@@ -174,13 +201,17 @@ impl ProxyHttp for Proxy {
                 Problem::new(508, "this request has passed through here before").response()
             }
         };
-        respond::write(session, &response).await?;
+        read_small_body(session).await;
+        // The client has closed the connection or the stream.
+        respond::write(session, &response)
+            .await
+            .map_err(Error::into_down)?;
         Ok(true)
     }
 
     async fn upstream_peer(
         &self,
-        session: &mut Session,
+        _session: &mut Session,
         ctx: &mut RequestCtx,
     ) -> Result<Box<HttpPeer>> {
         let unrouted = || {
@@ -200,8 +231,11 @@ impl ProxyHttp for Proxy {
             .resolve(&upstream.host, upstream.port)
             .await
             .map_err(|error| {
-                log::warn!(target: "origin", "{error}");
-                Error::because(ErrorType::ConnectError, "look up the upstream", error).into_up()
+                let kind = match error {
+                    UnresolvedUpstream::Private(..) => PRIVATE_UPSTREAM,
+                    _ => ErrorType::ConnectError,
+                };
+                Error::because(kind, "look up the upstream", error).into_up()
             })?;
         let is_tls = upstream.scheme == Scheme::Https;
         let name = if is_tls {
@@ -210,13 +244,7 @@ impl ProxyHttp for Proxy {
             String::new()
         };
         let mut peer = Box::new(HttpPeer::new(address, is_tls, name));
-        let accepts_events = joined(session.req_header(), header::ACCEPT)
-            .is_some_and(|accept| memchr::memmem::find(&accept, b"text/event-stream").is_some());
-        self.options(
-            &mut peer,
-            upstream,
-            session.is_upgrade_req() || accepts_events,
-        );
+        self.options(&mut peer, upstream);
         Ok(peer)
     }
 
@@ -226,7 +254,13 @@ impl ProxyHttp for Proxy {
         request: &mut RequestHeader,
         ctx: &mut RequestCtx,
     ) -> Result<()> {
-        let sent = host_of(session.req_header()).unwrap_or_default().to_owned();
+        // Upstreams compare hosts byte by byte: they get one spelling, and no port but our own.
+        let sent = host_of(session.req_header()).unwrap_or_default();
+        let name = site::normalise(sent).unwrap_or(Cow::Borrowed(sent));
+        let sent = match self.gateway.index.service().port {
+            0 => name.into_owned(),
+            port => format!("{name}:{port}"),
+        };
         let from = client_of(session);
         let client = Client {
             peer: from.peer,
@@ -245,6 +279,11 @@ impl ProxyHttp for Proxy {
             _ => sent,
         };
         request.insert_header(header::HOST, host)?;
+        // pingora removes it, because it is a field of the connection. HTTP/2 passes trailers on
+        // (RFC 9113 §8.2.2), and gRPC needs the field.
+        if request.version == Version::HTTP_2 && accepts_trailers(session.req_header()) {
+            request.insert_header(header::TE, "trailers")?;
+        }
         Ok(())
     }
 
@@ -254,7 +293,17 @@ impl ProxyHttp for Proxy {
         response: &mut ResponseHeader,
         _ctx: &mut RequestCtx,
     ) -> Result<()> {
+        let version = if response.version == Version::HTTP_2 {
+            "2.0"
+        } else {
+            "1.1"
+        };
         if response.status == http::StatusCode::SWITCHING_PROTOCOLS {
+            // RFC 9110 §15.2.2: only a request with `Upgrade` is answered with 101.
+            if session.is_upgrade(response) != Some(true) {
+                let why = "the upstream switches to a protocol that was not asked for";
+                return Err(Error::explain(ErrorType::InvalidHTTPHeader, why).into_up());
+            }
             if let Some(request) = single_request_of(session) {
                 request.upgrade();
             }
@@ -262,11 +311,32 @@ impl ProxyHttp for Proxy {
         } else {
             forward::remove_hop_by_hop(response);
         }
-        let version = if response.version == Version::HTTP_2 {
-            "2.0"
-        } else {
-            "1.1"
-        };
+        // RFC 9110 §8.6 and §15.2; the length of a 304 is that of another response, and some
+        // HTTP/2 clients take it for the length of this one.
+        if matches!(response.status.as_u16(), 100..=199 | 204 | 304) {
+            response.remove_header(&header::CONTENT_LENGTH);
+            response.remove_header(&header::TRANSFER_ENCODING);
+        }
+        // pingora passes trailers from HTTP/2 to HTTP/2 only.
+        if !(response.version == Version::HTTP_2 && is_http2(session.req_header())) {
+            response.remove_header(&header::TRAILER);
+        }
+        if session.req_header().version == Version::HTTP_10
+            && response.remove_header(&header::TRANSFER_ENCODING).is_some()
+        {
+            // RFC 9112 §6.1: HTTP/1.0 has no chunks. The end of the connection ends the body.
+            session.set_keepalive(None);
+        }
+        if !is_http2(session.req_header()) {
+            // RFC 9110 §2.5: a proxy sends its own version.
+            response.set_version(Version::HTTP_11);
+        }
+        if is_event_stream(response)
+            && let Some(request) = single_request_of(session)
+        {
+            request.allow_silence(self.gateway.upstream.upgraded);
+        }
+        forward::confine_cookies(response, self.pseudonym());
         response.append_header(header::VIA, format!("{version} {}", self.pseudonym()))?;
         Ok(())
     }
@@ -296,7 +366,11 @@ impl ProxyHttp for Proxy {
     ) -> FailToProxy {
         let fault = single_request_of(session).and_then(SingleRequestStream::fault);
         let (status, detail) = match (fault, error.etype(), error.esource()) {
-            (Some(408), ..) => (408, "the request body arrived too slowly"),
+            (Some(408), ..) | (None, ErrorType::ReadTimedout, ErrorSource::Downstream) => {
+                (408, "the request body arrived too slowly")
+            }
+            (Some(504), ..) => (504, TOO_LATE),
+            (None, kind, _) if *kind == SILENT => (504, TOO_LATE),
             (Some(status), ..) => (status, "the request body is malformed"),
             (None, ErrorType::HTTPStatus(status), _) => {
                 (*status, "the request cannot be forwarded")
@@ -315,15 +389,19 @@ impl ProxyHttp for Proxy {
                 | ErrorType::WriteTimedout
                 | ErrorType::TLSHandshakeTimedout,
                 ErrorSource::Upstream,
-            ) => (504, "the site's origin did not respond in time"),
+            ) => (504, TOO_LATE),
             (None, _, ErrorSource::Upstream) => (
                 502,
                 "the site's origin could not be reached, or its response was invalid",
             ),
             (None, ..) => (500, "the gateway failed"),
         };
-        if error.esource() == &ErrorSource::Upstream && fault.is_none() {
-            self.count_failure(error);
+        let is_silent = fault == Some(504) || *error.etype() == SILENT;
+        if is_silent || error.esource() == &ErrorSource::Upstream && fault.is_none() {
+            match is_silent {
+                true => self.count("timeout"),
+                false => self.count_failure(error),
+            }
             log::debug!(target: "origin", "{error}");
         }
         if status == 500 {
@@ -361,6 +439,41 @@ impl ProxyHttp for Proxy {
         };
         gateway.log(client_of(session), &logged(session.req_header()), outcome);
     }
+}
+
+/// Reads the body of an HTTP/2 request before it is answered, if it is small and comes soon.
+///
+/// Some clients lose a response that ends before they have sent the whole request, although RFC
+/// 9113 §8.1 allows it. A body that is larger or slower is read after the response
+/// ([`StreamSession`](super::http2_stream::StreamSession)). A client that waits for permission to
+/// send its body gets the response at once.
+async fn read_small_body(session: &mut Session) {
+    let header = session.req_header();
+    let announced = header.headers.get(header::CONTENT_LENGTH);
+    let announced = announced.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    if !is_http2(header)
+        || header.headers.contains_key(header::EXPECT)
+        || announced.is_some_and(|length| length > EARLY_BODY_BYTES_MAX)
+    {
+        return;
+    }
+    let reading = async {
+        let mut left = EARLY_BODY_BYTES_MAX;
+        while left > 0 && !session.is_body_done() {
+            match session.read_request_body().await {
+                Ok(Some(bytes)) => left = left.saturating_sub(bytes.len()),
+                // The client learns of a body that is too slow or broken by the end of the stream.
+                Ok(None) | Err(_) => return,
+            }
+        }
+    };
+    let _elapsed = tokio::time::timeout(EARLY_BODY_TIME_MAX, reading).await;
+}
+
+/// Returns whether an HTTP/2 client reads trailers.
+fn accepts_trailers(request: &RequestHeader) -> bool {
+    let te = request.headers.get(header::TE);
+    is_http2(request) && te.is_some_and(|te| te.as_bytes().eq_ignore_ascii_case(b"trailers"))
 }
 
 /// Returns the client of a request, for the access log.

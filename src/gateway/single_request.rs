@@ -9,16 +9,17 @@
 //! After a `101` response all bytes pass through: they belong to the other protocol.
 //!
 //! A request body that stops, that is slower than the minimum rate or that has a malformed chunk
-//! ends with an error. [`SingleRequestStream::fault`] then returns the status of the response. If
+//! ends with an error, and so does the silence of the upstream. [`SingleRequestStream::fault`]
+//! then returns the status of the response. If
 //! the stream is dropped while it holds the connection, the connection is closed after a short
 //! time, in which the rest of the request is read.
 
-use std::future::Future as _;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::{Buf as _, BytesMut};
@@ -29,13 +30,14 @@ use pingora::protocols::{
     TimingDigest, UniqueID, UniqueIDType,
 };
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Instant, Sleep};
 use tokio_util::io::poll_read_buf;
 
+use super::Gateway;
+use super::body_rate::BodyRate;
 use super::chunked::Scanner;
 use super::connection::ClientConnection;
 use super::head::Framing;
-use super::limits::Limits;
+use super::silence::Silence;
 
 /// How many bytes of later requests the inbox stores. More bytes stay in the client's send
 /// buffer.
@@ -54,7 +56,8 @@ pub(super) struct SingleRequestStream {
     body: Body,
     is_upgraded: AtomicBool,
     fault: AtomicU16,
-    min_rate: MinRateGuard,
+    rate: BodyRate,
+    silence: Silence,
     /// Whether the client has closed its side; it still gets its response.
     is_half_closed: bool,
 }
@@ -64,15 +67,6 @@ pub(super) struct SingleRequestStream {
 enum Body {
     Length(u64),
     Chunked(Scanner),
-}
-
-/// Ends a request whose body arrives too slowly.
-#[derive(Debug)]
-struct MinRateGuard {
-    limits: Arc<Limits>,
-    /// The end of the current interval; created when a read waits for the first time.
-    interval: Option<Pin<Box<Sleep>>>,
-    bytes: u64,
 }
 
 /// What the connection handler gets back.
@@ -95,7 +89,7 @@ impl SingleRequestStream {
         inbox: BytesMut,
         head: usize,
         framing: Framing,
-        limits: Arc<Limits>,
+        gateway: &Gateway,
     ) -> Self {
         connection.hold();
         let body = match framing {
@@ -110,11 +104,8 @@ impl SingleRequestStream {
             body,
             is_upgraded: AtomicBool::new(false),
             fault: AtomicU16::new(0),
-            min_rate: MinRateGuard {
-                limits,
-                interval: None,
-                bytes: 0,
-            },
+            rate: BodyRate::new(Arc::clone(&gateway.limits), gateway.drain.clone()),
+            silence: Silence::new(gateway.upstream.read),
             is_half_closed: false,
         }
     }
@@ -124,7 +115,13 @@ impl SingleRequestStream {
         self.is_upgraded.store(true, Ordering::Release);
     }
 
-    /// Returns the status of the response after an error in the body.
+    /// Lets the upstream be silent for this long.
+    pub(super) fn allow_silence(&self, limit: Duration) {
+        self.silence.allow(limit);
+    }
+
+    /// Returns the status of the response after an error in the body, or after the silence of
+    /// the upstream.
     pub(super) fn fault(&self) -> Option<u16> {
         Some(self.fault.load(Ordering::Acquire)).filter(|status| *status > 0)
     }
@@ -165,10 +162,20 @@ impl SingleRequestStream {
     /// Waits after the request, and reads later requests into the inbox.
     fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.is_half_closed && self.inbox.len() < INBOX_BYTES_MAX {
-            // RFC 9112 §9.6: a client that has closed its side still gets its response.
-            self.is_half_closed = ready!(self.poll_fill(cx))? == 0;
+            match self.poll_fill(cx) {
+                // RFC 9112 §9.6: a client that has closed its side still gets its response.
+                Poll::Ready(read) => self.is_half_closed = read? == 0,
+                Poll::Pending => break,
+            }
         }
-        Poll::Pending
+        match self.silence.poll_too_long(cx) {
+            true => Poll::Ready(Err(self.fail(
+                504,
+                io::ErrorKind::TimedOut,
+                "the upstream was silent for too long",
+            ))),
+            false => Poll::Pending,
+        }
     }
 
     fn poll_body(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
@@ -182,10 +189,10 @@ impl SingleRequestStream {
                     );
                     return Poll::Ready(Err(error));
                 }
-                Poll::Ready(Ok(read)) => self.min_rate.bytes += read as u64,
+                Poll::Ready(Ok(read)) => self.rate.add(read),
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                 Poll::Pending => {
-                    return match self.min_rate.poll_too_slow(cx) {
+                    return match self.rate.poll_too_slow(cx) {
                         true => Poll::Ready(Err(self.fail(
                             408,
                             io::ErrorKind::TimedOut,
@@ -258,29 +265,6 @@ impl Body {
     }
 }
 
-// === impl MinRateGuard ===
-
-impl MinRateGuard {
-    /// Called when a read has to wait.
-    ///
-    /// Returns whether an interval has ended with fewer bytes than the minimum rate requires.
-    fn poll_too_slow(&mut self, cx: &mut Context<'_>) -> bool {
-        let length = self.limits.body;
-        let interval = self
-            .interval
-            .get_or_insert_with(|| Box::pin(tokio::time::sleep(length)));
-        while interval.as_mut().poll(cx).is_ready() {
-            let share = u64::from(self.limits.body_rate_min) * length.as_secs().max(1);
-            if self.bytes == 0 || self.bytes < share {
-                return true;
-            }
-            self.bytes = 0;
-            interval.as_mut().reset(Instant::now() + length);
-        }
-        false
-    }
-}
-
 // === impl IO for SingleRequestStream ===
 
 impl AsyncRead for SingleRequestStream {
@@ -323,7 +307,9 @@ impl AsyncWrite for SingleRequestStream {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(self.get_mut().connection()?).poll_write(cx, buf)
+        let this = self.get_mut();
+        this.silence.heard();
+        Pin::new(this.connection()?).poll_write(cx, buf)
     }
 
     fn poll_write_vectored(
@@ -331,7 +317,9 @@ impl AsyncWrite for SingleRequestStream {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(self.get_mut().connection()?).poll_write_vectored(cx, bufs)
+        let this = self.get_mut();
+        this.silence.heard();
+        Pin::new(this.connection()?).poll_write_vectored(cx, bufs)
     }
 
     fn is_write_vectored(&self) -> bool {

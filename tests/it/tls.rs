@@ -17,7 +17,7 @@ use crate::http2::{self, Client};
 use crate::origin::Origin;
 use crate::presets::{DOMAIN, SKILL};
 
-type Tls = StreamOwned<ClientConnection, TcpStream>;
+pub type Tls = StreamOwned<ClientConnection, TcpStream>;
 
 /// A gateway with TLS and the authority of its certificates.
 pub struct Encrypted {
@@ -27,17 +27,19 @@ pub struct Encrypted {
 
 impl Encrypted {
     /// Before a site without pages of its own.
-    fn start(connections: &str) -> Self {
+    pub fn start(connections: &str) -> Self {
         Self::before("", connections)
     }
 
     /// Before a site with more lines in its record.
     pub fn before(record: &str, connections: &str) -> Self {
+        Self::of(Setup::new().conf("connections", connections), record)
+    }
+
+    /// With a setup, before a site with more lines in its record.
+    pub fn of(setup: Setup, record: &str) -> Self {
         let authority = Authority::new();
-        let setup = encrypted(&authority, Setup::new())
-            .conf("connections", connections)
-            .acme(record)
-            .with_skill();
+        let setup = encrypted(&authority, setup).acme(record).with_skill();
         Self {
             authority,
             edge: setup.start(),
@@ -474,7 +476,7 @@ async fn an_idle_http_2_connection_is_closed_and_a_busy_one_is_not() {
 }
 
 /// HTTP/2 frames by hand, for requests that no library sends.
-mod raw {
+pub mod raw {
     use super::{Connection, Tls};
 
     pub const HEADERS: u8 = 1;
@@ -551,7 +553,7 @@ mod raw {
 }
 
 impl Encrypted {
-    fn raw(&self) -> Connection<Tls> {
+    pub fn raw(&self) -> Connection<Tls> {
         let stream = connect(self.address(), DOMAIN, &self.authority.client(&["h2"])).unwrap();
         let mut connection = Connection::over(stream);
         connection.send(&raw::preface());

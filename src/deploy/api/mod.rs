@@ -166,7 +166,17 @@ impl Api {
             .unwrap_or_else(|refusal| *refusal)
     }
 
-    async fn response(&self, request: &Request<'_>) -> Result<Response, Refusal> {
+    /// Returns the response to a request that is refused whatever its content is: it names nothing
+    /// of the API, or it has no valid key.
+    pub fn refuse(&self, request: &Request<'_>) -> Option<Response> {
+        self.admit(request).err().map(|refusal| *refusal)
+    }
+
+    /// Finds what a request names, and its key if that needs one.
+    fn admit<'r>(
+        &self,
+        request: &Request<'r>,
+    ) -> Result<(Resource<'r>, Option<Arc<Key>>), Refusal> {
         let resource = Resource::find(request.path).ok_or_else(no_such_path)?;
         let allow = resource.methods();
         if !allow.split(", ").any(|method| method == request.method) {
@@ -176,10 +186,18 @@ impl Api {
                 ..problem.response()
             }));
         }
-        if let Resource::Description = resource {
+        let key = match resource {
+            Resource::Description => None,
+            _ => Some(self.authenticate(request)?),
+        };
+        Ok((resource, key))
+    }
+
+    async fn response(&self, request: &Request<'_>) -> Result<Response, Refusal> {
+        let (resource, key) = self.admit(request)?;
+        let Some(key) = key else {
             return Ok(Response::new(200, JSON, self.openapi.clone()));
-        }
-        let key = self.authenticate(request)?;
+        };
         if request.is_too_large {
             let detail = format!("the request has more than {BODY_BYTES_MAX} bytes of content");
             return Err(refusal(413, &detail));

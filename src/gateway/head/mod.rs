@@ -226,6 +226,37 @@ pub fn to_origin_form(inbox: &mut BytesMut, length: usize) -> usize {
     length - removed
 }
 
+/// Changes the version of a request line from a later HTTP/1.x to HTTP/1.1, in place. `bytes`
+/// begin with the head.
+///
+/// RFC 9110 §2.5: a server reads a request of a higher minor version as one of the highest minor
+/// version that it conforms to. pingora reads no other version either.
+///
+/// Returns whether the request line had such a version.
+pub fn to_known_version(bytes: &mut [u8]) -> bool {
+    let Some(end) = memchr::memchr(b'\r', bytes) else {
+        return false;
+    };
+    match &mut bytes[..end] {
+        [
+            ..,
+            b' ',
+            b'H',
+            b'T',
+            b'T',
+            b'P',
+            b'/',
+            b'1',
+            b'.',
+            minor @ b'2'..=b'9',
+        ] => {
+            *minor = b'1';
+            true
+        }
+        _ => false,
+    }
+}
+
 /// Checks the beginning of a head that is not complete: a head that will be rejected anyway is
 /// rejected now.
 #[must_use]
@@ -338,7 +369,10 @@ impl<'b> Fields<'b> {
             6 if name.eq_ignore_ascii_case("accept") => self.put(value, |h| &mut h.accept),
             6 if name.eq_ignore_ascii_case("expect") => {
                 self.needs_proxy_path = true;
-                rules::expectation(value)?;
+                // RFC 9110 §10.1.1: HTTP/1.0 has no expectations; they are ignored.
+                if is_http11 {
+                    rules::expectation(value)?;
+                }
             }
             7 if name.eq_ignore_ascii_case("upgrade") || name.eq_ignore_ascii_case("trailer") => {
                 self.needs_proxy_path = true;

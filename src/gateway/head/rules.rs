@@ -144,6 +144,19 @@ pub fn check_http2(head: &http::request::Parts, limits: &Limits) -> Result<(), R
     if let Some(name) = head.uri.scheme_str() {
         scheme(name)?;
     }
+    // RFC 9113 §8.3.1: `Host` and `:authority` may both come, and name the same host.
+    let mut hosts = head.headers.get_all(header::HOST).iter();
+    if let Some(host) = hosts.next() {
+        let is_other = |authority: &http::uri::Authority| {
+            !authority
+                .as_str()
+                .as_bytes()
+                .eq_ignore_ascii_case(host.as_bytes())
+        };
+        if hosts.next().is_some() || head.uri.authority().is_some_and(is_other) {
+            return Err(reject(400, "the request names two hosts"));
+        }
+    }
     let mut length = None;
     for value in head.headers.get_all(header::CONTENT_LENGTH) {
         length = Some(content_length(value.as_bytes(), length)?);

@@ -180,6 +180,33 @@ fn rfc_9112_2_3_other_versions_are_not_supported() {
 }
 
 #[test]
+fn rfc_9110_2_5_a_later_minor_version_is_read_as_http_1_1() {
+    for minor in 2..=9 {
+        let mut head = format!("GET / HTTP/1.{minor}\r\nHost: a\r\n\r\n").into_bytes();
+        assert!(to_known_version(&mut head));
+        assert_eq!(head, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    }
+    for line in [
+        "GET / HTTP/1.1",
+        "GET / HTTP/2.2",
+        "GET / HTTP/1.22",
+        "GET /HTTP/1.2",
+        "",
+    ] {
+        let mut head = format!("{line}\r\nHost: a\r\n\r\n").into_bytes();
+        assert!(!to_known_version(&mut head), "{line}");
+    }
+}
+
+#[test]
+fn rfc_9110_10_1_1_an_http_1_0_request_expects_nothing() {
+    for expectation in ["100-continue", "a-miracle"] {
+        let head = format!("GET / HTTP/1.0\r\nHost: a\r\nExpect: {expectation}\r\n\r\n");
+        assert!(parse(&head).is_ok(), "{expectation}");
+    }
+}
+
+#[test]
 fn rfc_9110_7_6_1_end_to_end_fields_cannot_be_nominated() {
     for name in [
         "host",

@@ -6,5 +6,9 @@
 //! | module | promise |
 //! |---|---|
 //! | `broken` | what is broken leaves what is served: a bad commit, a broken queue, a damaged store |
+//! | `requests` | a request has one meaning and costs a bounded amount, in every version of HTTP |
+//! | `upstreams` | a site's own server reads nothing private, and harms only its own readers |
 
 mod broken;
+mod requests;
+mod upstreams;
