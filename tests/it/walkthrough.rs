@@ -16,7 +16,7 @@ use crate::presets::SKILL;
 use crate::repository::{Repository, setup};
 
 const PAGE: &str = include_str!("../../conf/demo/docs/operate/deploy.mdx");
-const HEADING: &str = "## The whole way";
+const HEADING: &str = "## Example";
 
 /// Returns the commands of the section's last console block.
 fn commands() -> String {
