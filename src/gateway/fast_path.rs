@@ -9,6 +9,7 @@
 
 use std::cell::Cell;
 use std::io::{self, IoSlice};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
@@ -50,7 +51,19 @@ pub(super) struct Batch {
 ///
 /// A page is found if its response is cached. Otherwise it has to be read from the store, which
 /// the proxy path does, and the next request finds it here.
+///
+/// A panic is logged and counted, and then the proxy path responds.
 pub(super) fn find(
+    gateway: &Gateway,
+    headers: &RequestHeaders<'_>,
+    host: &str,
+) -> Option<MaybeCached> {
+    // The index is only read: nothing is half changed after a panic.
+    let found = catch_unwind(AssertUnwindSafe(|| find_response(gateway, headers, host)));
+    found.unwrap_or_default()
+}
+
+fn find_response(
     gateway: &Gateway,
     headers: &RequestHeaders<'_>,
     host: &str,

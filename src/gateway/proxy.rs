@@ -47,7 +47,7 @@ use crate::index::Served;
 use crate::origin::{self, UnresolvedUpstream};
 use crate::response::{Problem, Response};
 use crate::site::{self, HostHeader, Scheme, Upstream, UpstreamHttp};
-use crate::telemetry::Route;
+use crate::telemetry::{Route, panics};
 
 /// How much of a request body is read before a response that does not need it.
 const EARLY_BODY_BYTES_MAX: usize = 64 << 10;
@@ -153,22 +153,8 @@ impl Proxy {
         let failures = &self.gateway.metrics.upstream_failures;
         failures.with_label_values(&[kind]).inc();
     }
-}
 
-#[async_trait]
-impl ProxyHttp for Proxy {
-    type CTX = RequestCtx;
-
-    fn new_ctx(&self) -> RequestCtx {
-        RequestCtx {
-            since: Instant::now(),
-            route: Route::Rejected,
-            served: None,
-            retries: 0,
-        }
-    }
-
-    async fn request_filter(&self, session: &mut Session, ctx: &mut RequestCtx) -> Result<bool> {
+    async fn respond(&self, session: &mut Session, ctx: &mut RequestCtx) -> Result<bool> {
         if session.req_header().version == Version::HTTP_10 {
             // RFC 9110 §10.1.1 and §15.2: HTTP/1.0 has no expectations and no interim responses.
             session.req_header_mut().remove_header(&header::EXPECT);
@@ -209,11 +195,7 @@ impl ProxyHttp for Proxy {
         Ok(true)
     }
 
-    async fn upstream_peer(
-        &self,
-        _session: &mut Session,
-        ctx: &mut RequestCtx,
-    ) -> Result<Box<HttpPeer>> {
+    async fn choose_peer(&self, ctx: &mut RequestCtx) -> Result<Box<HttpPeer>> {
         let unrouted = || {
             Error::explain(
                 ErrorType::InternalError,
@@ -248,7 +230,7 @@ impl ProxyHttp for Proxy {
         Ok(peer)
     }
 
-    async fn upstream_request_filter(
+    async fn write_request(
         &self,
         session: &mut Session,
         request: &mut RequestHeader,
@@ -287,11 +269,10 @@ impl ProxyHttp for Proxy {
         Ok(())
     }
 
-    async fn response_filter(
+    async fn write_response(
         &self,
         session: &mut Session,
         response: &mut ResponseHeader,
-        _ctx: &mut RequestCtx,
     ) -> Result<()> {
         let version = if response.version == Version::HTTP_2 {
             "2.0"
@@ -339,6 +320,50 @@ impl ProxyHttp for Proxy {
         forward::confine_cookies(response, self.pseudonym());
         response.append_header(header::VIA, format!("{version} {}", self.pseudonym()))?;
         Ok(())
+    }
+}
+
+#[async_trait]
+impl ProxyHttp for Proxy {
+    type CTX = RequestCtx;
+
+    fn new_ctx(&self) -> RequestCtx {
+        RequestCtx {
+            since: Instant::now(),
+            route: Route::Rejected,
+            served: None,
+            retries: 0,
+        }
+    }
+
+    async fn request_filter(&self, session: &mut Session, ctx: &mut RequestCtx) -> Result<bool> {
+        guarded(self.respond(session, ctx)).await
+    }
+
+    async fn upstream_peer(
+        &self,
+        _session: &mut Session,
+        ctx: &mut RequestCtx,
+    ) -> Result<Box<HttpPeer>> {
+        guarded(self.choose_peer(ctx)).await
+    }
+
+    async fn upstream_request_filter(
+        &self,
+        session: &mut Session,
+        request: &mut RequestHeader,
+        ctx: &mut RequestCtx,
+    ) -> Result<()> {
+        guarded(self.write_request(session, request, ctx)).await
+    }
+
+    async fn response_filter(
+        &self,
+        session: &mut Session,
+        response: &mut ResponseHeader,
+        _ctx: &mut RequestCtx,
+    ) -> Result<()> {
+        guarded(self.write_response(session, response)).await
     }
 
     fn fail_to_connect(
@@ -476,6 +501,14 @@ fn accepts_trailers(request: &RequestHeader) -> bool {
     is_http2(request) && te.is_some_and(|te| te.as_bytes().eq_ignore_ascii_case(b"trailers"))
 }
 
+/// Runs a phase; a panic in it ends only this request, with 500.
+async fn guarded<T>(phase: impl Future<Output = Result<T>>) -> Result<T> {
+    panics::caught(phase).await.unwrap_or_else(|panic| {
+        let text = panics::message(&*panic).to_owned();
+        Error::e_explain(ErrorType::InternalError, format!("a panic: {text}"))
+    })
+}
+
 /// Returns the client of a request, for the access log.
 fn client_of(session: &Session) -> access::Client {
     let address = session.client_addr().and_then(|address| address.as_inet());
@@ -503,5 +536,24 @@ fn known_status(status: u16) -> u16 {
         400 | 404 | 405 | 408 | 413 | 414 | 431 | 500 | 501 | 502 | 503 | 504 => status,
         401..=499 => 400,
         _ => 502,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_in_a_phase_is_an_error_that_is_answered_with_500() {
+        assert_eq!(guarded(async { Ok(7) }).await.unwrap(), 7);
+        let error = guarded(async {
+            tokio::task::yield_now().await;
+            let nothing: Option<u8> = None;
+            Ok(nothing.expect("a value"))
+        });
+        let error = error.await.unwrap_err();
+        assert_eq!(error.etype(), &ErrorType::InternalError);
+        assert_eq!(error.esource(), &ErrorSource::Unset);
+        assert!(error.to_string().contains("a panic: a value"), "{error}");
     }
 }

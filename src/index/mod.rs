@@ -38,6 +38,7 @@ use arc_swap::ArcSwap;
 use crate::discovery::paths::Document;
 use crate::response::{Cors, Method, Outcome, Problem, RequestHeaders, Response, caching};
 use crate::site::{Host, ProjectId, Service, Site};
+use crate::telemetry::panics;
 
 use shard::{Change, Hosts};
 
@@ -267,9 +268,10 @@ impl Index {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<ProjectId, Arc<Slot>>> {
+        // Sites and hosts may contradict each other after a panic of a writer.
         self.sites
             .lock()
-            .expect("no writer of the index panics half-way: a panic ends the process")
+            .unwrap_or_else(|_poisoned| panics::end("index"))
     }
 }
 

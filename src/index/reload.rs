@@ -15,6 +15,7 @@
 //! All functions block, so they run on separate threads.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Instant, SystemTime};
 
@@ -30,7 +31,7 @@ use crate::response::Encoding;
 use crate::site::{Origin, ProjectId, Site, Visibility};
 use crate::store::sites::{Changes, Removals, ScanError, Sites};
 use crate::store::{Fence, Pointer, ReadError, Store};
-use crate::telemetry::Metrics;
+use crate::telemetry::{Metrics, panics};
 
 /// How many sites a thread compiles before it puts them into the index together.
 const BATCH: usize = 512;
@@ -71,7 +72,10 @@ pub enum LoadError {
     Summary(#[from] UnreadableSummary),
     /// The description of its site cannot be read.
     #[error("read the release")]
-    Listing(#[from] ListingError),
+    Listing(#[from] Unlisted),
+    /// Reading it panicked, with this text.
+    #[error("read the release: a panic: {0}")]
+    Panic(String),
     /// Its parts contradict each other.
     #[error("compile the release")]
     Compile(#[from] CompileError),
@@ -248,7 +252,15 @@ impl Reloader {
             // read.
             _ if site.visibility == Visibility::Private => (None, Ok(State::Private)),
             Ok(None) => (None, Ok(State::Unreleased)),
-            Ok(Some(pointer)) => (Some(pointer.current.fence()), self.compile(site, &pointer)),
+            Ok(Some(pointer)) => {
+                let fence = Some(pointer.current.fence());
+                // Only reads: nothing is half changed after a panic.
+                let compiled = catch_unwind(AssertUnwindSafe(|| self.compile(site, &pointer)));
+                let panicked = |panic: Box<dyn std::any::Any + Send>| {
+                    Err(LoadError::Panic(panics::message(&*panic).to_owned()))
+                };
+                (fence, compiled.unwrap_or_else(panicked))
+            }
             Err(error) => (None, Err(error.into())),
         };
         let error = loaded.as_ref().err().map(|error| chain(error));

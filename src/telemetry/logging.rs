@@ -1,7 +1,8 @@
 //! The process log: one line per event, on standard error.
 //!
 //! It is text for people, or JSON for machines. The message can be understood without the
-//! key-values, which are for filtering. Requests are in the access log and not here.
+//! key-values, which are for filtering. Requests are in the access log and not here. A warning or
+//! an error that repeats is logged a limited number of times ([`Limit`]).
 
 use std::io::Write as _;
 use std::time::SystemTime;
@@ -9,7 +10,10 @@ use std::time::SystemTime;
 use log::kv::{self, VisitSource, VisitValue};
 use serde_json::Value;
 
+use super::repeats::Limited;
 use crate::clock::Clock;
+
+pub use super::repeats::Limit;
 
 /// The format of the process log, and what it holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +22,8 @@ pub struct Config {
     pub format: Format,
     /// What is logged: a level, or directives such as `info,pingora=warn`.
     pub filter: String,
+    /// How often the same warning or error is logged.
+    pub repeats: Limit,
 }
 
 /// The format of a line.
@@ -37,6 +43,7 @@ impl Default for Config {
         Self {
             format: Format::Text,
             filter: "info,pingora_core=warn,pingora_proxy=off".to_owned(),
+            repeats: Limit::default(),
         }
     }
 }
@@ -54,7 +61,11 @@ pub fn start(config: &Config) -> Result<(), log::SetLoggerError> {
         Format::Text => builder.format(move |out, record| write_text(out, record, clock.now())),
         Format::Json => builder.format(move |out, record| write_json(out, record, clock.now())),
     };
-    builder.try_init()
+    let logger = builder.build();
+    let level = logger.filter();
+    log::set_boxed_logger(Box::new(Limited::new(logger, config.repeats)))?;
+    log::set_max_level(level);
+    Ok(())
 }
 
 fn write_text(
@@ -73,13 +84,21 @@ fn write_text(
     let mut pairs = Pairs::default();
     // A value that cannot be formatted is left out; the line is written without it.
     let _shown = record.key_values().visit(&mut pairs);
+    let mut rest = String::new();
     for (key, value) in pairs.0 {
         match value {
+            // A backtrace: its lines follow the line of the event.
+            Value::String(text) if text.contains('\n') => {
+                for line in text.lines() {
+                    rest.push_str("\n    ");
+                    rest.push_str(line);
+                }
+            }
             Value::String(text) => write!(out, " {key}={text}")?,
             other => write!(out, " {key}={other}")?,
         }
     }
-    writeln!(out)
+    writeln!(out, "{rest}")
 }
 
 fn write_json(

@@ -78,6 +78,20 @@ pub struct Metrics {
     pub stream_faults: IntCounter,
     /// Connections closed because nothing came in time.
     pub timeouts: IntCounter,
+    /// Limits on client addresses that were exceeded: `connections`, `handshakes`, `requests`,
+    /// `bytes`; and whether the limit was `enforced` or the `dry_run` only counted it.
+    pub client_limits: IntCounterVec,
+    /// Connections closed to protect the others: `address_connections`, `address_handshakes`,
+    /// `idle_longest`, `memory`.
+    pub connections_shed: IntCounterVec,
+    /// The stage of memory pressure: 0, 1 or 2.
+    pub memory_stage: IntGauge,
+    /// Changes of the stage of memory pressure, by the new stage.
+    pub memory_stages: IntCounterVec,
+    /// Bytes that count against the bound on memory, at the last reading.
+    pub memory_used: IntGauge,
+    /// Panics.
+    pub panics: IntCounter,
     /// Access log lines dropped because the disk was too slow.
     pub access_lines_dropped: IntCounter,
     /// Failures of upstreams, by what failed: `connect`, `timeout`, `protocol`.
@@ -169,6 +183,35 @@ impl Metrics {
                 "HTTP/2 streams that were refused before they became requests.",
             ),
             timeouts: counter("gateway_timeouts_total", "Connections closed by a timeout."),
+            client_limits: r.register(IntCounterVec::new(
+                opts(
+                    "gateway_client_limits_exceeded_total",
+                    "Times a client address exceeded a limit (connections, handshakes, requests, bytes), and whether it was enforced or in dry_run.",
+                ),
+                &["limit", "mode"],
+            )),
+            connections_shed: by(
+                "gateway_connections_shed_total",
+                "Connections closed to protect the others, by reason: address_connections, address_handshakes, idle_longest, memory.",
+                "reason",
+            ),
+            memory_stage: gauge(
+                "gateway_memory_stage",
+                "Stage of memory pressure: 0 none, 1 no keep-alive, 2 new connections are refused.",
+            ),
+            memory_stages: by(
+                "gateway_memory_stage_changes_total",
+                "Changes of the stage of memory pressure, by the new stage.",
+                "stage",
+            ),
+            memory_used: gauge(
+                "gateway_memory_used_bytes",
+                "Memory that counts against the bound, at the last reading. 0 without a bound.",
+            ),
+            panics: counter(
+                "process_panics_total",
+                "Panics. Each is logged with its backtrace.",
+            ),
             access_lines_dropped: counter(
                 "gateway_access_lines_dropped_total",
                 "Lines of the access log dropped because the disk was too slow.",

@@ -1,7 +1,7 @@
 //! Keeps the index up to date with the disk: the reloader and the threads beside the runtimes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::index::{Cache, Index};
 use crate::store::Store;
 use crate::store::sites::{Removals, Sites};
 use crate::store::watch::{Change, Watch};
-use crate::telemetry::Metrics;
+use crate::telemetry::{Metrics, panics};
 
 /// How often the store is swept; the first time is at the start.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
@@ -100,11 +100,8 @@ impl Reload {
             rescan,
             accepts_removals,
         } = self;
-        let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
-            std::thread::Builder::new()
-                .name(name.to_owned())
-                .spawn(work)
-                .context("start a thread")
+        let spawn = |name: &'static str, work: Box<dyn FnOnce() + Send>| {
+            panics::essential_thread(name, work).context("start a thread")
         };
         let mut handles = Vec::new();
         handles.push(spawn("reload", {
@@ -129,10 +126,12 @@ impl Reload {
     }
 }
 
-/// Locks the reloader. After a panic it can still be used, because the index is replaced
-/// only by complete values.
+/// Locks the reloader. A panic that reading a release causes does not leave it. After any other
+/// panic within it nobody knows what is served, and the process ends.
 pub(super) fn lock_reloader(reloader: &Mutex<Reloader>) -> MutexGuard<'_, Reloader> {
-    reloader.lock().unwrap_or_else(PoisonError::into_inner)
+    reloader
+        .lock()
+        .unwrap_or_else(|_poisoned| panics::end("reload"))
 }
 
 /// Applies a change to the index, and records the outcome in the queue.
@@ -200,9 +199,8 @@ impl Threads {
     pub(super) fn end(self) {
         self.watch.close();
         for handle in self.handles {
-            if handle.join().is_err() {
-                log::error!(target: "serve", "a thread panicked");
-            }
+            // A panic in it ends the process.
+            let _joined = handle.join();
         }
     }
 }

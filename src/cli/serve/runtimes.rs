@@ -10,6 +10,7 @@ use tokio::sync::Mutex;
 
 use crate::gateway::operator::Operator;
 use crate::gateway::{ConnectionHandler, Listeners};
+use crate::telemetry::panics;
 
 /// Accepts client connections.
 pub(super) struct ConnectionService {
@@ -45,7 +46,7 @@ impl BackgroundService for ConnectionService {
         match listeners.open() {
             Ok(open) => {
                 self.operator.loaded();
-                self.handler.listen(open).await;
+                panics::essential("listeners", self.handler.listen(open)).await;
             }
             Err(error) => {
                 log::error!(target: "serve", "{error}");
@@ -90,6 +91,6 @@ impl BackgroundService for OperatorService {
         if let Ok(address) = listener.local_addr() {
             log::info!(target: "serve", operator:% = address; "health, readiness and metrics on http://{address}");
         }
-        self.operator.clone().listen(listener).await;
+        panics::essential("operator", self.operator.clone().listen(listener)).await;
     }
 }

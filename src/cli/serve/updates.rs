@@ -21,7 +21,7 @@ use crate::index::Index;
 use crate::index::reload::Reloader;
 use crate::site::ProjectId;
 use crate::store::Fence;
-use crate::telemetry::{Health, Metrics};
+use crate::telemetry::{Health, Metrics, panics};
 
 /// Admin API, queue and worker, opened but not started.
 pub(super) struct Updates {
@@ -102,13 +102,11 @@ impl Updates {
             .build()
             .context("start the worker")?;
         let worker = self.worker;
-        let thread = std::thread::Builder::new()
-            .name("worker".to_owned())
-            .spawn(move || {
-                lower_priority();
-                runtime.block_on(worker.run(stopped));
-            })
-            .context("start the worker")?;
+        let thread = panics::essential_thread("worker", move || {
+            lower_priority();
+            runtime.block_on(worker.run(stopped));
+        });
+        let thread = thread.context("start the worker")?;
         Ok(WorkerThreads {
             thread,
             _keys: keys,
@@ -172,8 +170,7 @@ impl ServedLog {
 impl WorkerThreads {
     /// Waits until running builds have finished or went back to the queue.
     pub(super) fn end(self) {
-        if self.thread.join().is_err() {
-            log::error!(target: "serve", "the worker panicked");
-        }
+        // A panic in it ends the process.
+        let _joined = self.thread.join();
     }
 }

@@ -18,6 +18,7 @@ use super::{Directory, Key, KeyFileError, KeyId, Refused, Secret};
 use crate::clock::Clock;
 use crate::deploy::Timestamp;
 use crate::digest::Digest;
+use crate::telemetry::panics;
 
 /// How often the directory is checked: a revocation takes effect within twice this time.
 const CHECK_INTERVAL: Duration = Duration::from_millis(400);
@@ -174,17 +175,15 @@ impl KeyCache {
     pub fn watch(self: &Arc<Self>) -> std::io::Result<Watch> {
         let cache = Arc::clone(self);
         let (stop, stopped) = channel();
-        let thread = std::thread::Builder::new()
-            .name("key-watch".to_owned())
-            .spawn(move || {
-                while stopped.recv_timeout(CHECK_INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                    if let Err(error) = cache.refresh() {
-                        log::error!(target: "deploy", "the admin keys stay as they were: {error}");
-                    }
-                    cache.write_uses();
+        let thread = panics::essential_thread("key-watch", move || {
+            while stopped.recv_timeout(CHECK_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                if let Err(error) = cache.refresh() {
+                    log::error!(target: "deploy", "the admin keys stay as they were: {error}");
                 }
                 cache.write_uses();
-            })?;
+            }
+            cache.write_uses();
+        })?;
         Ok(Watch {
             stop: Some(stop),
             thread: Some(thread),
@@ -197,10 +196,7 @@ impl KeyCache {
 impl Drop for Watch {
     fn drop(&mut self) {
         self.stop = None;
-        if let Some(thread) = self.thread.take()
-            && thread.join().is_err()
-        {
-            log::error!(target: "deploy", "the thread that reads the admin keys panicked");
-        }
+        // A panic in it ends the process.
+        let _joined = self.thread.take().map(JoinHandle::join);
     }
 }

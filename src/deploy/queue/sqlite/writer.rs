@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 
 use super::super::QueueError;
 use crate::deploy::lower_priority;
+use crate::telemetry::panics;
 
 /// The most operations in one commit. With so many, one more `fsync` for the next batch does not
 /// matter.
@@ -59,12 +60,10 @@ struct RolledBack;
 impl Writer {
     pub(super) fn start(connection: Connection) -> std::io::Result<Self> {
         let (operations, waiting) = sync_channel(WAITING_MAX);
-        let thread = std::thread::Builder::new()
-            .name("queue-writer".to_owned())
-            .spawn(move || {
-                lower_priority();
-                write(&connection, &waiting);
-            })?;
+        let thread = panics::essential_thread("queue-writer", move || {
+            lower_priority();
+            write(&connection, &waiting);
+        })?;
         Ok(Self {
             operations: Some(operations),
             thread: Some(thread),
@@ -117,11 +116,8 @@ impl Drop for Writer {
     /// Waits until all submitted operations are written.
     fn drop(&mut self) {
         self.operations = None;
-        if let Some(thread) = self.thread.take()
-            && thread.join().is_err()
-        {
-            log::error!(target: "deploy", "the queue's writer panicked");
-        }
+        // A panic in it ends the process.
+        let _joined = self.thread.take().map(JoinHandle::join);
     }
 }
 

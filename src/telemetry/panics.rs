@@ -1,0 +1,146 @@
+//! Panics are events: each is logged with its backtrace and counted.
+//!
+//! A panic in a request ends that request. A panic in work that others need, such as the thread
+//! that loads releases, ends the process: a process that serves old sites for ever and says
+//! nothing is worse than one that its supervisor starts again. Such work is started with
+//! [`essential_thread`] or [`essential`].
+
+use std::backtrace::Backtrace;
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::thread::JoinHandle;
+
+use prometheus::IntCounter;
+
+/// The exit code of a process that a panic has ended; a panic of the main thread has the same.
+pub const EXIT_CODE: i32 = 101;
+
+/// Logs and counts every panic of the process from now on.
+pub fn report(count: IntCounter) {
+    std::panic::set_hook(Box::new(move |panic| {
+        count.inc();
+        log_panic(panic);
+    }));
+}
+
+fn log_panic(panic: &PanicHookInfo<'_>) {
+    let thread = std::thread::current();
+    let name = thread.name().unwrap_or("unnamed");
+    let message = message(panic.payload());
+    let place = panic
+        .location()
+        .map_or_else(String::new, ToString::to_string);
+    let backtrace = Backtrace::force_capture();
+    log::error!(
+        target: "panic", thread = name, place = place.as_str(), backtrace:%;
+        "a panic in the thread `{name}` at {place}: {message}"
+    );
+}
+
+/// Returns the text of a panic.
+#[must_use]
+pub fn message(payload: &(dyn std::any::Any + Send)) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("(no text)")
+}
+
+/// Starts a thread that others need: if it panics, the process ends with [`EXIT_CODE`].
+///
+/// # Errors
+///
+/// When the system starts no more threads.
+pub fn essential_thread(
+    name: &'static str,
+    work: impl FnOnce() + Send + 'static,
+) -> std::io::Result<JoinHandle<()>> {
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(move || {
+            if catch_unwind(AssertUnwindSafe(work)).is_err() {
+                end(name);
+            }
+        })
+}
+
+/// Runs work that others need: if it panics, the process ends with [`EXIT_CODE`].
+pub async fn essential<T>(name: &'static str, work: impl Future<Output = T>) -> T {
+    match caught(work).await {
+        Ok(done) => done,
+        Err(_panic) => end(name),
+    }
+}
+
+/// Ends the process after a panic that left something unusable. `name` says what.
+pub fn end(name: &str) -> ! {
+    log::error!(
+        target: "panic", name;
+        "`{name}` cannot continue after a panic; this process ends, so that it is started again"
+    );
+    log::logger().flush();
+    std::process::exit(EXIT_CODE)
+}
+
+/// Runs a future; a panic in it becomes an error, and does not go further.
+///
+/// What the future has borrowed may be half changed afterwards; the caller drops it.
+///
+/// # Errors
+///
+/// The panic.
+pub async fn caught<T>(work: impl Future<Output = T>) -> std::thread::Result<T> {
+    Caught(std::pin::pin!(work)).await
+}
+
+struct Caught<'f, F>(Pin<&'f mut F>);
+
+impl<F: Future> Future for Caught<'_, F> {
+    type Output = std::thread::Result<F::Output>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let polled = catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(cx)));
+        match polled {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(done)) => Poll::Ready(Ok(done)),
+            Err(panic) => Poll::Ready(Err(panic)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_in_a_future_is_an_error_also_after_it_has_waited() {
+        assert_eq!(caught(async { 7 }).await.unwrap(), 7);
+        let late = caught(async {
+            tokio::task::yield_now().await;
+            panic!("{}", "late")
+        });
+        let panic: Box<dyn std::any::Any + Send> = late.await.map(|()| ()).unwrap_err();
+        assert_eq!(message(&*panic), "late");
+    }
+
+    /// Runs in a process of its own, which it ends.
+    #[test]
+    fn an_essential_thread_that_panics_ends_the_process() {
+        const CHILD: &str = "WAYPOST_TEST_ESSENTIAL";
+        const NAME: &str =
+            "telemetry::panics::tests::an_essential_thread_that_panics_ends_the_process";
+        if std::env::var_os(CHILD).is_some() {
+            let thread = essential_thread("reload", || panic!("broken")).unwrap();
+            let _never = thread.join();
+            std::process::exit(0);
+        }
+        let status = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", NAME, "--nocapture"])
+            .env(CHILD, "1")
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .status()
+            .unwrap();
+        assert_eq!(status.code(), Some(EXIT_CODE));
+    }
+}
