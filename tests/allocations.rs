@@ -20,6 +20,7 @@ use waypost::clock::Clock;
 use waypost::digest::Digest;
 use waypost::discovery::{Listed, Summary};
 use waypost::gateway::access::{Access, Target};
+use waypost::gateway::clients::{ClientLimits, Clients};
 use waypost::gateway::drain::{Drain, Phase};
 use waypost::gateway::forward::TrustedPeers;
 use waypost::gateway::{ConnectionHandler, Gateway, Limits, Listeners, UpstreamLimits};
@@ -152,9 +153,16 @@ fn gateway(directory: &Path) -> Arc<Gateway> {
     Arc::new(Gateway {
         index: Arc::new(index),
         access: Access::start(&Target::Off, metrics.access_lines_dropped.clone()).unwrap(),
-        metrics,
+        metrics: Arc::clone(&metrics),
         limits: Arc::new(Limits::default()),
         upstream: UpstreamLimits::default(),
+        clients: Arc::new(Clients::new(
+            ClientLimits::default(),
+            TrustedPeers::default(),
+            &metrics,
+        )),
+        open: Arc::default(),
+        pressure: Arc::default(),
         trusted: TrustedPeers::default(),
         fast_path: true,
         admin: None,

@@ -12,6 +12,10 @@ use crate::syntax::strict::{self, Expected, boolean, number, parsed, seconds};
 
 const GIB: u64 = 1 << 30;
 
+/// The least address space with which a build can start: the allocator reserves a gibibyte at once,
+/// and each thread a stack.
+const BUILD_MEMORY_MIN: u64 = 2 * GIB;
+
 pub(super) fn read_queue(section: Section<'_, '_, '_>, queue: &mut Queue, policy: &mut Policy) {
     let Queue::Sqlite { path: place } = queue;
     let Policy {
@@ -107,7 +111,7 @@ pub(super) fn read_worker(
     section.set(
         "memory_bytes_max",
         memory_bytes,
-        number(GIB / 4..=1024 * GIB),
+        number(BUILD_MEMORY_MIN..=1024 * GIB),
     );
     section.set("file_bytes_max", file_bytes, number(1 << 20..=1024 * GIB));
     section.set("open_files_max", open_files, number(64..=1_000_000));

@@ -21,7 +21,8 @@ use serde_json::{Map, Value};
 use crate::deploy::{api, queue, run, worker};
 use crate::diagnostic::Diagnostic;
 use crate::gateway::access;
-use crate::gateway::{Limits, UpstreamLimits, tls};
+use crate::gateway::clients::ClientLimits;
+use crate::gateway::{Limits, UpstreamLimits, memory, tls};
 use crate::site::{Network, PrivateHosts, Service};
 use crate::source::{git, remote};
 use crate::store::local;
@@ -56,6 +57,10 @@ pub struct Config {
     pub tls: tls::Config,
     /// The limits of clients' connections.
     pub connections: Connections,
+    /// The limits on each client address.
+    pub clients: ClientLimits,
+    /// The bound on memory.
+    pub memory: memory::Config,
     /// The limits of connections to sites' own servers.
     pub upstream: UpstreamLimits,
     /// The servers of sites that may have a private address.
@@ -79,6 +84,11 @@ pub struct Listen {
     pub https: Vec<SocketAddr>,
     /// The address for health, readiness and metrics, which must not be public; `None` turns it off.
     pub operator: Option<SocketAddr>,
+    /// The file with the token of requests that change state; `None`: `operator-token` in the
+    /// directory of the store.
+    pub operator_token: Option<PathBuf>,
+    /// Host names by which such requests may reach the operator's listener.
+    pub operator_hosts: Vec<String>,
 }
 
 /// The store of releases.
@@ -143,6 +153,8 @@ impl Default for Listen {
             http: vec![SocketAddr::from(([127, 0, 0, 1], 8080))],
             https: Vec::new(),
             operator: Some(SocketAddr::from(([127, 0, 0, 1], 9080))),
+            operator_token: None,
+            operator_hosts: Vec::new(),
         }
     }
 }

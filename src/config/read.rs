@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 
 use super::{Config, Connections, Listen, Sites, Store, deploying};
 use crate::diagnostic::Diagnostic;
-use crate::gateway::{Limits, UpstreamLimits, access, server, tls};
+use crate::gateway::clients::{ClientLimits, LimitKind};
+use crate::gateway::{Limits, UpstreamLimits, access, memory, server, tls};
 use crate::site::{FrameHost, Frames, Host, Network, PrivateHost, PrivateHosts, Scheme, Service};
 use crate::store::{Retention, local};
 use crate::syntax::strict::{
@@ -61,6 +62,8 @@ fn read_top(top: Section<'_, '_, '_>, config: &mut Config, report: &Report<'_>) 
         sites,
         tls,
         connections,
+        clients,
+        memory,
         upstream,
         private_hosts,
         access_log,
@@ -88,6 +91,10 @@ fn read_top(top: Section<'_, '_, '_>, config: &mut Config, report: &Report<'_>) 
     within(top, "tls", |section| read_tls(section, tls));
     within(top, "connections", |section| {
         read_connections(section, connections)
+    });
+    within(top, "clients", |section| read_clients(section, clients));
+    within(top, "memory", |section| {
+        read_memory(section, memory, report)
     });
     within(top, "upstream", |section| {
         read_upstream(section, upstream, private_hosts);
@@ -125,6 +132,8 @@ fn read_listen(section: Section<'_, '_, '_>, listen: &mut Listen) {
         http,
         https,
         operator,
+        operator_token,
+        operator_hosts,
     } = listen;
     let address = parsed(str::parse);
     if let Some(addresses) = section.list("http", &address) {
@@ -134,6 +143,12 @@ fn read_listen(section: Section<'_, '_, '_>, listen: &mut Listen) {
         *https = addresses;
     }
     section.set("operator", operator, address_or_off);
+    section.set("operator_token", operator_token, |value| {
+        path(value).map(Some)
+    });
+    if let Some(hosts) = section.list("operator_hosts", parsed(Host::parse)) {
+        *operator_hosts = hosts.iter().map(ToString::to_string).collect();
+    }
 }
 
 /// Reads the address of the operator's listener; `false` turns the listener off.
@@ -239,6 +254,49 @@ fn read_connections(section: Section<'_, '_, '_>, connections: &mut Connections)
     section.set("drain_delay_seconds", drain_delay, seconds(0..=3600));
 }
 
+fn read_clients(section: Section<'_, '_, '_>, clients: &mut ClientLimits) {
+    let ClientLimits {
+        ipv6_prefix,
+        connections_max,
+        handshakes_per_second,
+        requests_per_second,
+        bytes_per_second,
+        burst,
+        addresses_max,
+        dry_run,
+    } = clients;
+    section.set("ipv6_prefix", ipv6_prefix, number(16..=128));
+    section.set("connections_max", connections_max, number(0..=10_000_000));
+    let rate = || number(0..=1_000_000);
+    section.set("handshakes_per_second", handshakes_per_second, rate());
+    section.set("requests_per_second", requests_per_second, rate());
+    section.set("bytes_per_second", bytes_per_second, number(0..=1 << 40));
+    section.set("burst_seconds", burst, seconds(1..=3600));
+    section.set("addresses_max", addresses_max, number(1000..=100_000_000));
+    let kinds = LimitKind::ALL.map(|kind| (kind.as_str(), kind));
+    if let Some(kinds) = section.list("dry_run", one_of(&kinds)) {
+        *dry_run = kinds;
+    }
+}
+
+fn read_memory(section: Section<'_, '_, '_>, memory: &mut memory::Config, report: &Report<'_>) {
+    let memory::Config {
+        bytes_max,
+        cgroup,
+        no_keep_alive_percent,
+        refuse_percent,
+    } = memory;
+    section.set("bytes_max", bytes_max, number(0..=1 << 50));
+    section.set("cgroup", cgroup, |value| path(value).map(Some));
+    let percent = || number(10..=100);
+    section.set("no_keep_alive_percent", no_keep_alive_percent, percent());
+    section.set("refuse_percent", refuse_percent, percent());
+    if no_keep_alive_percent > refuse_percent {
+        let why = "`memory.no_keep_alive_percent` is greater than `memory.refuse_percent`";
+        report.error(section.value(), why);
+    }
+}
+
 fn read_upstream(
     section: Section<'_, '_, '_>,
     upstream: &mut UpstreamLimits,
@@ -265,13 +323,19 @@ fn read_upstream(
 }
 
 fn read_log(section: Section<'_, '_, '_>, log: &mut logging::Config) {
-    let logging::Config { format, filter } = log;
+    let logging::Config {
+        format,
+        filter,
+        repeats: logging::Limit { lines, interval },
+    } = log;
     let formats = [
         ("text", logging::Format::Text),
         ("json", logging::Format::Json),
     ];
     section.set("format", format, one_of(&formats));
     section.set("filter", filter, log_filter);
+    section.set("repeats_max", lines, number(0..=1_000_000));
+    section.set("repeats_seconds", interval, seconds(1..=DAY_SECONDS));
 }
 
 /// Reads the settings of pingora; pingora checks them.

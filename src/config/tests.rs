@@ -33,7 +33,7 @@ fn known_keys(section: &[&str]) -> Vec<String> {
 
 #[test]
 fn the_shipped_file_lists_every_key() {
-    let sections: [&[&str]; 16] = [
+    let sections: [&[&str]; 18] = [
         &[],
         &["service"],
         &["listen"],
@@ -47,6 +47,8 @@ fn the_shipped_file_lists_every_key() {
         &["generate"],
         &["tls"],
         &["connections"],
+        &["clients"],
+        &["memory"],
         &["upstream"],
         &["log"],
         &["admin"],
@@ -90,6 +92,7 @@ fn every_mistake_is_found_with_its_place() {
         "waypost.yaml:10:13: error[conf]: `access_log` is a mapping, expected `off`, `stdout` or",
         "waypost.yaml:11:16: error[conf]: `log.filter` is \"loud\", expected a level",
         "waypost.yaml:12:9: error[conf]: `server.thread` is not a setting of pingora (did you",
+        "waypost.yaml:12:9: error[conf]: `server.user` cannot be set: the process does not change",
         "waypost.yaml:13:10: error[conf]: `store.nats` is not a known key (known keys: local)",
     ];
     let found = findings_of(text);

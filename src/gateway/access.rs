@@ -20,7 +20,7 @@ use std::time::{Duration, SystemTime};
 use prometheus::IntCounter;
 
 use crate::response::RequestHeaders;
-use crate::telemetry::{Route, logging};
+use crate::telemetry::{Route, logging, panics};
 
 /// How many bytes of lines may wait.
 const BUFFER_BYTES_MAX: usize = 8 << 20;
@@ -45,8 +45,11 @@ pub enum Target {
 /// The connection that a request came over.
 #[derive(Clone, Copy, Debug)]
 pub struct Client {
-    /// The client's address.
+    /// The address of the connection.
     pub peer: IpAddr,
+    /// Whom the request counts for: the address of the connection, or the client that a trusted
+    /// peer names.
+    pub counted: IpAddr,
     /// `http/1.0`, `http/1.1` or `h2`.
     pub protocol: &'static str,
     /// Whether the connection is encrypted.
@@ -127,12 +130,10 @@ impl Access {
             wake: Condvar::new(),
         });
         let lost = dropped.clone();
-        let writer = std::thread::Builder::new()
-            .name("access-log".to_owned())
-            .spawn({
-                let shared = Arc::clone(&shared);
-                move || shared.write_out(&mut out, &lost)
-            })?;
+        let writer = panics::essential_thread("access-log", {
+            let shared = Arc::clone(&shared);
+            move || shared.write_out(&mut out, &lost)
+        })?;
         Ok(Self {
             shared: Some(shared),
             writer: Mutex::new(Some(writer)),
@@ -175,9 +176,8 @@ impl Access {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        if writer.is_some_and(|writer| writer.join().is_err()) {
-            log::error!("the access log's writer panicked");
-        }
+        // A panic in it ends the process.
+        let _joined = writer.map(JoinHandle::join);
     }
 }
 
@@ -304,6 +304,7 @@ mod tests {
             time: SystemTime::UNIX_EPOCH,
             client: Client {
                 peer: IpAddr::from([127, 0, 0, 1]),
+                counted: IpAddr::from([127, 0, 0, 1]),
                 protocol: "http/1.1",
                 tls: false,
             },

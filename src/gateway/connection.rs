@@ -33,7 +33,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
 use super::access::Client;
-use super::drain::ConnectionGuard;
+use super::open::Guards;
 
 /// How many bytes a cork holds back; then they are written.
 const CORKED_BYTES_MAX: usize = 64 << 10;
@@ -49,8 +49,8 @@ pub(super) struct ClientConnection {
     transport: Transport,
     info: ConnectionInfo,
     cork: Option<Corked>,
-    /// A drain waits until this is dropped.
-    _guard: ConnectionGuard,
+    /// Dropped with the connection: a drain waits until then, and its client may open another.
+    _guards: Guards,
 }
 
 /// What is known about a connection once it is accepted.
@@ -85,22 +85,18 @@ enum Transport {
 
 impl ClientConnection {
     /// Makes it of a plain connection.
-    pub(super) fn plain(stream: TcpStream, peer: SocketAddr, guard: ConnectionGuard) -> Self {
+    pub(super) fn plain(stream: TcpStream, peer: SocketAddr, guards: Guards) -> Self {
         let info = ConnectionInfo::new(&stream, peer);
         Self {
             transport: Transport::Plain(stream),
             info,
             cork: None,
-            _guard: guard,
+            _guards: guards,
         }
     }
 
     /// Makes it of a connection after its TLS handshake.
-    pub(super) fn tls(
-        stream: TlsStream<TcpStream>,
-        peer: SocketAddr,
-        guard: ConnectionGuard,
-    ) -> Self {
+    pub(super) fn tls(stream: TlsStream<TcpStream>, peer: SocketAddr, guards: Guards) -> Self {
         let (socket, session) = stream.get_ref();
         let mut info = ConnectionInfo::new(socket, peer);
         let cipher = session
@@ -122,7 +118,7 @@ impl ClientConnection {
             transport: Transport::Tls(Box::new(stream)),
             info,
             cork: None,
-            _guard: guard,
+            _guards: guards,
         }
     }
 
@@ -287,6 +283,7 @@ impl ConnectionInfo {
     pub(super) fn client(&self) -> Client {
         Client {
             peer: self.peer.ip(),
+            counted: self.peer.ip(),
             protocol: if self.is_http2 { "h2" } else { "http/1.1" },
             tls: self.is_tls(),
         }

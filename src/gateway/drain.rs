@@ -103,6 +103,13 @@ impl Drain {
         self.0.draining.clone().cancelled_owned()
     }
 
+    /// Returns a token of one connection: it is cancelled when the phase is [`Phase::Draining`],
+    /// and can be cancelled before.
+    #[must_use]
+    pub fn child_token(&self) -> CancellationToken {
+        self.0.draining.child_token()
+    }
+
     /// Counts a new connection.
     #[must_use]
     pub fn guard(&self) -> ConnectionGuard {
@@ -148,7 +155,8 @@ impl Default for Drain {
 impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         self.0.open.fetch_sub(1, Ordering::Relaxed);
-        // At most two tasks wait: one for a free connection, one for the end of the drain.
+        // Few tasks wait: one of each listener for a free connection, one for the end of the
+        // drain.
         self.0.closed.notify_waiters();
     }
 }

@@ -85,6 +85,42 @@ impl TrustedPeers {
     pub fn contains(&self, peer: IpAddr) -> bool {
         self.0.iter().any(|network| network.contains(peer))
     }
+
+    /// Returns the client that a trusted peer names in the lines of its `X-Forwarded-For`: the
+    /// last address that is not a trusted peer's. Without one, or if a member before it is no
+    /// address, it is the nearest one that is known.
+    #[must_use]
+    pub fn client_of<'h>(
+        &self,
+        peer: IpAddr,
+        lines: impl DoubleEndedIterator<Item = &'h [u8]>,
+    ) -> IpAddr {
+        let mut nearest = peer;
+        for line in lines.rev() {
+            for member in line.rsplit(|&b| b == b',') {
+                let Some(address) = node_address(member.trim_ascii()) else {
+                    return nearest;
+                };
+                nearest = address;
+                if !self.contains(address) {
+                    return nearest;
+                }
+            }
+        }
+        nearest
+    }
+}
+
+/// Reads an address, which some balancers write with a port or in brackets.
+fn node_address(text: &[u8]) -> Option<IpAddr> {
+    let text = str::from_utf8(text).ok()?;
+    let with_port = || {
+        let address = text.parse::<std::net::SocketAddr>().ok()?;
+        Some(address.ip())
+    };
+    let in_brackets = || text.strip_prefix('[')?.strip_suffix(']')?.parse().ok();
+    let plain = text.parse().ok();
+    plain.or_else(with_port).or_else(in_brackets)
 }
 
 /// Replaces or continues the forwarding fields of a request. `pseudonym` is our name in

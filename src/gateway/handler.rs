@@ -14,16 +14,22 @@ use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 use super::Gateway;
+use super::clients::LimitKind;
 use super::connection::ClientConnection;
-use super::drain::ConnectionGuard;
 use super::http1::Http1;
 use super::http2;
+use super::memory::Stage;
+use super::open::{Activity, Guards};
 use super::proxy::Proxy;
+use crate::telemetry::panics;
 
 /// How many connections may wait in the kernel to be accepted; it has a limit of its own too.
 const BACKLOG: u32 = 4096;
 /// How long accepting pauses when the process has run out of file descriptors.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+pub(super) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How long accepting waits at most, when all connections are busy, until it looks for an idle
+/// one again.
+const ROOM_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Bound sockets. They are bound before anything else starts, so that a port in use is an error
 /// message and not a panic.
@@ -109,13 +115,14 @@ impl ConnectionHandler {
 
     /// Accepts connections on all listeners until the drain begins.
     pub async fn listen(self: &Arc<Self>, listeners: OpenListeners) {
-        let accept =
-            |(listener, is_tls)| tokio::spawn(Arc::clone(self).accept_all(listener, is_tls));
+        let accept = |(listener, is_tls)| {
+            let accepting = Arc::clone(self).accept_all(listener, is_tls);
+            tokio::spawn(panics::essential("listener", accepting))
+        };
         let tasks: Vec<_> = listeners.0.into_iter().map(accept).collect();
         for task in tasks {
-            if let Err(error) = task.await {
-                log::error!(target: "gateway", "a listener stopped: {error}");
-            }
+            // A panic in a listener ends the process.
+            let _joined = task.await;
         }
         self.shutting_down.send_replace(true);
     }
@@ -127,16 +134,13 @@ impl ConnectionHandler {
             let accepted = tokio::select! {
                 biased;
                 accepted = async {
-                    drain.below(self.gateway.limits.connections_max).await;
+                    self.room().await;
                     listener.accept().await
                 } => accepted,
                 () = &mut draining => return,
             };
             match accepted {
-                Ok((stream, peer)) => {
-                    let guard = drain.guard();
-                    tokio::spawn(Arc::clone(&self).serve(stream, peer, guard, is_tls));
-                }
+                Ok((stream, peer)) => self.begin(stream, peer, is_tls),
                 // No file descriptors left, or the client closed the connection already.
                 Err(error) => {
                     log::warn!("accept: {error}");
@@ -146,35 +150,94 @@ impl ConnectionHandler {
         }
     }
 
+    /// Waits until there is room for one more connection, and makes room if there is none: the
+    /// connection that has been idle longest is closed.
+    async fn room(&self) {
+        let Gateway {
+            drain,
+            open,
+            limits,
+            metrics,
+            ..
+        } = &*self.gateway;
+        let is_full = || drain.open() >= limits.connections_max;
+        while is_full() {
+            if open.evict_longest_idle() {
+                let shed = &metrics.connections_shed;
+                shed.with_label_values(&["idle_longest"]).inc();
+            }
+            let closed = drain.below(limits.connections_max);
+            // If all connections are busy now, one that becomes idle has to be found.
+            let _elapsed = tokio::time::timeout(ROOM_INTERVAL, closed).await;
+        }
+    }
+
+    /// Serves a new connection in a task of its own, unless it exceeds a limit.
+    fn begin(self: &Arc<Self>, stream: TcpStream, peer: SocketAddr, is_tls: bool) {
+        let Gateway {
+            drain,
+            open,
+            clients,
+            metrics,
+            pressure,
+            ..
+        } = &*self.gateway;
+        metrics.connections.inc();
+        let shed = |reason| metrics.connections_shed.with_label_values(&[reason]).inc();
+        if pressure.stage() == Stage::Refusing {
+            return shed("memory");
+        }
+        let address = match clients.connect(peer.ip(), is_tls) {
+            Ok(address) => address,
+            Err(LimitKind::Handshakes) => return shed("address_handshakes"),
+            Err(_) => return shed("address_connections"),
+        };
+        let (registration, activity) = open.add(drain);
+        let guards = Guards {
+            connection: drain.guard(),
+            address,
+            open: Some(registration),
+        };
+        tokio::spawn(Arc::clone(self).serve(stream, peer, guards, activity, is_tls));
+    }
+
     async fn serve(
         self: Arc<Self>,
         stream: TcpStream,
         peer: SocketAddr,
-        guard: ConnectionGuard,
+        guards: Guards,
+        activity: Arc<Activity>,
         is_tls: bool,
     ) {
         let metrics = Arc::clone(&self.gateway.metrics);
-        metrics.connections.inc();
         // A response is one write; Nagle's algorithm could only delay it.
         let _not_tcp = stream.set_nodelay(true);
         let connection = match (is_tls, &self.tls) {
             (true, Some(acceptor)) => {
-                match tokio::time::timeout(self.gateway.limits.head, acceptor.accept(stream)).await
-                {
-                    Ok(Ok(stream)) => Some(ClientConnection::tls(stream, peer, guard)),
-                    Ok(Err(_)) | Err(_) => {
+                let handshake =
+                    tokio::time::timeout(self.gateway.limits.head, acceptor.accept(stream));
+                let closing = activity.closing();
+                let accepted = tokio::select! {
+                    accepted = handshake => Some(accepted),
+                    // A drain lets a handshake that has begun finish.
+                    () = closing.cancelled(), if !self.gateway.drain.is_draining() => None,
+                };
+                match accepted {
+                    Some(Ok(Ok(stream))) => Some(ClientConnection::tls(stream, peer, guards)),
+                    Some(Ok(Err(_)) | Err(_)) => {
                         metrics.tls_failures.inc();
                         None
                     }
+                    None => None,
                 }
             }
-            _ => Some(ClientConnection::plain(stream, peer, guard)),
+            _ => Some(ClientConnection::plain(stream, peer, guards)),
         };
         match connection {
             Some(connection) if connection.info().is_http2() => {
-                Box::pin(http2::serve(self, connection)).await
+                Box::pin(http2::serve(self, connection, activity)).await
             }
-            Some(connection) => Http1::new(self, connection).run().await,
+            Some(connection) => Http1::new(self, connection, activity).run().await,
             None => {}
         }
     }

@@ -7,19 +7,21 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::{Buf as _, BytesMut};
 use pingora::apps::HttpServerApp as _;
 use pingora::protocols::http::ServerSession;
 use tokio::time::Sleep;
 
-use super::access::Outcome;
+use super::access::{Client, Outcome};
 use super::connection::ClientConnection;
 use super::fast_path::{self, Batch};
 use super::handler::ConnectionHandler;
 use super::head::{self, Form, Framing, Head, Rejection};
+use super::open::Activity;
 use super::single_request::{self, SingleRequestStream};
+use super::too_many;
 use crate::response::{Connection, MaybeCached, RequestHeaders};
 use crate::telemetry::Route;
 
@@ -38,6 +40,7 @@ const TOO_SLOW: Rejection = Rejection {
 /// An HTTP/1.1 connection.
 pub(super) struct Http1 {
     handler: Arc<ConnectionHandler>,
+    activity: Arc<Activity>,
     connection: ClientConnection,
     inbox: BytesMut,
     batch: Batch,
@@ -51,9 +54,10 @@ struct Timers {
     /// Fires at the deadline or earlier. It is reset only when it has fired too early, so most
     /// requests do not change the timer wheel.
     timer: Pin<Box<Sleep>>,
-    /// Ends when the drain begins. It is polled once: it stores the waker of this task, which
-    /// stays the same while the connection is open.
-    draining: Pin<Box<dyn Future<Output = ()> + Send>>,
+    /// Ends when the connection must close: the drain begins, or others need its place. It is
+    /// polled once: it stores the waker of this task, which stays the same while the connection
+    /// is open.
+    closing: Pin<Box<dyn Future<Output = ()> + Send>>,
     is_registered: bool,
 }
 
@@ -82,6 +86,14 @@ enum Next {
     Closed,
     /// It rejects a request.
     Reject(Rejection),
+    /// It responds 429 to the request at the front of the inbox, for which this client has to
+    /// wait. The request has only a head, or the connection closes.
+    TooMany {
+        head: usize,
+        client: Client,
+        wait: Duration,
+        is_last: bool,
+    },
     /// It takes the proxy path, with the request at the front of the inbox.
     SingleRequestStream {
         head: usize,
@@ -95,15 +107,19 @@ enum Next {
 
 impl Http1 {
     /// Makes the loop for a connection.
-    pub(super) fn new(handler: Arc<ConnectionHandler>, connection: ClientConnection) -> Self {
-        let drain = handler.gateway.drain.clone();
+    pub(super) fn new(
+        handler: Arc<ConnectionHandler>,
+        connection: ClientConnection,
+        activity: Arc<Activity>,
+    ) -> Self {
         let timers = Timers {
             timer: Box::pin(tokio::time::sleep(handler.gateway.limits.head)),
-            draining: Box::pin(async move { drain.draining().await }),
+            closing: Box::pin(activity.closing().cancelled_owned()),
             is_registered: false,
         };
         Self {
             handler,
+            activity,
             connection,
             inbox: BytesMut::new(),
             batch: Batch::default(),
@@ -126,6 +142,15 @@ impl Http1 {
                 Next::Wait => {}
                 Next::Closed => return,
                 Next::Reject(rejection) => return self.reject(rejection, since).await,
+                Next::TooMany {
+                    head,
+                    client,
+                    wait,
+                    is_last,
+                } => match self.too_many(head, client, wait, is_last, since).await {
+                    Some(connection) => self = connection,
+                    None => return,
+                },
                 Next::SingleRequestStream {
                     head,
                     form,
@@ -158,7 +183,9 @@ impl Http1 {
         } else {
             limits.idle
         };
-        let mut deadline = Instant::now() + timeout;
+        let now = Instant::now();
+        self.activity.set_busy(false, now);
+        let mut deadline = now + timeout;
         let mut searched = 0;
         loop {
             // RFC 9112 §2.2: an empty line before a request line is ignored.
@@ -168,6 +195,7 @@ impl Http1 {
             }
             if let Some(end) = memchr::memmem::find(&self.inbox[searched..], b"\r\n\r\n") {
                 let length = searched + end + 4;
+                self.activity.set_busy(true, now);
                 return if length > limits.head_bytes_max {
                     Waited::Rejected(TOO_LARGE)
                 } else {
@@ -203,6 +231,7 @@ impl Http1 {
     async fn fill(&mut self, deadline: Instant) -> Filled {
         let Self {
             handler,
+            activity,
             connection,
             inbox,
             timers,
@@ -222,7 +251,8 @@ impl Http1 {
             }
             // Checked after reading, so that a request that was sent before the drain began gets
             // its response.
-            if inbox.is_empty() && handler.gateway.drain.is_draining() {
+            let is_draining = inbox.is_empty() && handler.gateway.drain.is_draining();
+            if is_draining || activity.is_evicted() {
                 return Poll::Ready(Filled::Over);
             }
             if !has_waited {
@@ -264,8 +294,21 @@ impl Http1 {
             };
             *served += 1;
             let is_last = !head.keep_alive
-                || gateway.drain.is_draining()
+                || gateway.is_closing()
                 || *served == gateway.limits.requests_per_connection_max;
+            let mut client = connection.info().client();
+            if gateway.clients.limits_requests() {
+                let lines = || forwarded_for(&inbox[at..at + length]);
+                client.counted = gateway.clients.of_request(client.peer, lines);
+                if let Err(wait) = gateway.clients.request(client.counted) {
+                    break Next::TooMany {
+                        head: length,
+                        client,
+                        wait,
+                        is_last: is_last || head.framing != Framing::None,
+                    };
+                }
+            }
             let response = match head.host_name {
                 Some(host) if !is_last && head.is_fast_path_form() => {
                     fast_path::find(gateway, &head.headers, host)
@@ -288,7 +331,7 @@ impl Http1 {
                 bytes: response.response().body_bytes(content) as u64,
                 took: since.elapsed(),
             };
-            gateway.log(connection.info().client(), &head.headers, outcome);
+            gateway.log(client, &head.headers, outcome);
             at += length;
             match memchr::memmem::find(&inbox[at..], b"\r\n\r\n") {
                 Some(end) if !batch.is_full() && end + 4 <= gateway.limits.head_bytes_max => {
@@ -313,6 +356,7 @@ impl Http1 {
     async fn proxy(self, head: usize, framing: Framing, is_last: bool) -> Option<Self> {
         let Self {
             handler,
+            activity,
             connection,
             inbox,
             batch,
@@ -346,6 +390,7 @@ impl Http1 {
         } = parts;
         Some(Self {
             handler,
+            activity,
             connection,
             inbox,
             batch,
@@ -353,6 +398,53 @@ impl Http1 {
             served,
             is_half_closed,
         })
+    }
+
+    /// Responds 429 to the request at the front of the inbox.
+    async fn too_many(
+        mut self,
+        head: usize,
+        client: Client,
+        wait: Duration,
+        is_last: bool,
+        since: Instant,
+    ) -> Option<Self> {
+        let gateway = Arc::clone(&self.handler.gateway);
+        let (method, path) = head::request_line(&self.inbox);
+        let request = RequestHeaders {
+            method,
+            path,
+            ..RequestHeaders::default()
+        };
+        let content = request.content();
+        let ready = MaybeCached::Built(too_many(wait));
+        let connection = if is_last {
+            Connection::Close
+        } else {
+            Connection::Keep
+        };
+        self.batch
+            .push(&ready, content, connection, gateway.clock.now());
+        let outcome = Outcome {
+            route: Route::Rejected,
+            status: 429,
+            bytes: ready.response().body_bytes(content) as u64,
+            took: since.elapsed(),
+        };
+        gateway.log(client, &request, outcome);
+        let written = self
+            .batch
+            .write(&mut self.connection, &gateway, Route::Rejected, since)
+            .await;
+        if written.is_err() {
+            return None;
+        }
+        if is_last {
+            self.connection.close_lingering().await;
+            return None;
+        }
+        self.inbox.advance(head);
+        Some(self)
     }
 
     /// Rejects a request and closes the connection.
@@ -388,12 +480,13 @@ impl Http1 {
 // === impl Timers ===
 
 impl Timers {
-    /// Is ready when the deadline has passed. The start of the drain wakes the task too.
+    /// Is ready when the deadline has passed. The task is also woken when the connection must
+    /// close.
     fn poll_late(&mut self, deadline: Instant, cx: &mut Context<'_>) -> Poll<()> {
         if !self.is_registered {
             self.is_registered = true;
-            // The caller checks `Drain::is_draining` whenever the task is woken.
-            if self.draining.as_mut().poll(cx).is_ready() {
+            // The caller checks whether the connection must close whenever the task is woken.
+            if self.closing.as_mut().poll(cx).is_ready() {
                 cx.waker().wake_by_ref();
             }
         }
@@ -409,4 +502,14 @@ impl Timers {
         }
         Poll::Pending
     }
+}
+
+/// Returns the values of the `X-Forwarded-For` lines of a head that the parser has accepted.
+fn forwarded_for(head: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
+    const NAME: &[u8] = b"x-forwarded-for:";
+    let lines = head.split(|&b| b == b'\n');
+    lines.filter_map(|line| {
+        let (name, value) = line.split_at_checked(NAME.len())?;
+        name.eq_ignore_ascii_case(NAME).then(|| value.trim_ascii())
+    })
 }

@@ -42,8 +42,9 @@ use super::fast_path;
 use super::handler::ConnectionHandler;
 use super::head;
 use super::http2_stream::Http2Stream;
+use super::open::{Activity, Busy};
 use super::request::{logged, with_headers};
-use super::{Gateway, Limits};
+use super::{Gateway, Limits, access, too_many};
 use crate::response::{MaybeCached, Response};
 use crate::site;
 use crate::telemetry::Route;
@@ -69,6 +70,7 @@ const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// An HTTP/2 connection.
 struct Http2 {
     handler: Arc<ConnectionHandler>,
+    activity: Arc<Activity>,
     connection: Connection<ClientConnection, Bytes>,
     digest: Arc<Digest>,
     cork: Cork,
@@ -85,7 +87,11 @@ struct Http2 {
 }
 
 /// Serves an HTTP/2 connection until it is closed.
-pub(super) async fn serve(handler: Arc<ConnectionHandler>, mut connection: ClientConnection) {
+pub(super) async fn serve(
+    handler: Arc<ConnectionHandler>,
+    mut connection: ClientConnection,
+    activity: Arc<Activity>,
+) {
     let limits = Arc::clone(&handler.gateway.limits);
     let info = connection.info().clone();
     let cork = connection.cork();
@@ -99,6 +105,7 @@ pub(super) async fn serve(handler: Arc<ConnectionHandler>, mut connection: Clien
     let last_stream = Instant::now();
     Http2 {
         handler,
+        activity,
         connection,
         digest,
         cork,
@@ -117,13 +124,21 @@ impl Http2 {
     async fn run(mut self) {
         let gateway = Arc::clone(&self.handler.gateway);
         let mut idle = Box::pin(tokio::time::sleep(gateway.limits.idle));
-        let mut draining = Box::pin(gateway.drain.draining());
+        let mut closing = Box::pin(self.activity.closing().cancelled_owned());
+        let mut closes = false;
         let mut arrived = Vec::with_capacity(BATCH_MAX);
         loop {
             tokio::select! {
                 biased;
                 stays_open = self.arrive(&mut arrived) => if !stays_open { return },
-                () = &mut draining, if !self.goaway_sent => idle.as_mut().reset(self.send_goaway()),
+                () = &mut closing, if !closes => {
+                    closes = true;
+                    idle.as_mut().reset(if self.activity.is_evicted() {
+                        self.close_at_once()
+                    } else {
+                        self.send_goaway()
+                    });
+                }
                 () = &mut idle => match self.check_idle() {
                     Some(next) => idle.as_mut().reset(next),
                     None => return,
@@ -131,7 +146,11 @@ impl Http2 {
             }
             for session in arrived.drain(..) {
                 self.last_stream = Instant::now();
+                self.activity.touch(self.last_stream.into_std());
                 self.take(session);
+            }
+            if gateway.pressure.is_scarce() && !self.goaway_sent {
+                idle.as_mut().reset(self.send_goaway());
             }
         }
     }
@@ -191,6 +210,14 @@ impl Http2 {
         Instant::now() + self.handler.gateway.limits.head
     }
 
+    /// Sends `GOAWAY` and closes the connection, whether the client closes it or not: it is idle,
+    /// and others need its place.
+    fn close_at_once(&mut self) -> Instant {
+        self.goaway_sent = true;
+        self.connection.abrupt_shutdown(Reason::NO_ERROR);
+        Instant::now() + IDLE_CHECK_INTERVAL
+    }
+
     /// Begins to close a connection that has been idle for too long.
     ///
     /// Returns when to check again; `None` if the connection must be dropped.
@@ -223,6 +250,11 @@ impl Http2 {
             }
             return self.respond(stream, &rejection.response(), Route::Rejected);
         }
+        if gateway.clients.limits_requests()
+            && let Err(wait) = gateway.clients.request(self.client(&stream).counted)
+        {
+            return self.respond(stream, &too_many(wait), Route::Rejected);
+        }
         if let Some(found) = find(gateway, &stream) {
             return self.respond(stream, found.response(), Route::FastPath);
         }
@@ -232,7 +264,19 @@ impl Http2 {
             stream.shutdown_with_reason(Reason::REFUSED_STREAM);
             return;
         }
-        proxy(&self.handler, stream, (held, self.open.token()));
+        let held = (held, self.open.token(), self.activity.begin());
+        proxy(&self.handler, stream, held);
+    }
+
+    /// Returns where a request comes from.
+    fn client(&self, stream: &Http2Stream) -> access::Client {
+        let client = self.info.client();
+        let lines = || {
+            let lines = stream.req_header().headers.get_all("x-forwarded-for");
+            lines.iter().map(header::HeaderValue::as_bytes)
+        };
+        let counted = self.handler.gateway.clients.of_request(client.peer, lines);
+        access::Client { counted, ..client }
     }
 
     /// Counts a malformed stream, and ends a connection that has brought too many.
@@ -267,10 +311,10 @@ impl Http2 {
                 let _reset = stream.send_data(body, true);
             } else {
                 let timeout = gateway.limits.write;
-                let open = self.open.token();
+                let held = (self.open.token(), self.activity.begin());
                 tokio::spawn(async move {
                     send(stream, body, timeout).await;
-                    drop(open);
+                    drop(held);
                 });
             }
         }
@@ -282,12 +326,14 @@ impl Http2 {
             bytes: length as u64,
             took,
         };
-        gateway.log(self.info.client(), &logged(session.req_header()), outcome);
+        let client = self.client(&session);
+        gateway.log(client, &logged(session.req_header()), outcome);
         if !session.is_body_done() {
-            let (gateway, open) = (Arc::clone(gateway), self.open.token());
+            let gateway = Arc::clone(gateway);
+            let held = (self.open.token(), self.activity.begin());
             tokio::spawn(async move {
                 session.discard_body(&gateway).await;
-                drop(open);
+                drop(held);
             });
         }
     }
@@ -306,7 +352,7 @@ fn options(limits: &Limits) -> Builder {
 fn proxy(
     handler: &Arc<ConnectionHandler>,
     stream: Http2Stream,
-    held: (HeldHead, TaskTrackerToken),
+    held: (HeldHead, TaskTrackerToken, Busy),
 ) {
     let handler = Arc::clone(handler);
     tokio::spawn(async move {

@@ -24,8 +24,12 @@
 //! | who responds | [`route`] |
 //! | requests of the admin API | `admin` |
 //! | what an upstream is told about the client | [`forward`] |
+//! | limits on each client address | [`clients`] |
+//! | the open connections, and which is idle longest | [`open`] |
+//! | what is given up when memory is scarce | [`memory`] |
 //! | stopping | [`drain`] |
 //! | health, readiness, metrics | [`operator`] |
+//! | who may change the state of a gateway | [`token`] |
 //!
 //! Guarantees, each with a module in the integration tests:
 //!
@@ -41,6 +45,7 @@ pub mod access;
 mod admin;
 mod body_rate;
 pub mod chunked;
+pub mod clients;
 pub mod drain;
 mod fast_path;
 pub mod forward;
@@ -50,6 +55,8 @@ mod http1;
 mod http2;
 mod http2_stream;
 pub mod limits;
+pub mod memory;
+pub mod open;
 pub mod operator;
 mod proxy;
 mod single_request;
@@ -59,6 +66,7 @@ pub mod route;
 mod silence;
 pub mod server;
 pub mod tls;
+pub mod token;
 mod connection;
 
 pub use handler::{ConnectionHandler, Listeners, OpenListeners};
@@ -70,12 +78,15 @@ use crate::clock::Clock;
 use crate::deploy::api::Api;
 use crate::index::Index;
 use crate::origin::Resolver;
-use crate::response::RequestHeaders;
+use crate::response::{Problem, RequestHeaders, Response};
 use crate::telemetry::Metrics;
 
 use access::{Access, Client, Line, Outcome};
+use clients::Clients;
 use drain::Drain;
 use forward::TrustedPeers;
+use memory::Pressure;
+use open::OpenConnections;
 
 /// The state that all parts of the gateway share.
 #[derive(Debug)]
@@ -88,6 +99,12 @@ pub struct Gateway {
     pub access: Access,
     /// Limits on clients.
     pub limits: Arc<Limits>,
+    /// Limits on each client address.
+    pub clients: Arc<Clients>,
+    /// The open client connections.
+    pub open: Arc<OpenConnections>,
+    /// How scarce memory is.
+    pub pressure: Arc<Pressure>,
     /// Timeouts and retries of upstreams.
     pub upstream: UpstreamLimits,
     /// Peers whose forwarding fields are believed.
@@ -105,8 +122,10 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Writes the access line of a request, if there is an access log.
+    /// Counts the response to a request for its client, and writes the access line, if there is
+    /// an access log.
     fn log(&self, client: Client, request: &RequestHeaders<'_>, outcome: Outcome) {
+        self.clients.response(client.counted, &outcome);
         if self.access.is_on() {
             self.access.log(&Line {
                 time: self.clock.now(),
@@ -116,4 +135,20 @@ impl Gateway {
             });
         }
     }
+
+    /// Returns whether each response must be the last of its connection.
+    fn is_closing(&self) -> bool {
+        self.drain.is_draining() || self.pressure.is_scarce()
+    }
+}
+
+/// Makes the response to a client that has exceeded a limit, and must wait this long.
+fn too_many(wait: std::time::Duration) -> Response {
+    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+    let detail = "this address sends too many requests, or has too much sent to it";
+    let mut response = Problem::new(429, detail).response();
+    response
+        .more
+        .push((http::header::RETRY_AFTER, seconds.max(1).into()));
+    response
 }

@@ -72,7 +72,7 @@ pub enum LoadError {
     Summary(#[from] UnreadableSummary),
     /// The description of its site cannot be read.
     #[error("read the release")]
-    Listing(#[from] Unlisted),
+    Listing(#[from] ListingError),
     /// Reading it panicked, with this text.
     #[error("read the release: a panic: {0}")]
     Panic(String),

@@ -1,0 +1,66 @@
+//! A rate with a burst, in one number.
+//!
+//! The number is the time at which the bucket is full again: each cost moves it into the future by
+//! the time in which the rate brings as much. The bucket is overdrawn while that time is further
+//! away than the burst. This is the generic cell rate algorithm (ITU-T I.371, annex A) in its
+//! form with virtual scheduling.
+
+use std::time::Duration;
+
+use super::DEBT_MAX;
+
+/// A rate and its burst.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rate {
+    /// The time in which the rate brings 1, in seconds.
+    seconds_each: f64,
+    burst: Duration,
+}
+
+/// What is left of a rate.
+#[derive(Debug, Default)]
+pub(super) struct Bucket {
+    full_at: Duration,
+}
+
+// === impl Rate ===
+
+impl Rate {
+    /// Makes a rate; `None` for 0, which is no limit.
+    pub(super) fn new(per_second: u64, burst: Duration) -> Option<Self> {
+        #[expect(clippy::cast_precision_loss, reason = "a rate is far below 2^52")]
+        let seconds_each = 1.0 / per_second as f64;
+        (per_second > 0).then_some(Self {
+            seconds_each,
+            burst,
+        })
+    }
+}
+
+// === impl Bucket ===
+
+impl Bucket {
+    /// Returns how long to wait if the bucket is overdrawn.
+    pub(super) fn wait(&self, rate: Rate, now: Duration) -> Option<Duration> {
+        let ahead = self.full_at.saturating_sub(now);
+        (ahead > rate.burst).then(|| ahead - rate.burst)
+    }
+
+    /// Takes a cost out of the bucket; a negative cost is given back.
+    pub(super) fn spend(&mut self, rate: Rate, now: Duration, cost: f64) {
+        let debt_max = rate.burst + DEBT_MAX;
+        let time = (cost.abs() * rate.seconds_each).min(debt_max.as_secs_f64());
+        let time = Duration::from_secs_f64(time);
+        let full_at = if cost < 0.0 {
+            self.full_at.saturating_sub(time)
+        } else {
+            self.full_at.max(now) + time
+        };
+        self.full_at = full_at.min(now + debt_max);
+    }
+
+    /// Returns whether nothing is taken out.
+    pub(super) fn is_full(&self, now: Duration) -> bool {
+        self.full_at <= now
+    }
+}
