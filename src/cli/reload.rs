@@ -2,6 +2,8 @@
 //!
 //! A gateway notices changes by itself, but does not remove more than a tenth of its sites
 //! at once. `waypost reload --accept-removals` makes it do so.
+//!
+//! The gateway accepts the request with its token, from the file `listen.operator_token`.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -10,7 +12,8 @@ use anyhow::{Context as _, bail};
 use http::StatusCode;
 use ureq::Agent;
 
-use super::settings::Settings;
+use super::settings::{self, Settings};
+use crate::gateway::token::Token;
 
 /// How long the gateway may take to accept the request.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -42,6 +45,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     } else {
         ""
     };
+    let file = settings::operator_token(&config);
+    let token = Token::read(&file)
+        .with_context(|| format!("read the token of the gateway, {}", file.display()))?;
     let agent: Agent = Agent::config_builder()
         .timeout_global(Some(TIMEOUT))
         .http_status_as_error(false)
@@ -50,12 +56,18 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         .proxy(None)
         .build()
         .into();
-    let response = agent
+    let mut response = agent
         .post(format!("http://{address}/reload{query}"))
+        .header("Authorization", token.authorization())
         .send_empty()
         .with_context(|| format!("request a reload from the gateway on {address}"))?;
     if response.status() != StatusCode::ACCEPTED {
-        bail!("the gateway on {address} responded {}", response.status());
+        let why = response.body_mut().read_to_string().unwrap_or_default();
+        let why = why.trim_end();
+        bail!(
+            "the gateway on {address} responded {}: {why}",
+            response.status()
+        );
     }
     Ok(ExitCode::SUCCESS)
 }

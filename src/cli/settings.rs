@@ -49,6 +49,21 @@ impl Settings {
     }
 }
 
+/// The token of the operator's listener, below the directory of the store.
+const OPERATOR_TOKEN: &str = "operator-token";
+
+/// Returns the directory of the store.
+pub(super) fn store_path(config: &Config) -> PathBuf {
+    let config::Store::Local(local) = &config.store;
+    local.path.clone()
+}
+
+/// Returns the file with the token of the operator's listener.
+pub(super) fn operator_token(config: &Config) -> PathBuf {
+    let configured = config.listen.operator_token.clone();
+    configured.unwrap_or_else(|| store_path(config).join(OPERATOR_TOKEN))
+}
+
 /// Opens the store of a configuration.
 ///
 /// # Errors

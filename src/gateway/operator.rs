@@ -2,27 +2,48 @@
 //!
 //! * `GET /healthz`: 200 as long as the process can respond.
 //! * `GET /readyz`: 200 once the index is loaded; 503 when the process is stopping (RFC 9110
-//!   §15.6.4), so that load balancers stop sending before the listeners close.
+//!   §15.6.4), so that load balancers stop sending before the listeners close. `?full` gives the
+//!   same status with a JSON body that says which parts of the process fail, and why. A part that
+//!   fails does not change the status: the sites are served without it.
 //! * `GET /metrics`: the Prometheus text format 0.0.4.
 //! * `POST /reload`: compares what is served with the disk; with `?accept-removals` also if that
 //!   removes many sites at once. The response is 202, the comparison happens after it. A worker
 //!   serves nothing and has no such call.
+//!
+//! A request that changes state must name this listener in `Host` (a loopback name, its own
+//! address or a configured name), so that no page in a browser can send it (DNS rebinding), and
+//! must have the [`Token`]. A request that has passed through this gateway is refused whatever it
+//! asks: an upstream that names this machine does not lead here.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use http::uri::Authority;
 use http::{Method, Response, StatusCode, header};
 use pingora::apps::HttpServerApp as _;
 use pingora::apps::http_app::{HttpServer, ServeHttp};
 use pingora::protocols::http::ServerSession;
+use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use super::connection::ClientConnection;
 use super::drain::{Drain, Phase};
-use crate::telemetry::Metrics;
+use super::forward;
+use super::handler::ACCEPT_PAUSE;
+use super::open::Guards;
+use super::token::Token;
+use crate::telemetry::{Health, Metrics};
+
+/// How many connections the listener has open at once; more wait in the queue of the kernel.
+pub const CONNECTIONS_MAX: usize = 64;
+/// How long one request may take.
+const TIME_MAX: Duration = Duration::from_secs(30);
+const TEXT: &str = "text/plain; charset=utf-8";
 
 /// Compares what is served with the disk.
 pub trait Reload: std::fmt::Debug + Send + Sync {
@@ -33,22 +54,47 @@ pub trait Reload: std::fmt::Debug + Send + Sync {
 /// The operator's listener.
 #[derive(Clone, Debug)]
 pub struct Operator {
-    reload: Option<Arc<dyn Reload>>,
+    changes: Option<Arc<Changes>>,
     metrics: Arc<Metrics>,
+    health: Health,
     drain: Drain,
+    /// The name of this gateway in `Via`.
+    pseudonym: Arc<str>,
     is_loaded: Arc<AtomicBool>,
 }
+
+/// The requests that change the state of the process, and who may send them.
+#[derive(Debug)]
+pub struct Changes {
+    /// Compares what is served with the disk.
+    pub reload: Arc<dyn Reload>,
+    /// The token that a request must have; without one, no request is accepted.
+    pub token: Option<Token>,
+    /// Names in `Host` that are accepted beside loopback names and the listener's address.
+    pub hosts: Vec<String>,
+}
+
+/// What a response consists of.
+type Answer = (StatusCode, &'static str, Bytes);
 
 // === impl Operator ===
 
 impl Operator {
     /// Makes it; the process is not ready until [`Operator::loaded`].
     #[must_use]
-    pub fn new(metrics: Arc<Metrics>, drain: Drain, reload: Option<Arc<dyn Reload>>) -> Self {
+    pub fn new(
+        metrics: Arc<Metrics>,
+        health: Health,
+        drain: Drain,
+        pseudonym: &str,
+        changes: Option<Changes>,
+    ) -> Self {
         Self {
-            reload,
+            changes: changes.map(Arc::new),
             metrics,
+            health,
             drain,
+            pseudonym: pseudonym.into(),
             is_loaded: Arc::default(),
         }
     }
@@ -65,41 +111,42 @@ impl Operator {
         let app = Arc::new(HttpServer::new_app(self));
         let (_never, shutdown) = watch::channel(false);
         loop {
+            own.below(CONNECTIONS_MAX).await;
             let (stream, peer) = match listener.accept().await {
                 Ok(accepted) => accepted,
+                // No file descriptors left, or the client closed the connection already.
                 Err(error) => {
                     log::warn!(target: "operator", "accept: {error}");
-                    tokio::task::yield_now().await;
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
                     continue;
                 }
             };
             let (app, shutdown) = (Arc::clone(&app), shutdown.clone());
-            let connection = ClientConnection::plain(stream, peer, own.guard());
+            let guards = Guards {
+                connection: own.guard(),
+                address: None,
+                open: None,
+            };
+            let connection = ClientConnection::plain(stream, peer, guards);
             tokio::spawn(async move {
                 let mut session = ServerSession::new_http1(Box::new(connection));
                 session.set_keepalive(None);
-                app.process_new_http(session, &shutdown).await;
+                let responding = app.process_new_http(session, &shutdown);
+                let _elapsed = tokio::time::timeout(TIME_MAX, responding).await;
             });
         }
     }
 
-    fn page(&self, path: &str) -> (StatusCode, &'static str, Bytes) {
-        let text = |status, text: &'static str| {
-            (
-                status,
-                "text/plain; charset=utf-8",
-                Bytes::from_static(text.as_bytes()),
-            )
-        };
+    fn page(&self, path: &str, query: Option<&str>) -> Answer {
         match path {
             "/healthz" => text(StatusCode::OK, "ok\n"),
-            "/readyz" if !self.is_loaded.load(Ordering::Acquire) => {
-                text(StatusCode::SERVICE_UNAVAILABLE, "loading\n")
+            "/readyz" => {
+                let (status, word) = self.readiness();
+                match query {
+                    Some("full") => (status, "application/json", self.readiness_in_full(word)),
+                    _ => text(status, word),
+                }
             }
-            "/readyz" if self.drain.phase() > Phase::Serving => {
-                text(StatusCode::SERVICE_UNAVAILABLE, "leaving\n")
-            }
-            "/readyz" => text(StatusCode::OK, "ready\n"),
             "/metrics" => {
                 let open = i64::try_from(self.drain.open()).unwrap_or(i64::MAX);
                 self.metrics.connections_open.set(open);
@@ -115,27 +162,99 @@ impl Operator {
             ),
         }
     }
+
+    fn readiness(&self) -> (StatusCode, &'static str) {
+        if !self.is_loaded.load(Ordering::Acquire) {
+            (StatusCode::SERVICE_UNAVAILABLE, "loading\n")
+        } else if self.drain.phase() > Phase::Serving {
+            (StatusCode::SERVICE_UNAVAILABLE, "leaving\n")
+        } else {
+            (StatusCode::OK, "ready\n")
+        }
+    }
+
+    /// Returns the body of `/readyz?full`. A process that serves, with a part that fails, is
+    /// `degraded`.
+    fn readiness_in_full(&self, word: &str) -> Bytes {
+        let status = match word.trim_end() {
+            "ready" if !self.health.is_whole() => "degraded",
+            word => word,
+        };
+        let body = json!({ "status": status, "parts": self.health.to_json() });
+        format!("{body:#}\n").into()
+    }
+
+    fn reload(&self, changes: &Changes, session: &ServerSession) -> Answer {
+        let request = session.req_header();
+        let own = session
+            .digest()
+            .and_then(|digest| digest.socket_digest.as_deref()?.local_addr()?.as_inet())
+            .map(std::net::SocketAddr::ip);
+        if !changes.accepts_host(&request.headers, own) {
+            let why = "the Host is not a name of this listener; see listen.operator_hosts\n";
+            return text(StatusCode::MISDIRECTED_REQUEST, why);
+        }
+        let Some(token) = &changes.token else {
+            let why = "this gateway has no token; its log says why\n";
+            return text(StatusCode::SERVICE_UNAVAILABLE, why);
+        };
+        let given = request.headers.get(header::AUTHORIZATION);
+        if !given.is_some_and(|given| token.is_in(given.as_bytes())) {
+            let why = "this needs the token of listen.operator_token\n";
+            return text(StatusCode::UNAUTHORIZED, why);
+        }
+        changes
+            .reload
+            .reload(request.uri.query() == Some("accept-removals"));
+        text(StatusCode::ACCEPTED, "comparing\n")
+    }
+}
+
+// === impl Changes ===
+
+impl Changes {
+    /// Returns whether `Host` names this listener.
+    fn accepts_host(&self, headers: &http::HeaderMap, own: Option<IpAddr>) -> bool {
+        let mut fields = headers.get_all(header::HOST).iter();
+        let (Some(field), None) = (fields.next(), fields.next()) else {
+            return false;
+        };
+        let authority = field.to_str().ok().and_then(|text| text.parse().ok());
+        let Some(authority): Option<Authority> = authority else {
+            return false;
+        };
+        let name = authority.host();
+        let in_brackets = name
+            .strip_prefix('[')
+            .and_then(|name| name.strip_suffix(']'));
+        match in_brackets.unwrap_or(name).parse::<IpAddr>() {
+            Ok(address) => address.to_canonical().is_loopback() || Some(address) == own,
+            Err(_not_an_address) => {
+                let is = |known: &str| name.eq_ignore_ascii_case(known);
+                is("localhost") || self.hosts.iter().any(|known| is(known))
+            }
+        }
+    }
+}
+
+fn text(status: StatusCode, text: &'static str) -> Answer {
+    (status, TEXT, Bytes::from_static(text.as_bytes()))
 }
 
 #[async_trait]
 impl ServeHttp for Operator {
     async fn response(&self, session: &mut ServerSession) -> Response<Vec<u8>> {
         let request = session.req_header();
-        let (status, media_type, body) = match (&request.method, &self.reload) {
-            (&Method::GET | &Method::HEAD, _) => self.page(request.uri.path()),
-            (&Method::POST, Some(reload)) if request.uri.path() == "/reload" => {
-                reload.reload(request.uri.query() == Some("accept-removals"));
-                (
-                    StatusCode::ACCEPTED,
-                    "text/plain; charset=utf-8",
-                    Bytes::from_static(b"comparing\n"),
-                )
-            }
-            _ => (
-                StatusCode::METHOD_NOT_ALLOWED,
-                "text/plain; charset=utf-8",
-                Bytes::new(),
+        let (status, media_type, body) = match (&request.method, &self.changes) {
+            _ if forward::is_loop(request, &self.pseudonym) => text(
+                StatusCode::FORBIDDEN,
+                "this request came through the gateway\n",
             ),
+            (&Method::GET | &Method::HEAD, _) => self.page(request.uri.path(), request.uri.query()),
+            (&Method::POST, Some(changes)) if request.uri.path() == "/reload" => {
+                self.reload(changes, session)
+            }
+            _ => (StatusCode::METHOD_NOT_ALLOWED, TEXT, Bytes::new()),
         };
         let mut response = Response::new(body.to_vec());
         *response.status_mut() = status;
@@ -153,5 +272,52 @@ impl ServeHttp for Operator {
             header::HeaderValue::from(body.len()),
         );
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct Never;
+
+    impl Reload for Never {
+        fn reload(&self, _accept_removals: bool) {}
+    }
+
+    #[test]
+    fn a_host_is_a_loopback_name_the_own_address_or_configured() {
+        let changes = Changes {
+            reload: Arc::new(Never),
+            token: None,
+            hosts: vec!["edge-1.internal".to_owned()],
+        };
+        let own = Some(IpAddr::from([192, 0, 2, 9]));
+        let accepts = |host: &str| {
+            let mut headers = http::HeaderMap::new();
+            headers.insert(header::HOST, host.parse().unwrap());
+            changes.accepts_host(&headers, own)
+        };
+        for right in [
+            "localhost:9080",
+            "LOCALHOST",
+            "127.0.0.1:9080",
+            "[::1]:9080",
+            "192.0.2.9:9080",
+            "edge-1.internal",
+        ] {
+            assert!(accepts(right), "{right}");
+        }
+        for wrong in [
+            "evil.example",
+            "localhost.evil.example",
+            "192.0.2.8",
+            "127.0.0.1.evil.example:9080",
+            "",
+        ] {
+            assert!(!accepts(wrong), "{wrong}");
+        }
+        assert!(!changes.accepts_host(&http::HeaderMap::new(), own));
     }
 }

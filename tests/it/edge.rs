@@ -408,6 +408,12 @@ impl Edge {
         line.map_or(0.0, |value| value.parse().unwrap())
     }
 
+    /// Returns the `Authorization` of requests that change the state of the gateway.
+    pub fn operator_token(&self) -> String {
+        let token = fs::read_to_string(self.setup.path("store/operator-token")).unwrap();
+        format!("Bearer {}", token.trim())
+    }
+
     /// Waits until a counter has reached a value: the end of a connection is counted a moment
     /// after its client has seen it.
     #[track_caller]

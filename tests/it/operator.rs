@@ -10,7 +10,9 @@ use crate::origin::Origin;
 use crate::presets::{DOMAIN, SKILL};
 
 fn request(edge: &Edge, method: &str, path: &str) -> Response {
-    http::request(edge.operator, method, "operator", path, &[])
+    let authorization = edge.operator_token();
+    let fields = [("Authorization", authorization.as_str())];
+    http::request(edge.operator, method, "localhost", path, &fields)
 }
 
 #[test]

@@ -262,7 +262,12 @@ fn removing_all_records_needs_confirmation() {
 #[track_caller]
 fn reload(edge: &Edge, arguments: &[&str]) {
     let conf = edge.setup.path("reload.yaml");
-    let text = format!("listen: {{ operator: \"{}\" }}\n", edge.operator);
+    // The store has the token of the gateway.
+    let store = edge.setup.path("store").display().to_string();
+    let text = format!(
+        "listen: {{ operator: \"{}\" }}\nstore: {{ local: {{ path: {store} }} }}\n",
+        edge.operator
+    );
     fs::write(&conf, text).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_waypost"))
         .arg("reload")
