@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 
+use super::settings::store_path;
 use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::deploy::keys::{Directory, KeyCache};
@@ -18,7 +19,7 @@ use crate::store::Store;
 use crate::telemetry::Health;
 
 /// The directory of admin keys below the store's.
-const KEYS: &str = "keys";
+pub(super) const KEYS: &str = "keys";
 
 /// Opens the queue of a configuration.
 ///
@@ -122,11 +123,6 @@ pub(super) fn worker_id() -> anyhow::Result<WorkerId> {
         "{host}-{}-{suffix}",
         std::process::id()
     )))
-}
-
-fn store_path(config: &Config) -> PathBuf {
-    let config::Store::Local(local) = &config.store;
-    local.path.clone()
 }
 
 /// Returns the path of this program. On Linux it is the link to the running program, so that

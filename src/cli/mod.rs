@@ -14,6 +14,7 @@ pub mod publish;
 pub mod releases;
 pub mod reload;
 pub mod schema;
+mod secrets;
 pub mod serve;
 pub mod settings;
 #[cfg(test)]
@@ -27,6 +28,7 @@ pub use settings::Settings;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use rustix::fs::Mode;
 
 use crate::deploy::run::child;
 use crate::site::{InvalidProjectId, ProjectId};
@@ -70,6 +72,10 @@ impl Cli {
     ///
     /// When the command cannot run. Mistakes in the files that it reads are in the exit code.
     pub fn run(&self) -> anyhow::Result<ExitCode> {
+        if self.command.writes_state() {
+            // What these commands write is private: mirrors, releases, the queue, keys, logs.
+            rustix::process::umask(Mode::RWXG | Mode::RWXO);
+        }
         match &self.command {
             Command::Serve(args) => serve::run(args),
             Command::Worker(args) => worker::run(args),
@@ -84,6 +90,30 @@ impl Cli {
             Command::Promote(args) => releases::promote(args),
             Command::Reload(args) => reload::run(args),
             Command::Schema(args) => schema::run(args),
+        }
+    }
+}
+
+// === impl Command ===
+
+impl Command {
+    /// Returns whether the command writes to the directories of the service, and not to those of
+    /// an author.
+    fn writes_state(&self) -> bool {
+        match self {
+            Self::Serve(_)
+            | Self::Worker(_)
+            | Self::Key(_)
+            | Self::Update(_)
+            | Self::BuildChild
+            | Self::Publish(_)
+            | Self::Releases(_)
+            | Self::Promote(_) => true,
+            Self::Build(_)
+            | Self::Check(_)
+            | Self::Preview(_)
+            | Self::Reload(_)
+            | Self::Schema(_) => false,
         }
     }
 }

@@ -14,15 +14,15 @@ use anyhow::Context as _;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use super::deploying;
 use super::settings::{self, Settings};
+use super::{deploying, secrets};
 use crate::clock::Clock;
 use crate::deploy::FindSite;
 use crate::deploy::worker::{Metrics, Stop, Worker};
 use crate::gateway::drain::{Drain, Phase};
 use crate::gateway::operator::Operator;
 use crate::store::sites::{Removals, Sites};
-use crate::telemetry::{self, Health, logging};
+use crate::telemetry::{self, Health, logging, panics};
 
 /// How old the site records in memory may be when a build begins.
 const SITES_AGE_MAX: Duration = Duration::from_secs(2);
@@ -48,10 +48,19 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         .operator
         .map(super::serve::socket)
         .transpose()?;
+    secrets::check(&config)?;
     let metrics = Arc::new(telemetry::Metrics::new());
-    let health = Health::new(Clock::System);
+    panics::report(metrics.panics.clone());
     let drain = Drain::new();
-    let operator = Operator::new(Arc::clone(&metrics), drain.clone(), None);
+    let health = Health::new(Clock::System);
+    let pseudonym = config.service.domain.as_str();
+    let operator = Operator::new(
+        Arc::clone(&metrics),
+        health.clone(),
+        drain.clone(),
+        pseudonym,
+        None,
+    );
     let store = Arc::new(settings::open_store(&config)?);
     let queue = Arc::new(deploying::open_queue_or_retry(&config, &health));
     let (sites, changes) = settings::read_sites(&config).context("read the site records")?;
@@ -75,10 +84,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             log::info!(target: "deploy", operator:% = address; "health, readiness and metrics on http://{address}");
             operator.loaded();
             // Never joined: it runs until the runtime ends.
-            tokio::spawn(operator.listen(listener));
+            tokio::spawn(panics::essential("operator", operator.listen(listener)));
         }
         let (stop, stopped) = watch::channel(Stop::No);
-        let working = tokio::spawn(worker.run(stopped));
+        let working = tokio::spawn(panics::essential("worker", worker.run(stopped)));
         let mut term = signal(SignalKind::terminate()).context("handle SIGTERM")?;
         let mut int = signal(SignalKind::interrupt()).context("handle SIGINT")?;
         let mut working = std::pin::pin!(working);

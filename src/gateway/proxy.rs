@@ -462,7 +462,12 @@ impl ProxyHttp for Proxy {
             bytes: session.body_bytes_sent() as u64,
             took,
         };
-        gateway.log(client_of(session), &logged(session.req_header()), outcome);
+        let mut client = client_of(session);
+        client.counted = gateway.clients.of_request(client.peer, || {
+            let lines = session.req_header().headers.get_all("x-forwarded-for");
+            lines.iter().map(header::HeaderValue::as_bytes)
+        });
+        gateway.log(client, &logged(session.req_header()), outcome);
     }
 }
 
@@ -512,8 +517,10 @@ async fn guarded<T>(phase: impl Future<Output = Result<T>>) -> Result<T> {
 /// Returns the client of a request, for the access log.
 fn client_of(session: &Session) -> access::Client {
     let address = session.client_addr().and_then(|address| address.as_inet());
+    let peer = address.map_or(Ipv4Addr::UNSPECIFIED.into(), SocketAddr::ip);
     access::Client {
-        peer: address.map_or(Ipv4Addr::UNSPECIFIED.into(), SocketAddr::ip),
+        peer,
+        counted: peer,
         protocol: match session.req_header().version {
             Version::HTTP_10 => "http/1.0",
             Version::HTTP_2 => "h2",

@@ -1,6 +1,7 @@
 //! Certificates for one test: an authority that only the test trusts.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -109,6 +110,8 @@ impl Pair {
         ] {
             let partial = directory.join("partial");
             fs::write(&partial, text).unwrap();
+            // A key that others may read is refused.
+            fs::set_permissions(&partial, fs::Permissions::from_mode(0o600)).unwrap();
             fs::rename(partial, directory.join(file)).unwrap();
         }
     }

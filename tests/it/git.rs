@@ -131,11 +131,14 @@ fn http_credentials_come_from_a_file_and_are_in_no_record_or_log() {
     docs.push("Begin", &[("skill.md", SKILL)]);
     let address = http_server(setup.path(""));
     let root = setup.path("").display().to_string();
+    let credentials = setup.path("credentials");
     fs::write(
-        setup.path("credentials"),
+        &credentials,
         format!("http://bot:{TOKEN}@127.0.0.1%3a{}\n", address.port()),
     )
     .unwrap();
+    // A secret that others may read is refused.
+    fs::set_permissions(credentials, fs::Permissions::from_mode(0o600)).unwrap();
     let git = format!(
         "{{ mirrors: {root}/mirrors, allow_http: true, credentials: [{{ host: 127.0.0.1, https: {root}/credentials }}] }}"
     );

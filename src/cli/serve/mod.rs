@@ -15,7 +15,12 @@
 //! | `key-watch` | admin keys → memory |
 //! | `certificates` | certificate files → TLS |
 //! | `sweep` | removes what the store no longer needs |
+//! | `memory` | reads how much memory is used, if it is bounded |
 //! | `access-log` | lines → disk |
+//! | `log-summary` | says how many lines of the process log were left out |
+//!
+//! A panic in one of them ends the process with exit code 101, so that its supervisor starts it
+//! again. A panic in a request ends only that request.
 //!
 //! `SIGTERM` and `SIGINT` drain; a second one ends the process at once. `SIGHUP` makes the
 //! gateway read site records and releases again.
@@ -24,6 +29,7 @@
 //! [`reload`] the index, [`updates`] queue and worker, [`runtimes`] the listeners. [`stop`]
 //! handles signals.
 
+mod descriptors;
 mod reload;
 mod runtimes;
 mod stop;
@@ -39,19 +45,22 @@ use pingora::server::{RunArgs, Server};
 use tokio::net::TcpSocket;
 use tokio::sync::watch;
 
-use super::settings::Settings;
+use super::secrets;
+use super::settings::{self, Settings};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::deploy::worker;
 use crate::gateway::access::{Access, Target};
+use crate::gateway::clients::Clients;
 use crate::gateway::drain::Drain;
 use crate::gateway::forward::TrustedPeers;
-use crate::gateway::operator::Operator;
+use crate::gateway::operator::{Changes, Operator};
 use crate::gateway::tls::{self, Certificates};
-use crate::gateway::{ConnectionHandler, Gateway, Listeners, server};
+use crate::gateway::token::Token;
+use crate::gateway::{ConnectionHandler, Gateway, Listeners, memory, server};
 use crate::index::Index;
 use crate::origin::Resolver;
-use crate::telemetry::{Health, Metrics, logging};
+use crate::telemetry::{Health, Metrics, logging, panics};
 use reload::Reload;
 use runtimes::{ConnectionService, OperatorService};
 use stop::Stop;
@@ -72,8 +81,11 @@ pub struct Args {
 /// When the configuration, an address, the store, a certificate or the site records cannot be
 /// used. A queue that cannot be used stops no site from being served.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let config = args.settings.load()?;
+    let mut config = args.settings.load()?;
     logging::start(&config.log).context("start the log")?;
+    secrets::check(&config)?;
+    let limits = &mut config.connections.limits;
+    limits.connections_max = descriptors::clamp(limits.connections_max, config.worker.builds_max);
     let conf = server_conf(&config)?;
     // Before pingora chooses one. This provider has post-quantum key exchange.
     if rustls::crypto::aws_lc_rs::default_provider()
@@ -86,6 +98,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let operator_socket = config.listen.operator.map(socket).transpose()?;
 
     let metrics = Arc::new(Metrics::new());
+    panics::report(metrics.panics.clone());
     let health = Health::new(Clock::System);
     let drain = Drain::new();
     let certificates = certificates(&config, &metrics)?;
@@ -103,21 +116,38 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             Target::File(path) => format!("open the access log {}", path.display()),
             Target::Stdout | Target::Off => "start the access log".to_owned(),
         })?;
+    let trusted = TrustedPeers::new(config.connections.trusted_peers.clone());
+    let clients = Clients::new(config.clients.clone(), trusted.clone(), &metrics);
     let gateway = Arc::new(Gateway {
         index,
         metrics: Arc::clone(&metrics),
         access,
         limits: Arc::new(config.connections.limits.clone()),
         upstream: config.upstream.clone(),
-        trusted: TrustedPeers::new(config.connections.trusted_peers.clone()),
+        clients: Arc::new(clients),
+        open: Arc::default(),
+        pressure: Arc::default(),
+        trusted,
         fast_path: config.connections.fast_path,
         drain: drain.clone(),
         resolver: Resolver::new(config.private_hosts.clone()),
         admin: Some(Arc::clone(&updates.api)),
         clock: Clock::System,
     });
-    let reloads = Some(Arc::new(reload.request()) as _);
-    let operator = Operator::new(Arc::clone(&metrics), drain.clone(), reloads);
+    watch_memory(&config, &gateway)?;
+    let changes = Changes {
+        reload: Arc::new(reload.request()),
+        token: operator_token(&config, &health),
+        hosts: config.listen.operator_hosts.clone(),
+    };
+    let pseudonym = config.service.domain.as_str();
+    let operator = Operator::new(
+        Arc::clone(&metrics),
+        health,
+        drain.clone(),
+        pseudonym,
+        Some(changes),
+    );
 
     let mut server = Server::new_with_opt_and_conf(None, conf);
     server.bootstrap();
@@ -189,6 +219,44 @@ pub(super) fn socket(address: SocketAddr) -> anyhow::Result<TcpSocket> {
         Ok::<_, std::io::Error>(socket)
     };
     open().with_context(|| format!("listen on {address}"))
+}
+
+/// Starts the thread that watches memory, if the process has a bound.
+fn watch_memory(config: &Config, gateway: &Arc<Gateway>) -> anyhow::Result<()> {
+    let reader = memory::Reader::open(&config.memory).context("read how much memory is used")?;
+    let Some(reader) = reader else {
+        return Ok(());
+    };
+    let bound = reader.bound();
+    log::info!(target: "memory", bound; "memory is bounded to {bound} bytes");
+    let (config, gateway) = (config.memory.clone(), Arc::clone(gateway));
+    let watch = move || {
+        let Gateway {
+            pressure,
+            open,
+            metrics,
+            ..
+        } = &*gateway;
+        memory::watch(&reader, &config, pressure, open, metrics);
+    };
+    // Never joined: it can be stopped at any point.
+    panics::essential_thread("memory", watch).context("start a thread")?;
+    Ok(())
+}
+
+/// Reads or makes the token of the operator's listener. Without it sites are served, and no
+/// request can change the state of the process.
+fn operator_token(config: &Config, health: &Health) -> Option<Token> {
+    config.listen.operator?;
+    let file = settings::operator_token(config);
+    let part = health.part("operator-token");
+    match Token::read_or_create(&file) {
+        Ok(token) => Some(token),
+        Err(error) => {
+            part.fail(format!("{}: {error}", file.display()));
+            None
+        }
+    }
 }
 
 fn certificates(config: &Config, metrics: &Metrics) -> anyhow::Result<Option<Arc<Certificates>>> {

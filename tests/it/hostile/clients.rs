@@ -1,0 +1,546 @@
+//! No client takes connections, processor time, memory or descriptors from another.
+//!
+//! The tests attack from one loopback address, and look from another one whether its requests
+//! are still answered.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::process::Command;
+use std::time::Instant;
+
+use crate::certificates::Authority;
+use crate::edge::{Edge, Setup};
+use crate::http::{self, Connection, Response, TIMEOUT};
+use crate::http2::Client;
+use crate::origin::Origin;
+use crate::presets::{DOMAIN, SKILL};
+use crate::tls::encrypted;
+
+/// The address of the one who behaves.
+const OTHER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+
+/// Connects from one of the loopback addresses.
+fn connect_from(from: Ipv4Addr, to: SocketAddr) -> TcpStream {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build()
+        .unwrap();
+    let stream = runtime.block_on(async {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.bind((from, 0).into()).unwrap();
+        let stream = socket.connect(to).await.unwrap();
+        stream.into_std().unwrap()
+    });
+    stream.set_nonblocking(false).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+    stream
+}
+
+/// Requests a path on a new connection from an address.
+#[track_caller]
+fn get_from(from: Ipv4Addr, edge: &Edge, path: &str) -> Response {
+    let mut connection = Connection::over(connect_from(from, edge.http));
+    get_on(&mut connection, path, "").expect("a response")
+}
+
+fn get_on(connection: &mut Connection, path: &str, fields: &str) -> Option<Response> {
+    let head = format!("GET {path} HTTP/1.1\r\nHost: {DOMAIN}\r\n{fields}\r\n");
+    // The gateway may have closed the connection.
+    let mut stream = connection.stream();
+    stream.write_all(head.as_bytes()).ok()?;
+    connection.receive("GET")
+}
+
+/// Returns whether the gateway closes a connection on which nothing was sent.
+fn is_closed(stream: &mut TcpStream) -> bool {
+    matches!(stream.read(&mut [0]), Ok(0) | Err(_))
+}
+
+fn shed(edge: &Edge, reason: &str) -> f64 {
+    edge.metric(&format!(
+        "gateway_connections_shed_total{{reason=\"{reason}\"}}"
+    ))
+}
+
+fn exceeded(edge: &Edge, limit: &str, mode: &str) -> f64 {
+    edge.metric(&format!(
+        "gateway_client_limits_exceeded_total{{limit=\"{limit}\",mode=\"{mode}\"}}"
+    ))
+}
+
+/// Opens connections, and makes a request on each, so that the gateway has accepted it.
+fn open_all(count: usize, edge: &Edge) -> Vec<Connection> {
+    let open = |_| {
+        let mut connection = Connection::open(edge.http);
+        assert_eq!(
+            get_on(&mut connection, "/skill.md", "").unwrap().status,
+            200
+        );
+        connection
+    };
+    (0..count).map(open).collect()
+}
+
+#[test]
+fn an_address_cannot_have_more_connections_than_its_share() {
+    let edge = Setup::new()
+        .conf("clients", "{ connections_max: 5 }")
+        .acme("")
+        .with_skill()
+        .start();
+    let open = open_all(5, &edge);
+    let mut sixth = connect_from(Ipv4Addr::LOCALHOST, edge.http);
+    assert!(is_closed(&mut sixth), "a sixth connection stays open");
+    assert!(shed(&edge, "address_connections") > 0.5);
+    assert!(exceeded(&edge, "connections", "enforced") > 0.5);
+    assert_eq!(get_from(OTHER, &edge, "/skill.md").text(), SKILL);
+    // A closed connection makes room for another.
+    drop(open);
+    let deadline = Instant::now() + TIMEOUT;
+    while get_on(&mut Connection::open(edge.http), "/skill.md", "").is_none() {
+        assert!(Instant::now() < deadline, "closed connections still count");
+    }
+}
+
+#[test]
+fn an_address_cannot_make_more_handshakes_than_its_share() {
+    let authority = Authority::new();
+    let edge = encrypted(&authority, Setup::new())
+        .conf("clients", "{ handshakes_per_second: 1, burst_seconds: 5 }")
+        .acme("")
+        .with_skill()
+        .start();
+    let address = edge.https.unwrap();
+    let mut refused = 0;
+    for _ in 0..20 {
+        // No byte of a handshake is needed: the connection counts.
+        let mut stream = connect_from(Ipv4Addr::LOCALHOST, address);
+        stream
+            .set_read_timeout(Some(std::time::Duration::from_millis(100)))
+            .unwrap();
+        refused += usize::from(matches!(stream.read(&mut [0]), Ok(0)));
+    }
+    assert!(refused >= 5, "only {refused} of 20 were refused");
+    assert!(shed(&edge, "address_handshakes") >= 5.0);
+    // Without TLS there is no handshake.
+    assert_eq!(
+        get_from(Ipv4Addr::LOCALHOST, &edge, "/skill.md").status,
+        200
+    );
+}
+
+#[test]
+fn an_address_cannot_send_more_requests_than_its_share() {
+    for fast_path in [true, false] {
+        let origin = Origin::start();
+        let edge = Setup::new()
+            .conf("clients", "{ requests_per_second: 1, burst_seconds: 10 }")
+            .conf("connections", &format!("{{ fast_path: {fast_path} }}"))
+            .acme_before(&origin)
+            .start();
+        // Ten responses from the origin, or a hundred from memory.
+        for (path, from, least, most) in [
+            ("/guide", Ipv4Addr::LOCALHOST, 10, 25),
+            ("/skill.md", OTHER, 90, 150),
+        ] {
+            let mut connection = Connection::over(connect_from(from, edge.http));
+            let mut served = 0;
+            let refused = loop {
+                let response = get_on(&mut connection, path, "").unwrap();
+                if response.status != 200 {
+                    break response;
+                }
+                served += 1;
+                assert!(served <= most, "{path}: {served} responses");
+            };
+            assert!(served >= least, "{path}: {served} responses");
+            assert_eq!(refused.status, 429);
+            refused.check("GET");
+            let wait: u64 = refused.field("retry-after").unwrap().parse().unwrap();
+            assert!((1..=60).contains(&wait), "{wait}");
+            // The connection is as good as before: a balancer has other clients on it.
+            assert_eq!(get_on(&mut connection, path, "").unwrap().status, 429);
+        }
+        assert!(exceeded(&edge, "requests", "enforced") >= 4.0);
+        let third = Ipv4Addr::new(127, 0, 0, 3);
+        assert_eq!(get_from(third, &edge, "/guide").status, 200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn over_http2_the_same_limit_holds() {
+    let authority = Authority::new();
+    let setup = encrypted(&authority, Setup::new())
+        .conf("clients", "{ requests_per_second: 1, burst_seconds: 10 }")
+        .acme_before(&Origin::start());
+    let edge = setup.start();
+    let client = Client::open(edge.https.unwrap(), DOMAIN, authority.client(&["h2"]));
+    let mut client = client.await;
+    let mut served = 0;
+    let refused = loop {
+        let response = client.get(DOMAIN, "/guide").await.unwrap();
+        if response.status != 200 {
+            break response;
+        }
+        served += 1;
+        assert!(served <= 25, "{served} responses");
+    };
+    assert_eq!(refused.status, 429);
+    assert!(refused.field("retry-after").is_some());
+    // Other streams of the connection go on.
+    assert_eq!(client.get(DOMAIN, "/guide").await.unwrap().status, 429);
+}
+
+#[test]
+fn a_request_of_a_trusted_peer_counts_for_the_client_that_it_names() {
+    let edge = Setup::new()
+        .conf(
+            "clients",
+            "{ connections_max: 1, requests_per_second: 1, burst_seconds: 10 }",
+        )
+        .conf("connections", "{ trusted_peers: [127.0.0.1] }")
+        .acme_before(&Origin::start())
+        .start();
+    let mut balancer = Connection::open(edge.http);
+    let mut ask = |client: &str| {
+        let fields = format!("X-Forwarded-For: 9.9.9.9, {client}\r\n");
+        get_on(&mut balancer, "/guide", &fields).unwrap().status
+    };
+    assert!((0..30).any(|_| ask("192.0.2.1") == 429));
+    // The first address of the field is what a client has written itself.
+    assert_eq!(ask("192.0.2.2"), 200);
+    // The peer may have any number of connections.
+    let _open = open_all(5, &edge);
+    // A peer that is not trusted names nobody.
+    let mut liar = Connection::over(connect_from(OTHER, edge.http));
+    let refused = (0..30).any(|n| {
+        let fields = format!("X-Forwarded-For: 192.0.3.{n}\r\n");
+        get_on(&mut liar, "/guide", &fields).unwrap().status == 429
+    });
+    assert!(refused, "a client chooses for whom it counts");
+}
+
+#[test]
+fn an_address_cannot_have_more_bytes_sent_to_it_than_its_share() {
+    let large = format!("{SKILL}{}", "x".repeat(100_000));
+    let setup = Setup::new()
+        .conf("clients", "{ bytes_per_second: 20000, burst_seconds: 1 }")
+        .acme("");
+    setup.publish("acme", &[("skill.md", &large)]);
+    let edge = setup.start();
+    let etag = {
+        let whole = get_from(OTHER, &edge, "/skill.md");
+        assert_eq!(whole.text(), large);
+        whole.field("etag").unwrap().to_owned()
+    };
+    assert_eq!(get_from(OTHER, &edge, "/skill.md").status, 429);
+    // Responses without content cost little.
+    let mut connection = Connection::open(edge.http);
+    let fields = format!("If-None-Match: {etag}\r\n");
+    for _ in 0..30 {
+        let response = get_on(&mut connection, "/skill.md", &fields).unwrap();
+        assert_eq!(response.status, 304);
+    }
+    assert!(exceeded(&edge, "bytes", "enforced") > 0.5);
+}
+
+#[test]
+fn a_dry_run_counts_and_refuses_nothing() {
+    let edge = Setup::new()
+        .conf(
+            "clients",
+            "{ connections_max: 2, requests_per_second: 1, bytes_per_second: 100, burst_seconds: 1, dry_run: [connections, requests, bytes] }",
+        )
+        .acme("")
+        .with_skill()
+        .start();
+    let mut open = open_all(4, &edge);
+    for connection in &mut open {
+        for _ in 0..10 {
+            assert_eq!(get_on(connection, "/skill.md", "").unwrap().status, 200);
+        }
+    }
+    for limit in ["connections", "requests", "bytes"] {
+        assert!(exceeded(&edge, limit, "dry_run") > 0.5, "{limit}");
+        assert!(exceeded(&edge, limit, "enforced") < 0.5, "{limit}");
+        edge.wait_for_log(|line| {
+            line["limit"] == limit && line["message"].as_str().unwrap().contains("dry run")
+        });
+    }
+}
+
+#[test]
+fn when_all_places_are_taken_the_connection_that_is_idle_longest_goes() {
+    let edge = Setup::new()
+        .conf("connections", "{ connections_max: 10 }")
+        .acme("")
+        .with_skill()
+        .start();
+    let mut open = open_all(10, &edge);
+    let newcomer = get_from(OTHER, &edge, "/skill.md");
+    assert_eq!(newcomer.text(), SKILL);
+    assert_eq!(open[0].receive_rest(), b"", "the first one is idle longest");
+    for connection in &mut open[2..] {
+        assert_eq!(get_on(connection, "/skill.md", "").unwrap().status, 200);
+    }
+    assert!(shed(&edge, "idle_longest") > 0.5);
+}
+
+#[test]
+fn a_part_of_a_head_or_of_a_handshake_holds_no_place() {
+    let authority = Authority::new();
+    let edge = encrypted(&authority, Setup::new())
+        .conf("connections", "{ connections_max: 10, head_seconds: 3600 }")
+        .acme("")
+        .with_skill()
+        .start();
+    let slow: Vec<_> = (0..40)
+        .map(|n| {
+            let address = if n % 2 == 0 {
+                edge.http
+            } else {
+                edge.https.unwrap()
+            };
+            let mut stream = connect_from(Ipv4Addr::LOCALHOST, address);
+            let part: &[u8] = if n % 2 == 0 {
+                b"GET / HT"
+            } else {
+                b"\x16\x03\x01"
+            };
+            // It may be closed already.
+            let _closed = stream.write_all(part);
+            stream
+        })
+        .collect();
+    assert_eq!(get_from(OTHER, &edge, "/skill.md").text(), SKILL);
+    drop(slow);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_idle_http2_connection_makes_room_too() {
+    let authority = Authority::new();
+    let edge = encrypted(&authority, Setup::new())
+        .conf("connections", "{ connections_max: 3 }")
+        .acme("")
+        .with_skill()
+        .start();
+    let mut clients = Vec::new();
+    for _ in 0..3 {
+        let config = authority.client(&["h2"]);
+        let mut client = Client::open(edge.https.unwrap(), DOMAIN, config).await;
+        assert_eq!(client.get(DOMAIN, "/skill.md").await.unwrap().status, 200);
+        clients.push(client);
+    }
+    let edge = tokio::task::spawn_blocking(move || {
+        assert_eq!(get_from(OTHER, &edge, "/skill.md").text(), SKILL);
+        edge
+    });
+    let edge = edge.await.unwrap();
+    clients.remove(0).ended().await;
+    let mut last = clients.pop().unwrap();
+    assert_eq!(last.get(DOMAIN, "/skill.md").await.unwrap().status, 200);
+    assert!(shed(&edge, "idle_longest") > 0.5);
+}
+
+#[test]
+fn a_request_that_is_being_answered_is_never_cut_off_to_make_room() {
+    let (origin, proceed) = Origin::with_delayed_body();
+    let edge = Setup::new()
+        .conf("connections", "{ connections_max: 2 }")
+        .acme_before(&origin)
+        .start();
+    let mut busy = Connection::open(edge.http);
+    busy.send(format!("GET /guide HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n").as_bytes());
+    origin.wait_for(1);
+    for _ in 0..5 {
+        let mut other = Connection::over(connect_from(OTHER, edge.http));
+        assert_eq!(get_on(&mut other, "/skill.md", "").unwrap().status, 200);
+    }
+    proceed.send(()).unwrap();
+    assert_eq!(busy.receive("GET").unwrap().text(), "late");
+}
+
+#[test]
+fn connections_never_take_the_last_descriptors() {
+    let setup = Setup::new()
+        .wrapped_by(&["sh", "-c", "ulimit -n 256; exec \"$@\"", "sh"])
+        .acme("origin: embedded");
+    setup.publish(
+        "acme",
+        &[
+            ("skill.md", SKILL),
+            (
+                "docs.json",
+                r#"{"name": "Acme", "navigation": {"pages": ["index"]}}"#,
+            ),
+            ("index.mdx", "Welcome."),
+        ],
+    );
+    let edge = setup.start();
+    let warning = edge.wait_for_log(|line| line["connections_max"].is_u64());
+    assert_eq!(
+        (&warning["level"], &warning["limit"]),
+        (&"warn".into(), &256.into())
+    );
+    let room = warning["connections_max"].as_u64().unwrap();
+    assert!((50..200).contains(&room), "{room}");
+    let idle: Vec<_> = (0..400)
+        .map(|_| connect_from(Ipv4Addr::LOCALHOST, edge.http))
+        .collect();
+    // A new client, a read of the store, the operator: all at once.
+    let served = get_from(OTHER, &edge, "/");
+    assert_eq!(served.status, 200);
+    edge.publish(
+        "acme",
+        &[("skill.md", SKILL), ("index.md", "# New\n\nText.\n")],
+    );
+    assert_eq!(get_from(OTHER, &edge, "/skill.md").status, 200);
+    let health = http::request(edge.operator, "GET", "localhost", "/healthz", &[]);
+    assert_eq!(health.status, 200);
+    let accepts = |line: &serde_json::Value| {
+        let message = line["message"].as_str();
+        message.is_some_and(|message| message.contains("accept:"))
+    };
+    assert_eq!(edge.count_log(accepts), 0, "descriptors were never used up");
+    drop(idle);
+}
+
+/// Returns the processor time of a process in clock ticks (proc(5): `utime` and `stime`).
+fn ticks(id: u32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
+    let fields: Vec<_> = stat
+        .rsplit_once(')')
+        .unwrap()
+        .1
+        .split_whitespace()
+        .collect();
+    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+}
+
+#[test]
+fn without_a_descriptor_the_process_neither_spins_nor_fills_its_log() {
+    let edge = Setup::new()
+        .conf(
+            "log",
+            "{ format: json, filter: info, repeats_max: 3, repeats_seconds: 1 }",
+        )
+        .acme("")
+        .with_skill()
+        .start();
+    let limit = |files: &str| {
+        let set = Command::new("prlimit")
+            .args([
+                "--pid",
+                &edge.id().to_string(),
+                &format!("--nofile={files}:"),
+            ])
+            .status()
+            .unwrap();
+        assert!(set.success());
+    };
+    assert_eq!(get_from(OTHER, &edge, "/skill.md").status, 200);
+    limit("3");
+    let _pending = [edge.http, edge.operator].map(|to| connect_from(OTHER, to));
+    let before = ticks(edge.id());
+    let summary = edge.wait_for_log(|line| {
+        let message = line["message"].as_str().unwrap();
+        message.contains("more lines like this were left out") && message.contains("accept")
+    });
+    assert!(summary["left_out"].as_u64().unwrap() > 0, "{summary}");
+    http::silence(std::time::Duration::from_secs(1));
+    // Two seconds of a processor are 200 ticks.
+    let used = ticks(edge.id()) - before;
+    assert!(used < 100, "the process spins: {used} ticks");
+    let lines = edge.count_log(|line| line["message"].as_str().unwrap().contains("accept"));
+    assert!(lines < 50, "{lines} lines");
+    limit("1024");
+    assert_eq!(get_from(OTHER, &edge, "/skill.md").status, 200);
+    let health = http::request(edge.operator, "GET", "localhost", "/healthz", &[]);
+    assert_eq!(health.status, 200);
+}
+
+#[test]
+fn what_a_client_does_again_and_again_is_logged_a_few_times_with_the_number() {
+    let edge = Setup::new()
+        .conf(
+            "log",
+            "{ format: json, filter: info, repeats_max: 3, repeats_seconds: 1 }",
+        )
+        .conf("clients", "{ connections_max: 1 }")
+        .acme("")
+        .with_skill()
+        .start();
+    let _open = open_all(1, &edge);
+    for _ in 0..200 {
+        let _refused = connect_from(Ipv4Addr::LOCALHOST, edge.http);
+    }
+    edge.wait_for_metric(
+        "gateway_connections_shed_total{reason=\"address_connections\"}",
+        200.0,
+    );
+    let is_limit = |line: &serde_json::Value| line["limit"] == "connections";
+    let left_out = |line: &serde_json::Value| line["left_out"].as_u64().unwrap_or(0);
+    let mut told = 0;
+    let mut summaries = 0;
+    let deadline = Instant::now() + TIMEOUT;
+    while told + (edge.count_log(is_limit) as u64) < 200 {
+        assert!(Instant::now() < deadline, "{told} lines were left out");
+        summaries += 1;
+        told += left_out(&edge.wait_for_nth_log(summaries, |line| left_out(line) > 0));
+    }
+    assert!(edge.count_log(is_limit) < 50);
+}
+
+#[test]
+fn scarce_memory_ends_keep_alive_first_and_then_refuses_new_connections() {
+    let setup = Setup::new();
+    let group = setup.path("cgroup");
+    fs::create_dir(&group).unwrap();
+    let write = |name: &str, text: &str| {
+        let partial = group.join("partial");
+        fs::write(&partial, text).unwrap();
+        fs::rename(partial, group.join(name)).unwrap();
+    };
+    write("memory.max", "1000\n");
+    write("memory.high", "max\n");
+    write("memory.current", "900\n");
+    // Pages of files do not count.
+    write(
+        "memory.stat",
+        "anon 100\ninactive_file 500\nactive_file 200\n",
+    );
+    let edge = setup
+        .conf("memory", &format!("{{ cgroup: {} }}", group.display()))
+        .acme("")
+        .with_skill()
+        .start();
+    let stage = |number: i32| {
+        edge.wait_for_log(|line| line["target"] == "memory" && line["stage"] == number)
+    };
+    let mut idle = open_all(1, &edge).remove(0);
+    write("memory.stat", "anon 900\ninactive_file 10\n");
+    stage(1);
+    assert_eq!(idle.receive_rest(), b"", "idle connections are closed");
+    let mut connection = Connection::open(edge.http);
+    let response = get_on(&mut connection, "/skill.md", "").unwrap();
+    assert_eq!(response.text(), SKILL);
+    assert_eq!(response.field("connection"), Some("close"));
+    write("memory.current", "970\n");
+    stage(2);
+    let mut refused = connect_from(OTHER, edge.http);
+    assert!(is_closed(&mut refused), "a new connection is served");
+    let health = http::request(edge.operator, "GET", "localhost", "/healthz", &[]);
+    assert_eq!(health.status, 200, "the operator has access");
+    assert!((edge.metric("gateway_memory_stage") - 2.0).abs() < 0.5);
+    assert!(shed(&edge, "memory") > 0.5);
+    write("memory.current", "100\n");
+    stage(0);
+    let mut connection = open_all(1, &edge).remove(0);
+    assert_eq!(
+        get_on(&mut connection, "/skill.md", "").unwrap().status,
+        200
+    );
+    let changes = edge.count_log(|line| line["target"] == "memory" && line["stage"].is_i64());
+    assert_eq!(changes, 3, "a line for each change");
+}
