@@ -485,7 +485,6 @@ mod tests {
                 "self.warn(",
                 "reader.diagnostic(",
                 "dropped_by_clients(",
-                "self.tell(",
                 ".rule(",
             ];
             named.extend(literals_after(source, &calls));

@@ -278,8 +278,8 @@ fn ssh_checks_the_host_key_and_reads_our_key_from_a_file() {
         .stderr(Stdio::piped())
         .spawn();
     let mut sshd = Sshd(sshd.unwrap());
-    let said = BufReader::new(sshd.0.stderr.take().unwrap());
-    let mut lines = said.lines().map_while(Result::ok);
+    let log = BufReader::new(sshd.0.stderr.take().unwrap());
+    let mut lines = log.lines().map_while(Result::ok);
     let mut before = Vec::new();
     let is_listening = |line: String| {
         before.push(line);

@@ -26,7 +26,7 @@ const ROUNDS_MIN: usize = 10;
 
 /// What the clients know: every text that was published, by the digest of its bytes.
 #[derive(Default)]
-struct Known {
+struct PublishedTexts {
     skills: HashMap<String, (&'static str, usize)>,
     /// The highest version whose publishing has begun.
     newest: AtomicUsize,
@@ -58,9 +58,9 @@ fn files(version: usize) -> Vec<(String, String)> {
     NAMES.map(file).to_vec()
 }
 
-// === impl Known ===
+// === impl PublishedTexts ===
 
-impl Known {
+impl PublishedTexts {
     fn all() -> Self {
         let mut known = Self::default();
         for version in 0..VERSIONS {
@@ -172,7 +172,7 @@ fn identity(response: &Response) -> Vec<u8> {
 
 /// Makes all changes that are possible under load; the hosts stay.
 #[track_caller]
-fn change_everything(edge: &Edge, known: &Known, round: usize) {
+fn change_everything(edge: &Edge, known: &PublishedTexts, round: usize) {
     let version = 1 + round % (VERSIONS - 1);
     let files = files(version);
     let files: Vec<(&str, &str)> = files.iter().map(|(p, t)| (&**p, &**t)).collect();
@@ -218,7 +218,7 @@ fn every_response_under_load_is_complete_and_of_one_release() {
     let first: Vec<(&str, &str)> = first.iter().map(|(p, t)| (&**p, &**t)).collect();
     edge.publish("acme", &first);
 
-    let known = Arc::new(Known::all());
+    let known = Arc::new(PublishedTexts::all());
     let clients: Vec<_> = (0..CLIENTS)
         .map(|client| {
             let (known, address) = (Arc::clone(&known), edge.http);

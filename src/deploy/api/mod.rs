@@ -94,13 +94,13 @@ pub struct Metrics {
 
 /// A response that refuses a request. It is boxed, because the other variant of the results that
 /// carry it is small.
-type Refusal = Box<Response>;
+type ErrorResponse = Box<Response>;
 
 /// A call that the queue did not answer as asked.
 struct NotStored {
     /// The reason, as the metric names it.
     reason: &'static str,
-    response: Refusal,
+    response: ErrorResponse,
 }
 
 impl std::fmt::Debug for Api {
@@ -163,20 +163,22 @@ impl Api {
     pub async fn handle(&self, request: &Request<'_>) -> Response {
         self.response(request)
             .await
-            .unwrap_or_else(|refusal| *refusal)
+            .unwrap_or_else(|error_response| *error_response)
     }
 
     /// Returns the response to a request that is refused whatever its content is: it names nothing
     /// of the API, or it has no valid key.
     pub fn refuse(&self, request: &Request<'_>) -> Option<Response> {
-        self.admit(request).err().map(|refusal| *refusal)
+        self.admit(request)
+            .err()
+            .map(|error_response| *error_response)
     }
 
     /// Finds what a request names, and its key if that needs one.
     fn admit<'r>(
         &self,
         request: &Request<'r>,
-    ) -> Result<(Resource<'r>, Option<Arc<Key>>), Refusal> {
+    ) -> Result<(Resource<'r>, Option<Arc<Key>>), ErrorResponse> {
         let resource = Resource::find(request.path).ok_or_else(no_such_path)?;
         let allow = resource.methods();
         if !allow.split(", ").any(|method| method == request.method) {
@@ -193,14 +195,14 @@ impl Api {
         Ok((resource, key))
     }
 
-    async fn response(&self, request: &Request<'_>) -> Result<Response, Refusal> {
+    async fn response(&self, request: &Request<'_>) -> Result<Response, ErrorResponse> {
         let (resource, key) = self.admit(request)?;
         let Some(key) = key else {
             return Ok(Response::new(200, JSON, self.openapi.clone()));
         };
         if request.is_too_large {
             let detail = format!("the request has more than {BODY_BYTES_MAX} bytes of content");
-            return Err(refusal(413, &detail));
+            return Err(error_response(413, &detail));
         }
         match resource {
             Resource::Trigger(project) => self.trigger(request, &key, project).await,
@@ -210,10 +212,10 @@ impl Api {
     }
 
     /// Returns the key of a request, or the response when there is no valid one (rules A2, A5).
-    fn authenticate(&self, request: &Request<'_>) -> Result<Arc<Key>, Refusal> {
+    fn authenticate(&self, request: &Request<'_>) -> Result<Arc<Key>, ErrorResponse> {
         if !(request.is_confidential || self.config.allow_plaintext) {
             let detail = "admin keys are accepted over TLS only; revoke this one, because it was sent in plain text";
-            return Err(refusal(403, detail));
+            return Err(error_response(403, detail));
         }
         let [field] = request.authorization.as_slice() else {
             // RFC 6750 §3.1: no error code when the request has no key.
@@ -227,7 +229,7 @@ impl Api {
         })
     }
 
-    fn challenge(&self, detail: &str, error: Option<&str>) -> Refusal {
+    fn challenge(&self, detail: &str, error: Option<&str>) -> ErrorResponse {
         let mut challenge = format!("Bearer realm=\"{}\"", self.realm);
         if let Some(error) = error {
             challenge.push_str(&format!(", error=\"{error}\""));
@@ -241,7 +243,7 @@ impl Api {
         request: &Request<'_>,
         key: &Key,
         project: &str,
-    ) -> Result<Response, Refusal> {
+    ) -> Result<Response, ErrorResponse> {
         // Calls for a project that the owner does not have count for nothing: a wrong name in a
         // script must not keep the owner's other projects from being deployed.
         let site = self.site(key, project)?;
@@ -269,12 +271,12 @@ impl Api {
         });
         match response {
             Ok(response) => Ok(self.limited(response, left)),
-            Err(refusal) => Err(Box::new(self.limited(*refusal, left))),
+            Err(error_response) => Err(Box::new(self.limited(*error_response, left))),
         }
     }
 
     /// Returns the site of a project that the key covers.
-    fn site(&self, key: &Key, project: &str) -> Result<Arc<Site>, Refusal> {
+    fn site(&self, key: &Key, project: &str) -> Result<Arc<Site>, ErrorResponse> {
         let site = ProjectId::parse(project)
             .ok()
             .and_then(|project| (self.find_site)(&project));
@@ -285,13 +287,13 @@ impl Api {
         Ok(site)
     }
 
-    async fn enqueue(&self, request: &Request<'_>, site: &Site) -> Result<Enqueued, Refusal> {
+    async fn enqueue(&self, request: &Request<'_>, site: &Site) -> Result<Enqueued, ErrorResponse> {
         let idempotency = idempotency(&request.idempotency_key)?;
         if site.repository.is_none() {
             self.metrics.refused("no_repository");
             let detail =
                 "the site record of the project names no repository, so there is nothing to build";
-            return Err(refusal(422, detail));
+            return Err(error_response(422, detail));
         }
         let trigger = Trigger {
             project: site.project.clone(),
@@ -301,14 +303,14 @@ impl Api {
             idempotency,
         };
         let now = Timestamp::of(self.clock.now());
-        let asked = self.queue.enqueue_soon(trigger, now);
-        self.wait_for(asked)
+        let operation = self.queue.enqueue_soon(trigger, now);
+        self.wait_for(operation)
             .await
             .inspect_err(|refused| self.metrics.refused(refused.reason))
             .map_err(|refused| refused.response)
     }
 
-    async fn status(&self, key: &Key, id: &str) -> Result<Response, Refusal> {
+    async fn status(&self, key: &Key, id: &str) -> Result<Response, ErrorResponse> {
         let id = StatusId::parse(id).map_err(|_invalid| no_update())?;
         let queue = Arc::clone(&self.queue);
         let read = blocking(move || queue.record(&id));
@@ -322,7 +324,7 @@ impl Api {
     }
 
     /// Refuses a valid key that does not cover this project of its owner.
-    fn check_scope(&self, key: &Key, project: &ProjectId) -> Result<(), Refusal> {
+    fn check_scope(&self, key: &Key, project: &ProjectId) -> Result<(), ErrorResponse> {
         if key.covers(project) {
             return Ok(());
         }
@@ -340,17 +342,17 @@ impl Api {
     /// Waits for the queue, up to a limit (rule A3).
     async fn wait_for<T>(
         &self,
-        asked: impl Future<Output = Result<T, QueueError>>,
+        operation: impl Future<Output = Result<T, QueueError>>,
     ) -> Result<T, NotStored> {
         let Ok(_place) = self.waiting.try_acquire() else {
             let detail = "too many calls wait for the queue";
             return Err(NotStored::new("queue_busy", unavailable(detail, 1)));
         };
-        match tokio::time::timeout(QUEUE_TIMEOUT, asked).await {
+        match tokio::time::timeout(QUEUE_TIMEOUT, operation).await {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(QueueError::KeyReused)) => {
                 let detail = "the Idempotency-Key was used for another project";
-                Err(NotStored::new("key_reused", refusal(422, detail)))
+                Err(NotStored::new("key_reused", error_response(422, detail)))
             }
             Ok(Err(error @ QueueError::Full { .. })) => {
                 let detail = format!("the queue is full: {}", error.reason());
@@ -385,28 +387,28 @@ impl Api {
 // === impl NotStored ===
 
 impl NotStored {
-    fn new(reason: &'static str, response: Refusal) -> Self {
+    fn new(reason: &'static str, response: ErrorResponse) -> Self {
         Self { reason, response }
     }
 }
 
-fn refusal(status: u16, detail: &str) -> Refusal {
+fn error_response(status: u16, detail: &str) -> ErrorResponse {
     Box::new(Problem::new(status, detail).response())
 }
 
-fn no_such_path() -> Refusal {
-    refusal(404, "the admin API has no such path")
+fn no_such_path() -> ErrorResponse {
+    error_response(404, "the admin API has no such path")
 }
 
-fn no_project() -> Refusal {
-    refusal(404, "there is no such project")
+fn no_project() -> ErrorResponse {
+    error_response(404, "there is no such project")
 }
 
-fn no_update() -> Refusal {
-    refusal(404, "there is no such update")
+fn no_update() -> ErrorResponse {
+    error_response(404, "there is no such update")
 }
 
-fn unavailable(why: &str, wait_seconds: u64) -> Refusal {
+fn unavailable(why: &str, wait_seconds: u64) -> ErrorResponse {
     let detail = format!("{why}; nothing was acknowledged, try again");
     let wait = Duration::from_secs(wait_seconds);
     Box::new(retry_after(Problem::new(503, detail).response(), wait))

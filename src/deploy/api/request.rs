@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{Refusal, refusal};
+use super::{ErrorResponse, error_response};
 use crate::digest::Digest;
 
 /// The longest `Idempotency-Key`.
@@ -72,8 +72,8 @@ pub(super) fn bearer(field: &[u8]) -> Option<&str> {
 
 /// Returns the digest of the `Idempotency-Key`. The key itself is not stored, because a caller
 /// may put anything into it.
-pub(super) fn idempotency(fields: &[&[u8]]) -> Result<Option<Digest>, Refusal> {
-    let refused = |detail: &str| Err(refusal(400, detail));
+pub(super) fn idempotency(fields: &[&[u8]]) -> Result<Option<Digest>, ErrorResponse> {
+    let refused = |detail: &str| Err(error_response(400, detail));
     match fields {
         [] => Ok(None),
         [key] if key.is_empty() || key.len() > IDEMPOTENCY_KEY_MAX => {

@@ -480,7 +480,7 @@ mod tests {
     #[test]
     fn a_page_is_read_again_when_its_text_or_its_file_has_changed() {
         let faulty = "---\ntitle: A\ntitle: B\n---\n";
-        let (before, told) = pages(&[
+        let (before, diagnostics) = pages(&[
             ("docs/a.md", faulty),
             ("docs/b.md", "b"),
             ("docs/c.md", "c"),
@@ -496,7 +496,7 @@ mod tests {
         let same = |n: usize| Arc::ptr_eq(&now.pages[n], &before.pages[n]);
         assert_eq!([same(0), same(1), same(2)], [true, false, false]);
         // A reused page reports its problems again.
-        assert_eq!((told.len(), &found), (1, &told));
+        assert_eq!((diagnostics.len(), &found), (1, &diagnostics));
         assert_eq!(&*now.get("b").unwrap().text, "B");
     }
 

@@ -26,8 +26,12 @@ impl<'s> Writer<'s> {
                 };
                 let around = self.messages.same_as_above.split_once("{}");
                 let (before, after) = around.unwrap_or_default();
-                let said = |words: &str| Node::Text(words.to_owned());
-                nodes.push(Node::Paragraph(vec![said(before), link, said(after)]));
+                let text_node = |words: &str| Node::Text(words.to_owned());
+                nodes.push(Node::Paragraph(vec![
+                    text_node(before),
+                    link,
+                    text_node(after),
+                ]));
                 return;
             }
             self.within.push(name);

@@ -104,8 +104,11 @@ fn an_endpoint_has_the_language_of_its_page_and_fixed_anchors() {
         assert!(markdown.contains(piece), "{piece}\nis not in\n{markdown}");
     }
     for piece in ["lecture seule", "```json Exemple"] {
-        let said = format!("{french}{markdown}");
-        assert!(said.contains(piece), "{piece}\nis not in\n{said}");
+        let both_texts = format!("{french}{markdown}");
+        assert!(
+            both_texts.contains(piece),
+            "{piece}\nis not in\n{both_texts}"
+        );
     }
     // Titles that both languages share are the words of the specification's author.
     let titles = |markdown: &str| -> Vec<String> {

@@ -295,8 +295,8 @@ mod tests {
         assert_eq!(of(Some("nobodys")), of(Some("fontawesome")));
         let brand = super::find("github", None, Library::Lucide);
         assert!(brand.is_some_and(|icon| !icon.is_outline));
-        let asked = super::find("bell", Some("solid"), Library::Lucide);
-        assert!(asked.is_some_and(|icon| !icon.is_outline));
+        let found_icon = super::find("bell", Some("solid"), Library::Lucide);
+        assert!(found_icon.is_some_and(|icon| !icon.is_outline));
     }
 
     #[test]

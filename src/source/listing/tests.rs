@@ -226,7 +226,7 @@ proptest! {
             ("[ab](/[ab]){0,3}", "/?([ab]|\\.|\\.\\.)?(/([ab]|\\.|\\.\\.)){0,4}/?"),
             0..12,
         ),
-        asked in "[ab](/[ab]){0,5}",
+        requested in "[ab](/[ab]){0,5}",
     ) {
         let mut listing = Listing::default();
         for file in files {
@@ -236,8 +236,8 @@ proptest! {
         for (link, target) in links {
             let _conflict = listing.insert(path(&link), Node::Link(target.into()));
         }
-        let found = listing.lookup(&path(&asked)).map(|found| found.path);
-        let expected = model(&listing, &TreePath::root(), &asked, &mut 0);
+        let found = listing.lookup(&path(&requested)).map(|found| found.path);
+        let expected = model(&listing, &TreePath::root(), &requested, &mut 0);
         prop_assert_eq!(found.clone().ok(), expected);
         if let Ok(real) = found {
             let place = listing.nodes.get(&real);

@@ -9,7 +9,7 @@ fn config(hosts: &[&str]) -> Config {
     }
 }
 
-fn asked(config: &Config, url: &str) -> Result<Uri, FetchError> {
+fn checked_url(config: &Config, url: &str) -> Result<Uri, FetchError> {
     let fetching = Fetching {
         config,
         agent: agent(config),
@@ -26,7 +26,7 @@ fn only_https_urls_of_allowed_hosts_are_fetched() {
         "https://API.acme.com:8443/openapi.json?v=2",
         "https://docs.acme.dev",
     ] {
-        asked(&config, url).unwrap();
+        checked_url(&config, url).unwrap();
     }
     for (url, reason) in [
         ("http://api.acme.com/openapi.json", "only https is fetched"),
@@ -50,7 +50,7 @@ fn only_https_urls_of_allowed_hosts_are_fetched() {
         ("https://[::1]/", "it is not a URL like https://host/path"),
     ] {
         assert_eq!(
-            asked(&config, url).unwrap_err().to_string(),
+            checked_url(&config, url).unwrap_err().to_string(),
             reason,
             "{url}"
         );
@@ -60,8 +60,8 @@ fn only_https_urls_of_allowed_hosts_are_fetched() {
 #[test]
 fn any_host_means_any_name_but_no_address() {
     let config = config(&["*"]);
-    asked(&config, "https://acme.com/a.yaml").unwrap();
-    asked(&config, "https://169.254.169.254/latest").unwrap_err();
+    checked_url(&config, "https://acme.com/a.yaml").unwrap();
+    checked_url(&config, "https://169.254.169.254/latest").unwrap_err();
 }
 
 #[test]

@@ -79,7 +79,7 @@ fn every_coding_decodes_to_the_identity_bytes() {
 #[test]
 fn a_client_gets_the_best_encoding_that_it_accepts() {
     let edge = compressible();
-    for (asked, coding) in [
+    for (accept, coding) in [
         ("gzip, deflate", Some("gzip")),
         ("gzip, deflate, br", Some("br")),
         ("gzip, deflate, br, zstd", Some("br")),
@@ -93,10 +93,10 @@ fn a_client_gets_the_best_encoding_that_it_accepts() {
         ("br;q=0", None),
         ("", None),
     ] {
-        let response = accepting(&edge, LONG, asked);
-        assert_eq!(response.status, 200, "{asked:?}");
-        assert_eq!(response.field("content-encoding"), coding, "{asked:?}");
-        assert_eq!(decode(&response), long_skill().as_bytes(), "{asked:?}");
+        let response = accepting(&edge, LONG, accept);
+        assert_eq!(response.status, 200, "{accept:?}");
+        assert_eq!(response.field("content-encoding"), coding, "{accept:?}");
+        assert_eq!(decode(&response), long_skill().as_bytes(), "{accept:?}");
     }
 }
 

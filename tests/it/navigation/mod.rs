@@ -494,9 +494,9 @@ proptest! {
         let config = serde_json::json!({"name": "A", "lenient": true, "navigation": navigation});
         let read = |config: &Value| {
             let (docs, found) = read(&with_pages(&config.to_string()));
-            let mut said: Vec<_> = found.into_iter().map(|d| (d.rule, d.message, d.help)).collect();
-            said.sort();
-            (docs::navigation::to_json(&docs.navigation), said)
+            let mut diagnostics: Vec<_> = found.into_iter().map(|d| (d.rule, d.message, d.help)).collect();
+            diagnostics.sort();
+            (docs::navigation::to_json(&docs.navigation), diagnostics)
         };
         prop_assert_eq!(read(&config), read(&with_reversed_keys(&config)));
     }

@@ -16,7 +16,7 @@ fn is_valid(value: &Value, schema: &Value, root: &Value) -> bool {
     let list = |schema: &Value| schema.as_array().cloned().unwrap();
     schema
         .iter()
-        .all(|(keyword, asked)| match keyword.as_str() {
+        .all(|(keyword, constraint)| match keyword.as_str() {
             "type" => {
                 let is = match value {
                     Value::Null => "null",
@@ -26,45 +26,53 @@ fn is_valid(value: &Value, schema: &Value, root: &Value) -> bool {
                     Value::Array(_) => "array",
                     Value::Object(_) => "object",
                 };
-                asked == is
-                    || asked
+                constraint == is
+                    || constraint
                         .as_array()
                         .is_some_and(|types| types.contains(&is.into()))
             }
-            "enum" => list(asked).contains(value),
-            "const" => asked == value,
+            "enum" => list(constraint).contains(value),
+            "const" => constraint == value,
             "minLength" => {
                 let length = value.as_str().map(|text| text.chars().count() as u64);
-                length.is_none_or(|length| length >= asked.as_u64().unwrap())
+                length.is_none_or(|length| length >= constraint.as_u64().unwrap())
             }
             "pattern" => value
                 .as_str()
                 .is_none_or(|text| matches!(text, "ja" | "fr-CA")),
-            "anyOf" => list(asked).iter().any(valid),
-            "allOf" => list(asked).iter().all(valid),
-            "oneOf" => list(asked).iter().filter(|schema| valid(schema)).count() == 1,
-            "not" => !valid(asked),
-            "if" => match valid(asked) {
+            "anyOf" => list(constraint).iter().any(valid),
+            "allOf" => list(constraint).iter().all(valid),
+            "oneOf" => {
+                list(constraint)
+                    .iter()
+                    .filter(|schema| valid(schema))
+                    .count()
+                    == 1
+            }
+            "not" => !valid(constraint),
+            "if" => match valid(constraint) {
                 true => valid(&schema["then"]),
                 false => valid(&schema["else"]),
             },
             "required" => value.as_object().is_none_or(|object| {
-                list(asked)
+                list(constraint)
                     .iter()
                     .all(|key| object.contains_key(key.as_str().unwrap()))
             }),
             "properties" => value.as_object().is_none_or(|object| {
-                let asked = asked.as_object().unwrap().iter();
-                asked
+                let constraint = constraint.as_object().unwrap().iter();
+                constraint
                     .filter_map(|(key, schema)| Some((object.get(key)?, schema)))
                     .all(|(value, schema)| is_valid(value, schema, root))
             }),
-            "additionalProperties" => value
-                .as_object()
-                .is_none_or(|object| object.values().all(|value| is_valid(value, asked, root))),
+            "additionalProperties" => value.as_object().is_none_or(|object| {
+                object
+                    .values()
+                    .all(|value| is_valid(value, constraint, root))
+            }),
             "items" => value
                 .as_array()
-                .is_none_or(|items| items.iter().all(|item| is_valid(item, asked, root))),
+                .is_none_or(|items| items.iter().all(|item| is_valid(item, constraint, root))),
             "then" | "else" | "definitions" | "description" | "title" | "$schema" => true,
             other => panic!("the validator does not know `{other}`"),
         })
