@@ -29,7 +29,7 @@ pub struct Commit {
     pub message: Box<str>,
     /// The author's name.
     pub author: Box<str>,
-    /// What changed since the project's last successful update.
+    /// The changes since the project's last successful update.
     pub files_changed: FilesChanged,
 }
 

@@ -61,7 +61,7 @@ pub struct Worker {
     metrics: Metrics,
 }
 
-/// Whether and how fast a worker is to stop.
+/// Whether a worker must stop, and whether at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stop {
     /// Do not stop.

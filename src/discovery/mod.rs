@@ -1,4 +1,4 @@
-//! Discovery: the documents by which agents find a site's skills.
+//! Discovery: the documents with which agents find a site's skills.
 //!
 //! Functions from values to bytes. What a release says about its skills (a [`Summary`])
 //! and the address a site has on a host become
@@ -37,7 +37,7 @@ pub const JSON: &str = "application/json";
 /// The media type of a skill file (RFC 7763).
 pub const MARKDOWN: &str = "text/markdown; charset=utf-8";
 
-/// Stands in generated text for the address of the site.
+/// The placeholder for the address of the site in generated text.
 ///
 /// The index replaces it by the canonical base URL, once for each site, before it computes
 /// digests. With `.invalid` (RFC 2606 §2) no text of an author can contain it by accident.

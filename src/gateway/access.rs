@@ -29,10 +29,10 @@ const FLUSH_INTERVAL: Duration = Duration::from_millis(100);
 /// The number of bytes at which the writer is woken at once.
 const FLUSH_BYTES: usize = 256 << 10;
 
-/// Where access lines go.
+/// The target of access lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Target {
-    /// Nowhere.
+    /// No access log.
     Off,
     /// Standard output.
     #[default]
@@ -56,7 +56,7 @@ pub struct Client {
     pub tls: bool,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
     /// Who responded.
@@ -78,7 +78,7 @@ pub struct Line<'r> {
     pub client: Client,
     /// What was requested.
     pub request: &'r RequestHeaders<'r>,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: Outcome,
 }
 
@@ -141,7 +141,8 @@ impl Access {
         })
     }
 
-    /// Returns whether lines go anywhere: callers need not gather them otherwise.
+    /// Returns whether there is an access log; without one, callers need not collect the values
+    /// of a line.
     #[must_use]
     pub fn is_on(&self) -> bool {
         self.shared.is_some()
@@ -162,7 +163,7 @@ impl Access {
         }
     }
 
-    /// Writes what is there and ends the log.
+    /// Writes the rest of the lines and ends the log.
     pub fn close(&self) {
         let Some(shared) = &self.shared else { return };
         shared
@@ -352,10 +353,10 @@ mod tests {
             path: path.clone(),
         };
         out.write(b"one\n").unwrap();
-        // logrotate without `create`: nothing stands in its place.
+        // logrotate without `create`: there is no file at the path.
         std::fs::rename(&path, directory.path().join("access.log.2")).unwrap();
         out.write(b"two\n").unwrap();
-        // logrotate with `create`: an empty file does.
+        // logrotate with `create`: there is an empty file at the path.
         std::fs::rename(&path, directory.path().join("access.log.1")).unwrap();
         File::create(&path).unwrap();
         out.write(b"three\n").unwrap();

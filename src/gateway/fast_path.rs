@@ -172,7 +172,7 @@ impl Batch {
         self.count = 0;
     }
 
-    /// Frees the memory that a batch of responses needed, down to what one needs.
+    /// Frees the memory of a large batch, except the amount that one response needs.
     pub(super) fn shrink(&mut self) {
         self.text.shrink_to(HEAD_BYTES_TYPICAL + COPIED_BYTES_MAX);
     }

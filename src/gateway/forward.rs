@@ -1,8 +1,9 @@
-//! Forwarding fields: what an upstream is told about the client.
+//! Forwarding fields, which tell an upstream about the client.
 //!
-//! An upstream believes `X-Forwarded-For`, so not everybody may set it. Fields of this kind are
-//! removed from a client's request, and ours are added. Only the fields of a trusted peer, for
-//! example a load balancer of the operator, are kept and extended.
+//! An upstream trusts `X-Forwarded-For`, so only trusted peers may set it. Fields of this kind
+//! are removed from a client's request, also in spellings that some servers treat as equal
+//! (`X_Forwarded_For`), and ours are added. Only the fields of a trusted peer, for example a load
+//! balancer of the operator, are kept and extended.
 //!
 //! Many servers turn fields into variables and write `_` for `-`. So `X_Forwarded_For` is removed
 //! too, and so is every field with an underscore whose twin with hyphens is in the same request

@@ -49,7 +49,7 @@ pub(super) struct Http1 {
     is_half_closed: bool,
 }
 
-/// What wakes a connection that waits for bytes, other than the bytes.
+/// The events that wake a waiting connection, except the arrival of bytes.
 struct Timers {
     /// Fires at the deadline or earlier. It is reset only when it has fired too early, so most
     /// requests do not change the timer wheel.

@@ -40,7 +40,7 @@ pub struct Limits {
     /// How many malformed or reset HTTP/2 streams a connection may bring over its life;
     /// then it is closed with `ENHANCE_YOUR_CALM`.
     pub stream_faults_max: u32,
-    /// How long requests in flight may take to finish once the process is told to stop.
+    /// The time that requests in flight have to finish after the signal to stop.
     pub drain: Duration,
     /// How long readiness is 503 before the listeners close, for load balancers to notice.
     pub drain_delay: Duration,

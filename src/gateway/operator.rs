@@ -106,7 +106,8 @@ impl Operator {
 
     /// Responds until the process ends.
     pub async fn listen(self, listener: TcpListener) {
-        // Not the drain of client connections: the operator has access until the process ends.
+        // The drain of client connections does not end this: the operator has access until the
+        // process ends.
         let own = Drain::new();
         let app = Arc::new(HttpServer::new_app(self));
         let (_never, shutdown) = watch::channel(false);

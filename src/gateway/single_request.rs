@@ -69,7 +69,7 @@ enum Body {
     Chunked(Scanner),
 }
 
-/// What the connection handler gets back.
+/// The parts that the connection handler gets back.
 pub(super) struct Parts {
     pub(super) connection: ClientConnection,
     /// The bytes that the client has sent after the request.

@@ -73,7 +73,7 @@ pub struct Served {
 #[derive(Debug, Default)]
 pub struct LostHosts(Vec<(Host, Arc<Slot>)>);
 
-/// What discovery serves of a site.
+/// The discovery state of a site.
 #[derive(Clone, Debug)]
 pub enum State {
     /// Nothing has been promoted yet.

@@ -1,4 +1,4 @@
-//! Cache policies: who may keep a response, and for how long.
+//! Cache policies: which caches may store a response, and for how long.
 //!
 //! A handler picks a policy by name. All of them carry `no-transform` (RFC 9111 §5.2.2.6): a
 //! manifest holds the digest of a skill file, and if a proxy minified the file, every client

@@ -22,7 +22,7 @@ pub struct ETag {
     encoding: Encoding,
 }
 
-/// The conditional fields of a request, as they stand in it.
+/// The conditional fields of a request, as they were sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Conditions<'r> {
     /// `If-Match`.

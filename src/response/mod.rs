@@ -31,8 +31,8 @@ use http::Version;
 use http::header::{self, HeaderName, HeaderValue};
 use pingora::http::ResponseHeader;
 
-/// What scripts of other origins may do with discovery documents: read them and their entity
-/// tags. A2A clients in browsers send `A2A-Version`, which needs a preflight.
+/// The requests that scripts of other origins may make: they may read discovery documents and
+/// their entity tags. A2A clients in browsers send `A2A-Version`, which needs a preflight.
 const CORS_METHODS: &str = "GET, HEAD, OPTIONS";
 const CORS_HEADERS: &str = "Accept, A2A-Version, Content-Type, If-None-Match, MCP-Protocol-Version";
 const CORS_MAX_AGE: &str = "86400";
@@ -79,7 +79,7 @@ pub enum Cors {
     Closed,
     /// Everybody may read it.
     Open,
-    /// The response to a preflight: what may be asked.
+    /// The response to a preflight, with the allowed requests.
     Preflight,
 }
 

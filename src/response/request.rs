@@ -1,7 +1,7 @@
-//! What the choice of a response depends on: the header of one request, borrowed.
+//! The header of one request, borrowed: the input of the choice of a response.
 //!
-//! Both versions of HTTP and both paths of the gateway fill in the same value, so that a
-//! response cannot depend on the way a request came.
+//! Both versions of HTTP and both paths of the gateway fill in the same value, so a response
+//! cannot depend on the path of its request.
 //!
 //! Sources: RFC 9110 §7.1 (target), §9 (methods), §10.1.5 (`User-Agent`), §12.5.1 and §12.5.3
 //! (`Accept`, `Accept-Encoding`), §13 (conditions), §14.2 (`Range`).

@@ -1,8 +1,9 @@
-//! The store: where releases are stored, and which of them are current.
+//! The store: releases, and the pointers to the current ones.
 //!
 //! A store holds releases, which never change and are shared by all projects, and one *pointer*
-//! for each project: which release is current, and which were before. The deploying side writes
-//! it, and may fail, retry, and take minutes. The serving side reads it, and may not.
+//! for each project, which names the current release and the earlier ones. The deploying side
+//! writes the store, and may fail, retry, and take minutes. The serving side reads it, and may
+//! not fail.
 //!
 //! ```text
 //! put(release) ──▶ stored, not served ──▶ promote(project, id, fence) ──▶ current

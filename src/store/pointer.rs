@@ -1,4 +1,4 @@
-//! Pointers: which release of a project is current, and which came before.
+//! Pointers: the current release of a project, and the earlier ones.
 //!
 //! Replacing a pointer is what publishes a release. Its file is JSON with a `version`, as an
 //! inventory is, and a version that is newer than this program is refused.

@@ -38,7 +38,7 @@ pub enum Route {
     Admin,
     /// The origin of a site, embedded or the customer's.
     Origin,
-    /// Nobody: the request was malformed, or for a host that no site has.
+    /// No route: the request was malformed, or for a host that no site has.
     Rejected,
 }
 
@@ -47,7 +47,7 @@ pub enum Route {
 pub struct Family {
     /// Its name.
     pub name: String,
-    /// What it counts or measures.
+    /// The quantity that it counts or measures.
     pub help: String,
     /// `counter`, `gauge` or `histogram`.
     pub kind: &'static str,
@@ -100,7 +100,7 @@ pub struct Metrics {
     pub index_hosts: IntGauge,
     /// Sites that are served.
     pub index_sites: IntGauge,
-    /// Changes of what is served: `swapped`, `failed`, `refused`.
+    /// Changes of the served sites: `swapped`, `failed`, `refused`.
     pub index_swaps: IntCounterVec,
     /// When the index last agreed with store and site records, in seconds after the Unix epoch.
     pub index_fresh_at: Gauge,
@@ -108,7 +108,7 @@ pub struct Metrics {
     pub site_records_rejected: IntGauge,
     /// When the first certificate expires, in seconds after the Unix epoch; 0 without any.
     pub certificate_expires_at: Gauge,
-    /// Certificate files that could not be used; the one before stays.
+    /// Certificate files that could not be used; the previous certificate stays in use.
     pub certificate_failures: IntCounter,
 }
 

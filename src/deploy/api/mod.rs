@@ -92,8 +92,8 @@ pub struct Metrics {
     refused: IntCounterVec,
 }
 
-/// A response that refuses a request. It is boxed, because the other variant of the results that
-/// carry it is small.
+/// An error response. It is boxed, because the other variant of the results that contain it is
+/// small.
 type ErrorResponse = Box<Response>;
 
 /// A call that the queue did not answer as asked.
@@ -159,7 +159,7 @@ impl Api {
         }
     }
 
-    /// Answers a request.
+    /// Responds to a request.
     pub async fn handle(&self, request: &Request<'_>) -> Response {
         self.response(request)
             .await

@@ -34,7 +34,7 @@ pub struct KeyCache {
     clock: Clock,
     keys: ArcSwap<HashMap<Digest, Arc<Key>>>,
     seen: Mutex<Seen>,
-    /// Uses that are not recorded on disk yet.
+    /// The uses of keys that are not recorded on disk yet.
     used: Mutex<HashMap<KeyId, Timestamp>>,
 }
 

@@ -1,4 +1,4 @@
-//! Admin keys: who may trigger updates.
+//! Admin keys, which allow their holders to trigger updates.
 //!
 //! A key is `{service}_` and 72 hexadecimal digits: 32 random bytes and a checksum of four bytes.
 //! Secret scanners find a leaked key by the prefix. The checksum tells a key from a typo without
@@ -6,7 +6,7 @@
 //! case do not damage them.
 //!
 //! Only the SHA-256 of a key is stored. A key has 256 random bits from the operating system, so
-//! nobody can guess it, and a slow hash would add no protection: it would only let anybody load
+//! it cannot be guessed, and a slow hash would add no protection: it would only let clients load
 //! the gateway with wrong keys.
 //!
 //! Each key is a small file ([`directory`]). A gateway holds all keys in memory ([`cache`]), so
@@ -62,13 +62,13 @@ pub struct Key {
     pub digest: Digest,
     /// The owner whose projects it may update.
     pub owner: Box<str>,
-    /// Which of the projects.
+    /// The projects that it covers.
     pub scope: Scope,
     /// A label for people.
     pub label: Box<str>,
     /// When it was made.
     pub created_at: Timestamp,
-    /// When it expires, if ever: from then on it is refused.
+    /// When it expires, if ever: from then on it is rejected.
     pub expires_at: Option<Timestamp>,
     /// When it was revoked, if it was.
     pub revoked_at: Option<Timestamp>,
@@ -84,7 +84,7 @@ pub enum Scope {
     Projects(Vec<Box<str>>),
 }
 
-/// Why a key is refused. Callers get the same response in every case.
+/// Why a key is rejected. Callers get the same response in every case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// It does not have the form of a key, or its checksum is wrong.

@@ -1,4 +1,4 @@
-//! Keys: their form, their files, and which a gateway accepts.
+//! Tests of the form of keys, of their files, and of the keys that a gateway accepts.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Delays and limits of the queue, and what the end of an attempt means.
+//! Delays and limits of the queue, and the result of an attempt.
 //!
 //! All back ends share these decisions. Nothing here depends on how updates are stored.
 

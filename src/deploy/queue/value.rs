@@ -42,7 +42,7 @@ pub struct Claim {
     pub commit_before: Option<Box<str>>,
 }
 
-/// What a worker adds to the record while it builds.
+/// The progress that a worker adds to the record during a build.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// New lines for the log.
@@ -102,7 +102,7 @@ pub struct Depth {
     pub dead_letters: u64,
 }
 
-/// What a sweep removed.
+/// The counts of removed records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
     /// How many records of ended updates.

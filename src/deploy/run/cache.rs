@@ -1,4 +1,4 @@
-//! The build cache: what a build saves for the next build of the same repository.
+//! The build cache: data that a build saves for the next build of the same repository.
 //!
 //! A file beside the mirror holds the articles of the last build and the id of its release. With
 //! it, an update renders and compresses only the articles that have changed. It is only a cache:
@@ -26,7 +26,7 @@ const ARTICLES_BYTES_MAX: usize = 1 << 30;
 const LEVEL: i32 = 1;
 const DIGEST_BYTES: usize = 32;
 
-/// What a build saves for the next build.
+/// The data that a build saves for the next build.
 #[derive(Debug)]
 pub(super) struct BuildCache {
     /// The release that the build made.

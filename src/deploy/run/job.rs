@@ -14,7 +14,7 @@ use crate::release::ReleaseId;
 use crate::site::{Frames, Repository};
 use crate::source::{git, remote};
 
-/// What to prepare.
+/// The release to prepare.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Job {
     /// The project.
@@ -123,7 +123,7 @@ pub enum Step {
 /// Why there is no release.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stopped {
-    /// What failed, in a sentence.
+    /// The failure, in a sentence.
     pub summary: String,
     /// Whether another attempt may succeed without any change by a person.
     pub transient: bool,

@@ -1,4 +1,4 @@
-//! One update: what was triggered, its state, and the moves between states.
+//! One update: its trigger, its state, and the moves between states.
 //!
 //! ```text
 //!              claim                    end

@@ -1,4 +1,4 @@
-//! The moves that are allowed, and that no other is.
+//! Tests of the allowed moves; every other move is an error.
 
 use super::*;
 use crate::digest::Digest;

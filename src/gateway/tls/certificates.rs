@@ -195,7 +195,7 @@ impl ResolvesServerCert for Certificates {
     }
 }
 
-/// Returns the server name that the name of a directory means: `_.` stands for `*.`.
+/// Returns the server name for the name of a directory: `_.` means `*.`.
 fn server_name(directory: &str) -> Box<str> {
     let name = directory.to_ascii_lowercase();
     match name.strip_prefix("_.") {

@@ -24,7 +24,7 @@ use crate::store::{ReadError, Swept};
 /// How many files are removed under one lock, while writers wait.
 const STEP_FILES: usize = 256;
 
-/// What the first part of a sweep has found.
+/// The result of the first part of a sweep.
 #[derive(Default)]
 struct Marked {
     /// Files that stay.
@@ -58,8 +58,8 @@ impl Local {
         Ok(swept)
     }
 
-    /// Finds what stays. When a pointer, or an inventory that it names, cannot be read, the sweep
-    /// ends and nothing is removed.
+    /// Finds the files that stay. When a pointer, or an inventory that it names, cannot be read,
+    /// the sweep ends and nothing is removed.
     fn mark(&self, oldest: SystemTime) -> Result<Marked, ReadError> {
         let mut named = HashSet::new();
         for project in self.pointers()? {

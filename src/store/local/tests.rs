@@ -1,4 +1,4 @@
-//! What concerns a directory only: other processes, damage, other programs.
+//! Tests of a store in a directory: other processes, damage, other programs.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -229,7 +229,7 @@ fn the_pointer_of_another_project_is_rejected() {
     let id = store.put(&release("one")).unwrap();
     let (acme, other) = (project("acme"), project("Acme"));
     store.promote(&acme, id, fence(1)).unwrap();
-    // As a file system that folds case would answer.
+    // The response of a file system that ignores case.
     fs::copy(pointer_of(&config, &acme), pointer_of(&config, &other)).unwrap();
     assert!(matches!(
         store.current(&other),
@@ -241,7 +241,7 @@ fn the_pointer_of_another_project_is_rejected() {
 fn a_release_that_lost_a_file_is_not_promoted() {
     let directory = tempfile::tempdir().unwrap();
     let mut config = config(&directory);
-    // So that the promotion cannot trust in the age of the inventory.
+    // The promotion must not rely on the age of the inventory.
     config.retention.unnamed_seconds = 0;
     let store = open(&config);
     let id = store.put(&release("one")).unwrap();

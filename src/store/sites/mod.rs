@@ -50,7 +50,7 @@ const REMOVALS_SHARE: usize = 10;
 /// R5: removing fewer sites than this needs no operator.
 const REMOVALS_FREE: usize = 10;
 
-/// The sites of a platform, as their records say.
+/// The sites of a platform, read from their records.
 #[derive(Debug)]
 pub struct Sites {
     service: Service,

@@ -1,4 +1,4 @@
-//! Computing what a change of files means for the sites, without applying it.
+//! Computes the effect of changed files on the sites, without applying it.
 //!
 //! A plan is computed from the changed files and from the sites that are served. It is applied only
 //! if R5 allows it. Of the unchanged files it reads only the records that were refused before.
@@ -53,7 +53,7 @@ struct Candidate {
 // === impl Plan ===
 
 impl Plan {
-    /// Computes what it means that some files have changed and others were removed.
+    /// Computes the effect of changed and removed files.
     pub(super) fn new(sites: &Sites, read: Vec<Read>, vanished: Vec<Arc<str>>) -> Self {
         let mut planner = Planner {
             sites,
@@ -121,7 +121,7 @@ impl Planner<'_> {
             .map(|written| (written.hash, written))
             .collect();
         let documents = record::documents(text);
-        // Also a single large file is parsed on all processors.
+        // A single large file is parsed on all processors too.
         let in_parallel = documents.par_iter().with_min_len(scan::PARALLEL_MIN);
         let outcomes = in_parallel.map(|document| {
             let hash = sites.hash(document.text);

@@ -37,7 +37,7 @@ pub(super) struct Document<'t> {
     pub(super) text: &'t str,
 }
 
-/// What was read from a document.
+/// The result of reading a document.
 #[derive(Debug)]
 pub(super) enum Outcome {
     /// It has only comments.

@@ -229,13 +229,12 @@ fn a_broken_record_changes_no_site() {
     // Its project can still be read.
     platform.write("all.yaml", &file("project: b\nsubdomain: [\"b\"]\n"));
     assert_eq!(platform.changes().0, none());
-    // Not even that.
     platform.write("all.yaml", &file("project: [b\n"));
     let (changes, findings) = platform.changes();
     assert_eq!(changes, none());
     assert_eq!(findings.len(), 1, "{findings:?}");
     assert_eq!(platform.domains("b"), ["b.com"]);
-    // It is mended.
+    // It is corrected.
     platform.write("all.yaml", &file(&record("b", "b.org")));
     assert_eq!(platform.changes(), (vec!["+b".into()], none()));
     // It is broken and then taken away.
@@ -559,7 +558,7 @@ proptest! {
             }
             apply(&mut platform, &mut model)?;
         }
-        // Every file is put right, each project once and with a host of its own.
+        // Every file is corrected: each project occurs once, with its own host.
         for file in 0..4 {
             let records = [(file, vec![(file + 1) % 4])];
             platform.write(&format!("{file}.yaml"), &with_spelling(&records));

@@ -30,7 +30,7 @@ enum Step {
     },
 }
 
-/// What a step did.
+/// The result of a step.
 #[derive(Debug, PartialEq)]
 enum Effect {
     Put(ReleaseId),

@@ -1,4 +1,4 @@
-//! Every response of the API is as its description says.
+//! Every response of the API conforms to its description.
 
 use super::*;
 use crate::deploy::queue::Outcome;
@@ -53,7 +53,7 @@ fn conforms(document: &Value, schema: &Value, value: &Value) -> Result<(), Strin
     Ok(())
 }
 
-/// Holds a response against what the description says of this operation.
+/// Checks a response against the description of this operation.
 #[track_caller]
 fn described(document: &Value, path: &str, method: &str, response: &Response) {
     let responses = &document["paths"][path][method]["responses"];

@@ -1,4 +1,4 @@
-//! The responses of the API.
+//! Tests of the responses of the API.
 
 mod description;
 

@@ -1,4 +1,5 @@
-//! What a queue in a file guarantees besides: sharing, surviving, refusing newer files.
+//! Further guarantees of a queue in a file: processes share it, it survives a restart, and newer
+//! files are rejected.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! When a release became visible, whichever process reports it and whenever.
+//! The time when a release became visible, reported by any process at any time.
 
 use super::*;
 
@@ -95,7 +95,7 @@ fn u6_an_update_that_promotes_twice_is_visible_since_its_first_promotion() {
         finish(queue, &claimed, 6);
         assert_eq!(visible_at(queue, &id), Some(at(1)));
 
-        // The second one never came: its place was taken all the same.
+        // The second promotion did not happen, but its generation is used.
         let id = enqueue(queue, "docs", 10).id;
         let mut claimed = claim(queue, 10);
         let first = fence(&claimed);

@@ -56,7 +56,7 @@ pub(super) fn enqueue(
             coalesced: false,
         },
     };
-    // Whoever triggers the project again has seen that its last update failed.
+    // A new trigger of the project means that the failure of its last update was noticed.
     const CLEAR: &str = "UPDATE updates SET dead_letter = 0 WHERE project = ?1 AND dead_letter = 1";
     execute(connection, CLEAR, [trigger.project.as_str()])?;
     if let Some(digest) = &trigger.idempotency {

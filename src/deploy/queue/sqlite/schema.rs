@@ -1,4 +1,4 @@
-//! The tables, and how an older file becomes a current one.
+//! The tables, and the migration of older files.
 //!
 //! `schema.sql` creates the tables and describes them. A later version of the schema adds a
 //! script to [`MIGRATIONS`]; a script that was released is never changed. SQLite's

@@ -1,9 +1,9 @@
 //! The thread that writes; callers that write at the same time share one `fsync`.
 //!
-//! A commit costs one `fsync`, however much it writes. The writer takes all waiting operations,
-//! runs each in its own savepoint, commits once, and only then answers the callers. An operation
-//! that fails is rolled back alone. When the commit fails, all its operations fail, and none was
-//! acknowledged.
+//! A commit costs one `fsync`, independent of its size. The writer takes all waiting operations,
+//! runs each in its own savepoint, commits once, and only then replies to the callers. An
+//! operation that fails is rolled back alone. When the commit fails, all its operations fail, and
+//! none was acknowledged.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -35,7 +35,7 @@ pub(super) struct Writer {
 trait Operation: Send {
     /// Runs inside a savepoint. Returns `false` to have the savepoint rolled back.
     fn run(&mut self, connection: &Connection) -> bool;
-    /// Answers the caller, after the commit or after its failure.
+    /// Replies to the caller, after the commit or after its failure.
     fn reply(self: Box<Self>, committed: Result<(), QueueError>);
 }
 
@@ -76,7 +76,7 @@ impl Writer {
         act: impl FnOnce(&Connection) -> Result<T, QueueError> + Send + 'static,
     ) -> Result<T, QueueError> {
         let (caller, reply) = sync_channel(1);
-        // A caller that has stopped waiting needs no answer.
+        // A caller that has stopped waiting needs no reply.
         self.submit(act, move |result| drop(caller.send(result)))?;
         reply
             .recv()

@@ -1,4 +1,4 @@
-//! What git's index says is tracked, and damaged indexes.
+//! Tests of the paths that git's index tracks, and of damaged indexes.
 
 use std::fs;
 

@@ -126,7 +126,7 @@ impl Tables {
         self.positions.insert(owner.into(), last + 1);
     }
 
-    /// Whoever triggers the project again has seen that its last update failed.
+    /// A new trigger of the project means that the failure of its last update was noticed.
     pub(super) fn clear_dead_letters(&mut self, project: &ProjectId) {
         for entry in self.updates.values_mut() {
             if let State::Failure { dead_letter, .. } = &mut entry.update.state
