@@ -244,8 +244,10 @@ impl Built {
     }
 
     /// Finds the pages that an earlier release had, by its `navigation.json`, and that are
-    /// neither a page nor redirected in this one. A release that takes all pages away because
-    /// its tree has no documentation is an error, unless the options allow it.
+    /// neither a page nor redirected in this one.
+    ///
+    /// A release that takes all pages away because its tree has no documentation is an error,
+    /// unless the options allow it.
     #[must_use]
     pub fn removed_pages(&self, input: &Input, navigation_before: &[u8]) -> Vec<Diagnostic> {
         let (Some(description), Ok(config)) =

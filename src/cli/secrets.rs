@@ -1,6 +1,6 @@
-//! Who may read the secrets of a configuration.
+//! The permissions of the secrets of a configuration.
 //!
-//! A secret that every user of the machine may read or change is refused at the start: private
+//! A secret that every user of the machine may read or change is an error at the start: private
 //! keys of certificates, credentials for git, admin keys, the operator's token. A secret that its
 //! group may read is a warning, because some systems give keys to a group on purpose.
 

@@ -157,9 +157,10 @@ impl Parsed {
     }
 }
 
-/// Finds the texts that name a specification: the value of every `openapi`, and the first word
-/// of entries such as `https://api.acme.com/openapi.json GET /pay`. Values are nested at most
-/// [`DEPTH_MAX`](crate::syntax::DEPTH_MAX) deep.
+/// Finds the texts that name a specification: the value of every `openapi`, and the first word of
+/// entries such as `https://api.acme.com/openapi.json GET /pay`.
+///
+/// Values are nested at most [`DEPTH_MAX`](crate::syntax::DEPTH_MAX) deep.
 fn gather(value: &Value, add: &mut impl FnMut(&str)) {
     for member in value.members() {
         match &*member.key {

@@ -47,8 +47,8 @@ pub enum Target {
 pub struct Client {
     /// The address of the connection.
     pub peer: IpAddr,
-    /// Whom the request counts for: the address of the connection, or the client that a trusted
-    /// peer names.
+    /// The client that the request counts for: the address of the connection, or the client that
+    /// a trusted peer names.
     pub counted: IpAddr,
     /// `http/1.0`, `http/1.1` or `h2`.
     pub protocol: &'static str,

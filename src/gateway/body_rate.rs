@@ -24,15 +24,15 @@ use super::limits::Limits;
 /// Which part of the drain a client may be silent.
 const DRAIN_SHARE: u32 = 4;
 
-/// Finds out that a request body arrives too slowly.
+/// Detects a request body that arrives too slowly.
 #[derive(Debug)]
 pub(super) struct BodyRate {
     limits: Arc<Limits>,
     drain: Drain,
     /// Bytes that have arrived in the current interval.
     bytes: u64,
-    /// Whether the last read has waited. If not, nobody has read since then, for example because
-    /// the upstream takes no more, and the client is not to blame.
+    /// Whether the last read has waited. If not, the gateway has not read since then, for example
+    /// because the upstream takes no more, and the client is not the cause.
     is_waiting: bool,
     /// Created when a read waits for the first time.
     waiting: Option<Waiting>,
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn silence_and_a_trickle_end_a_body() {
+    async fn silent_and_slow_bodies_end_with_an_error() {
         let drain = Drain::new();
         assert_eq!(ends_after(&mut rate(&drain), &[(100, 1)]).await, Some(30));
         let trickle = [(25, 1), (25, 1)];
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_is_not_blamed_for_a_time_in_which_nobody_reads() {
+    async fn time_without_a_reader_does_not_count() {
         let drain = Drain::new();
         let mut rate = rate(&drain);
         assert_eq!(ends_after(&mut rate, &[(1, 1)]).await, None);

@@ -88,8 +88,9 @@ impl TrustedPeers {
     }
 
     /// Returns the client that a trusted peer names in the lines of its `X-Forwarded-For`: the
-    /// last address that is not a trusted peer's. Without one, or if a member before it is no
-    /// address, it is the nearest one that is known.
+    /// last address that is not a trusted peer's.
+    ///
+    /// Without one, or if a member before it is no address, it is the nearest one that is known.
     #[must_use]
     pub fn client_of<'h>(
         &self,
@@ -423,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_that_tell_an_address_or_a_path_are_dropped_in_every_spelling() {
+    fn forwarding_fields_are_dropped_in_every_spelling() {
         let mut request = request(&[
             ("x-forwarded-ssl", "on"),
             ("x-forwarded", "for=1.2.3.4"),

@@ -72,7 +72,7 @@ pub(super) struct StreamSession {
     response: Option<Box<ResponseHeader>>,
     body_read: usize,
     body_sent: usize,
-    /// What was read of the body, until it is too much.
+    /// The part of the body that was read, up to the limit.
     retry: Option<FixedBuffer>,
     rate: BodyRate,
     silence: Silence,

@@ -1,4 +1,4 @@
-//! Memory pressure: what the gateway gives up before the kernel ends the process.
+//! Memory pressure: the gateway closes connections before the kernel ends the process.
 //!
 //! | stage | above | what happens |
 //! |---|---|---|
@@ -229,7 +229,7 @@ fn own_cgroup() -> Option<PathBuf> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let path = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
     let directory = Path::new(MOUNT).join(path);
-    // In a container without its own mount, the group is the root of what it sees.
+    // In a container without its own mount, the group is the root of the visible tree.
     let candidates = [directory, PathBuf::from(MOUNT)];
     candidates
         .into_iter()
@@ -288,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stages_come_in_order_and_are_left_later_than_they_begin() {
+    fn a_stage_ends_below_the_level_at_which_it_begins() {
         let config = Config::default();
         let mut stage = Stage::Normal;
         for (used, expected) in [
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_has_memory() {
+    fn the_memory_of_the_process_can_be_read() {
         let config = Config {
             bytes_max: 1 << 40,
             ..Config::default()

@@ -1,8 +1,8 @@
 //! The open client connections, and which of them has been idle longest.
 //!
 //! When no more connections may be opened, the one that has been idle longest is closed, so that
-//! a newcomer is served at once. A connection is idle if no request of it is being answered: it
-//! waits for the next request, for the rest of a request head, or for a TLS handshake.
+//! a new client is served at once. A connection is idle if none of its requests is in progress:
+//! it waits for the next request, for the rest of a request head, or for a TLS handshake.
 //!
 //! Beginning and ending a request are two stores to the connection's own numbers. The search for
 //! idle connections looks at all of them, and remembers the [`CANDIDATES`] oldest for the next
@@ -39,7 +39,7 @@ struct Shared {
 #[derive(Debug)]
 pub(super) struct Activity {
     began: Instant,
-    /// How many requests are being answered.
+    /// How many requests are in progress.
     requests: AtomicU32,
     /// When the last one ended, in microseconds after `began`.
     idle_since: AtomicU64,
@@ -47,11 +47,11 @@ pub(super) struct Activity {
     closing: CancellationToken,
 }
 
-/// A request that is being answered.
+/// A request in progress.
 #[derive(Debug)]
 pub(super) struct Busy(Arc<Activity>);
 
-/// What counts a connection for as long as it lives.
+/// Counts a connection for as long as it lives.
 #[derive(Debug)]
 #[expect(dead_code, reason = "held until they are dropped")]
 pub(super) struct Guards {
@@ -180,7 +180,7 @@ impl Drop for Registration {
 // === impl Activity ===
 
 impl Activity {
-    /// Declares that requests are being answered, or that none is.
+    /// Records that requests are in progress, or that none is.
     pub(super) fn set_busy(&self, is_busy: bool, now: Instant) {
         if !is_busy {
             self.touch(now);
@@ -205,8 +205,8 @@ impl Activity {
         self.is_evicted.load(Ordering::Acquire)
     }
 
-    /// Returns what is cancelled when the connection must close: for others, or because the
-    /// process stops.
+    /// Returns the token that is cancelled when the connection must close, for others or because
+    /// the process stops.
     pub(super) fn closing(&self) -> CancellationToken {
         self.closing.clone()
     }
@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_idle_goes_first_and_a_busy_one_never() {
+    fn the_longest_idle_connection_is_closed_first_and_a_busy_one_never() {
         let (open, drain) = (OpenConnections::new(), Drain::new());
         let (_guards, all): (Vec<_>, Vec<_>) = (0..3).map(|_| open.add(&drain)).unzip();
         let start = open.0.began;
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drain_closes_all_and_evicts_none() {
+    fn a_drain_closes_all_connections() {
         let (open, drain) = (OpenConnections::new(), Drain::new());
         let (_guard, activity) = open.add(&drain);
         drain.enter(super::super::drain::Phase::Draining);

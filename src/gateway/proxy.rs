@@ -551,7 +551,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_panic_in_a_phase_is_an_error_that_is_answered_with_500() {
+    async fn a_panic_in_a_phase_is_a_500() {
         assert_eq!(guarded(async { Ok(7) }).await.unwrap(), 7);
         let error = guarded(async {
             tokio::task::yield_now().await;

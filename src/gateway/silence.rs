@@ -18,7 +18,7 @@ use tokio::time::{Instant, Sleep};
 /// The error of an upstream that has been silent for too long.
 pub(super) const SILENT: ErrorType = ErrorType::Custom("UpstreamSilent");
 
-/// Finds out that an upstream has been silent for too long.
+/// Detects an upstream that has been silent for too long.
 #[derive(Debug)]
 pub(super) struct Silence {
     /// In milliseconds.
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn silence_counts_from_the_last_sign() {
+    async fn silence_counts_from_the_last_activity() {
         let mut silence = Silence::new(Duration::from_secs(10));
         assert!(is_silent_for(&mut silence, 9).await);
         silence.heard();

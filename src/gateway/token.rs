@@ -1,4 +1,4 @@
-//! The token of the operator's listener: who may change the state of a running gateway.
+//! The token of the operator's listener, which allows changes of the state of a running gateway.
 //!
 //! It is a file that only the gateway's user can read. The gateway makes it at its first start
 //! with 256 random bits; `waypost reload` reads it and sends it as a bearer token (RFC 6750

@@ -79,7 +79,7 @@ struct Shared {
     lookups: Arc<Semaphore>,
 }
 
-/// What is known about a name.
+/// The state of a name.
 #[derive(Debug)]
 struct Name {
     /// The allowed addresses of the last lookup that found some; empty before it.
@@ -199,7 +199,7 @@ impl Resolver {
     /// Begins a lookup, which ends in [`Shared::found`] or [`Shared::failed`].
     fn begin(&self, host: &str) -> CancellationToken {
         let running = CancellationToken::new();
-        // Dropped also if the task panics or its runtime ends, so that nobody waits forever.
+        // Dropped also if the task panics or its runtime ends, so that no request waits forever.
         let end = running.clone().drop_guard();
         let shared = Arc::clone(&self.0);
         let host: Box<str> = host.into();
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn of_several_addresses_only_the_allowed_ones_are_used() {
+    async fn only_allowed_addresses_are_used() {
         let upstream = Answers::new();
         upstream.answer(&["10.0.0.1", "1.1.1.1", "169.254.169.254", "1.1.1.2"]);
         for expected in ["1.1.1.1", "1.1.1.2", "1.1.1.1"] {
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn failures_are_retried_later_and_later_and_cost_no_request_anything() {
+    async fn lookups_back_off_after_failures_and_delay_no_request() {
         let upstream = Answers::new();
         upstream.fail();
         upstream.resolve().await.unwrap_err();
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_last_addresses_are_used_when_the_resolver_is_dead_but_not_forever() {
+    async fn old_addresses_are_used_for_a_limited_time_when_lookups_fail() {
         let upstream = Answers::new();
         upstream.answer(&["1.1.1.1"]);
         upstream.resolve().await.unwrap();
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_name_that_moves_to_a_private_address_is_not_used_any_more() {
+    async fn a_name_that_gets_a_private_address_is_no_longer_used() {
         let upstream = Answers::new();
         upstream.answer(&["1.1.1.1"]);
         upstream.resolve().await.unwrap();

@@ -87,9 +87,10 @@ impl<'r> RequestHeaders<'r> {
         }
     }
 
-    /// Returns whether it is a `GET` or `HEAD` of a whole resource, without query and with no
-    /// condition but `If-None-Match`, beside which `If-Modified-Since` has no meaning (RFC 9110
-    /// §13.1.3). The fast path responds to no other requests.
+    /// Returns whether the fast path can respond to this request.
+    ///
+    /// It is a `GET` or `HEAD` of a whole resource, without query and with no condition but
+    /// `If-None-Match`, beside which `If-Modified-Since` has no meaning (RFC 9110 §13.1.3).
     #[must_use]
     pub fn is_simple_get(&self) -> bool {
         let conditions = &self.conditions;

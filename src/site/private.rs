@@ -5,8 +5,8 @@
 //! metadata service of the cloud, or any other server that trusts this network. So only public
 //! addresses ([`address`]) are connected to, and those that the operator lists.
 //!
-//! A name is a weaker permission than a network: whoever controls the DNS records of the name
-//! chooses the address.
+//! A name is a weaker permission than a network: the address is chosen by the owner of the name's
+//! DNS records.
 
 use std::net::IpAddr;
 use std::str::FromStr;

@@ -175,9 +175,10 @@ impl Store {
         }
     }
 
-    /// Returns a fence for a new promotion. Its generation is above that of the pointer and above
-    /// `at_least`, the newest generation of the queue. So a project can be promoted also after
-    /// the queue's file was lost.
+    /// Returns a fence for a new promotion.
+    ///
+    /// Its generation is above that of the pointer and above `at_least`, the newest generation of
+    /// the queue. So a project can be promoted also after the queue's file was lost.
     ///
     /// # Errors
     ///

@@ -72,7 +72,7 @@ pub async fn essential<T>(name: &'static str, work: impl Future<Output = T>) -> 
     }
 }
 
-/// Ends the process after a panic that left something unusable. `name` says what.
+/// Ends the process after a panic that left something unusable, which `name` names.
 pub fn end(name: &str) -> ! {
     log::error!(
         target: "panic", name;

@@ -1,8 +1,8 @@
 //! Limits how often the same line is logged, and says how many lines were left out.
 //!
-//! What strangers do must not fill a disk with log lines. Warnings and errors of one place in the
-//! source are one kind. In an interval, each kind may be logged a number of times; further lines
-//! of it are counted, and at the end of the interval one line tells the number:
+//! Clients must not be able to fill a disk with log lines. Warnings and errors of one place in
+//! the source are one kind. In an interval, each kind may be logged a number of times; further
+//! lines of it are counted, and at the end of the interval one line has the number:
 //!
 //! ```text
 //! … 28402 more lines like this were left out in the last 30 seconds: accept: Too many open files
@@ -62,7 +62,7 @@ struct Kind {
     example: String,
 }
 
-/// A line that tells how many others were left out.
+/// A line with the number of lines that were left out.
 #[derive(Debug, PartialEq, Eq)]
 struct Summary {
     level: Level,
@@ -71,7 +71,7 @@ struct Summary {
     example: String,
 }
 
-/// What happens to a line.
+/// The decision about a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Logged,
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_interval_tells_the_number_without_another_line() {
+    fn the_end_of_the_interval_logs_the_number() {
         let (kept, log) = limited(1, Duration::from_millis(20));
         for _ in 0..10 {
             log_at(&log, 1, Level::Error, "no descriptor");
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn no_limit_leaves_nothing_out() {
+    fn without_a_limit_every_line_is_logged() {
         let (kept, log) = limited(0, Duration::from_secs(1));
         for _ in 0..100 {
             log_at(&log, 1, Level::Warn, "x");

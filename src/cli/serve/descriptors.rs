@@ -6,9 +6,9 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// What the store, the queue, logs and the operator's listener may need.
+/// The descriptors that the store, the queue, logs and the operator's listener may need.
 const RESERVED: u64 = 192;
-/// What one build may need in this process.
+/// The descriptors that one build may need in this process.
 const PER_BUILD: u64 = 8;
 /// The part of all descriptors that is for connections to upstreams.
 const UPSTREAM_SHARE: u64 = 5;
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_of_the_descriptors_is_never_for_clients() {
+    fn some_descriptors_are_reserved() {
         for (limit, least, most) in [
             (16, 1, 8),
             (256, 80, 128),

@@ -126,8 +126,8 @@ impl Reload {
     }
 }
 
-/// Locks the reloader. A panic that reading a release causes does not leave it. After any other
-/// panic within it nobody knows what is served, and the process ends.
+/// Locks the reloader. A panic while a release is read does not leave the reloader. After any
+/// other panic in it the served state is unknown, and the process ends.
 pub(super) fn lock_reloader(reloader: &Mutex<Reloader>) -> MutexGuard<'_, Reloader> {
     reloader
         .lock()

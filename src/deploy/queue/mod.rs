@@ -312,9 +312,10 @@ impl Queue {
         ))
     }
 
-    /// Raises the generation of a claimed update to at least `at_least`. That is needed when
-    /// the store has a release of the same or a higher generation: one that was published by
-    /// hand, or one from before the queue's file was lost.
+    /// Raises the generation of a claimed update to at least `at_least`.
+    ///
+    /// That is needed when the store has a release of the same or a higher generation: one that
+    /// was published by hand, or one from before the queue's file was lost.
     ///
     /// # Errors
     ///
@@ -360,9 +361,10 @@ impl Queue {
         self.written(backend!(self, cancel(project, summary, now)))
     }
 
-    /// Records which promotion of a project a gateway serves since `now`. The records of the
-    /// updates up to that promotion then say when they became visible; an update that has not
-    /// ended yet says so when it ends.
+    /// Records which promotion of a project a gateway serves since `now`.
+    ///
+    /// The records of the updates up to that promotion then say when they became visible; an
+    /// update that has not ended yet says so when it ends.
     ///
     /// # Errors
     ///

@@ -49,9 +49,11 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// Returns the latest moment at which a lease may end. A lease that ends later was taken with
-    /// a clock that was ahead. A heartbeat of another process may be a moment newer than `now`,
-    /// and clocks are set back by small steps, so twice the length of a lease is allowed.
+    /// Returns the latest moment at which a lease may end.
+    ///
+    /// A lease that ends later was taken with a clock that was ahead. A heartbeat of another
+    /// process may be a moment newer than `now`, and clocks are set back by small steps, so twice
+    /// the length of a lease is allowed.
     pub(super) fn lease_end_max(&self, now: Timestamp) -> Timestamp {
         now.after(self.lease.saturating_mul(2))
     }

@@ -17,7 +17,7 @@ pub(super) struct Rate {
     burst: Duration,
 }
 
-/// What is left of a rate.
+/// The rest of a rate.
 #[derive(Debug, Default)]
 pub(super) struct Bucket {
     full_at: Duration,

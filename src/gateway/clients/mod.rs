@@ -37,7 +37,7 @@ use super::forward::TrustedPeers;
 use crate::telemetry::{Metrics, Route};
 use bucket::{Bucket, Rate};
 
-/// What a request costs whose response came from memory or was 304; any other costs 1.
+/// The cost of a request whose response came from memory or was 304; any other costs 1.
 pub const CHEAP_REQUEST: f64 = 0.1;
 /// How many bytes a response costs beside its content.
 pub const HEAD_BYTES: u64 = 500;
@@ -117,7 +117,7 @@ struct Shard {
     swept: Duration,
 }
 
-/// What is remembered about an address.
+/// The state of an address.
 #[derive(Debug, Default)]
 struct State {
     connections: u32,
@@ -205,8 +205,9 @@ impl Clients {
         self.requests.is_some() || self.bytes.is_some()
     }
 
-    /// Returns whom a request of a peer counts for. `forwarded` gives its `X-Forwarded-For`; it
-    /// is called only if the peer is trusted and requests or bytes are limited.
+    /// Returns the client that a request of a peer counts for. `forwarded` gives its
+    /// `X-Forwarded-For`; it is called only if the peer is trusted and requests or bytes are
+    /// limited.
     pub fn of_request<'h, L: DoubleEndedIterator<Item = &'h [u8]>>(
         &self,
         peer: IpAddr,
@@ -378,7 +379,7 @@ impl Shard {
                 self.states.retain(|_, state| !state.is_idle(now));
             }
             if self.states.len() >= addresses_max {
-                // The order of a hash table with a random seed: nobody can choose whom.
+                // The order of a hash table with a random seed: no client can choose the address.
                 let forgotten = self.states.iter().find(|(_, state)| state.connections == 0);
                 let forgotten = forgotten.map(|(address, _)| *address);
                 if let Some(forgotten) = forgotten {
@@ -557,7 +558,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_has_an_upper_limit_and_keeps_who_is_connected() {
+    fn the_table_is_limited_and_keeps_connected_addresses() {
         let clients = clients(ClientLimits {
             connections_max: 1,
             addresses_max: 640,

@@ -28,8 +28,9 @@ use super::grammar::{Context, Operation, Rule, SearchLimit};
 /// How many matches in a row may be empty at one position. Grammars need up to about 20.
 const EMPTY_MATCHES_MAX: usize = 60;
 /// What a line may cost: one for each rule that is tried, and for each search the bytes that it
-/// passes and [`SEARCH_COST`]. The most expensive line in 28,600 examples of public documentation
-/// costs 225,000.
+/// passes and [`SEARCH_COST`].
+///
+/// The most expensive line in 28,600 examples of public documentation costs 225,000.
 const LINE_COST_MAX: usize = 2_000_000;
 /// The cost of a search, in addition to the bytes that it passes.
 const SEARCH_COST: usize = 16;

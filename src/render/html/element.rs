@@ -260,9 +260,11 @@ impl Writer<'_> {
         self.image(dark, alt, &more);
     }
 
-    /// Writes a `<picture>` with sources for light and dark as two images, because the reader
-    /// may choose another colour scheme than the system's. Both have the size of the `<img>`.
-    /// Other sources are left out: the `<img>` has a format that every browser shows.
+    /// Writes a `<picture>` with sources for light and dark as two images, because the reader may
+    /// choose another colour scheme than the system's.
+    ///
+    /// Both have the size of the `<img>`. Other sources are left out: the `<img>` has a format
+    /// that every browser shows.
     fn html_picture(&mut self, picture: &Element) {
         let mut parts = Vec::new();
         elements_in(&picture.children, &mut parts);

@@ -169,7 +169,7 @@ fn an_address_cannot_send_more_requests_than_its_share() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn over_http2_the_same_limit_holds() {
+async fn the_limit_applies_to_http2_too() {
     let authority = Authority::new();
     let setup = encrypted(&authority, Setup::new())
         .conf("clients", "{ requests_per_second: 1, burst_seconds: 10 }")
@@ -271,7 +271,7 @@ fn a_dry_run_counts_and_refuses_nothing() {
 }
 
 #[test]
-fn when_all_places_are_taken_the_connection_that_is_idle_longest_goes() {
+fn at_the_limit_the_longest_idle_connection_is_closed() {
     let edge = Setup::new()
         .conf("connections", "{ connections_max: 10 }")
         .acme("")
@@ -288,7 +288,7 @@ fn when_all_places_are_taken_the_connection_that_is_idle_longest_goes() {
 }
 
 #[test]
-fn a_part_of_a_head_or_of_a_handshake_holds_no_place() {
+fn an_incomplete_head_or_handshake_can_be_closed() {
     let authority = Authority::new();
     let edge = encrypted(&authority, Setup::new())
         .conf("connections", "{ connections_max: 10, head_seconds: 3600 }")
@@ -344,7 +344,7 @@ async fn an_idle_http2_connection_makes_room_too() {
 }
 
 #[test]
-fn a_request_that_is_being_answered_is_never_cut_off_to_make_room() {
+fn a_request_in_progress_is_never_closed_for_others() {
     let (origin, proceed) = Origin::with_delayed_body();
     let edge = Setup::new()
         .conf("connections", "{ connections_max: 2 }")
@@ -362,7 +362,7 @@ fn a_request_that_is_being_answered_is_never_cut_off_to_make_room() {
 }
 
 #[test]
-fn connections_never_take_the_last_descriptors() {
+fn connections_leave_enough_descriptors() {
     let setup = Setup::new()
         .wrapped_by(&["sh", "-c", "ulimit -n 256; exec \"$@\"", "sh"])
         .acme("origin: embedded");
@@ -461,7 +461,7 @@ fn without_a_descriptor_the_process_neither_spins_nor_fills_its_log() {
 }
 
 #[test]
-fn what_a_client_does_again_and_again_is_logged_a_few_times_with_the_number() {
+fn repeated_log_lines_are_limited_and_counted() {
     let edge = Setup::new()
         .conf(
             "log",
@@ -493,7 +493,7 @@ fn what_a_client_does_again_and_again_is_logged_a_few_times_with_the_number() {
 }
 
 #[test]
-fn scarce_memory_ends_keep_alive_first_and_then_refuses_new_connections() {
+fn under_memory_pressure_keep_alive_ends_and_then_new_connections_are_closed() {
     let setup = Setup::new();
     let group = setup.path("cgroup");
     fs::create_dir(&group).unwrap();

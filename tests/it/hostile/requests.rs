@@ -101,7 +101,7 @@ fn a_later_minor_version_is_read_as_http_1_1() {
 }
 
 #[test]
-fn a_refused_head_request_gets_no_body() {
+fn a_rejected_head_request_gets_no_body() {
     let edge = Setup::new().acme("").with_skill().start();
     for (head, status) in [
         (
@@ -131,7 +131,7 @@ fn a_refused_head_request_gets_no_body() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn http_2_refuses_the_heads_that_http_1_1_refuses() {
+async fn http_2_rejects_the_heads_that_http_1_1_rejects() {
     let origin = Origin::start();
     let gateway = Encrypted::before(&origin.record(), "{ stream_faults_max: 1000 }");
     let mut http2 = gateway.http2().await;
@@ -168,7 +168,7 @@ async fn http_2_refuses_the_heads_that_http_1_1_refuses() {
 }
 
 #[test]
-fn http_2_refuses_targets_that_no_url_has() {
+fn http_2_rejects_targets_with_invalid_characters() {
     let origin = Origin::start();
     let gateway = Encrypted::before(&origin.record(), "{}");
     for (path, fields) in [
@@ -253,7 +253,7 @@ async fn a_slow_body_over_http_2_is_a_timeout() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_without_a_key_makes_nobody_wait_for_its_body() {
+async fn the_body_of_a_request_without_a_key_is_not_awaited() {
     let gateway = Encrypted::start("{ body_seconds: 60 }");
     let mut client = gateway.http2().await;
     for fields in [&[][..], &[("authorization", "Bearer waypost_wrong")]] {
@@ -389,7 +389,7 @@ fn curl_gets_the_response_to_a_request_with_a_body() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn faults_of_clients_are_no_errors_of_ours() {
+async fn faults_of_clients_are_not_logged_as_errors() {
     let origin = Origin::responding(|request, stream| {
         write_page(stream, &request.method, &"a".repeat(1 << 20));
         After::Keep

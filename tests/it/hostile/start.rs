@@ -13,7 +13,7 @@ use crate::repository::{self, Repository};
 use crate::tls::encrypted;
 
 #[test]
-fn privileges_that_would_not_be_given_up_are_refused() {
+fn settings_of_pingora_that_would_be_ignored_are_rejected() {
     let setup = Setup::new().conf(
         "server",
         "{ user: nobody, group: nogroup, daemon: true, pid_file: /run/waypost.pid }",
@@ -38,7 +38,7 @@ fn set_mode(path: &Path, mode: u32) {
 }
 
 #[test]
-fn a_secret_that_every_user_may_read_is_refused_and_named() {
+fn a_secret_that_every_user_may_read_is_an_error() {
     let authority = Authority::new();
     let setup = encrypted(&authority, Setup::new());
     let (token, ssh) = (setup.path("token"), setup.path("ssh"));
@@ -98,7 +98,7 @@ fn all_below(directory: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn what_the_process_writes_only_its_user_can_read() {
+fn only_its_user_can_read_the_files_of_the_process() {
     let setup = repository::setup();
     let docs = Repository::new(&setup, "docs");
     docs.push("Begin", &[("skill.md", SKILL)]);
@@ -127,7 +127,7 @@ fn what_the_process_writes_only_its_user_can_read() {
 }
 
 #[test]
-fn only_the_operator_changes_a_running_gateway() {
+fn only_the_operator_can_change_a_running_gateway() {
     let edge = Setup::new().acme_before(&Origin::start()).start();
     let token = edge.operator_token();
     let own = edge.operator.to_string();
@@ -170,7 +170,7 @@ fn the_reload_command_has_the_token() {
 }
 
 #[test]
-fn readiness_in_full_names_what_fails() {
+fn full_readiness_names_the_failing_parts() {
     let setup = Setup::new();
     let token = setup.path("operator-token");
     fs::write(&token, "short").unwrap();
