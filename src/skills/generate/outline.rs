@@ -5,10 +5,10 @@ use crate::docs::navigation::tree::{
     Content, DivisionKind, Divisions, Entry as Node, Group, Page, PageId,
 };
 use crate::docs::openapi::{Endpoint, Operation, Specification};
+use crate::mdx::Node as MdxNode;
 use crate::syntax::Value;
 
-use super::super::description::first_words;
-use super::text::{plain, short};
+use super::text::{self, plain, short, shorten};
 
 /// The most required values that the line of an endpoint names.
 const REQUIRED_NAMED: usize = 6;
@@ -172,9 +172,42 @@ pub(super) fn words(docs: &Docs, page: &Page) -> String {
     if let Some(description) = &page.description {
         return short(description);
     }
-    let written = docs.pages.get(&page.slug);
-    let words = written.and_then(|page| first_words(page.body()));
-    short(words.as_deref().unwrap_or_default())
+    let nodes = content(docs, page).unwrap_or_default();
+    let words = first_paragraph(nodes).or_else(|| first_heading(nodes));
+    shorten(&words.unwrap_or_default())
+}
+
+/// Returns the content of a page; `None` if it is generated or could not be read.
+pub(super) fn content<'d>(docs: &'d Docs, page: &Page) -> Option<&'d [MdxNode]> {
+    let written = docs.pages.get(&page.slug)?;
+    Some(&written.read.as_ref().ok()?.nodes)
+}
+
+/// Returns the first paragraph that says something, at any depth.
+fn first_paragraph(nodes: &[MdxNode]) -> Option<String> {
+    nodes.iter().find_map(|node| match node {
+        MdxNode::Paragraph(line) => {
+            Some(text::words(line)).filter(|words| words.chars().any(char::is_alphanumeric))
+        }
+        // Titles and cells are no sentences.
+        MdxNode::Heading { .. } | MdxNode::Table(_) => None,
+        node => {
+            let mut found = None;
+            node.each_children(&mut |children| {
+                found = found.take().or_else(|| first_paragraph(children));
+            });
+            found
+        }
+    })
+}
+
+fn first_heading(nodes: &[MdxNode]) -> Option<String> {
+    nodes.iter().find_map(|node| match node {
+        MdxNode::Heading { children, .. } => {
+            Some(text::words(children)).filter(|words| !words.is_empty())
+        }
+        _ => None,
+    })
 }
 
 fn is_shown(page: &Page) -> bool {

@@ -1,5 +1,8 @@
 //! Plain text from MDX: one line, without markup that is useless to an agent.
 
+use crate::mdx::Node;
+use crate::mdx::drawing::is_part;
+
 /// The longest line taken from a page, in characters.
 const CHARACTERS_MAX: usize = 200;
 
@@ -42,7 +45,45 @@ pub(super) fn plain(text: &str) -> String {
         }
     }
     out.push_str(rest);
-    let mut line = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    one_line(&out)
+}
+
+/// Makes one plain line of nodes: code stays in backticks, images and the code of fences are
+/// left out.
+pub(super) fn words(nodes: &[Node]) -> String {
+    let mut out = String::new();
+    gather(nodes, &mut out);
+    one_line(&out)
+}
+
+fn gather(nodes: &[Node], out: &mut String) {
+    for node in nodes {
+        match node {
+            Node::Text(text) => out.push_str(text),
+            Node::Code(code) => {
+                out.push('`');
+                out.push_str(code);
+                out.push('`');
+            }
+            Node::Formula { tex, .. } => out.push_str(tex),
+            Node::Image { .. } | Node::Fence { .. } => {}
+            Node::Element(element) if is_part(&element.name) => {}
+            Node::Break => out.push(' '),
+            node => {
+                if node.is_block() {
+                    out.push(' ');
+                }
+                node.each_children(&mut |children| {
+                    gather(children, out);
+                });
+            }
+        }
+    }
+}
+
+/// Puts a text in one line that YAML and Markdown readers cannot take for a mark.
+fn one_line(text: &str) -> String {
+    let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     while line.contains("---") {
         line = line.replace("---", "–");
     }
@@ -52,9 +93,13 @@ pub(super) fn plain(text: &str) -> String {
 
 /// Returns the first sentences of a text that fit, else its first words.
 pub(super) fn short(text: &str) -> String {
-    let line = plain(text);
+    shorten(&plain(text))
+}
+
+/// Returns the first sentences of a line that fit, else its first words.
+pub(super) fn shorten(line: &str) -> String {
     if line.chars().count() <= CHARACTERS_MAX {
-        return line;
+        return line.to_owned();
     }
     let cut: String = line.chars().take(CHARACTERS_MAX).collect();
     match cut.rfind(". ") {

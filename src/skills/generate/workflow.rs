@@ -1,15 +1,18 @@
 //! Procedures that authors wrote: `<Steps>` and numbered lists.
 
 use crate::docs::Docs;
+use crate::mdx::Node;
 
-use super::outline::Outline;
-use super::text::{plain, short};
+use super::outline::{Outline, content};
+use super::text::{plain, shorten, words};
 
 /// The most lines and characters of the section.
 pub(super) const LINES_MAX: usize = 160;
 const CHARACTERS_MAX: usize = 7000;
 /// The most steps of one procedure that are listed.
 const STEPS_MAX: usize = 12;
+/// The longest command of a step, in bytes.
+const COMMAND_BYTES_MAX: usize = 160;
 /// The fewest steps of a procedure.
 const STEPS_MIN: usize = 2;
 
@@ -27,7 +30,7 @@ pub(super) fn workflows(docs: &Docs, outline: &Outline, base_url: &str) -> Vec<S
     let found: Vec<_> = outline
         .pages()
         .map(|id| docs.navigation.page(id))
-        .filter_map(|page| Some((page, read(docs.pages.get(&page.slug)?.body()))))
+        .filter_map(|page| Some((page, read(content(docs, page)?))))
         .collect();
     let deepest = found
         .iter()
@@ -74,169 +77,93 @@ impl Workflow {
     }
 }
 
-/// Reads a page line by line; code is only read to find the single command of a step.
+/// Finds the procedures of a page.
 #[derive(Default)]
 struct Reader {
     found: Vec<Workflow>,
     heading: String,
-    /// The procedure that is being read; `kind` is its form.
-    current: Workflow,
-    kind: Option<Kind>,
-    fence: Option<String>,
-    code: Vec<String>,
-    /// Whether the current step still needs its first sentence.
-    wants_words: bool,
-    wants_code: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Steps,
-    Numbers,
-}
-
-/// Finds the procedures in a page's text.
-pub(super) fn read(text: &str) -> Vec<Workflow> {
+/// Finds the procedures in the content of a page.
+pub(super) fn read(nodes: &[Node]) -> Vec<Workflow> {
     let mut reader = Reader::default();
-    for line in text.lines() {
-        reader.line(line);
-    }
-    reader.end();
+    reader.nodes(nodes);
     reader.found
 }
 
+// === impl Reader ===
+
 impl Reader {
-    fn line(&mut self, line: &str) {
-        let trimmed = line.trim();
-        if self.code(trimmed) {
-            return;
-        }
-        let level = trimmed.bytes().take_while(|byte| *byte == b'#').count();
-        if (1..=6).contains(&level) && trimmed[level..].starts_with(' ') {
-            if self.kind == Some(Kind::Numbers) {
-                self.end();
+    fn nodes(&mut self, nodes: &[Node]) {
+        for node in nodes {
+            match node {
+                Node::Heading { children, .. } => self.heading = words(children),
+                Node::List {
+                    start: Some(_),
+                    items,
+                } => {
+                    let steps = items.iter().map(|item| step("", &item.children, false));
+                    self.add(steps.collect());
+                }
+                Node::Element(element) if *element.name == *"Steps" => {
+                    let steps = element.children.iter().filter_map(|child| match child {
+                        Node::Element(child) if *child.name == *"Step" => {
+                            let title = child.text("title").map(plain).unwrap_or_default();
+                            Some(step(&title, &child.children, true))
+                        }
+                        _ => None,
+                    });
+                    self.add(steps.collect());
+                }
+                Node::Element(element) => self.nodes(&element.children),
+                _ => {}
             }
-            if self.kind.is_none() {
-                self.heading = plain(&trimmed[level..]);
-            }
-        } else if trimmed.starts_with("<Steps") {
-            self.end();
-            self.begin(Kind::Steps);
-        } else if trimmed.starts_with("</Steps") {
-            self.end();
-        } else if trimmed.starts_with("<Step") && self.kind == Some(Kind::Steps) {
-            let title = attribute(trimmed, "title").map(plain).unwrap_or_default();
-            self.step(title);
-        } else if let Some(step) = numbered(line).filter(|_| self.kind != Some(Kind::Steps)) {
-            // A list that begins again at 1 is a new list.
-            if self.kind.is_none() || step.0 == 1 {
-                self.end();
-                self.begin(Kind::Numbers);
-            }
-            self.step(short(step.1));
-            self.wants_words = false;
-        } else if self.kind == Some(Kind::Numbers)
-            && !line.starts_with([' ', '\t'])
-            && !trimmed.is_empty()
-        {
-            self.end();
-        } else {
-            self.words(trimmed);
         }
     }
 
-    /// Reads a line of code, or the fence that begins or ends it; returns `false` for other lines.
-    fn code(&mut self, line: &str) -> bool {
-        if let Some(fence) = &self.fence {
-            if line.starts_with(&**fence) {
-                self.fence = None;
-                self.command();
-            } else if !line.is_empty() {
-                self.code.push(line.to_owned());
-            }
-            return true;
-        }
-        let mark = line.chars().next().filter(|mark| matches!(mark, '`' | '~'));
-        let fence: String = mark.map_or_else(String::new, |mark| {
-            line.chars().take_while(|c| *c == mark).collect()
-        });
-        if fence.len() >= 3 {
-            self.fence = Some(fence);
-            self.code.clear();
-            return true;
-        }
-        false
-    }
-
-    /// Adds the command to the step, if its code block has only this one line.
-    fn command(&mut self) {
-        if let ([command], true, Some(step)) = (
-            self.code.as_slice(),
-            self.wants_code,
-            self.current.steps.last_mut(),
-        ) && !command.contains('`')
-            && command.len() <= 160
-        {
-            step.truncate(step.trim_end_matches(['.', ':']).len());
-            step.push_str(&format!(": `{command}`"));
-            self.wants_code = false;
+    fn add(&mut self, mut steps: Vec<String>) {
+        steps.retain(|step| !step.is_empty());
+        if steps.len() >= STEPS_MIN {
+            self.found.push(Workflow {
+                heading: self.heading.clone(),
+                steps,
+            });
         }
     }
+}
 
-    fn begin(&mut self, kind: Kind) {
-        self.kind = Some(kind);
-        self.current.heading.clone_from(&self.heading);
-    }
-
-    fn step(&mut self, title: String) {
-        self.current.steps.push(title);
-        self.wants_words = true;
-        self.wants_code = true;
-    }
-
-    /// Adds a step's first sentence to its title.
-    fn words(&mut self, line: &str) {
-        if !self.wants_words || line.is_empty() || line.starts_with(['<', '{', '|', '-', '*', '>'])
-        {
-            return;
-        }
-        let (words, Some(step)) = (short(line), self.current.steps.last_mut()) else {
-            return;
-        };
-        if step.is_empty() {
-            *step = words;
-        } else if !words.is_empty() {
+/// Writes a step: its title, its first paragraph if `has_words` or if it has no title, and its
+/// command, if it has a block of code with only one line.
+fn step(title: &str, children: &[Node], has_words: bool) -> String {
+    let mut step = title.to_owned();
+    let paragraph = children.iter().find_map(|node| match node {
+        Node::Paragraph(line) => Some(shorten(&words(line))).filter(|line| !line.is_empty()),
+        _ => None,
+    });
+    // A tight item holds its text without a paragraph.
+    let paragraph = paragraph.or_else(|| {
+        let is_block = |node: &&Node| !node.is_block();
+        let line: Vec<Node> = children.iter().take_while(is_block).cloned().collect();
+        Some(shorten(&words(&line))).filter(|line| !line.is_empty())
+    });
+    if let Some(paragraph) = paragraph.filter(|_| has_words || title.is_empty()) {
+        if !step.is_empty() {
             step.push_str(". ");
-            step.push_str(&words);
         }
-        self.wants_words = false;
+        step.push_str(&paragraph);
     }
-
-    fn end(&mut self) {
-        let mut workflow = std::mem::take(&mut self.current);
-        self.kind = None;
-        self.wants_words = false;
-        self.wants_code = false;
-        workflow.steps.retain(|step| !step.is_empty());
-        if workflow.steps.len() >= STEPS_MIN {
-            self.found.push(workflow);
+    let command = children.iter().find_map(|node| match node {
+        Node::Fence { code, .. } => {
+            let mut lines = code.lines().map(str::trim).filter(|line| !line.is_empty());
+            let first = lines.next()?;
+            (lines.next().is_none() && !first.contains('`') && first.len() <= COMMAND_BYTES_MAX)
+                .then_some(first)
         }
+        _ => None,
+    });
+    if let Some(command) = command.filter(|_| !step.is_empty()) {
+        step.truncate(step.trim_end_matches(['.', ':']).len());
+        step.push_str(&format!(": `{command}`"));
     }
-}
-
-/// Reads `1. text` or `1) text` at the beginning of a line.
-fn numbered(line: &str) -> Option<(u32, &str)> {
-    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
-    let rest = line[digits..].strip_prefix(['.', ')'])?.strip_prefix(' ')?;
-    Some((line.get(..digits)?.parse().ok()?, rest))
-}
-
-/// Returns the value of an attribute that is written in quotes.
-fn attribute<'l>(tag: &'l str, name: &str) -> Option<&'l str> {
-    let (_, rest) = tag.split_once(&format!("{name}="))?;
-    let quote = rest
-        .chars()
-        .next()
-        .filter(|quote| matches!(quote, '"' | '\''))?;
-    rest[1..].split(quote).next()
+    step
 }
