@@ -217,6 +217,13 @@ pub const RULES: &[Rule] = &[
             run no scripts of authors.",
     },
     Rule {
+        id: "mdx-syntax",
+        title: "JavaScript can be read",
+        text: "An expression in braces, an import or an export is not valid JavaScript. An expression \
+            is shown as text; an import or export has no effect. Braces that are meant as text \
+            are written `\\{`.",
+    },
+    Rule {
         id: "mdx-tag",
         title: "tags are closed",
         text: "A tag that is not closed, or not opened, is shown as text.",

@@ -1,14 +1,15 @@
 //! MDX: from the text of a page to a tree.
 //!
 //! ```text
-//!  text ──module──▶ text without import/export, names and their values
+//!  text ──module──▶ text without import/export; the statements, parsed by `oxc`
 //!       ──scan────▶ tags, expressions, comments        (code and formulas are skipped)
 //!       ──region──▶ elements, each with its own dedented text; marks replace the tags
 //!       ──markdown▶ pulldown-cmark reads that text; marks become elements again
 //! ```
 //!
 //! A Markdown parser with linear time on hostile input reads the Markdown; a small layer of
-//! our own reads the JSX. The crate `markdown` parses all of MDX, but we do not use it: it
+//! our own finds the JSX, the expressions, and the imports and exports in it. The crate
+//! `oxc` parses the JavaScript that is found; what needs no running gets its value. The crate `markdown` parses all of MDX, but we do not use it: it
 //! panics on valid pages of a few bytes and takes seconds for a long table, while one page
 //! must never stall a build. Where MDX reports an error (a `<` that opens no tag, a brace that
 //! is never closed), this reader keeps the characters as text and warns where that may surprise.
@@ -16,10 +17,14 @@
 //! Differences from CommonMark, as in MDX: no indented code, no HTML (a tag is a tag).
 //!
 //! **Limits.** A page has at most [`PAGE_BYTES_MAX`] bytes. Its elements are nested at most
-//! [`DEPTH_MAX`] deep. Its snippets expand to at most [`EXPANSION_BYTES_MAX`]. Its failed
-//! look-aheads read at most [`LOOKAHEAD_BYTES_MAX`]. A page over a limit is refused with an
-//! error that names it; the other pages are read. Rows of a table and links of a paragraph
-//! have no limit of their own: they are read in one pass, so the byte limit bounds them.
+//! [`DEPTH_MAX`] deep. Its snippets, and the copies of its values, have at most
+//! [`EXPANSION_BYTES_MAX`]. Its failed look-aheads read at most [`LOOKAHEAD_BYTES_MAX`]. The
+//! Markdown parser does at most [`MARKDOWN_STEPS_MAX`] steps that the length of the text does
+//! not bound, and the JavaScript parser reads at most [`SCRIPT_BYTES_MAX`]. All limits count
+//! bytes or steps, never time, so that a page is read alike on every machine. A page over a
+//! limit is shown as its source, with a warning that names the limit; the other pages are read.
+//! Rows of a table and links of a paragraph have no limit of their own: they are read in one
+//! pass, so the byte limit bounds them.
 //! Sources: MDX 3; CommonMark 0.31.2; GitHub Flavored Markdown 0.29.
 
 pub mod anchor;
@@ -27,11 +32,13 @@ pub mod component;
 pub mod drawing;
 mod import;
 mod markdown;
-mod module;
+pub mod module;
 pub mod node;
 pub mod outline;
 mod region;
 mod scan;
+mod scope;
+mod script;
 pub mod span;
 mod value;
 
@@ -41,21 +48,29 @@ use std::sync::Arc;
 
 use crate::diagnostic::Diagnostic;
 
+pub use markdown::STEPS_MAX as MARKDOWN_STEPS_MAX;
+pub use module::Statement;
 pub use node::{Alignment, Element, Item, Node, Table, plain};
 pub use outline::{Outline, Reference, ReferenceKind};
 pub use scan::LOOKAHEAD_BYTES_MAX;
+pub use script::{BYTES_MAX as SCRIPT_BYTES_MAX, NESTING_MAX as SCRIPT_NESTING_MAX};
 pub use span::Span;
 pub use value::Value;
 
+use markdown::Steps;
+use scan::Lookahead;
+use scope::{Scope, Scopes};
 use span::{Origin, Trace};
-use value::Scope;
 
 /// How many bytes a page may have; the longest of 28,919 real pages has a third of this size.
 pub const PAGE_BYTES_MAX: usize = 2 << 20;
 /// How deep the elements of a page may be nested, snippets included.
 pub const DEPTH_MAX: usize = 96;
-/// How many bytes of snippets one page may show.
+/// How many bytes the snippets that one page shows and the copies of its values may have.
 pub const EXPANSION_BYTES_MAX: usize = 4 << 20;
+/// How many problems of one page are reported.
+const DIAGNOSTICS_MAX: usize = 1000;
+
 /// Why a page cannot be shown at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -67,8 +82,17 @@ pub enum Refused {
     #[error("elements lie more than {DEPTH_MAX} deep in each other")]
     TooDeep,
     /// Over [`EXPANSION_BYTES_MAX`].
-    #[error("snippets expand to more than {EXPANSION_BYTES_MAX} bytes")]
+    #[error("snippets and copies of values expand to more than {EXPANSION_BYTES_MAX} bytes")]
     TooMuchExpanded,
+    /// Over [`SCRIPT_BYTES_MAX`].
+    #[error("more than {SCRIPT_BYTES_MAX} bytes of JavaScript would have to be parsed")]
+    TooMuchScript,
+    /// Over [`MARKDOWN_STEPS_MAX`].
+    #[error(
+        "lists, quotations or link titles that many lines follow need more than \
+         {MARKDOWN_STEPS_MAX} steps"
+    )]
+    TooManySteps,
     /// Over [`LOOKAHEAD_BYTES_MAX`].
     #[error("too many tags, braces or backticks are never closed")]
     Unclosed,
@@ -112,6 +136,8 @@ impl<'t> Source<'t> {
 pub struct Page {
     /// The byte of the file at which the body starts.
     pub body: usize,
+    /// Its imports and exports, in order.
+    pub module: Vec<Statement>,
     /// Its content.
     pub nodes: Vec<Node>,
     /// Its headings, anchors and references.
@@ -138,29 +164,41 @@ pub fn read(source: &Source<'_>, load: &Load<'_>) -> Result<Page, Refused> {
         file: 0,
         start: source.body,
         shifts,
+        line: 1 + lines(before),
+        line_ends: line_ends(&text),
     });
     let mut reader = Reader {
         load,
         file: source.file.into(),
         origin,
         files: vec![source.file.into()],
-        told: BTreeSet::new(),
+        scopes: Scopes::default(),
+        module: Vec::new(),
+        reported: BTreeSet::new(),
         diagnostics: Vec::new(),
         expandable: EXPANSION_BYTES_MAX,
+        script_left: SCRIPT_BYTES_MAX,
+        lookahead: Lookahead::default(),
+        steps: Steps::default(),
         refused: None,
     };
     let mut nodes = match source.file.ends_with(".md") {
-        true => markdown::read(&text, &mut [], &Trace::whole(&reader.origin), 0),
+        true => {
+            let trace = Trace::whole(&reader.origin);
+            reader.markdown(&text, &mut [], &trace, 0)
+        }
         false => {
-            let at = Position {
-                offset: 0,
-                line: 1 + lines(before),
-            };
-            reader.file(&text, at, Scope::default(), 0)
+            let scope = reader.scopes.add(None);
+            reader.file(&text, 0, scope, 0)
         }
     };
     if let Some(refused) = reader.refused {
         return Err(refused);
+    }
+    if reader.diagnostics.len() == DIAGNOSTICS_MAX {
+        let message = format!("more than {DIAGNOSTICS_MAX} problems; the others are not listed");
+        let found = Diagnostic::warning("page-limit", source.file, message);
+        reader.diagnostics.push(found);
     }
     let title = source.title;
     let repeats = |node: &Node| matches!(node, Node::Heading { level: 1, children, .. } if plain(children).trim() == title);
@@ -171,6 +209,7 @@ pub fn read(source: &Source<'_>, load: &Load<'_>) -> Result<Page, Refused> {
         body: source.body,
         outline: Outline::of(&mut nodes),
         nodes,
+        module: reader.module,
         files: reader.files,
         diagnostics: reader.diagnostics,
     })
@@ -185,12 +224,10 @@ pub fn read_markdown(body: &str) -> Result<Vec<Node>, Refused> {
     if body.len() > PAGE_BYTES_MAX {
         return Err(Refused::TooLong);
     }
-    Ok(markdown::read(
-        &clean(body).0,
-        &mut [],
-        &Trace::default(),
-        0,
-    ))
+    let text = clean(body).0;
+    let mut steps = Steps::default();
+    markdown::read(&text, &mut [], &Trace::default(), 0, &mut steps)
+        .map_err(|markdown::TooManySteps| Refused::TooManySteps)
 }
 
 /// Replaces characters that would look like our marks, and removes the `\r` of CRLF.
@@ -230,33 +267,12 @@ fn clean(text: &str) -> (Cow<'_, str>, Vec<(usize, isize)>) {
     (Cow::Owned(out), shifts)
 }
 
-/// Where in a file a text starts.
-#[derive(Clone, Copy, Debug)]
-struct Position {
-    /// In bytes of the cleaned text of the file.
-    offset: usize,
-    /// The line, from 1.
-    line: u32,
-}
-
 /// The place in a file that a warning names.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     line: u32,
     column: u32,
     length: u32,
-}
-
-// === impl Position ===
-
-impl Position {
-    /// Returns the position after a text that starts here.
-    fn plus(self, text: &str) -> Self {
-        Self {
-            offset: self.offset + text.len(),
-            line: self.line + lines(text),
-        }
-    }
 }
 
 // === impl Place ===
@@ -281,21 +297,48 @@ struct Reader<'l> {
     origin: Arc<Origin>,
     /// All files that were read.
     files: Vec<Box<str>>,
+    scopes: Scopes,
+    /// The imports and exports of the page itself.
+    module: Vec<Statement>,
     /// The messages reported so far: each is reported once per page.
-    told: BTreeSet<String>,
+    reported: BTreeSet<String>,
     diagnostics: Vec<Diagnostic>,
     expandable: usize,
+    script_left: usize,
+    lookahead: Lookahead,
+    steps: Steps,
     refused: Option<Refused>,
 }
 
 // === impl Reader ===
 
 impl Reader<'_> {
-    /// Reads a file, or the body of a component.
-    fn file(&mut self, text: &str, at: Position, mut scope: Scope, depth: usize) -> Vec<Node> {
-        let (masked, statements) = module::split(text);
-        self.declare(text, at, &statements, &mut scope, 0);
-        self.region(&masked, at, &scope, depth)
+    /// Reads a file, or the body of a component; `at` is where its text starts in the cleaned
+    /// text of the file.
+    fn file(&mut self, text: &str, at: usize, scope: Scope, depth: usize) -> Vec<Node> {
+        let Ok(statements) = module::find(text, &mut self.lookahead) else {
+            self.refuse(Refused::Unclosed);
+            return Vec::new();
+        };
+        self.declare(text, at, &statements, scope, depth);
+        self.region(&module::mask(text, &statements), at, scope, depth)
+    }
+
+    /// Reads Markdown with marks.
+    fn markdown(
+        &mut self,
+        text: &str,
+        marks: &mut [markdown::Mark],
+        trace: &Trace,
+        depth: usize,
+    ) -> Vec<Node> {
+        match markdown::read(text, marks, trace, depth, &mut self.steps) {
+            Ok(nodes) => nodes,
+            Err(markdown::TooManySteps) => {
+                self.refuse(Refused::TooManySteps);
+                Vec::new()
+            }
+        }
     }
 
     /// Returns the number of a file.
@@ -310,8 +353,13 @@ impl Reader<'_> {
 
     /// Subtracts a piece of text from the expansion limit; each piece costs 64 bytes extra, so
     /// the number of pieces is limited too.
-    fn pay_for(&mut self, text: &str) -> bool {
-        let left = self.expandable.checked_sub(text.len() + 64);
+    fn charge_text(&mut self, text: &str) -> bool {
+        self.charge(text.len() + 64)
+    }
+
+    /// Subtracts bytes from the expansion limit.
+    fn charge(&mut self, bytes: usize) -> bool {
+        let left = self.expandable.checked_sub(bytes);
         if left.is_none() {
             self.refuse(Refused::TooMuchExpanded);
         }
@@ -319,30 +367,19 @@ impl Reader<'_> {
         left.is_some()
     }
 
-    fn evaluate(
-        &mut self,
-        source: &str,
-        at: Position,
-        scope: &Scope,
-        depth: usize,
-    ) -> Option<Value> {
-        let found = value::evaluate(source, scope, &mut |piece| {
-            let at = at.plus(&source[..piece.start]);
-            let mut nodes = self.region(&source[piece], at, scope, depth + 1);
-            // A value that is one paragraph continues the line in which it is used.
-            match &mut nodes[..] {
-                [Node::Paragraph(line)] => std::mem::take(line),
-                _ => nodes,
-            }
-        });
-        if found.is_err() {
-            self.warn(
-                "mdx-script",
-                at.line,
-                format!("`{}` has no value without running it", short(source.trim())),
-            );
+    /// Subtracts a source from what may be parsed as JavaScript.
+    fn charge_script(&mut self, source: &str) -> bool {
+        let left = self.script_left.checked_sub(source.len());
+        if left.is_none() {
+            self.refuse(Refused::TooMuchScript);
         }
-        found.ok()
+        self.script_left = left.unwrap_or(0);
+        left.is_some()
+    }
+
+    /// Returns the line of a byte of the cleaned text of the file that is being read.
+    fn line(&self, at: usize) -> u32 {
+        self.origin.line_of(at)
     }
 
     fn warn(&mut self, rule: &'static str, line: u32, message: String) {
@@ -350,7 +387,7 @@ impl Reader<'_> {
     }
 
     fn warn_at(&mut self, rule: &'static str, at: Place, message: String) {
-        if self.told.insert(message.clone()) {
+        if self.diagnostics.len() < DIAGNOSTICS_MAX && self.reported.insert(message.clone()) {
             let found = Diagnostic::warning(rule, &self.file, message);
             self.diagnostics
                 .push(found.at(at.line, at.column, at.length));
@@ -365,6 +402,11 @@ impl Reader<'_> {
 /// Counts the line ends of a text.
 fn lines(text: &str) -> u32 {
     u32::try_from(memchr::memchr_iter(b'\n', text.as_bytes()).count()).unwrap_or(u32::MAX)
+}
+
+/// Returns where each line of a text ends.
+fn line_ends(text: &str) -> Vec<usize> {
+    memchr::memchr_iter(b'\n', text.as_bytes()).collect()
 }
 
 /// Shortens a piece of source for a message.

@@ -1,44 +1,178 @@
-//! `import` and `export` at the top of a page.
+//! `import` and `export` of a page: where they stand, and what they are.
 //!
-//! They are replaced by spaces in the text, so the other bytes stay at their offsets. Each
-//! statement is read as far as it has a meaning without being run.
+//! In the text they are replaced by spaces, so the other bytes stay at their offsets.
+//!
+//! **Invariant:** time is linear in the text. Failed look-aheads are subtracted from the budget
+//! that the scanner uses too ([`LOOKAHEAD_BYTES_MAX`](super::LOOKAHEAD_BYTES_MAX)).
 //!
 //! Sources: MDX 3, "ESM"; ECMA-262 §16.2.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::scan::{balanced, fence};
-use super::value::{Parameters, braced};
+use oxc_ast::ast::{
+    BindingPattern, Declaration, ExportDefaultDeclarationKind, ImportDeclarationSpecifier,
+    Statement as Parsed,
+};
 
-/// A statement of a module.
+use super::scan::{Exhausted, Lookahead, balanced, element_end, fence, string_end};
+use super::span::Span;
+
+/// An import or an export of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Statement<'t> {
-    /// `import Default, { name as local } from "path"`.
-    Import {
-        default: Option<&'t str>,
-        names: Vec<(&'t str, &'t str)>,
-        from: &'t str,
-    },
-    /// `export const name = value`.
-    Value { name: &'t str, source: &'t str },
-    /// `export const Name = (props) => <div>…</div>`.
-    Component {
-        name: &'t str,
-        parameters: Parameters,
-        body: &'t str,
-    },
-    /// A statement that has a meaning only when it is run.
-    Other { name: &'t str },
+pub struct Statement {
+    /// What it is.
+    pub kind: StatementKind,
+    /// Its source.
+    pub source: Box<str>,
+    /// Where it stands.
+    pub span: Span,
 }
 
-/// Replaces the statements of a text by spaces; returns them with their offsets.
-pub(super) fn split(text: &str) -> (Cow<'_, str>, Vec<(usize, Statement<'_>)>) {
-    let mut found: Vec<(Range<usize>, Statement<'_>)> = Vec::new();
+/// What a statement is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StatementKind {
+    /// `import … from "path"`.
+    Import {
+        /// The path.
+        from: Box<str>,
+        /// The names.
+        names: Vec<Binding>,
+    },
+    /// `export …`.
+    Export {
+        /// The path, if the names come from another file.
+        from: Option<Box<str>>,
+        /// The names; none for types.
+        names: Vec<Binding>,
+    },
+    /// It cannot be parsed.
+    Broken,
+}
+
+/// A name that is imported or exported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binding {
+    /// The name that other files use: `default` for the default export, `*` for all.
+    pub name: Box<str>,
+    /// The name that this file uses; for an export without one, the same as `name`.
+    pub local: Box<str>,
+}
+
+// === impl Binding ===
+
+impl Binding {
+    pub(super) fn new(name: &str, local: &str) -> Self {
+        Self {
+            name: name.into(),
+            local: local.into(),
+        }
+    }
+}
+
+// === impl StatementKind ===
+
+impl StatementKind {
+    /// Returns what a parsed statement is; `None` for a statement that is no import or export.
+    pub(super) fn of(parsed: &Parsed<'_>) -> Option<Self> {
+        Some(match parsed {
+            Parsed::ImportDeclaration(import) => {
+                let specifiers = import.specifiers.iter().flatten();
+                Self::Import {
+                    from: import.source.value.as_str().into(),
+                    names: specifiers.map(imported).collect(),
+                }
+            }
+            Parsed::ExportDeclaration(export) => Self::Export {
+                from: None,
+                names: declared(&export.declaration),
+            },
+            Parsed::ExportNamedDeclaration(export) => {
+                let names = export.specifiers.iter();
+                let names = names.map(|one| Binding::new(&one.exported.name(), &one.local.name()));
+                Self::Export {
+                    from: None,
+                    names: names.collect(),
+                }
+            }
+            Parsed::ExportFromDeclaration(export) => {
+                let names = export.specifiers.iter();
+                let names = names.map(|one| Binding::new(&one.exported.name(), &one.local.name()));
+                Self::Export {
+                    from: Some(export.source.value.as_str().into()),
+                    names: names.collect(),
+                }
+            }
+            Parsed::ExportAllDeclaration(export) => {
+                let name = export.exported.as_ref().map(|name| name.name());
+                Self::Export {
+                    from: Some(export.source.value.as_str().into()),
+                    names: vec![Binding::new(name.as_deref().unwrap_or("*"), "*")],
+                }
+            }
+            Parsed::ExportDefaultDeclaration(export) => {
+                let local = match &export.declaration {
+                    ExportDefaultDeclarationKind::FunctionDeclaration(function) => {
+                        function.id.as_ref().map(|id| id.name.as_str())
+                    }
+                    ExportDefaultDeclarationKind::ClassDeclaration(class) => {
+                        class.id.as_ref().map(|id| id.name.as_str())
+                    }
+                    ExportDefaultDeclarationKind::Identifier(name) => Some(name.name.as_str()),
+                    _ => None,
+                };
+                Self::Export {
+                    from: None,
+                    names: vec![Binding::new("default", local.unwrap_or("default"))],
+                }
+            }
+            _ => return None,
+        })
+    }
+}
+
+fn imported(specifier: &ImportDeclarationSpecifier<'_>) -> Binding {
+    let local = specifier.local().name.as_str();
+    match specifier {
+        ImportDeclarationSpecifier::ImportSpecifier(one) => {
+            Binding::new(&one.imported.name(), local)
+        }
+        ImportDeclarationSpecifier::ImportDefaultSpecifier(_) => Binding::new("default", local),
+        ImportDeclarationSpecifier::ImportNamespaceSpecifier(_) => Binding::new("*", local),
+    }
+}
+
+/// Returns the names that a declaration declares; a pattern is none.
+fn declared(declaration: &Declaration<'_>) -> Vec<Binding> {
+    let same = |name: &str| Binding::new(name, name);
+    match declaration {
+        Declaration::VariableDeclaration(variables) => {
+            let names = variables.declarations.iter();
+            let names = names.filter_map(|one| match &one.id {
+                BindingPattern::BindingIdentifier(id) => Some(same(id.name.as_str())),
+                _ => None,
+            });
+            names.collect()
+        }
+        Declaration::FunctionDeclaration(function) => {
+            let id = function.id.iter();
+            id.map(|id| same(id.name.as_str())).collect()
+        }
+        Declaration::ClassDeclaration(class) => {
+            let id = class.id.iter();
+            id.map(|id| same(id.name.as_str())).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Finds the statements of a text.
+pub(super) fn find(text: &str, lookahead: &mut Lookahead) -> Result<Vec<Range<usize>>, Exhausted> {
+    let mut found = Vec::new();
     let mut at = 0;
     let mut open_fence: Option<(u8, usize)> = None;
     while at < text.len() {
-        let line_end = text[at..].find('\n').map_or(text.len(), |n| at + n);
+        let line_end = memchr::memchr(b'\n', &text.as_bytes()[at..]).map_or(text.len(), |n| at + n);
         let line = &text[at..line_end];
         match (open_fence, fence(line.as_bytes())) {
             (None, Some((mark, length, _))) => open_fence = Some((mark, length)),
@@ -48,21 +182,26 @@ pub(super) fn split(text: &str) -> (Cow<'_, str>, Vec<(usize, Statement<'_>)>) {
                 open_fence = None;
             }
             (None, None) if is_statement(line) => {
-                let end = statement_end(text, at);
-                found.push((at..end, read(&text[at..end])));
-                at = (end + 1).min(text.len());
+                let end = statement_end(text.as_bytes(), at, lookahead)?;
+                found.push(at..end);
+                at = end + 1;
                 continue;
             }
             _ => {}
         }
         at = line_end + 1;
     }
-    if found.is_empty() {
-        return (Cow::Borrowed(text), Vec::new());
+    Ok(found)
+}
+
+/// Replaces the statements of a text by spaces.
+pub(super) fn mask<'t>(text: &'t str, statements: &[Range<usize>]) -> Cow<'t, str> {
+    if statements.is_empty() {
+        return Cow::Borrowed(text);
     }
     let mut masked = String::with_capacity(text.len());
     let mut copied = 0;
-    for (range, _) in &found {
+    for range in statements {
         masked.push_str(&text[copied..range.start]);
         // Blanks have the length of the statement, so the rest stays at its offsets and lines.
         let blank = |byte| if byte == b'\n' { '\n' } else { ' ' };
@@ -70,8 +209,7 @@ pub(super) fn split(text: &str) -> (Cow<'_, str>, Vec<(usize, Statement<'_>)>) {
         copied = range.end;
     }
     masked.push_str(&text[copied..]);
-    let statements = found.into_iter().map(|(range, s)| (range.start, s));
-    (Cow::Owned(masked), statements.collect())
+    Cow::Owned(masked)
 }
 
 /// Returns whether a line starts a statement, and not a sentence with the same first word.
@@ -83,7 +221,7 @@ fn is_statement(line: &str) -> bool {
     }
     line.strip_prefix("export ").is_some_and(|rest| {
         let word = rest.trim_start();
-        [
+        let keywords = [
             "const ",
             "let ",
             "var ",
@@ -91,163 +229,90 @@ fn is_statement(line: &str) -> bool {
             "default ",
             "async ",
             "class ",
+            "type ",
+            "interface ",
             "{",
-        ]
-        .iter()
-        .any(|keyword| word.starts_with(keyword))
+            "* from ",
+        ];
+        keywords.iter().any(|keyword| word.starts_with(keyword))
     })
 }
 
 /// Returns the end of the statement: the first line end outside all brackets at which the
 /// statement can be complete.
-fn statement_end(text: &str, start: usize) -> usize {
-    let bytes = text.as_bytes();
+fn statement_end(
+    bytes: &[u8],
+    start: usize,
+    lookahead: &mut Lookahead,
+) -> Result<usize, Exhausted> {
+    // A bracket that is never closed ends with the paragraph.
+    let paragraph_end =
+        |at: usize| memchr::memmem::find(&bytes[at..], b"\n\n").map_or(bytes.len(), |n| at + n);
     let mut at = start;
+    // The end of what is neither a blank nor a comment.
+    let mut code_end = start;
     while at < bytes.len() {
-        match bytes[at] {
-            b'{' | b'(' | b'[' => {
-                // A bracket that is never closed ends with the paragraph.
-                at = balanced(bytes, at)
-                    .unwrap_or_else(|_| text[at..].find("\n\n").map_or(text.len(), |n| at + n));
+        let next = match bytes[at] {
+            b'{' | b'(' | b'[' | b'`' => match balanced(bytes, at) {
+                Ok(end) => end,
+                Err(stop) => {
+                    lookahead.charge(stop - at)?;
+                    return Ok(paragraph_end(at));
+                }
+            },
+            quote @ (b'"' | b'\'') => string_end(bytes, at, quote) + 1,
+            // JSX without brackets around it.
+            b'<' if starts_jsx(&bytes[start..code_end], &bytes[at..]) => {
+                let end = element_end(bytes, at);
+                if end == bytes.len() {
+                    lookahead.charge(end - at)?;
+                    return Ok(paragraph_end(at));
+                }
+                end
+            }
+            b'/' if bytes[at..].starts_with(b"//") => {
+                at = memchr::memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |n| at + n);
                 continue;
             }
-            b'`' => {
-                let close = text[at + 1..].find('`');
-                at = close.map_or(bytes.len(), |n| at + 1 + n);
+            b'/' if bytes[at..].starts_with(b"/*") => {
+                let Some(length) = memchr::memmem::find(&bytes[at + 2..], b"*/") else {
+                    lookahead.charge(bytes.len() - at)?;
+                    return Ok(paragraph_end(at));
+                };
+                at += length + 4;
+                continue;
             }
-            b'\n' => {
-                let so_far = text[start..at].trim_end();
-                let goes_on = ["=", "=>", ",", "?", ":", "&&", "||", "+"];
-                if !goes_on.iter().any(|end| so_far.ends_with(end)) {
-                    return at;
-                }
+            b'\n' if !goes_on(&bytes[start..code_end], &bytes[at + 1..]) => return Ok(at),
+            byte if byte.is_ascii_whitespace() => {
+                at += 1;
+                continue;
             }
-            _ => {}
-        }
-        at += 1;
-    }
-    text.len()
-}
-
-fn read(source: &str) -> Statement<'_> {
-    let source = source.trim().trim_end_matches(';');
-    let other = Statement::Other {
-        name: source.lines().next().unwrap_or_default(),
-    };
-    if let Some(rest) = source.strip_prefix("import") {
-        return read_import(rest.trim()).unwrap_or(other);
-    }
-    let rest = source.strip_prefix("export").unwrap_or(source).trim_start();
-    if let Some(function) = read_function(rest) {
-        return function;
-    }
-    let declared = ["const ", "let ", "var "]
-        .iter()
-        .find_map(|keyword| rest.strip_prefix(keyword));
-    declared
-        .and_then(|rest| rest.split_once('='))
-        .map_or(other, |(name, value)| {
-            read_export(name.trim(), value.trim())
-        })
-}
-
-fn read_import(rest: &str) -> Option<Statement<'_>> {
-    let quote = rest.find(['"', '\''])?;
-    let from = rest[quote + 1..].strip_suffix(['"', '\''])?;
-    let clause = rest[..quote].trim().trim_end_matches("from").trim();
-    let (default, named) = match clause.split_once('{') {
-        Some((before, after)) => (before, after.trim_end().trim_end_matches('}')),
-        None => (clause, ""),
-    };
-    let default = Some(default.trim().trim_end_matches(',').trim())
-        .filter(|name| !name.is_empty() && !name.starts_with('*'));
-    let names = named
-        .split(',')
-        .map(str::trim)
-        .filter(|item| !item.is_empty())
-        .map(|item| match item.split_once(" as ") {
-            Some((name, local)) => (name.trim(), local.trim()),
-            None => (item, item),
-        });
-    Some(Statement::Import {
-        default,
-        names: names.collect(),
-        from,
-    })
-}
-
-fn read_export<'t>(name: &'t str, value: &'t str) -> Statement<'t> {
-    let Some((parameters, arrow)) = read_parameters(value) else {
-        return Statement::Value {
-            name,
-            source: value,
+            _ => at + 1,
         };
-    };
-    component(name, parameters, arrow)
-}
-
-/// Reads the body of a component: JSX, or a block that only returns JSX.
-fn component<'t>(name: &'t str, parameters: Parameters, body: &'t str) -> Statement<'t> {
-    let bare = |text: &'t str| text.trim().trim_end_matches(';').trim_end();
-    let returned = |block: &'t str| {
-        let inner = block.strip_prefix('{')?.strip_suffix('}')?;
-        let value = inner.trim().strip_prefix("return")?;
-        value
-            .starts_with(|c: char| !c.is_alphanumeric())
-            .then_some(value)
-    };
-    let body = bare(body);
-    let body = bare(returned(body).unwrap_or(body));
-    let inner = body
-        .strip_prefix('(')
-        .and_then(|rest| rest.strip_suffix(')'))
-        .unwrap_or(body)
-        .trim();
-    if inner.starts_with('<') {
-        Statement::Component {
-            name,
-            parameters,
-            body: inner,
-        }
-    } else {
-        Statement::Other { name }
+        at = next;
+        code_end = at;
     }
+    Ok(bytes.len())
 }
 
-/// Reads `function Name(…) { … }`, which may be the default export.
-fn read_function(rest: &str) -> Option<Statement<'_>> {
-    let rest = rest.strip_prefix("default ").unwrap_or(rest).trim_start();
-    let rest = rest.strip_prefix("function ")?.trim_start();
-    let (name, rest) = rest.split_at(rest.find('(')?);
-    let (list, body) = braced(rest)?;
-    Some(component(name.trim(), parameters(list), body.trim()))
+/// Returns whether JSX starts here, and not a comparison or a type.
+fn starts_jsx(before: &[u8], here: &[u8]) -> bool {
+    (before.ends_with(b"=") || before.ends_with(b"=>"))
+        && here
+            .get(1)
+            .is_some_and(|b| b.is_ascii_alphabetic() || *b == b'>')
 }
 
-/// Reads `(…) =>` or `name =>`; returns `None` if the value is not a function.
-fn read_parameters(value: &str) -> Option<(Parameters, &str)> {
-    let (list, rest) = if value.starts_with('(') {
-        braced(value)?
-    } else {
-        let end = value.find(|c: char| !c.is_alphanumeric() && c != '_')?;
-        (&value[..end], &value[end..])
-    };
-    let body = rest.trim_start().strip_prefix("=>")?;
-    Some((parameters(list), body))
-}
-
-fn parameters(list: &str) -> Parameters {
-    let list = list.trim();
-    match list.strip_prefix('{') {
-        None if list.is_empty() => Parameters::Named(Vec::new()),
-        None => Parameters::Whole(list.into()),
-        Some(inner) => {
-            let inner = inner.split('}').next().unwrap_or_default();
-            let names = inner.split(',').map(str::trim).filter(|n| !n.is_empty());
-            let named = names.map(|item| match item.split_once('=') {
-                Some((name, default)) => (name.trim().into(), Some(default.trim().into())),
-                None => (item.into(), None),
-            });
-            Parameters::Named(named.collect())
-        }
-    }
+/// Returns whether a statement goes on in the next line.
+fn goes_on(before: &[u8], next: &[u8]) -> bool {
+    let ends: [&[u8]; 8] = [b"=", b"=>", b",", b"?", b":", b"&&", b"||", b"+"];
+    let starts: [&[u8]; 8] = [b".", b"?", b":", b"&&", b"||", b"+ ", b"from ", b"="];
+    // A line with an operator continues; a blank line does not.
+    let indent = next
+        .iter()
+        .take_while(|b| matches!(b, b' ' | b'\t'))
+        .count();
+    let next = &next[indent..];
+    ends.iter().any(|end| before.ends_with(end))
+        || indent > 0 && starts.iter().any(|start| next.starts_with(start))
 }

@@ -232,6 +232,28 @@ impl Node {
         }
     }
 
+    /// Returns about how many bytes a copy needs.
+    pub(super) fn bytes(&self) -> usize {
+        let own = match self {
+            Self::Text(text)
+            | Self::Code(text)
+            | Self::Formula { tex: text, .. }
+            | Self::FootnoteReference(text)
+            | Self::Link { href: text, .. }
+            | Self::Footnote { label: text, .. } => text.len(),
+            Self::Image { src, alt, .. } => src.len() + alt.len(),
+            Self::Fence { info, code } => info.len() + code.len(),
+            Self::Expression(expression) => expression.source.len(),
+            Self::Element(element) => element.bytes(),
+            _ => 0,
+        };
+        let mut bytes = size_of::<Self>() + own;
+        self.each_children(&mut |children| {
+            bytes += size_of::<Vec<Self>>() + children.iter().map(Self::bytes).sum::<usize>();
+        });
+        bytes
+    }
+
     /// Returns whether the node or one of its descendants cannot stand in a paragraph.
     #[must_use]
     pub fn is_or_holds_block(&self) -> bool {
@@ -266,6 +288,17 @@ impl Element {
             written: Vec::new(),
             anchor: None,
         }
+    }
+
+    /// Returns about how many bytes a copy of its attributes needs.
+    fn bytes(&self) -> usize {
+        let attributes = self.attributes.iter();
+        let attributes = attributes.map(|(name, value)| name.len() + value.bytes());
+        let written = self.written.iter().map(|written| {
+            let source = written.unevaluated.as_ref();
+            size_of::<Written>() + written.name.len() + source.map_or(0, |source| source.len())
+        });
+        self.name.len() + attributes.sum::<usize>() + written.sum::<usize>()
     }
 
     /// Returns the place of the value of an attribute.

@@ -57,11 +57,29 @@ pub(super) struct Origin {
     pub(super) start: usize,
     /// Pairs: from this byte of the cleaned text on, add this number to get the original byte.
     pub(super) shifts: Vec<(usize, isize)>,
+    /// The line of the file at which the cleaned text starts, from 1.
+    pub(super) line: u32,
+    /// Where each line of the cleaned text ends.
+    pub(super) line_ends: Vec<usize>,
 }
 
 // === impl Origin ===
 
 impl Origin {
+    /// Returns the line of the file of a byte of the cleaned text.
+    pub(super) fn line_of(&self, offset: usize) -> u32 {
+        let before = self.line_ends.partition_point(|end| *end < offset);
+        self.line + u32::try_from(before).unwrap_or(u32::MAX)
+    }
+
+    /// Returns the line of the cleaned text that contains a byte, without its line end;
+    /// `length` is the length of the text.
+    pub(super) fn line_around(&self, offset: usize, length: usize) -> Range<usize> {
+        let n = self.line_ends.partition_point(|end| *end < offset);
+        let start = if n == 0 { 0 } else { self.line_ends[n - 1] + 1 };
+        start..self.line_ends.get(n).copied().unwrap_or(length)
+    }
+
     /// Returns the place in the file of a byte of the cleaned text.
     fn at(&self, offset: usize) -> u32 {
         let nth = self.shifts.partition_point(|(from, _)| *from <= offset);
@@ -177,6 +195,7 @@ mod tests {
             file: 0,
             start: 100,
             shifts: vec![(2, 1)],
+            ..Origin::default()
         });
         let mut trace = Trace::new(&origin);
         trace.note(0, 3);

@@ -31,7 +31,7 @@ impl Anchors {
             fields: Vec::new(),
         };
         walk.nodes(nodes);
-        settle(nodes, &mut |anchor| {
+        each_anchor(nodes, &mut |anchor| {
             anchor.aliases.retain(|alias| self.taken.claim(alias));
         });
         tooltips(nodes, &mut |anchor| {
@@ -264,7 +264,7 @@ fn claim_ids(element: &Element, anchors: &mut Anchors) {
 }
 
 /// Visits the anchors of some nodes, in their order.
-fn settle(nodes: &mut [Node], visit: &mut dyn FnMut(&mut Anchor)) {
+fn each_anchor(nodes: &mut [Node], visit: &mut dyn FnMut(&mut Anchor)) {
     each(nodes, &mut |node| {
         let anchor = match node {
             Node::Heading { anchor, .. } => anchor,

@@ -4,6 +4,7 @@
 //! contain (`clean` replaces them). The parser reads a mark as a word, so a mark may stand
 //! wherever text may stand.
 
+mod steps;
 mod text;
 
 use std::mem;
@@ -13,6 +14,8 @@ use pulldown_cmark::{
     Alignment as Aligned, BlockQuoteKind, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag,
 };
 
+pub use steps::STEPS_MAX;
+pub(super) use steps::{Steps, TooManySteps};
 use text::split_url;
 pub(super) use text::unescape;
 
@@ -46,8 +49,15 @@ pub(super) fn push_mark(text: &mut String, number: usize) {
 }
 
 /// Reads Markdown; `depth` is the nesting depth of the text in the page.
-pub(super) fn read(text: &str, marks: &mut [Mark], trace: &Trace, depth: usize) -> Vec<Node> {
-    read_again(text, marks, trace, depth, 0)
+pub(super) fn read(
+    text: &str,
+    marks: &mut [Mark],
+    trace: &Trace,
+    depth: usize,
+    steps: &mut Steps,
+) -> Result<Vec<Node>, TooManySteps> {
+    steps.charge(text)?;
+    Ok(read_again(text, marks, trace, depth, 0))
 }
 
 fn read_again(

@@ -9,17 +9,26 @@ mod text;
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::markdown::{self, Mark};
+use super::module::Binding;
 use super::node::{Element, Expression, Node, Written};
 use super::scan::{self, Attribute, AttributeValue, TokenKind};
+use super::scope::Scope;
 use super::span::{Span, Trace};
-use super::value::{Scope, Value};
-use super::{DEPTH_MAX, Place, Position, Reader, Refused};
+use super::value::{Code, NoValue, Value};
+use super::{DEPTH_MAX, Place, Reader, Refused};
 use crate::mdx::component;
 
 use tags::Piece;
-use text::{Draft, Region};
+use text::{MarkdownBuffer, Region};
+
+/// How many bytes of stack reading one region needs at most, with the regions of the elements
+/// in it, but without regions in expressions and components.
+const STACK_RED_ZONE: usize = 512 << 10;
+/// How many bytes of stack are added when fewer are left.
+const STACK_BYTES: usize = 4 << 20;
 
 // === impl Reader ===
 
@@ -28,11 +37,11 @@ impl Reader<'_> {
     pub(super) fn region(
         &mut self,
         text: &str,
-        at: Position,
-        scope: &Scope,
+        at: usize,
+        scope: Scope,
         depth: usize,
     ) -> Vec<Node> {
-        let Ok(scanned) = scan::scan(text) else {
+        let Ok(scanned) = scan::scan(text, &mut self.lookahead) else {
             self.refuse(Refused::Unclosed);
             return Vec::new();
         };
@@ -40,12 +49,13 @@ impl Reader<'_> {
             text,
             scanned: &scanned,
             scope,
-            line: at.line,
-            base: at.offset,
-            line_ends: memchr::memchr_iter(b'\n', text.as_bytes()).collect(),
+            base: at,
+            origin: Arc::clone(&self.origin),
         };
         let pieces = self.match_tags(&region, depth);
-        self.blocks(&region, 0..text.len(), pieces, depth)
+        stacker::maybe_grow(STACK_RED_ZONE, STACK_BYTES, || {
+            self.blocks(&region, 0..text.len(), pieces, depth)
+        })
     }
 
     /// Reads the blocks of one element.
@@ -62,14 +72,14 @@ impl Reader<'_> {
         if self.refused.is_some() {
             return Vec::new();
         }
-        let mut draft = Draft {
+        let mut buffer = MarkdownBuffer {
             text: String::with_capacity(range.len() + 16),
             marks: Vec::new(),
             indent: region.indent(&range, &pieces),
             trace: Trace::new(&self.origin),
         };
-        self.fill(region, range, pieces, &mut draft, depth);
-        markdown::read(&draft.text, &mut draft.marks, &draft.trace, depth)
+        self.fill(region, range, pieces, &mut buffer, depth);
+        self.markdown(&buffer.text, &mut buffer.marks, &buffer.trace, depth)
     }
 
     /// Writes the Markdown of a range, with marks in place of elements and expressions.
@@ -78,27 +88,28 @@ impl Reader<'_> {
         region: &Region<'_>,
         range: Range<usize>,
         pieces: Vec<Piece>,
-        draft: &mut Draft,
+        buffer: &mut MarkdownBuffer,
         depth: usize,
     ) {
         let mut at = range.start;
         for piece in pieces {
             let span = region.span(&piece);
-            region.copy(at..span.start, draft);
+            region.copy(at..span.start, buffer);
             at = span.end;
             match piece {
                 Piece::Comment { .. } => {}
                 Piece::Expression { inner, range } => {
-                    let at = region.position(inner.start);
-                    let source = &region.text[inner];
-                    let nodes = match self.evaluate(source, at, region.scope, depth) {
-                        Some(value) => value.into_nodes(),
-                        None => vec![Node::Expression(Expression {
-                            source: source.into(),
+                    let code = self.code(region, inner.clone(), depth);
+                    let nodes = match self.evaluate(code) {
+                        Ok(value) => value.into_nodes(),
+                        // As with a `<` that opens no tag, what is no expression is text.
+                        Err(NoValue::Broken(_)) => vec![Node::Text(region.text[range].into())],
+                        Err(NoValue::Unsupported) => vec![Node::Expression(Expression {
+                            source: code.source.into(),
                             span: self.span(region, range),
                         })],
                     };
-                    draft.mark(Mark::Nodes(nodes));
+                    buffer.mark(Mark::Nodes(nodes));
                 }
                 Piece::Element {
                     token,
@@ -112,35 +123,46 @@ impl Reader<'_> {
                         element.children = self.blocks(region, inner, pieces, depth + 1);
                         let nodes = self.shown(region, element, depth);
                         if is_flow {
-                            draft.flow(nodes);
+                            buffer.flow(nodes);
                         } else {
-                            draft.mark(Mark::Nodes(nodes));
+                            buffer.mark(Mark::Nodes(nodes));
                         }
                     } else {
-                        draft.mark(Mark::Open(element));
-                        self.fill(region, inner, pieces, draft, depth + 1);
-                        draft.mark(Mark::Close);
+                        buffer.mark(Mark::Open(element));
+                        self.fill(region, inner, pieces, buffer, depth + 1);
+                        buffer.mark(Mark::Close);
                     }
                 }
             }
         }
-        region.copy(at..range.end, draft);
+        region.copy(at..range.end, buffer);
     }
 
     fn is_component(&self, region: &Region<'_>, name: &str) -> bool {
-        region.scope.components.contains_key(name)
+        self.scopes.component(region.scope, name).is_some()
+    }
+
+    /// Returns a piece of JavaScript of a region.
+    fn code<'t>(&self, region: &Region<'t>, inner: Range<usize>, depth: usize) -> Code<'t> {
+        Code {
+            at: region.base + inner.start,
+            source: &region.text[inner],
+            scope: region.scope,
+            depth,
+        }
     }
 
     /// Replaces an element by the content of its local component.
     fn shown(&mut self, region: &Region<'_>, element: Element, depth: usize) -> Vec<Node> {
-        let Some(template) = region.scope.components.get(&element.name) else {
+        let Some(template) = self.scopes.component(region.scope, &element.name) else {
             return self.snippet(element, depth);
         };
+        let template = Arc::clone(template);
         let mut props: HashMap<_, _> = element.attributes.into_iter().collect();
         if !element.children.is_empty() {
             props.insert("children".into(), Value::Nodes(element.children));
         }
-        self.expand(template, props, depth)
+        self.expand(&template, props, depth)
     }
 
     /// Replaces `<Snippet file="x.mdx" />` by the content of the file.
@@ -149,17 +171,26 @@ impl Reader<'_> {
         let Some(file) = file else {
             return vec![Node::Element(element)];
         };
-        let mut scope = Scope::default();
+        let count = self.scopes.len();
+        let scope = self.scopes.add(None);
         let file = file.trim_start_matches('/');
         let places = [format!("snippets/{file}"), format!("_snippets/{file}")];
         let there = places.iter().find(|path| (self.load)(path).is_some());
         let from = format!("/{}", there.unwrap_or(&places[0]));
         let at = Place::line(element.line);
-        self.import(Some("Snippet"), &[], &from, at, &mut scope, 0);
-        match scope.components.get("Snippet") {
-            Some(template) => self.expand(template, HashMap::new(), depth),
+        self.import(
+            &[Binding::new("default", "Snippet")],
+            &from,
+            at,
+            scope,
+            depth,
+        );
+        let nodes = match self.scopes.component(scope, "Snippet").map(Arc::clone) {
+            Some(template) => self.expand(&template, HashMap::new(), depth),
             None => Vec::new(),
-        }
+        };
+        self.scopes.truncate(count);
+        nodes
     }
 
     /// Reads the name and the attributes of a tag.
@@ -180,8 +211,8 @@ impl Reader<'_> {
         };
         let name = &region.text[name.clone()];
         if !component::is_known(name)
-            && !region.scope.components.contains_key(name)
-            && !region.scope.missing.contains(name)
+            && !self.is_component(region, name)
+            && !self.scopes.is_missing(region.scope, name)
         {
             self.warn(
                 "mdx-component",
@@ -206,12 +237,12 @@ impl Reader<'_> {
                 // An event handler is never called, so it is ignored without a warning.
                 AttributeValue::Expression(_) if name.starts_with("on") => continue,
                 AttributeValue::Expression(range) => {
-                    let source = &region.text[range.clone()];
-                    let value = self.attribute(source, region.position(range.start), region, depth);
+                    let code = self.code(region, range.clone(), depth);
+                    let value = self.attribute(code);
                     written.push(Written {
                         name: name.into(),
                         span: self.span(region, range.clone()),
-                        unevaluated: value.is_none().then(|| source.into()),
+                        unevaluated: value.is_none().then(|| code.source.into()),
                     });
                     value
                 }
@@ -232,17 +263,11 @@ impl Reader<'_> {
     }
 
     /// Evaluates an attribute in braces; for `{...props}`, the value that is spread.
-    fn attribute(
-        &mut self,
-        source: &str,
-        at: Position,
-        region: &Region<'_>,
-        depth: usize,
-    ) -> Option<Value> {
-        let trimmed = source.trim_start();
-        let spread = trimmed.strip_prefix("...").unwrap_or(source);
-        let at = at.plus(&source[..source.len() - spread.len()]);
-        self.evaluate(spread, at, region.scope, depth)
+    fn attribute(&mut self, code: Code<'_>) -> Option<Value> {
+        let trimmed = code.source.trim_start();
+        let source = trimmed.strip_prefix("...").unwrap_or(code.source);
+        let at = code.at + code.source.len() - source.len();
+        self.evaluate(Code { source, at, ..code }).ok()
     }
 
     fn span(&self, region: &Region<'_>, range: Range<usize>) -> Span {

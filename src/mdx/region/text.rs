@@ -1,14 +1,14 @@
 //! The text of a piece: its lines, its indentation, and its Markdown.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::tags::Piece;
-use crate::mdx::Position;
 use crate::mdx::markdown::{self, Mark};
 use crate::mdx::node::Node;
 use crate::mdx::scan::{Scanned, TokenKind};
-use crate::mdx::span::Trace;
-use crate::mdx::value::Scope;
+use crate::mdx::scope::Scope;
+use crate::mdx::span::{Origin, Trace};
 
 /// Elements that are inline even when they are alone on a line.
 const INLINE: [&str; 22] = [
@@ -20,17 +20,15 @@ const INLINE: [&str; 22] = [
 pub(super) struct Region<'t> {
     pub(super) text: &'t str,
     pub(super) scanned: &'t Scanned,
-    pub(super) scope: &'t Scope,
-    /// The line of the file at which the text starts.
-    pub(super) line: u32,
+    pub(super) scope: Scope,
     /// Where the text starts in the cleaned text of its file.
     pub(super) base: usize,
-    /// Where each line of the text ends.
-    pub(super) line_ends: Vec<usize>,
+    /// The file.
+    pub(super) origin: Arc<Origin>,
 }
 
 /// The Markdown of a region while it is assembled.
-pub(super) struct Draft {
+pub(super) struct MarkdownBuffer {
     pub(super) text: String,
     pub(super) marks: Vec<Mark>,
     pub(super) indent: usize,
@@ -42,23 +40,14 @@ pub(super) struct Draft {
 
 impl Region<'_> {
     pub(super) fn line_of(&self, at: usize) -> u32 {
-        let before = self.line_ends.partition_point(|end| *end < at);
-        self.line + u32::try_from(before).unwrap_or(u32::MAX)
-    }
-
-    /// Returns the position in the file of a byte of the text.
-    pub(super) fn position(&self, at: usize) -> Position {
-        Position {
-            offset: self.base + at,
-            line: self.line_of(at),
-        }
+        self.origin.line_of(self.base + at)
     }
 
     /// Returns the range of the line that contains a byte, without the line end.
     fn line_around(&self, at: usize) -> Range<usize> {
-        let n = self.line_ends.partition_point(|end| *end < at);
-        let start = if n == 0 { 0 } else { self.line_ends[n - 1] + 1 };
-        start..self.line_ends.get(n).copied().unwrap_or(self.text.len())
+        let end = self.base + self.text.len();
+        let line = self.origin.line_around(self.base + at, end);
+        line.start.max(self.base) - self.base..line.end.min(end) - self.base
     }
 
     pub(super) fn span(&self, piece: &Piece) -> Range<usize> {
@@ -124,21 +113,21 @@ impl Region<'_> {
     }
 
     /// Copies text, dedented.
-    pub(super) fn copy(&self, range: Range<usize>, draft: &mut Draft) {
+    pub(super) fn copy(&self, range: Range<usize>, buffer: &mut MarkdownBuffer) {
         let mut at = range.start;
         let starts_line = at == 0 || self.text.as_bytes()[at - 1] == b'\n';
         if starts_line {
-            at += draft.margin(&self.text[at..range.end]);
-        } else if draft.text.is_empty() {
+            at += buffer.margin(&self.text[at..range.end]);
+        } else if buffer.text.is_empty() {
             let rest = &self.text[at..range.end];
             at = range.end - rest.trim_start_matches([' ', '\t']).len();
         }
         while let Some(n) = self.text[at..range.end].find('\n') {
-            draft.push(&self.text[at..=at + n], self.base + at);
+            buffer.push(&self.text[at..=at + n], self.base + at);
             at += n + 1;
-            at += draft.margin(&self.text[at..range.end]);
+            at += buffer.margin(&self.text[at..range.end]);
         }
-        draft.push(&self.text[at..range.end], self.base + at);
+        buffer.push(&self.text[at..range.end], self.base + at);
     }
 }
 
@@ -150,9 +139,9 @@ fn is_item_marker(text: &str) -> bool {
             .is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
-// === impl Draft ===
+// === impl MarkdownBuffer ===
 
-impl Draft {
+impl MarkdownBuffer {
     /// Returns how many bytes of a line's indentation are removed.
     fn margin(&self, line: &str) -> usize {
         let blank = line.len() - line.trim_start_matches([' ', '\t']).len();

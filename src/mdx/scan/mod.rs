@@ -14,7 +14,7 @@ mod tag;
 use std::ops::Range;
 
 use tag::read_tag;
-pub(super) use tag::{balanced, element_end};
+pub(super) use tag::{balanced, element_end, string_end};
 
 /// How many bytes all failed look-aheads of one page may read together.
 pub const LOOKAHEAD_BYTES_MAX: usize = 16 << 20;
@@ -78,13 +78,37 @@ pub(super) struct Scanned {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Exhausted;
 
+/// How many bytes failed look-aheads of one page may still read.
+#[derive(Debug)]
+pub(super) struct Lookahead {
+    left: usize,
+}
+
+// === impl Lookahead ===
+
+impl Default for Lookahead {
+    fn default() -> Self {
+        Self {
+            left: LOOKAHEAD_BYTES_MAX,
+        }
+    }
+}
+
+impl Lookahead {
+    /// Subtracts a failed look-ahead.
+    pub(super) fn charge(&mut self, bytes: usize) -> Result<(), Exhausted> {
+        self.left = self.left.checked_sub(bytes).ok_or(Exhausted)?;
+        Ok(())
+    }
+}
+
 /// Finds the tokens of a text.
-pub(super) fn scan(text: &str) -> Result<Scanned, Exhausted> {
+pub(super) fn scan(text: &str, lookahead: &mut Lookahead) -> Result<Scanned, Exhausted> {
     let mut scanner = Scanner {
         text,
         bytes: text.as_bytes(),
         at: 0,
-        purse: LOOKAHEAD_BYTES_MAX,
+        lookahead,
         found: Scanned::default(),
     };
     scanner.run()?;
@@ -95,7 +119,7 @@ struct Scanner<'t> {
     text: &'t str,
     bytes: &'t [u8],
     at: usize,
-    purse: usize,
+    lookahead: &'t mut Lookahead,
     found: Scanned,
 }
 
@@ -126,12 +150,8 @@ impl Scanner<'_> {
     }
 
     /// Subtracts a failed look-ahead from here to `end` from the budget.
-    fn pay(&mut self, end: usize) -> Result<(), Exhausted> {
-        self.purse = self
-            .purse
-            .checked_sub(end.saturating_sub(self.at))
-            .ok_or(Exhausted)?;
-        Ok(())
+    fn charge(&mut self, end: usize) -> Result<(), Exhausted> {
+        self.lookahead.charge(end.saturating_sub(self.at))
     }
 
     fn line_end(&self, from: usize) -> usize {
@@ -183,7 +203,7 @@ impl Scanner<'_> {
                 _ => at += 1,
             }
         }
-        self.pay(at)?;
+        self.charge(at)?;
         self.at += run;
         Ok(())
     }
@@ -211,7 +231,7 @@ impl Scanner<'_> {
                 _ => at += 1,
             }
         }
-        self.pay(at)?;
+        self.charge(at)?;
         self.at += dollars;
         Ok(())
     }
@@ -251,7 +271,7 @@ impl Scanner<'_> {
                 );
             }
             Err(end) => {
-                self.pay(end)?;
+                self.charge(end)?;
                 self.at += 1;
             }
         }
@@ -267,7 +287,7 @@ impl Scanner<'_> {
                     Ok(())
                 }
                 None => {
-                    self.pay(self.bytes.len())?;
+                    self.charge(self.bytes.len())?;
                     self.at += 1;
                     Ok(())
                 }
@@ -276,7 +296,7 @@ impl Scanner<'_> {
         match read_tag(self.bytes, self.at) {
             Ok((end, kind)) => self.push(end, kind),
             Err(end) => {
-                self.pay(end)?;
+                self.charge(end)?;
                 self.at += 1;
             }
         }

@@ -4,39 +4,44 @@
 
 use super::{Attribute, AttributeValue, TokenKind};
 
-/// Finds the end of the braces, brackets or parentheses that open at `start`.
+/// Finds the end of the braces, brackets, parentheses or template that open at `start`.
 ///
 /// Brackets in strings, templates and comments do not count. `Err` holds the byte at which
 /// the search stopped.
 pub(in crate::mdx) fn balanced(bytes: &[u8], start: usize) -> Result<usize, usize> {
     let mut depth = 0_usize;
+    // The depth inside of each open `${`.
+    let mut templates: Vec<usize> = Vec::new();
     let mut at = start;
     while at < bytes.len() {
         match bytes[at] {
             b'{' | b'(' | b'[' => depth += 1,
-            b'}' | b')' | b']' => {
-                depth = depth.checked_sub(1).ok_or(at)?;
-                if depth == 0 {
-                    return Ok(at + 1);
-                }
+            b'}' if templates.last() == Some(&depth) => {
+                templates.pop();
+                depth -= 1;
+                at = template_end(bytes, at, &mut depth, &mut templates);
             }
+            b'}' | b')' | b']' => depth = depth.checked_sub(1).ok_or(at)?,
             quote @ (b'"' | b'\'') => at = string_end(bytes, at, quote),
-            b'`' => at = template_end(bytes, at),
+            b'`' => at = template_end(bytes, at, &mut depth, &mut templates),
             b'/' if bytes.get(at + 1) == Some(&b'*') => {
                 let end = memchr::memmem::find(&bytes[at + 2..], b"*/").ok_or(bytes.len())?;
                 at += 3 + end;
             }
             _ => {}
         }
+        if depth == 0 && at < bytes.len() {
+            return Ok(at + 1);
+        }
         at += 1;
     }
-    Err(at)
+    Err(bytes.len())
 }
 
 /// Returns the last byte of a string.
 ///
 /// Returns `at` if the line ends first: then the quote is an apostrophe in a text.
-fn string_end(bytes: &[u8], at: usize, quote: u8) -> usize {
+pub(in crate::mdx) fn string_end(bytes: &[u8], at: usize, quote: u8) -> usize {
     let mut end = at + 1;
     while end < bytes.len() {
         match bytes[end] {
@@ -49,13 +54,19 @@ fn string_end(bytes: &[u8], at: usize, quote: u8) -> usize {
     at
 }
 
-/// Returns the last byte of a template; a backtick inside `${}` ends it too.
-fn template_end(bytes: &[u8], at: usize) -> usize {
+/// Returns the last byte of the text of a template that goes on after `at`: its closing
+/// backtick, or the brace of its next `${`, which is then open.
+fn template_end(bytes: &[u8], at: usize, depth: &mut usize, templates: &mut Vec<usize>) -> usize {
     let mut end = at + 1;
     while end < bytes.len() {
         match bytes[end] {
             b'\\' => end += 2,
             b'`' => return end,
+            b'$' if bytes.get(end + 1) == Some(&b'{') => {
+                *depth += 1;
+                templates.push(*depth);
+                return end + 1;
+            }
             _ => end += 1,
         }
     }
