@@ -132,38 +132,52 @@ impl Reader {
     }
 }
 
-/// Writes a step: its title, its first paragraph if `has_words` or if it has no title, and its
-/// command, if it has a block of code with only one line.
+/// Writes a step: its title, its first paragraph if `has_words` or if it has no title, and the
+/// command of its first block of code with only one line, in the order of the page.
 fn step(title: &str, children: &[Node], has_words: bool) -> String {
     let mut step = title.to_owned();
-    let paragraph = children.iter().find_map(|node| match node {
-        Node::Paragraph(line) => Some(shorten(&words(line))).filter(|line| !line.is_empty()),
-        _ => None,
-    });
-    // A tight item holds its text without a paragraph.
-    let paragraph = paragraph.or_else(|| {
-        let is_block = |node: &&Node| !node.is_block();
-        let line: Vec<Node> = children.iter().take_while(is_block).cloned().collect();
-        Some(shorten(&words(&line))).filter(|line| !line.is_empty())
-    });
-    if let Some(paragraph) = paragraph.filter(|_| has_words || title.is_empty()) {
-        if !step.is_empty() {
-            step.push_str(". ");
+    let mut wants_words = has_words || title.is_empty();
+    let mut wants_command = true;
+    let mut rest = children;
+    while let Some((node, after)) = rest.split_first() {
+        rest = after;
+        match node {
+            Node::Fence { code, .. } if wants_command && !step.is_empty() => {
+                if let Some(command) = command(code) {
+                    step.truncate(step.trim_end_matches(['.', ':']).len());
+                    step.push_str(&format!(": `{command}`"));
+                    wants_command = false;
+                }
+            }
+            Node::Paragraph(line) if wants_words => {
+                wants_words = !add(&mut step, &shorten(&words(line)));
+            }
+            // A tight item holds its text without a paragraph.
+            node if wants_words && !node.is_block() => {
+                let more = rest.iter().take_while(|node| !node.is_block()).count();
+                let line = &children[children.len() - rest.len() - 1..][..=more];
+                rest = &rest[more..];
+                wants_words = !add(&mut step, &shorten(&words(line)));
+            }
+            _ => {}
         }
-        step.push_str(&paragraph);
-    }
-    let command = children.iter().find_map(|node| match node {
-        Node::Fence { code, .. } => {
-            let mut lines = code.lines().map(str::trim).filter(|line| !line.is_empty());
-            let first = lines.next()?;
-            (lines.next().is_none() && !first.contains('`') && first.len() <= COMMAND_BYTES_MAX)
-                .then_some(first)
-        }
-        _ => None,
-    });
-    if let Some(command) = command.filter(|_| !step.is_empty()) {
-        step.truncate(step.trim_end_matches(['.', ':']).len());
-        step.push_str(&format!(": `{command}`"));
     }
     step
+}
+
+/// Adds a sentence to a step; returns whether it says something.
+fn add(step: &mut String, words: &str) -> bool {
+    if !step.is_empty() && !words.is_empty() {
+        step.push_str(". ");
+    }
+    step.push_str(words);
+    !words.is_empty()
+}
+
+/// Returns the command of a block of code with only one line.
+fn command(code: &str) -> Option<&str> {
+    let mut lines = code.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next()?;
+    let is_short = !first.contains('`') && first.len() <= COMMAND_BYTES_MAX;
+    (lines.next().is_none() && is_short).then_some(first)
 }
