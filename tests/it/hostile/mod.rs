@@ -10,9 +10,11 @@
 //! | `requests` | a request has one meaning and costs a bounded amount, in every version of HTTP |
 //! | `start` | the process has no more privileges than it says, and only its operator changes it |
 //! | `upstreams` | a site's own server reads nothing private, and harms only its own readers |
+//! | `pages` | no page stalls a build: each costs a bounded amount of work and is shown |
 
 mod broken;
 mod clients;
 mod requests;
 mod start;
 mod upstreams;
+mod pages;

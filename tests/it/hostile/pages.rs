@@ -1,0 +1,244 @@
+//! No page can stall a build, whatever its author wrote.
+
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use waypost::mdx;
+use waypost::render::article::{self, Source};
+use waypost::render::link::Map;
+
+/// Repeats a piece up to this many bytes.
+fn repeat(piece: &str, bytes: usize) -> String {
+    piece.repeat(bytes / piece.len())
+}
+
+/// Pages of about this many bytes that made a reader slow or big, or might have.
+fn hostile(bytes: usize) -> Vec<(&'static str, String)> {
+    let all = |piece| repeat(piece, bytes);
+    let half = |piece| repeat(piece, bytes / 2);
+    let numbered = |text: fn(usize) -> String, bytes: usize| {
+        let mut out = String::new();
+        for n in 0.. {
+            out += &text(n);
+            if out.len() >= bytes {
+                break;
+            }
+        }
+        out
+    };
+    let ring: String = (1..30)
+        .map(|n| format!("export const v{n} = [v{}, v{}];\n", n - 1, n - 1))
+        .collect();
+    let twice = "export const Two = ({ children }) => <>{children}{children}</>\n\n";
+    vec![
+        ("images", all("![a](")),
+        ("links", all("[a](")),
+        ("links-whole", all("[a](b) ")),
+        ("link-titles", format!("[a](b \"{}", all("a\n"))),
+        ("link-titles-many", all("[a](b \"\n")),
+        ("link-angles", all("[a](<")),
+        ("brackets", all("[")),
+        (
+            "references",
+            format!("[a]: /{}\n\n{}", half("x"), half("[a] ")),
+        ),
+        (
+            "references-many",
+            numbered(|n| format!("[a{n}]: /x\n"), bytes),
+        ),
+        (
+            "footnotes",
+            numbered(|n| format!("[^{n}]: a [^{n}]\n\n"), bytes),
+        ),
+        ("footnotes-in-each-other", all("[^a]: ")),
+        ("quotations", format!("{}a{}", half("> "), half("\na"))),
+        ("lists", format!("{}a{}", half("- "), half("\na"))),
+        ("lists-blank", format!("{}a{}", half("1. "), half("\n"))),
+        (
+            "lists-indented",
+            numbered(|n| format!("{}- a\n", "  ".repeat(n)), bytes),
+        ),
+        ("emphasis", all("*a **b _c ")),
+        ("emphasis-runs", format!("{}a{}", half("*"), half("*"))),
+        ("struck", all("~~a ")),
+        ("backticks", numbered(|n| "`".repeat(n + 1) + " ", bytes)),
+        ("fences", all("```\n")),
+        ("fences-long", all("```js\nlet a = /* x\n")),
+        ("columns", format!("|{}\n|{}\n", half("a|"), half("-|"))),
+        (
+            "rows-short",
+            format!(
+                "|{}\n|{}\n{}",
+                repeat("a|", bytes / 4),
+                repeat("-|", bytes / 4),
+                half("|x\n")
+            ),
+        ),
+        ("headings", all("## Same\n\n")),
+        ("headings-numbered", all("## Same 1\n\n## Same\n\n")),
+        ("tags", all("<a ")),
+        ("tags-in-attributes", all("<a b={")),
+        ("tags-quoted", all("<a b=\"")),
+        ("tags-deep", all("<Note>\n")),
+        ("tags-closed", all("</Note>\n")),
+        ("tags-one-line", all("<b>x</b> ")),
+        ("tags-unknown", numbered(|n| format!("<A{n}/>\n"), bytes)),
+        (
+            "attribute-huge",
+            format!("<Card title=\"{}\" />\n", all("x")),
+        ),
+        (
+            "attributes-many",
+            format!("<Card {}/>\n", numbered(|n| format!("a{n}=\"b\" "), bytes)),
+        ),
+        ("comments", all("<!--")),
+        ("braces", all("{")),
+        ("braces-closed", all("{a}\n")),
+        (
+            "expressions-deep",
+            format!("{{{}{}}}", half("["), half("]")),
+        ),
+        ("expressions-jsx", all("{<b>")),
+        ("expressions-list", format!("{{[{}]}}", all("<b/>,"))),
+        ("expressions-sum", format!("{{\"a\"{}}}", all("+\"a\""))),
+        ("expressions-choice", format!("{{{}c}}", all("a?b:"))),
+        (
+            "exports",
+            numbered(|n| format!("export const a{n} = 1;\n\n"), bytes),
+        ),
+        ("exports-open", all("export const a = {\n\n")),
+        ("exports-blank", format!("export const a ={}", all("\n"))),
+        (
+            "exports-components",
+            numbered(|n| format!("export const A{n} = () => <b/>;\n\n"), bytes),
+        ),
+        (
+            "exports-double",
+            format!("export const v0 = \"xxxxxxxx\";\n{ring}\n{{v29}}\n"),
+        ),
+        (
+            "exports-big",
+            format!(
+                "export const v = [\"{}\"];\n\n{}",
+                half("x"),
+                half("{v[0]}\n")
+            ),
+        ),
+        (
+            "children-double",
+            format!("{twice}{}x{}", "<Two>".repeat(60), "</Two>".repeat(60)),
+        ),
+        ("imports", all("import a from 'b'\n\n")),
+        ("imports-one-line", all("import a from 'b';")),
+        ("formulas", all("$a ")),
+        ("formulas-deep", format!("${}{}$", half("{"), half("}"))),
+        ("formulas-display", all("$$\\frac{")),
+        ("icons", all("<Icon icon=\"nope\" />\n")),
+        (
+            "icons-many",
+            numbered(|n| format!("<Icon icon=\"nope{n}\" />\n"), bytes),
+        ),
+        ("entities", all("&amp;&#x26;&nope;")),
+        ("addresses", all("http://a.b/(")),
+        (
+            "frontmatter",
+            format!(
+                "---\n{}---\n\nText\n",
+                numbered(|n| format!("k{n}: v\n"), bytes)
+            ),
+        ),
+        (
+            "frontmatter-same",
+            format!("---\n{}---\n\nText\n", all("k: v\n")),
+        ),
+        (
+            "frontmatter-deep",
+            format!("---\nk: {}\n---\n\nText\n", all("[")),
+        ),
+        ("frontmatter-open", format!("---\n{}", all("k: v\n"))),
+    ]
+}
+
+/// Pages of which the source is shown, because they are over a limit.
+const OVER_A_LIMIT: [&str; 8] = [
+    "children-double",
+    "exports-big",
+    "exports-double",
+    "expressions-jsx",
+    "link-titles",
+    "lists",
+    "quotations",
+    "tags-deep",
+];
+
+#[test]
+fn a_build_ends_with_every_hostile_page_shown_and_the_others_unchanged() {
+    let directory = TempDir::new().unwrap();
+    let docs = directory.path().join("docs");
+    fs::create_dir(&docs).unwrap();
+    let mut pages = hostile(100_000);
+    // Frontmatter over its limit, or that cannot be read, is an error of its own.
+    pages.retain(|(name, _)| !name.starts_with("frontmatter"));
+    pages.push(("honest", "Whales *sing*.".into()));
+    let names: Vec<_> = pages
+        .iter()
+        .map(|(name, _)| format!("\"{name}\""))
+        .collect();
+    let config = format!(
+        "{{\"name\": \"Acme\", \"lenient\": true, \"navigation\": {{\"pages\": [{}]}}}}",
+        names.join(",")
+    );
+    fs::write(docs.join("docs.json"), config).unwrap();
+    for (name, text) in &pages {
+        fs::write(docs.join(format!("{name}.mdx")), text).unwrap();
+    }
+    let out = directory.path().join("out");
+    let output = Command::new("timeout")
+        .args(["240", env!("CARGO_BIN_EXE_waypost"), "build", "--out"])
+        .arg(&out)
+        .arg(&docs)
+        .output()
+        .unwrap();
+    let messages = String::from_utf8_lossy(&output.stdout).into_owned()
+        + &String::from_utf8_lossy(&output.stderr);
+    let limits = |line: &&str| line.contains("error") || line.contains("page-limit");
+    let limits: Vec<_> = messages.lines().filter(limits).collect();
+    assert!(output.status.success(), "{:?}: {limits:#?}", output.status);
+    let inventory = fs::read_to_string(out.join("inventory.json")).unwrap();
+    for (name, _) in &pages {
+        assert!(inventory.contains(name), "{name} is missing");
+    }
+    for name in OVER_A_LIMIT {
+        let is_named = limits
+            .iter()
+            .any(|line| line.starts_with(&format!("{name}.mdx")));
+        assert!(is_named, "{name}: {limits:#?}");
+    }
+}
+
+/// What reading and showing a page takes, at best of three.
+fn takes(text: &str) -> Duration {
+    let once = || {
+        let since = Instant::now();
+        let source = mdx::Source::new("guides/page.mdx", text);
+        let read = mdx::read(&source, &|_| None);
+        let _article = article::render(&Source::alone(&source, &read), &Map::default());
+        since.elapsed()
+    };
+    (0..3).map(|_| once()).min().unwrap()
+}
+
+#[test]
+fn a_page_of_four_times_the_length_takes_about_four_times_as_long() {
+    if std::env::var_os("WAYPOST_LONG_TESTS").is_none() {
+        return;
+    }
+    let longer = hostile(640_000).into_iter();
+    for ((name, short), (_, long)) in hostile(160_000).into_iter().zip(longer) {
+        let (short, long) = (takes(&short), takes(&long));
+        let most = short * 12 + Duration::from_millis(500);
+        assert!(long < most, "{name}: {short:?}, then {long:?}");
+    }
+}
