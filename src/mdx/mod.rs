@@ -97,7 +97,7 @@ pub enum Refused {
     #[error("too many tags, braces or backticks are never closed")]
     Unclosed,
     /// The reader itself failed: a defect of this program.
-    #[error("reading it failed in a way nobody thought of")]
+    #[error("an unexpected error occurred while it was read")]
     Failed,
 }
 

@@ -2,10 +2,10 @@
 
 import { assert, reads, visit, PHONE, WIDE } from "./reader.mjs";
 
-/** Returns the icons that are seen and drawn by reference to another one of the page. */
+/** Returns the visible icons that refer to another icon of the page. */
 const referring = (page, within) => page.locator(`${within} svg.icon:has(> use)`).filter({ visible: true });
 
-/** Whether taking the shapes out of an icon changes what is on the screen. */
+/** Whether the screen changes when the shapes of an icon are removed. */
 async function isPainted(icon) {
   await icon.scrollIntoViewIfNeeded();
   const drawn = await icon.screenshot();
@@ -25,7 +25,7 @@ async function everyIconIsPainted(page, within) {
   }
 }
 
-/** Whether the shape that the first reference means is in a part that is not shown. */
+/** Whether the shape of the first reference is in a hidden part. */
 const meansHidden = (page, within) => referring(page, within).first().evaluate((icon) =>
   !document.querySelector(icon.querySelector("use").getAttribute("href").replace(":", "\\:")).checkVisibility());
 
@@ -67,7 +67,7 @@ const lightness = (colour) => {
   return 0.299 * red + 0.587 * green + 0.114 * blue;
 };
 
-/** A diagram can be read: its words stand out from the ground of the page, which is its own. */
+/** A diagram is readable: its text has enough contrast with the background. */
 async function isReadable(page) {
   const { frame, inside } = await diagram(page, "Flow chart");
   const [outer, drawing] = await Promise.all([frame.boundingBox(), inside.locator("svg#drawing").boundingBox()]);

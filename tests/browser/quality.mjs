@@ -22,23 +22,23 @@ const SORTS = {
   "frame": "/hidden",
   "missing": "/no-such-page",
 };
-/** What axe calls findings that keep readers out. */
-const GRAVE = ["serious", "critical"];
+/** The impact levels of axe that count as serious. */
+const SERIOUS = ["serious", "critical"];
 /** Compressed, without pictures. */
 const PAGE_BYTES_MAX = 60 << 10;
 const SCRIPT_BYTES_MAX = 15 << 10;
 
-/** Says what keeps readers out of a page. */
-async function barriers(page) {
+/** Returns the serious violations of a page. */
+async function seriousViolations(page) {
   await page.evaluate(axe());
   const { violations } = await page.evaluate(() => axe.run({ resultTypes: ["violations"] }));
-  return violations.filter(({ impact }) => GRAVE.includes(impact)).map(({ id, help, nodes }) => ({
+  return violations.filter(({ impact }) => SERIOUS.includes(impact)).map(({ id, help, nodes }) => ({
     rule: id, help, where: nodes.slice(0, 3).map(({ target, failureSummary }) => `${target}: ${failureSummary}`),
   }));
 }
 
-/** Says what has moved in a page that is loaded. */
-async function shifts(page) {
+/** Returns the layout shifts of a loaded page. */
+async function layoutShifts(page) {
   // The page is loaded. The last layout shift is reported at most two frames later.
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   return page.evaluate(() => window.moved);
@@ -47,13 +47,13 @@ async function shifts(page) {
 // A test for each kind, so that few pages are open at once: dozens slow each other down.
 for (const [sort, at] of Object.entries(SORTS)) {
   const isMissing = sort === "missing";
-  reads(`${sort}: no serious finding of axe in light and dark, and nothing moves at any width`, async (open) => {
+  reads(`${sort}: no serious violation by axe in light and dark, and no layout shift at any width`, async (open) => {
     for (const [scheme, width, isChecked] of [["light", WIDE, true], ["light", TABLET, false], ["dark", PHONE, true]]) {
       const page = await open(at, { scheme, width, watched: true });
       const where = `${at} ${scheme} ${width}`;
       // The suggestions of the 404 page appear late.
-      if (!isMissing) assert.deepEqual(await shifts(page), [], where);
-      if (isChecked) assert.deepEqual(await barriers(page), [], where);
+      if (!isMissing) assert.deepEqual(await layoutShifts(page), [], where);
+      if (isChecked) assert.deepEqual(await seriousViolations(page), [], where);
     }
   }, { faults: isMissing });
 }

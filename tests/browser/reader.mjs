@@ -1,7 +1,7 @@
 // The harness of all tests in this folder: a reader with a browser.
 //
-// `tests/it/browser.rs` starts a gateway and runs each file beside it: WAYPOST_SITE is where the
-// site is, or WAYPOST_DOMAIN where several are, each at a subdomain; WAYPOST_CLIENT is the
+// `tests/it/browser.rs` starts a gateway and runs each file beside it: WAYPOST_SITE is the URL of the
+// site, or WAYPOST_DOMAIN the domain of several, each at a subdomain; WAYPOST_CLIENT is the
 // folder of the packages. Nothing here sleeps: a test waits for the change that it expects.
 
 import assert from "node:assert/strict";
@@ -21,15 +21,15 @@ before(async () => {
 });
 after(() => browser?.close());
 
-/** Widths that readers have. */
+/** Common widths of the window. */
 export const WIDE = 1440;
 export const TABLET = 820;
 export const PHONE = 390;
 
-/** Pages that are not in use, by how they were made: making one takes longer than using it. */
+/** Unused pages, by the options with which they were made: making a page takes longer than using it. */
 const idle = new Map();
 
-/** Notes what moves without a reader's doing. */
+/** Records layout shifts that no input has caused. */
 const watch = () => {
   window.moved = [];
   const place = ({ x, y, width, height }) => [x, y, width, height].map(Math.round).join(" ");
@@ -61,7 +61,7 @@ async function make({ width, scheme, scripts, watched }) {
   return page;
 }
 
-/** Opens a page as a reader who has never been here; `prepare` is done with it before. */
+/** Opens a page without stored state; `prepare` runs before. */
 async function open(at, { width = WIDE, scheme = "light", scripts = true, watched = false, prepare } = {}) {
   const key = prepare ? undefined : JSON.stringify([width, scheme, scripts, watched]);
   const page = idle.get(key)?.pop() ?? await make({ width, scheme, scripts, watched });
@@ -71,7 +71,7 @@ async function open(at, { width = WIDE, scheme = "light", scripts = true, watche
   return page;
 }
 
-/** Makes a page forget its reader. */
+/** Removes the stored state of a page. */
 async function close(page) {
   if (!page.key) return page.context().close();
   await page.emulateMedia({ media: null });
@@ -82,7 +82,7 @@ async function close(page) {
   idle.get(page.key).push(page);
 }
 
-/** A test in which pages are opened; none of them may have had a fault. */
+/** A test that opens pages; none of them may have an error. */
 export function reads(name, body, { faults = false } = {}) {
   test(name, async () => {
     const opened = [];
@@ -101,15 +101,15 @@ export function reads(name, body, { faults = false } = {}) {
   });
 }
 
-/** Goes on to another page of the site, as by typing its address. */
+/** Opens another page of the site, as by typing its address. */
 export const visit = (page, at) => page.goto(new URL(at, site).href, { waitUntil: "load" });
-/** The path that a page is at. */
+/** The path of an open page. */
 export const path = (page) => new URL(page.url()).pathname;
-/** What is pressed leads to another page. */
+/** Clicks an element that opens another page. */
 export const follow = async (page, locator) => {
   await Promise.all([page.waitForNavigation({ waitUntil: "load" }), locator.click()]);
 };
-/** The texts of all elements of a kind that are seen. */
+/** The texts of all visible elements of a kind. */
 export const seen = (page, selector) => page.locator(selector).evaluateAll((all) => all
   .filter((element) => element.checkVisibility({ visibilityProperty: true, contentVisibilityAuto: true }))
   .map((element) => element.innerText.replace(/\s+/g, " ").trim()));

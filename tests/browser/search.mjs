@@ -2,7 +2,7 @@
 
 import { assert, axe, path, reads, site } from "./reader.mjs";
 
-/** Types into the search and waits for its last word on it. */
+/** Types into the search and waits for its final results. */
 async function find(page, typed) {
   const input = page.locator("dialog.finder input");
   await input.fill("");
@@ -80,7 +80,7 @@ reads("a search without results says so", async (open) => {
   assert.match(await page.locator(".finder .said").innerText(), /zzzz/);
 });
 
-reads("axe: the open search has no serious finding", async (open) => {
+reads("axe: the open search has no serious violation", async (open) => {
   const page = await open("/");
   await begin(page);
   await find(page, "key");

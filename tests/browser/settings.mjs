@@ -1,4 +1,4 @@
-// Settings of which the example has only one value: small sites that differ only in these.
+// Settings with other values than in the example: small sites that differ in one setting.
 
 import { assert, follow, of, path, reads, PHONE } from "./reader.mjs";
 

@@ -217,7 +217,7 @@ impl Reader<'_> {
             self.warn(
                 "mdx-component",
                 line,
-                format!("there is no component `{name}`; what it holds is shown"),
+                format!("there is no component `{name}`; its content is shown"),
             );
         }
         let mut read = Vec::with_capacity(attributes.len());

@@ -4,7 +4,7 @@
 //   node pack.mjs <font awesome directory> <lucide directory>
 //
 // One icon a line: library, name, other names, width, height and the path, tabs between.
-// What Lucide draws with circles, rectangles and lines becomes a path like all others, so
+// The circles, rectangles and lines of Lucide become a path like all others, so
 // that an icon is one attribute and nothing else of these files can reach a page.
 
 import fs from "node:fs";

@@ -66,7 +66,7 @@ CREATE TABLE logs (
   PRIMARY KEY (id, seq)
 ) STRICT, WITHOUT ROWID;
 
--- (owner, SHA-256 of the header) -> the update that the first call was answered with.
+-- (owner, SHA-256 of the header) -> the update in the response to the first call.
 CREATE TABLE idempotency_keys (
   owner      TEXT NOT NULL,
   digest     BLOB NOT NULL,
@@ -79,7 +79,7 @@ CREATE INDEX idempotency_keys_kept ON idempotency_keys (kept_until);
 
 -- Round-robin: every owner with updates that wait or run has one row. The row moves to the
 -- end when an update of the owner is claimed. The first owner with a due update is next, so
--- nobody waits for more than one claim of each other owner.
+-- an owner waits for at most one claim of each other owner.
 CREATE TABLE owners (
   owner    TEXT PRIMARY KEY,
   position INTEGER NOT NULL               -- the lowest is next
