@@ -38,6 +38,8 @@ use super::silence::{SILENT, Silence};
 
 /// How much of a request body is still read and dropped after its response.
 const LATE_BODY_BYTES_MAX: usize = 4 << 20;
+/// For how long.
+const LATE_BODY_TIME_MAX: Duration = Duration::from_secs(60);
 /// How much of a request body is held for a second attempt at another address of the upstream.
 const RETRY_BYTES_MAX: usize = 64 << 10;
 /// RFC 9110 §5.5 as HTTP/2 counts it: the overhead of one field (RFC 9113 §6.5.2).
@@ -248,13 +250,20 @@ impl StreamSession {
     }
 
     async fn discard_body(&mut self) {
-        let mut left = LATE_BODY_BYTES_MAX;
-        while left > 0 && !self.stream.is_body_done() {
-            match std::future::poll_fn(|cx| self.poll_body(cx)).await {
-                Ok(Some(data)) => left = left.saturating_sub(data.len()),
-                Ok(None) | Err(_) => return,
-            }
+        if self.stream.is_body_done() {
+            return;
         }
+        let reading = async {
+            let mut left = LATE_BODY_BYTES_MAX;
+            while left > 0 && !self.stream.is_body_done() {
+                match std::future::poll_fn(|cx| self.poll_body(cx)).await {
+                    Ok(Some(data)) => left = left.saturating_sub(data.len()),
+                    Ok(None) | Err(_) => return,
+                }
+            }
+        };
+        // Then the stream is reset.
+        let _elapsed = tokio::time::timeout(LATE_BODY_TIME_MAX, reading).await;
     }
 }
 

@@ -434,8 +434,16 @@ impl ProxyHttp for Proxy {
         }
         if status > 0 && session.response_written().is_none() {
             session.set_keepalive(None);
+            if status != 408 {
+                read_small_body(session).await;
+            }
             let response = Problem::new(known_status(status), detail).response();
-            if let Err(error) = respond::write(session, &response).await {
+            let mut sent = respond::write(session, &response).await;
+            if is_http2(session.req_header()) && status != 408 {
+                // Reads the rest of the body: a reset could take the response away.
+                sent = sent.and(session.finish_body().await);
+            }
+            if let Err(error) = sent {
                 log::debug!(target: "gateway", "send an error response: {error}");
             }
         }

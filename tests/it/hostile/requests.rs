@@ -372,10 +372,20 @@ fn curl(gateway: &Encrypted, host: &str, path: &str, body: &str) -> (Option<i32>
 
 #[test]
 fn curl_gets_the_response_to_a_request_with_a_body() {
-    let gateway = Encrypted::start("{}");
+    let closed = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let record = format!("origin: {{ url: \"http://{closed}\" }}");
+    let gateway = Encrypted::before(&record, "{}");
     for _ in 0..40 {
         let (code, text) = curl(&gateway, DOMAIN, "/skill.md", "{\"a\":1}");
         assert_eq!((code, &*text), (Some(0), "2 405"));
+    }
+    // A failure of the site's own server is a response too.
+    for _ in 0..5 {
+        let (code, text) = curl(&gateway, DOMAIN, "/a", "{\"a\":1}");
+        assert_eq!((code, &*text), (Some(0), "2 502"));
     }
     let large = gateway.edge.setup.path("large");
     std::fs::write(&large, vec![b'a'; 2 << 20]).unwrap();
@@ -383,8 +393,10 @@ fn curl_gets_the_response_to_a_request_with_a_body() {
     for _ in 0..5 {
         let (code, text) = curl(&gateway, API, "/v1/project/update/acme", &large);
         assert_eq!((code, &*text), (Some(0), "2 401"));
-        let (code, text) = curl(&gateway, DOMAIN, "/skill.md", &large);
-        assert_eq!((code, &*text), (Some(0), "2 405"));
+        for (path, expected) in [("/skill.md", "2 405"), ("/a", "2 502")] {
+            let (code, text) = curl(&gateway, DOMAIN, path, &large);
+            assert_eq!((code, &*text), (Some(0), expected));
+        }
     }
 }
 
