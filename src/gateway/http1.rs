@@ -333,6 +333,10 @@ impl Http1 {
             };
             gateway.log(client, &head.headers, outcome);
             at += length;
+            // As before the first request of a batch.
+            while inbox[at..].starts_with(b"\r\n") {
+                at += 2;
+            }
             match memchr::memmem::find(&inbox[at..], b"\r\n\r\n") {
                 Some(end) if !batch.is_full() && end + 4 <= gateway.limits.head_bytes_max => {
                     length = end + 4

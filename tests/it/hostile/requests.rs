@@ -101,6 +101,18 @@ fn a_later_minor_version_is_read_as_http_1_1() {
 }
 
 #[test]
+fn empty_lines_before_a_request_are_ignored_also_between_pipelined_requests() {
+    let edge = Setup::new().acme("").with_skill().start();
+    let mut connection = Connection::open(edge.http);
+    let request = format!("\r\n\r\nGET /skill.md HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n");
+    connection.send(request.repeat(3).as_bytes());
+    for _ in 0..3 {
+        // RFC 9112 §2.2.
+        assert_eq!(connection.receive("GET").unwrap().status, 200);
+    }
+}
+
+#[test]
 fn a_rejected_head_request_gets_no_body() {
     let edge = Setup::new().acme("").with_skill().start();
     for (head, status) in [
