@@ -25,7 +25,7 @@ use super::{Node, PAGE_BYTES_MAX, Place, Reader, Refused, clean, line_ends, line
 
 /// How long a chain of imports may be.
 const IMPORTS_MAX: usize = 8;
-/// Up to which byte of a line a warning names the column.
+/// The last byte of a line for which a warning names the column.
 const COLUMN_MAX: usize = 400;
 
 /// How a file was reached.
@@ -280,7 +280,7 @@ impl Reader<'_> {
             .set_component(code.scope, name, Arc::new(template));
     }
 
-    /// Gives a value or a component a second name.
+    /// Adds a second name of a value or a component.
     fn alias(&mut self, local: &str, exported: &str, scope: Scope) {
         if let Some(value) = self.scopes.value(scope, local) {
             let (bytes, value) = (value.bytes(), value.clone());
@@ -293,8 +293,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reports a statement that would have to be run. One of an imported file matters only if
-    /// the page uses its name.
+    /// Reports a statement that would have to be run. In an imported file it matters only if the
+    /// page uses its name.
     fn report_run(&mut self, code: Code<'_>, span: Within, reached: Reached) {
         let (source, at) = piece(code, span);
         if reached.imports == 0 {
@@ -437,8 +437,8 @@ impl Reader<'_> {
             return;
         }
         let mut component = self.scopes.component(inner, name);
-        // The default export may be made by a function; then a component with the same name,
-        // or any component, is what the author means.
+        // A function may make the default export. Then the author means a component with the same
+        // name, or any component.
         if name == "default" {
             let named = component.or_else(|| self.scopes.component(inner, local));
             component = named.or_else(|| self.scopes.first_component(inner));
@@ -540,7 +540,7 @@ fn piece<'s>(code: Code<'s>, span: Within) -> (&'s str, usize) {
     (&code.source[start..end], code.at + start)
 }
 
-/// Returns the JSX to which an arrow function comes down, if it is nothing else.
+/// Returns the JSX of an arrow function that only returns JSX.
 fn jsx_of_arrow(body: &ArrowFunctionBody<'_>) -> Option<Within> {
     match body {
         ArrowFunctionBody::FunctionBody(body) => jsx_of_body(body),
@@ -548,7 +548,7 @@ fn jsx_of_arrow(body: &ArrowFunctionBody<'_>) -> Option<Within> {
     }
 }
 
-/// Returns the JSX that a function returns, if it does nothing else.
+/// Returns the JSX of a function that only returns JSX.
 fn jsx_of_body(body: &FunctionBody<'_>) -> Option<Within> {
     match &body.statements[..] {
         [Parsed::ReturnStatement(returned)] => jsx(returned.argument.as_ref()?),

@@ -1,4 +1,4 @@
-//! `import` and `export` of a page: where they stand, and what they are.
+//! Finds the `import` and `export` statements of a page, and reads their names.
 //!
 //! In the text they are replaced by spaces, so the other bytes stay at their offsets.
 //!
@@ -21,15 +21,15 @@ use super::span::Span;
 /// An import or an export of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
-    /// What it is.
+    /// Its kind.
     pub kind: StatementKind,
     /// Its source.
     pub source: Box<str>,
-    /// Where it stands.
+    /// Its place.
     pub span: Span,
 }
 
-/// What a statement is.
+/// The kind of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StatementKind {
     /// `import … from "path"`.
@@ -73,7 +73,7 @@ impl Binding {
 // === impl StatementKind ===
 
 impl StatementKind {
-    /// Returns what a parsed statement is; `None` for a statement that is no import or export.
+    /// Returns the kind of a parsed statement; `None` if it is neither an import nor an export.
     pub(super) fn of(parsed: &Parsed<'_>) -> Option<Self> {
         Some(match parsed {
             Parsed::ImportDeclaration(import) => {
@@ -142,7 +142,7 @@ fn imported(specifier: &ImportDeclarationSpecifier<'_>) -> Binding {
     }
 }
 
-/// Returns the names that a declaration declares; a pattern is none.
+/// Returns the names that a declaration declares; patterns are not supported.
 fn declared(declaration: &Declaration<'_>) -> Vec<Binding> {
     let same = |name: &str| Binding::new(name, name);
     match declaration {
@@ -245,11 +245,11 @@ fn statement_end(
     start: usize,
     lookahead: &mut Lookahead,
 ) -> Result<usize, Exhausted> {
-    // A bracket that is never closed ends with the paragraph.
+    // A bracket without its partner ends with the paragraph.
     let paragraph_end =
         |at: usize| memchr::memmem::find(&bytes[at..], b"\n\n").map_or(bytes.len(), |n| at + n);
     let mut at = start;
-    // The end of what is neither a blank nor a comment.
+    // The end of the text that is neither a blank nor a comment.
     let mut code_end = start;
     while at < bytes.len() {
         let next = match bytes[at] {

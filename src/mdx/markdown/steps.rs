@@ -1,17 +1,17 @@
-//! Work of the Markdown parser that the length of a text does not bound.
+//! Limits the work of the Markdown parser that is not linear in the length of a text.
 //!
 //! `pulldown-cmark` reads most texts in linear time. Two kinds of text are exceptions:
 //!
-//! * At each line it looks at all containers that are open. A line with 1000 quotation marks
-//!   opens 1000 quotations, and each line that continues the paragraph costs 1000 steps.
-//! * At each line of a link's title it looks at all pieces of the paragraph up to there. The
-//!   title may lack its closing quote, and then it ends with the document.
+//! * At each line it checks all open containers. A line with 1000 quotation marks opens 1000
+//!   quotations, and each line that continues the paragraph costs 1000 steps.
+//! * At each line of a link's title it checks all earlier pieces of the paragraph. The title may
+//!   lack its closing quote, and then it ends with the document.
 //!
 //! Both are counted before a text is parsed, in one pass.
 //! Sources: CommonMark 0.31.2 §5 (containers), §6.3 (links); `pulldown-cmark` 0.13.
 
-/// How many such steps the Markdown of one page may need. A page of 2 MiB that people wrote
-/// needs some hundred thousand; this number of steps takes a fifth of a second.
+/// How many such steps the Markdown of one page may need. A real page of 2 MiB needs some hundred
+/// thousand; this number of steps takes a fifth of a second.
 pub const STEPS_MAX: usize = 64 << 20;
 
 /// The steps of a page are used up.

@@ -102,7 +102,8 @@ impl Reader<'_> {
                     let code = self.code(region, inner.clone(), depth);
                     let nodes = match self.evaluate(code) {
                         Ok(value) => value.into_nodes(),
-                        // As with a `<` that opens no tag, what is no expression is text.
+                        // Text that is not an expression stays text, like a `<` that opens no
+                        // tag.
                         Err(NoValue::Broken(_)) => vec![Node::Text(region.text[range].into())],
                         Err(NoValue::Unsupported) => vec![Node::Expression(Expression {
                             source: code.source.into(),

@@ -25,12 +25,12 @@ const LEVEL_BYTES: usize = 8 << 10;
 /// How many bytes of stack parsing needs besides its levels.
 const BASE_BYTES: usize = 128 << 10;
 
-/// Why a source was not parsed.
+/// The reason why a source was not parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Broken {
-    /// What is wrong, without a full stop.
+    /// The mistake, without a full stop.
     pub message: String,
-    /// The byte of the source at which it is wrong.
+    /// The byte of the source with the mistake.
     pub at: usize,
 }
 

@@ -1,12 +1,13 @@
-//! How deep a source can be nested at most, found without parsing it.
+//! Finds the largest possible nesting of a source without parsing it.
 //!
 //! The bound counts what makes a recursive parser go deeper: an opening bracket, `<`, an
 //! operator before an operand, an operator that binds to the right, a keyword that a statement
 //! or an operand follows. It may count too much, never too little.
 //!
-//! In plain code a closing bracket ends what its partner began, and `,` and `;` end operators.
-//! Where it is not known what is code (after a `<`, which may open JSX, or a `/`, which may
-//! open a regular expression) nothing ends any more: a bracket there could be part of a text.
+//! In plain code a closing bracket ends the level of its opening bracket, and `,` and `;` end
+//! operators. After a `<`, which may open JSX, or a `/`, which may open a regular expression, the
+//! counter cannot tell code from text. From there on nothing ends a level: a bracket could be
+//! part of a text.
 
 /// Words after which the parser goes deeper.
 const DEEPER: [&str; 21] = [

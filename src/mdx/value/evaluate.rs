@@ -38,7 +38,7 @@ pub(in crate::mdx) struct Unsupported;
 pub(in crate::mdx) enum NoValue {
     /// It would have to be run.
     Unsupported,
-    /// It is no expression.
+    /// It is not an expression.
     Broken(Broken),
 }
 
@@ -398,7 +398,7 @@ fn is_path(expression: &Expression<'_>) -> bool {
     )
 }
 
-/// Removes what does not change a value: parentheses and types.
+/// Removes parentheses and types, which do not change a value.
 pub(in crate::mdx) fn bare<'b, 'a>(expression: &'b Expression<'a>) -> &'b Expression<'a> {
     let mut inner = expression;
     loop {
