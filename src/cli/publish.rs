@@ -31,7 +31,7 @@ pub struct Args {
     /// The project that serves it
     #[arg(long, value_name = "ID", value_parser = project)]
     pub project: ProjectId,
-    /// Publish also what takes all pages of the site away
+    /// Publish the release even if it removes all pages of the site
     #[arg(long)]
     pub allow_empty: bool,
     /// Where the store is.

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_worker_has_ended_when_its_lock_is_released_and_it_was_known() {
+    fn a_known_worker_has_ended_when_its_lock_is_released() {
         let directory = tempfile::tempdir().unwrap();
         let presence = Presence::new(directory.path().join("workers"));
         let (one, other) = (WorkerId::new("host-1-a"), WorkerId::new("host/2"));

@@ -161,7 +161,7 @@ pub fn without_pages(docs: &Docs, tree: &Tree) -> Option<Diagnostic> {
     is_empty.then(|| {
         let message = "`navigation` has no page, so nothing would be served";
         Diagnostic::error(NO_PAGE, path.as_str(), message).help(
-            "list the pages in `navigation`; who means it sets `allow_empty` in the site's record",
+            "list the pages in `navigation`, or set `allow_empty` in the site's record to publish a site without pages",
         )
     })
 }

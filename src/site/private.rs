@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_allows_every_address_of_itself_and_no_other_name() {
+    fn a_name_allows_all_its_addresses_and_no_other_name() {
         let hosts = hosts(&["origin.internal", "*.lan"]);
         let address = "192.168.1.1".parse().unwrap();
         assert!(hosts.allow("origin.internal", address) && hosts.allow("Docs.LAN", address));

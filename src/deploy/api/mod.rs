@@ -367,7 +367,7 @@ impl Api {
                 Err(NotStored::new("queue_outage", unavailable(&detail, 5)))
             }
             Err(_elapsed) => {
-                let detail = "the queue does not answer in time";
+                let detail = "the queue does not respond in time";
                 Err(NotStored::new("queue_outage", unavailable(detail, 5)))
             }
         }

@@ -29,7 +29,7 @@ fn all(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn words_become_the_anchors_that_links_to_the_hosted_service_name() {
+fn anchors_equal_those_of_the_hosted_service() {
     for (words, anchor) in [
         ("config.json options", "config-json-options"),
         ("Fees & billing", "fees-&-billing"),
@@ -75,7 +75,7 @@ fn repeated_anchors_are_numbered_from_two() {
 }
 
 #[test]
-fn what_github_makes_of_the_words_is_an_alias() {
+fn the_anchor_of_github_is_an_alias() {
     assert_eq!(
         all("## begin_cell\n\n## a.b\n\n## ab"),
         ["begin-cell begin_cell", "a-b", "ab ab-2"]
@@ -89,7 +89,7 @@ fn an_alias_that_is_an_anchor_leads_to_the_place_of_the_anchor() {
 }
 
 #[test]
-fn components_have_the_anchors_of_what_they_are_called() {
+fn components_have_anchors_of_their_titles() {
     let text = "<Steps>\n<Step title=\"First `step`\">x</Step>\n<Step>y</Step>\n</Steps>\n\n\
         <Accordion title=\"Fees & more\">z</Accordion>\n\n<Update label=\"v1.2\">u</Update>\n\n\
         <Tabs>\n<Tab>\n### In a tab\n</Tab>\n</Tabs>\n";
@@ -106,7 +106,7 @@ fn components_have_the_anchors_of_what_they_are_called() {
 }
 
 #[test]
-fn fields_have_the_anchor_of_their_name_and_of_their_path() {
+fn fields_have_anchors_of_their_name_and_path() {
     let text = "<ParamField body=\"userId\" />\n\n<ResponseField name=\"shared_link\">\n\
         <ResponseField name=\"can_view\" part=\"body\" />\n</ResponseField>\n";
     assert_eq!(
@@ -121,7 +121,7 @@ fn fields_have_the_anchor_of_their_name_and_of_their_path() {
 }
 
 #[test]
-fn authors_name_places_themselves() {
+fn authors_can_set_anchors() {
     assert_eq!(
         all("## One {#Mine}\n\n<a name=\"old\"></a>\n\n<div id=\"two words\">x</div>\n\n## Old"),
         ["Mine", "old", "two-words", "old-2"]
@@ -129,7 +129,7 @@ fn authors_name_places_themselves() {
 }
 
 #[test]
-fn an_anchor_that_a_script_makes_is_not_known() {
+fn the_anchor_of_an_unevaluated_heading_is_unknown() {
     let unknown = |text: &str| page(text).outline.anchors.has_unknown();
     assert!(unknown("## Version {version()}"));
     assert!(unknown("<Step title={name()}>x</Step>"));
@@ -140,7 +140,7 @@ fn an_anchor_that_a_script_makes_is_not_known() {
 }
 
 #[test]
-fn what_readers_do_not_see_has_no_anchor() {
+fn hidden_content_has_no_anchor() {
     assert_eq!(
         all("<Visibility for=\"agents\">\n## Hidden\n</Visibility>\n\n{/* ## No */}\n\n`## Code`"),
         Vec::<String>::new()

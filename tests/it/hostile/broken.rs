@@ -52,7 +52,7 @@ fn assert_refused(edge: &Edge, what: &str, rule: &str) {
 }
 
 #[test]
-fn a_commit_that_takes_the_site_away_fails_and_what_was_served_stays() {
+fn a_commit_without_pages_fails_and_the_release_stays_served() {
     let (edge, docs) = deployed();
     docs.git(&["rm", "--quiet", "docs.json"]);
     docs.push("Delete the configuration", &[]);
@@ -82,7 +82,7 @@ fn a_commit_that_takes_the_site_away_fails_and_what_was_served_stays() {
 }
 
 #[test]
-fn the_first_update_of_a_site_with_nothing_to_serve_fails_too() {
+fn the_first_update_without_pages_fails_too() {
     let setup = setup();
     let docs = Repository::new(&setup, "docs");
     docs.push("Begin", &[("README.md", "Soon.")]);
@@ -93,7 +93,7 @@ fn the_first_update_of_a_site_with_nothing_to_serve_fails_too() {
 }
 
 #[test]
-fn publishing_an_empty_directory_needs_the_option_for_it() {
+fn publishing_an_empty_directory_needs_an_option() {
     let setup = Setup::new().site("acme", "");
     setup.publish("acme", &PAGES);
     for files in [&[][..], &[("skill.md", SKILL)]] {
@@ -111,7 +111,7 @@ fn publishing_an_empty_directory_needs_the_option_for_it() {
 }
 
 #[test]
-fn a_broken_skill_holds_no_page_back() {
+fn a_broken_skill_does_not_stop_pages() {
     let (edge, docs) = deployed();
     let broken = "---\nname: pay\ndescription: Use when: asked\n---\n";
     docs.push(
@@ -174,7 +174,7 @@ fn serves_with_a_broken_queue<T>(
 }
 
 #[test]
-fn a_file_that_is_no_queue_stops_no_site() {
+fn a_file_that_is_not_a_queue_stops_no_site() {
     serves_with_a_broken_queue(
         |file| fs::write(file, "junk ".repeat(1000)).unwrap(),
         "file is not a database",
@@ -214,7 +214,7 @@ fn a_queue_that_a_frozen_process_has_locked_stops_no_site() {
 }
 
 #[test]
-fn a_queue_whose_directory_cannot_be_made_stops_no_site() {
+fn a_queue_without_a_directory_stops_no_site() {
     let setup = setup();
     fs::write(setup.path("not-a-directory"), "").unwrap();
     let file = setup.path("not-a-directory/updates.sqlite");

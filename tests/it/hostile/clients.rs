@@ -419,7 +419,7 @@ fn ticks(id: u32) -> u64 {
 }
 
 #[test]
-fn without_a_descriptor_the_process_neither_spins_nor_fills_its_log() {
+fn without_descriptors_the_process_neither_spins_nor_fills_its_log() {
     let edge = Setup::new()
         .conf(
             "log",

@@ -1,11 +1,11 @@
-//! What hostile clients, authors and neighbours cannot do: the list of promises.
+//! Tests of hostile clients, authors and neighbours: the list of promises.
 //!
-//! Each test attacks the real binary as a stranger would, with small limits from the
-//! configuration, and states in its name what the attacker does not get.
+//! Each test attacks the real binary from outside, with small limits from the
+//! configuration. Its name says what the attacker cannot do.
 //!
 //! | module | promise |
 //! |---|---|
-//! | `broken` | what is broken leaves what is served: a bad commit, a broken queue, a damaged store |
+//! | `broken` | a bad commit, a broken queue or a damaged store changes no served site |
 //! | `clients` | no client takes connections, processor time, memory or descriptors from another |
 //! | `requests` | a request has one meaning and costs a bounded amount, in every version of HTTP |
 //! | `start` | the process has no more privileges than it says, and only its operator changes it |

@@ -174,7 +174,7 @@ const OVER_A_LIMIT: [&str; 8] = [
 ];
 
 #[test]
-fn a_build_ends_with_every_hostile_page_shown_and_the_others_unchanged() {
+fn a_build_shows_hostile_pages_and_leaves_the_others_unchanged() {
     let directory = TempDir::new().unwrap();
     let docs = directory.path().join("docs");
     fs::create_dir(&docs).unwrap();

@@ -316,7 +316,7 @@ async fn a_drain_does_not_wait_for_a_client_that_sends_nothing() {
 }
 
 #[test]
-fn the_heads_of_open_streams_have_a_budget() {
+fn the_heads_of_open_streams_are_limited() {
     let (origin, proceed) = Origin::with_delayed_body();
     let limits = "{ stream_heads_bytes_max: 20000 }";
     let gateway = Encrypted::before(&origin.record(), limits);

@@ -43,7 +43,7 @@ fn names_the_key(line: &serde_json::Value) -> bool {
 }
 
 #[test]
-fn a_name_that_leads_to_a_private_server_is_not_connected_to() {
+fn a_name_with_a_private_address_gets_no_connection() {
     let private = Origin::start();
     let port = private.address.port();
     let record = format!("origin: {{ url: \"http://localhost:{port}\" }}");
@@ -67,7 +67,7 @@ fn a_name_that_leads_to_a_private_server_is_not_connected_to() {
 }
 
 #[test]
-fn a_record_that_names_a_private_address_is_refused_when_it_is_read() {
+fn a_record_with_a_private_address_is_rejected() {
     let edge = Setup::new().conf("upstream", "{}").acme("").start();
     let record = |url: String| format!("domains: [{DOMAIN}]\norigin: {{ url: \"{url}\" }}");
     for (n, host) in [
@@ -112,7 +112,7 @@ fn the_operator_may_allow_a_name_an_address_or_a_network() {
 }
 
 #[test]
-fn what_a_client_says_about_itself_does_not_reach_the_server() {
+fn forwarding_fields_of_a_client_do_not_reach_the_server() {
     let origin = Origin::start();
     let edge = Setup::new().acme(&origin.record()).start();
     let mut connection = Connection::open(edge.http);
@@ -162,7 +162,7 @@ fn a_cookie_reaches_no_site_of_another_owner() {
 }
 
 #[test]
-fn a_protocol_that_was_not_asked_for_is_a_bad_gateway() {
+fn an_unrequested_upgrade_is_a_502() {
     let (_origin, edge) = sending(
         "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nsecret",
     );
@@ -236,7 +236,7 @@ fn silent_events(media_type: &'static str) -> (Origin, std::sync::mpsc::Sender<(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_response_decides_how_long_the_server_may_be_silent() {
+async fn the_type_of_the_response_sets_the_silence_limit() {
     let upstream = format!("{{ read_seconds: 1, upgraded_seconds: 60, {LOCAL_UPSTREAMS} }}");
     for (media_type, may_be_silent) in [
         ("text/event-stream; charset=utf-8", true),
