@@ -12,20 +12,17 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 mod repository;
 
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use repository::{PAGES, repository};
 use waypost::build::{
     self, Articles, Built, Input, Options, Preview, PreviewCache, Previous, PreviousRelease,
 };
-use waypost::digest::Digest;
 use waypost::docs;
-use waypost::release::Item;
+use waypost::release::{Item, ReleaseFile};
 use waypost::source::Tree;
 
 /// Two methods of each of five paths in each of 24 specifications.
@@ -136,18 +133,13 @@ fn edited(round: usize, title: &str) -> Tree {
 /// Builds again as a new process does, which reads the articles of the previous build from disk.
 fn update(round: usize, title: &str, before: &(Built, Vec<u8>)) -> Built {
     let tree = edited(round, title);
-    let by_digest: HashMap<Digest, &Bytes> = before
-        .0
-        .release
-        .files()
-        .map(|(_, file)| (file.digest(), &file.bytes))
-        .collect();
-    let read = |item: &Item| by_digest.get(&item.digest).map(|bytes| (*bytes).clone());
+    // As in an update, whose process does not read the store.
+    let file = |item: &Item| Some(ReleaseFile::stored(item));
     let previous = Previous {
         articles: Articles::from_bytes(&before.1).expect("written by this program"),
         release: Some(PreviousRelease {
             inventory: before.0.release.inventory(),
-            read: &read,
+            file: &file,
         }),
     };
     let options = Options::default();

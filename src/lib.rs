@@ -80,6 +80,7 @@ pub mod digest;
 pub mod diagnostic;
 pub mod syntax;
 pub mod telemetry;
+pub mod isolation;
 pub mod frontmatter;
 pub mod response;
 pub mod site;

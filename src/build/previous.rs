@@ -7,8 +7,6 @@
 //!
 //! **Invariant:** the release is the same with and without reuse.
 
-use bytes::Bytes;
-
 use crate::release::{Inventory, Item, ReleaseFile};
 
 pub use super::site::Articles;
@@ -26,8 +24,9 @@ pub struct Previous<'b> {
 pub struct PreviousRelease<'b> {
     /// The list of its files.
     pub inventory: &'b Inventory,
-    /// Reads a file; `None` if it has been removed.
-    pub read: &'b (dyn Fn(&Item) -> Option<Bytes> + Sync),
+    /// Returns one of them, with its bytes or without ([`ReleaseFile::stored`]); `None` when it has
+    /// been removed.
+    pub file: &'b (dyn Fn(&Item) -> Option<ReleaseFile> + Sync),
 }
 
 // === impl PreviousRelease ===
@@ -50,8 +49,7 @@ impl PreviousRelease<'_> {
     pub(super) fn take(&self, path: &str) -> Option<Option<ReleaseFile>> {
         match self.inventory.get(path) {
             None => Some(None),
-            Some(item) => (self.read)(item)
-                .map(|bytes| Some(ReleaseFile::of_digest(bytes, &item.media_type, item.digest))),
+            Some(item) => (self.file)(item).map(Some),
         }
     }
 }

@@ -51,10 +51,7 @@ impl Report {
         let mut report = Self {
             release: release.id(),
             files: release.files().len(),
-            bytes: release
-                .files()
-                .map(|(_, file)| file.bytes.len() as u64)
-                .sum(),
+            bytes: release.files().map(|(_, file)| file.length()).sum(),
             skills: skills.iter().map(served).collect(),
             diagnostics: Vec::new(),
         };

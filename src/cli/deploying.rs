@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use prometheus::{IntGaugeVec, Opts};
 
 use super::settings::store_path;
 use crate::clock::Clock;
@@ -11,12 +12,12 @@ use crate::config::{self, Config};
 use crate::deploy::keys::{Directory, KeyCache};
 use crate::deploy::presence::Presence;
 use crate::deploy::queue::{Backend, Queue, Sqlite};
-use crate::deploy::run::{Announce, Stages};
+use crate::deploy::run::{Announce, Launcher, Stages, clear_leftovers};
 use crate::deploy::update::WorkerId;
 use crate::deploy::{StatusId, Timestamp};
 use crate::site::ProjectId;
 use crate::store::Store;
-use crate::telemetry::Health;
+use crate::telemetry::{Health, Metrics, logging};
 
 /// The directory of admin keys below the store's.
 pub(super) const KEYS: &str = "keys";
@@ -85,7 +86,7 @@ pub(super) fn load_key_cache(config: &Config) -> anyhow::Result<Arc<KeyCache>> {
 ///
 /// # Errors
 ///
-/// When the path of this program cannot be found.
+/// When the path of this program or the user of builds cannot be found.
 pub(super) fn stages(
     config: &Config,
     queue: &Arc<Queue>,
@@ -95,16 +96,52 @@ pub(super) fn stages(
     Ok(Stages {
         queue: Arc::clone(queue),
         store: Arc::clone(store),
-        store_path: store_path(config),
         service: config.service.clone(),
         git: config.git.clone(),
         specifications: config.specifications.clone(),
-        limits: config.builds.clone(),
+        launcher: launcher(config, Some(config.log.clone()))?,
         generate: config.generate.clone(),
-        program: program()?,
         clock: Clock::System,
         announce,
     })
+}
+
+/// Returns what starts the processes of builds.
+///
+/// # Errors
+///
+/// When the path of this program or the user of builds cannot be found.
+pub(super) fn launcher(config: &Config, log: Option<logging::Config>) -> anyhow::Result<Launcher> {
+    let launcher = Launcher::new(program()?, config.builds.clone(), &config.isolation, log);
+    launcher.context("isolate builds")
+}
+
+/// Starts a process as a build would be started, and reports in the log and in the metrics which
+/// restrictions are in force. Removes what killed processes have left.
+///
+/// # Errors
+///
+/// When isolation is required and the kernel lacks a feature, or no process can be started.
+pub(super) fn report_isolation(stages: &Stages, metrics: &Metrics) -> anyhow::Result<()> {
+    let launcher = &stages.launcher;
+    let in_force = launcher.probe().context("isolate builds")?;
+    clear_leftovers(&launcher.directory);
+    let family = Opts::new(
+        "build_isolation",
+        "Whether a restriction of the processes of builds is in force (1) or not (0), by feature.",
+    );
+    let family = metrics.register(IntGaugeVec::new(family, &["feature"]));
+    for (feature, is_in_force) in in_force.features() {
+        let value = i64::from(is_in_force);
+        family.with_label_values(&[feature]).set(value);
+    }
+    let is_isolated = in_force.landlock > 0 && in_force.seccomp;
+    let level = match is_isolated {
+        true => log::Level::Info,
+        false => log::Level::Warn,
+    };
+    log::log!(target: "deploy", level, "isolation of builds, {in_force}");
+    Ok(())
 }
 
 /// Returns a name for this process that no other worker has.

@@ -68,6 +68,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         log::error!(target: "sites", "{diagnostic}");
     }
     let stages = deploying::stages(&config, &queue, &store, None)?;
+    deploying::report_isolation(&stages, &metrics)?;
     let worker = Worker::new(
         deploying::worker_id()?,
         config.worker.clone(),

@@ -5,10 +5,11 @@ use super::read::{DAY_SECONDS, Section, address_or_off, path, within};
 use crate::deploy::api::{self, Rate};
 use crate::deploy::queue::Policy;
 use crate::deploy::{run, worker};
+use crate::isolation::Mode;
 use crate::source::git::{self, Credential};
 use crate::source::remote;
 use crate::syntax::Value;
-use crate::syntax::strict::{self, Expected, boolean, number, parsed, seconds};
+use crate::syntax::strict::{self, Expected, boolean, number, one_of, parsed, seconds};
 
 const GIB: u64 = 1 << 30;
 
@@ -54,6 +55,9 @@ pub(super) fn read_git(section: Section<'_, '_, '_>, git: &mut git::Config) {
         credentials,
         entries_max,
         file_bytes_max,
+        mirror_bytes_max,
+        mirrors_bytes_max,
+        free_bytes_min,
     } = git;
     section.set("mirrors", mirrors, path);
     section.set("program", program, path);
@@ -66,6 +70,10 @@ pub(super) fn read_git(section: Section<'_, '_, '_>, git: &mut git::Config) {
     }
     section.set("files_max", entries_max, number(1..=10_000_000));
     section.set("file_bytes_max", file_bytes_max, number(1024..=4 * GIB));
+    let bytes = || number(1 << 20..=1 << 50);
+    section.set("mirror_bytes_max", mirror_bytes_max, bytes());
+    section.set("mirrors_bytes_max", mirrors_bytes_max, bytes());
+    section.set("free_bytes_min", free_bytes_min, number(0..=1 << 50));
 }
 
 pub(super) fn read_specifications(
@@ -92,6 +100,7 @@ pub(super) fn read_worker(
     section: Section<'_, '_, '_>,
     worker: &mut worker::Config,
     builds: &mut run::Limits,
+    isolation: &mut run::Isolation,
 ) {
     let worker::Config {
         builds_max,
@@ -101,10 +110,19 @@ pub(super) fn read_worker(
     let run::Limits {
         memory_bytes,
         file_bytes,
+        output_bytes,
         open_files,
+        processes,
         fetch,
+        fetch_rate_min,
+        fetch_grace,
         total,
     } = builds;
+    let run::Isolation {
+        mode,
+        user,
+        directory,
+    } = isolation;
     section.set("builds_max", builds_max, number(1..=1024));
     section.set("grace_seconds", grace, seconds(0..=3600));
     section.set("operator", operator, address_or_off);
@@ -114,8 +132,19 @@ pub(super) fn read_worker(
         number(BUILD_MEMORY_MIN..=1024 * GIB),
     );
     section.set("file_bytes_max", file_bytes, number(1 << 20..=1024 * GIB));
+    section.set(
+        "output_bytes_max",
+        output_bytes,
+        number(1 << 20..=1024 * GIB),
+    );
     section.set("open_files_max", open_files, number(64..=1_000_000));
+    section.set("processes_max", processes, number(32..=1_000_000));
+    section.set("isolation", mode, one_of(&Mode::NAMES));
+    section.set("user", user, user_name);
+    section.set("directory", directory, path);
     section.set("fetch_seconds", fetch, seconds(1..=DAY_SECONDS));
+    section.set("fetch_rate_min", fetch_rate_min, number(0..=1 << 40));
+    section.set("fetch_grace_seconds", fetch_grace, seconds(0..=DAY_SECONDS));
     section.set("build_seconds", total, seconds(1..=DAY_SECONDS));
 }
 
@@ -125,6 +154,9 @@ pub(super) fn read_generate(section: Section<'_, '_, '_>, generate: &mut run::ge
         time,
         input_bytes_max,
         output_bytes_max,
+        network,
+        read,
+        write,
     } = generate;
     if let Some(words) = section.list("command", strict::text) {
         *command = words;
@@ -132,6 +164,13 @@ pub(super) fn read_generate(section: Section<'_, '_, '_>, generate: &mut run::ge
     section.set("seconds", time, seconds(1..=DAY_SECONDS));
     section.set("input_bytes_max", input_bytes_max, number(0..=1 << 30));
     section.set("output_bytes_max", output_bytes_max, number(1024..=1 << 24));
+    section.set("network", network, boolean);
+    if let Some(paths) = section.list("read", path) {
+        *read = paths;
+    }
+    if let Some(paths) = section.list("write", path) {
+        *write = paths;
+    }
 }
 
 pub(super) fn read_admin(section: Section<'_, '_, '_>, admin: &mut api::Config) {
@@ -144,22 +183,46 @@ pub(super) fn read_admin(section: Section<'_, '_, '_>, admin: &mut api::Config) 
     section.set("triggers_seconds", window, seconds(1..=3600));
 }
 
-/// Reads a host and the files that hold the credentials for it.
+/// Reads the name of a user; `null` for the user of the service.
+fn user_name(value: &Value) -> Result<Option<Box<str>>, Expected> {
+    if value.is_null() {
+        return Ok(None);
+    }
+    let name = strict::text(value)?;
+    match name.is_empty() || name.contains(':') {
+        true => Err("the name of a user, or null".into()),
+        false => Ok(Some(name)),
+    }
+}
+
+/// Reads a host or a part of it, the files that hold the credentials for it, and the owners that
+/// may use them.
 fn credential(value: &Value) -> Result<Credential, Expected> {
-    let wanted =
-        || Expected::from("{ host: NAME, https: FILE, ssh_key: FILE, ssh_known_hosts: FILE }");
+    let wanted = || {
+        Expected::from(
+            "{ host: NAME, owners: [OWNER, …] or [\"*\"] for all, path: PREFIX, https: FILE, \
+             ssh_key: FILE, ssh_known_hosts: FILE }",
+        )
+    };
     let mut credential = Credential::default();
     for member in value.members() {
         let value = &member.value;
         match &*member.key {
             "host" => credential.host = strict::text(value)?,
+            "path" => credential.path = strict::text(value)?,
+            "owner" => credential.owners.push(strict::text(value)?),
+            "owners" => {
+                for owner in value.items() {
+                    credential.owners.push(strict::text(owner)?);
+                }
+            }
             "https" => credential.https = Some(path(value)?),
             "ssh_key" => credential.ssh_key = Some(path(value)?),
             "ssh_known_hosts" => credential.ssh_known_hosts = Some(path(value)?),
             _ => return Err(wanted()),
         }
     }
-    if credential.host.is_empty() {
+    if credential.host.is_empty() || credential.owners.is_empty() {
         return Err(wanted());
     }
     Ok(credential)

@@ -49,6 +49,8 @@ pub struct Config {
     pub worker: worker::Config,
     /// What one build may use.
     pub builds: run::Limits,
+    /// How the processes of builds are isolated.
+    pub isolation: run::Isolation,
     /// The command that writes `skill.md` for sites whose authors wrote none.
     pub generate: run::generate::Config,
     /// Where site records are, and how they are watched.

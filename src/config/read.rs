@@ -58,6 +58,7 @@ fn read_top(top: Section<'_, '_, '_>, config: &mut Config, report: &Report<'_>) 
         specifications,
         worker,
         builds,
+        isolation,
         generate,
         sites,
         tls,
@@ -82,7 +83,7 @@ fn read_top(top: Section<'_, '_, '_>, config: &mut Config, report: &Report<'_>) 
         deploying::read_specifications(section, specifications);
     });
     within(top, "worker", |section| {
-        deploying::read_worker(section, worker, builds);
+        deploying::read_worker(section, worker, builds, isolation);
     });
     within(top, "generate", |section| {
         deploying::read_generate(section, generate);

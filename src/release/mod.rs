@@ -44,6 +44,7 @@ pub struct ReleaseFile {
     /// Its media type, as in a `Content-Type` field.
     pub media_type: Box<str>,
     digest: Digest,
+    length: u64,
 }
 
 /// The id of a release: the digest of its inventory.
@@ -148,10 +149,34 @@ impl ReleaseFile {
     #[must_use]
     pub fn of_digest(bytes: Bytes, media_type: &str, digest: Digest) -> Self {
         Self {
+            length: bytes.len() as u64,
             bytes,
             media_type: media_type.into(),
             digest,
         }
+    }
+
+    /// Makes a file whose bytes only the store has. Its `bytes` are empty.
+    #[must_use]
+    pub fn stored(item: &Item) -> Self {
+        Self {
+            bytes: Bytes::new(),
+            media_type: item.media_type.clone(),
+            digest: item.digest,
+            length: item.length,
+        }
+    }
+
+    /// Returns whether the bytes are here, and not only in the store.
+    #[must_use]
+    pub fn has_bytes(&self) -> bool {
+        self.bytes.len() as u64 == self.length
+    }
+
+    /// Returns the length of its content, in bytes.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.length
     }
 
     /// Returns the digest of its content.
@@ -234,7 +259,7 @@ impl Builder {
     pub fn finish(self) -> Release {
         let item = |file: &ReleaseFile| Item {
             digest: file.digest,
-            length: file.bytes.len() as u64,
+            length: file.length,
             media_type: file.media_type.clone(),
         };
         let items = self

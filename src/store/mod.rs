@@ -88,6 +88,18 @@ pub enum PutError {
     /// A file could not be written.
     #[error("put the release")]
     File(#[from] FileError),
+    /// A file that the store should have is damaged or cannot be read.
+    #[error("put the release")]
+    Kept(#[from] ReadError),
+    /// The bytes of a file are nowhere.
+    #[error("content {0} of the release is missing")]
+    Missing(Digest),
+    /// The bytes of a file are not those that the inventory names.
+    #[error("content {0} of the release has other bytes")]
+    Digest(Digest),
+    /// The release has more files or bytes than it may have, or cannot be read.
+    #[error("read the release: {0}")]
+    Release(String),
 }
 
 /// Why a release did not become current.
@@ -155,6 +167,25 @@ impl Store {
     pub fn put(&self, release: &Release) -> Result<ReleaseId, PutError> {
         match self {
             Self::Local(store) => store.put(release),
+        }
+    }
+
+    /// Stores the release of an inventory, whose files come one after the other. It is not served
+    /// yet.
+    ///
+    /// `next` is called once for each different digest in ascending order. It returns the bytes of
+    /// the file; `None` means that the store has the file. All bytes are checked.
+    ///
+    /// # Errors
+    ///
+    /// [`PutError`], also those of `next`. Nothing of the release is visible then.
+    pub fn put_files(
+        &self,
+        inventory: &Inventory,
+        next: &mut dyn FnMut(&Item) -> Result<Option<Bytes>, PutError>,
+    ) -> Result<ReleaseId, PutError> {
+        match self {
+            Self::Local(store) => store.put_files(inventory, next),
         }
     }
 
@@ -289,7 +320,8 @@ impl PutError {
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::File(_) => true,
+            Self::File(_) | Self::Kept(_) | Self::Missing(_) | Self::Digest(_) => true,
+            Self::Release(_) => false,
         }
     }
 }

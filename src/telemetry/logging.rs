@@ -8,6 +8,7 @@ use std::io::Write as _;
 use std::time::SystemTime;
 
 use log::kv::{self, VisitSource, VisitValue};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::repeats::Limited;
@@ -16,7 +17,7 @@ use crate::clock::Clock;
 pub use super::repeats::Limit;
 
 /// The format of the process log, and what it holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Config {
     /// The format of a line.
     pub format: Format,
@@ -27,7 +28,7 @@ pub struct Config {
 }
 
 /// The format of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Format {
     /// `2026-11-20T20:17:30Z INFO deploy: promoted … project=acme`.
     Text,

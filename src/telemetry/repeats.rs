@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use log::{Level, Log, Metadata, Record};
 
 /// How often the same line may be logged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Limit {
     /// How many lines of one kind are logged in an interval; 0 is no limit.
     pub lines: u32,

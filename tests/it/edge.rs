@@ -92,11 +92,18 @@ impl Setup {
             )
             .conf("server", "{ threads: 2 }")
             .conf("upstream", &format!("{{ {LOCAL_UPSTREAMS} }}"))
+            .conf("worker", "{}")
     }
 
     /// Sets one top-level key of the configuration.
     pub fn conf(mut self, key: &str, value: &str) -> Self {
-        self.conf.insert(key.to_owned(), value.to_owned());
+        let mut value = value.to_owned();
+        if key == "worker" && !value.contains("directory:") {
+            // No test leaves files in the directory of the sources.
+            let builds = self.path("builds").display().to_string();
+            value = value.replacen('{', &format!("{{ directory: {builds}, "), 1);
+        }
+        self.conf.insert(key.to_owned(), value);
         self
     }
 

@@ -91,7 +91,8 @@ fn generating(script: &str, conf: &str, record: &str) -> (Edge, String) {
             .success()
     );
     let root = setup.path("").display().to_string();
-    let command = format!("{{ command: [sh, \"{root}/write\", \"{root}\"], {conf} }}");
+    let command =
+        format!("{{ command: [sh, \"{root}/write\", \"{root}\"], write: [\"{root}\"], {conf} }}");
     let record = format!("{}\n{record}", docs.record());
     let key = key(&setup, "acme");
     let edge = setup.conf("generate", &command).acme(&record).start();
@@ -166,7 +167,7 @@ fn a_command_runs_again_only_when_its_input_has_changed() {
     docs.push("Begin", &PAGES);
     fs::write(setup.path("write"), script).unwrap();
     let root = setup.path("").display().to_string();
-    let command = format!("{{ command: [sh, \"{root}/write\", \"{root}\"] }}");
+    let command = format!("{{ command: [sh, \"{root}/write\", \"{root}\"], write: [\"{root}\"] }}");
     let key = key(&setup, "acme");
     let record = docs.record();
     let edge = setup.conf("generate", &command).acme(&record).start();

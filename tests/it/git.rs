@@ -140,7 +140,7 @@ fn http_credentials_come_from_a_file_and_are_in_no_record_or_log() {
     // A secret that others may read is refused.
     fs::set_permissions(credentials, fs::Permissions::from_mode(0o600)).unwrap();
     let git = format!(
-        "{{ mirrors: {root}/mirrors, allow_http: true, credentials: [{{ host: 127.0.0.1, https: {root}/credentials }}] }}"
+        "{{ mirrors: {root}/mirrors, allow_http: true, credentials: [{{ host: 127.0.0.1, owners: [\"*\"], https: {root}/credentials }}] }}"
     );
     let edge = serve(
         setup.conf("git", &git),
@@ -298,7 +298,7 @@ fn ssh_checks_the_host_key_and_reads_our_key_from_a_file() {
     let url = format!("ssh://{}@127.0.0.1:{port}{}", user.trim(), path("docs"));
     let git = |key: &str| {
         format!(
-            "{{ mirrors: {}, credentials: [{{ host: 127.0.0.1, ssh_key: {}, ssh_known_hosts: {} }}] }}",
+            "{{ mirrors: {}, credentials: [{{ host: 127.0.0.1, owners: [\"*\"], ssh_key: {}, ssh_known_hosts: {} }}] }}",
             path("mirrors"),
             path(key),
             path("known")
@@ -319,7 +319,10 @@ fn ssh_checks_the_host_key_and_reads_our_key_from_a_file() {
     fs::write(&known_file, format!("[127.0.0.1]:{port} {wrong_host}")).unwrap();
     let update = deploy(&edge.setup);
     assert!(
-        update["summary"].as_str().unwrap().contains("unknown key"),
+        update["summary"]
+            .as_str()
+            .unwrap()
+            .contains("another ssh key than before (SHA256:"),
         "{update:#}"
     );
 

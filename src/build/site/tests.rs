@@ -360,7 +360,7 @@ proptest! {
                 let release = &before.as_ref()?.release;
                 let mut files = release.files();
                 let (_, file) = files.find(|(_, file)| file.digest() == item.digest)?;
-                Some(file.bytes.clone())
+                Some(file.clone())
             };
             let previous = Previous {
                 // As the next process reads them.
@@ -369,7 +369,7 @@ proptest! {
                 }),
                 release: before.as_ref().map(|built| PreviousRelease {
                     inventory: built.release.inventory(),
-                    read: &read,
+                    file: &read,
                 }),
             };
             let after = build_after(&input, &options, &previous);

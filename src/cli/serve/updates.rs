@@ -61,6 +61,7 @@ impl Updates {
             let _ = lock_reloader(&reloader).promoted(project);
         });
         let stages = deploying::stages(config, &queue, &reload.store, Some(announce))?;
+        deploying::report_isolation(&stages, metrics)?;
         let api = Api::new(
             config.admin.clone(),
             &config.service,

@@ -1,17 +1,18 @@
 //! The build cache: data that a build saves for the next build of the same repository.
 //!
-//! A file beside the mirror holds the articles of the last build and the id of its release. With
+//! A file beside the mirrors holds the articles of the last build and the id of its release. With
 //! it, an update renders and compresses only the articles that have changed. It is only a cache:
 //! if the file is missing, damaged or written by another version of this program, the next build
-//! is slower and nothing else happens. A file larger than [`BYTES_MAX`] is not written. The file
-//! is replaced by a rename, so a reader never sees half of it.
+//! is slower and nothing else happens. A file larger than [`BYTES_MAX`] is not written.
+//!
+//! The build writes the file in its workspace, and the parent moves it to its place. Each project
+//! has its own, so no project takes anything from the build of another.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use super::job::Job;
 use crate::build::Articles;
 use crate::digest::Digest;
 use crate::release::ReleaseId;
@@ -38,17 +39,28 @@ pub(super) struct BuildCache {
 // === impl BuildCache ===
 
 impl BuildCache {
-    /// Reads the cache of the job's last build; `None` if there is none, or it cannot be used.
-    pub(super) fn read(job: &Job) -> Option<Self> {
+    /// Reads the cache of the last build; `None` if there is none, or it cannot be used.
+    pub(super) fn read(path: &Path) -> Option<Self> {
         let mut bytes = Vec::new();
-        let file = File::open(path(job)).ok()?;
+        let file = File::open(path).ok()?;
         let limit = BYTES_MAX as u64 + 1;
         file.take(limit).read_to_end(&mut bytes).ok()?;
         Self::parse(&bytes, &program()?)
     }
 
-    /// Writes the file for the next build of the job.
-    pub(super) fn write(&self, job: &Job) -> io::Result<()> {
+    /// Reads only the id of the release.
+    pub(super) fn release_of(path: &Path) -> Option<ReleaseId> {
+        let mut head = [0; MAGIC.len() + 2 * DIGEST_BYTES];
+        File::open(path).ok()?.read_exact(&mut head).ok()?;
+        let rest = head.strip_prefix(MAGIC)?;
+        let (writer, release) = rest.split_first_chunk::<DIGEST_BYTES>()?;
+        let release = release.first_chunk::<DIGEST_BYTES>()?;
+        let is_ours = writer == program()?.as_bytes();
+        is_ours.then(|| ReleaseId::of(Digest::from_bytes(*release)))
+    }
+
+    /// Writes the cache into an existing file.
+    pub(super) fn write(&self, path: &Path) -> io::Result<()> {
         let Some(program) = program() else {
             return Ok(());
         };
@@ -56,12 +68,7 @@ impl BuildCache {
         if bytes.len() > BYTES_MAX {
             return Ok(());
         }
-        let path = path(job);
-        // Builds of one project never run at the same time, and each project has its own file
-        // name.
-        let temporary = path.with_extension("new");
-        fs::write(&temporary, bytes)?;
-        fs::rename(&temporary, &path)
+        fs::write(path, bytes)
     }
 
     /// The format: `MAGIC`, then three digests (of the program, of the release's inventory, of
@@ -95,11 +102,17 @@ impl BuildCache {
     }
 }
 
-/// The file name depends on the repository, the branch and the directory.
-fn path(job: &Job) -> PathBuf {
-    let name = format!("{}\0{}\0{}", job.url, job.branch, job.directory);
+/// Returns the place of the cache of a project's documentation, in the directory of the mirrors.
+pub(super) fn path(
+    mirrors: &Path,
+    project: &str,
+    url: &str,
+    branch: &str,
+    directory: &str,
+) -> PathBuf {
+    let name = format!("{project}\0{url}\0{branch}\0{directory}");
     let digest = Digest::of(name.as_bytes()).to_string();
-    job.git.mirrors.join(format!("{}.cache", &digest[..32]))
+    mirrors.join(format!("{}.cache", &digest[..32]))
 }
 
 /// Identifies this program, because another version may render differently.

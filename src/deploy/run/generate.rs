@@ -1,7 +1,7 @@
 //! A configured command that writes the `skill.md` of sites whose authors wrote none.
 //!
 //! The release with the generated file is published first, as in every update. Then the command
-//! runs in the process of the build and under its limits. The same rules ([`skills::accept`])
+//! runs in a process of its own, in walls as a build. The same rules ([`skills::accept`])
 //! apply to its output. If the output passes, a second release with it is stored and promoted. If
 //! the command fails, takes too long, writes too much or breaks a rule, the first release stays
 //! and the record says why.
@@ -11,7 +11,10 @@
 //! * on its standard input one JSON object, [`Input`]: the generated `skill.md`, the limits, the
 //!   base URL that every link must begin with (a placeholder, because a release knows no domain),
 //!   and the pages that it may mention, with their texts;
-//! * a new empty directory, which is also its `HOME` and `TMPDIR` and is removed afterwards;
+//! * a new empty directory, which is also its `HOME` and `TMPDIR` and is removed afterwards. It
+//!   writes there and in the directories of [`Config::write`], and reads the programs and libraries
+//!   of the system, the files that its arguments name, and [`Config::read`];
+//! * network only with [`Config::network`];
 //! * no other environment variables except `PATH` and `LANG`: the operator puts credentials for a
 //!   model into files, and names these files in the arguments.
 //!
@@ -21,15 +24,16 @@
 //! Its output is cached beside the mirrors, with the digests of the input and of the output. An
 //! update with the same input publishes the cached output at once and does not run the command.
 
-use std::fs::{self, DirBuilder};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::child::Parent;
+use super::job::{CommandJob, Event};
 use crate::digest::Digest;
 use crate::discovery::BASE_URL_PLACEHOLDER;
 use crate::docs::Docs;
@@ -49,6 +53,12 @@ pub struct Config {
     pub input_bytes_max: usize,
     /// How many bytes it may write.
     pub output_bytes_max: u64,
+    /// Whether it may connect to other machines.
+    pub network: bool,
+    /// Files and directories that it may read and execute, besides those of the system.
+    pub read: Vec<PathBuf>,
+    /// Directories in which it may write.
+    pub write: Vec<PathBuf>,
 }
 
 /// The input of the command: a generated skill that it is to improve.
@@ -60,8 +70,8 @@ pub(super) struct Task<'c> {
     pub(super) docs: Docs,
     /// The generated file.
     pub(super) skill: String,
-    /// The file that caches the output of the command.
-    pub(super) cache: PathBuf,
+    /// The cached output of the command, if there is any.
+    pub(super) cache: Option<PathBuf>,
 }
 
 /// The JSON object on the command's standard input.
@@ -119,25 +129,26 @@ impl Default for Config {
             time: Duration::from_secs(300),
             input_bytes_max: 4 << 20,
             output_bytes_max: 128 << 10,
+            network: false,
+            read: Vec::new(),
+            write: Vec::new(),
         }
     }
 }
 
 impl Config {
-    fn run(&self, directory: &Path, input: Vec<u8>) -> Result<Vec<u8>, WriteError> {
+    /// Returns the files that the words of the command name.
+    pub(super) fn named_files(&self) -> impl Iterator<Item = PathBuf> {
+        let words = self.command.iter().map(|word| Path::new(&**word));
+        let files = words.filter(|word| word.is_absolute() && word.is_file());
+        files.map(Path::to_owned)
+    }
+
+    fn run(&self, directory: &Path, input: &Path) -> Result<Vec<u8>, WriteError> {
         let failed = |act| move |source| WriteError::Command { act, source };
-        DirBuilder::new()
-            .mode(0o700)
-            .create(directory)
-            .map_err(failed("make a directory for"))?;
-        let mut process = self.process(directory).spawn().map_err(failed("start"))?;
-        let stdin = process.stdin.take();
-        // The command may write before it has read everything, or never read, so a thread feeds
-        // it.
-        let writer = std::thread::Builder::new()
-            .name("generate-input".to_owned())
-            .spawn(move || stdin.map_or(Ok(()), |mut stdin| stdin.write_all(&input)))
-            .map_err(failed("write to"))?;
+        let input = File::open(input).map_err(failed("write to"))?;
+        let mut process = self.process(directory);
+        let mut process = process.stdin(input).spawn().map_err(failed("start"))?;
         let mut written = Vec::new();
         if let Some(stdout) = process.stdout.take() {
             stdout
@@ -152,8 +163,6 @@ impl Config {
         if !status.success() {
             return Err(WriteError::Status(status));
         }
-        // A command may close its input before it has read all of it. This is not a failure.
-        drop(writer);
         Ok(written)
     }
 
@@ -168,7 +177,6 @@ impl Config {
             .env("HOME", directory)
             .env("TMPDIR", directory)
             .current_dir(directory)
-            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit());
         process
@@ -178,18 +186,21 @@ impl Config {
 // === impl Task ===
 
 impl Task<'_> {
-    /// Runs the command in a new directory, and caches its output.
-    ///
-    /// There is no time limit here: when the time is over, the parent kills this process and
-    /// every process that it has started.
-    pub(super) fn write(&self) -> Result<Generated, WriteError> {
-        let input = self.input();
-        let digest = self.digest(&input);
-        let written = self.config.run(&directory(std::process::id()), input)?;
+    /// Writes the input of the command to a file.
+    pub(super) fn give(&self, file: &Path) -> io::Result<()> {
+        fs::write(file, self.input())
+    }
+
+    /// Reads what the command has written, checks it, and writes it to the file that the parent
+    /// keeps for the next update.
+    pub(super) fn take(&self, written: &Path, keep: &Path) -> Result<Generated, WriteError> {
+        let failed = |act| move |source| WriteError::Command { act, source };
+        let written = fs::read(written).map_err(failed("read the output of"))?;
         let accepted = skills::accept(&self.docs, &written, BASE_URL_PLACEHOLDER)?;
-        if let Err(error) = store(&self.cache, &digest, &written) {
+        let head = head(&self.digest(&self.input()), &written);
+        if let Err(error) = fs::write(keep, [head.as_bytes(), &written].concat()) {
             // Without the cached output, the next update runs the command again.
-            log::warn!(target: "deploy", "write {}: {error}", self.cache.display());
+            log::warn!(target: "deploy", "keep the output of the command: {error}");
         }
         Ok(accepted)
     }
@@ -198,7 +209,7 @@ impl Task<'_> {
     ///
     /// The rules are applied again, because they may have changed.
     pub(super) fn cached(&self) -> Option<Generated> {
-        let file = fs::read(&self.cache).ok()?;
+        let file = fs::read(self.cache.as_ref()?).ok()?;
         let (head, written) = file.split_at_checked(file.iter().position(|&b| b == b'\n')? + 1)?;
         let digest = self.digest(&self.input());
         if head != self::head(&digest, written).as_bytes() {
@@ -246,14 +257,6 @@ impl Task<'_> {
     }
 }
 
-/// Writes the output of a command to its cache, with the digest of its input.
-fn store(cache: &Path, input: &Digest, written: &[u8]) -> io::Result<()> {
-    let partial = cache.with_extension("partial");
-    let head = head(input, written);
-    fs::write(&partial, [head.as_bytes(), written].concat())?;
-    fs::rename(partial, cache)
-}
-
 /// Returns the first line of a cache file.
 ///
 /// If a power failure has left the file incomplete, this line does not match its content.
@@ -261,18 +264,20 @@ fn head(input: &Digest, written: &[u8]) -> String {
     format!("{input} {}\n", Digest::of(written))
 }
 
-/// Returns the directory for the command of a build process.
-fn directory(process: u32) -> PathBuf {
-    std::env::temp_dir().join(format!("waypost-generate-{process}"))
-}
-
-/// Removes the directory of a build process, which may have been killed before it could do so.
-pub(super) fn clean(process: u32) {
-    let directory = directory(process);
-    match fs::remove_dir_all(&directory) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            log::warn!(target: "deploy", "remove {}: {error}", directory.display());
-        }
-        _ => {}
-    }
+/// Runs the command in its process, and reports how it ended.
+///
+/// There is no time limit here: when the time is over, the parent kills this process and every
+/// process that it has started.
+pub(super) fn run(job: &CommandJob, parent: &mut Parent<'_>) {
+    let written = job.config.run(&job.home, &job.input);
+    let kept = written.and_then(|written| {
+        fs::write(&job.output, written).map_err(|source| WriteError::Command {
+            act: "keep the output of",
+            source,
+        })
+    });
+    parent.report(match kept {
+        Ok(()) => Event::Done,
+        Err(error) => Event::SkillStays(error.to_string()),
+    });
 }

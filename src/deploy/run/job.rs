@@ -1,78 +1,157 @@
-//! The order to a build process, and its reports.
+//! The orders to the processes of an update, and their reports.
 //!
 //! These values pass between two processes, each as one line of JSON.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::generate;
+use super::workspace::Part;
 use crate::build::Options;
 use crate::deploy::record::Commit;
 use crate::error::chain;
+use crate::isolation::InForce;
 use crate::release::ReleaseId;
-use crate::site::{Frames, Repository};
+use crate::site::{EditLink, Frames};
 use crate::source::{git, remote};
 
-/// The release to prepare.
+/// What one process does.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Job {
-    /// The project.
-    pub project: Box<str>,
-    /// The repository's URL.
-    pub url: Box<str>,
-    /// The branch.
-    pub branch: Box<str>,
-    /// The directory of the repository that holds the documentation.
-    pub directory: Box<str>,
-    /// The commit of the project's last successful update.
-    pub commit_before: Option<Box<str>>,
-    /// The short name of the service.
-    pub service_name: Box<str>,
-    /// How repositories are fetched.
-    pub git: git::Config,
-    /// Which OpenAPI specifications are fetched.
-    pub specifications: remote::Config,
-    /// The sites that pages may show in frames.
-    pub frames: Frames,
-    /// The directory of the store.
-    pub store: PathBuf,
-    /// The command that writes the `skill.md` of this site, if there is one.
-    pub generate: Option<generate::Config>,
-    /// Whether rules N1 and N2 of the navigation give warnings instead of errors.
-    pub lenient: bool,
-    /// Whether a release without pages may be published.
-    pub allow_empty: bool,
+#[serde(rename_all = "snake_case")]
+pub(super) enum Order {
+    /// Fetches a branch into a mirror.
+    Fetch(Box<FetchJob>),
+    /// Builds a release.
+    Build(Box<BuildJob>),
+    /// Fetches the specifications that documentation names by URL.
+    Specifications(SpecificationsJob),
+    /// Runs the command that writes a skill.
+    Command(CommandJob),
+    /// Only reports which restrictions are in force.
+    Probe,
 }
 
-// === impl Job ===
+/// A branch to fetch.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct FetchJob {
+    /// The repository's URL.
+    pub(super) url: Box<str>,
+    /// The branch.
+    pub(super) branch: Box<str>,
+    /// The commit of the project's last successful update.
+    pub(super) commit_before: Option<Box<str>>,
+    /// How repositories are fetched, without the credentials.
+    pub(super) git: git::Config,
+    /// The directory of the mirror.
+    pub(super) mirror: PathBuf,
+    /// To how many bytes the mirror may grow.
+    pub(super) bytes_max: u64,
+    /// The least rate of fetching, in bytes per second.
+    pub(super) rate_min: u64,
+    /// How long the rate is not considered.
+    pub(super) grace: Duration,
+    /// What the host wants to see.
+    pub(super) secrets: git::Secrets,
+    /// A directory of its own.
+    pub(super) home: PathBuf,
+}
 
-impl Job {
+/// A release to build.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct BuildJob {
+    /// What to build.
+    pub(super) source: Source,
+    /// The short name of the service.
+    pub(super) service_name: Box<str>,
+    /// The sites that pages may show in frames.
+    pub(super) frames: Frames,
+    /// Where the files of the repository are edited, if that is known.
+    pub(super) edit: Option<EditLink>,
+    /// The directory of the repository for which a whole [`Source::Directory`] stands.
+    pub(super) edit_below: Box<str>,
+    /// Whether rules N1 and N2 of the navigation give warnings instead of errors.
+    pub(super) lenient: bool,
+    /// Whether a release without pages may be published.
+    pub(super) allow_empty: bool,
+    /// Whether a release with errors is written too.
+    pub(super) keep_going: bool,
+    /// Whether the parent fetches specifications that are named by URL.
+    pub(super) has_specifications: bool,
+    /// The command that writes the `skill.md` of this site, if there is one.
+    pub(super) generate: Option<generate::Config>,
+    /// The directory of the update.
+    pub(super) workspace: PathBuf,
+    /// The cache of the last build, if there is one.
+    pub(super) cache: Option<PathBuf>,
+    /// The cached output of the command, if there is one.
+    pub(super) skill_cache: Option<PathBuf>,
+}
+
+/// What a release is built from.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Source {
+    /// A commit in a mirror.
+    Mirror {
+        /// The limits and the program, without credentials.
+        git: git::Config,
+        /// The directory of the mirror.
+        mirror: PathBuf,
+        /// The commit's object id.
+        commit: Box<str>,
+        /// The directory of the repository that holds the documentation.
+        directory: Box<str>,
+    },
+    /// A directory of this machine.
+    Directory {
+        /// The directory that holds the documentation.
+        path: PathBuf,
+        /// The root of its repository, if it is given.
+        root: Option<PathBuf>,
+    },
+}
+
+/// Specifications to fetch.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct SpecificationsJob {
+    pub(super) config: remote::Config,
+    pub(super) urls: Vec<Box<str>>,
+    /// Where the files are written.
+    pub(super) output: PathBuf,
+    /// Whether a failure that may end ends this attempt.
+    pub(super) stops: bool,
+}
+
+/// A command to run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct CommandJob {
+    pub(super) config: generate::Config,
+    /// Where its standard input is.
+    pub(super) input: PathBuf,
+    /// Where its standard output is written.
+    pub(super) output: PathBuf,
+    /// The directory in which it starts.
+    pub(super) home: PathBuf,
+}
+
+// === impl BuildJob ===
+
+impl BuildJob {
     /// Returns how to build.
     pub(super) fn options(&self) -> Options {
-        let repository = Repository {
-            url: self.url.clone(),
-            branch: self.branch.clone(),
-            directory: self.directory.clone(),
-        };
         Options {
             service_name: self.service_name.clone(),
             frames: self.frames.clone(),
-            edit: repository.edit_link(),
+            edit: self.edit.clone(),
             lenient: self.lenient,
             allow_empty: self.allow_empty,
         }
     }
-
-    /// Returns the file that caches the output of the command.
-    ///
-    /// It is in the directory of the mirrors, which may be deleted at any time.
-    pub(super) fn skill_cache(&self) -> PathBuf {
-        self.git.mirrors.join(format!("{}.skill", self.project))
-    }
 }
 
-/// A report on the progress of a build.
+/// A report of a process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
@@ -82,20 +161,38 @@ pub enum Event {
     Line(String),
     /// The commit is known.
     Commit(Commit),
-    /// A release is in the store. This is the last event, unless a command still writes its
+    /// The branch is fetched, and this is its newest commit; the last event of a fetch.
+    Fetched(Box<str>),
+    /// These specifications are needed; the process waits for an [`Answer`].
+    Specifications(Vec<Box<str>>),
+    /// The input of the command is written; the process waits for an [`Answer`].
+    Command,
+    /// A process that was started to answer another one has done so; its last event.
+    Done,
+    /// What was built, and what is wrong with it.
+    Report(String),
+    /// A release is in the workspace. This is the last event, unless a command still writes its
     /// skill.
     Prepared(Prepared),
     /// The command made no other release, for this reason; the last event.
     SkillStays(String),
     /// There is no release; the last event.
     Stopped(Stopped),
+    /// Which restrictions are in force; the first event.
+    InForce(InForce),
 }
 
-/// A release in the store that no pointer names yet.
+/// What the parent writes to a process that waits: the file that it asked for is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Answer;
+
+/// A release in a workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prepared {
     /// The release.
     pub release: ReleaseId,
+    /// Which of the two releases of an update it is.
+    pub part: Part,
     /// A sentence about the content of the release.
     pub summary: String,
     /// Whether a command now writes a better `skill.md`, for another release.
@@ -174,6 +271,25 @@ impl Stopped {
         Self {
             summary: chain(error),
             transient: false,
+        }
+    }
+
+    /// A failure of this machine: the log gets all of it, the record only its last cause. Authors
+    /// read records, and paths of the service are not for them.
+    #[must_use]
+    pub fn of_machine(act: &str, error: &(dyn std::error::Error + 'static)) -> Self {
+        log::error!(target: "deploy", "{act}: {}", chain(error));
+        let mut last = error;
+        while let Some(source) = last.source() {
+            last = source;
+        }
+        let cause = match last.downcast_ref::<std::io::Error>() {
+            Some(error) => error.to_string(),
+            None => "the log of the service says why".to_owned(),
+        };
+        Self {
+            summary: format!("{act}: {cause}"),
+            transient: true,
         }
     }
 }

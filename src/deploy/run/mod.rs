@@ -1,9 +1,12 @@
 //! One update, from the fetch of its branch to its promotion.
 //!
 //! ```text
-//!   child process                                  this process
-//!   fetch ─▶ read ─▶ build ─▶ put ── release id ──▶ promote ─▶ announce
+//!   process with network      process without network      this process
+//!   fetch ──── commit ──────▶ read ─▶ build ── release ──▶ put ─▶ promote ─▶ announce
 //! ```
+//!
+//! The processes handle what strangers have written, within walls ([`child`]). Only this process
+//! can change the store; it checks what the process of the build has written.
 //!
 //! Each step is safe to repeat, so a crash between two steps costs one attempt and nothing else.
 //! A release that was put and not promoted is removed later. A promotion whose end was not
@@ -29,15 +32,20 @@
 
 mod cache;
 pub mod child;
+mod fetch;
 pub mod generate;
 mod job;
 mod monitor;
+pub mod once;
 mod prepare;
 mod promote;
+mod specifications;
+mod walls;
+mod workspace;
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -45,14 +53,22 @@ use tokio::task::JoinError;
 
 use super::Timestamp;
 use super::queue::{Claim, Held, Outcome, Progress, Queue, QueueError};
+use crate::build::NAVIGATION_PATH;
 use crate::clock::Clock;
-use crate::site::{ProjectId, Service, Site, Visibility};
+use crate::isolation::Walls;
+use crate::release::Inventory;
+use crate::site::{ProjectId, Repository, Service, Site, Visibility};
+use crate::source::git::{Address, FetchError, Mirror, Secrets};
 use crate::source::{git, remote};
 use crate::store::{Fence, Store};
+use cache::BuildCache;
+use job::{BuildJob, FetchJob, Order, Source};
 use monitor::BuildMonitor;
+use workspace::{NAVIGATION, PREVIOUS, Workspace};
 
-pub use child::Limits;
-pub use job::{Event, Job, Prepared, Step, Stopped};
+pub use child::{Isolation, LaunchError, Launcher, Limits};
+pub use job::{Event, Prepared, Step, Stopped};
+pub use workspace::{Part, clear_leftovers};
 
 /// The summary of an update whose site was removed before it was built.
 pub const SITE_REMOVED: &str = "cancelled: the site was removed";
@@ -63,20 +79,16 @@ pub struct Stages {
     pub queue: Arc<Queue>,
     /// The store of its release.
     pub store: Arc<Store>,
-    /// The directory of the store, for the child.
-    pub store_path: PathBuf,
     /// The name and the domain of the platform.
     pub service: Service,
     /// How repositories are fetched.
     pub git: git::Config,
     /// Which OpenAPI specifications are fetched when documentation names them by URL.
     pub specifications: remote::Config,
-    /// The limits of a build.
-    pub limits: Limits,
+    /// Starts the processes of builds.
+    pub launcher: Launcher,
     /// The command that may write a `skill.md` where authors wrote none.
     pub generate: generate::Config,
-    /// The program of the child process: this program.
-    pub program: PathBuf,
     /// The time of day.
     pub clock: Clock,
     /// Makes this node serve a promoted release at once; `None` if this process serves nothing.
@@ -98,9 +110,33 @@ pub enum Ended {
 impl fmt::Debug for Stages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Stages")
-            .field("limits", &self.limits)
+            .field("launcher", &self.launcher)
             .finish_non_exhaustive()
     }
+}
+
+/// One update and what it holds while it runs.
+struct Update {
+    site: Arc<Site>,
+    repository: Repository,
+    commit_before: Option<Box<str>>,
+    address: Address,
+    secrets: Secrets,
+    /// No other update uses the mirror.
+    mirror: Mirror,
+    workspace: Arc<Workspace>,
+    /// Where the caches of the build and of the command are kept.
+    cache: PathBuf,
+    skill_cache: PathBuf,
+}
+
+/// What the store has of the project's releases.
+#[derive(Debug, Default)]
+struct Prior {
+    /// The inventory of the release of the last build.
+    inventory: Option<Inventory>,
+    /// The inventory of the first release of this update, once it is put.
+    first: OnceLock<Inventory>,
 }
 
 // === impl Stages ===
@@ -133,49 +169,161 @@ impl Stages {
             Ok(Held::Lost) => return Ok(Ended::Lost),
             Err(stopped) => return self.stopped(claim, stopped).await,
         }
-        let job = match self.job(&site, &claim) {
-            Ok(job) => job,
+        let update = match self.prepare(&site, &claim).await {
+            Ok(update) => update,
             Err(stopped) => return self.stopped(claim, stopped).await,
         };
-        let mut monitor = BuildMonitor::new(self, claim.clone(), stop);
-        let ended = self.publish(claim, &site, job, &mut monitor).await;
+        let workspace = Arc::clone(&update.workspace);
+        let mut monitor = BuildMonitor::new(self, &workspace, claim.clone(), stop);
+        let ended = self.publish(claim, &site, &update, &mut monitor).await;
         steps.append(&mut monitor.end().await);
+        // Removing a workspace takes time.
+        drop(workspace);
+        blocking(move || drop(update)).await;
         ended
     }
 
-    fn job(&self, site: &Site, claim: &Claim) -> Result<Job, Stopped> {
-        let Some(repository) = &site.repository else {
+    /// Takes what an update holds while it runs: its mirror, its credentials and a workspace.
+    async fn prepare(&self, site: &Arc<Site>, claim: &Claim) -> Result<Update, Stopped> {
+        let Some(repository) = site.repository.clone() else {
             return Err(Stopped {
                 summary: "the site record names no repository".to_owned(),
                 transient: false,
             });
         };
+        let (git, user) = (self.git.clone(), self.launcher.user);
+        let directory = self.launcher.directory.clone();
+        let (site, commit_before) = (Arc::clone(site), claim.commit_before.clone());
+        blocking(move || {
+            let failed = |error: FetchError| fetch::stopped(&error);
+            let address = Address::parse(&repository.url, &repository.branch, &git)
+                .map_err(|invalid| failed(invalid.into()))?;
+            let credential =
+                git::choose(&git.credentials, &address, &site.owner).map_err(failed)?;
+            let secrets = match credential {
+                Some(credential) => Secrets::read(credential, &address).map_err(failed)?,
+                None => Secrets::default(),
+            };
+            let project = site.project.as_str();
+            let mirror = Mirror::take(&git, project, address.url(), user).map_err(failed)?;
+            let workspace = Workspace::make(&directory, user)
+                .map_err(|error| Stopped::of_machine("make a directory for the build", &error))?;
+            let cache = cache::path(
+                &git.mirrors,
+                project,
+                &repository.url,
+                &repository.branch,
+                &repository.directory,
+            );
+            Ok(Update {
+                cache: absolute(cache),
+                skill_cache: absolute(git.mirrors.join(format!("{project}.skill"))),
+                site,
+                repository,
+                commit_before,
+                address,
+                secrets,
+                mirror,
+                workspace: Arc::new(workspace),
+            })
+        })
+        .await
+    }
+
+    fn fetch_order(&self, update: &Update) -> Result<(Order, Walls), Stopped> {
+        let limits = &self.launcher.limits;
+        let job = FetchJob {
+            url: update.repository.url.clone(),
+            branch: update.repository.branch.clone(),
+            commit_before: update.commit_before.clone(),
+            git: self.git_without_credentials(),
+            mirror: absolute(update.mirror.directory().to_owned()),
+            bytes_max: update.mirror.bytes_max(),
+            rate_min: limits.fetch_rate_min,
+            grace: limits.fetch_grace,
+            secrets: update.secrets.clone(),
+            home: update.workspace.home(),
+        };
+        let walls = walls::of_fetch(&job, &update.address, &update.workspace);
+        Ok((Order::Fetch(Box::new(job)), walls))
+    }
+
+    fn git_without_credentials(&self) -> git::Config {
+        git::Config {
+            credentials: Vec::new(),
+            ..self.git.clone()
+        }
+    }
+
+    fn build_order(&self, update: &Update, commit: Box<str>) -> (BuildJob, Walls) {
         // A private site serves no skill.
-        let is_public = site.visibility == Visibility::Public;
+        let is_public = update.site.visibility == Visibility::Public;
         let writes = is_public && !self.generate.command.is_empty();
-        Ok(Job {
-            project: claim.project().as_str().into(),
-            url: repository.url.clone(),
-            branch: repository.branch.clone(),
-            directory: repository.directory.clone(),
-            commit_before: claim.commit_before.clone(),
-            generate: writes.then(|| self.generate.clone()),
+        let job = BuildJob {
+            source: Source::Mirror {
+                git: self.git_without_credentials(),
+                mirror: absolute(update.mirror.directory().to_owned()),
+                commit,
+                directory: update.repository.directory.clone(),
+            },
             service_name: self.service.name.clone(),
             frames: self.service.frames.clone(),
-            git: self.git.clone(),
-            specifications: self.specifications.clone(),
-            store: self.store_path.clone(),
-            lenient: site.lenient,
-            allow_empty: site.allow_empty,
-        })
+            edit: update.repository.edit_link(),
+            edit_below: Box::default(),
+            lenient: update.site.lenient,
+            allow_empty: update.site.allow_empty,
+            keep_going: false,
+            has_specifications: self.specifications.is_allowed(),
+            generate: writes.then(|| self.generate.clone()),
+            workspace: update.workspace.path().to_owned(),
+            cache: Some(update.cache.clone()),
+            skill_cache: Some(update.skill_cache.clone()),
+        };
+        let walls = walls::of_build(&job, &update.workspace);
+        (job, walls)
     }
+
+    /// Gives the process of the build what it may know of earlier releases: the inventory of the
+    /// last build's release, if the project has it still, and the navigation of the current one.
+    async fn prior(&self, update: &Update) -> Result<Arc<Prior>, Stopped> {
+        let (store, project) = (Arc::clone(&self.store), update.site.project.clone());
+        let (workspace, cache) = (Arc::clone(&update.workspace), update.cache.clone());
+        let failed = |error: std::io::Error| Stopped::of_machine("write for the build", &error);
+        blocking(move || {
+            let mut prior = Prior::default();
+            let Ok(Some(pointer)) = store.current(&project) else {
+                return Ok(Arc::new(prior));
+            };
+            let current = store.inventory(pointer.current.release).ok();
+            let navigation = current.and_then(|inventory| {
+                let item = inventory.get(NAVIGATION_PATH)?;
+                store.read(item).ok()
+            });
+            if let Some(navigation) = navigation {
+                workspace.give(NAVIGATION, &navigation).map_err(failed)?;
+            }
+            let last = BuildCache::release_of(&cache);
+            // A process of a build has written the cache: the release must be one of this project.
+            let last = last.filter(|release| pointer.names(*release));
+            prior.inventory = last.and_then(|release| store.inventory(release).ok());
+            if let Some(inventory) = &prior.inventory {
+                let bytes = inventory.to_bytes();
+                workspace.give(PREVIOUS, &bytes).map_err(failed)?;
+            }
+            Ok(Arc::new(prior))
+        })
+        .await
+    }
+
+    /// Waits until this update may build.
+    async fn build_turn(&self, _claim: &Claim, _site: &Site) {}
 
     /// Raises the claim's generation above what the store holds (rule R3).
     async fn raise_generation(&self, claim: &mut Claim) -> Result<Held, Stopped> {
         let (store, project) = (Arc::clone(&self.store), claim.project().clone());
         let current = blocking(move || store.current(&project))
             .await
-            .map_err(|error| Stopped::transient(&error))?;
+            .map_err(|error| Stopped::of_machine("read what is served", &error))?;
         let Some(current) = current.map(|pointer| pointer.current.fence()) else {
             return Ok(Held::Yes);
         };
@@ -230,6 +378,11 @@ impl Stages {
             Held::Lost => Ended::Lost,
         })
     }
+}
+
+/// Processes start in the same directory, but walls name absolute paths.
+fn absolute(path: PathBuf) -> PathBuf {
+    std::path::absolute(&path).unwrap_or(path)
 }
 
 fn fence(claim: &Claim) -> Fence {

@@ -1,8 +1,9 @@
-//! Supervises the process of a build.
+//! Supervises the processes of an update.
 //!
-//! Several times a second its events become lines of the update's record. Each time the lease is
-//! renewed, so that no other worker takes the update over. The time limits are enforced here too:
-//! a process that takes too long is killed, with every process that it has started.
+//! Several times a second their events become lines of the update's record. Each time the lease is
+//! renewed, so that no other worker takes the update over. The limits of time and of the disk are
+//! enforced here too: a process that takes too much is killed, with every process that it has
+//! started.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,19 +11,22 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 use super::child::Running;
-use super::job::{Event, Job, Prepared, Step, Stopped};
-use super::{Stages, blocking, generate, until_set};
+use super::job::{CommandJob, Event, Order, Prepared, SpecificationsJob, Step, Stopped};
+use super::workspace::{COMMAND_INPUT, COMMAND_OUTPUT, SPECIFICATIONS, Workspace};
+use super::{Stages, blocking, until_set, walls};
 use crate::deploy::queue::{Claim, Held, Progress, QueueError};
 use crate::deploy::record::Commit;
+use crate::isolation::Walls;
 
 /// How often new lines are written to the record.
 const RECORD_INTERVAL: Duration = Duration::from_millis(250);
 /// After this time without a line, the record says that the step still runs.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
 
-/// The process of a build, and its events that are not yet in the record.
+/// The processes of an update, and their events that are not yet in the record.
 pub(super) struct BuildMonitor<'s> {
     stages: &'s Stages,
+    workspace: &'s Workspace,
     claim: Claim,
     stop: watch::Receiver<bool>,
     running: Option<Running>,
@@ -39,8 +43,12 @@ pub(super) struct BuildMonitor<'s> {
 
 /// What a build process has reported, or why it must end.
 pub(super) enum BuildResult {
-    /// A release is in the store.
+    /// The branch is fetched; this is its commit.
+    Fetched(Box<str>),
+    /// A release is in the workspace.
     Prepared(Prepared),
+    /// A process has answered another one.
+    Done,
     /// The release with the generated skill stays, for this reason.
     SkillStays(String),
     /// There is no release.
@@ -56,9 +64,15 @@ pub(super) enum BuildResult {
 // === impl BuildMonitor ===
 
 impl<'s> BuildMonitor<'s> {
-    pub(super) fn new(stages: &'s Stages, claim: Claim, stop: watch::Receiver<bool>) -> Self {
+    pub(super) fn new(
+        stages: &'s Stages,
+        workspace: &'s Workspace,
+        claim: Claim,
+        stop: watch::Receiver<bool>,
+    ) -> Self {
         Self {
             stages,
+            workspace,
             claim,
             stop,
             running: None,
@@ -72,21 +86,67 @@ impl<'s> BuildMonitor<'s> {
         }
     }
 
-    /// Starts a process and waits until it has prepared a release or has failed.
-    pub(super) async fn start(&mut self, job: Job) -> Result<BuildResult, QueueError> {
+    /// Writes to the record that the attempt begins.
+    pub(super) async fn begin(&mut self) -> Result<Held, QueueError> {
         self.lines.push(format!(
             "attempt {} of {}",
             self.claim.update.attempts,
             self.stages.queue.policy().attempts_max
         ));
-        if self.record().await? == Held::Lost {
-            return Ok(BuildResult::LeaseLost);
+        self.record().await
+    }
+
+    /// Starts a process in its walls and waits for its result.
+    pub(super) async fn run(
+        &mut self,
+        order: Order,
+        walls: Walls,
+    ) -> Result<BuildResult, QueueError> {
+        if let Some(mut before) = self.running.take() {
+            before.kill().await;
         }
-        match Running::start(&self.stages.program, job, &self.stages.limits).await {
+        if matches!(order, Order::Build(_)) {
+            self.step = Step::Read;
+            self.step_since = Instant::now();
+        }
+        let home = self.workspace.home();
+        match self.stages.launcher.start(order, walls, &home).await {
             Ok(running) => self.running = Some(running),
-            Err(error) => return Ok(BuildResult::Stopped(Stopped::transient(&error))),
+            Err(error) => {
+                let act = "start a process for the update";
+                return Ok(BuildResult::Stopped(Stopped::of_machine(act, &error)));
+            }
         }
         self.next().await
+    }
+
+    /// Waits for something else, and renews the lease meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// The queue cannot be reached. `Err` inside is why the update must end.
+    pub(super) async fn wait<T>(
+        &mut self,
+        until: impl Future<Output = T>,
+    ) -> Result<Result<T, BuildResult>, QueueError> {
+        let mut until = std::pin::pin!(until);
+        let mut ticks = tokio::time::interval(RECORD_INTERVAL);
+        loop {
+            tokio::select! {
+                value = &mut until => return Ok(Ok(value)),
+                _ = ticks.tick() => {
+                    if self.is_record_due() && self.record().await? == Held::Lost {
+                        return Ok(Err(BuildResult::LeaseLost));
+                    }
+                }
+                () = until_set(&mut self.stop) => return Ok(Err(BuildResult::ShuttingDown)),
+            }
+        }
+    }
+
+    /// Adds a line to the record.
+    pub(super) fn line(&mut self, line: String) {
+        self.lines.push(line);
     }
 
     /// Waits for the next release of the process, or for the reason why there is none.
@@ -107,6 +167,16 @@ impl<'s> BuildMonitor<'s> {
             };
             tokio::select! {
                 event = running.event() => match event {
+                    Ok(Some(Event::Specifications(urls))) => {
+                        if let Some(end) = Box::pin(self.fetch_specifications(urls)).await? {
+                            return Ok(end);
+                        }
+                    }
+                    Ok(Some(Event::Command)) => {
+                        if let Some(end) = Box::pin(self.run_command()).await? {
+                            return Ok(end);
+                        }
+                    }
                     Ok(Some(event)) => {
                         if let Some(result) = self.take(event) {
                             return Ok(result);
@@ -137,16 +207,82 @@ impl<'s> BuildMonitor<'s> {
     /// Kills the process and everything it has started, and returns how long each step took.
     pub(super) async fn end(&mut self) -> Vec<(Step, Duration)> {
         if let Some(mut running) = self.running.take() {
-            let process = running.id();
             running.kill().await;
-            if let Some(process) = process.filter(|_| self.step == Step::Generate) {
-                blocking(move || generate::clean(process)).await;
-            }
         }
         std::mem::take(&mut self.steps)
     }
 
-    /// Adds a step that did not run in the build process.
+    /// Fetches the specifications that the process of the build needs, and lets it go on. Returns a
+    /// result if the update cannot go on.
+    async fn fetch_specifications(
+        &mut self,
+        urls: Vec<Box<str>>,
+    ) -> Result<Option<BuildResult>, QueueError> {
+        let job = SpecificationsJob {
+            config: self.stages.specifications.clone(),
+            urls,
+            output: self.workspace.file(SPECIFICATIONS),
+            stops: true,
+        };
+        let walls = walls::of_specifications(&job);
+        self.help(Order::Specifications(job), walls).await
+    }
+
+    /// Runs the command whose input the process of the build has written, and lets it go on.
+    async fn run_command(&mut self) -> Result<Option<BuildResult>, QueueError> {
+        let user = self.stages.launcher.user;
+        if let Err(error) = self.workspace.clear_home(user) {
+            let stopped = Stopped::of_machine("make a directory for the command", &error);
+            return Ok(Some(BuildResult::SkillStays(stopped.summary)));
+        }
+        let config = self.stages.generate.clone();
+        let walls = walls::of_command(&config, self.workspace);
+        let job = CommandJob {
+            config,
+            input: self.workspace.file(COMMAND_INPUT),
+            output: self.workspace.file(COMMAND_OUTPUT),
+            home: self.workspace.home(),
+        };
+        self.help(Order::Command(job), walls).await
+    }
+
+    /// Runs another process while the one of the build waits.
+    async fn help(
+        &mut self,
+        order: Order,
+        walls: Walls,
+    ) -> Result<Option<BuildResult>, QueueError> {
+        let home = self.workspace.home();
+        let helper = match self.stages.launcher.start(order, walls, &home).await {
+            Ok(helper) => helper,
+            Err(error) => {
+                let act = "start a process for the update";
+                return Ok(Some(BuildResult::Stopped(Stopped::of_machine(act, &error))));
+            }
+        };
+        let waiting = self.running.replace(helper);
+        let result = self.watch().await;
+        if let Some(mut helper) = std::mem::replace(&mut self.running, waiting) {
+            helper.kill().await;
+        }
+        match result? {
+            BuildResult::Done => {}
+            end => return Ok(Some(end)),
+        }
+        let Some(waiting) = &mut self.running else {
+            return Ok(Some(self.died("there is no build process")));
+        };
+        Ok(match waiting.answer().await {
+            Ok(()) => None,
+            // Its end says more than a closed pipe.
+            Err(_closed) => {
+                let how = waiting.ended().await;
+                Some(self.died(&how))
+            }
+        })
+    }
+
+    /// Adds a step that did not run in a process.
     pub(super) fn add_step(&mut self, step: Step, took: Duration) {
         self.steps.push((step, took));
         self.step_since = Instant::now();
@@ -163,10 +299,15 @@ impl<'s> BuildMonitor<'s> {
             }
             Event::Line(line) => self.lines.push(line),
             Event::Commit(commit) => self.commit = Some(commit),
-            Event::Prepared(prepared) => {
+            Event::Fetched(commit) => {
                 self.end_step();
-                return Some(BuildResult::Prepared(prepared));
+                return Some(BuildResult::Fetched(commit));
             }
+            Event::Done => return Some(BuildResult::Done),
+            // Asked for with its own answer, or only for other readers.
+            Event::Specifications(_) | Event::Command | Event::Report(_) | Event::InForce(_) => {}
+            // The step ends when the release is in the store.
+            Event::Prepared(prepared) => return Some(BuildResult::Prepared(prepared)),
             Event::SkillStays(why) => {
                 self.end_step();
                 return Some(BuildResult::SkillStays(why));
@@ -176,7 +317,7 @@ impl<'s> BuildMonitor<'s> {
         None
     }
 
-    fn end_step(&mut self) {
+    pub(super) fn end_step(&mut self) {
         self.steps.push((self.step, self.step_since.elapsed()));
         self.step_since = Instant::now();
     }
@@ -188,12 +329,27 @@ impl<'s> BuildMonitor<'s> {
 
     /// Returns the result if a time limit has passed.
     fn overdue(&self) -> Option<BuildResult> {
-        let limits = &self.stages.limits;
+        let limits = &self.stages.launcher.limits;
         let (step, took) = (self.step, self.step_since.elapsed());
+        let is_full = step != Step::Fetch && self.workspace.bytes() > limits.output_bytes;
         if step == Step::Generate {
+            if is_full {
+                let why = format!("the command wrote more than {} bytes", limits.output_bytes);
+                return Some(BuildResult::SkillStays(why));
+            }
             let limit = self.stages.generate.time;
             let late = format!("the command did not finish within {} s", limit.as_secs());
             return (took > limit).then_some(BuildResult::SkillStays(late));
+        }
+        if is_full {
+            return Some(BuildResult::Stopped(Stopped {
+                summary: format!(
+                    "{}: the release needs more than {} bytes",
+                    step.as_str(),
+                    limits.output_bytes
+                ),
+                transient: false,
+            }));
         }
         let summary = if step == Step::Fetch && took > limits.fetch {
             let limit = limits.fetch.as_secs();
@@ -225,7 +381,7 @@ impl<'s> BuildMonitor<'s> {
     }
 
     /// Writes new lines to the record, and renews the lease.
-    async fn record(&mut self) -> Result<Held, QueueError> {
+    pub(super) async fn record(&mut self) -> Result<Held, QueueError> {
         let silent = self.recorded_at.elapsed();
         self.recorded_at = Instant::now();
         if self.lines.is_empty() && silent > SILENCE_MAX {

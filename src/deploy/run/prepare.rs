@@ -1,198 +1,201 @@
-//! The part of an update that handles the content of customers: fetch, read, build and put.
+//! The process that builds: from the tree of a commit to a release in the workspace.
 //!
-//! If the operator has configured a command, it also has the command write a better skill than
-//! the generated one. It does not change what is served: it ends with a release in the store that
-//! no pointer names. It runs in a separate process ([`super::child`]), reports its progress as
-//! [`Event`]s and may block; the parent enforces the time limits.
+//! It has no network, and can read nothing but its mirror and its workspace. It reports its
+//! progress as [`Event`]s and may block; the parent enforces the time limits, fetches the
+//! specifications that are named by URL, runs the command that writes a skill, and puts the
+//! release.
 
+use std::convert::Infallible;
+use std::fs;
 use std::time::Instant;
 
-use bytes::Bytes;
-
 use super::cache::BuildCache;
+use super::child::Parent;
 use super::generate::Task;
-use super::job::{Event, Job, Prepared, Step, Stopped};
-use crate::build::{Built, Input, NAVIGATION_PATH, Previous, PreviousRelease, build_after};
-use crate::clock::Clock;
-use crate::deploy::record::{Commit, FilesChanged};
-use crate::diagnostic::count;
+use super::job::{BuildJob, Event, Prepared, Source, Step, Stopped};
+use super::workspace::{
+    self, CACHE, COMMAND_INPUT, COMMAND_OUTPUT, NAVIGATION, PREVIOUS, Part, SKILL, SPECIFICATIONS,
+};
+use crate::build::{Built, Input, Previous, PreviousRelease, build_after};
+use crate::diagnostic::{Diagnostic, count};
 use crate::docs::page::Pages;
-use crate::error::chain;
-use crate::release::Item;
-use crate::site::ProjectId;
-use crate::source::TreePath;
-use crate::source::git::{self, Address, FetchError, Head};
-use crate::source::remote::{self, Remote};
-use crate::store::{Local, Retention, Store, local};
+use crate::release::{Inventory, Item, Release, ReleaseFile};
+use crate::source::remote::Remote;
+use crate::source::{Tree, TreePath, directory, git};
 
 /// The result of a preparation.
 struct Made<'j> {
-    store: Store,
     built: Built,
     prepared: Prepared,
+    /// The inventory of the release that the store has.
+    previous: Option<Inventory>,
     /// The task of the command, if it must run now.
     task: Option<Task<'j>>,
 }
 
 /// Prepares a release and reports its progress; the last event says how it ended.
-pub(super) fn prepare(job: &Job, report: &mut dyn FnMut(Event)) {
-    let made = match attempt(job, report) {
+pub(super) fn prepare(job: &BuildJob, parent: &mut Parent<'_>) {
+    let made = match attempt(job, parent) {
         Ok(made) => made,
-        Err(stopped) => return report(Event::Stopped(stopped)),
+        Err(stopped) => return parent.report(Event::Stopped(stopped)),
     };
-    report(Event::Prepared(made.prepared.clone()));
+    parent.report(Event::Prepared(made.prepared.clone()));
+    let first = made.prepared.release;
     if let Some(task) = made.task {
-        report(Event::Step(Step::Generate));
-        let last = match rebuild_with_skill(&task, made.built, &made.store, report) {
-            Ok(prepared) if prepared.release != made.prepared.release => Event::Prepared(prepared),
+        parent.report(Event::Step(Step::Generate));
+        let last = match rebuild_with_skill(job, &task, made.built, made.previous.as_ref(), parent)
+        {
+            Ok(prepared) if prepared.release != first => Event::Prepared(prepared),
             Ok(_) => Event::SkillStays("the command wrote the same".to_owned()),
             Err(why) => Event::SkillStays(why),
         };
-        report(last);
+        parent.report(last);
     }
 }
 
-fn attempt<'j>(job: &'j Job, report: &mut dyn FnMut(Event)) -> Result<Made<'j>, Stopped> {
-    report(Event::Step(Step::Fetch));
-    let head = fetch(job, report)?;
-    report(Event::Step(Step::Read));
-    let input = read(job, &head, report)?;
-    report(Event::Step(Step::Build));
-    let store = open(job)?;
-    let mut built = build(job, &input, &store, report)?;
+fn attempt<'j>(job: &'j BuildJob, parent: &mut Parent<'_>) -> Result<Made<'j>, Stopped> {
+    parent.report(Event::Step(Step::Read));
+    let input = read(job, parent)?;
+    parent.report(Event::Step(Step::Build));
+    let previous = previous(job);
+    let mut built = build(job, &input, previous.as_ref(), parent)?;
     let mut task = task(job, input, &built);
     if let Some(cached) = task.as_ref().and_then(Task::cached) {
         let line = "generate: the input of the command has not changed; its last output is used";
-        report(Event::Line(line.to_owned()));
+        parent.report(Event::Line(line.to_owned()));
         built = built.with_skill(cached);
         task = None;
     }
-    report(Event::Step(Step::Put));
-    let mut prepared = put(&store, &built, report)?;
-    prepared.skill_pending = task.is_some();
+    parent.report(Event::Step(Step::Put));
+    write(job, Part::First, &built.release, previous.as_ref(), None)?;
     let cache = BuildCache {
-        release: prepared.release,
+        release: built.release.id(),
         articles: std::mem::take(&mut built.articles),
     };
-    if let Err(error) = cache.write(job) {
-        report(Event::Line(format!(
+    if let Err(error) = cache.write(&job.workspace.join(CACHE)) {
+        parent.report(Event::Line(format!(
             "put: the next build starts without a cache: {error}"
         )));
     }
+    let mut prepared = prepared(&built, Part::First);
+    prepared.skill_pending = task.is_some();
     Ok(Made {
-        store,
         built,
         prepared,
+        previous,
         task,
     })
 }
 
+/// Returns the inventory of the release of the last build, which the store has.
+fn previous(job: &BuildJob) -> Option<Inventory> {
+    let bytes = fs::read(job.workspace.join(PREVIOUS)).ok()?;
+    Inventory::parse(&bytes).ok()
+}
+
 /// Returns the task of the command: to write a better skill than the generated one.
-fn task<'j>(job: &'j Job, input: Input, built: &Built) -> Option<Task<'j>> {
+fn task<'j>(job: &'j BuildJob, input: Input, built: &Built) -> Option<Task<'j>> {
     let config = job.generate.as_ref()?;
     let skill = built.generated()?.to_owned();
     Some(Task {
         config,
         docs: input.docs,
         skill,
-        cache: job.skill_cache(),
+        cache: job.skill_cache.clone(),
     })
 }
 
-/// Runs the command, and prepares the release with its output.
+/// Has the command run, and prepares the release with its output.
 fn rebuild_with_skill(
+    job: &BuildJob,
     task: &Task<'_>,
     built: Built,
-    store: &Store,
-    report: &mut dyn FnMut(Event),
+    previous: Option<&Inventory>,
+    parent: &mut Parent<'_>,
 ) -> Result<Prepared, String> {
     let since = Instant::now();
-    let written = task.write().map_err(|error| error.to_string())?;
-    report(Event::Line(format!(
+    let file = |name: &str| job.workspace.join(name);
+    let give = task.give(&file(COMMAND_INPUT));
+    give.map_err(|error| format!("write the input of the command: {error}"))?;
+    parent.ask(Event::Command);
+    let written = task.take(&file(COMMAND_OUTPUT), &file(SKILL));
+    let written = written.map_err(|error| error.to_string())?;
+    parent.report(Event::Line(format!(
         "generate: the command wrote skill {} of {} characters ({} ms)",
         written.slug.as_str(),
         written.text.chars().count(),
         since.elapsed().as_millis(),
     )));
-    put(store, &built.with_skill(written), report).map_err(|stopped| stopped.summary)
+    let first = built.release.inventory().clone();
+    let built = built.with_skill(written);
+    write(job, Part::Second, &built.release, previous, Some(&first))
+        .map_err(|stopped| stopped.summary)?;
+    Ok(prepared(&built, Part::Second))
 }
 
-fn fetch(job: &Job, report: &mut dyn FnMut(Event)) -> Result<Head, Stopped> {
+/// Writes a release into the workspace.
+fn write(
+    job: &BuildJob,
+    part: Part,
+    release: &Release,
+    previous: Option<&Inventory>,
+    first: Option<&Inventory>,
+) -> Result<(), Stopped> {
+    let known: Vec<&Inventory> = previous.into_iter().chain(first).collect();
+    workspace::write(&job.workspace, part, release, &known)
+        .map_err(|error| Stopped::of_machine("write the release", &error))
+}
+
+fn prepared(built: &Built, part: Part) -> Prepared {
+    let (files, skills) = (built.report.files, built.report.skills.len());
+    let warnings = built.report.tally().warnings;
+    Prepared {
+        release: built.release.id(),
+        part,
+        summary: format!(
+            "{files} files, {}, {}",
+            count(skills, "skill"),
+            count(warnings, "warning")
+        ),
+        skill_pending: false,
+    }
+}
+
+/// Opens what is built. The diagnostics name the files that were left out.
+fn open(source: &Source) -> Result<(Tree, Vec<Diagnostic>), Stopped> {
+    match source {
+        Source::Mirror {
+            git,
+            mirror,
+            commit,
+            directory,
+        } => {
+            let docs = TreePath::parse(directory).map_err(|invalid| Stopped::lasting(&invalid))?;
+            git::open(git, mirror, commit, &docs).map_err(|error| match error {
+                git::OpenError::Git(_) => Stopped::transient(&error),
+                _ => Stopped::lasting(&error),
+            })
+        }
+        Source::Directory { path, root } => directory::locate(path, root.as_deref())
+            .and_then(|(root, docs)| directory::open(&root, &docs, directory::Limits::default()))
+            .map_err(|error| Stopped::lasting(&error)),
+    }
+}
+
+/// Reads the documentation, with the OpenAPI specifications that it names by URL.
+fn read(job: &BuildJob, parent: &mut Parent<'_>) -> Result<Input, Stopped> {
     let since = Instant::now();
-    let stopped = |error: FetchError| Stopped {
-        transient: error.is_transient(),
-        summary: chain(&error),
-    };
-    let address = Address::parse(&job.url, &job.branch, &job.git)
-        .map_err(|invalid| stopped(invalid.into()))?;
-    let head = git::fetch(&job.git, &address).map_err(stopped)?;
-    let commit = commit(job, &head);
-    let subject = commit.message.lines().next().unwrap_or_default();
-    report(Event::Line(format!(
-        "fetch: {} is at {} \"{subject}\" by {} ({} ms)",
-        job.branch,
-        short(&head.commit),
-        head.author,
-        since.elapsed().as_millis(),
-    )));
-    report(Event::Line(format!(
-        "fetch: {}",
-        changed(job, &commit.files_changed)
-    )));
-    report(Event::Commit(commit));
-    Ok(head)
-}
-
-fn commit(job: &Job, head: &Head) -> Commit {
-    let before = job.commit_before.as_deref();
-    let changes = before
-        .and_then(|before| head.changes_since(before))
-        .unwrap_or_default();
-    let commit = Commit {
-        sha: head.commit.clone(),
-        branch: job.branch.clone(),
-        message: head.message.clone(),
-        author: head.author.clone(),
-        files_changed: FilesChanged {
-            added: changes.added,
-            modified: changes.modified,
-            removed: changes.removed,
-        },
-    };
-    commit.bounded()
-}
-
-fn changed(job: &Job, changed: &FilesChanged) -> String {
-    let Some(before) = &job.commit_before else {
-        return "this is the first deployment".to_owned();
-    };
-    format!(
-        "{} added, {} modified, {} removed since {}",
-        changed.added.len(),
-        changed.modified.len(),
-        changed.removed.len(),
-        short(before),
-    )
-}
-
-fn short(commit: &str) -> &str {
-    commit.get(..12).unwrap_or(commit)
-}
-
-/// Reads the documentation, and the OpenAPI specifications that it names by URL.
-fn read(job: &Job, head: &Head, report: &mut dyn FnMut(Event)) -> Result<Input, Stopped> {
-    let since = Instant::now();
-    let docs = TreePath::parse(&job.directory).map_err(|invalid| Stopped::lasting(&invalid))?;
-    let (tree, left_out) = head.open(&docs).map_err(|error| match error {
-        git::OpenError::Git(_) => Stopped::transient(&error),
-        _ => Stopped::lasting(&error),
-    })?;
+    let (tree, left_out) = open(&job.source)?;
     let files = tree.files().count();
-    let mut input = Input::fetch(tree, &job.options(), &Pages::default(), |urls| {
-        specifications(job, urls, report)
-    })?;
+    let read = Input::fetch(tree, &job.options(), &Pages::default(), |urls| {
+        Ok::<_, Infallible>(specifications(job, urls, parent))
+    });
+    let mut input = match read {
+        Ok(input) => input,
+        Err(never) => match never {},
+    };
     input.diagnostics.extend(left_out);
-    report(Event::Line(format!(
+    parent.report(Event::Line(format!(
         "read: {files} files, {} ({} ms)",
         count(input.docs.pages.iter().len(), "page"),
         since.elapsed().as_millis(),
@@ -200,121 +203,71 @@ fn read(job: &Job, head: &Head, report: &mut dyn FnMut(Event)) -> Result<Input, 
     Ok(input)
 }
 
-/// Fetches the OpenAPI specifications that are named by URL, if the service allows it.
-///
-/// A failure of the network ends this attempt. A failure that the author must correct becomes an
-/// error of the build.
-fn specifications(
-    job: &Job,
-    urls: &[Box<str>],
-    report: &mut dyn FnMut(Event),
-) -> Result<Option<Remote>, Stopped> {
-    if !job.specifications.is_allowed() {
-        return Ok(None);
+/// Has the OpenAPI specifications fetched that are named by URL, if the service allows it.
+fn specifications(job: &BuildJob, urls: &[Box<str>], parent: &mut Parent<'_>) -> Option<Remote> {
+    if !job.has_specifications {
+        return None;
     }
     let since = Instant::now();
-    let fetched = remote::fetch(&job.specifications, urls);
-    for (url, file) in fetched.iter() {
-        match file {
-            Ok(bytes) => report(Event::Line(format!("read: {url}: {} bytes", bytes.len()))),
-            Err(error) if error.is_transient() => {
-                let why = chain(error);
-                return Err(Stopped {
-                    summary: format!("the specification {url} could not be fetched: {why}"),
-                    transient: true,
-                });
-            }
-            Err(_) => {}
-        }
-    }
-    report(Event::Line(format!(
+    parent.ask(Event::Specifications(urls.to_vec()));
+    let bytes = fs::read(job.workspace.join(SPECIFICATIONS)).unwrap_or_default();
+    let fetched = Remote::from_bytes(&bytes)?;
+    parent.report(Event::Line(format!(
         "read: fetched {} ({} ms)",
         count(urls.len(), "specification"),
         since.elapsed().as_millis()
     )));
-    Ok(Some(fetched))
+    Some(fetched)
 }
 
 /// Builds a release. Errors of the authors end the update here.
 fn build(
-    job: &Job,
+    job: &BuildJob,
     input: &Input,
-    store: &Store,
-    report: &mut dyn FnMut(Event),
+    previous: Option<&Inventory>,
+    parent: &mut Parent<'_>,
 ) -> Result<Built, Stopped> {
     let since = Instant::now();
-    let mut built = build_with_cache(job, input, store);
-    if let Some(before) = previous_navigation(job, store) {
-        let removed = built.removed_pages(input, &before);
+    let mut built = build_with_cache(job, input, previous);
+    // Only warnings depend on the navigation of the current release.
+    let navigation = fs::read(job.workspace.join(NAVIGATION)).unwrap_or_default();
+    if !navigation.is_empty() {
+        let removed = built.removed_pages(input, &navigation);
         built.report.add(removed);
     }
-    for line in built.report.to_string().lines() {
-        report(Event::Line(format!("build: {line}")));
+    let report = built.report.to_string();
+    for line in report.lines() {
+        parent.report(Event::Line(format!("build: {line}")));
     }
-    report(Event::Line(format!(
+    if matches!(job.source, Source::Directory { .. }) {
+        parent.report(Event::Report(report));
+    }
+    parent.report(Event::Line(format!(
         "build: done ({} ms)",
         since.elapsed().as_millis()
     )));
-    built
-        .report
-        .refuse_if_errors()
-        .map_err(|refused| Stopped::lasting(&refused))?;
+    let refused = built.report.refuse_if_errors();
+    if !job.keep_going {
+        refused.map_err(|refused| Stopped::lasting(&refused))?;
+    }
     Ok(built)
 }
 
-/// Builds with the cache of the previous build.
-fn build_with_cache(job: &Job, input: &Input, store: &Store) -> Built {
-    let cache = BuildCache::read(job);
-    let inventory = cache.as_ref();
-    let inventory = inventory.and_then(|cache| store.inventory(cache.release).ok());
-    let read = |item: &Item| store.read(item).ok();
+/// Builds with the cache of the previous build, and with the files of its release.
+fn build_with_cache(job: &BuildJob, input: &Input, previous: Option<&Inventory>) -> Built {
+    let mut options = job.options();
+    // Without a repository around it, paths begin at the directory itself.
+    if matches!(job.source, Source::Directory { .. }) && input.tree.docs_root().is_root() {
+        options.edit = options.edit.map(|edit| edit.below(&job.edit_below));
+    }
+    let cache = job.cache.as_deref().and_then(BuildCache::read);
+    let file = |item: &Item| Some(ReleaseFile::stored(item));
     let previous = Previous {
         articles: cache.map(|cache| cache.articles).unwrap_or_default(),
-        release: inventory.as_ref().map(|inventory| PreviousRelease {
+        release: previous.map(|inventory| PreviousRelease {
             inventory,
-            read: &read,
+            file: &file,
         }),
     };
-    build_after(input, &job.options(), &previous)
-}
-
-/// Returns the navigation of the current release. Only warnings depend on it.
-fn previous_navigation(job: &Job, store: &Store) -> Option<Bytes> {
-    let project = ProjectId::parse(&job.project).ok()?;
-    let current = store.current(&project).ok()??.current.release;
-    let inventory = store.inventory(current).ok()?;
-    store.read(inventory.get(NAVIGATION_PATH)?).ok()
-}
-
-fn open(job: &Job) -> Result<Store, Stopped> {
-    let config = local::Config {
-        path: job.store.clone(),
-        // Only a promotion removes old releases.
-        retention: Retention::default(),
-    };
-    let store = Local::open(&config, Clock::System).map_err(|error| Stopped::transient(&error))?;
-    Ok(Store::Local(store))
-}
-
-fn put(store: &Store, built: &Built, report: &mut dyn FnMut(Event)) -> Result<Prepared, Stopped> {
-    let since = Instant::now();
-    let release = store
-        .put(&built.release)
-        .map_err(|error| Stopped::transient(&error))?;
-    report(Event::Line(format!(
-        "put: release {} is in the store ({} ms)",
-        short(&release.to_string()),
-        since.elapsed().as_millis(),
-    )));
-    let (files, skills) = (built.report.files, built.report.skills.len());
-    let warnings = built.report.tally().warnings;
-    Ok(Prepared {
-        release,
-        summary: format!(
-            "{files} files, {}, {}",
-            count(skills, "skill"),
-            count(warnings, "warning")
-        ),
-        skill_pending: false,
-    })
+    build_after(input, &options, &previous)
 }

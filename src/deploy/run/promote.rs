@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::job::{Job, Prepared, Step, Stopped};
+use super::fetch::short;
+use super::job::{Order, Prepared, Step, Stopped};
 use super::monitor::{BuildMonitor, BuildResult};
-use super::{Ended, Stages, blocking, fence};
+use super::workspace::{CACHE, Part, SKILL};
+use super::{Ended, Prior, Stages, Update, blocking, fence};
 use crate::deploy::Timestamp;
 use crate::deploy::queue::{Claim, Held, Outcome, Progress, QueueError};
 use crate::release::ReleaseId;
 use crate::site::{ProjectId, Site};
-use crate::store::{Fence, PromoteError};
+use crate::store::{Fence, PromoteError, PutError};
 
 /// The release that an update has published.
 struct Published {
@@ -21,20 +23,45 @@ struct Published {
 }
 
 impl Stages {
-    /// Prepares a release and promotes it.
+    /// Fetches, builds and promotes a release.
     ///
     /// If a command writes a skill, the same follows for the release with this skill.
     pub(super) async fn publish(
         &self,
         mut claim: Claim,
         site: &Site,
-        job: Job,
+        update: &Update,
         monitor: &mut BuildMonitor<'_>,
     ) -> Result<Ended, QueueError> {
-        let prepared = match monitor.start(job).await? {
+        if monitor.begin().await? == Held::Lost {
+            return Ok(Ended::Lost);
+        }
+        let (order, walls) = match self.fetch_order(update) {
+            Ok(order) => order,
+            Err(stopped) => return self.stopped(claim, stopped).await,
+        };
+        let commit = match monitor.run(order, walls).await? {
+            BuildResult::Fetched(commit) => commit,
+            unfetched => return self.end_without_release(claim, unfetched).await,
+        };
+        let _turn = match monitor.wait(self.build_turn(&claim, site)).await? {
+            Ok(turn) => turn,
+            Err(end) => return self.end_without_release(claim, end).await,
+        };
+        let prior = match self.prior(update).await {
+            Ok(prior) => prior,
+            Err(stopped) => return self.stopped(claim, stopped).await,
+        };
+        let (job, walls) = self.build_order(update, commit);
+        let order = Order::Build(Box::new(job));
+        let prepared = match monitor.run(order, walls).await? {
             BuildResult::Prepared(prepared) => prepared,
             unfinished => return self.end_without_release(claim, unfinished).await,
         };
+        match self.put(update, &prepared, &prior, monitor).await? {
+            Ok(()) => {}
+            Err(unput) => return self.end_without_release(claim, unput).await,
+        }
         let (skill_pending, offered) = (prepared.skill_pending, fence(&claim));
         if skill_pending {
             // The generation of the second release is taken now. So a release that is published
@@ -55,9 +82,15 @@ impl Stages {
         if skill_pending {
             let replaced = match monitor.next().await? {
                 BuildResult::Prepared(written) => {
-                    let offered = fence(&claim);
-                    let replaced = self.promote(&claim, written, offered, monitor).await;
-                    replaced.map_err(|stopped| stopped.summary)
+                    match self.put(update, &written, &prior, monitor).await? {
+                        Ok(()) => {
+                            let offered = fence(&claim);
+                            let replaced = self.promote(&claim, written, offered, monitor).await;
+                            replaced.map_err(|stopped| stopped.summary)
+                        }
+                        Err(BuildResult::Stopped(stopped)) => Err(stopped.summary),
+                        Err(unput) => return self.end_without_release(claim, unput).await,
+                    }
                 }
                 BuildResult::SkillStays(why) => Err(why),
                 BuildResult::Stopped(stopped) => Err(stopped.summary),
@@ -94,11 +127,72 @@ impl Stages {
             BuildResult::Stopped(stopped) => self.stopped(claim, stopped).await,
             BuildResult::Killed(how) => self.finish(claim, Outcome::RetryOnce, how).await,
             BuildResult::LeaseLost => Ok(Ended::Lost),
-            BuildResult::Prepared(_) | BuildResult::SkillStays(_) | BuildResult::ShuttingDown => {
+            BuildResult::Fetched(_)
+            | BuildResult::Done
+            | BuildResult::Prepared(_)
+            | BuildResult::SkillStays(_)
+            | BuildResult::ShuttingDown => {
                 let summary = "released: the worker is shutting down".to_owned();
                 self.finish(claim, Outcome::LeaseReleased, summary).await
             }
         }
+    }
+
+    /// Puts the release that a process has written into the store, and keeps its caches.
+    async fn put(
+        &self,
+        update: &Update,
+        prepared: &Prepared,
+        prior: &Arc<Prior>,
+        monitor: &mut BuildMonitor<'_>,
+    ) -> Result<Result<(), BuildResult>, QueueError> {
+        let since = Instant::now();
+        let (store, workspace) = (Arc::clone(&self.store), Arc::clone(&update.workspace));
+        let (prior, release, part) = (Arc::clone(prior), prepared.release, prepared.part);
+        let putting = blocking(move || {
+            let first = prior.first.get();
+            let known: Vec<_> = prior.inventory.iter().chain(first).collect();
+            let inventory = workspace.inventory(part, release)?;
+            workspace.put(&store, part, &inventory, &known)?;
+            if part == Part::First {
+                // A second release is made of the files of the first one.
+                let _first = prior.first.set(inventory);
+            }
+            Ok::<_, PutError>(())
+        });
+        let put = match monitor.wait(putting).await? {
+            Ok(put) => put,
+            Err(end) => return Ok(Err(end)),
+        };
+        if let Err(error) = put {
+            if matches!(error, PutError::Kept(_) | PutError::Missing(_)) {
+                // A file of the release before is damaged: the next attempt makes all files anew.
+                let _removed = std::fs::remove_file(&update.cache);
+            }
+            let stopped = Stopped {
+                transient: error.is_transient(),
+                ..Stopped::of_machine("store the release", &error)
+            };
+            return Ok(Err(BuildResult::Stopped(stopped)));
+        }
+        monitor.end_step();
+        monitor.line(format!(
+            "put: release {} is in the store ({} ms)",
+            short(&release.to_string()),
+            since.elapsed().as_millis(),
+        ));
+        let (name, place) = match part {
+            Part::First => (CACHE, &update.cache),
+            Part::Second => (SKILL, &update.skill_cache),
+        };
+        if let Err(error) = update.workspace.take(name, place) {
+            log::warn!(target: "deploy", "write {}: {error}", place.display());
+        }
+        // Before the promotion writes its own lines.
+        if monitor.record().await? == Held::Lost {
+            return Ok(Err(BuildResult::LeaseLost));
+        }
+        Ok(Ok(()))
     }
 
     /// Makes a release the current one. Only this step changes what is served.
@@ -123,7 +217,7 @@ impl Stages {
                 let newer = self.current(claim.project()).await?;
                 (newer, "a newer release was published meanwhile".to_owned())
             }
-            Err(error) => return Err(Stopped::transient(&error)),
+            Err(error) => return Err(Stopped::of_machine("promote the release", &error)),
         };
         let visible_at = self.announce(claim.project()).await;
         monitor.add_step(Step::Promote, since.elapsed());
@@ -139,7 +233,7 @@ impl Stages {
         let (store, project) = (Arc::clone(&self.store), project.clone());
         let current = blocking(move || store.current(&project))
             .await
-            .map_err(|error| Stopped::transient(&error))?;
+            .map_err(|error| Stopped::of_machine("read what is served", &error))?;
         let current = current.map(|pointer| pointer.current.release);
         current.ok_or_else(|| Stopped {
             summary: "the pointer of the project has been removed".to_owned(),

@@ -18,8 +18,11 @@ const BRANCH_BYTES_MAX: usize = 255;
 pub struct Address {
     url: Box<str>,
     branch: Box<str>,
-    host: Option<Box<str>>,
     transport: Transport,
+    /// `user@host:port`, or nothing for a repository of this machine.
+    authority: Box<str>,
+    host: Option<Box<str>>,
+    path: Box<str>,
 }
 
 /// How a repository is reached.
@@ -71,12 +74,19 @@ impl Address {
             let shown = branch.chars().take(80).collect();
             return Err(InvalidAddress::Branch(shown));
         }
-        let (transport, host) = read(url, config)?;
+        let Place {
+            transport,
+            authority,
+            host,
+            path,
+        } = read(url, config)?;
         Ok(Self {
             url: url.into(),
             branch: branch.into(),
-            host: host.map(Into::into),
             transport,
+            authority: authority.into(),
+            host: host.map(Into::into),
+            path: path.into(),
         })
     }
 
@@ -99,6 +109,52 @@ impl Address {
     pub(super) fn transport(&self) -> Transport {
         self.transport
     }
+
+    /// Returns the path on the host, or on this machine.
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Returns the user that the URL names.
+    pub(super) fn user(&self) -> Option<&str> {
+        self.authority.rsplit_once('@').map(|(user, _host)| user)
+    }
+
+    /// Returns the host, with the port if the URL names one.
+    pub(super) fn host_and_port(&self) -> &str {
+        match self.authority.rsplit_once('@') {
+            Some((_user, host)) => host,
+            None => &self.authority,
+        }
+    }
+
+    /// Returns the TCP port that is connected to; `None` for a repository of this machine.
+    #[must_use]
+    pub fn port(&self) -> Option<u16> {
+        let host = self.host_and_port();
+        // An address of IPv6 has colons too: `[::1]:22`.
+        let after = host.rsplit_once(']').map_or(host, |(_, after)| after);
+        let named = after
+            .rsplit_once(':')
+            .and_then(|(_, port)| port.parse().ok());
+        match self.transport {
+            Transport::Https => Some(named.unwrap_or(443)),
+            Transport::Http => Some(named.unwrap_or(80)),
+            Transport::Ssh => Some(named.unwrap_or(22)),
+            Transport::File => None,
+        }
+    }
+
+    /// Returns the configured directory in which a repository of this machine is.
+    #[must_use]
+    pub fn local_root<'c>(&self, config: &'c Config) -> Option<&'c Path> {
+        let path = Path::new(&*self.path);
+        let mut roots = config.local.iter().filter(|root| path.starts_with(root));
+        match self.transport {
+            Transport::File => roots.next().map(std::path::PathBuf::as_path),
+            _ => None,
+        }
+    }
 }
 
 // === impl Transport ===
@@ -115,7 +171,15 @@ impl Transport {
     }
 }
 
-fn read<'u>(url: &'u str, config: &Config) -> Result<(Transport, Option<&'u str>), InvalidAddress> {
+/// The parts of a URL.
+struct Place<'u> {
+    transport: Transport,
+    authority: &'u str,
+    host: Option<&'u str>,
+    path: &'u str,
+}
+
+fn read<'u>(url: &'u str, config: &Config) -> Result<Place<'u>, InvalidAddress> {
     if let Some((scheme, rest)) = url.split_once("://") {
         let transport = match scheme {
             "https" => Transport::Https,
@@ -124,8 +188,8 @@ fn read<'u>(url: &'u str, config: &Config) -> Result<(Transport, Option<&'u str>
             "file" => return local(rest, config),
             other => return Err(refused(other)),
         };
-        let authority = rest.split('/').next().unwrap_or_default();
-        return Ok((transport, Some(host(authority)?)));
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        return remote(transport, authority, path);
     }
     // `helper::address` runs `git-remote-helper`, and `ext::` runs any program.
     if let Some((helper, _)) = url.split_once("::") {
@@ -134,10 +198,31 @@ fn read<'u>(url: &'u str, config: &Config) -> Result<(Transport, Option<&'u str>
     // git-fetch(1): a colon before the first slash makes it `user@host:path` over ssh.
     match (url.find(':'), url.find('/')) {
         (Some(colon), slash) if slash.is_none_or(|slash| colon < slash) => {
-            Ok((Transport::Ssh, Some(host(&url[..colon])?)))
+            remote(Transport::Ssh, &url[..colon], &url[colon + 1..])
         }
         _ => local(url, config),
     }
+}
+
+fn remote<'u>(
+    transport: Transport,
+    authority: &'u str,
+    path: &'u str,
+) -> Result<Place<'u>, InvalidAddress> {
+    // `a/../b` would have the credentials of `a` and be the repository `b`.
+    let decoded = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
+    if decoded
+        .split('/')
+        .any(|segment| segment == ".." || segment == ".")
+    {
+        return Err(InvalidAddress::Url);
+    }
+    Ok(Place {
+        transport,
+        authority,
+        host: Some(host(authority)?),
+        path,
+    })
 }
 
 fn refused(transport: &str) -> InvalidAddress {
@@ -166,15 +251,20 @@ fn host(authority: &str) -> Result<&str, InvalidAddress> {
     Ok(name)
 }
 
-fn local<'u>(path: &str, config: &Config) -> Result<(Transport, Option<&'u str>), InvalidAddress> {
-    let path = Path::new(path);
+fn local<'u>(text: &'u str, config: &Config) -> Result<Place<'u>, InvalidAddress> {
+    let path = Path::new(text);
     let plain = path.is_absolute()
         && path
             .components()
             .all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
     let allowed = config.local.iter().any(|root| path.starts_with(root));
     if plain && allowed {
-        Ok((Transport::File, None))
+        Ok(Place {
+            transport: Transport::File,
+            authority: "",
+            host: None,
+            path: text,
+        })
     } else {
         Err(InvalidAddress::Local)
     }

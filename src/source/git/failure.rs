@@ -38,20 +38,69 @@ pub enum FetchError {
     /// The host refuses the credentials, or none are configured.
     #[error("the repository's host refuses the credentials: {0}")]
     Credentials(String),
-    /// The host's key is not the configured one.
-    #[error("the repository's host has an unknown key: {0}")]
-    HostKey(String),
+    /// The ssh key of the host is in no file of known keys.
+    #[error(
+        "the repository's host has an unknown key; the operator must add it to ssh_known_hosts"
+    )]
+    UnknownHostKey,
+    /// The ssh key of the host is another one than before.
+    #[error(
+        "the repository's host has another ssh key than before ({}): compare it with what the host \
+         publishes, then correct ssh_known_hosts",
+        .0.as_deref().unwrap_or("its fingerprint is unknown")
+    )]
+    ChangedHostKey(Option<String>),
+    /// The credentials for this part of the host are for other owners.
+    #[error("this repository is reserved for another owner")]
+    Reserved,
+    /// The configured credentials cannot be read.
+    #[error(
+        "the credentials for the repository's host cannot be read; the log of the service says why"
+    )]
+    Unconfigured,
+    /// The repository uses the object format sha256.
+    #[error(
+        "the repository uses SHA-256 object names, which are not supported; convert it to SHA-1"
+    )]
+    ObjectFormat,
+    /// The URL redirects to another one.
+    #[error(
+        "the repository's URL redirects; write the URL to which it redirects in the site record"
+    )]
+    Redirect,
     /// The repository is larger than the limits of the process allow.
     #[error("the repository is too large: {0}")]
     TooLarge(String),
+    /// The mirror would use more of the disk than it may.
+    #[error(
+        "the repository needs more than {limit} bytes on the disk, which is all that one may use: \
+         remove large files"
+    )]
+    OverQuota {
+        /// The limit, in bytes.
+        limit: u64,
+    },
+    /// The host sends too slowly.
+    #[error("the repository's host sends fewer than {least} bytes per second")]
+    TooSlow {
+        /// The least rate, in bytes per second.
+        least: u64,
+    },
+    /// Another process uses the mirror.
+    #[error("another process fetches this repository for the same project")]
+    Busy,
+    /// There is no room for the mirror.
+    #[error("the service has no room to fetch the repository; the log of the service says why")]
+    Full,
     /// The mirror cannot be read.
     #[error("read the mirror: {0}")]
     Damaged(String),
-    /// An error of the network or of the host.
-    #[error("fetch the repository: {0}")]
-    Network(String),
-    /// An operation on the directory of mirrors failed.
-    #[error("use {}", path.display())]
+    /// An error of the network or of the host. The log has the details: a record that told them
+    /// would show authors which addresses and ports of the operator's network answer.
+    #[error("the repository's host cannot be reached, or does not answer as a git server")]
+    Network,
+    /// An operation on the directory of mirrors failed. The log has the path.
+    #[error("use the mirror of the repository")]
     Mirror {
         /// The file or directory.
         path: PathBuf,
@@ -75,9 +124,21 @@ impl FetchError {
             | Self::MissingRepository(_)
             | Self::MissingBranch(_)
             | Self::Credentials(_)
-            | Self::HostKey(_)
+            | Self::UnknownHostKey
+            | Self::ChangedHostKey(_)
+            | Self::Reserved
+            | Self::ObjectFormat
+            | Self::Redirect
+            | Self::OverQuota { .. }
             | Self::TooLarge(_) => false,
-            Self::Damaged(_) | Self::Network(_) | Self::Mirror { .. } | Self::Git(_) => true,
+            Self::Damaged(_)
+            | Self::Network
+            | Self::Unconfigured
+            | Self::TooSlow { .. }
+            | Self::Busy
+            | Self::Full
+            | Self::Mirror { .. }
+            | Self::Git(_) => true,
         }
     }
 }
@@ -140,11 +201,28 @@ fn without_user(line: &str) -> String {
 pub(super) fn classify(message: &str) -> Option<FetchError> {
     let says = |texts: &[&str]| texts.iter().any(|text| message.contains(text));
     let owned = message.to_owned();
+    if says(&["REMOTE HOST IDENTIFICATION HAS CHANGED"]) {
+        let words = message.split(|c: char| c.is_whitespace() || c == ';');
+        let mut fingerprints = words.filter(|word| word.starts_with("SHA256:"));
+        let fingerprint = fingerprints.next().map(|word| word.trim_end_matches('.'));
+        return Some(FetchError::ChangedHostKey(fingerprint.map(str::to_owned)));
+    }
+    if says(&["Host key verification failed"]) {
+        return Some(FetchError::UnknownHostKey);
+    }
     if says(&[
-        "Host key verification failed",
-        "REMOTE HOST IDENTIFICATION HAS CHANGED",
+        "mismatched algorithms",
+        "unknown object format",
+        "hash algorithm 'sha256'",
     ]) {
-        return Some(FetchError::HostKey(owned));
+        return Some(FetchError::ObjectFormat);
+    }
+    if ["301", "302", "303", "307", "308"]
+        .iter()
+        .any(|status| message.contains(&format!("returned error: {status}")))
+        || says(&["unable to update url base from redirection"])
+    {
+        return Some(FetchError::Redirect);
     }
     if says(&[
         "Authentication failed",
@@ -157,6 +235,17 @@ pub(super) fn classify(message: &str) -> Option<FetchError> {
         "Invalid username or",
     ]) {
         return Some(FetchError::Credentials(owned));
+    }
+    if says(&[
+        // These are errors of the connection, which the next test would take for others.
+        "Could not resolve host",
+        "Couldn't connect to server",
+        "HTTP/0.9",
+        "Failed to connect",
+        "Could not read from remote repository",
+    ]) && !says(&["does not appear to be a git repository", "not found"])
+    {
+        return Some(FetchError::Network);
     }
     if says(&["not allowed", "credentials in plaintext", "remote helper"]) {
         return Some(FetchError::Address(InvalidAddress::Transport(
@@ -198,6 +287,43 @@ pub(super) fn classify(message: &str) -> Option<FetchError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_changed_key_of_the_host_is_named_by_its_fingerprint() {
+        let said = message(
+            "@@@@@@@@\n@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\n@@@@@@@@\n\
+             The fingerprint for the ED25519 key sent by the remote host is\n\
+             SHA256:uNiVztksCsDhcc0u9e8BrMzZA1BM3zJ9LwRUvlBzXhk.\n\
+             Add correct host key in /srv/known to get rid of this message.\n\
+             Host key verification failed.\n",
+        );
+        let told = classify(&said).unwrap().to_string();
+        assert!(
+            told.contains("(SHA256:uNiVztksCsDhcc0u9e8BrMzZA1BM3zJ9LwRUvlBzXhk)"),
+            "{told}"
+        );
+        assert!(!told.contains('@') && !told.contains("/srv"), "{told}");
+    }
+
+    #[test]
+    fn a_repository_with_other_object_names_is_a_lasting_error() {
+        let error = classify("mismatched algorithms: client sha1; server sha256").unwrap();
+        assert!(matches!(error, FetchError::ObjectFormat) && !error.is_transient());
+    }
+
+    #[test]
+    fn how_a_connection_failed_is_not_told() {
+        for said in [
+            "unable to access 'http://10.0.0.5:22/r/': Failed to connect to 10.0.0.5 port 22",
+            "unable to access 'https://h/r/': Could not resolve host: h",
+            "ssh: connect to host h port 22: Connection refused; Could not read from remote repository.",
+        ] {
+            assert!(
+                matches!(classify(said), Some(FetchError::Network)),
+                "{said}"
+            );
+        }
+    }
 
     #[test]
     fn credentials_in_messages_are_removed() {

@@ -15,12 +15,13 @@ use crate::source::TreePath;
 ///
 /// [`GitError`] when git cannot be run or there is no such commit.
 pub fn files(root: &Path, reference: &str) -> Result<Vec<TreePath>, GitError> {
-    let listed = Git::local(&root.join(".git")).names(reference)?;
-    let names = listed
-        .split(|byte| *byte == 0)
-        .filter(|name| !name.is_empty());
-    let text = names.filter_map(|name| std::str::from_utf8(name).ok());
-    Ok(text.filter_map(|name| TreePath::parse(name).ok()).collect())
+    let mut listed = Git::local(&root.join(".git")).names(reference)?;
+    let mut files = Vec::new();
+    while let Some(name) = listed.next()? {
+        let name = std::str::from_utf8(name).ok();
+        files.extend(name.and_then(|name| TreePath::parse(name).ok()));
+    }
+    Ok(files)
 }
 
 #[cfg(test)]

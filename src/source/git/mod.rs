@@ -1,8 +1,9 @@
 //! A branch of a git repository, read from the object database of a mirror.
 //!
-//! A *mirror* is a bare repository in our directory; each URL has one. It has the newest commit
-//! of each branch that was fetched. [`fetch`] updates one branch; [`Head::open`] lists the tree
-//! of the commit and reads blobs on demand. There is no working tree, so no file, link or program
+//! A *mirror* is a bare repository in our directory; each project has its own. It has the newest
+//! commit of each branch that was fetched. [`fetch`] updates one branch; [`open`] lists the tree
+//! of the commit and reads blobs on demand. The two run in different processes: only the first can
+//! reach the network, and only it has credentials. There is no working tree, so no file, link or program
 //! of an author is ever created on this disk.
 //!
 //! **Why the git program and not a library.** Operators know its transports and credentials (`ssh`
@@ -17,6 +18,8 @@
 //!   the fetch, and git checks it during the fetch, also for redirects.
 //! * **Invariant:** no credential is on a command line, in an error or in a log. Credentials are
 //!   in files; a URL with a password is refused.
+//! * **Invariant:** a mirror never grows beyond its limit ([`Mirror`]): the kernel ends a file that
+//!   would be longer, and the sum of the files is measured while git fetches.
 //! * A mirror is a cache: when a crash or a full disk has damaged it, it is created again.
 //!
 //! Contents are as committed: `.gitattributes` (line ends, filters, `export-ignore`) is not
@@ -27,30 +30,39 @@
 //! `GIT_ALLOW_PROTOCOL`, `git-credential-store(1)`.
 
 mod address;
+mod credential;
 mod failure;
 pub mod local;
+mod mirror;
 mod program;
 mod reader;
 #[cfg(test)]
 mod tests;
 
-use std::fs::File;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
 use super::{LookupError, Tree, TreePath};
 use crate::diagnostic::Diagnostic;
-use crate::digest::Digest;
 
 pub use address::{Address, InvalidAddress};
+pub use credential::{Credential, Secrets, choose};
 pub use failure::{FetchError, GitError};
-use program::Git;
+pub use mirror::Mirror;
+use program::{Git, SshFiles};
 pub(super) use reader::Reader;
 
 /// The most paths in each list of changes.
 const CHANGES_MAX: usize = 2000;
+/// The file in a mirror with the size that it had when it held nothing superfluous.
+const CLEAN_SIZE: &str = "waypost-clean-size";
+/// A mirror that has grown by less than this is not cleaned.
+const GROWTH_BYTES_MIN: u64 = 1 << 20;
+/// The files of a fetch with the key and the host keys of ssh.
+const SSH_KEY: &str = "ssh-key";
+const SSH_KNOWN_HOSTS: &str = "ssh-known-hosts";
 
 /// The directory of the mirrors, the allowed transports, and the limits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,26 +75,35 @@ pub struct Config {
     pub local: Vec<PathBuf>,
     /// Whether `http://` is allowed; by default only `https` and `ssh` are allowed.
     pub plaintext: bool,
-    /// The credentials for each host.
+    /// The credentials for hosts and parts of hosts.
     pub credentials: Vec<Credential>,
     /// The largest number of files in a repository.
     pub entries_max: usize,
     /// The longest file that is read, in bytes.
     pub file_bytes_max: u64,
+    /// The largest size of a mirror, in bytes.
+    pub mirror_bytes_max: u64,
+    /// The largest size of all mirrors together, in bytes.
+    pub mirrors_bytes_max: u64,
+    /// How many bytes of the disk stay free.
+    pub free_bytes_min: u64,
 }
 
-/// The files with the credentials for a host.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Credential {
-    /// The host, as in URLs.
-    pub host: Box<str>,
-    /// For https: a file in the format of `git-credential-store(1)`, a line
-    /// `https://user:token@host`.
-    pub https: Option<PathBuf>,
-    /// For ssh: a private key that only its owner may read.
-    pub ssh_key: Option<PathBuf>,
-    /// For ssh: a file with the host keys that are accepted.
-    pub ssh_known_hosts: Option<PathBuf>,
+/// What one fetch may do, apart from the configuration.
+#[derive(Clone, Copy, Debug)]
+pub struct Fetching<'f> {
+    /// The directory of the mirror.
+    pub mirror: &'f Path,
+    /// To how many bytes it may grow.
+    pub bytes_max: u64,
+    /// The least number of bytes per second, on average after the grace period; 0 for any.
+    pub rate_min: u64,
+    /// How long the rate is not considered.
+    pub grace: Duration,
+    /// What the host wants to see.
+    pub secrets: &'f Secrets,
+    /// A directory for the files of ssh, which nobody else reads.
+    pub scratch: &'f Path,
 }
 
 /// The newest commit of a branch, after a fetch.
@@ -95,8 +116,6 @@ pub struct Head {
     pub message: Box<str>,
     /// Its author's name.
     pub author: Box<str>,
-    entries_max: usize,
-    file_bytes_max: u64,
 }
 
 /// The changes between two commits.
@@ -128,114 +147,172 @@ pub enum OpenError {
     Docs(#[source] LookupError),
 }
 
-/// Updates one branch in the mirror of a repository.
+/// Updates one branch in the mirror of a repository, and returns its newest commit.
 ///
-/// It blocks until the host has responded. The caller limits the time by killing the process
-/// group.
+/// It blocks until the host has responded. The caller holds the [`Mirror`], and limits the time by
+/// killing the process group.
 ///
 /// # Errors
 ///
 /// [`FetchError`] says what failed, and whether another attempt may succeed.
-pub fn fetch(config: &Config, address: &Address) -> Result<Head, FetchError> {
-    let directory = config.mirrors.join(mirror_name(address.url()));
-    std::fs::create_dir_all(&config.mirrors).map_err(|source| FetchError::Mirror {
-        path: config.mirrors.clone(),
-        source,
-    })?;
-    // Several projects may share a repository, and git fails instead of waiting for its own
-    // locks.
-    let lock = lock(&directory.with_extension("lock"))?;
-    let git = Git::new(config, &directory, address);
-    let fetched = update(&git, &directory, address).or_else(|error| match error {
+pub fn fetch(
+    config: &Config,
+    address: &Address,
+    fetching: &Fetching<'_>,
+) -> Result<Head, FetchError> {
+    let directory = fetching.mirror;
+    let ssh = SshFiles {
+        key: scratch_file(fetching, SSH_KEY, fetching.secrets.ssh_key.as_deref())?,
+        known_hosts: scratch_file(
+            fetching,
+            SSH_KNOWN_HOSTS,
+            fetching.secrets.ssh_known_hosts.as_deref(),
+        )?,
+    };
+    let login = fetching.secrets.login.as_ref();
+    let git = Git::fetching(config, directory, address, login, &ssh);
+    let is_new = !directory.join("HEAD").exists();
+    update(&git, address, fetching).or_else(|error| match error {
         FetchError::Damaged(_) => {
             log::warn!(target: "source", "a mirror is damaged and is created again: {error}");
-            remove(&directory)?;
-            update(&git, &directory, address)
+            renew(&git, address, fetching)
+        }
+        // What was fetched before may be what takes the room.
+        FetchError::TooLarge(_) | FetchError::OverQuota { .. } if !is_new => {
+            log::info!(target: "source", "a mirror is too large and is created again: {error}");
+            renew(&git, address, fetching)
         }
         error => Err(error),
-    });
-    drop(lock);
-    fetched?;
+    })?;
     let [commit, author, message] = git.head(address.branch())?;
     Ok(Head {
         git,
         commit,
         message,
         author,
-        entries_max: config.entries_max,
-        file_bytes_max: config.file_bytes_max,
     })
 }
 
-fn update(git: &Git, directory: &Path, address: &Address) -> Result<(), FetchError> {
+fn renew(git: &Git, address: &Address, fetching: &Fetching<'_>) -> Result<(), FetchError> {
+    mirror::clear(fetching.mirror).map_err(|source| FetchError::Mirror {
+        path: fetching.mirror.to_owned(),
+        source,
+    })?;
+    update(git, address, fetching)
+}
+
+fn update(git: &Git, address: &Address, fetching: &Fetching<'_>) -> Result<(), FetchError> {
+    let directory = fetching.mirror;
     if !directory.join("HEAD").exists() {
-        remove(directory)?;
+        mirror::clear(directory).map_err(|source| FetchError::Mirror {
+            path: directory.to_owned(),
+            source,
+        })?;
         git.init()?;
     }
-    clear_locks(directory);
-    git.fetch(address)?;
-    git.collect_garbage();
-    Ok(())
-}
-
-/// Returns the name of a mirror's directory.
-///
-/// It is a digest, because a URL may contain any character.
-fn mirror_name(url: &str) -> String {
-    let digest = Digest::of(url.as_bytes()).to_string();
-    format!("{}.git", &digest[..32])
-}
-
-/// Waits until no other process fetches into the mirror.
-fn lock(path: &Path) -> Result<File, FetchError> {
-    let lock = || -> io::Result<File> {
-        let file = File::create(path)?;
-        file.lock()?;
-        Ok(file)
+    clear_leftovers(directory);
+    let (began, before) = (Instant::now(), mirror::size(directory));
+    let mut watch = || {
+        let bytes = mirror::size(directory);
+        if bytes > fetching.bytes_max {
+            let limit = fetching.bytes_max;
+            return Err(FetchError::OverQuota { limit });
+        }
+        let took = began.elapsed();
+        let least = fetching.rate_min.saturating_mul(took.as_secs());
+        if took > fetching.grace && bytes.saturating_sub(before) < least {
+            let least = fetching.rate_min;
+            return Err(FetchError::TooSlow { least });
+        }
+        Ok(())
     };
-    lock().map_err(|source| FetchError::Mirror {
-        path: path.to_owned(),
-        source,
-    })
+    git.fetch(address, &mut watch)?;
+    match mirror::size(directory) > fetching.bytes_max {
+        true => Err(FetchError::OverQuota {
+            limit: fetching.bytes_max,
+        }),
+        false => Ok(()),
+    }
 }
 
-/// Removes the lock files of killed git processes. We hold our own lock, so no git is running.
-fn clear_locks(directory: &Path) {
+/// Opens the tree of a commit in a mirror, with its documentation at `docs`.
+///
+/// # Errors
+///
+/// [`OpenError`]. Files that are left out get a diagnostic.
+pub fn open(
+    config: &Config,
+    mirror: &Path,
+    commit: &str,
+    docs: &TreePath,
+) -> Result<(Tree, Vec<Diagnostic>), OpenError> {
+    let git = Git::reading(config, mirror);
+    let (reader, listing, diagnostics) =
+        Reader::open(&git, commit, config.entries_max, config.file_bytes_max)?;
+    let tree = Tree::new(listing, super::Contents::Git(reader));
+    let found = tree.lookup(docs).map_err(OpenError::Docs)?;
+    if found.kind != super::Kind::Directory {
+        let path = found.path;
+        return Err(OpenError::Docs(LookupError::NotADirectory { path }));
+    }
+    Ok((tree.with_docs_root(found.path), diagnostics))
+}
+
+/// Writes a file of ssh that only its owner can read.
+fn scratch_file(
+    fetching: &Fetching<'_>,
+    name: &str,
+    content: Option<&[u8]>,
+) -> Result<Option<PathBuf>, FetchError> {
+    use std::io::Write as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+
+    let Some(content) = content else {
+        return Ok(None);
+    };
+    let path = fetching.scratch.join(name);
+    let write = || {
+        let mut options = std::fs::OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o600);
+        options.open(&path)?.write_all(content)
+    };
+    write().map_err(|source| FetchError::Mirror {
+        path: path.clone(),
+        source,
+    })?;
+    Ok(Some(path))
+}
+
+/// Removes what killed git processes have left: lock files, and packs that are not complete. The
+/// caller holds the mirror, so no git is running.
+fn clear_leftovers(directory: &Path) {
     let own = [
         "HEAD.lock",
         "config.lock",
         "packed-refs.lock",
         "shallow.lock",
+        "gc.pid",
+        "gc.pid.lock",
+        "gc.log",
     ];
-    let mut locks = Vec::from(own.map(|name| directory.join(name)));
-    let mut directories = vec![directory.join("refs")];
+    let mut leftovers = Vec::from(own.map(|name| directory.join(name)));
+    let mut directories = vec![directory.join("refs"), directory.join("objects")];
     while let Some(directory) = directories.pop() {
         for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
             let path = entry.path();
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 directories.push(path);
-            } else if path
-                .extension()
-                .is_some_and(|extension| extension == "lock")
-            {
-                // No branch has such a name: git-check-ref-format(1), rule 1.
-                locks.push(path);
+            } else if name.ends_with(".lock") || name.starts_with("tmp_") {
+                // No branch has such a name: git-check-ref-format(1), rule 1. No object has one.
+                leftovers.push(path);
             }
         }
     }
-    for lock in locks {
-        // Usually there is no lock file. If one cannot be removed, git reports it.
-        let _ = std::fs::remove_file(lock);
-    }
-}
-
-fn remove(directory: &Path) -> Result<(), FetchError> {
-    match std::fs::remove_dir_all(directory) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(FetchError::Mirror {
-            path: directory.to_owned(),
-            source,
-        }),
-        _ => Ok(()),
+    for leftover in leftovers {
+        // Usually there is none. If one cannot be removed, git reports it.
+        let _ = std::fs::remove_file(leftover);
     }
 }
 
@@ -253,6 +330,9 @@ impl Config {
             credentials: Vec::new(),
             entries_max: 1_000_000,
             file_bytes_max: 100 << 20,
+            mirror_bytes_max: 2 << 30,
+            mirrors_bytes_max: 100 << 30,
+            free_bytes_min: 512 << 20,
         }
     }
 }
@@ -266,38 +346,29 @@ impl Default for Config {
 // === impl Head ===
 
 impl Head {
-    /// Opens the commit's tree, with its documentation at `docs`.
-    ///
-    /// # Errors
-    ///
-    /// [`OpenError`]. Files that are left out get a diagnostic.
-    pub fn open(&self, docs: &TreePath) -> Result<(Tree, Vec<Diagnostic>), OpenError> {
-        let (reader, listing, diagnostics) = Reader::open(
-            &self.git,
-            &self.commit,
-            self.entries_max,
-            self.file_bytes_max,
-        )?;
-        let tree = Tree::new(listing, super::Contents::Git(reader));
-        let found = tree.lookup(docs).map_err(OpenError::Docs)?;
-        if found.kind != super::Kind::Directory {
-            let path = found.path;
-            return Err(OpenError::Docs(LookupError::NotADirectory { path }));
-        }
-        Ok((tree.with_docs_root(found.path), diagnostics))
-    }
-
-    /// Returns the changes since an earlier commit.
+    /// Returns the changes since an earlier commit. Each list has at most [`CHANGES_MAX`] paths.
     ///
     /// Returns `None` when the mirror no longer has that commit, for example after a rewritten
-    /// history.
+    /// history, and when there are more than `entries_max` files.
     #[must_use]
-    pub fn changes_since(&self, commit: &str) -> Option<Changes> {
-        let listed = self.git.changes(commit, &self.commit).ok()?;
+    pub fn changes_since(&self, commit: &str, entries_max: usize) -> Option<Changes> {
+        // A few trees that contain each other can have millions of files, and git holds all changes
+        // in memory before it writes the first one.
+        let mut names = self.git.names(&self.commit).ok()?;
+        for _ in 0..=entries_max {
+            if names.next().ok()?.is_none() {
+                return self.list_changes(commit);
+            }
+        }
+        None
+    }
+
+    fn list_changes(&self, commit: &str) -> Option<Changes> {
+        let mut listed = self.git.changes(commit, &self.commit).ok()?;
         let mut changes = Changes::default();
-        let mut fields = listed.split(|byte| *byte == 0);
-        while let (Some(kind), Some(path)) = (fields.next(), fields.next()) {
-            let paths = match kind {
+        while let Some(kind) = listed.next().ok()?.map(<[u8]>::to_vec) {
+            let path = listed.next().ok()??;
+            let paths = match &*kind {
                 b"A" => &mut changes.added,
                 b"D" => &mut changes.removed,
                 _ => &mut changes.modified,
@@ -307,5 +378,34 @@ impl Head {
             }
         }
         Some(changes)
+    }
+
+    /// Removes what no branch needs any more, when it is a third of the mirror or more.
+    ///
+    /// Call it after [`Head::changes_since`], which needs the earlier commit. If it fails, the next
+    /// fetch tries again.
+    pub fn clean(&self, mirror: &Path) {
+        let note = mirror.join(CLEAN_SIZE);
+        let clean = std::fs::read_to_string(&note).ok();
+        let clean: Option<u64> = clean.and_then(|text| text.trim().parse().ok());
+        let size = mirror::size(mirror);
+        let is_superfluous = |clean: u64| {
+            size > clean
+                .saturating_add(clean / 2)
+                .saturating_add(GROWTH_BYTES_MIN)
+        };
+        if clean.is_some_and(|clean| !is_superfluous(clean)) {
+            return;
+        }
+        if clean.is_some()
+            && let Err(error) = self.git.prune()
+        {
+            log::warn!(target: "source", "{error}");
+            return;
+        }
+        let clean = mirror::size(mirror);
+        if let Err(error) = std::fs::write(&note, clean.to_string()) {
+            log::warn!(target: "source", "note the size of a mirror: {error}");
+        }
     }
 }

@@ -3,12 +3,28 @@
 //! Sources: `git(1)` "Environment Variables", `git-config(1)`, `ssh(1)`.
 
 use std::ffi::OsStr;
+use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 use super::Config;
 use super::address::{Address, Transport};
 use super::failure::{FetchError, GitError, classify, message};
+
+/// The longest output of a command that is not a list, in bytes: a commit and its message.
+const OUTPUT_BYTES_MAX: u64 = 8 << 20;
+/// The longest message of an error that is read, in bytes.
+const ERROR_BYTES_MAX: u64 = 64 << 10;
+/// How often the growth of a mirror is measured during a fetch.
+const MEASURE_EVERY: Duration = Duration::from_millis(50);
+/// The variables in which the helper finds the login, in the environment of git only.
+const HOST: &str = "WAYPOST_GIT_HOST";
+const USER: &str = "WAYPOST_GIT_USER";
+const PASSWORD: &str = "WAYPOST_GIT_PASSWORD";
+/// Answers `get` for our host with our login, and nothing else: it stores and erases nothing.
+/// git runs it with a shell; it asks for the credentials of a proxy with another host.
+const HELPER: &str = r#"!f() { test "$1" = get || return 0; while IFS= read -r line && test -n "$line"; do if test "$line" = "host=$WAYPOST_GIT_HOST"; then printf 'username=%s\npassword=%s\n' "$WAYPOST_GIT_USER" "$WAYPOST_GIT_PASSWORD"; fi; done; }; f"#;
 
 /// The git program, for one mirror.
 #[derive(Clone, Debug)]
@@ -18,60 +34,97 @@ pub(super) struct Git {
     allowed: &'static str,
     ssh: Option<String>,
     settings: Vec<String>,
+    /// The variables of the helper; never part of a message.
+    login: Vec<(&'static str, Secret)>,
+}
+
+/// A text that is never shown.
+#[derive(Clone)]
+struct Secret(String);
+
+/// The files with the ssh key and the host keys of one fetch.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SshFiles {
+    pub(super) key: Option<PathBuf>,
+    pub(super) known_hosts: Option<PathBuf>,
+}
+
+// === impl Secret ===
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("***")
+    }
 }
 
 // === impl Git ===
 
 impl Git {
-    pub(super) fn new(config: &Config, directory: &Path, address: &Address) -> Self {
-        let credential = config.credentials.iter().find(|credential| {
-            address
-                .host()
-                .is_some_and(|host| host.eq_ignore_ascii_case(&credential.host))
-        });
-        let mut settings: Vec<String> = [
+    /// Returns a git that fetches into a mirror.
+    pub(super) fn fetching(
+        config: &Config,
+        directory: &Path,
+        address: &Address,
+        login: Option<&(String, String)>,
+        ssh: &SshFiles,
+    ) -> Self {
+        let mut git = Self::reading(config, directory);
+        git.allowed = address.transport().as_str();
+        git.settings.extend(
+            [
+                "fetch.recurseSubmodules=false",
+                "fetch.fsckObjects=true",
+                // Old repositories have these harmless errors; all other errors are reported.
+                "fetch.fsck.zeroPaddedFilemode=ignore",
+                "fetch.fsck.badTimezone=ignore",
+                "fetch.fsck.missingSpaceBeforeDate=ignore",
+                "transfer.credentialsInUrl=die",
+                // A host that sends less than 1 KB/s for 30 s is treated as hanging.
+                "http.lowSpeedLimit=1000",
+                "http.lowSpeedTime=30",
+                // A redirect would lead to a host that nobody has checked.
+                "http.followRedirects=false",
+                // An empty value removes the helpers of other configurations.
+                "credential.helper=",
+            ]
+            .map(str::to_owned),
+        );
+        if let Some((user, password)) = login {
+            git.settings.push(format!("credential.helper={HELPER}"));
+            let host = address.host_and_port().to_owned();
+            let values = [
+                (HOST, host),
+                (USER, user.clone()),
+                (PASSWORD, password.clone()),
+            ];
+            git.login = values.map(|(name, value)| (name, Secret(value))).into();
+        }
+        git.ssh = (address.transport() == Transport::Ssh).then(|| ssh_command(ssh));
+        git
+    }
+
+    /// Returns a git that reads a mirror, and can reach no other repository.
+    pub(super) fn reading(config: &Config, directory: &Path) -> Self {
+        let settings = [
             // No hook of a template runs, and no hook that another process wrote into a mirror.
             "core.hooksPath=/dev/null",
             // A mirror is a cache: a damaged one is created again.
             "core.fsync=none",
+            // Nothing that git finds in a mirror may run a program.
+            "core.fsmonitor=false",
+            "core.attributesFile=/dev/null",
+            "core.bigFileThreshold=8m",
             "gc.auto=0",
             "gc.autoDetach=false",
             "maintenance.auto=false",
-            "fetch.recurseSubmodules=false",
-            "fetch.fsckObjects=true",
-            // Old repositories have these harmless errors; all other errors are reported.
-            "fetch.fsck.zeroPaddedFilemode=ignore",
-            "fetch.fsck.badTimezone=ignore",
-            "fetch.fsck.missingSpaceBeforeDate=ignore",
-            "transfer.credentialsInUrl=die",
-            // A host that sends less than 1 KB/s for 30 s is treated as hanging.
-            "http.lowSpeedLimit=1000",
-            "http.lowSpeedTime=30",
-            "http.followRedirects=initial",
-            // An empty value removes the helpers of other configurations.
-            "credential.helper=",
-        ]
-        .map(str::to_owned)
-        .into();
-        if let Some(file) = credential.and_then(|credential| credential.https.as_ref()) {
-            // git runs the helper through a shell. The command contains the path of the file, not
-            // its content.
-            let helper = format!("store --file={}", quoted(file));
-            settings.push(format!("credential.helper={helper}"));
-        }
-        let ssh = (address.transport() == Transport::Ssh).then(|| {
-            let of = |file: fn(&super::Credential) -> Option<&PathBuf>| credential.and_then(file);
-            ssh_command(
-                of(|credential| credential.ssh_key.as_ref()),
-                of(|credential| credential.ssh_known_hosts.as_ref()),
-            )
-        });
+        ];
         Self {
             program: config.program.clone(),
             directory: directory.into(),
-            allowed: address.transport().as_str(),
-            ssh,
-            settings,
+            allowed: "",
+            ssh: None,
+            settings: settings.map(str::to_owned).into(),
+            login: Vec::new(),
         }
     }
 
@@ -83,7 +136,10 @@ impl Git {
             // No transport is allowed, because nothing is fetched.
             allowed: "",
             ssh: None,
-            settings: vec!["core.hooksPath=/dev/null".to_owned()],
+            settings: ["core.hooksPath=/dev/null", "core.fsmonitor=false"]
+                .map(str::to_owned)
+                .into(),
+            login: Vec::new(),
         }
     }
 
@@ -96,8 +152,13 @@ impl Git {
             .map_err(|error| classify(error.message()).unwrap_or(FetchError::Git(error)))
     }
 
-    /// Fetches the newest commit of the branch, and no other commit.
-    pub(super) fn fetch(&self, address: &Address) -> Result<(), FetchError> {
+    /// Fetches the newest commit of the branch, and no other commit. `watch` is called several
+    /// times a second, and its error ends the fetch.
+    pub(super) fn fetch(
+        &self,
+        address: &Address,
+        watch: &mut dyn FnMut() -> Result<(), FetchError>,
+    ) -> Result<(), FetchError> {
         let branch = address.branch();
         let mut command = self.command();
         command.arg("--git-dir").arg(&*self.directory);
@@ -111,26 +172,53 @@ impl Git {
         // With the plus sign, git also accepts a rewritten history.
         command.args(["--end-of-options", address.url()]);
         command.arg(format!("+refs/heads/{branch}:refs/heads/{branch}"));
-        self.run("fetch", command)
-            .map(|_output| ())
-            .map_err(|error| {
-                let message = error.message();
-                if message.contains("couldn't find remote ref") {
-                    return FetchError::MissingBranch(branch.into());
-                }
-                classify(message).unwrap_or_else(|| FetchError::Network(message.to_owned()))
-            })
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut process = command
+            .spawn()
+            .map_err(|error| self.not_run("fetch", &error))?;
+        let errors = process.stderr.take();
+        let reading = std::thread::Builder::new()
+            .name("git-errors".to_owned())
+            .spawn(move || read_errors(errors))
+            .map_err(|error| self.not_run("fetch", &error))?;
+        let status = loop {
+            match process.try_wait() {
+                Ok(Some(status)) => break status,
+                Ok(None) => {}
+                Err(error) => return Err(self.not_run("fetch", &error).into()),
+            }
+            if let Err(stopped) = watch() {
+                // The programs that git has started end when they lose their pipes.
+                let _ended = process.kill();
+                let _reaped = process.wait();
+                return Err(stopped);
+            }
+            std::thread::sleep(MEASURE_EVERY);
+        };
+        if status.success() {
+            return Ok(());
+        }
+        let message = message(&reading.join().unwrap_or_default());
+        if message.contains("couldn't find remote ref") {
+            return Err(FetchError::MissingBranch(branch.into()));
+        }
+        let message = match message.is_empty() {
+            true => format!("ended with {status}"),
+            false => self.without_paths(&message),
+        };
+        let error = classify(&message).unwrap_or(FetchError::Network);
+        if matches!(error, FetchError::Network) {
+            log::warn!(target: "source", "fetch {}: {message}", address.host_and_port());
+        }
+        Err(error)
     }
 
-    /// Packs the objects of many small fetches. If this fails, the next fetch tries again.
-    pub(super) fn collect_garbage(&self) {
+    /// Removes the objects that no branch needs any more, and packs the rest.
+    pub(super) fn prune(&self) -> Result<(), GitError> {
         let mut command = self.command();
         command.arg("--git-dir").arg(&*self.directory);
-        // The later setting has priority: only this command may collect garbage.
-        command.args(["-c", "gc.auto=6700", "gc", "--auto", "--quiet"]);
-        if let Err(error) = self.run("gc", command) {
-            log::warn!(target: "source", "{error}");
-        }
+        command.args(["gc", "--prune=now", "--quiet"]);
+        self.run("gc", command).map(|_output| ())
     }
 
     /// Reads the id, the author and the message of the newest commit of a branch.
@@ -153,24 +241,25 @@ impl Git {
     }
 
     /// Lists a commit's tree: lines of `mode type id size<TAB>path`, each ended by NUL.
-    pub(super) fn list(&self, commit: &str) -> Result<Vec<u8>, GitError> {
+    pub(super) fn list(&self, commit: &str) -> Result<Lines, GitError> {
         let mut command = self.command();
         command.arg("--git-dir").arg(&*self.directory);
-        command.args(["ls-tree", "-r", "-z", "--long", "--full-tree", commit]);
-        self.run("ls-tree", command)
+        command.args(["ls-tree", "-r", "-z", "--long", "--full-tree"]);
+        command.args(["--end-of-options", commit]);
+        Lines::start("ls-tree", command)
     }
 
     /// Lists the paths of a commit's files, each ended by NUL.
-    pub(super) fn names(&self, reference: &str) -> Result<Vec<u8>, GitError> {
+    pub(super) fn names(&self, reference: &str) -> Result<Lines, GitError> {
         let mut command = self.command();
         command.arg("--git-dir").arg(&*self.directory);
         command.args(["ls-tree", "-r", "-z", "--name-only", "--full-tree"]);
         command.args(["--end-of-options", reference]);
-        self.run("ls-tree", command)
+        Lines::start("ls-tree", command)
     }
 
     /// Lists the changes between two commits: `kind<NUL>path<NUL>`.
-    pub(super) fn changes(&self, from: &str, to: &str) -> Result<Vec<u8>, GitError> {
+    pub(super) fn changes(&self, from: &str, to: &str) -> Result<Lines, GitError> {
         let mut command = self.command();
         command.arg("--git-dir").arg(&*self.directory);
         command.args([
@@ -178,11 +267,14 @@ impl Git {
             "-r",
             "-z",
             "--no-renames",
+            "--no-ext-diff",
+            "--no-textconv",
             "--name-status",
+            "--end-of-options",
             from,
             to,
         ]);
-        self.run("diff-tree", command)
+        Lines::start("diff-tree", command)
     }
 
     /// Returns a command that reads ids from its input and writes the objects to its output.
@@ -223,6 +315,9 @@ impl Git {
         command.env("GIT_ALLOW_PROTOCOL", self.allowed);
         command.env("GIT_OPTIONAL_LOCKS", "0");
         command.env("GIT_NO_REPLACE_OBJECTS", "1");
+        command.env("GIT_NO_LAZY_FETCH", "1");
+        command.env("GIT_PAGER", "cat");
+        command.envs(self.login.iter().map(|(name, value)| (name, &value.0)));
         if let Some(ssh) = &self.ssh {
             command.env("GIT_SSH_COMMAND", ssh);
             command.env("GIT_SSH_VARIANT", "ssh");
@@ -243,42 +338,136 @@ impl Git {
 
     fn run(&self, name: &'static str, mut command: Command) -> Result<Vec<u8>, GitError> {
         let failed = |message: String| GitError::damaged(name, &message);
-        let Output {
-            status,
-            stdout,
-            stderr,
-        } = command
-            .output()
-            .map_err(|error| failed(format!("cannot run {}: {error}", self.program.display())))?;
-        if status.success() {
-            return Ok(stdout);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut process = command
+            .spawn()
+            .map_err(|error| self.not_run(name, &error))?;
+        let (output, errors) = (process.stdout.take(), process.stderr.take());
+        let reading = std::thread::Builder::new()
+            .name("git-errors".to_owned())
+            .spawn(move || read_errors(errors))
+            .map_err(|error| self.not_run(name, &error))?;
+        let mut bytes = Vec::new();
+        if let Some(output) = output {
+            let read = output.take(OUTPUT_BYTES_MAX + 1).read_to_end(&mut bytes);
+            read.map_err(|error| failed(error.to_string()))?;
         }
-        let message = message(&String::from_utf8_lossy(&stderr));
+        if bytes.len() as u64 > OUTPUT_BYTES_MAX {
+            let _ended = process.kill();
+            let _reaped = process.wait();
+            return Err(failed(format!("wrote more than {OUTPUT_BYTES_MAX} bytes")));
+        }
+        let status = process.wait().map_err(|error| failed(error.to_string()))?;
+        if status.success() {
+            return Ok(bytes);
+        }
+        let message = message(&reading.join().unwrap_or_default());
         if message.is_empty() {
             return Err(failed(format!("ended with {status}")));
         }
-        Err(failed(message))
+        Err(failed(self.without_paths(&message)))
+    }
+
+    fn not_run(&self, name: &'static str, error: &io::Error) -> GitError {
+        let message = format!("cannot run {}: {error}", self.program.display());
+        GitError::damaged(name, &message)
+    }
+
+    /// Replaces the path of the mirror: records are read by authors.
+    fn without_paths(&self, message: &str) -> String {
+        message.replace(&*self.directory.to_string_lossy(), "(mirror)")
     }
 }
 
-/// Returns the ssh command with our settings only.
+/// Reads the messages of a git process until it closes them; what is too long is left out.
+fn read_errors(errors: Option<std::process::ChildStderr>) -> String {
+    let mut text = Vec::new();
+    if let Some(mut errors) = errors {
+        // Without its messages, the error is its exit status.
+        let _read = (&mut errors).take(ERROR_BYTES_MAX).read_to_end(&mut text);
+        // git would wait for a reader.
+        let _drained = io::copy(&mut errors, &mut io::sink());
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// The output of a git process, in parts that end with NUL.
+///
+/// A few trees that contain each other can have millions of names. So the parts are read one
+/// after the other, and the reader ends the process when it has seen enough.
+#[derive(Debug)]
+pub(super) struct Lines {
+    name: &'static str,
+    process: Child,
+    output: BufReader<ChildStdout>,
+    part: Vec<u8>,
+}
+
+// === impl Lines ===
+
+impl Lines {
+    /// The longest part: a mode, an id, a size and a path.
+    const PART_BYTES_MAX: u64 = 64 << 10;
+
+    fn start(name: &'static str, mut command: Command) -> Result<Self, GitError> {
+        let failed = |error: io::Error| GitError::damaged(name, &error.to_string());
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut process = command.spawn().map_err(failed)?;
+        let output = process.stdout.take();
+        let output = output.ok_or_else(|| GitError::unreadable(name))?;
+        Ok(Self {
+            name,
+            process,
+            output: BufReader::with_capacity(64 << 10, output),
+            part: Vec::new(),
+        })
+    }
+
+    /// Returns the next part, without its NUL; `None` after the last one.
+    pub(super) fn next(&mut self) -> Result<Option<&[u8]>, GitError> {
+        self.part.clear();
+        let mut limited = (&mut self.output).take(Self::PART_BYTES_MAX);
+        let read = limited.read_until(0, &mut self.part);
+        read.map_err(|error| GitError::damaged(self.name, &error.to_string()))?;
+        if self.part.pop() == Some(0) {
+            return Ok(Some(&self.part));
+        }
+        let status = self.process.wait();
+        let is_good = status.is_ok_and(|status| status.success());
+        match is_good {
+            true => Ok(None),
+            false => Err(GitError::damaged(self.name, "it ended with an error")),
+        }
+    }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        // The process only reads, so killing it loses nothing. Waiting prevents a zombie.
+        let _ended = self.process.kill();
+        let _reaped = self.process.wait();
+    }
+}
+
+/// Returns the ssh command with our settings only: no key and no known host of a user.
 ///
 /// Paths are quoted, because git runs the command through a shell.
-fn ssh_command(key: Option<&PathBuf>, known_hosts: Option<&PathBuf>) -> String {
+fn ssh_command(files: &SshFiles) -> String {
     let mut command = "ssh -F none -o BatchMode=yes -o StrictHostKeyChecking=yes \
          -o ConnectTimeout=10 -o ServerAliveInterval=10 -o ServerAliveCountMax=3 \
-         -o PermitLocalCommand=no -o ClearAllForwardings=yes"
+         -o PermitLocalCommand=no -o ClearAllForwardings=yes \
+         -o IdentitiesOnly=yes -o IdentityAgent=none"
         .to_owned();
-    if let Some(key) = key {
-        command.push_str(&format!(
-            " -o IdentitiesOnly=yes -o IdentityAgent=none -i {}",
-            quoted(key)
-        ));
+    match &files.key {
+        Some(key) => command.push_str(&format!(" -i {}", quoted(key))),
+        None => command.push_str(" -o IdentityFile=none"),
     }
-    if let Some(file) = known_hosts {
-        let option = format!("UserKnownHostsFile={}", file.display());
-        command.push_str(&format!(" -o {}", quoted(Path::new(&option))));
-    }
+    let known = files
+        .known_hosts
+        .as_deref()
+        .unwrap_or(Path::new("/dev/null"));
+    let option = format!("UserKnownHostsFile={}", known.display());
+    command.push_str(&format!(" -o {}", quoted(Path::new(&option))));
     command
 }
 

@@ -64,7 +64,7 @@ impl Reader {
         entries_max: usize,
         file_bytes_max: u64,
     ) -> Result<(Self, Listing, Vec<Diagnostic>), OpenError> {
-        let listed = git.list(commit)?;
+        let mut listed = git.list(commit)?;
         let mut reader = Self {
             blobs: HashMap::new(),
             objects: Mutex::new(Objects::start(git)?),
@@ -72,13 +72,12 @@ impl Reader {
         };
         let mut listing = Listing::default();
         let mut diagnostics = DiagnosticList::default();
-        let lines = listed
-            .split(|byte| *byte == 0)
-            .filter(|line| !line.is_empty());
-        for (number, line) in lines.enumerate() {
+        let mut number = 0;
+        while let Some(line) = listed.next()? {
             if number == entries_max {
                 return Err(OpenError::TooManyEntries { limit: entries_max });
             }
+            number += 1;
             let entry = Entry::read(line).ok_or_else(|| GitError::unreadable("ls-tree"))?;
             reader.enter(&entry, &mut listing, &mut diagnostics)?;
         }

@@ -58,10 +58,34 @@ impl Place {
     }
 
     fn fetch(&self, branch: &str) -> Result<Head, FetchError> {
-        fetch(
-            &self.config,
-            &Address::parse(&self.url(), branch, &self.config)?,
-        )
+        self.fetch_from(&self.url(), branch)
+    }
+
+    fn fetch_from(&self, url: &str, branch: &str) -> Result<Head, FetchError> {
+        let address = Address::parse(url, branch, &self.config)?;
+        let mirror = Mirror::take(&self.config, "acme", address.url(), None)?;
+        let fetching = Fetching {
+            mirror: mirror.directory(),
+            bytes_max: mirror.bytes_max(),
+            rate_min: 0,
+            grace: Duration::ZERO,
+            secrets: &Secrets::default(),
+            scratch: self.root.path(),
+        };
+        let head = fetch(&self.config, &address, &fetching)?;
+        head.clean(mirror.directory());
+        Ok(head)
+    }
+
+    /// The directory of the only mirror.
+    fn mirror(&self) -> PathBuf {
+        let name = mirror::name("acme", &self.url());
+        self.config.mirrors.join(format!("{name}.git"))
+    }
+
+    fn open(&self, docs: &TreePath) -> Result<(Tree, Vec<Diagnostic>), OpenError> {
+        let head = self.head();
+        open(&self.config, &self.mirror(), &head.commit, docs)
     }
 
     fn head(&self) -> Head {
@@ -69,7 +93,7 @@ impl Place {
     }
 
     fn tree(&self) -> (Tree, Vec<Diagnostic>) {
-        self.head().open(&TreePath::root()).unwrap()
+        self.open(&TreePath::root()).unwrap()
     }
 }
 
@@ -91,7 +115,7 @@ fn a_commit_is_read_without_a_work_tree() {
         (&*head.author, &*head.message),
         ("Ada", "Say hello\n\nAt length.")
     );
-    let (tree, diagnostics) = head.open(&path("docs")).unwrap();
+    let (tree, diagnostics) = place.open(&path("docs")).unwrap();
     assert!(diagnostics.is_empty());
     assert_eq!(tree.docs_root(), &path("docs"));
     assert_eq!(tree.read(&path("docs/index.mdx")).unwrap(), "# Hello");
@@ -149,12 +173,12 @@ fn a_second_fetch_gets_new_commits_and_lists_the_changes() {
     place.write("edited", "2");
     place.write("new/file", "2");
     place.commit("Two");
-    let changes = place.head().changes_since(&first).unwrap();
+    let changes = place.head().changes_since(&first, 1000).unwrap();
     let names = |names: &[Box<str>]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(names(&changes.added), ["new/file"]);
     assert_eq!(names(&changes.modified), ["edited"]);
     assert_eq!(names(&changes.removed), ["gone"]);
-    assert!(place.head().changes_since(&"0".repeat(40)).is_none());
+    assert!(place.head().changes_since(&"0".repeat(40), 1000).is_none());
 }
 
 #[test]
@@ -180,8 +204,7 @@ fn a_missing_branch_and_a_missing_repository_are_final_and_named() {
     assert!(!error.is_transient());
 
     let nowhere = format!("file://{}/nowhere", place.root.path().display());
-    let address = Address::parse(&nowhere, "main", &place.config).unwrap();
-    let error = fetch(&place.config, &address).unwrap_err();
+    let error = place.fetch_from(&nowhere, "main").unwrap_err();
     assert!(
         matches!(error, FetchError::MissingRepository(_)),
         "{error:?}"
@@ -191,15 +214,14 @@ fn a_missing_branch_and_a_missing_repository_are_final_and_named() {
 
 #[test]
 fn an_unreachable_host_is_a_transient_error() {
-    let place = Place::new();
+    let mut place = Place::new();
     // A port that was free a moment ago: connections to it are refused.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    let mut config = place.config.clone();
-    config.plaintext = true;
-    let address = Address::parse(&format!("http://{address}/docs.git"), "main", &config).unwrap();
-    let error = fetch(&config, &address).unwrap_err();
+    place.config.plaintext = true;
+    let url = format!("http://{address}/docs.git");
+    let error = place.fetch_from(&url, "main").unwrap_err();
     assert!(error.is_transient(), "{error}");
 }
 
@@ -305,8 +327,114 @@ fn a_repository_over_the_limit_is_rejected() {
     }
     place.commit("One");
     place.config.entries_max = 3;
-    let error = place.head().open(&TreePath::root()).unwrap_err();
+    let error = place.open(&TreePath::root()).unwrap_err();
     assert_eq!(error.to_string(), "repository has more than 3 files");
+}
+
+#[test]
+fn trees_that_contain_each_other_are_listed_only_up_to_the_limit() {
+    let mut place = Place::new();
+    place.write("page", "1");
+    place.commit("One");
+    // Each tree has ten entries that are all the tree before: 10^12 files in 12 small objects.
+    let mut tree = place.git(&["rev-parse", "HEAD^{tree}"]);
+    for _ in 0..12 {
+        let lines: String = (0..10)
+            .map(|n| format!("040000 tree {tree}\t{n}\n"))
+            .collect();
+        place.write("lines", lines);
+        let shell = "git mktree < lines";
+        let made = Command::new("sh")
+            .args(["-c", shell])
+            .current_dir(place.work())
+            .output()
+            .unwrap();
+        tree = String::from_utf8(made.stdout).unwrap().trim().to_owned();
+    }
+    let first = place.git(&["rev-parse", "HEAD"]);
+    let commit = place.git(&["commit-tree", "-m", "Bomb", "-p", &first, &tree]);
+    place.git(&["update-ref", "refs/heads/main", &commit]);
+    place.config.entries_max = 2000;
+    let error = place.open(&TreePath::root()).unwrap_err();
+    assert_eq!(error.to_string(), "repository has more than 2000 files");
+    // The changes since an ordinary commit are not listed: git would hold all in memory.
+    place.git(&["update-ref", "refs/heads/main", &first]);
+    place.head();
+    place.git(&["update-ref", "refs/heads/main", &commit]);
+    assert!(place.head().changes_since(&first, 2000).is_none());
+}
+
+/// Bytes that no compression makes smaller.
+fn noise(seed: u64, length: usize) -> Vec<u8> {
+    let mut state = 2 * seed + 1;
+    let mut bytes = Vec::with_capacity(length);
+    while bytes.len() < length {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bytes.extend_from_slice(&state.to_le_bytes());
+    }
+    bytes
+}
+
+#[test]
+fn commits_that_were_replaced_do_not_stay_in_the_mirror() {
+    let place = Place::new();
+    place.write("page", "1");
+    place.commit("One");
+    for seed in 1..=5 {
+        place.write("large", noise(seed, 3 << 20));
+        place.git(&["add", "--all"]);
+        place.git(&["commit", "--quiet", "--amend", "--message", "Again"]);
+        place.head();
+    }
+    let bytes = mirror::size(&place.mirror());
+    assert!(bytes < 6 << 20, "{bytes}");
+    assert_eq!(place.tree().0.read(&path("large")).unwrap().len(), 3 << 20);
+}
+
+#[test]
+fn a_mirror_that_is_full_is_made_anew_and_a_repository_over_the_limit_is_refused() {
+    let mut place = Place::new();
+    place.config.mirror_bytes_max = 5 << 20;
+    place.write("large", noise(1, 3 << 20));
+    place.commit("One");
+    place.head();
+    place.write("large", noise(2, 3 << 20));
+    place.commit("Two");
+    // Both versions have no room together, the new one alone has.
+    assert_eq!(&*place.head().message, "Two");
+    assert!(mirror::size(&place.mirror()) < 5 << 20);
+    place.write("larger", noise(3, 3 << 20));
+    place.commit("Three");
+    let error = place.fetch("main").unwrap_err();
+    assert!(matches!(error, FetchError::OverQuota { .. }), "{error:?}");
+    assert!(!error.is_transient());
+    assert!(mirror::size(&place.mirror()) < 8 << 20);
+}
+
+#[test]
+fn a_repository_with_sha_256_names_is_refused_for_good() {
+    let place = Place::new();
+    let made = Command::new("git")
+        .args([
+            "init",
+            "--quiet",
+            "--object-format=sha256",
+            "--initial-branch=main",
+        ])
+        .arg(place.root.path().join("other"))
+        .status();
+    assert!(made.unwrap().success());
+    let commit = Command::new("git")
+        .current_dir(place.root.path().join("other"))
+        .args(["-c", "user.name=Ada", "-c", "user.email=ada@acme.test"])
+        .args(["commit", "--quiet", "--allow-empty", "--message", "One"])
+        .status();
+    assert!(commit.unwrap().success());
+    let url = format!("file://{}/other", place.root.path().display());
+    let error = place.fetch_from(&url, "main").unwrap_err();
+    assert!(matches!(error, FetchError::ObjectFormat), "{error:?}");
 }
 
 #[test]
@@ -314,7 +442,7 @@ fn a_missing_documentation_directory_is_named() {
     let place = Place::new();
     place.write("page", "1");
     place.commit("One");
-    let error = place.head().open(&path("docs")).unwrap_err();
+    let error = place.open(&path("docs")).unwrap_err();
     assert!(
         matches!(error, OpenError::Docs(LookupError::NotFound { .. })),
         "{error}"

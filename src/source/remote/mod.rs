@@ -68,7 +68,7 @@ pub struct Remote {
 }
 
 /// Why there is no file for a URL.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum FetchError {
     /// It is not a URL with a host name.
@@ -125,9 +125,14 @@ pub enum FetchError {
         host: Box<str>,
         /// The error of the client.
         #[source]
-        source: Box<ureq::Error>,
+        source: ClientError,
     },
 }
+
+/// What the HTTP client said.
+#[derive(Clone, Debug, thiserror::Error, Serialize, Deserialize)]
+#[error("{0}")]
+pub struct ClientError(String);
 
 /// The state while all files of one documentation are fetched.
 struct Fetching<'c> {
@@ -214,6 +219,39 @@ impl Remote {
         let mut files: Vec<_> = self.files.iter().collect();
         files.sort_unstable_by_key(|(url, _)| *url);
         files.into_iter().map(|(url, file)| (&**url, file.as_ref()))
+    }
+}
+
+impl Remote {
+    /// Writes the files for another process: [`Remote::from_bytes`] reads them.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let files: Vec<(&str, Result<&[u8], &FetchError>)> = self
+            .iter()
+            .map(|(url, file)| (url, file.map(|bytes| &**bytes)))
+            .collect();
+        postcard::to_allocvec(&files).expect("texts, bytes and numbers in memory")
+    }
+
+    /// Reads the files that another process has written; `None` for any other bytes.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let files: Vec<(Box<str>, Result<Vec<u8>, FetchError>)> =
+            postcard::from_bytes(bytes).ok()?;
+        let files = files.into_iter();
+        Some(
+            files
+                .map(|(url, file)| (url, file.map(Bytes::from)))
+                .collect(),
+        )
+    }
+
+    /// Returns the TCP ports that the URLs name.
+    #[must_use]
+    pub fn ports(urls: &[Box<str>]) -> Vec<u16> {
+        let port = |url: &Box<str>| url.parse::<Uri>().ok()?.port_u16();
+        // A redirect may lead to the usual port.
+        urls.iter().filter_map(port).chain([443]).collect()
     }
 }
 
@@ -324,7 +362,7 @@ impl Fetching<'_> {
             }
             error => FetchError::Network {
                 host: host.into(),
-                source: Box::new(error),
+                source: ClientError(error.to_string()),
             },
         }
     }

@@ -33,6 +33,7 @@
 //! release again repairs its damaged files.
 
 mod layout;
+mod output;
 mod sweep;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -127,6 +128,9 @@ impl Local {
     }
 
     pub(super) fn put(&self, release: &Release) -> Result<ReleaseId, PutError> {
+        if let Some((_, file)) = release.files().find(|(_, file)| !file.has_bytes()) {
+            return Err(PutError::Missing(file.digest()));
+        }
         let _writing = self.layout.lock(Access::Shared)?;
         let files: BTreeMap<Digest, &Bytes> = release
             .files()

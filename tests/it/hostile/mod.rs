@@ -6,6 +6,8 @@
 //! | module | promise |
 //! |---|---|
 //! | `broken` | a bad commit, a broken queue or a damaged store changes no served site |
+//! | `builds` | a build reads no file of the service, reaches no machine, leaves no process, fills no disk |
+//! | `credentials` | credentials stay with their owner, are never removed, and nothing is told about the network |
 //! | `clients` | no client takes connections, processor time, memory or descriptors from another |
 //! | `requests` | a request has one meaning and costs a bounded amount, in every version of HTTP |
 //! | `start` | the process has no more privileges than it says, and only its operator changes it |
@@ -13,6 +15,8 @@
 //! | `pages` | no page stalls a build: each costs a bounded amount of work and is shown |
 
 mod broken;
+mod builds;
+mod credentials;
 mod clients;
 mod requests;
 mod start;

@@ -1,0 +1,103 @@
+//! The walls of each process of an update: what it may read, write and connect to.
+
+use super::generate;
+use super::job::{BuildJob, FetchJob, Source, SpecificationsJob};
+use super::workspace::{
+    CACHE, COMMAND_INPUT, COMMAND_OUTPUT, NAVIGATION, PREVIOUS, Part, SKILL, SPECIFICATIONS,
+    Workspace,
+};
+use crate::isolation::{Network, Walls, program_root};
+use crate::source::git::Address;
+use crate::source::remote::Remote;
+
+/// The variables that name a proxy, whose port a process with network may use.
+const PROXIES: [&str; 2] = ["HTTPS_PROXY", "https_proxy"];
+
+/// Returns the walls of a process that fetches a branch: its mirror, and the port of the host.
+pub(super) fn of_fetch(job: &FetchJob, address: &Address, workspace: &Workspace) -> Walls {
+    let local = address.local_root(&job.git).map(std::path::absolute);
+    Walls {
+        read: local.into_iter().filter_map(Result::ok).collect(),
+        execute: program_root(&job.git.program).into_iter().collect(),
+        write: Vec::new(),
+        own: vec![job.mirror.clone(), workspace.home()],
+        network: match address.port() {
+            None => Network::None,
+            Some(port) => Network::Ports(std::iter::once(port).chain(proxy_ports()).collect()),
+        },
+    }
+}
+
+/// Returns the walls of a process that builds: it reads its source, and changes the files of its
+/// workspace.
+pub(super) fn of_build(job: &BuildJob, workspace: &Workspace) -> Walls {
+    let mut read: Vec<_> = [PREVIOUS, NAVIGATION, SPECIFICATIONS, COMMAND_OUTPUT]
+        .map(|name| workspace.file(name))
+        .into();
+    read.extend(job.cache.clone());
+    read.extend(job.skill_cache.clone());
+    let mut execute = Vec::new();
+    match &job.source {
+        Source::Mirror { git, mirror, .. } => {
+            read.push(mirror.clone());
+            execute.extend(program_root(&git.program));
+        }
+        Source::Directory { path, root } => {
+            read.extend([path.clone()].into_iter().chain(root.clone()));
+        }
+    }
+    let (first, second) = (Part::First, Part::Second);
+    let written = [
+        first.inventory(),
+        first.content(),
+        second.inventory(),
+        second.content(),
+        CACHE,
+        SKILL,
+        COMMAND_INPUT,
+    ];
+    Walls {
+        read,
+        execute,
+        write: written.map(|name| workspace.file(name)).into(),
+        own: Vec::new(),
+        network: Network::None,
+    }
+}
+
+/// Returns the walls of a process that fetches specifications.
+pub(super) fn of_specifications(job: &SpecificationsJob) -> Walls {
+    Walls {
+        write: vec![job.output.clone()],
+        network: Network::Ports(Remote::ports(&job.urls)),
+        ..Walls::new()
+    }
+}
+
+/// Returns the walls of a process that runs the command of the operator.
+pub(super) fn of_command(config: &generate::Config, workspace: &Workspace) -> Walls {
+    let mut own = vec![workspace.home()];
+    own.extend(config.write.iter().cloned());
+    Walls {
+        read: vec![workspace.file(COMMAND_INPUT)],
+        execute: config.named_files().chain(config.read.clone()).collect(),
+        write: vec![workspace.file(COMMAND_OUTPUT)],
+        own,
+        network: match config.network {
+            true => Network::Any,
+            false => Network::None,
+        },
+    }
+}
+
+/// Returns the ports of the configured proxies, such as 3128 of `http://proxy.acme.test:3128`.
+fn proxy_ports() -> impl Iterator<Item = u16> {
+    PROXIES.iter().filter_map(|name| {
+        let url: http::Uri = std::env::var(name).ok()?.parse().ok()?;
+        let usual = match url.scheme_str() {
+            Some("https") => 443,
+            _ => 80,
+        };
+        Some(url.port_u16().unwrap_or(usual))
+    })
+}

@@ -1,0 +1,424 @@
+//! The directory of one update: what its processes exchange, besides the mirror.
+//!
+//! The parent makes the directory and all files in it. The processes of the update can change
+//! these files and make no others, so the longest file that the kernel allows
+//! ([`Limits`](super::Limits)) limits what they can write.
+//!
+//! | file | written by | read by |
+//! |---|---|---|
+//! | `previous`, `navigation` | parent: of the release that is served | build |
+//! | `specifications` | specifications | build |
+//! | `inventory`, `content` | build: the release | parent |
+//! | `inventory-2`, `content-2` | build: the release with the skill of a command | parent |
+//! | `cache`, `skill` | build: what the next build may use | parent |
+//! | `command-input` | build | command |
+//! | `command-output` | command | build |
+//! | `home/` | fetch: the keys of ssh; command: anything | the same |
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+
+use crate::digest::Digest;
+use crate::isolation::{User, make_directory, make_passage};
+use crate::release::{FILES_MAX, Inventory, Item, Release, ReleaseId};
+use crate::store::{PutError, Store};
+
+pub(super) const PREVIOUS: &str = "previous";
+pub(super) const NAVIGATION: &str = "navigation";
+pub(super) const SPECIFICATIONS: &str = "specifications";
+pub(super) const CACHE: &str = "cache";
+pub(super) const SKILL: &str = "skill";
+pub(super) const COMMAND_INPUT: &str = "command-input";
+pub(super) const COMMAND_OUTPUT: &str = "command-output";
+const HOME: &str = "home";
+const FILES: [&str; 11] = [
+    PREVIOUS,
+    NAVIGATION,
+    SPECIFICATIONS,
+    CACHE,
+    SKILL,
+    COMMAND_INPUT,
+    COMMAND_OUTPUT,
+    Part::First.inventory(),
+    Part::First.content(),
+    Part::Second.inventory(),
+    Part::Second.content(),
+];
+/// The longest inventory that is read.
+const INVENTORY_BYTES_MAX: u64 = 512 << 20;
+
+/// The directory of one update. Dropping it removes it.
+#[derive(Debug)]
+pub(super) struct Workspace {
+    path: PathBuf,
+    /// Locked while the workspace is used, so that other processes know it.
+    lock: Option<File>,
+}
+
+/// The two releases that one update may make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// The release of the documentation.
+    First,
+    /// The same with the skill that a command has written.
+    Second,
+}
+
+// === impl Part ===
+
+impl Part {
+    pub(super) const fn inventory(self) -> &'static str {
+        match self {
+            Self::First => "inventory",
+            Self::Second => "inventory-2",
+        }
+    }
+
+    pub(super) const fn content(self) -> &'static str {
+        match self {
+            Self::First => "content",
+            Self::Second => "content-2",
+        }
+    }
+}
+
+// === impl Workspace ===
+
+impl Workspace {
+    /// Makes the directory in `above`, for processes of `user`.
+    pub(super) fn make(above: &Path, user: Option<User>) -> io::Result<Self> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        make_passage(above, user.is_some())?;
+        let above = std::path::absolute(above)?;
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = above.join(format!("{}-{count}", std::process::id()));
+        // A process with the same number may have been killed before it could remove it.
+        match fs::remove_dir_all(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut workspace = Self { path, lock: None };
+        make_directory(&workspace.path, user)?;
+        let lock = File::open(&workspace.path)?;
+        lock.lock()?;
+        workspace.lock = Some(lock);
+        make_directory(&workspace.path.join(HOME), user)?;
+        for name in FILES {
+            workspace.make_file(name, user)?;
+        }
+        Ok(workspace)
+    }
+
+    fn make_file(&self, name: &str, user: Option<User>) -> io::Result<()> {
+        let path = self.path.join(name);
+        let mut options = fs::OpenOptions::new();
+        options
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)?;
+        match user {
+            Some(user) => std::os::unix::fs::chown(&path, Some(user.id), Some(user.group)),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Returns the directory in which a process may do everything.
+    pub(super) fn home(&self) -> PathBuf {
+        self.path.join(HOME)
+    }
+
+    /// Removes what a process has left in its directory, for the next one.
+    pub(super) fn clear_home(&self, user: Option<User>) -> io::Result<()> {
+        fs::remove_dir_all(self.home())?;
+        make_directory(&self.home(), user)
+    }
+
+    /// Returns how many bytes the processes have written.
+    pub(super) fn bytes(&self) -> u64 {
+        let mut bytes = 0_u64;
+        let mut directories = vec![self.path.clone()];
+        while let Some(directory) = directories.pop() {
+            for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+                match entry.metadata() {
+                    Ok(found) if found.is_dir() => directories.push(entry.path()),
+                    Ok(found) => bytes = bytes.saturating_add(found.len()),
+                    // It was removed meanwhile.
+                    Err(_removed) => {}
+                }
+            }
+        }
+        bytes
+    }
+
+    /// Writes a file that a process reads.
+    pub(super) fn give(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        // The file exists, so its owner does not change.
+        fs::write(self.file(name), bytes)
+    }
+
+    /// Moves a file that a process has written to another directory of the service. An empty
+    /// file is not moved.
+    pub(super) fn take(&self, name: &str, to: &Path) -> io::Result<()> {
+        let from = self.file(name);
+        let found = fs::symlink_metadata(&from)?;
+        if !found.is_file() || found.len() == 0 {
+            return Ok(());
+        }
+        if fs::rename(&from, to).is_err() {
+            // Another file system. A rename makes the file appear whole.
+            let partial = to.with_extension("partial");
+            fs::copy(&from, &partial)?;
+            fs::rename(&partial, to)?;
+        }
+        Ok(())
+    }
+
+    /// Reads the inventory that a process has written, and checks that it is the one of `release`.
+    pub(super) fn inventory(&self, part: Part, release: ReleaseId) -> Result<Inventory, PutError> {
+        let invalid = |why: String| PutError::Release(why);
+        let bytes = self.read(part.inventory(), INVENTORY_BYTES_MAX);
+        let bytes = bytes.map_err(|error| invalid(error.to_string()))?;
+        let inventory = Inventory::parse(&bytes).map_err(|error| invalid(error.to_string()))?;
+        if inventory.id() != release {
+            return Err(invalid("its inventory is another one".to_owned()));
+        }
+        if inventory.len() > FILES_MAX {
+            return Err(invalid(format!("it has more than {FILES_MAX} files")));
+        }
+        Ok(inventory)
+    }
+
+    fn read(&self, name: &str, bytes_max: u64) -> io::Result<Vec<u8>> {
+        let file = open_file(&self.file(name))?;
+        let mut bytes = Vec::new();
+        file.take(bytes_max + 1).read_to_end(&mut bytes)?;
+        match bytes.len() as u64 > bytes_max {
+            true => Err(io::ErrorKind::FileTooLarge.into()),
+            false => Ok(bytes),
+        }
+    }
+
+    /// Puts the release that a process has written. Files of the `known` inventories are in the
+    /// store; the process has written all others.
+    pub(super) fn put(
+        &self,
+        store: &Store,
+        part: Part,
+        inventory: &Inventory,
+        known: &[&Inventory],
+    ) -> Result<(), PutError> {
+        let mut content = self.content(part, known)?;
+        store.put_files(inventory, &mut |item| content.next(item))?;
+        Ok(())
+    }
+
+    /// Opens the files of the release that a process has written.
+    pub(super) fn content(&self, part: Part, known: &[&Inventory]) -> Result<Content, PutError> {
+        let file = open_file(&self.file(part.content())).map_err(unread)?;
+        Ok(Content {
+            known: digests(known),
+            left: file.metadata().map_err(unread)?.len(),
+            file: BufReader::with_capacity(256 << 10, file),
+        })
+    }
+}
+
+/// The bytes of the files of a release, in the order of their digests.
+pub(super) struct Content {
+    known: HashSet<Digest>,
+    left: u64,
+    file: BufReader<File>,
+}
+
+// === impl Content ===
+
+impl Content {
+    /// Reads the next file, whose item is `item`; `None` when a known inventory has it. The caller
+    /// checks the bytes.
+    pub(super) fn next(&mut self, item: &Item) -> Result<Option<Bytes>, PutError> {
+        if self.known.contains(&item.digest) {
+            return Ok(None);
+        }
+        // The length comes from the process: it must not make us reserve more than there is.
+        let left = self.left.checked_sub(item.length);
+        self.left = left.ok_or(PutError::Missing(item.digest))?;
+        let mut bytes = vec![0; usize::try_from(item.length).unwrap_or(usize::MAX)];
+        self.file.read_exact(&mut bytes).map_err(unread)?;
+        Ok(Some(Bytes::from(bytes)))
+    }
+}
+
+fn unread(error: io::Error) -> PutError {
+    PutError::Release(error.to_string())
+}
+
+impl Drop for Workspace {
+    fn drop(&mut self) {
+        drop(self.lock.take());
+        match fs::remove_dir_all(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                log::warn!(target: "deploy", "remove {}: {error}", self.path.display());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Removes the workspaces of processes that no longer run.
+pub fn clear_leftovers(above: &Path) {
+    for entry in fs::read_dir(above).into_iter().flatten().flatten() {
+        // The kernel releases the lock when a process ends, however it ends.
+        let is_left = File::open(entry.path()).is_ok_and(|open| open.try_lock().is_ok());
+        if is_left && let Err(error) = fs::remove_dir_all(entry.path()) {
+            log::warn!(target: "deploy", "remove {}: {error}", entry.path().display());
+        }
+    }
+}
+
+/// Opens a regular file, and follows no link.
+fn open_file(path: &Path) -> io::Result<File> {
+    let mut options = fs::OpenOptions::new();
+    let no_follow = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    options
+        .read(true)
+        .custom_flags(no_follow.bits().cast_signed());
+    let file = options.open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is not a file")),
+    }
+}
+
+fn digests(inventories: &[&Inventory]) -> HashSet<Digest> {
+    let items = inventories.iter().flat_map(|inventory| inventory.iter());
+    items.map(|(_, item)| item.digest).collect()
+}
+
+/// Writes a release into a workspace: the inventory, and the bytes of each file that is not in a
+/// `known` inventory, in the order of their digests.
+pub(super) fn write(
+    directory: &Path,
+    part: Part,
+    release: &Release,
+    known: &[&Inventory],
+) -> io::Result<()> {
+    let known = digests(known);
+    let files: BTreeMap<Digest, &Bytes> = release
+        .files()
+        .filter(|(_, file)| !known.contains(&file.digest()))
+        .map(|(_, file)| (file.digest(), &file.bytes))
+        .collect();
+    let open = |name: &str| {
+        // The walls allow to change the files, not to make new ones.
+        let mut options = fs::OpenOptions::new();
+        options
+            .write(true)
+            .truncate(true)
+            .open(directory.join(name))
+    };
+    let mut content = BufWriter::with_capacity(256 << 10, open(part.content())?);
+    for bytes in files.values() {
+        content.write_all(bytes)?;
+    }
+    content.flush()?;
+    open(part.inventory())?.write_all(release.inventory_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::release::{ReleaseFile, ReleasePath};
+    use crate::store::{Local, local};
+
+    fn release(files: &[(&str, &str)]) -> Release {
+        let mut builder = Release::builder();
+        for (path, text) in files {
+            let file = ReleaseFile::new((*text).to_owned(), "text/plain");
+            builder
+                .insert(ReleasePath::parse(path).unwrap(), file)
+                .unwrap();
+        }
+        builder.finish()
+    }
+
+    fn store(root: &Path) -> Store {
+        let config = local::Config {
+            path: root.join("store"),
+            ..local::Config::default()
+        };
+        Store::Local(Local::open(&config, Clock::System).unwrap())
+    }
+
+    #[test]
+    fn what_a_process_writes_is_put_whole_and_what_is_stored_is_not_written_again() {
+        let root = tempfile::tempdir().unwrap();
+        let (store, above) = (store(root.path()), root.path().join("builds"));
+        let before = release(&[("a", "one"), ("b", "two")]);
+        store.put(&before).unwrap();
+        let after = release(&[("a", "one"), ("b", "three"), ("c", "three")]);
+        let workspace = Workspace::make(&above, None).unwrap();
+        let known = [before.inventory()];
+        write(workspace.path(), Part::First, &after, &known).unwrap();
+        assert_eq!(fs::read(workspace.file("content")).unwrap(), b"three");
+        let inventory = workspace.inventory(Part::First, after.id()).unwrap();
+        workspace
+            .put(&store, Part::First, &inventory, &known)
+            .unwrap();
+        let stored = store.inventory(after.id()).unwrap();
+        assert_eq!(store.read(stored.get("c").unwrap()).unwrap(), "three");
+        let path = workspace.path().to_owned();
+        drop(workspace);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_process_puts_nothing_that_is_not_what_it_says() {
+        let root = tempfile::tempdir().unwrap();
+        let (store, above) = (store(root.path()), root.path().join("builds"));
+        let foreign = release(&[("secret", "of another project")]);
+        store.put(&foreign).unwrap();
+        let workspace = Workspace::make(&above, None).unwrap();
+        let put = |release: &Release| {
+            let inventory = workspace.inventory(Part::First, release.id())?;
+            workspace.put(&store, Part::First, &inventory, &[])
+        };
+        // The digest of a file is not enough to get the file.
+        write(
+            workspace.path(),
+            Part::First,
+            &foreign,
+            &[foreign.inventory()],
+        )
+        .unwrap();
+        assert!(matches!(put(&foreign), Err(PutError::Missing(_))));
+        // The bytes are not those of the inventory.
+        let ours = release(&[("a", "ours")]);
+        write(workspace.path(), Part::First, &ours, &[]).unwrap();
+        workspace.give("content", b"else").unwrap();
+        assert!(matches!(put(&ours), Err(PutError::Digest(_))));
+        // The inventory is another one.
+        assert!(matches!(put(&foreign), Err(PutError::Release(_))));
+        // A link leads out.
+        fs::remove_file(workspace.file("content")).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", workspace.file("content")).unwrap();
+        assert!(matches!(put(&ours), Err(PutError::Release(_))));
+        assert!(store.inventory(ours.id()).is_err());
+    }
+}

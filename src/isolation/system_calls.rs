@@ -1,0 +1,237 @@
+//! seccomp: which system calls a process can make.
+//!
+//! The filter refuses what no build, no git and no command needs, with an error that programs know
+//! how to handle. Everything else is allowed: git, ssh and the programs of operators use many
+//! calls, and a list of allowed calls would break with the next version of the C library.
+//!
+//! Sources: `seccomp(2)`, `syscalls(2)`, the kernel's `Documentation/userspace-api/seccomp_filter.rst`.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch, sock_filter,
+};
+
+use super::Network;
+
+/// Why there is no filter.
+#[derive(Debug, thiserror::Error)]
+pub enum FilterError {
+    /// This processor is not supported.
+    #[error("there is no filter for this processor")]
+    Processor,
+    /// The filter cannot be compiled.
+    #[error("compile the filter")]
+    Compile(#[from] seccompiler::BackendError),
+    /// The kernel refuses the filter.
+    #[error("load the filter")]
+    Load(#[from] seccompiler::Error),
+}
+
+/// Calls that are always refused with EPERM.
+const REFUSED: &[libc::c_long] = &[
+    // Other processes and their memory.
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    // A process that leaves its group or session would outlive its build.
+    libc::SYS_setsid,
+    libc::SYS_setpgid,
+    // Mounts and namespaces, which give more of the kernel to an unprivileged process.
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    // Parts of the kernel with many past holes.
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_keyctl,
+    libc::SYS_fanotify_init,
+    libc::SYS_name_to_handle_at,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_lookup_dcookie,
+    libc::SYS_vhangup,
+    libc::SYS_syslog,
+    libc::SYS_quotactl,
+    libc::SYS_acct,
+    // The machine itself.
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_kexec_load,
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_adjtimex,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+];
+
+/// Calls of x86 only.
+#[cfg(target_arch = "x86_64")]
+const REFUSED_HERE: &[libc::c_long] = &[
+    libc::SYS_iopl,
+    libc::SYS_ioperm,
+    libc::SYS_modify_ldt,
+    libc::SYS_kexec_file_load,
+    libc::SYS_uselib,
+    libc::SYS_ustat,
+    libc::SYS_sysfs,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const REFUSED_HERE: &[libc::c_long] = &[];
+
+/// The flags of `clone(2)` that make a namespace.
+const NAMESPACES: u64 = (libc::CLONE_NEWNS
+    | libc::CLONE_NEWCGROUP
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUSER
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET) as u64;
+
+/// The bit that marks calls of the x32 ABI, which have other numbers for the same calls.
+const X32_BIT: u32 = 0x4000_0000;
+
+/// Restricts this thread, and the threads and processes that it starts from now on.
+pub(super) fn restrict(network: &Network) -> Result<(), FilterError> {
+    // Two filters, because each answers with one error. The kernel applies both.
+    let unknown = filter(unknown_calls(), libc::ENOSYS)?;
+    let refused = filter(refused_calls(network)?, libc::EPERM)?;
+    seccompiler::apply_filter(&unknown)?;
+    seccompiler::apply_filter(&refused)?;
+    Ok(())
+}
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+fn filter(rules: Rules, errno: i32) -> Result<BpfProgram, FilterError> {
+    let arch = TargetArch::try_from(std::env::consts::ARCH)
+        .map_err(|_unsupported| FilterError::Processor)?;
+    let refuse = SeccompAction::Errno(errno.unsigned_abs());
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refuse, arch)?;
+    Ok(without_x32(BpfProgram::try_from(filter)?))
+}
+
+/// Calls that are answered as an older kernel would: `clone3` has its flags in memory, where a
+/// filter cannot see them, and the C library then uses `clone`.
+fn unknown_calls() -> Rules {
+    Rules::from([(libc::SYS_clone3, Vec::new())])
+}
+
+fn refused_calls(network: &Network) -> Result<Rules, FilterError> {
+    let mut rules = Rules::new();
+    for call in REFUSED.iter().chain(REFUSED_HERE) {
+        rules.insert(*call, Vec::new());
+    }
+    let namespaces = (0..u64::BITS).map(|bit| 1_u64 << bit);
+    let namespaces = namespaces.filter(|flag| NAMESPACES & flag != 0);
+    let with_flag = |flag| {
+        let set = SeccompCmpOp::MaskedEq(flag);
+        rule(vec![when(0, SeccompCmpArgLen::Qword, set, flag)?])
+    };
+    rules.insert(
+        libc::SYS_clone,
+        namespaces.map(with_flag).collect::<Result<_, _>>()?,
+    );
+    // These write to the terminal of the user who runs a command of ours, as if it was typed.
+    let typing = [libc::TIOCSTI, libc::TIOCLINUX].map(|request| {
+        rule(vec![when(
+            1,
+            SeccompCmpArgLen::Dword,
+            SeccompCmpOp::Eq,
+            request,
+        )?])
+    });
+    rules.insert(
+        libc::SYS_ioctl,
+        typing.into_iter().collect::<Result<_, _>>()?,
+    );
+    // Signals to all processes of the user, and to the process that has started this one. Newer
+    // kernels refuse all signals to processes outside (Landlock, ABI 6).
+    let parent = u64::from(std::os::unix::process::parent_id());
+    let targets = [u64::from(u32::MAX), parent].map(|process| {
+        rule(vec![when(
+            0,
+            SeccompCmpArgLen::Dword,
+            SeccompCmpOp::Eq,
+            process,
+        )?])
+    });
+    rules.insert(
+        libc::SYS_kill,
+        targets.into_iter().collect::<Result<_, _>>()?,
+    );
+    // The limits of other processes of the user.
+    let other = when(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, 0)?;
+    rules.insert(libc::SYS_prlimit64, vec![rule(vec![other])?]);
+    let sockets = match network {
+        Network::None => Vec::new(),
+        // Sockets of other families reach services of this machine: a Unix socket of a container
+        // manager gives all rights of root.
+        Network::Ports(_) | Network::Any => {
+            let ne = |family: i32| {
+                let family = u64::from(family.unsigned_abs());
+                when(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, family)
+            };
+            vec![rule(vec![ne(libc::AF_INET)?, ne(libc::AF_INET6)?])?]
+        }
+    };
+    rules.insert(libc::SYS_socket, sockets);
+    Ok(rules)
+}
+
+fn when(
+    argument: u8,
+    length: SeccompCmpArgLen,
+    operator: SeccompCmpOp,
+    value: u64,
+) -> Result<SeccompCondition, FilterError> {
+    Ok(SeccompCondition::new(argument, length, operator, value)?)
+}
+
+fn rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, FilterError> {
+    Ok(SeccompRule::new(conditions)?)
+}
+
+/// Puts a test in front of a filter that refuses all calls of the x32 ABI.
+fn without_x32(filter: BpfProgram) -> BpfProgram {
+    if !cfg!(target_arch = "x86_64") {
+        return filter;
+    }
+    let instruction = |code, jt, jf, k| sock_filter { code, jt, jf, k };
+    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    const JUMP_IF_NOT_LESS: u16 = (libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16;
+    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+    let refusal = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs();
+    let mut program = vec![
+        // The number of the call is the first member of `seccomp_data`.
+        instruction(LOAD, 0, 0, 0),
+        instruction(JUMP_IF_NOT_LESS, 0, 1, X32_BIT),
+        instruction(RETURN, 0, 0, refusal),
+    ];
+    program.extend(filter);
+    program
+}

@@ -1,0 +1,332 @@
+//! Mirrors on the disk: one for each project and URL, within limits of bytes.
+//!
+//! ```text
+//! {mirrors}/
+//!   {name}.git/    the mirror; {name} begins the digest of project and URL
+//!   {name}.lock    locked while an update uses the mirror; holds its size in bytes
+//! ```
+//!
+//! Projects do not share mirrors, also if they have the same repository. So what one project may
+//! read comes from its own fetch, with its own credentials, and no update waits for another.
+//!
+//! The size of a mirror is limited, and the size of all together. While an update uses a mirror,
+//! its file says the limit, because the mirror may grow to it; afterwards it says the size. If
+//! there is no room, the mirrors that were used least recently are removed.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::Config;
+use super::failure::FetchError;
+use crate::digest::Digest;
+use crate::isolation::{User, make_directory, make_passage};
+
+/// How often a lock is taken again when its file was removed meanwhile.
+const ATTEMPTS_MAX: u32 = 16;
+/// Less room than this is none.
+const ROOM_BYTES_MIN: u64 = 64 << 10;
+
+/// A mirror that this process holds. Dropping it lets others use the mirror.
+#[derive(Debug)]
+pub struct Mirror {
+    directory: PathBuf,
+    lock: File,
+    bytes_max: u64,
+}
+
+/// A mirror that another update may use.
+struct Other {
+    lock: PathBuf,
+    bytes: u64,
+    used: SystemTime,
+}
+
+// === impl Mirror ===
+
+impl Mirror {
+    /// Takes the mirror of a project's repository, and makes room for it.
+    ///
+    /// The directory exists afterwards and belongs to `owner`, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`FetchError::Busy`] when another process uses it, [`FetchError::Full`] when there is no
+    /// room for it, [`FetchError::Mirror`] when the disk fails.
+    pub fn take(
+        config: &Config,
+        project: &str,
+        url: &str,
+        owner: Option<User>,
+    ) -> Result<Self, FetchError> {
+        let root = &config.mirrors;
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source| FetchError::Mirror { path, source }
+        };
+        make_passage(root, owner.is_some()).map_err(failed(root))?;
+        let name = name(project, url);
+        let directory = root.join(format!("{name}.git"));
+        let path = root.join(format!("{name}.lock"));
+        let lock = lock(&path)
+            .map_err(failed(&path))?
+            .ok_or(FetchError::Busy)?;
+        let bytes_max = make_room(config, &path).map_err(failed(root))?;
+        if bytes_max < ROOM_BYTES_MIN {
+            return Err(FetchError::Full);
+        }
+        let mirror = Self {
+            directory,
+            lock,
+            bytes_max,
+        };
+        mirror.write_size(bytes_max).map_err(failed(&path))?;
+        make_directory(&mirror.directory, owner).map_err(failed(&mirror.directory))?;
+        Ok(mirror)
+    }
+
+    /// Returns the directory of the mirror.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Returns to how many bytes it may grow.
+    #[must_use]
+    pub fn bytes_max(&self) -> u64 {
+        self.bytes_max
+    }
+
+    fn write_size(&self, bytes: u64) -> io::Result<()> {
+        let mut file = &self.lock;
+        file.rewind()?;
+        file.set_len(0)?;
+        write!(file, "{bytes}")
+    }
+}
+
+impl Drop for Mirror {
+    fn drop(&mut self) {
+        if let Err(error) = self.write_size(size(&self.directory)) {
+            log::warn!(target: "source", "note the size of {}: {error}", self.directory.display());
+        }
+    }
+}
+
+/// Returns the name of a mirror. It is a digest, because a URL may contain any character.
+pub(super) fn name(project: &str, url: &str) -> String {
+    let digest = Digest::of(format!("{project}\0{url}").as_bytes()).to_string();
+    digest[..32].to_owned()
+}
+
+/// Takes a lock without waiting; `None` when another process has it.
+fn lock(path: &Path) -> io::Result<Option<File>> {
+    for _ in 0..ATTEMPTS_MAX {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        // Whoever removes a mirror also removes this file: then the lock holds nothing.
+        let is_there = match fs::metadata(path) {
+            Ok(found) => found.ino() == file.metadata()?.ino(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            Err(error) => return Err(error),
+        };
+        if is_there {
+            return Ok(Some(file));
+        }
+    }
+    Ok(None)
+}
+
+/// Removes mirrors until one more of the largest size has room, and returns the room for it.
+fn make_room(config: &Config, own: &Path) -> io::Result<u64> {
+    let mut others = others(&config.mirrors, own)?;
+    others.sort_by_key(|other| std::cmp::Reverse(other.used));
+    let wanted = config.mirror_bytes_max;
+    let mut sum: u64 = others.iter().map(|other| other.bytes).sum();
+    let mut free = free_space(&config.mirrors)?;
+    let is_enough = |sum: u64, free: u64| {
+        sum.saturating_add(wanted) <= config.mirrors_bytes_max && free > config.free_bytes_min
+    };
+    // The one that was used least recently is last.
+    while !is_enough(sum, free)
+        && let Some(oldest) = others.pop()
+    {
+        if remove(&oldest.lock)? {
+            sum -= oldest.bytes;
+            free = free_space(&config.mirrors)?;
+        }
+    }
+    let own_bytes = size(&own.with_extension("git"));
+    let room = config.mirrors_bytes_max.saturating_sub(sum);
+    // What the mirror has already needs no new space.
+    let space = free.saturating_sub(config.free_bytes_min);
+    let space = match space {
+        0 => 0,
+        space => space.saturating_add(own_bytes),
+    };
+    Ok(wanted.min(room).min(space))
+}
+
+fn others(root: &Path, own: &Path) -> io::Result<Vec<Other>> {
+    let mut others = Vec::new();
+    for entry in fs::read_dir(root)? {
+        let lock = entry?.path();
+        if lock == own || lock.extension().is_none_or(|extension| extension != "lock") {
+            continue;
+        }
+        let mut text = String::new();
+        let read = File::open(&lock).and_then(|file| {
+            file.take(20).read_to_string(&mut text)?;
+            fs::metadata(&lock)?.modified()
+        });
+        // Another process may have removed it.
+        let Ok(used) = read else { continue };
+        let bytes = text.trim().parse();
+        others.push(Other {
+            bytes: bytes.unwrap_or_else(|_damaged| size(&lock.with_extension("git"))),
+            lock,
+            used,
+        });
+    }
+    Ok(others)
+}
+
+/// Removes a mirror that no update uses. Returns whether it was removed.
+fn remove(path: &Path) -> io::Result<bool> {
+    let Some(_lock) = lock(path)? else {
+        return Ok(false);
+    };
+    let directory = path.with_extension("git");
+    match fs::remove_dir_all(&directory) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    fs::remove_file(path)?;
+    log::info!(target: "source", "removed the mirror {}, which was used least recently", directory.display());
+    Ok(true)
+}
+
+fn free_space(directory: &Path) -> io::Result<u64> {
+    let found = rustix::fs::statvfs(directory)?;
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
+/// Returns how many bytes the files below a directory use on the disk. Files that disappear
+/// meanwhile do not count.
+pub(super) fn size(directory: &Path) -> u64 {
+    let mut bytes = 0_u64;
+    let mut directories = vec![directory.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+            let Ok(found) = entry.metadata() else {
+                continue;
+            };
+            if found.is_dir() {
+                directories.push(entry.path());
+            } else {
+                // `stat(2)`: the unit is always 512 bytes.
+                bytes = bytes.saturating_add(found.blocks().saturating_mul(512).max(found.len()));
+            }
+        }
+    }
+    bytes
+}
+
+/// Removes everything in a directory.
+pub(super) fn clear(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(entry.path())?;
+        } else {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(root: &Path) -> Config {
+        Config {
+            mirror_bytes_max: 1 << 20,
+            mirrors_bytes_max: 5 << 19,
+            free_bytes_min: 0,
+            ..Config::new(root)
+        }
+    }
+
+    fn filled(config: &Config, project: &str, bytes: usize) -> PathBuf {
+        let mirror = Mirror::take(config, project, "u", None).unwrap();
+        fs::write(mirror.directory().join("pack"), vec![0; bytes]).unwrap();
+        mirror.directory().to_owned()
+    }
+
+    #[test]
+    fn a_mirror_in_use_is_taken_by_nobody_else() {
+        let root = tempfile::tempdir().unwrap();
+        let config = config(root.path());
+        let held = Mirror::take(&config, "a", "u", None).unwrap();
+        let again = Mirror::take(&config, "a", "u", None);
+        assert!(matches!(again, Err(FetchError::Busy)));
+        drop(held);
+        Mirror::take(&config, "a", "u", None).unwrap();
+    }
+
+    #[test]
+    fn the_mirror_that_was_used_least_recently_makes_room() {
+        let root = tempfile::tempdir().unwrap();
+        let config = config(root.path());
+        let old = filled(&config, "old", 900 << 10);
+        let lock = old.with_extension("lock");
+        let past = SystemTime::now() - std::time::Duration::from_secs(1000);
+        let file = File::options().write(true).open(&lock).unwrap();
+        file.set_modified(past).unwrap();
+        let new = filled(&config, "new", 900 << 10);
+        assert!(old.exists() && new.exists());
+        let newest = filled(&config, "newest", 900 << 10);
+        assert!(
+            !old.exists() && !lock.exists(),
+            "it was used least recently"
+        );
+        assert!(new.exists() && newest.exists());
+    }
+
+    #[test]
+    fn mirrors_in_use_count_with_what_they_may_become_and_are_not_removed() {
+        let root = tempfile::tempdir().unwrap();
+        let config = config(root.path());
+        let held: Vec<_> = ["a", "b", "c"]
+            .map(|project| Mirror::take(&config, project, "u", None).unwrap())
+            .into();
+        let refused = Mirror::take(&config, "d", "u", None);
+        assert!(matches!(refused, Err(FetchError::Full)));
+        assert!(held.iter().all(|mirror| mirror.directory().exists()));
+        drop(held);
+        Mirror::take(&config, "d", "u", None).unwrap();
+    }
+
+    #[test]
+    fn without_free_space_nothing_is_fetched() {
+        let root = tempfile::tempdir().unwrap();
+        let config = Config {
+            free_bytes_min: u64::MAX,
+            ..config(root.path())
+        };
+        let refused = Mirror::take(&config, "a", "u", None);
+        assert!(matches!(refused, Err(FetchError::Full)));
+    }
+}

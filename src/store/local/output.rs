@@ -1,0 +1,83 @@
+//! Putting a release whose files come one after the other.
+//!
+//! A build runs in a process that cannot write to the store. Its parent reads the files of the
+//! release from the output of that process and puts them. The memory that this needs is that of
+//! one batch of files, however large the release is.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+
+use super::layout::Access;
+use super::{BATCH_FILES, Local, Missing, durable, holds, touch};
+use crate::digest::Digest;
+use crate::release::{Inventory, Item, ReleaseId};
+use crate::store::PutError;
+
+/// How many bytes of files a batch may have; one file may be longer.
+const BATCH_BYTES: usize = 16 << 20;
+
+impl Local {
+    /// Puts the release of an inventory.
+    ///
+    /// `next` is called once for each different digest in ascending order. It returns the bytes of
+    /// the file; `None` means that the store has the file. The bytes are checked here.
+    pub(in crate::store) fn put_files(
+        &self,
+        inventory: &Inventory,
+        next: &mut dyn FnMut(&Item) -> Result<Option<Bytes>, PutError>,
+    ) -> Result<ReleaseId, PutError> {
+        let _writing = self.layout.lock(Access::Shared)?;
+        let items: BTreeMap<Digest, &Item> = inventory
+            .iter()
+            .map(|(_, item)| (item.digest, item))
+            .collect();
+        let mut directories = BTreeSet::new();
+        let (mut batch, mut batch_bytes) = (Vec::with_capacity(BATCH_FILES), 0);
+        for (digest, item) in items {
+            let path = self.layout.content(&digest);
+            directories.extend(path.parent().map(Path::to_owned));
+            let Some(bytes) = next(item)? else {
+                // The read checks length and digest.
+                self.read(item)?;
+                if !touch(&path)? {
+                    return Err(PutError::Missing(digest));
+                }
+                continue;
+            };
+            if bytes.len() as u64 != item.length || Digest::of(&bytes) != digest {
+                return Err(PutError::Digest(digest));
+            }
+            if !holds(&path, &bytes)? || !touch(&path)? {
+                batch_bytes += bytes.len();
+                batch.push((path, bytes));
+            }
+            if batch.len() == BATCH_FILES || batch_bytes > BATCH_BYTES {
+                self.write_batch(&mut batch)?;
+                batch_bytes = 0;
+            }
+        }
+        self.write_batch(&mut batch)?;
+        // S1: every file first, and durably; then the inventory that names them.
+        for directory in &directories {
+            durable::flush_directory(directory)?;
+        }
+        let (id, bytes) = (inventory.id(), inventory.to_bytes());
+        self.keep(&mut std::iter::once((self.layout.inventory(id), &*bytes)))?;
+        Ok(id)
+    }
+
+    fn write_batch(&self, batch: &mut Vec<(PathBuf, Bytes)>) -> Result<(), PutError> {
+        let mut missing = batch
+            .iter()
+            .map(|(path, bytes)| Missing {
+                path: path.clone(),
+                bytes,
+            })
+            .collect();
+        self.write(&mut missing)?;
+        batch.clear();
+        Ok(())
+    }
+}
