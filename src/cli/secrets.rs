@@ -31,24 +31,15 @@ pub(super) struct Exposed {
 ///
 /// A line for each secret that others may read or change.
 pub(super) fn check(config: &Config) -> anyhow::Result<()> {
-    let (to_others, to_group): (Vec<_>, Vec<_>) = exposed(config)
-        .into_iter()
-        .partition(|secret| secret.mode & OTHERS != 0);
+    let (to_others, to_group): (Vec<_>, Vec<_>) =
+        exposed(config).into_iter().partition(Exposed::is_to_others);
     for secret in &to_group {
-        log::warn!(target: "secrets", "{secret}: its group may use it");
+        log::warn!(target: "secrets", "{}", secret.message());
     }
     if to_others.is_empty() {
         return Ok(());
     }
-    let lines: Vec<_> = to_others
-        .iter()
-        .map(|secret| {
-            format!(
-                "{secret}: every user of this machine may use it (chmod go= {})",
-                secret.path.display()
-            )
-        })
-        .collect();
+    let lines: Vec<_> = to_others.iter().map(Exposed::message).collect();
     anyhow::bail!("{}", lines.join("\n"))
 }
 
@@ -97,10 +88,21 @@ impl Exposed {
             mode,
         })
     }
-}
 
-impl std::fmt::Display for Exposed {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} has mode {:04o}", self.path.display(), self.mode)
+    /// Returns whether every user of the machine may use it.
+    pub(super) fn is_to_others(&self) -> bool {
+        self.mode & OTHERS != 0
+    }
+
+    /// Says who may use it, and what to do.
+    pub(super) fn message(&self) -> String {
+        let path = self.path.display();
+        let who = if self.is_to_others() {
+            "every user of this machine"
+        } else {
+            "its group"
+        };
+        let mode = self.mode;
+        format!("{path} has mode {mode:04o}: {who} may use it (chmod go= {path})")
     }
 }

@@ -1,11 +1,12 @@
-//! `waypost check --conf`: a configuration, and the site records that it names.
+//! `waypost check --conf`: a configuration, the permissions of the secrets and the site records
+//! that it names.
 
 use std::fs;
 use std::path::Path;
 
 use anyhow::Context as _;
 
-use crate::cli::settings;
+use crate::cli::{secrets, settings};
 use crate::config::Config;
 use crate::diagnostic::Diagnostic;
 
@@ -24,14 +25,26 @@ pub(super) fn check(file: &Path) -> anyhow::Result<Vec<Diagnostic>> {
         Ok(config) => config,
         Err(diagnostics) => return Ok(diagnostics),
     };
-    Ok(match settings::read_sites(&config) {
-        Ok((_sites, changes)) => changes.diagnostics,
-        Err(error) => vec![Diagnostic::error(RULE, &name, format!("{error:#}"))],
-    })
+    let secrets = secrets::exposed(&config).into_iter().map(|secret| {
+        let message = secret.message();
+        if secret.is_to_others() {
+            Diagnostic::error(RULE, &name, message)
+        } else {
+            Diagnostic::warning(RULE, &name, message)
+        }
+    });
+    let mut diagnostics: Vec<_> = secrets.collect();
+    match settings::read_sites(&config) {
+        Ok((_sites, changes)) => diagnostics.extend(changes.diagnostics),
+        Err(error) => diagnostics.push(Diagnostic::error(RULE, &name, format!("{error:#}"))),
+    }
+    Ok(diagnostics)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     #[test]
@@ -51,6 +64,19 @@ mod tests {
         let found = check(&file).unwrap();
         assert_eq!(found.len(), 1);
         assert!(found[0].message.contains("domain"), "{}", found[0]);
+
+        let key = directory.path().join("key");
+        fs::write(&key, "secret").unwrap();
+        fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
+        let credential = format!("{{ host: git.acme.test, ssh_key: {} }}", key.display());
+        let text = format!(
+            "git: {{ credentials: [{credential}] }}\nsites: {}\n",
+            sites.display()
+        );
+        fs::write(&file, text).unwrap();
+        let found = check(&file).unwrap();
+        assert_eq!(found.len(), 2);
+        assert!(found[0].message.contains("has mode 0644"), "{}", found[0]);
 
         fs::write(&file, "listne: {}\nserver: 7\n").unwrap();
         assert_eq!(check(&file).unwrap().len(), 2);
