@@ -13,7 +13,8 @@ const LEVEL_MAX: u8 = 3;
 
 impl PageWriter<'_> {
     pub(super) fn main(&mut self, page: &Page, article: &Article, mode: Mode) {
-        self.out.markup("<main id=content>\n");
+        // No heading has an id of a layout: slugs do not start with `_`.
+        self.out.markup("<main id=_content>\n");
         if mode.has_title() {
             self.title(page);
         }

@@ -47,7 +47,7 @@ impl PageWriter<'_> {
         self.out
             .attribute("data-messages", &self.messages.script.joined());
         self.out
-            .markup(">\n<a class=skip href=\"#content\">")
+            .markup(">\n<a class=skip href=\"#_content\">")
             .text(self.messages.skip_to_content)
             .markup("</a>\n");
     }
@@ -70,7 +70,7 @@ impl PageWriter<'_> {
         // WHATWG HTML §4.6.7.8: nothing is painted before the article begins, so a header
         // that is parsed in parts does not move the page.
         self.out
-            .markup("<link rel=expect href=\"#content\" blocking=render>\n");
+            .markup("<link rel=expect href=\"#_content\" blocking=render>\n");
         self.out.markup("<link rel=stylesheet");
         self.href(&self.layout.assets().stylesheet.path);
         // Not deferred, because its first part sets colours and banner before the first paint.

@@ -19,7 +19,7 @@ impl PageWriter<'_> {
             // A popover works without a script: it closes on Escape or a press outside, and
             // returns the focus.
             self.out.markup(
-                "<button class=\"plain-button menu sign sign-menu\" type=button popovertarget=pages",
+                "<button class=\"plain-button menu sign sign-menu\" type=button popovertarget=_pages",
             );
             self.out.attribute("aria-label", self.messages.menu);
             self.out.markup("></button>");

@@ -77,13 +77,13 @@ impl<'d> Layout<'d> {
         writer.sidebar();
         writer
             .out
-            .markup("<main id=content><article class=missing><h1>");
+            .markup("<main id=_content><article class=missing><h1>");
         writer
             .out
             .text(messages.not_found)
             .markup("</h1><p class=lead>");
         writer.out.text(messages.not_found_text);
-        writer.out.markup("</p><div id=suggestions></div><p><a");
+        writer.out.markup("</p><div id=_suggestions></div><p><a");
         writer.href(beside.map_or(self.home(), |id| self.path(id)));
         writer.out.markup(">").text(messages.go_to_first_page);
         writer.out.markup("</a></p></article></main></div>\n");

@@ -16,13 +16,13 @@ impl PageWriter<'_> {
         let sidebar = self.layout.sidebar(self.beside);
         // On a wide screen a column, else a drawer: see `styles/columns.css`.
         self.out
-            .markup("<nav class=sidebar id=pages popover")
+            .markup("<nav class=sidebar id=_pages popover")
             .attribute("aria-label", self.messages.pages)
             .markup("><div class=drawer-head><span>")
             .text(self.messages.menu)
             .markup(
                 "</span><button class=\"plain-button sign sign-close\" type=button \
-                 popovertarget=pages popovertargetaction=hide",
+                 popovertarget=_pages popovertargetaction=hide",
             )
             .attribute("aria-label", self.messages.close)
             .markup("></button></div>\n");

@@ -237,7 +237,7 @@ fn links_of_the_404_page_work_at_any_path() {
     assert!(html.contains(&format!("New: <a href=\"{placeholder}/guides/b\">b</a>")));
     for piece in html.split("href=\"").skip(1) {
         assert!(
-            piece.starts_with(placeholder) || piece.starts_with("#content"),
+            piece.starts_with(placeholder) || piece.starts_with("#_content"),
             "{piece}"
         );
     }
@@ -330,9 +330,12 @@ fn a_page_without_a_sidebar_has_the_selectors_in_its_header() {
     assert!(header(&without).contains("data-kind=\"versions\""));
     shows(
         &with,
-        &["popovertarget=pages", "<nav class=sidebar id=pages popover"],
+        &[
+            "popovertarget=_pages",
+            "<nav class=sidebar id=_pages popover",
+        ],
     );
-    assert!(!without.contains("id=pages") && !without.contains("popovertarget"));
+    assert!(!without.contains("id=_pages") && !without.contains("popovertarget"));
     assert!(!without.contains("<h1>"));
 }
 

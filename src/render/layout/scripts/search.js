@@ -14,6 +14,6 @@ parts.push(() => {
   });
 });
 parts.push(async () => {
-  const place = document.getElementById("suggestions");
+  const place = document.getElementById("_suggestions");
   if (place) (await finder()).suggest(place);
 });
