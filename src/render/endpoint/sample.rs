@@ -2,6 +2,8 @@
 //!
 //! Sources: OpenAPI 3.1.1 §4.8.5 (servers), §4.8.14 (media types), §4.8.19 (examples).
 
+use std::borrow::Cow;
+
 use super::{Writer, element, fence, heading};
 use crate::docs::openapi::{Endpoint, Media, Method, Operation, Server};
 use crate::mdx::Node;
@@ -168,12 +170,37 @@ pub(super) fn examples<'m>(media: &Media<'m>) -> Vec<(Option<&'m str>, String)> 
     all
 }
 
+/// Returns a number as JSON writes it (RFC 8259 §6).
+///
+/// YAML has more spellings: `.5`, `+1`, `0x1f`, `0o17`. JSON has no infinity, so `.inf` is
+/// `null`, as JavaScript writes it.
+fn json_number(number: &str) -> Cow<'_, str> {
+    if serde_json::from_str::<serde_json::Number>(number).is_ok() {
+        return Cow::Borrowed(number);
+    }
+    let digits = number.strip_prefix('+').unwrap_or(number);
+    let integer = match (digits.strip_prefix("0x"), digits.strip_prefix("0o")) {
+        (Some(digits), _) => u128::from_str_radix(digits, 16).ok(),
+        (_, Some(digits)) => u128::from_str_radix(digits, 8).ok(),
+        _ => digits.parse().ok(),
+    };
+    let decimal = || {
+        let is_decimal = digits.bytes().any(|byte| byte.is_ascii_digit());
+        let value: f64 = digits.parse().ok().filter(|_| is_decimal)?;
+        serde_json::Number::from_f64(value)
+    };
+    match integer {
+        Some(integer) => integer.to_string().into(),
+        None => decimal().map_or("null".into(), |decimal| decimal.to_string().into()),
+    }
+}
+
 fn write_json(value: &Json, depth: usize, out: &mut String) {
     let indent = "  ".repeat(depth + 1);
     let end = "  ".repeat(depth);
     match &value.data {
         Data::Flag(flag) => out.push_str(if *flag { "true" } else { "false" }),
-        Data::Number(number) => out.push_str(number),
+        Data::Number(number) => out.push_str(&json_number(number)),
         _ if value.is_map() => {
             out.push('{');
             for (n, member) in value.members().iter().enumerate() {
@@ -198,6 +225,30 @@ fn write_json(value: &Json, depth: usize, out: &mut String) {
                 write_json(item, depth + 1, out);
             }
             out.push_str(&format!("\n{end}]"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_of_yaml_is_a_number_of_json() {
+        for (yaml, json) in [
+            ("1.10", "1.10"),
+            ("-0", "-0"),
+            ("+12", "12"),
+            ("012", "12"),
+            (".5", "0.5"),
+            ("-.5", "-0.5"),
+            ("1.", "1.0"),
+            ("0x1f", "31"),
+            ("0o17", "15"),
+            ("-.inf", "null"),
+            (".NaN", "null"),
+        ] {
+            assert_eq!(json_number(yaml), json, "{yaml}");
         }
     }
 }
