@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 
+use crate::docs::page::words_of;
 use crate::docs::schema::kind::{Flag, Href, Icon, Label, List, OrDefault, Required, Text, Texts};
 use crate::docs::schema::{Declared, Field, Kind, Shape, object};
 use crate::syntax::Value;
@@ -140,16 +141,8 @@ impl NavbarPrimary {
         }
         let path = self.href.split(['?', '#']).next().unwrap_or_default();
         let name = path.trim_matches('/').rsplit('/').next();
-        let words = name.unwrap_or_default().replace(['-', '_'], " ");
-        let mut letters = words.chars();
-        match letters.next() {
-            Some(first) => first
-                .to_uppercase()
-                .chain(letters)
-                .collect::<String>()
-                .into(),
-            None => self.href.clone(),
-        }
+        let words = words_of(name.unwrap_or_default());
+        words.unwrap_or_else(|| self.href.clone())
     }
 }
 

@@ -196,16 +196,17 @@ pub fn url(slug: &str) -> String {
 pub fn title_of(slug: &str) -> Box<str> {
     let slug = slug.strip_suffix("/index").unwrap_or(slug);
     let last = slug.rsplit('/').next().unwrap_or(slug);
-    let words = last.replace(['-', '_'], " ");
+    words_of(last).unwrap_or_default()
+}
+
+/// Makes words of a segment of a path: `get-started` becomes "Get started"; `None` if it is
+/// empty.
+pub(super) fn words_of(segment: &str) -> Option<Box<str>> {
+    let words = segment.replace(['-', '_'], " ");
     let mut letters = words.chars();
-    match letters.next() {
-        Some(first) => first
-            .to_uppercase()
-            .chain(letters)
-            .collect::<String>()
-            .into(),
-        None => "".into(),
-    }
+    let first = letters.next()?;
+    let words: String = first.to_uppercase().chain(letters).collect();
+    Some(words.into())
 }
 
 // === impl Pages ===
