@@ -29,7 +29,7 @@ test:
 soak:
 	@.ci/install test
 	cargo build --release --locked
-	WAYPOST_LONG_TESTS=1 cargo test --locked --test it -- durability:: publishing:: both_paths:: rendering::
+	WAYPOST_LONG_TESTS=1 cargo test --locked --test it -- durability:: publishing:: both_paths:: rendering:: hostile::
 
 check:
 	@.ci/install check

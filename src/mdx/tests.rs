@@ -286,3 +286,68 @@ fn places_are_those_of_the_file_whatever_was_dropped_before() {
         .collect();
     assert_eq!(written, [("/c", "/c"), ("/d", "/d"), ("/g.png", "/g.png")]);
 }
+
+#[test]
+fn a_page_lists_its_imports_and_exports_with_their_places() {
+    let text = "import A, { b as c } from \"./x.mdx\"\n\nexport const d = 1, e = `${\"}\"}`;\nexport \
+        { f } from '/y.mdx'\n\nText {d}.\n\nexport const g = ;\n";
+    let page = read(&Source::new("a.mdx", text), &files).unwrap();
+    let found: Vec<_> = page
+        .module
+        .iter()
+        .map(|statement| {
+            assert_eq!(&text[statement.span.range()], &*statement.source);
+            let names = |names: &[module::Binding]| {
+                let pairs = names.iter();
+                let pairs = pairs.map(|one| format!("{}={}", one.name, one.local));
+                pairs.collect::<Vec<_>>().join(",")
+            };
+            match &statement.kind {
+                module::StatementKind::Import { from, names: all } => {
+                    format!("import {} {from}", names(all))
+                }
+                module::StatementKind::Export { from, names: all } => {
+                    format!("export {} {}", names(all), from.as_deref().unwrap_or("-"))
+                }
+                module::StatementKind::Broken => "broken".to_owned(),
+            }
+        })
+        .collect();
+    assert_eq!(
+        found,
+        [
+            "import default=A,b=c ./x.mdx",
+            "export d=d,e=e -",
+            "export f=f /y.mdx",
+            "broken"
+        ]
+    );
+    let broken = page.diagnostics.iter();
+    let broken: Vec<_> = broken
+        .filter(|found| found.rule == "mdx-syntax")
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(
+        broken,
+        ["a.mdx:8:1: warning[mdx-syntax]: JavaScript cannot be read here: unexpected token"]
+    );
+}
+
+#[test]
+fn what_is_no_expression_is_shown_as_text() {
+    let shown = warned("Use {your key} here.", "JavaScript cannot be read here");
+    assert_eq!(plain(&shown).trim(), "Use {your key} here.");
+}
+
+#[test]
+fn a_component_uses_names_that_are_declared_after_it() {
+    let page = "export const Box = ({ title: name = first, ...rest }) => <b {...rest}>{name} {last}</b>;\n\
+        export const first = \"F\";\nexport const last = first + \"L\";\n\n<Box id=\"x\" />\n\n\
+        export const Item = () =>\n  <i>\n    one\n  </i>\n\n<Item />\n";
+    let nodes = nodes(page);
+    let words: Vec<_> = plain(&nodes)
+        .split_whitespace()
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(words, ["F", "FL", "one"]);
+}

@@ -1,7 +1,7 @@
 //! No page can stall a build, whatever its author wrote.
 
 use std::fs;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -241,4 +241,47 @@ fn a_page_of_four_times_the_length_takes_about_four_times_as_long() {
         let most = short * 12 + Duration::from_millis(500);
         assert!(long < most, "{name}: {short:?}, then {long:?}");
     }
+}
+
+/// Runs `waypost check` on a `docs.json`, which has to end within a minute.
+fn check(directory: &TempDir, config: &str) -> Command {
+    fs::write(directory.path().join("docs.json"), config).unwrap();
+    fs::write(directory.path().join("a.mdx"), "Whales sing.").unwrap();
+    let mut command = Command::new("timeout");
+    command.args(["60", env!("CARGO_BIN_EXE_waypost"), "check"]);
+    command.arg(directory.path());
+    command
+}
+
+#[test]
+fn many_entries_for_the_same_page_take_no_quadratic_time() {
+    let entries = vec!["\"a\""; 150_000].join(",");
+    let config = format!("{{\"name\": \"Acme\", \"navigation\": {{\"pages\": [{entries}]}}}}");
+    let directory = TempDir::new().unwrap();
+    let output = check(&directory, &config).output().unwrap();
+    // 124 is the exit code of `timeout`.
+    assert_ne!(output.status.code(), Some(124));
+    let messages = [output.stdout, output.stderr].concat();
+    let messages = String::from_utf8_lossy(&messages);
+    assert!(messages.contains("page-duplicate"), "{}", messages.len());
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_error_of_check() {
+    let links: String = (0..20_000).map(|n| format!("\"b{n}\",")).collect();
+    let config = format!("{{\"name\": \"Acme\", \"navigation\": {{\"pages\": [{links}\"a\"]}}}}");
+    let directory = TempDir::new().unwrap();
+    let mut child = check(&directory, &config)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The findings have more bytes than a pipe holds, so `check` is still writing.
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !said.contains("panicked") && !said.contains("Broken pipe"),
+        "{said}"
+    );
 }
