@@ -272,14 +272,16 @@ impl SkillFile {
 // === impl Packed ===
 
 impl Packed {
-    /// Picks the first available coding that the client accepts, in our order of preference.
+    /// Picks the available coding that the client prefers.
     fn pick(&self, accepted: Accepted) -> (Encoding, Span) {
-        let mut start = self.start + self.identity;
-        for (encoding, length) in Encoding::CODED.into_iter().zip(self.coded) {
-            if length > 0 && accepted.takes(encoding) {
+        for encoding in accepted.preferred() {
+            let at = encoding as usize;
+            let length = self.coded[at];
+            if length > 0 {
+                let before: u32 = self.coded[..at].iter().sum();
+                let start = self.start + self.identity + before;
                 return (encoding, Span { start, length });
             }
-            start += length;
         }
         (
             Encoding::Identity,

@@ -37,9 +37,15 @@ pub enum Effort {
     Load,
 }
 
-/// The codings that a client takes, as a set.
+/// The codings that a client takes, in the order of its preference.
+///
+/// Three places of two bits each, the most preferred coding in the lowest bits. A place holds
+/// the number of an [`Encoding`]; the identity ends the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Accepted(u8);
+
+/// The weight of a member of `Accept-Encoding` without `q`, in thousandths (RFC 9110 §12.4.2).
+const WEIGHT_MAX: u16 = 1000;
 
 // === impl Encoding ===
 
@@ -140,78 +146,107 @@ fn gzip(bytes: &[u8], effort: Effort) -> Vec<u8> {
 impl Accepted {
     /// A client without `Accept-Encoding` gets the identity: it may be a tool that cannot decode
     /// (RFC 9110 §12.5.3 would allow any coding).
-    pub const IDENTITY_ONLY: Self = Self(0);
+    pub const IDENTITY_ONLY: Self = Self(0b11_11_11);
 
-    /// Reads `Accept-Encoding`. Of the codings that a client accepts, the smallest is the best
-    /// for it, so weights do not matter, except `;q=0`, which excludes a coding. An invalid
-    /// member is not accepted.
+    /// Reads `Accept-Encoding`.
+    ///
+    /// The coding with the greatest weight is preferred. Of codings with the same weight we
+    /// prefer the smaller result, and any coding to the identity. A weight that cannot be read
+    /// counts as 1.
     ///
     /// ```
     /// use waypost::response::encoding::{Accepted, Encoding};
     ///
     /// let accepted = Accepted::parse(b"gzip;q=1.0, br;q=0, *;q=0.1");
-    /// assert!(!accepted.takes(Encoding::Brotli));
-    /// assert!(accepted.takes(Encoding::Gzip) && accepted.takes(Encoding::Zstd));
+    /// assert!(accepted.preferred().eq([Encoding::Gzip, Encoding::Zstd]));
     /// ```
     #[must_use]
     pub fn parse(field: &[u8]) -> Self {
-        let mut accepted = 0;
-        let mut excluded = 0;
-        let mut any = None;
+        // In the order of the numbers of the encodings.
+        let mut weights: [Option<u16>; 4] = [None; 4];
+        let mut others = None;
         for item in field.split(|&b| b == b',') {
             let mut parts = item.split(|&b| b == b';');
             let name = parts.next().unwrap_or_default().trim_ascii();
-            let wanted = !parts.any(is_zero_weight);
-            let bit = match name {
-                _ if name.eq_ignore_ascii_case(b"br") => 1 << Encoding::Brotli as u8,
-                _ if name.eq_ignore_ascii_case(b"zstd") => 1 << Encoding::Zstd as u8,
-                _ if name.eq_ignore_ascii_case(b"gzip") || name.eq_ignore_ascii_case(b"x-gzip") => {
-                    1 << Encoding::Gzip as u8
-                }
-                b"*" => {
-                    any = Some(wanted);
-                    continue;
-                }
-                _ => continue,
-            };
-            if wanted {
-                accepted |= bit
+            let weight = parts.find_map(weight).unwrap_or(WEIGHT_MAX);
+            let is = |coding: &[u8]| name.eq_ignore_ascii_case(coding);
+            let encoding = if is(b"br") {
+                Encoding::Brotli
+            } else if is(b"zstd") {
+                Encoding::Zstd
+            } else if is(b"gzip") || is(b"x-gzip") {
+                Encoding::Gzip
+            } else if is(b"identity") {
+                Encoding::Identity
             } else {
-                excluded |= bit
-            }
+                if is(b"*") {
+                    others = Some(weight);
+                }
+                continue;
+            };
+            let known = &mut weights[encoding as usize];
+            // A coding that is excluded once is excluded.
+            *known = Some(known.map_or(weight, |known| known.min(weight)));
         }
-        if any == Some(true) {
-            accepted |= 0b111;
+        let identity = weights[Encoding::Identity as usize].unwrap_or(0);
+        let weight_of = |encoding: Encoding| weights[encoding as usize].or(others).unwrap_or(0);
+        let mut codings = Encoding::CODED.map(|encoding| (weight_of(encoding), encoding));
+        // The sort is stable: equal weights stay in our order.
+        codings.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
+        let mut places = 0;
+        for (at, (weight, encoding)) in codings.into_iter().enumerate() {
+            let is_taken = weight > 0 && weight >= identity;
+            let place = if is_taken {
+                encoding
+            } else {
+                Encoding::Identity
+            };
+            places |= (place as u8) << (2 * at);
         }
-        Self(accepted & !excluded)
+        Self(places)
     }
 
-    /// Returns whether the client accepts this coding. The identity is always sent: a client that
-    /// excludes it gets more from the content than from a 406.
+    /// Returns the codings that the client prefers to the identity, the best first.
+    ///
+    /// The identity is always sent if there is none of them: a client that excludes it gets more
+    /// from the content than from a 406.
+    pub fn preferred(self) -> impl Iterator<Item = Encoding> {
+        let places = (0..3).map(move |at| self.0 >> (2 * at) & 0b11);
+        places.map_while(|number| Encoding::CODED.get(usize::from(number)).copied())
+    }
+
+    /// Returns whether the client accepts this coding.
     #[must_use]
     pub fn takes(self, encoding: Encoding) -> bool {
-        encoding == Encoding::Identity || self.0 & 1 << encoding as u8 != 0
+        encoding == Encoding::Identity || self.preferred().any(|taken| taken == encoding)
     }
 }
 
-/// Recognises `q=0`, `q=0.`, `q=0.000` with optional white space (RFC 9110 §12.4.2).
-fn is_zero_weight(parameter: &[u8]) -> bool {
-    let Some(equals) = memchr::memchr(b'=', parameter) else {
-        return false;
+/// Reads `q=0.5` as thousandths, with optional white space (RFC 9110 §12.4.2).
+fn weight(parameter: &[u8]) -> Option<u16> {
+    let equals = memchr::memchr(b'=', parameter)?;
+    let name = parameter[..equals].trim_ascii();
+    if !name.eq_ignore_ascii_case(b"q") {
+        return None;
+    }
+    let value = parameter[equals + 1..].trim_ascii();
+    let (whole, fraction) = match value {
+        [whole] => (whole, &[][..]),
+        [whole, b'.', fraction @ ..] => (whole, fraction),
+        _ => return None,
     };
-    let (name, value) = (
-        parameter[..equals].trim_ascii(),
-        parameter[equals + 1..].trim_ascii(),
-    );
-    let Some((b'0', rest)) = value.split_first() else {
-        return false;
-    };
-    name.eq_ignore_ascii_case(b"q")
-        && rest
-            .strip_prefix(b".")
-            .unwrap_or(rest)
-            .iter()
-            .all(|&b| b == b'0')
+    let has_digits = fraction.iter().all(u8::is_ascii_digit);
+    match whole {
+        b'1' => Some(WEIGHT_MAX),
+        b'0' if has_digits => {
+            let digit = |at: usize| fraction.get(at).map_or(0, |digit| u16::from(digit - b'0'));
+            let thousandths = digit(0) * 100 + digit(1) * 10 + digit(2);
+            // More digits than the grammar allows; a weight above zero stays above zero.
+            let is_above = fraction.iter().any(|digit| *digit != b'0');
+            Some(thousandths.max(u16::from(is_above)))
+        }
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -221,11 +256,11 @@ mod tests {
     #[track_caller]
     fn check(field: &str, expected: &[Encoding]) {
         let accepted = Accepted::parse(field.as_bytes());
-        let taken: Vec<_> = Encoding::CODED
-            .into_iter()
-            .filter(|&e| accepted.takes(e))
-            .collect();
+        let taken: Vec<_> = accepted.preferred().collect();
         assert_eq!(taken, expected, "{field:?}");
+        for encoding in Encoding::CODED {
+            assert_eq!(accepted.takes(encoding), expected.contains(&encoding));
+        }
     }
 
     #[test]
@@ -241,6 +276,14 @@ mod tests {
         check("identity", &[]);
         check("gzip;q=0.001", &[Gzip]);
         check("gzip;q=", &[Gzip]);
+        check("gzip;q=1.0, br;q=0.1", &[Gzip, Brotli]);
+        check("br;q=0.5, zstd;q=0.50, gzip;q=0.501", &[Gzip, Brotli, Zstd]);
+        check("*;q=0.2, gzip", &[Gzip, Brotli, Zstd]);
+        check("identity, gzip;q=0.9", &[]);
+        check("identity;q=0.5, gzip;q=0.5, br;q=0.4", &[Gzip]);
+        check("identity;q=0, gzip;q=0.1", &[Gzip]);
+        check("gzip, gzip;q=0", &[]);
+        check("br;q=0.0001, gzip;q=0.0", &[Brotli]);
         check(",,;,", &[]);
         check("gzipped, brx", &[]);
     }
