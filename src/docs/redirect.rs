@@ -105,6 +105,7 @@ pub(super) fn check(
         diagnostics.push(diagnostic);
     }
     let redirects = &redirects[..redirects.len().min(COUNT_MAX)];
+    limits(redirects, diagnostics);
     let pages: HashSet<&str> = navigation
         .pages
         .iter()
@@ -157,6 +158,73 @@ pub(super) fn check(
         }
     }
     find_cycles(redirects, &exact, diagnostics);
+}
+
+/// Checks the limits of a pattern, which keep the cost of a request for a missing page small.
+fn limits(redirects: &[Redirect], diagnostics: &mut Diagnostics) {
+    let mut shapes: HashSet<pattern::Shape> = HashSet::new();
+    for redirect in redirects {
+        let source = redirect.source.trim_matches('/');
+        let segments = source.split('/').count();
+        let mut error = |span, message: String, help: &str| {
+            let diagnostic = SpanDiagnostic::error(crate::syntax::LIMIT, span, message);
+            diagnostics.push(diagnostic.help(help));
+        };
+        if source.len() > pattern::SOURCE_BYTES_MAX {
+            let message = format!(
+                "the source of this redirect has {} bytes; {} are allowed",
+                source.len(),
+                pattern::SOURCE_BYTES_MAX
+            );
+            error(redirect.span, message, "shorten the source");
+            continue;
+        }
+        if redirect.destination.len() > pattern::DESTINATION_BYTES_MAX {
+            let message = format!(
+                "the destination of this redirect has {} bytes; {} are allowed",
+                redirect.destination.len(),
+                pattern::DESTINATION_BYTES_MAX
+            );
+            error(
+                redirect.destination_span,
+                message,
+                "shorten the destination",
+            );
+        }
+        if !is_pattern(source) {
+            continue;
+        }
+        if segments > pattern::SEGMENTS_MAX {
+            let message = format!(
+                "the source of this redirect has {segments} segments; a source with a variable \
+                 segment may have {}",
+                pattern::SEGMENTS_MAX
+            );
+            error(
+                redirect.span,
+                message,
+                "end the source with `:name*`, which stands for the rest of a path",
+            );
+            continue;
+        }
+        let (shape, _) = pattern::Shape::of(source);
+        if shapes.len() < pattern::SHAPES_MAX {
+            shapes.insert(shape);
+        } else if !shapes.contains(&shape) {
+            let message = format!(
+                "the sources of the redirects have their variable segments in more than {} \
+                 different places",
+                pattern::SHAPES_MAX
+            );
+            error(
+                redirect.span,
+                message,
+                "write a redirect without variable segments for each page, or use the places that \
+                 another redirect has",
+            );
+            return;
+        }
+    }
 }
 
 /// Checks that the source has every name that the destination uses.
@@ -302,6 +370,36 @@ mod tests {
                 "`:page?` is optional, which a redirect does not support",
             ]
         );
+    }
+
+    #[test]
+    fn sources_over_the_limits_are_errors_that_say_the_limit() {
+        let long = "/a".repeat(350) + "/:x";
+        assert_eq!(
+            found(&[(&long, "/b")]),
+            [
+                "the source of this redirect has 351 segments; a source with a variable segment may have 32"
+            ]
+        );
+        // Without a variable segment the number of segments costs nothing.
+        assert_eq!(found(&[(&"/a".repeat(350), "/b")]).len(), 0);
+        let bytes = "/".to_owned() + &"a".repeat(1025);
+        assert_eq!(
+            found(&[(&bytes, "/b")]),
+            ["the source of this redirect has 1025 bytes; 1024 are allowed"]
+        );
+        let shapes: Vec<String> = (0..200).map(|n| format!("/x{n}-*")).collect();
+        let shapes: Vec<_> = shapes
+            .iter()
+            .map(|source| (source.as_str(), "/b"))
+            .collect();
+        assert_eq!(
+            found(&shapes),
+            [
+                "the sources of the redirects have their variable segments in more than 128 different places"
+            ]
+        );
+        assert_eq!(found(&shapes[..128]).len(), 0);
     }
 
     #[test]

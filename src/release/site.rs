@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::site::redirect;
+use crate::site::redirect::{self, Patterns};
 
 /// The path of the description in a release.
 pub const SITE_FILE: &str = "site.json";
@@ -55,7 +55,10 @@ pub struct SiteDescription {
     /// The path of the first page of the site; empty if there is a page at the root.
     pub home: Box<str>,
     /// The redirects from old paths.
-    pub redirects: Vec<Redirect>,
+    redirects: Vec<Redirect>,
+    /// Finds the redirect of a path.
+    #[serde(skip)]
+    patterns: Patterns,
     /// Sets of pages that are translations of each other. A release of version 1 has none.
     #[serde(default)]
     translations: Vec<Vec<Translation>>,
@@ -110,10 +113,12 @@ impl SiteDescription {
     /// Makes a description.
     #[must_use]
     pub fn new(home: &str, redirects: Vec<Redirect>) -> Self {
+        let patterns = patterns(&redirects);
         Self {
             version: VERSION,
             home: home.into(),
             redirects,
+            patterns,
             translations: Vec::new(),
             by_path: Vec::new(),
             canonical: BTreeMap::new(),
@@ -161,6 +166,7 @@ impl SiteDescription {
             return Err(UnreadableDescription::Newer(version));
         }
         let mut description: Self = serde_json::from_slice(bytes)?;
+        description.patterns = patterns(&description.redirects);
         let translations = std::mem::take(&mut description.translations);
         Ok(description.translated(translations))
     }
@@ -191,15 +197,18 @@ impl SiteDescription {
     #[must_use]
     pub fn redirect(&self, path: &str) -> Option<(String, bool)> {
         let path = path.trim_end_matches('/');
-        let is_exact = |r: &&Redirect| r.source.trim_matches('/') == path;
-        if let Some(exact) = self.redirects.iter().find(is_exact) {
-            return Some((exact.destination.to_string(), exact.permanent));
-        }
-        self.redirects.iter().find_map(|redirect| {
-            let captures = redirect::captures(redirect.source.trim_matches('/'), path)?;
-            Some((captures.fill(&redirect.destination), redirect.permanent))
-        })
+        let redirect = &self.redirects[self.patterns.find(path)?];
+        let source = redirect.source.trim_matches('/');
+        let destination = match redirect::captures(source, path) {
+            Some(captures) if source != path => captures.fill(&redirect.destination),
+            _ => redirect.destination.to_string(),
+        };
+        Some((destination, redirect.permanent))
     }
+}
+
+fn patterns(redirects: &[Redirect]) -> Patterns {
+    Patterns::new(redirects.iter().map(|redirect| &*redirect.source))
 }
 
 /// Returns the path of a file's page in URLs: without extension, and `x/index` becomes `x`.

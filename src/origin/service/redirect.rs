@@ -33,7 +33,9 @@ impl Request<'_> {
     }
 
     pub(super) fn location(&self, path: &str) -> String {
-        format!("{}/{}", self.base, encode(path))
+        // A path with two slashes at its beginning would be the name of another host (RFC 3986
+        // §4.2).
+        format!("{}/{}", self.base, encode(path.trim_start_matches('/')))
     }
 
     /// Adds the query of the request, unless the location has its own query.
@@ -59,7 +61,7 @@ impl Request<'_> {
         let location = if is_elsewhere {
             destination.chars().filter(char::is_ascii_graphic).collect()
         } else {
-            self.location(&decode(path.trim_start_matches('/'))) + &rest
+            self.location(&decode(path)) + &rest
         };
         to(status, &self.with_query(&location))
     }
