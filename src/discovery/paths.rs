@@ -23,6 +23,10 @@ const MANIFESTS: &str = "/.well-known/agent-skills";
 /// The original index and the skill files (Agent Skills Discovery 0.1).
 const LEGACY: &str = "/.well-known/skills";
 const INDEX: &str = "index.json";
+/// The end of the path of a manifest. A client that is given the address of a file or a page
+/// (`skills add SITE/skill.md`) looks for the manifest below that address first, and version 1.7
+/// of the `skills` tool then refuses the manifest of the whole site.
+const MANIFEST_BELOW: &str = "/.well-known/agent-skills/index.json";
 /// What clients of 0.1 and 0.2 both ask for.
 const SKILL_FILE: &str = "SKILL.md";
 /// The name that Agent Skills Discovery 0.1 gives a skill file.
@@ -79,11 +83,31 @@ pub fn find<'p>(path: &'p str, base_path: &BasePath) -> Option<Document<'p>> {
         .or_else(|| beneath_base(path))
 }
 
+/// Finds the manifest below the address of a page, in a site whose pages are ours. In other
+/// sites such a path belongs to the customer's server.
+///
+/// ```
+/// use waypost::discovery::paths::{Document, find_below_page};
+/// use waypost::site::BasePath;
+///
+/// let base = BasePath::parse("/docs")?;
+/// let manifest = "/.well-known/agent-skills/index.json";
+/// assert_eq!(find_below_page(&format!("/docs/guide{manifest}"), &base), Some(Document::Manifest));
+/// assert_eq!(find_below_page(&format!("/other/guide{manifest}"), &base), None);
+/// # Ok::<(), waypost::site::InvalidBasePath>(())
+/// ```
+#[must_use]
+pub fn find_below_page(path: &str, base_path: &BasePath) -> Option<Document<'static>> {
+    let page = base_path.strip(path)?.strip_suffix(MANIFEST_BELOW)?;
+    page.starts_with('/').then_some(Document::Manifest)
+}
+
 fn beneath_base(path: &str) -> Option<Document<'_>> {
     if let Some(rest) = path.strip_prefix(ENTRY) {
         return match rest {
             "" => Some(Document::Entry),
             "/" => Some(Document::Absent),
+            MANIFEST_BELOW => Some(Document::Manifest),
             _ => None,
         };
     }
