@@ -41,8 +41,16 @@ pub fn route(index: &Index, host: &str, is_http2: bool, headers: &RequestHeaders
     let Some(served) = index.served(&host) else {
         return reject(index.unknown_host(is_http2));
     };
+    // A client must not learn that a private host exists.
+    if served.is_hidden() {
+        return reject(index.unknown_host(is_http2));
+    }
     let path = paths::normalise(headers.path);
-    if let Some(document) = paths::find(&path, &served.site.base_path) {
+    let below_page = || match served.site.origin {
+        Origin::Embedded => paths::find_below_page(&path, &served.site.base_path),
+        Origin::Upstream(_) => None,
+    };
+    if let Some(document) = paths::find(&path, &served.site.base_path).or_else(below_page) {
         return Target::Response(
             Route::Discovery,
             Box::new(index.response(&served, &host, document, headers)),

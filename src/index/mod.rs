@@ -37,7 +37,7 @@ use arc_swap::ArcSwap;
 
 use crate::discovery::paths::Document;
 use crate::response::{Cors, Method, Outcome, Problem, RequestHeaders, Response, caching};
-use crate::site::{Host, ProjectId, Service, Site};
+use crate::site::{Host, Origin, ProjectId, Service, Site};
 use crate::telemetry::panics;
 
 use shard::{Change, Hosts};
@@ -272,6 +272,17 @@ impl Index {
         self.sites
             .lock()
             .unwrap_or_else(|_poisoned| panics::end("index"))
+    }
+}
+
+// === impl Served ===
+
+impl Served {
+    /// Returns whether nothing of the site is served: it is private, and nothing here
+    /// authenticates. Its hosts are treated as hosts that no site has.
+    #[must_use]
+    pub fn is_hidden(&self) -> bool {
+        matches!(self.state, State::Private) && self.site.origin == Origin::Embedded
     }
 }
 
