@@ -15,6 +15,10 @@ use sha2::{Digest as _, Sha256};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Digest([u8; 32]);
 
+/// Computes the digest of bytes that come in pieces.
+#[derive(Clone, Debug, Default)]
+pub struct Hasher(Sha256);
+
 /// Why a text is not a digest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not 64 lower-case hexadecimal digits")]
@@ -62,6 +66,21 @@ impl Digest {
     }
 }
 
+// === impl Hasher ===
+
+impl Hasher {
+    /// Adds the next bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// Returns the digest of all bytes.
+    #[must_use]
+    pub fn finish(self) -> Digest {
+        Digest(self.0.finalize().into())
+    }
+}
+
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&hex::encode(self.0))
@@ -95,6 +114,14 @@ mod tests {
     fn a_printed_digest_parses_back() {
         let digest = Digest::of(b"skill");
         assert_eq!(Digest::parse(&digest.to_string()), Ok(digest));
+    }
+
+    #[test]
+    fn pieces_have_the_digest_of_the_whole() {
+        let mut hasher = Hasher::default();
+        hasher.update(b"sk");
+        hasher.update(b"ill");
+        assert_eq!(hasher.finish(), Digest::of(b"skill"));
     }
 
     #[test]

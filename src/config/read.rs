@@ -205,6 +205,7 @@ fn read_connections(section: Section<'_, '_, '_>, connections: &mut Connections)
         head,
         idle,
         write,
+        write_rate_min,
         body,
         body_rate_min,
         head_bytes_max,
@@ -227,6 +228,7 @@ fn read_connections(section: Section<'_, '_, '_>, connections: &mut Connections)
     section.set("head_seconds", head, wait());
     section.set("idle_seconds", idle, wait());
     section.set("write_seconds", write, wait());
+    section.set("write_rate_min", write_rate_min, number(0..=1 << 30));
     section.set("body_seconds", body, wait());
     section.set("body_rate_min", body_rate_min, number(0..=1 << 30));
     section.set("head_bytes_max", head_bytes_max, number(1024..=1 << 20));

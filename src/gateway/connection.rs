@@ -28,15 +28,28 @@ use pingora::protocols::{
     ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl,
     TimingDigest, UniqueID, UniqueIDType,
 };
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
 use super::access::Client;
 use super::open::Guards;
+use super::pace::Pace;
 
 /// How many bytes a cork holds back; then they are written.
 const CORKED_BYTES_MAX: usize = 64 << 10;
+/// Writes of at least this length are not held back on a connection with HTTP/1.1: they are
+/// pieces of a body, and copying them would double the memory of a slow reader.
+const WRITTEN_THROUGH_BYTES: usize = 8 << 10;
+/// How many bytes an idle cork keeps for its next bytes.
+const CORK_IDLE_BYTES: usize = 16 << 10;
+/// How many bytes the kernel holds for a client beyond those that are on their way to it. The
+/// kernel would hold megabytes for a client that does not read, and writing would seem to make
+/// progress.
+const UNSENT_BYTES_MAX: u32 = 16 << 10;
+/// How many encrypted bytes a TLS session holds.
+const TLS_BUFFER_BYTES: usize = 32 << 10;
 /// How many bytes are still read from a connection that is being closed, so that no reset
 /// destroys the response.
 const LINGER_BYTES_MAX: usize = 64 << 10;
@@ -49,6 +62,7 @@ pub(super) struct ClientConnection {
     transport: Transport,
     info: ConnectionInfo,
     cork: Option<Corked>,
+    pace: Pace,
     /// Dropped with the connection: a drain waits until then, and its client may open another.
     _guards: Guards,
 }
@@ -73,6 +87,8 @@ pub(super) struct Cork(Arc<AtomicBool>);
 struct Corked {
     cork: Cork,
     held: BytesMut,
+    /// Whether long writes pass.
+    is_for_one_response: bool,
 }
 
 #[derive(Debug)]
@@ -85,18 +101,26 @@ enum Transport {
 
 impl ClientConnection {
     /// Makes it of a plain connection.
-    pub(super) fn plain(stream: TcpStream, peer: SocketAddr, guards: Guards) -> Self {
+    pub(super) fn plain(stream: TcpStream, peer: SocketAddr, guards: Guards, pace: Pace) -> Self {
         let info = ConnectionInfo::new(&stream, peer);
         Self {
             transport: Transport::Plain(stream),
             info,
             cork: None,
+            pace,
             _guards: guards,
         }
     }
 
     /// Makes it of a connection after its TLS handshake.
-    pub(super) fn tls(stream: TlsStream<TcpStream>, peer: SocketAddr, guards: Guards) -> Self {
+    pub(super) fn tls(
+        mut stream: TlsStream<TcpStream>,
+        peer: SocketAddr,
+        guards: Guards,
+        pace: Pace,
+    ) -> Self {
+        let (_socket, session) = stream.get_mut();
+        session.set_buffer_limit(Some(TLS_BUFFER_BYTES));
         let (socket, session) = stream.get_ref();
         let mut info = ConnectionInfo::new(socket, peer);
         let cipher = session
@@ -118,6 +142,7 @@ impl ClientConnection {
             transport: Transport::Tls(Box::new(stream)),
             info,
             cork: None,
+            pace,
             _guards: guards,
         }
     }
@@ -132,6 +157,7 @@ impl ClientConnection {
         self.cork = Some(Corked {
             cork: cork.clone(),
             held: BytesMut::new(),
+            is_for_one_response: false,
         });
         cork
     }
@@ -139,7 +165,11 @@ impl ClientConnection {
     /// Holds back what is written until it is flushed: pingora writes the header and the body
     /// of a response one after the other, and flushes when the client has to get them.
     pub(super) fn hold(&mut self) {
-        self.cork();
+        self.cork = Some(Corked {
+            cork: Cork::default(),
+            held: BytesMut::new(),
+            is_for_one_response: true,
+        });
     }
 
     /// Ends [`ClientConnection::hold`]. Bytes that were never flushed are still held back, and
@@ -154,42 +184,38 @@ impl ClientConnection {
             return Poll::Ready(Ok(()));
         };
         while !corked.held.is_empty() {
-            let written = ready!(self.transport.as_write().poll_write(cx, &corked.held))?;
+            let polled = self.transport.as_write().poll_write(cx, &corked.held);
+            let written = ready!(watched(&mut self.pace, polled, |written| *written, cx))?;
             if written == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
             corked.held.advance(written);
         }
+        // An idle connection keeps little memory.
+        if corked.held.capacity() > CORK_IDLE_BYTES {
+            corked.held = BytesMut::new();
+        }
         Poll::Ready(Ok(()))
     }
 
-    /// Writes all slices, in as few system calls as the transport allows. Each of them may
-    /// wait for `timeout`.
+    /// Writes all slices, in as few system calls as the transport allows. The client must take
+    /// them as fast as [`Pace`] says.
     pub(super) async fn write_all_vectored(
         &mut self,
         slices: &mut [IoSlice<'_>],
-        timeout: Duration,
     ) -> io::Result<()> {
         let mut rest = slices;
         IoSlice::advance_slices(&mut rest, 0);
         while !rest.is_empty() {
-            let mut write = std::pin::pin!(std::future::poll_fn(
-                |cx| Pin::new(&mut *self).poll_write_vectored(cx, rest)
-            ));
-            // Nearly always the socket takes all bytes at once; if not, a timer is made.
-            let written = match poll_once(write.as_mut()).await {
-                Poll::Ready(written) => written?,
-                Poll::Pending => tokio::time::timeout(timeout, write).await??,
-            };
+            let write =
+                std::future::poll_fn(|cx| Pin::new(&mut *self).poll_write_vectored(cx, rest));
+            let written = write.await?;
             if written == 0 {
                 return Err(io::ErrorKind::WriteZero.into());
             }
             IoSlice::advance_slices(&mut rest, written);
         }
-        match poll_once(std::pin::pin!(self.flush())).await {
-            Poll::Ready(flushed) => flushed,
-            Poll::Pending => tokio::time::timeout(timeout, self.flush()).await?,
-        }
+        self.flush().await
     }
 
     /// Closes an idle connection. Over TLS `close_notify` is sent first, so that the client knows
@@ -223,9 +249,21 @@ impl ClientConnection {
     }
 }
 
-/// Polls a future once.
-async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Poll<F::Output> {
-    std::future::poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await
+/// Passes the result of a write on, and turns a wait for a client that is too slow into an error.
+fn watched<T>(
+    pace: &mut Pace,
+    polled: Poll<io::Result<T>>,
+    taken: impl FnOnce(&T) -> usize,
+    cx: &mut Context<'_>,
+) -> Poll<io::Result<T>> {
+    match polled {
+        Poll::Pending => pace.poll_too_slow(cx).map(|reason| Err(reason.into())),
+        Poll::Ready(Ok(done)) => {
+            pace.took(taken(&done));
+            Poll::Ready(Ok(done))
+        }
+        failed @ Poll::Ready(Err(_)) => failed,
+    }
 }
 
 // === impl Transport ===
@@ -257,6 +295,8 @@ impl Cork {
 impl ConnectionInfo {
     fn new(stream: &TcpStream, peer: SocketAddr) -> Self {
         let fd = stream.as_raw_fd();
+        // Without it, writing works too.
+        let _unsupported = SockRef::from(stream).set_tcp_notsent_lowat(UNSENT_BYTES_MAX);
         let socket = SocketDigest::from_raw_fd(fd);
         // Set before anybody asks, so that pingora never calls getpeername.
         let _unset = socket.peer_addr.set(Some(PingoraAddr::Inet(peer)));
@@ -326,17 +366,20 @@ impl AsyncWrite for ClientConnection {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        if self.cork.is_none() {
-            return self.transport.as_write().poll_write(cx, buf);
+        let this = &mut *self;
+        let (is_full, passes) = this.cork.as_ref().map_or((false, true), |corked| {
+            let is_long = buf.len() >= WRITTEN_THROUGH_BYTES;
+            let is_full = corked.held.len() >= CORKED_BYTES_MAX;
+            (is_full, is_long && corked.is_for_one_response)
+        });
+        if is_full || passes {
+            ready!(this.poll_release(cx))?;
         }
-        if self
-            .cork
-            .as_ref()
-            .is_some_and(|corked| corked.held.len() >= CORKED_BYTES_MAX)
-        {
-            ready!(self.poll_release(cx))?;
+        if passes {
+            let polled = this.transport.as_write().poll_write(cx, buf);
+            return watched(&mut this.pace, polled, |written| *written, cx);
         }
-        if let Some(corked) = &mut self.cork {
+        if let Some(corked) = &mut this.cork {
             corked.held.extend_from_slice(buf);
         }
         Poll::Ready(Ok(buf.len()))
@@ -348,7 +391,9 @@ impl AsyncWrite for ClientConnection {
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         if self.cork.is_none() {
-            return self.transport.as_write().poll_write_vectored(cx, bufs);
+            let this = &mut *self;
+            let polled = this.transport.as_write().poll_write_vectored(cx, bufs);
+            return watched(&mut this.pace, polled, |written| *written, cx);
         }
         let mut written = 0;
         for buf in bufs {
@@ -374,13 +419,17 @@ impl AsyncWrite for ClientConnection {
             return Poll::Ready(Ok(()));
         }
         ready!(self.poll_release(cx))?;
-        self.transport.as_write().poll_flush(cx)
+        let this = &mut *self;
+        let polled = this.transport.as_write().poll_flush(cx);
+        watched(&mut this.pace, polled, |()| 0, cx)
     }
 
     /// Over TLS this sends `close_notify`.
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_release(cx))?;
-        self.transport.as_write().poll_shutdown(cx)
+        let this = &mut *self;
+        let polled = this.transport.as_write().poll_shutdown(cx);
+        watched(&mut this.pace, polled, |()| 0, cx)
     }
 }
 

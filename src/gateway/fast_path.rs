@@ -85,10 +85,14 @@ fn find_response(
             None => page(served, headers),
         }
     });
-    // Once the path is normalised, it may be the path of another document.
-    found
-        .flatten()
-        .filter(|found| found.response().status < 400)
+    // Once the path is normalised, it may be the path of another document. A file is read while
+    // it is sent, which the proxy path does.
+    found.flatten().filter(|found| {
+        let response = found.response();
+        let is_in_memory =
+            response.body.memory().is_some() || response.body_bytes(headers.content()) == 0;
+        response.status < 400 && is_in_memory
+    })
 }
 
 /// Finds a page of a site with the embedded origin.
@@ -126,10 +130,12 @@ impl Batch {
         ready.write_head(&mut self.text, &mut self.scratch, &date, connection);
         let response = ready.response();
         let length = response.body_bytes(content);
-        if length > COPIED_BYTES_MAX {
-            self.bodies.push((self.text.len(), response.body.clone()));
-        } else {
-            self.text.extend_from_slice(&response.body[..length]);
+        match response.body.memory() {
+            Some(body) if length > COPIED_BYTES_MAX => {
+                self.bodies.push((self.text.len(), body.clone()));
+            }
+            Some(body) => self.text.extend_from_slice(&body[..length]),
+            None => debug_assert_eq!(length, 0, "the proxy path sends files"),
         }
         self.statuses[self.count] = response.status;
         self.count += 1;
@@ -155,9 +161,7 @@ impl Batch {
             used += 2;
         }
         slices[used] = IoSlice::new(&self.text[from..]);
-        let written = connection
-            .write_all_vectored(&mut slices[..=used], gateway.limits.write)
-            .await;
+        let written = connection.write_all_vectored(&mut slices[..=used]).await;
         let took = since.elapsed();
         for status in &self.statuses[..self.count] {
             gateway.metrics.answered(route, *status, took);

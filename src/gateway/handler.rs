@@ -20,6 +20,7 @@ use super::http1::Http1;
 use super::http2;
 use super::memory::Stage;
 use super::open::{Activity, Guards};
+use super::pace::Pace;
 use super::proxy::Proxy;
 use crate::telemetry::panics;
 
@@ -212,6 +213,7 @@ impl ConnectionHandler {
         let metrics = Arc::clone(&self.gateway.metrics);
         // A response is one write; Nagle's algorithm could only delay it.
         let _not_tcp = stream.set_nodelay(true);
+        let pace = Pace::of_connection(&self.gateway.limits, &metrics);
         let connection = match (is_tls, &self.tls) {
             (true, Some(acceptor)) => {
                 let handshake =
@@ -223,7 +225,7 @@ impl ConnectionHandler {
                     () = closing.cancelled(), if !self.gateway.drain.is_draining() => None,
                 };
                 match accepted {
-                    Some(Ok(Ok(stream))) => Some(ClientConnection::tls(stream, peer, guards)),
+                    Some(Ok(Ok(stream))) => Some(ClientConnection::tls(stream, peer, guards, pace)),
                     Some(Ok(Err(_)) | Err(_)) => {
                         metrics.tls_failures.inc();
                         None
@@ -231,7 +233,7 @@ impl ConnectionHandler {
                     None => None,
                 }
             }
-            _ => Some(ClientConnection::plain(stream, peer, guards)),
+            _ => Some(ClientConnection::plain(stream, peer, guards, pace)),
         };
         match connection {
             Some(connection) if connection.info().is_http2() => {

@@ -375,7 +375,9 @@ impl Http1 {
         session.set_keepalive_reuses_remaining(is_last.then_some(0));
         // The stream enforces the minimum rate of the body; pingora has no such limit.
         session.set_read_timeout(None);
-        session.set_write_timeout(Some(limits.write));
+        // The connection closes a client that reads too slowly; pingora would do so for a client
+        // that needs longer for one piece.
+        session.set_write_timeout(None);
         let (stream, _settings) =
             Box::pin(handler.proxy.process_new_http(session, &handler.shutdown))
                 .await?

@@ -20,6 +20,7 @@
 //! [`Limits::stream_faults_max`]: super::Limits::stream_faults_max
 
 use std::borrow::Cow;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
@@ -43,6 +44,7 @@ use super::handler::ConnectionHandler;
 use super::head;
 use super::http2_stream::Http2Stream;
 use super::open::{Activity, Busy};
+use super::pace::Pace;
 use super::request::{logged, with_headers};
 use super::{Gateway, Limits, access, too_many};
 use crate::response::{MaybeCached, Response};
@@ -63,6 +65,9 @@ const PROXY_PATH_FIELDS: [header::HeaderName; 6] = [
 
 /// How many streams are accepted before the first of them gets its response.
 const BATCH_MAX: usize = 64;
+
+/// How many bytes of one stream wait in memory while the connection takes nothing.
+const SEND_BUFFER_BYTES_MAX: usize = 64 << 10;
 
 /// How often a connection with open streams is checked.
 const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -303,17 +308,18 @@ impl Http2 {
         }
         if length > 0
             && let Some(mut stream) = session.take_response_body_writer()
+            && let Some(body) = response.body.memory().cloned()
         {
             stream.reserve_capacity(length);
-            let body = response.body.clone();
             if stream.capacity() >= length {
                 // The client may have reset the stream; then it does not want the body.
                 let _reset = stream.send_data(body, true);
             } else {
-                let timeout = gateway.limits.write;
+                let pace = Pace::of_stream(&gateway.limits, &gateway.metrics);
                 let held = (self.open.token(), self.activity.begin());
                 tokio::spawn(async move {
-                    send(stream, body, timeout).await;
+                    // A client that is too slow is counted; the stream is reset.
+                    let _sent = send(stream, body, pace).await;
                     drop(held);
                 });
             }
@@ -343,6 +349,7 @@ fn options(limits: &Limits) -> Builder {
     let mut options = Builder::new();
     options
         .max_concurrent_streams(limits.streams_max)
+        .max_send_buffer_size(SEND_BUFFER_BYTES_MAX)
         .max_header_list_size(u32::try_from(limits.head_bytes_max).unwrap_or(u32::MAX))
         .max_local_error_reset_streams(Some(limits.stream_faults_max as usize));
     options
@@ -410,20 +417,21 @@ fn find(gateway: &Gateway, session: &Http2Stream) -> Option<MaybeCached> {
     with_headers(request, |headers| fast_path::find(gateway, headers, host))
 }
 
-/// Sends a body as the client's window opens. The window may stay closed for `timeout`.
-async fn send(mut stream: SendStream<Bytes>, mut body: Bytes, timeout: Duration) {
+/// Sends a body as the client's window opens, and resets the stream of a client that is too slow.
+async fn send(mut stream: SendStream<Bytes>, mut body: Bytes, mut pace: Pace) -> io::Result<()> {
     while !body.is_empty() {
-        stream.reserve_capacity(body.len());
-        let opened =
-            tokio::time::timeout(timeout, std::future::poll_fn(|cx| stream.poll_capacity(cx)))
-                .await;
-        let Ok(Some(Ok(capacity))) = opened else {
-            stream.send_reset(Reason::CANCEL);
-            return;
+        let capacity = match pace.capacity(&mut stream, body.len()).await {
+            Ok(capacity) => capacity,
+            Err(error) => {
+                stream.send_reset(Reason::CANCEL);
+                return Err(error);
+            }
         };
         let piece = body.split_to(capacity.min(body.len()));
-        if stream.send_data(piece, body.is_empty()).is_err() {
-            return;
-        }
+        let length = piece.len();
+        let sent = stream.send_data(piece, body.is_empty());
+        sent.map_err(|_reset| io::Error::from(io::ErrorKind::ConnectionReset))?;
+        pace.took(length);
     }
+    Ok(())
 }

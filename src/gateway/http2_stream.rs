@@ -34,6 +34,7 @@ use pingora::{Error, ErrorType, OrErr as _, Result};
 
 use super::Gateway;
 use super::body_rate::BodyRate;
+use super::pace::Pace;
 use super::silence::{SILENT, Silence};
 
 /// How much of a request body is still read and dropped after its response.
@@ -80,7 +81,7 @@ pub(super) struct StreamSession {
     silence: Silence,
     /// How long a stream of events may be silent.
     events_silence: Duration,
-    write_timeout: Duration,
+    pace: Pace,
 }
 
 // === impl Http2Stream ===
@@ -184,7 +185,7 @@ impl Http2Stream {
             rate: BodyRate::new(Arc::clone(&gateway.limits), gateway.drain.clone()),
             silence: Silence::new(gateway.upstream.read),
             events_silence: gateway.upstream.upgraded,
-            write_timeout: gateway.limits.write,
+            pace: Pace::of_stream(&gateway.limits, &gateway.metrics),
         }
     }
 
@@ -314,7 +315,7 @@ impl Session for StreamSession {
         Session::write_response_header(self, Box::new(header.clone()), end).await
     }
 
-    /// Writes a body as the client's window opens. It may stay closed for the write timeout.
+    /// Writes a body as the client's window opens, as fast as [`Pace`] wants it.
     async fn write_body(&mut self, mut data: Bytes, end: bool) -> Result<()> {
         if self.stream.is_ended {
             return Ok(());
@@ -328,22 +329,19 @@ impl Session for StreamSession {
         };
         self.body_sent += data.len();
         while !data.is_empty() {
-            writer.reserve_capacity(data.len());
-            let opened = std::future::poll_fn(|cx| writer.poll_capacity(cx));
-            let capacity = match tokio::time::timeout(self.write_timeout, opened).await {
-                Ok(Some(capacity)) => capacity.map_err(failed)?,
-                Ok(None) => {
-                    let why = "the client has ended the stream";
-                    return Err(Error::explain(ErrorType::ConnectionClosed, why).into_down());
-                }
-                Err(_elapsed) => {
-                    let why = "the client reads nothing of a response body";
-                    return Err(Error::explain(ErrorType::WriteTimedout, why).into_down());
-                }
-            };
+            let capacity = self.pace.capacity(writer, data.len()).await;
+            let capacity = capacity.map_err(|error| {
+                let kind = match error.kind() {
+                    std::io::ErrorKind::TimedOut => ErrorType::WriteTimedout,
+                    _ => ErrorType::ConnectionClosed,
+                };
+                Error::because(kind, "send a response body", error).into_down()
+            })?;
             let piece = data.split_to(capacity.min(data.len()));
+            let length = piece.len();
             let is_last = end && data.is_empty();
             writer.send_data(piece, is_last).map_err(failed)?;
+            self.pace.took(length);
             self.stream.is_ended = is_last;
         }
         self.silence.heard();
@@ -399,12 +397,11 @@ impl Session for StreamSession {
         None
     }
 
-    fn set_write_timeout(&mut self, timeout: Option<Duration>) {
-        self.write_timeout = timeout.unwrap_or(Duration::MAX);
-    }
+    /// Does nothing: [`Pace`] limits how long a write may take.
+    fn set_write_timeout(&mut self, _timeout: Option<Duration>) {}
 
     fn get_write_timeout(&self) -> Option<Duration> {
-        Some(self.write_timeout)
+        None
     }
 
     /// Does nothing: the minimum rate limits how long a body is read.

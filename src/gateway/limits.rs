@@ -16,6 +16,9 @@ pub struct Limits {
     pub idle: Duration,
     /// How long a client may read nothing of a response.
     pub write: Duration,
+    /// How many bytes a second, on average over [`Limits::write`], a client must read while
+    /// bytes wait for it; 0 switches the minimum off.
+    pub write_rate_min: u32,
     /// How long a client may send nothing of a request body.
     pub body: Duration,
     /// How many bytes a second, on average over [`Limits::body`], a request body must
@@ -72,6 +75,7 @@ impl Default for Limits {
             head: Duration::from_secs(10),
             idle: Duration::from_secs(75),
             write: Duration::from_secs(30),
+            write_rate_min: 100,
             body: Duration::from_secs(30),
             body_rate_min: 100,
             head_bytes_max: 16 << 10,

@@ -20,6 +20,8 @@
 //! | one HTTP/2 request as a session for pingora | `http2_stream` |
 //! | requests and upstreams that are too slow | `body_rate`, `silence` |
 //! | pingora's phases | `proxy` |
+//! | files that are read while they are sent | `reads` |
+//! | how slowly a client may read | `pace` |
 //! | the header of a request, from pingora's type | `request` |
 //! | who responds | [`route`] |
 //! | requests of the admin API | `admin` |
@@ -58,7 +60,9 @@ pub mod limits;
 pub mod memory;
 pub mod open;
 pub mod operator;
+mod pace;
 mod proxy;
+mod reads;
 mod single_request;
 mod request;
 mod respond;

@@ -31,11 +31,13 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use super::Limits;
 use super::connection::ClientConnection;
 use super::drain::{Drain, Phase};
 use super::forward;
 use super::handler::ACCEPT_PAUSE;
 use super::open::Guards;
+use super::pace::Pace;
 use super::token::Token;
 use crate::telemetry::{Health, Metrics};
 
@@ -109,6 +111,7 @@ impl Operator {
         // The drain of client connections does not end this: the operator has access until the
         // process ends.
         let own = Drain::new();
+        let metrics = Arc::clone(&self.metrics);
         let app = Arc::new(HttpServer::new_app(self));
         let (_never, shutdown) = watch::channel(false);
         loop {
@@ -128,7 +131,8 @@ impl Operator {
                 address: None,
                 open: None,
             };
-            let connection = ClientConnection::plain(stream, peer, guards);
+            let pace = Pace::of_connection(&Limits::default(), &metrics);
+            let connection = ClientConnection::plain(stream, peer, guards, pace);
             tokio::spawn(async move {
                 let mut session = ServerSession::new_http1(Box::new(connection));
                 session.set_keepalive(None);

@@ -37,6 +37,7 @@ use pingora::{ErrorSource, ErrorType};
 use super::access::{self, Outcome};
 use super::forward::{self, Client};
 use super::http2_stream::is_event_stream;
+use super::reads::Reads;
 use super::request::{host_of, is_http2, logged, with_headers};
 use super::respond;
 use super::route::{self, Target};
@@ -61,6 +62,7 @@ const PRIVATE_UPSTREAM: ErrorType = ErrorType::Custom("PrivateUpstream");
 #[derive(Debug)]
 pub(super) struct Proxy {
     gateway: Arc<Gateway>,
+    reads: Reads,
 }
 
 /// The state of one request, shared by the phases.
@@ -76,7 +78,10 @@ pub(super) struct RequestCtx {
 
 impl Proxy {
     pub(super) fn new(gateway: Arc<Gateway>) -> Self {
-        Self { gateway }
+        Self {
+            gateway,
+            reads: Reads::default(),
+        }
     }
 
     fn pseudonym(&self) -> &str {
@@ -97,15 +102,13 @@ impl Proxy {
     /// Responds with a file of the store, on a thread that may block.
     async fn embedded(&self, session: &Session, served: Arc<Served>, path: Box<str>) -> Response {
         let request = session.req_header().clone();
-        let responding = tokio::task::spawn_blocking(move || {
+        let made = self.reads.run(move || {
             with_headers(&request, |headers| {
                 origin::response(&served, &path, headers)
             })
         });
-        responding.await.unwrap_or_else(|error| {
-            log::error!(target: "origin", "read a page: {error}");
-            Problem::new(500, "this page cannot be made").response()
-        })
+        made.await
+            .unwrap_or_else(|| Problem::new(500, "this page cannot be made").response())
     }
 
     fn options(&self, peer: &mut HttpPeer, upstream: &Upstream) {
@@ -188,10 +191,7 @@ impl Proxy {
             }
         };
         read_small_body(session).await;
-        // The client has closed the connection or the stream.
-        respond::write(session, &response)
-            .await
-            .map_err(Error::into_down)?;
+        respond::write(session, &response, &self.reads).await?;
         Ok(true)
     }
 
@@ -438,7 +438,7 @@ impl ProxyHttp for Proxy {
                 read_small_body(session).await;
             }
             let response = Problem::new(known_status(status), detail).response();
-            let mut sent = respond::write(session, &response).await;
+            let mut sent = respond::write(session, &response, &self.reads).await;
             if is_http2(session.req_header()) && status != 408 {
                 // Reads the rest of the body: a reset could take the response away.
                 sent = sent.and(session.finish_body().await);

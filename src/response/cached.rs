@@ -55,7 +55,13 @@ impl CachedResponse {
     #[must_use]
     pub fn bytes(&self) -> usize {
         let lines = self.whole.lines.len() + self.unchanged.lines.len();
-        self.whole.response.body.len() + lines + size_of::<Self>()
+        self.whole
+            .response
+            .body
+            .memory()
+            .map_or(0, |body| body.len())
+            + lines
+            + size_of::<Self>()
     }
 }
 

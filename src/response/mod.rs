@@ -5,11 +5,13 @@
 //! [`ResponseHeader`] for HTTP/2 and for pingora ([`Response::response_header`]). Both use the
 //! same list of fields, so a response cannot depend on the path it takes.
 //!
-//! Making a response copies and allocates nothing: bodies are shared [`Bytes`], header values are
-//! constants or are formatted into the writer's buffer.
+//! Making a response copies and allocates nothing: bodies are shared bytes, or files that are read
+//! while they are sent ([`Body`]); header values are constants or are formatted into the writer's
+//! buffer.
 //!
 //! Sources: RFC 9110 (semantics), RFC 9111 (caching), Fetch §3.2 (CORS).
 
+mod body;
 pub mod caching;
 mod conditional;
 pub mod encoding;
@@ -18,6 +20,7 @@ mod problem;
 mod range;
 mod request;
 
+pub use body::{Body, Content as StoredContent, PIECE_BYTES, Pieces, Stored};
 pub use cached::{CachedResponse, MaybeCached};
 pub use conditional::{Conditions, ETag, Outcome};
 pub use encoding::Encoding;
@@ -69,7 +72,7 @@ pub struct Response {
     /// Fields that few responses have: challenges, links, rate limits.
     pub more: Vec<(HeaderName, HeaderValue)>,
     /// The content; for `HEAD` and 304 the one that is not sent.
-    pub body: Bytes,
+    pub body: Body,
 }
 
 /// Which CORS fields a response carries (Fetch §3.2.3).
@@ -101,7 +104,7 @@ impl Response {
     pub fn new(status: u16, media_type: &'static str, body: Bytes) -> Self {
         Self {
             media_type: Some(media_type),
-            body,
+            body: body.into(),
             ..Self::empty(status)
         }
     }
@@ -121,7 +124,7 @@ impl Response {
             allow: None,
             location: None,
             more: Vec::new(),
-            body: Bytes::new(),
+            body: Body::default(),
         }
     }
 
@@ -152,7 +155,7 @@ impl Response {
             media_type: None,
             encoding: Encoding::Identity,
             more: Vec::new(),
-            body: Bytes::new(),
+            body: Body::default(),
             ..self
         }
     }

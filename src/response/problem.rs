@@ -79,7 +79,8 @@ mod tests {
     #[test]
     fn a_problem_repeats_its_detail_in_the_error_member() {
         let response = Problem::new(404, "no site at \"x\"").response();
-        let body: serde_json::Value = serde_json::from_slice(&response.body).unwrap();
+        let body: serde_json::Value =
+            serde_json::from_slice(response.body.memory().unwrap()).unwrap();
         assert_eq!(body["detail"], body["error"]);
         assert_eq!(body["title"], "Not Found");
         assert_eq!(body["status"], 404);

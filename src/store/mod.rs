@@ -23,7 +23,9 @@
 //! * **S4** A release that a pointer names, as current or in its history, is never removed.
 //! * **S5** Other releases and files are removed once they are older than the retention time,
 //!   counted from when they were last put or promoted.
-//! * **S6** Every read checks length and digest, so it returns the bytes that were put.
+//! * **S6** Every read checks length and digest, so it returns the bytes that were put. A file
+//!   that is opened to be read in parts ([`Store::open`]) has its length checked; whoever reads
+//!   all of it checks the digest.
 //! * **S7** After an error the state is the one before. There is one exception: when the last
 //!   flush of a promotion fails, the new pointer is visible, but a power cut may undo it. The
 //!   caller gets an error and repeats the promotion (S3).
@@ -33,6 +35,7 @@
 //! **Limits:** the pointer of a removed project stays, and so do its releases, until
 //! [`Store::forget`] removes the pointer.
 
+mod content;
 mod durable;
 pub mod local;
 mod pointer;
@@ -47,6 +50,7 @@ use crate::digest::Digest;
 use crate::release::{InvalidInventory, Inventory, Item, Release, ReleaseId};
 use crate::site::ProjectId;
 
+pub use content::ContentFile;
 pub use durable::FileError;
 pub use local::Local;
 pub use pointer::{Fence, Pointer, Promotion};
@@ -262,6 +266,17 @@ impl Store {
     pub fn read(&self, item: &Item) -> Result<Bytes, ReadError> {
         match self {
             Self::Local(store) => store.read(item),
+        }
+    }
+
+    /// Opens one file of an inventory, to read it in parts. No file of any size is held in memory.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::Damaged`] when the length is not that of the inventory.
+    pub fn open(&self, item: &Item) -> Result<ContentFile, ReadError> {
+        match self {
+            Self::Local(store) => store.open_content(item),
         }
     }
 

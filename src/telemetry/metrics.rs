@@ -92,6 +92,8 @@ pub struct Metrics {
     pub memory_used: IntGauge,
     /// Panics.
     pub panics: IntCounter,
+    /// Clients that were closed because they read a response too slowly: `stalled`, `slow`.
+    pub slow_clients: IntCounterVec,
     /// Access log lines dropped because the disk was too slow.
     pub access_lines_dropped: IntCounter,
     /// Failures of upstreams, by what failed: `connect`, `timeout`, `protocol`.
@@ -211,6 +213,11 @@ impl Metrics {
             panics: counter(
                 "process_panics_total",
                 "Panics. Each is logged with its backtrace.",
+            ),
+            slow_clients: by(
+                "gateway_slow_clients_total",
+                "Clients that were closed because they read a response too slowly: stalled (nothing for connections.write_seconds), slow (below connections.write_rate_min).",
+                "reason",
             ),
             access_lines_dropped: counter(
                 "gateway_access_lines_dropped_total",

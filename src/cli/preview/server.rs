@@ -162,9 +162,10 @@ fn page(shown: &Shown, request: &Request) -> Response {
         }
     };
     let is_page = response.media_type == Some(HTML);
-    let body = match is_page {
-        true => panel::add(&response.body, &shown.panel(), version).into(),
-        false => response.body,
+    // The files of a preview are in memory.
+    let body = match response.body.memory() {
+        Some(page) if is_page => Bytes::from(panel::add(page, &shown.panel(), version)).into(),
+        _ => response.body,
     };
     Response {
         body,
@@ -185,7 +186,9 @@ async fn write(
     push_date(&mut date, Clock::System.unix_seconds());
     let mut out = Vec::with_capacity(response.body.len() + 1024);
     response.write_head(&mut out, &mut Vec::new(), &date, connection);
-    out.extend_from_slice(&response.body[..response.body_bytes(content)]);
+    if response.body_bytes(content) > 0 {
+        out.extend_from_slice(&response.body.read_all()?);
+    }
     stream.write_all(&out).await
 }
 

@@ -8,7 +8,12 @@
 //!
 //! Files and responses get half of the bytes each; bytes that are in both exist once and count
 //! twice. Listings get an additional half. Their map has one shard, because the listing of a
-//! release with thousands of pages is larger than one shard of many.
+//! release with thousands of pages is larger than one shard of many. Encoded forms of large texts
+//! get an additional quarter.
+//!
+//! Files over [`FILE_BYTES_MAX`] are never in the cache: they are read while they are sent. What
+//! is known about such a file is in two small maps: whether its digest is right, and where the
+//! placeholder of the base URL stands in it.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -25,11 +30,20 @@ use crate::response::encoding::Accepted;
 use crate::response::{CachedResponse, Encoding};
 
 use super::Listing;
+use super::large::Checked;
+use super::texts::Texts;
 
 /// The default size of the cache of files and responses, in bytes, for all sites together.
 pub const CACHE_BYTES_MAX: usize = 64 << 20;
-/// The longest file that is cached, in bytes.
-const FILE_BYTES_MAX: usize = 1 << 20;
+/// The longest file that is cached, in bytes, and held in memory while it is sent. Slow readers
+/// of different files hold files that are no longer in the cache, so it is not longer.
+pub(super) const FILE_BYTES_MAX: usize = 256 << 10;
+/// Of how many large files it is remembered whether their digest is right.
+const CHECKED_MAX: usize = 16 << 10;
+/// How many bytes of places of placeholders are remembered.
+const PLACES_BYTES_MAX: usize = 4 << 20;
+/// The memory of an entry of a small map, without its value.
+const ENTRY_BYTES: usize = 64;
 /// How many shards the map of files has, and the map of responses.
 const SHARDS: usize = 16;
 /// The typical size of an entry, from which the expected number of entries is calculated.
@@ -61,14 +75,18 @@ pub struct Cache {
     listings: Bounded<ReleaseId, Arc<Listing>>,
     /// How many numbers have been assigned.
     numbers: AtomicU64,
+    checked: Bounded<Digest, Checked>,
+    places: Bounded<Digest, Arc<[u64]>>,
+    /// The encoded forms of large texts.
+    pub(super) texts: Arc<Texts>,
 }
 
 /// A map that is bounded by bytes. Clients choose what they request, so hashes are seeded.
-type Bounded<K, V> = Map<K, V, ByBytes, RandomState, DefaultLifecycle<K, V>>;
+pub(super) type Bounded<K, V> = Map<K, V, ByBytes, RandomState, DefaultLifecycle<K, V>>;
 
 /// The weight of an entry is its size in memory, in bytes.
 #[derive(Clone, Debug)]
-struct ByBytes;
+pub(super) struct ByBytes;
 
 /// The key of a response: the number of its site's files, the path and the variant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -103,6 +121,9 @@ impl Cache {
             responses: bounded(half, SHARDS),
             listings: bounded(half, 1),
             numbers: AtomicU64::new(0),
+            checked: bounded(CHECKED_MAX * ENTRY_BYTES, SHARDS),
+            places: bounded(PLACES_BYTES_MAX, 1),
+            texts: Arc::new(Texts::new(half / 2)),
         }
     }
 
@@ -122,6 +143,22 @@ impl Cache {
         if file.bytes.len() <= FILE_BYTES_MAX {
             self.files.insert(name, file);
         }
+    }
+
+    pub(super) fn checked(&self, file: &Digest) -> Option<Checked> {
+        self.checked.get(file)
+    }
+
+    pub(super) fn put_checked(&self, file: Digest, checked: Checked) {
+        self.checked.insert(file, checked);
+    }
+
+    pub(super) fn places(&self, text: &Digest) -> Option<Arc<[u64]>> {
+        self.places.get(text)
+    }
+
+    pub(super) fn put_places(&self, text: Digest, places: Arc<[u64]>) {
+        self.places.insert(text, places);
     }
 
     pub(super) fn response(
@@ -161,7 +198,7 @@ impl Cache {
     }
 }
 
-fn bounded<K: Eq + Hash, V: Clone>(bytes_max: usize, shards: usize) -> Bounded<K, V>
+pub(super) fn bounded<K: Eq + Hash, V: Clone>(bytes_max: usize, shards: usize) -> Bounded<K, V>
 where
     ByBytes: Weighter<K, V>,
 {
@@ -184,6 +221,25 @@ where
 impl Weighter<Digest, Coded> for ByBytes {
     fn weight(&self, _name: &Digest, file: &Coded) -> u64 {
         file.bytes.len() as u64
+    }
+}
+
+impl Weighter<Digest, Option<Coded>> for ByBytes {
+    fn weight(&self, _name: &Digest, form: &Option<Coded>) -> u64 {
+        let bytes = form.as_ref().map_or(0, |form| form.bytes.len());
+        (bytes + ENTRY_BYTES) as u64
+    }
+}
+
+impl Weighter<Digest, Checked> for ByBytes {
+    fn weight(&self, _file: &Digest, _checked: &Checked) -> u64 {
+        ENTRY_BYTES as u64
+    }
+}
+
+impl Weighter<Digest, Arc<[u64]>> for ByBytes {
+    fn weight(&self, _text: &Digest, places: &Arc<[u64]>) -> u64 {
+        (size_of_val::<[u64]>(places) + ENTRY_BYTES) as u64
     }
 }
 

@@ -52,8 +52,9 @@ impl Listing {
             .map(|(path, _)| path.as_str().len() + ITEM_BYTES)
             .sum();
         Ok(Self {
-            // The parsed description takes about twice the bytes of the file.
-            bytes: items + 2 * description.len(),
+            // The parsed description takes about twice the bytes of the file, and its map of
+            // redirects as much again.
+            bytes: items + 4 * description.len(),
             description: SiteDescription::parse(&description)?,
             inventory,
         })

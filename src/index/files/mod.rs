@@ -10,11 +10,18 @@
 //! cached, a thread that may block reads them from the store, and the next request finds them in
 //! the cache.
 //!
+//! A file that is longer than 256 KiB is never held in memory: its body is read from the store
+//! while it is sent (`large`). The status, the fields and the conditions of such a response come
+//! from the inventory, so a `HEAD`, a 304 and a range read nothing but the bytes that they send.
+//! Nothing of that size is encoded while a request waits (`texts`).
+//!
 //! In a preview the files are [`LiveFiles`], and each file is made when it is requested.
 
 mod cache;
 mod kind;
+mod large;
 mod listing;
+mod texts;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -26,13 +33,17 @@ use crate::discovery::BASE_URL_PLACEHOLDER;
 use crate::release::site::{STATIC, SiteDescription};
 use crate::release::{Item, ReleaseId};
 use crate::response::encoding::{Accepted, Effort};
-use crate::response::{CachedResponse, Encoding, Response};
+use crate::response::{Body, CachedResponse, Encoding, Response, Stored as StoredBody};
 use crate::site::ProjectId;
 use crate::store::{ReadError, Store};
 
-use cache::Coded;
 pub use cache::{CACHE_BYTES_MAX, Cache, Variant};
+use cache::{Coded, FILE_BYTES_MAX};
+use large::{AddressedText, LargeFile};
 pub use listing::{Listing, ListingError};
+
+/// The longest text that is encoded, in bytes.
+const ENCODED_TEXT_BYTES_MAX: u64 = 32 << 20;
 
 /// The files of one site.
 #[derive(Debug)]
@@ -126,7 +137,7 @@ pub enum ReadFileError {
 #[derive(Clone, Debug)]
 pub struct File {
     /// Its bytes, in its encoding.
-    pub bytes: Bytes,
+    pub body: Body,
     /// Its encoding.
     pub encoding: Encoding,
     /// The digest of its bytes before they were encoded.
@@ -349,14 +360,19 @@ impl Stored {
         let Some(identity) = item(path) else {
             return Ok(None);
         };
-        let coded = Encoding::CODED
-            .into_iter()
-            .filter(|encoding| accepted.takes(*encoding))
-            .find_map(|encoding| {
-                let item = item(&format!("{path}{}", encoding.suffix()))?;
-                Some((encoding, item))
-            });
+        let coded = accepted.preferred().find_map(|encoding| {
+            let item = item(&format!("{path}{}", encoding.suffix()))?;
+            Some((encoding, item))
+        });
         let (encoding, item) = coded.unwrap_or((Encoding::Identity, identity));
+        if item.length > FILE_BYTES_MAX as u64 {
+            return Ok(Some(File {
+                body: Body::Stored(StoredBody::whole(Arc::new(self.large(item)))),
+                encoding,
+                digest: identity.digest,
+                media_type: kind::known(&identity.media_type),
+            }));
+        }
         let coded = self.get(item.digest, reading, || {
             Ok(Coded {
                 bytes: self.store.read(item)?,
@@ -374,28 +390,136 @@ impl Stored {
         accepted: Accepted,
         reading: Reading,
     ) -> Result<File, ReadFileError> {
-        let mut codings = Encoding::CODED.into_iter();
-        let encoding = codings.find(|encoding| accepted.takes(*encoding));
-        let encoding = encoding.unwrap_or(Encoding::Identity);
-        let name = format!("{} {address} {}", item.digest, encoding.suffix());
-        let coded = self.get(Digest::of(name.as_bytes()), reading, || {
-            let bytes = addressed(&self.store.read(item)?, address);
-            let digest = Digest::of(&bytes);
-            let coded = encoding.encode(&bytes, Effort::Load);
-            Ok(match coded {
-                Some(coded) => Coded {
-                    bytes: coded.into(),
+        // A text without known places is small, or it has not been requested yet.
+        let may_be_small =
+            item.length <= FILE_BYTES_MAX as u64 && self.cache.places(&item.digest).is_none();
+        if may_be_small && let Some(text) = self.small_text(item, address, accepted, reading)? {
+            return Ok(File::of(text, &item.media_type));
+        }
+        self.large_text(item, address, accepted, reading)
+    }
+
+    /// Returns a text from the cache, or makes it. Returns `None` if the address makes it too
+    /// long for the cache.
+    fn small_text(
+        &self,
+        item: &Item,
+        address: &str,
+        accepted: Accepted,
+        reading: Reading,
+    ) -> Result<Option<Coded>, ReadFileError> {
+        let encoding = accepted.preferred().next().unwrap_or(Encoding::Identity);
+        let name = form_name(item, address, encoding);
+        if let Some(file) = self.cache.file(&name) {
+            return Ok(Some(file));
+        }
+        if reading == Reading::Cached {
+            return Err(ReadFileError::NotCached);
+        }
+        let bytes = addressed(&self.store.read(item)?, address);
+        if bytes.len() > FILE_BYTES_MAX {
+            return Ok(None);
+        }
+        let digest = Digest::of(&bytes);
+        let file = match encoding.encode(&bytes, Effort::Load) {
+            Some(coded) => Coded {
+                bytes: coded.into(),
+                encoding,
+                digest,
+            },
+            None => Coded {
+                bytes,
+                encoding: Encoding::Identity,
+                digest,
+            },
+        };
+        self.cache.put_file(name, file.clone());
+        Ok(Some(file))
+    }
+
+    /// Returns the encoded form of a large text if it exists, else the text itself, which is read
+    /// while it is sent.
+    fn large_text(
+        &self,
+        item: &Item,
+        address: &str,
+        accepted: Accepted,
+        reading: Reading,
+    ) -> Result<File, ReadFileError> {
+        let file = self.large(item);
+        let places = match (self.cache.places(&item.digest), reading) {
+            (Some(places), _) => places,
+            (None, Reading::Cached) => return Err(ReadFileError::NotCached),
+            (None, Reading::Blocking) => {
+                let places = file.find_places()?;
+                self.cache.put_places(item.digest, Arc::clone(&places));
+                places
+            }
+        };
+        let text = Arc::new(AddressedText {
+            file,
+            address: address.into(),
+            places,
+        });
+        // The text is a function of these two, and no digest of it needs to be computed.
+        let digest = Digest::of(format!("{} {address}", item.digest).as_bytes());
+        for encoding in accepted.preferred() {
+            let name = form_name(item, address, encoding);
+            match self.cache.texts.get(&name) {
+                Some(Some(coded)) => return Ok(File::of(coded, &item.media_type)),
+                // The coding does not make it smaller.
+                Some(None) => {}
+                None => {
+                    self.encode_later(Arc::clone(&text), name, encoding, digest);
+                    break;
+                }
+            }
+        }
+        Ok(File {
+            body: Body::Stored(StoredBody::whole(text)),
+            encoding: Encoding::Identity,
+            digest,
+            media_type: kind::known(&item.media_type),
+        })
+    }
+
+    /// Makes the encoded form of a large text in a thread of its own, if no other is being made.
+    fn encode_later(
+        &self,
+        text: Arc<AddressedText>,
+        name: Digest,
+        encoding: Encoding,
+        digest: Digest,
+    ) {
+        if text.addressed_length() > ENCODED_TEXT_BYTES_MAX {
+            return;
+        }
+        let Some(turn) = self.cache.texts.turn() else {
+            return;
+        };
+        let encode = move || match Body::Stored(StoredBody::whole(text)).read_all() {
+            Ok(bytes) => {
+                let encoded = encoding.encode(&bytes, Effort::Load);
+                turn.put(name, encoded, |bytes| Coded {
+                    bytes,
                     encoding,
                     digest,
-                },
-                None => Coded {
-                    bytes,
-                    encoding: Encoding::Identity,
-                    digest,
-                },
-            })
-        })?;
-        Ok(File::of(coded, &item.media_type))
+                });
+            }
+            Err(error) => log::warn!(target: "index", "encode a text: {error}"),
+        };
+        let thread = std::thread::Builder::new().name("encode-text".to_owned());
+        if let Err(error) = thread.spawn(encode) {
+            log::warn!(target: "index", "start a thread that encodes texts: {error}");
+        }
+    }
+
+    fn large(&self, item: &Item) -> LargeFile {
+        LargeFile {
+            store: Arc::clone(&self.store),
+            cache: Arc::clone(&self.cache),
+            item: item.clone(),
+        }
     }
 
     /// Returns the file of this name from the cache, or makes it if `reading` allows.
@@ -424,7 +548,7 @@ impl Stored {
 impl File {
     fn of(coded: Coded, media_type: &str) -> Self {
         Self {
-            bytes: coded.bytes,
+            body: coded.bytes.into(),
             encoding: coded.encoding,
             digest: coded.digest,
             media_type: kind::known(media_type),
@@ -433,12 +557,18 @@ impl File {
 
     fn plain(bytes: Bytes, digest: Digest, media_type: &'static str) -> Self {
         Self {
-            bytes,
+            body: bytes.into(),
             encoding: Encoding::Identity,
             digest,
             media_type,
         }
     }
+}
+
+/// Returns the name in the cache of one form of a text that contains an address.
+fn form_name(item: &Item, address: &str, encoding: Encoding) -> Digest {
+    let name = format!("{} {address} {}", item.digest, encoding.suffix());
+    Digest::of(name.as_bytes())
 }
 
 /// Replaces the placeholder by an address.

@@ -20,6 +20,7 @@
 mod fields;
 mod redirect;
 
+use bytes::Bytes;
 use http::header::{self, HeaderValue};
 
 use super::negotiation::prefers_markdown;
@@ -84,16 +85,21 @@ pub fn respond_from_memory(
         None => {
             // The response is made without conditions, so the cached response can serve all of
             // them.
-            let conditions = Conditions::default();
+            let asked = headers;
             let headers = RequestHeaders {
-                conditions,
+                conditions: Conditions::default(),
                 ..*headers
             };
             let made = find(served, path, &headers, Reading::Cached).ok()?;
             // Other responses are not cached: their number has no limit, so clients could fill
-            // the cache.
-            if made.status != 200 {
-                return Some(MaybeCached::Built(made));
+            // the cache. The body of a large file is not in memory.
+            if made.status != 200 || made.body.memory().is_none() {
+                let conditional = match made.evaluate(&asked.conditions) {
+                    Outcome::Send => made,
+                    Outcome::NotModified => made.not_modified(),
+                    Outcome::Failed => precondition_failed(),
+                };
+                return Some(MaybeCached::Built(conditional));
             }
             files.cache(path, variant, made)
         }
@@ -340,7 +346,8 @@ impl Request<'_> {
             encoding: file.encoding,
             caching: caching::ABSENT,
             vary: Some(VARY_FILE),
-            ..Response::new(404, HTML, file.bytes)
+            body: file.body,
+            ..Response::new(404, HTML, Bytes::new())
         };
         Ok(response.with(header::CONTENT_SECURITY_POLICY, self.policy.clone()))
     }
@@ -371,7 +378,8 @@ impl Request<'_> {
             etag: Some(ETag::new(&file.digest, file.encoding)),
             last_modified: Some(self.files.files.promoted_at),
             vary: Some(VARY_FILE),
-            ..Response::new(200, file.media_type, file.bytes)
+            body: file.body,
+            ..Response::new(200, file.media_type, Bytes::new())
         }
     }
 

@@ -48,7 +48,8 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
 use super::durable::{self, FileError, Temp};
 use super::pointer::InvalidPointer;
 use super::{
-    Fence, Pointer, PromoteError, Promotion, PutError, ReadError, Retention, next_pointer,
+    ContentFile, Fence, Pointer, PromoteError, Promotion, PutError, ReadError, Retention,
+    next_pointer,
 };
 use crate::clock::Clock;
 use crate::digest::Digest;
@@ -331,6 +332,17 @@ impl Local {
             return Err(damaged("its digest is not its name".to_owned()));
         }
         Ok(bytes.into())
+    }
+
+    pub(super) fn open_content(&self, item: &Item) -> Result<ContentFile, ReadError> {
+        let path = self.layout.content(&item.digest);
+        match File::open(&path) {
+            Ok(file) => ContentFile::new(file, path, item.length),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(ReadError::UnknownContent(item.digest))
+            }
+            Err(error) => Err(FileError::on("open", &path)(error).into()),
+        }
     }
 
     pub(super) fn pointers(&self) -> Result<Vec<ProjectId>, ReadError> {

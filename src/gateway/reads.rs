@@ -1,0 +1,125 @@
+//! Reading files of the store while they are sent.
+//!
+//! A read of a file may block, so it runs on the runtime's blocking pool. At most
+//! [`READS_MAX`] reads run at once: with a slow disk, more readers wait for their turn without a
+//! thread. A reader holds one piece ([`PIECE_BYTES`]), and gets the next one when the client has
+//! taken the one before.
+
+use std::io;
+
+use bytes::Bytes;
+use tokio::sync::Semaphore;
+
+use crate::response::{Body, PIECE_BYTES, Pieces};
+
+/// How many reads run at once: a small part of the blocking pool, which has 512 threads. Each
+/// thread costs memory too.
+const READS_MAX: usize = 16;
+
+/// Runs reads of files.
+#[derive(Debug)]
+pub(super) struct Reads {
+    turns: Semaphore,
+}
+
+/// The content of a response that is being sent.
+pub(super) enum Sending {
+    /// Bytes in memory that have not been sent.
+    Memory(Bytes),
+    /// A file; no pieces after an error.
+    Stored {
+        pieces: Option<Box<dyn Pieces>>,
+        /// How many bytes have not been read.
+        left: usize,
+    },
+}
+
+// === impl Reads ===
+
+impl Default for Reads {
+    fn default() -> Self {
+        Self {
+            turns: Semaphore::new(READS_MAX),
+        }
+    }
+}
+
+impl Reads {
+    /// Runs a function that may block. Returns `None` if it panics.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        read: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let _turn = self.turns.acquire().await.ok()?;
+        match tokio::task::spawn_blocking(read).await {
+            Ok(read) => Some(read),
+            Err(error) => {
+                log::error!(target: "gateway", "read a file: {error}");
+                None
+            }
+        }
+    }
+
+    /// Opens the file of a body.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub(super) async fn open(&self, body: &Body) -> io::Result<Sending> {
+        let stored = match body {
+            Body::Memory(bytes) => return Ok(Sending::Memory(bytes.clone())),
+            Body::Stored(stored) => stored.clone(),
+        };
+        let opened = self.run(move || stored.open()).await;
+        Ok(Sending::Stored {
+            pieces: Some(opened.unwrap_or_else(|| Err(panicked()))?),
+            left: body.len(),
+        })
+    }
+
+    /// Returns the next piece; it is empty at the end.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is damaged.
+    pub(super) async fn next(&self, sending: &mut Sending) -> io::Result<Bytes> {
+        let (pieces, left) = match sending {
+            Sending::Memory(bytes) => return Ok(bytes.split_to(bytes.len().min(PIECE_BYTES))),
+            Sending::Stored { pieces, left } => (pieces, left),
+        };
+        if *left == 0 {
+            return Ok(Bytes::new());
+        }
+        let mut reading = pieces.take().ok_or_else(panicked)?;
+        let read = self
+            .run(move || {
+                let piece = reading.next(PIECE_BYTES);
+                (reading, piece)
+            })
+            .await;
+        let (reading, piece) = read.ok_or_else(panicked)?;
+        let piece = piece?;
+        if piece.is_empty() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        *left = left.saturating_sub(piece.len());
+        *pieces = Some(reading);
+        Ok(piece)
+    }
+}
+
+fn panicked() -> io::Error {
+    io::Error::other("the reading thread ended")
+}
+
+// === impl Sending ===
+
+impl Sending {
+    /// Returns whether all pieces have been taken.
+    pub(super) fn is_done(&self) -> bool {
+        match self {
+            Self::Memory(bytes) => bytes.is_empty(),
+            Self::Stored { left, .. } => *left == 0,
+        }
+    }
+}
