@@ -9,6 +9,7 @@
 //! | `builds` | a build reads no file of the service, reaches no machine, leaves no process, fills no disk |
 //! | `credentials` | credentials stay with their owner, are never removed, and nothing is told about the network |
 //! | `clients` | no client takes connections, processor time, memory or descriptors from another |
+//! | `files` | slow readers and large files cost little, no redirect leaves its host, a private host is not found |
 //! | `requests` | a request has one meaning and costs a bounded amount, in every version of HTTP |
 //! | `start` | the process has no more privileges than it says, and only its operator changes it |
 //! | `upstreams` | a site's own server reads nothing private, and harms only its own readers |
@@ -18,6 +19,7 @@ mod broken;
 mod builds;
 mod credentials;
 mod clients;
+mod files;
 mod requests;
 mod start;
 mod upstreams;
