@@ -68,7 +68,10 @@ mod tests {
         let key = directory.path().join("key");
         fs::write(&key, "secret").unwrap();
         fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
-        let credential = format!("{{ host: git.acme.test, ssh_key: {} }}", key.display());
+        let credential = format!(
+            "{{ host: git.acme.test, owners: [acme], ssh_key: {} }}",
+            key.display()
+        );
         let text = format!(
             "git: {{ credentials: [{credential}] }}\nsites: {}\n",
             sites.display()

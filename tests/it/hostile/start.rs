@@ -48,7 +48,7 @@ fn a_secret_that_every_user_may_read_is_an_error() {
     let setup = setup.conf(
         "git",
         &format!(
-            "{{ credentials: [{{ host: git.acme.test, https: {}, ssh_key: {} }}] }}",
+            "{{ credentials: [{{ host: git.acme.test, owners: [acme], https: {}, ssh_key: {} }}] }}",
             token.display(),
             ssh.display()
         ),
