@@ -17,6 +17,7 @@ pub mod schema;
 mod secrets;
 pub mod serve;
 pub mod settings;
+pub mod store;
 #[cfg(test)]
 mod testing;
 pub mod update;
@@ -59,6 +60,7 @@ enum Command {
     Publish(publish::Args),
     Releases(releases::Args),
     Promote(releases::PromoteArgs),
+    Store(store::Args),
     Reload(reload::Args),
     Schema(schema::Args),
 }
@@ -88,6 +90,7 @@ impl Cli {
             Command::Publish(args) => publish::run(args),
             Command::Releases(args) => releases::run(args),
             Command::Promote(args) => releases::promote(args),
+            Command::Store(args) => store::run(args),
             Command::Reload(args) => reload::run(args),
             Command::Schema(args) => schema::run(args),
         }

@@ -247,6 +247,7 @@ impl Reloader {
     ///
     /// If it cannot be served, the error is logged once, and `None` is returned.
     fn load(&self, site: &Site) -> Option<State> {
+        let mut earlier = None;
         let (fence, loaded) = match self.store.current(&site.project) {
             // Checked first: a site that was made private is private even if the store cannot be
             // read.
@@ -254,12 +255,11 @@ impl Reloader {
             Ok(None) => (None, Ok(State::Unreleased)),
             Ok(Some(pointer)) => {
                 let fence = Some(pointer.current.fence());
-                // Only reads: nothing is half changed after a panic.
-                let compiled = catch_unwind(AssertUnwindSafe(|| self.compile(site, &pointer)));
-                let panicked = |panic: Box<dyn std::any::Any + Send>| {
-                    Err(LoadError::Panic(panics::message(&*panic).to_owned()))
-                };
-                (fence, compiled.unwrap_or_else(panicked))
+                let loaded = self.compile_or_panic(site, &pointer);
+                if loaded.is_err() && !self.serves(site) {
+                    earlier = self.newest_whole(site, &pointer);
+                }
+                (fence, loaded)
             }
             Err(error) => (None, Err(error.into())),
         };
@@ -281,7 +281,37 @@ impl Reloader {
         // Without a fence, the next rescan loads the release again.
         let fence = fence.filter(|_| loaded.is_ok());
         known.insert(site.project.clone(), Loaded { fence, error });
-        loaded.ok()
+        loaded.ok().or(earlier)
+    }
+
+    /// Compiles a release; a panic is an error of this release.
+    fn compile_or_panic(&self, site: &Site, pointer: &Pointer) -> Result<State, LoadError> {
+        // Only reads: nothing is half changed after a panic.
+        let compiled = catch_unwind(AssertUnwindSafe(|| self.compile(site, pointer)));
+        let panicked = |panic: Box<dyn std::any::Any + Send>| {
+            Err(LoadError::Panic(panics::message(&*panic).to_owned()))
+        };
+        compiled.unwrap_or_else(panicked)
+    }
+
+    /// Returns whether something is served for a site: its release, or that it is private.
+    fn serves(&self, site: &Site) -> bool {
+        let served = self.index.served_by(&site.project);
+        served.is_some_and(|served| !matches!(served.state, State::Unreleased))
+    }
+
+    /// Compiles the newest release of the history that can be served.
+    fn newest_whole(&self, site: &Site, pointer: &Pointer) -> Option<State> {
+        pointer.history.iter().find_map(|earlier| {
+            let pointer = Pointer {
+                current: *earlier,
+                history: Vec::new(),
+            };
+            let state = self.compile_or_panic(site, &pointer).ok()?;
+            let (project, release) = (&site.project, earlier.release);
+            log::error!(target: "index", project:%; "release {release} of the history of {project} is served, because the current one cannot be served");
+            Some(state)
+        })
     }
 
     fn compile(&self, site: &Site, pointer: &Pointer) -> Result<State, LoadError> {

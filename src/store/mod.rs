@@ -85,6 +85,36 @@ pub struct Swept {
     pub leftovers: u64,
 }
 
+/// What a check of the store has found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// How many projects have a pointer.
+    pub projects: u64,
+    /// How many releases the pointers name.
+    pub releases: u64,
+    /// How many different files these have.
+    pub files: u64,
+    /// How many bytes these files have.
+    pub bytes: u64,
+    /// How many files no pointer needs.
+    pub orphans: u64,
+    /// How many bytes those have.
+    pub orphan_bytes: u64,
+    /// What is damaged or missing.
+    pub damages: Vec<Damage>,
+    /// What a repair has removed.
+    pub swept: Swept,
+}
+
+/// Something in the store that is damaged or missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// What it is, and what is wrong with it.
+    pub what: String,
+    /// How a repair has mended it, if it has.
+    pub mended: Option<String>,
+}
+
 /// Why a release was not put.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -300,6 +330,20 @@ impl Store {
     pub fn forget(&self, project: &ProjectId) -> Result<bool, PromoteError> {
         match self {
             Self::Local(store) => store.forget(project),
+        }
+    }
+
+    /// Reads all pointers and the releases that they name. A repair restores damaged pointers from
+    /// their copies, makes the newest whole release of the history current where the current one
+    /// is damaged, and sweeps.
+    ///
+    /// # Errors
+    ///
+    /// [`PromoteError`] when the store cannot be listed or written. What is damaged is in the
+    /// value.
+    pub fn check(&self, repair: bool, now: SystemTime) -> Result<Checked, PromoteError> {
+        match self {
+            Self::Local(store) => store.check(repair, now),
         }
     }
 

@@ -174,9 +174,9 @@ fn a_publish_that_fails_at_any_step_leaves_a_complete_release_served() {
     let points = points(&edge.setup, &publish(&edge.setup, &skill(1)));
     edge.wait_until_served("acme", 2);
     let calls = |name: &str| points.iter().filter(|point| point.call == name).count();
-    // Content, summary, inventory and pointer: each is written, flushed and renamed.
-    assert_eq!((calls("write"), calls("rename")), (4, 4), "{points:?}");
-    assert_eq!(calls("fsync"), 8, "{points:?}");
+    // Content, summary, inventory, pointer and its copy: each is written, flushed and renamed.
+    assert_eq!((calls("write"), calls("rename")), (5, 5), "{points:?}");
+    assert_eq!(calls("fsync"), 9, "{points:?}");
     // Most of the calls check for 768 directories that exist.
     let (mkdir, others): (Vec<_>, Vec<_>) = cases(&points)
         .into_iter()

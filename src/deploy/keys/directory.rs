@@ -92,15 +92,25 @@ struct Stored {
 // === impl Directory ===
 
 impl Directory {
-    /// Opens the directory, and creates it if it is missing.
+    /// Opens the directory, and creates it if it is missing. On a file system that cannot be
+    /// written, a missing directory is one without keys.
     ///
     /// # Errors
     ///
-    /// [`KeyFileError::Io`] when it cannot be created.
+    /// [`KeyFileError::Io`] when it cannot be created for another reason.
     pub fn open(path: &Path) -> Result<Self, KeyFileError> {
         let used = path.join("used");
-        fs::create_dir_all(&used).map_err(|source| failed("make", &used, source))?;
-        Ok(Self { path: path.into() })
+        match fs::create_dir_all(&used) {
+            Err(source)
+                if !matches!(
+                    source.kind(),
+                    io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::StorageFull
+                ) =>
+            {
+                Err(failed("make", &used, source))
+            }
+            _ => Ok(Self { path: path.into() }),
+        }
     }
 
     /// Creates a key for an owner. The secret is in the result and nowhere else.
@@ -186,7 +196,11 @@ impl Directory {
     pub(super) fn files(&self) -> Result<Vec<PathBuf>, KeyFileError> {
         let failed = |source| failed("list", &self.path, source);
         let mut files = Vec::new();
-        for entry in fs::read_dir(&self.path).map_err(failed)? {
+        let entries = match fs::read_dir(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(files),
+            entries => entries.map_err(failed)?,
+        };
+        for entry in entries {
             let path = entry.map_err(failed)?.path();
             let stem = path.file_stem().and_then(|stem| stem.to_str());
             let is_key = path

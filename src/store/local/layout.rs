@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::digest::Digest;
+use crate::error::chain;
 use crate::release::ReleaseId;
 use crate::site::ProjectId;
 use crate::store::durable::{self, FileError};
@@ -87,7 +88,15 @@ impl Layout {
             layout.refuse_other_files()?;
             fs::create_dir_all(root).map_err(FileError::on("make directory", root))?;
         }
-        let _writing = layout.lock(Access::Shared)?;
+        let _writing = match layout.lock(Access::Shared) {
+            Ok(lock) => lock,
+            // A complete store can be read, whatever keeps us from writing: its writers report it.
+            Err(error) if complete && is_for_writers(error.kind()) => {
+                log::warn!(target: "store", "the store can only be read: {}", chain(&error));
+                return Ok(layout);
+            }
+            Err(error) => return Err(error.into()),
+        };
         let mut is_new = make_directory(&layout.temp())?;
         for sharded in SHARDED {
             let above = root.join(sharded);
@@ -249,6 +258,17 @@ impl Lock {
             .sync_all()
             .map_err(FileError::on("flush directory", &self.path))
     }
+}
+
+/// Returns whether an error keeps us from writing, and not from reading.
+fn is_for_writers(kind: io::ErrorKind) -> bool {
+    matches!(
+        kind,
+        io::ErrorKind::ReadOnlyFilesystem
+            | io::ErrorKind::PermissionDenied
+            | io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+    )
 }
 
 /// Locks a directory exclusively.

@@ -8,6 +8,7 @@
 //!   content/{ab}/{cdef…}          a file of some release, named by its digest
 //!   inventories/{ab}/{cdef…}.json the inventory of a release, named by the release's id
 //!   pointers/{ab}/{project}.json  a pointer; {ab} begins the digest of the project's id
+//!   pointers/{ab}/{project}.copy  the same, read if the pointer is damaged
 //! ```
 //!
 //! Files are never changed in place. Every write goes through [`durable`]: a temporary file is
@@ -30,10 +31,13 @@
 //! number of inotify watches of a machine is limited.
 //!
 //! **Repair.** A put compares existing files with the bytes it would write, so publishing a
-//! release again repairs its damaged files.
+//! release again repairs its damaged files. A damaged pointer is read from its copy
+//! (`pointers`), and `waypost store check` finds and mends the rest (`check`).
 
+mod check;
 mod layout;
 mod output;
+mod pointers;
 mod sweep;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,7 +50,6 @@ use bytes::Bytes;
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
 
 use super::durable::{self, FileError, Temp};
-use super::pointer::InvalidPointer;
 use super::{
     ContentFile, Fence, Pointer, PromoteError, Promotion, PutError, ReadError, Retention,
     next_pointer,
@@ -194,8 +197,7 @@ impl Local {
         fence: Fence,
     ) -> Result<Pointer, PromoteError> {
         let _writing = self.layout.lock(Access::Shared)?;
-        let path = self.layout.pointer(project);
-        let shard = layout::lock_directory(path.parent().unwrap_or(self.path()))?;
+        let shard = self.lock_pointer(project)?;
         let before = self.current(project)?;
         let offered = Promotion {
             release,
@@ -208,9 +210,7 @@ impl Local {
                 if !before.is_some_and(|before| before.names(release)) {
                     self.refresh(release)?;
                 }
-                let mut temp = Temp::write(&self.layout.temp(), &after.to_bytes(project))?;
-                temp.flush()?;
-                temp.rename(&path)?;
+                self.write_pointer(project, &after)?;
                 after
             }
             // It was made before, by a process that may have been killed before the flush below.
@@ -246,38 +246,6 @@ impl Local {
         } else {
             Err(unknown())
         }
-    }
-
-    pub(super) fn forget(&self, project: &ProjectId) -> Result<bool, PromoteError> {
-        let path = self.layout.pointer(project);
-        let shard = layout::lock_directory(path.parent().unwrap_or(self.path()))?;
-        match fs::remove_file(&path) {
-            Ok(()) => {
-                shard.flush()?;
-                Ok(true)
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(FileError::on("remove", &path)(error).into()),
-        }
-    }
-
-    pub(super) fn current(&self, project: &ProjectId) -> Result<Option<Pointer>, ReadError> {
-        let path = self.layout.pointer(project);
-        let Some(bytes) = read_whole(&path, POINTER_BYTES_MAX)? else {
-            return Ok(None);
-        };
-        Pointer::parse(&bytes, project).map(Some).map_err(|error| {
-            let what = path.display().to_string();
-            let why = error.to_string();
-            match error {
-                InvalidPointer::Newer(_) => ReadError::Newer { what, why },
-                InvalidPointer::Project(_) => ReadError::Damaged { what, why },
-                InvalidPointer::Json(json) => ReadError::Damaged {
-                    what,
-                    why: json.to_string(),
-                },
-            }
-        })
     }
 
     pub(super) fn inventory(&self, release: ReleaseId) -> Result<Inventory, ReadError> {

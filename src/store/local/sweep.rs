@@ -128,7 +128,7 @@ impl Local {
     }
 }
 
-fn list(directory: &Path) -> Result<Vec<PathBuf>, FileError> {
+pub(super) fn list(directory: &Path) -> Result<Vec<PathBuf>, FileError> {
     fs::read_dir(directory)
         .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
         .map_err(FileError::on("list", directory))

@@ -1,0 +1,198 @@
+//! The check of a store: what is damaged or missing, and how it is mended.
+//!
+//! It reads every file that a pointer names, so it takes as long as reading the whole store. It
+//! takes no lock while it reads; a release that is promoted or swept meanwhile is not reported,
+//! because content is written before the pointer that names it.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use super::layout::digest_of;
+use super::pointers::{copy_of, read};
+use super::sweep::list;
+use super::{Local, modified};
+use crate::digest::Digest;
+use crate::error::chain;
+use crate::release::ReleaseId;
+use crate::site::ProjectId;
+use crate::store::durable::FileError;
+use crate::store::{Checked, Damage, Fence, Pointer, PromoteError, ReadError};
+
+/// The state of a check.
+struct Check<'s> {
+    store: &'s Local,
+    repair: bool,
+    checked: Checked,
+    /// The releases that were read, and whether each is whole.
+    releases: HashMap<ReleaseId, bool>,
+    /// The content that was read, and whether it is whole.
+    content: HashMap<Digest, bool>,
+}
+
+impl Local {
+    pub(in crate::store) fn check(
+        &self,
+        repair: bool,
+        now: SystemTime,
+    ) -> Result<Checked, PromoteError> {
+        let mut check = Check {
+            store: self,
+            repair,
+            checked: Checked::default(),
+            releases: HashMap::new(),
+            content: HashMap::new(),
+        };
+        for project in self.pointers()? {
+            check.project(&project)?;
+        }
+        check.orphans()?;
+        if repair {
+            match self.sweep(now) {
+                Ok(swept) => check.checked.swept = swept,
+                Err(error) => check.add(chain(&error), None),
+            }
+        }
+        Ok(check.checked)
+    }
+}
+
+impl Check<'_> {
+    fn add(&mut self, what: String, mended: Option<String>) {
+        self.checked.damages.push(Damage { what, mended });
+    }
+
+    fn project(&mut self, project: &ProjectId) -> Result<(), PromoteError> {
+        self.checked.projects += 1;
+        let Some(pointer) = self.pointer(project)? else {
+            return Ok(());
+        };
+        let releases: Vec<_> = pointer.promotions().map(|kept| kept.release).collect();
+        let whole: Vec<bool> = releases
+            .iter()
+            .map(|id| self.release(project, *id))
+            .collect();
+        if whole.first() == Some(&true) {
+            return Ok(());
+        }
+        let what = format!("the current release of {project} is not whole");
+        let earlier = releases.iter().zip(&whole).find(|(_, whole)| **whole);
+        match earlier {
+            Some((release, _)) if self.repair => {
+                let fence = Fence::next(Some(pointer.current.fence()), 0);
+                self.store.promote(project, *release, fence)?;
+                let mended = format!("release {release} of its history is current now");
+                self.add(what, Some(mended));
+            }
+            Some((release, _)) => {
+                self.add(format!("{what}; release {release} of its history is"), None);
+            }
+            None => self.add(
+                format!("{what}, and no release of its history is; deploy or publish it again"),
+                None,
+            ),
+        }
+        Ok(())
+    }
+
+    /// Reads the pointer of a project and its copy. Returns the one that can be used.
+    fn pointer(&mut self, project: &ProjectId) -> Result<Option<Pointer>, PromoteError> {
+        let path = self.store.layout.pointer(project);
+        let copy = copy_of(&path);
+        let (error, restored) = match (read(&path, project), read(&copy, project)) {
+            (Ok(None), _) => return Ok(None),
+            (Ok(Some(pointer)), Ok(_)) => return Ok(Some(pointer)),
+            (Ok(Some(pointer)), Err(error)) => (error, Some(pointer)),
+            (Err(error), Ok(Some(pointer))) => (error, Some(pointer)),
+            (Err(error), _) => (error, None),
+        };
+        if !matches!(error, ReadError::Damaged { .. }) {
+            return Err(error.into());
+        }
+        let what = chain(&error);
+        let mended = match (&restored, self.repair) {
+            (_, false) => None,
+            (Some(pointer), true) => {
+                let shard = self.store.lock_pointer(project)?;
+                self.store.write_pointer(project, pointer)?;
+                shard.flush()?;
+                Some("restored from the whole one of the pointer and its copy".to_owned())
+            }
+            (None, true) => {
+                let shard = self.store.lock_pointer(project)?;
+                let aside = path.with_extension("damaged");
+                fs::rename(&path, &aside).map_err(FileError::on("rename", &path))?;
+                shard.flush()?;
+                Some(format!(
+                    "renamed to {}; deploy, publish or promote a release of {project}",
+                    aside.display()
+                ))
+            }
+        };
+        self.add(what, mended);
+        Ok(restored)
+    }
+
+    /// Reads a release and all its content. Returns whether it is whole.
+    fn release(&mut self, project: &ProjectId, release: ReleaseId) -> bool {
+        if let Some(whole) = self.releases.get(&release) {
+            return *whole;
+        }
+        self.checked.releases += 1;
+        let whole = match self.store.inventory(release) {
+            Ok(inventory) => {
+                let mut whole = true;
+                for (path, item) in inventory.iter() {
+                    if let Some(known) = self.content.get(&item.digest) {
+                        whole &= known;
+                        continue;
+                    }
+                    let read = self.store.read(item);
+                    self.checked.files += 1;
+                    self.checked.bytes += item.length;
+                    self.content.insert(item.digest, read.is_ok());
+                    if let Err(error) = read {
+                        whole = false;
+                        let error = chain(&error);
+                        let what = format!("{path} of release {release} of {project}: {error}");
+                        self.add(what, None);
+                    }
+                }
+                whole
+            }
+            Err(error) => {
+                let what = format!("release {release} of {project}: {}", chain(&error));
+                self.add(what, None);
+                false
+            }
+        };
+        self.releases.insert(release, whole);
+        whole
+    }
+
+    /// Counts the files that no pointer names. The sweep removes them when they are old.
+    fn orphans(&mut self) -> Result<(), ReadError> {
+        let named: HashSet<Digest> = self.releases.keys().map(|id| *id.digest()).collect();
+        let inventories = self.store.layout.inventory_shards();
+        let content = self.store.layout.content_shards();
+        for shard in inventories.chain(content) {
+            for path in list(&shard)? {
+                let is_named =
+                    |digest| named.contains(&digest) || self.content.contains_key(&digest);
+                if digest_of(&path).is_some_and(|digest| !is_named(digest)) {
+                    self.orphan(&path)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn orphan(&mut self, path: &PathBuf) -> Result<(), FileError> {
+        if let Some((_, bytes)) = modified(path)? {
+            self.checked.orphans += 1;
+            self.checked.orphan_bytes += bytes;
+        }
+        Ok(())
+    }
+}
