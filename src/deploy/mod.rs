@@ -33,6 +33,7 @@ pub mod presence;
 pub mod queue;
 pub mod record;
 pub mod run;
+pub mod slots;
 mod status_id;
 mod timestamp;
 pub mod update;

@@ -14,6 +14,7 @@
 //! with SIGKILL, its leases end by themselves.
 
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,8 +24,9 @@ use tokio::task::JoinSet;
 use tokio::time::{Interval, MissedTickBehavior};
 
 use super::presence::{Presence, Present};
-use super::queue::{Claim, Depth, Outcome, Owners, QueueError};
+use super::queue::{Claim, Depth, Held, Outcome, Owners, Progress, QueueError};
 use super::run::{Ended, Stages, Step, blocking};
+use super::slots::{Slot, Slots};
 use super::update::WorkerId;
 use super::{FindSite, Timestamp};
 use crate::error::chain;
@@ -34,6 +36,8 @@ use crate::telemetry;
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// How often the gauges are set.
 const MEASURE_INTERVAL: Duration = Duration::from_millis(200);
+/// How many updates a worker claims at once. Those without a slot only wait.
+const CLAIMS_MAX: usize = 256;
 /// How often the queue is put in order.
 const CARE_INTERVAL: Duration = Duration::from_secs(1);
 /// How often old records are removed.
@@ -58,6 +62,7 @@ pub struct Worker {
     stages: Arc<Stages>,
     find_site: FindSite,
     presence: Presence,
+    slots: Arc<Slots>,
     metrics: Metrics,
 }
 
@@ -175,6 +180,7 @@ impl Worker {
         metrics: Metrics,
     ) -> Self {
         Self {
+            slots: Slots::new(config.builds_max),
             id,
             config,
             stages,
@@ -196,14 +202,14 @@ impl Worker {
         log::info!(target: "deploy", worker:% = worker.id.as_str(); "worker {} claims updates", worker.id.as_str());
         loop {
             // A notification that comes while we claim ends the next wait at once.
-            while builds.len() < worker.config.builds_max
-                && let Some(claim) = worker.claim().await
+            while let Some(owners) = worker.claimable(builds.len())
+                && let Some(claim) = worker.claim(owners).await
             {
                 let build = Arc::clone(&worker).build(claim, cancelled.clone());
                 builds.spawn(build);
             }
             tokio::select! {
-                () = worker.stages.queue.notified(), if builds.len() < worker.config.builds_max => {}
+                () = worker.stages.queue.notified(), if builds.len() < CLAIMS_MAX => {}
                 _ = polls.tick() => {}
                 _ = sweeps.tick() => worker.sweep().await,
                 Some(ended) = builds.join_next() => log_panic(&ended),
@@ -282,10 +288,20 @@ impl Worker {
         Timestamp::of(self.stages.clock.now())
     }
 
-    async fn claim(&self) -> Option<Claim> {
+    /// Returns for whom an update may be claimed while this many are claimed. When all slots are
+    /// busy, owners of which no update runs still get their turn; see [`Slots`].
+    fn claimable(&self, claimed: usize) -> Option<Owners> {
+        match claimed {
+            claimed if claimed < self.config.builds_max => Some(Owners::All),
+            claimed if claimed < CLAIMS_MAX => Some(Owners::Idle),
+            _ => None,
+        }
+    }
+
+    async fn claim(&self, owners: Owners) -> Option<Claim> {
         let (queue, id, now) = (Arc::clone(&self.stages.queue), self.id.clone(), self.now());
         // The queue reports its own outages.
-        let claimed = blocking(move || queue.claim(&id, Owners::All, now)).await;
+        let claimed = blocking(move || queue.claim(&id, owners, now)).await;
         claimed.unwrap_or_else(|error| {
             if !error.is_outage() {
                 log::error!(target: "deploy", "claim an update: {}", chain(&error));
@@ -294,11 +310,27 @@ impl Worker {
         })
     }
 
-    async fn build(self: Arc<Self>, claim: Claim, cancelled: watch::Receiver<bool>) {
+    /// Waits for a slot and carries out an attempt.
+    async fn build(self: Arc<Self>, claim: Claim, mut cancelled: watch::Receiver<bool>) {
         let (project, update) = (claim.project().clone(), claim.id().clone());
-        let site = (self.find_site)(&project);
         let mut steps = Vec::new();
-        let ended = self.stages.run(claim, site, cancelled, &mut steps).await;
+        let ended = match self.slot(&claim, &mut cancelled).await {
+            Ok(Ok(slot)) => {
+                let site = (self.find_site)(&project);
+                let (stop, stopped) = watch::channel(false);
+                let mut attempt = pin!(self.stages.run(claim, site, stopped, &mut steps));
+                tokio::select! {
+                    ended = &mut attempt => ended,
+                    () = either(slot.revoked(), is_set(&mut cancelled)) => {
+                        // Sending fails only when the attempt has ended.
+                        let _ = stop.send(true);
+                        attempt.await
+                    }
+                }
+            }
+            Ok(Err(ended)) => Ok(ended),
+            Err(error) => Err(error),
+        };
         self.metrics.took(&steps);
         match ended {
             Ok(ended) => {
@@ -308,6 +340,40 @@ impl Worker {
             // The lease ends by itself.
             Err(error) => {
                 log::error!(target: "deploy", project:%, update:%; "update {update} of {project}: {}", chain(&error));
+            }
+        }
+    }
+
+    /// Waits for a slot, and renews the lease while it waits. Returns how the attempt ended
+    /// when it got no slot.
+    async fn slot(
+        &self,
+        claim: &Claim,
+        cancelled: &mut watch::Receiver<bool>,
+    ) -> Result<Result<Slot, Ended>, QueueError> {
+        let mut slot = pin!(self.slots.take(&claim.update.owner));
+        let mut renewals = ticks(self.stages.queue.policy().lease / 3);
+        renewals.reset();
+        loop {
+            let (queue, claim, now) = (Arc::clone(&self.stages.queue), claim.clone(), self.now());
+            tokio::select! {
+                slot = &mut slot => return Ok(Ok(slot)),
+                _ = renewals.tick() => {
+                    let lines = vec!["waiting: all places of this worker are taken".to_owned()];
+                    let progress = Progress { lines, commit: None };
+                    if blocking(move || queue.heartbeat(&claim, progress, now)).await? == Held::Lost {
+                        return Ok(Err(Ended::Lost));
+                    }
+                }
+                () = is_set(cancelled) => {
+                    let ended = Outcome::LeaseReleased;
+                    let summary = "released: the worker is shutting down";
+                    let held = blocking(move || queue.finish(&claim, &ended, summary, now)).await?;
+                    return Ok(Err(match held {
+                        Held::Yes => Ended::With(Outcome::LeaseReleased),
+                        Held::Lost => Ended::Lost,
+                    }));
+                }
             }
         }
     }
@@ -351,6 +417,19 @@ async fn join_all(builds: &mut JoinSet<()>) {
 /// Returns when the worker is to stop at least like this, or when the sender was dropped.
 async fn requested(stop: &mut watch::Receiver<Stop>, least: Stop) {
     let _ = stop.wait_for(|stop| *stop >= least).await;
+}
+
+/// Returns when a flag is set, or its sender was dropped.
+async fn is_set(flag: &mut watch::Receiver<bool>) {
+    let _ = flag.wait_for(|is_set| *is_set).await;
+}
+
+/// Returns when one of two futures has ended.
+async fn either(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
+    tokio::select! {
+        () = one => {}
+        () = other => {}
+    }
 }
 
 fn log_panic(ended: &Result<(), tokio::task::JoinError>) {

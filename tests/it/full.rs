@@ -19,11 +19,11 @@ const PROJECTS: usize = 200;
 /// A file system of 16 MB, mounted until this value is dropped.
 ///
 /// It has its own directory, so a test may drop its other values before or after this one.
-struct SmallDisk(TempDir);
+pub struct SmallDisk(TempDir);
 
 impl SmallDisk {
     #[track_caller]
-    fn mount() -> Self {
+    pub fn mount() -> Self {
         let at = tempfile::tempdir().unwrap();
         let arguments = ["-t", "tmpfs", "-o", "size=16m,mode=1777", "waypost-small"];
         let mounted = as_root("mount", &arguments, at.path());
@@ -48,11 +48,18 @@ impl SmallDisk {
         }
     }
 
+    /// Mounts it again, read-only (`ro`) or not (`rw`).
+    #[track_caller]
+    pub fn remount(&self, mode: &str) {
+        let mounted = as_root("mount", &["-o", &format!("remount,{mode}")], self.0.path());
+        assert!(mounted.status.success(), "{mounted:?}");
+    }
+
     fn free(&self) {
         fs::remove_file(self.filler_file()).unwrap();
     }
 
-    fn path(&self, name: &str) -> String {
+    pub fn path(&self, name: &str) -> String {
         self.0.path().join(name).display().to_string()
     }
 }

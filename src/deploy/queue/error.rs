@@ -60,10 +60,31 @@ impl QueueError {
         }
     }
 
+    /// Returns whether a new connection may help: not when the file is locked or its disk is full.
+    pub(super) fn may_end_with_the_connection(&self) -> bool {
+        let temporary = [
+            ErrorCode::DatabaseBusy,
+            ErrorCode::DatabaseLocked,
+            ErrorCode::DiskFull,
+        ];
+        matches!(self, Self::Unavailable(_))
+            && self.code().is_none_or(|code| !temporary.contains(&code))
+    }
+
+    /// Returns the code of an error of SQLite.
+    fn code(&self) -> Option<ErrorCode> {
+        let Self::Unavailable(source) = self else {
+            return None;
+        };
+        source
+            .downcast_ref::<rusqlite::Error>()
+            .and_then(rusqlite::Error::sqlite_error_code)
+    }
+
     /// Returns the reason in a few words, for callers: it names no file of this machine.
     #[must_use]
     pub fn reason(&self) -> &'static str {
-        let Self::Unavailable(source) = self else {
+        let Self::Unavailable(_) = self else {
             return match self {
                 Self::Newer { .. } => "a newer program wrote its file",
                 Self::NetworkFileSystem(_) => "its file is on a network file system",
@@ -72,10 +93,7 @@ impl QueueError {
                 _ => "a stored value is not valid",
             };
         };
-        let code = source
-            .downcast_ref::<rusqlite::Error>()
-            .and_then(rusqlite::Error::sqlite_error_code);
-        match code {
+        match self.code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
                 "another process has locked its file"
             }

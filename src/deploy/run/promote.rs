@@ -132,7 +132,9 @@ impl Stages {
             | BuildResult::Prepared(_)
             | BuildResult::SkillStays(_)
             | BuildResult::ShuttingDown => {
-                let summary = "released: the worker is shutting down".to_owned();
+                let summary =
+                    "released: another owner's update goes first, or the worker is shutting down"
+                        .to_owned();
                 self.finish(claim, Outcome::LeaseReleased, summary).await
             }
         }

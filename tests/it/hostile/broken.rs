@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::edge::{Edge, Setup};
+use crate::full::SmallDisk;
 use crate::http::{Response, TIMEOUT};
 use crate::presets::SKILL;
 use crate::repository::{API, Repository, SilentHost, call, follow, key, queue, setup};
@@ -306,4 +307,119 @@ fn the_depth_of_the_queue_is_current_while_all_builds_are_busy() {
             + edge.metric("deploy_queue_updates{state=\"in_progress\"}")
     };
     wait_until("the gauges do not show six updates", || depth() >= 6.0);
+}
+
+/// Returns the file of a pointer.
+fn pointer_file(setup: &Setup, project: &str) -> std::path::PathBuf {
+    let shards = fs::read_dir(setup.path("store/pointers")).unwrap();
+    let files = shards
+        .flatten()
+        .map(|shard| shard.path().join(format!("{project}.json")));
+    files.into_iter().find(|file| file.exists()).unwrap()
+}
+
+#[test]
+fn a_damaged_pointer_is_read_from_its_copy_and_mended() {
+    let setup = Setup::new().site("acme", "");
+    let first = setup.publish("acme", &PAGES);
+    let second = setup.publish("acme", &[PAGES[0], ("index.mdx", "# New\n")]);
+    let file = pointer_file(&setup, "acme");
+    let whole = fs::read(&file).unwrap();
+    fs::write(&file, &whole[..whole.len() / 2]).unwrap();
+
+    let listed = setup.run(&["releases", "acme"]);
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    assert!(
+        listed.starts_with(&format!("* {}", second.release)),
+        "{listed}"
+    );
+    assert!(
+        listed.contains(&first.release),
+        "the history is there: {listed}"
+    );
+    let check = setup.run(&["store", "check"]);
+    assert_eq!(check.status.code(), Some(1), "{check:?}");
+    assert!(
+        String::from_utf8(check.stdout)
+            .unwrap()
+            .contains("acme.json is damaged")
+    );
+
+    let edge = setup.start();
+    assert!(edge.get(HOST, "/").text().contains("New"));
+    let repaired = edge.setup.run(&["store", "check", "--repair"]);
+    assert!(repaired.status.success(), "{repaired:?}");
+    assert_eq!(fs::read(&file).unwrap(), whole);
+    assert!(edge.setup.run(&["store", "check"]).status.success());
+}
+
+#[test]
+fn a_pointer_that_is_lost_with_its_copy_is_set_aside_by_a_repair() {
+    let setup = Setup::new().site("acme", "");
+    setup.publish("acme", &PAGES);
+    let file = pointer_file(&setup, "acme");
+    for file in [&file, &file.with_extension("copy")] {
+        fs::write(file, "{").unwrap();
+    }
+    assert_eq!(setup.run(&["releases", "acme"]).status.code(), Some(2));
+    let repaired = setup.run(&["store", "check", "--repair"]);
+    let told = String::from_utf8(repaired.stdout).unwrap();
+    assert!(told.contains("acme.damaged"), "{told}");
+    setup.publish("acme", &PAGES);
+}
+
+#[test]
+fn a_damaged_release_at_start_falls_back_to_the_newest_whole_one() {
+    let setup = Setup::new().site("acme", "");
+    let first = setup.publish("acme", &PAGES).release;
+    let second = setup
+        .publish("acme", &[PAGES[0], ("index.mdx", "# New\n")])
+        .release;
+    let inventory = format!("store/inventories/{}/{}.json", &second[..2], &second[2..]);
+    fs::write(setup.path(&inventory), "{}").unwrap();
+
+    let edge = setup.start();
+    assert!(edge.get(HOST, "/").text().contains("Welcome"));
+    edge.wait_for_log(|line| {
+        let message = line["message"].as_str().unwrap_or_default();
+        message.contains(&format!("release {first} of the history of acme is served"))
+    });
+    let check = edge.setup.run(&["store", "check"]);
+    assert_eq!(check.status.code(), Some(1), "{check:?}");
+    let repaired = edge.setup.run(&["store", "check", "--repair"]);
+    let told = String::from_utf8(repaired.stdout).unwrap();
+    assert!(
+        told.contains(&format!("release {first} of its history is current now")),
+        "{told}"
+    );
+    edge.wait_until_served("acme", 3);
+}
+
+#[test]
+fn a_store_and_a_queue_that_cannot_be_written_stop_no_site() {
+    let small = SmallDisk::mount();
+    let setup = setup();
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &PAGES);
+    let store = format!("{{ local: {{ path: {} }} }}", small.path("store"));
+    let file = small.path("updates.sqlite");
+    let setup = setup
+        .conf("store", &store)
+        .conf("queue", &format!("{{ sqlite: {{ path: {file} }} }}"))
+        .site("acme", &format!("owner: acme\n{}", docs.record()));
+    let key = key(&setup, "acme");
+    let edge = setup.start();
+    let deployed = follow(&edge.setup, &queue(&edge.setup, "acme"));
+    assert_eq!(deployed["status"], "success", "{deployed:#}");
+    edge.signal("KILL");
+    let setup = edge.ended();
+
+    small.remount("ro");
+    let edge = setup.start();
+    let refused = served_and_triggered(&edge, &key);
+    assert_eq!(refused.status, 503, "{}", refused.text());
+    small.remount("rw");
+    wait_until("the queue is not written again", || {
+        served_and_triggered(&edge, &key).status == 202
+    });
 }

@@ -8,6 +8,7 @@
 //! | `broken` | a bad commit, a broken queue or a damaged store changes no served site |
 //! | `builds` | a build reads no file of the service, reaches no machine, leaves no process, fills no disk |
 //! | `credentials` | credentials stay with their owner, are never removed, and nothing is told about the network |
+//! | `neighbours` | no owner takes the worker from another |
 //! | `clients` | no client takes connections, processor time, memory or descriptors from another |
 //! | `files` | slow readers and large files cost little, no redirect leaves its host, a private host is not found |
 //! | `requests` | a request has one meaning and costs a bounded amount, in every version of HTTP |
@@ -24,3 +25,4 @@ mod requests;
 mod start;
 mod upstreams;
 mod pages;
+mod neighbours;

@@ -137,7 +137,16 @@ impl Sqlite {
     /// Writes something that changes nothing, to find out whether writing is possible.
     pub(super) fn probe(&self) -> Result<(), QueueError> {
         const SAME: &str = "UPDATE totals SET updates = updates WHERE state = 'queued'";
-        self.write(|connection| row::execute(connection, SAME, []).map(|_one| ()))
+        let probe = || self.write(|connection| row::execute(connection, SAME, []).map(|_one| ()));
+        match probe() {
+            // A connection that was opened on a read-only file system stays read-only.
+            Err(error) if error.may_end_with_the_connection() => {
+                let file = OpenFile::open(&self.path)?;
+                *self.state() = File::Open(Arc::new(file));
+                probe()
+            }
+            probed => probed,
+        }
     }
 
     /// Runs an operation of the writer, and returns once it is on disk.
