@@ -111,7 +111,8 @@ impl Command {
             | Self::BuildChild
             | Self::Publish(_)
             | Self::Releases(_)
-            | Self::Promote(_) => true,
+            | Self::Promote(_)
+            | Self::Store(_) => true,
             Self::Build(_)
             | Self::Check(_)
             | Self::Preview(_)
