@@ -22,6 +22,7 @@ mod writer;
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OptionalExtension};
 
@@ -34,6 +35,9 @@ use super::{
 use crate::site::ProjectId;
 use crate::store::Fence;
 use open::OpenFile;
+
+/// How long to wait until other callers have finished with a file that is to be closed.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A queue in a SQLite file.
 pub struct Sqlite {
@@ -141,12 +145,31 @@ impl Sqlite {
         match probe() {
             // A connection that was opened on a read-only file system stays read-only.
             Err(error) if error.may_end_with_the_connection() => {
-                let file = OpenFile::open(&self.path)?;
-                *self.state() = File::Open(Arc::new(file));
+                self.open_anew(error)?;
                 probe()
             }
             probed => probed,
         }
+    }
+
+    /// Closes the file and opens it again. Other callers wait meanwhile.
+    fn open_anew(&self, error: QueueError) -> Result<(), QueueError> {
+        let mut state = self.state();
+        let before = match &*state {
+            File::Open(file) => Arc::downgrade(file),
+            File::Closed { .. } => Weak::new(),
+        };
+        *state = File::Closed {
+            error,
+            before: before.clone(),
+        };
+        // Connections of one process share what they know of the file, so all are closed first.
+        let deadline = Instant::now() + CLOSE_TIMEOUT;
+        while before.strong_count() > 0 && Instant::now() < deadline {
+            std::thread::yield_now();
+        }
+        *state = File::Open(Arc::new(OpenFile::open(&self.path)?));
+        Ok(())
     }
 
     /// Runs an operation of the writer, and returns once it is on disk.
