@@ -133,7 +133,10 @@ fn a_command_does_not_fill_the_disk() {
             "{logs}"
         );
     }
-    let left: Vec<_> = fs::read_dir(edge.setup.path("builds"))
+    // A workspace is removed after its update has ended, and before the worker stops.
+    edge.signal("TERM");
+    let setup = edge.ended();
+    let left: Vec<_> = fs::read_dir(setup.path("builds"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name())
         .collect();
@@ -157,7 +160,8 @@ fn a_command_of_another_user_cannot_start_processes_without_end() {
         .arg(docs)
         .status();
     assert!(changed.unwrap().success());
-    let script = format!("n=0; while [ $n -lt 300 ]; do n=$((n+1)); sleep 977 & done; {HEAD}");
+    let script =
+        format!("n=0; while [ $n -lt 300 ]; do n=$((n+1)); sleep 977 >/dev/null & done; {HEAD}");
     let record = run(&edge, &key, &script);
     let logs = record["logs"].to_string();
     assert!(
