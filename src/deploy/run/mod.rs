@@ -36,7 +36,6 @@ mod fetch;
 pub mod generate;
 mod job;
 mod monitor;
-pub mod once;
 mod prepare;
 mod promote;
 mod specifications;
