@@ -1,12 +1,13 @@
 //! Any text as the source of a redirect, a path and a destination.
 //!
 //! The parts are separated by zero bytes. A source without variable segments matches only itself,
-//! and a filled destination is not longer than its values allow.
+//! a filled destination is not longer than its values allow, and a path is found
+//! among patterns if its source matches it.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use waypost::site::redirect::{captures, is_pattern};
+use waypost::site::redirect::{Patterns, SEGMENTS_MAX, SOURCE_BYTES_MAX, captures, is_pattern};
 
 fuzz_target!(|data: &[u8]| {
     let Ok(text) = str::from_utf8(data) else {
@@ -17,14 +18,23 @@ fuzz_target!(|data: &[u8]| {
         return;
     };
     let destination = parts.next().unwrap_or_default();
+    // Sources and paths have no slash at either end.
+    let (source, path) = (source.trim_matches('/'), path.trim_matches('/'));
     let found = captures(source, path);
+    let is_within_limits =
+        source.len() <= SOURCE_BYTES_MAX && source.split('/').count() <= SEGMENTS_MAX;
+    if is_within_limits {
+        let is_found = source == path || found.is_some();
+        assert_eq!(Patterns::new([source]).find(path).is_some(), is_found);
+    }
     if !is_pattern(source) {
         assert_eq!(found.is_some(), source == path);
     }
     if let Some(found) = found {
         let filled = found.fill(destination);
         let segments = destination.split('/').count();
-        assert!(filled.len() <= destination.len() + segments * path.len());
+        // A byte of a value is encoded as three.
+        assert!(filled.len() <= destination.len() + segments * 3 * path.len());
         // Without a variable, nothing is replaced.
         if !is_pattern(source) {
             assert_eq!(filled, destination);
