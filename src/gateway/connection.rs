@@ -398,7 +398,13 @@ impl AsyncWrite for ClientConnection {
         let mut written = 0;
         for buf in bufs {
             match self.as_mut().poll_write(cx, buf) {
-                Poll::Ready(Ok(length)) => written += length,
+                Poll::Ready(Ok(length)) => {
+                    written += length;
+                    // The rest of this slice comes before the next one.
+                    if length < buf.len() {
+                        break;
+                    }
+                }
                 other if written == 0 => return other,
                 _ => break,
             }
