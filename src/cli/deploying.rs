@@ -13,6 +13,7 @@ use crate::deploy::keys::{Directory, KeyCache};
 use crate::deploy::presence::Presence;
 use crate::deploy::queue::{Backend, Queue, Sqlite};
 use crate::deploy::run::{Announce, Launcher, Stages, clear_leftovers};
+use crate::deploy::slots::Slots;
 use crate::deploy::update::WorkerId;
 use crate::deploy::{StatusId, Timestamp};
 use crate::site::ProjectId;
@@ -95,6 +96,7 @@ pub(super) fn stages(
 ) -> anyhow::Result<Stages> {
     Ok(Stages {
         queue: Arc::clone(queue),
+        builds: Slots::new(config.worker.builds_max),
         store: Arc::clone(store),
         service: config.service.clone(),
         git: config.git.clone(),

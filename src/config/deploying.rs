@@ -103,6 +103,7 @@ pub(super) fn read_worker(
     isolation: &mut run::Isolation,
 ) {
     let worker::Config {
+        fetches_max,
         builds_max,
         grace,
         operator,
@@ -123,6 +124,7 @@ pub(super) fn read_worker(
         user,
         directory,
     } = isolation;
+    section.set("fetches_max", fetches_max, number(1..=1024));
     section.set("builds_max", builds_max, number(1..=1024));
     section.set("grace_seconds", grace, seconds(0..=3600));
     section.set("operator", operator, address_or_off);

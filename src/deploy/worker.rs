@@ -46,6 +46,8 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
 /// The settings of a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
+    /// How many updates are fetched, wait for a build or are built at once.
+    pub fetches_max: usize,
     /// How many updates are built at once.
     pub builds_max: usize,
     /// How long running builds may go on after a request to stop.
@@ -94,6 +96,7 @@ pub struct Metrics {
 impl Default for Config {
     fn default() -> Self {
         Self {
+            fetches_max: 8,
             builds_max: 2,
             grace: Duration::from_secs(30),
             operator: None,
@@ -180,7 +183,7 @@ impl Worker {
         metrics: Metrics,
     ) -> Self {
         Self {
-            slots: Slots::new(config.builds_max),
+            slots: Slots::new(config.fetches_max),
             id,
             config,
             stages,
@@ -292,7 +295,7 @@ impl Worker {
     /// busy, owners of which no update runs still get their turn; see [`Slots`].
     fn claimable(&self, claimed: usize) -> Option<Owners> {
         match claimed {
-            claimed if claimed < self.config.builds_max => Some(Owners::All),
+            claimed if claimed < self.config.fetches_max => Some(Owners::All),
             claimed if claimed < CLAIMS_MAX => Some(Owners::Idle),
             _ => None,
         }

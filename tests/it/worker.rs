@@ -99,7 +99,7 @@ fn a_release_of_a_worker_beside_the_gateway_is_visible_since_the_gateway_served_
     let edge = setup
         .conf(
             "worker",
-            "{ builds_max: 1, grace_seconds: 0, operator: \"127.0.0.1:0\" }",
+            "{ fetches_max: 1, builds_max: 1, grace_seconds: 0, operator: \"127.0.0.1:0\" }",
         )
         .site("slow", &host.record())
         .site("acme", &docs.record())

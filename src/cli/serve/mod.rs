@@ -85,7 +85,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     logging::start(&config.log).context("start the log")?;
     secrets::check(&config)?;
     let limits = &mut config.connections.limits;
-    limits.connections_max = descriptors::clamp(limits.connections_max, config.worker.builds_max);
+    limits.connections_max = descriptors::clamp(limits.connections_max, config.worker.fetches_max);
     let conf = server_conf(&config)?;
     // Before pingora chooses one. This provider has post-quantum key exchange.
     if rustls::crypto::aws_lc_rs::default_provider()

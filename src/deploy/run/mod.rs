@@ -52,6 +52,7 @@ use tokio::task::JoinError;
 
 use super::Timestamp;
 use super::queue::{Claim, Held, Outcome, Progress, Queue, QueueError};
+use super::slots::{Slot, Slots};
 use crate::build::NAVIGATION_PATH;
 use crate::clock::Clock;
 use crate::isolation::Walls;
@@ -76,6 +77,8 @@ pub const SITE_REMOVED: &str = "cancelled: the site was removed";
 pub struct Stages {
     /// The queue of the update.
     pub queue: Arc<Queue>,
+    /// How many updates may build at once.
+    pub builds: Arc<Slots>,
     /// The store of its release.
     pub store: Arc<Store>,
     /// The name and the domain of the platform.
@@ -315,7 +318,9 @@ impl Stages {
     }
 
     /// Waits until this update may build.
-    async fn build_turn(&self, _claim: &Claim, _site: &Site) {}
+    async fn build_turn(&self, claim: &Claim) -> Slot {
+        self.builds.take(&claim.update.owner).await
+    }
 
     /// Raises the claim's generation above what the store holds (rule R3).
     async fn raise_generation(&self, claim: &mut Claim) -> Result<Held, Stopped> {

@@ -16,6 +16,7 @@ use super::workspace::{COMMAND_INPUT, COMMAND_OUTPUT, SPECIFICATIONS, Workspace}
 use super::{Stages, blocking, until_set, walls};
 use crate::deploy::queue::{Claim, Held, Progress, QueueError};
 use crate::deploy::record::Commit;
+use crate::deploy::slots::Slot;
 use crate::isolation::Walls;
 
 /// How often new lines are written to the record.
@@ -30,6 +31,8 @@ pub(super) struct BuildMonitor<'s> {
     claim: Claim,
     stop: watch::Receiver<bool>,
     running: Option<Running>,
+    /// The slot of the build, while there is one.
+    turn: Option<Slot>,
     began: Instant,
     lines: Vec<String>,
     commit: Option<Commit>,
@@ -76,6 +79,7 @@ impl<'s> BuildMonitor<'s> {
             claim,
             stop,
             running: None,
+            turn: None,
             began: Instant::now(),
             lines: Vec::new(),
             commit: None,
@@ -129,11 +133,16 @@ impl<'s> BuildMonitor<'s> {
         &mut self,
         until: impl Future<Output = T>,
     ) -> Result<Result<T, BuildResult>, QueueError> {
+        let since = Instant::now();
         let mut until = std::pin::pin!(until);
         let mut ticks = tokio::time::interval(RECORD_INTERVAL);
         loop {
             tokio::select! {
-                value = &mut until => return Ok(Ok(value)),
+                value = &mut until => {
+                    // Waiting does not count as work.
+                    self.began += since.elapsed();
+                    return Ok(Ok(value));
+                }
                 _ = ticks.tick() => {
                     if self.is_record_due() && self.record().await? == Held::Lost {
                         return Ok(Err(BuildResult::LeaseLost));
@@ -142,6 +151,12 @@ impl<'s> BuildMonitor<'s> {
                 () = until_set(&mut self.stop) => return Ok(Err(BuildResult::ShuttingDown)),
             }
         }
+    }
+
+    /// Holds a slot while the build runs, or gives it back. The update ends when the slot is
+    /// revoked.
+    pub(super) fn set_turn(&mut self, turn: Option<Slot>) {
+        self.turn = turn;
     }
 
     /// Adds a line to the record.
@@ -200,6 +215,7 @@ impl<'s> BuildMonitor<'s> {
                     }
                 },
                 () = until_set(&mut self.stop) => return Ok(BuildResult::ShuttingDown),
+                () = revoked(self.turn.as_ref()) => return Ok(BuildResult::ShuttingDown),
             }
         }
     }
@@ -396,5 +412,13 @@ impl<'s> BuildMonitor<'s> {
             commit: self.commit.take(),
         };
         self.stages.heartbeat(&self.claim, progress).await
+    }
+}
+
+/// Returns when a slot is revoked; never without a slot.
+async fn revoked(slot: Option<&Slot>) {
+    match slot {
+        Some(slot) => slot.revoked().await,
+        None => std::future::pending().await,
     }
 }

@@ -44,8 +44,8 @@ impl Stages {
             BuildResult::Fetched(commit) => commit,
             unfetched => return self.end_without_release(claim, unfetched).await,
         };
-        let _turn = match monitor.wait(self.build_turn(&claim, site)).await? {
-            Ok(turn) => turn,
+        match monitor.wait(self.build_turn(&claim)).await? {
+            Ok(turn) => monitor.set_turn(Some(turn)),
             Err(end) => return self.end_without_release(claim, end).await,
         };
         let prior = match self.prior(update).await {
@@ -80,6 +80,8 @@ impl Stages {
             return Ok(Ended::Lost);
         }
         if skill_pending {
+            // The update is visible; other builds need not wait for the command.
+            monitor.set_turn(None);
             let replaced = match monitor.next().await? {
                 BuildResult::Prepared(written) => {
                     match self.put(update, &written, &prior, monitor).await? {
