@@ -262,7 +262,10 @@ fn a_stopping_gateway_releases_its_leases() {
 fn the_waiting_update_of_a_removed_site_is_cancelled() {
     let host = SilentHost::start();
     let edge = setup()
-        .conf("worker", "{ fetches_max: 1, builds_max: 1, grace_seconds: 0 }")
+        .conf(
+            "worker",
+            "{ fetches_max: 1, builds_max: 1, grace_seconds: 0 }",
+        )
         .site("slow", &host.record())
         .site("acme", "")
         .start();

@@ -196,7 +196,7 @@ fn a_damaged_inventory_is_never_read() {
 }
 
 #[test]
-fn a_damaged_pointer_stops_only_promotion_and_sweep() {
+fn a_pointer_that_is_damaged_with_its_copy_stops_only_promotion_and_sweep() {
     let directory = tempfile::tempdir().unwrap();
     let config = config(&directory);
     let store = open(&config);
@@ -210,13 +210,21 @@ fn a_damaged_pointer_stops_only_promotion_and_sweep() {
         ("{\"version\":1,\"project\":\"acme\"", false),
         ("{\"version\":2,\"project\":\"acme\",\"tags\":[]}", true),
     ] {
-        fs::write(pointer_of(&config, &acme), damage).unwrap();
+        let pointer = pointer_of(&config, &acme);
+        fs::write(&pointer, damage).unwrap();
+        if !newer {
+            let copied = store.current(&acme).unwrap().unwrap();
+            assert_eq!(copied.current.release, id, "its copy is read");
+        }
+        let copy = fs::read(pointer.with_extension("copy")).unwrap();
+        fs::write(pointer.with_extension("copy"), damage).unwrap();
         let error = store.current(&acme).unwrap_err();
         assert_eq!(matches!(error, ReadError::Newer { .. }), newer, "{error}");
         assert!(error.to_string().contains("acme.json"), "{error}");
         assert!(store.promote(&acme, id, fence(2)).is_err());
         assert!(store.sweep(much_later()).is_err());
         assert!(store.current(&other).unwrap().is_some());
+        fs::write(pointer.with_extension("copy"), copy).unwrap();
     }
     assert!(store.inventory(id).is_ok());
 }

@@ -291,7 +291,10 @@ fn a_node_takes_over_the_leases_of_its_own_killed_process_at_once() {
 #[test]
 fn the_depth_of_the_queue_is_current_while_all_builds_are_busy() {
     let host = SilentHost::start();
-    let setup = setup().conf("worker", "{ fetches_max: 1, builds_max: 1, grace_seconds: 0 }");
+    let setup = setup().conf(
+        "worker",
+        "{ fetches_max: 1, builds_max: 1, grace_seconds: 0 }",
+    );
     let mut setup = setup.site("slow", &host.record());
     for n in 0..5 {
         setup = setup.site(&format!("p{n}"), &format!("owner: slow\n{}", host.record()));
