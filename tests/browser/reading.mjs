@@ -73,7 +73,7 @@ reads("views: one is shown at a time, and each can be linked to", async (open) =
   assert.match(await views.innerText(), /update trigger acme/);
   assert.doesNotMatch(await views.innerText(), /publish docs/);
   assert.equal(new URL(page.url()).hash, "#from-a-branch");
-  assert.ok(await page.getByText("To go back, promote").isVisible(), "what is below belongs to both");
+  assert.ok(await page.getByText("To roll back, promote").isVisible(), "what is below belongs to both");
   const linked = await open("/write/publish#from-a-branch");
   assert.match(await linked.locator(".views").innerText(), /update trigger acme/);
 });
@@ -125,7 +125,7 @@ reads("on this page: the current heading is marked", async (open) => {
 reads("404: similar pages are suggested, at any depth", async (open) => {
   const page = await open("/write/componets/");
   assert.equal(await page.locator("h1").innerText(), "Page not found");
-  const first = page.locator("#suggestions a").first();
+  const first = page.locator("#_suggestions a").first();
   await first.waitFor();
   await follow(page, first);
   assert.equal(path(page), "/write/components");

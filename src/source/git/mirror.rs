@@ -112,6 +112,11 @@ impl Drop for Mirror {
         if let Err(error) = self.write_size(size(&self.directory)) {
             log::warn!(target: "source", "note the size of {}: {error}", self.directory.display());
         }
+        // A process that another thread is starting has a copy of the descriptor until its
+        // `exec`. Closing ours would leave the mirror locked until then.
+        if let Err(error) = self.lock.unlock() {
+            log::warn!(target: "source", "unlock {}: {error}", self.directory.display());
+        }
     }
 }
 

@@ -230,17 +230,29 @@ fn a_site_without_a_release_has_an_uncacheable_404() {
 }
 
 #[test]
-fn a_site_whose_only_skill_is_for_groups_has_empty_lists_and_no_entry_point() {
+fn a_site_whose_only_skill_is_for_groups_serves_a_generated_one() {
     let edge = Setup::new().site("acme", "").start();
-    let skill = "---\nname: secret\ndescription: For admins.\ngroups: [admin]\n---\n";
-    edge.publish("acme", &[("skill.md", skill)]);
+    let secret = "---\nname: secret\ndescription: For admins.\ngroups: [admin]\n---\n";
+    let documentation = [
+        (
+            "docs.json",
+            r#"{"name": "Acme", "navigation": {"pages": ["index"]}}"#,
+        ),
+        ("index.mdx", "# Acme\n\nAcme moves money.\n"),
+        ("skill.md", secret),
+    ];
+    edge.publish("acme", &documentation);
     let host = "acme.waypost.localhost";
     for list in [MANIFEST, LEGACY, CARD] {
         let response = edge.get(host, list);
         assert_eq!(response.status, 200, "{list}");
-        assert_eq!(response.json()["skills"], json!([]), "{list}");
+        let skills = response.json()["skills"].as_array().unwrap().len();
+        assert_eq!(skills, 1, "{list}");
+        assert!(!response.text().contains("For admins"), "{list}");
     }
-    assert_eq!(edge.get(host, "/skill.md").status, 404);
+    let generated = edge.get(host, "/skill.md");
+    assert_eq!(generated.status, 200);
+    assert!(!generated.text().contains("For admins"));
 }
 
 #[test]
