@@ -42,6 +42,8 @@ const CORKED_BYTES_MAX: usize = 64 << 10;
 /// Writes of at least this length are not held back on a connection with HTTP/1.1: they are
 /// pieces of a body, and copying them would double the memory of a slow reader.
 const WRITTEN_THROUGH_BYTES: usize = 8 << 10;
+/// The same, while nothing is held back: the rest of a piece that the socket has taken in part.
+const REST_WRITTEN_THROUGH_BYTES: usize = 1 << 10;
 /// How many bytes an idle cork keeps for its next bytes.
 const CORK_IDLE_BYTES: usize = 16 << 10;
 /// How many bytes the kernel holds for a client beyond those that are on their way to it. The
@@ -368,7 +370,10 @@ impl AsyncWrite for ClientConnection {
     ) -> Poll<io::Result<usize>> {
         let this = &mut *self;
         let (is_full, passes) = this.cork.as_ref().map_or((false, true), |corked| {
-            let is_long = buf.len() >= WRITTEN_THROUGH_BYTES;
+            let is_long = match corked.held.is_empty() {
+                true => buf.len() >= REST_WRITTEN_THROUGH_BYTES,
+                false => buf.len() >= WRITTEN_THROUGH_BYTES,
+            };
             let is_full = corked.held.len() >= CORKED_BYTES_MAX;
             (is_full, is_long && corked.is_for_one_response)
         });
