@@ -1,11 +1,12 @@
 //! How long does an update take, from the branch to the release in the store?
 //!
-//! The process that a worker starts for each update (`waypost build-child`) fetches a git
-//! repository of this machine, reads, builds and stores 1,100 generated pages of 1.7 KB and 24
-//! specifications of 10 endpoints. The bench measures the first build, one changed page and all
-//! pages changed. It measures each twice: once with the default configuration, and once with
-//! specifications by URL allowed and a command for the `skill.md`, because both have a cost even if
-//! nothing is fetched and the command writes nothing.
+//! Each round queues an update of a git repository of this machine, starts `waypost worker`, and
+//! waits for the end of the update: from the start of the worker, which takes some 50 ms, until the
+//! release is promoted. The repository has 1,100 generated pages of 1.7 KB and 24 specifications of
+//! 10 endpoints. The bench measures the first build, one changed page and all pages changed. It
+//! measures each twice: once with the default configuration, and once with specifications by URL
+//! allowed and a command for the `skill.md`, because both have a cost even if nothing is fetched and
+//! the command writes nothing. The processor time is that of the worker and its processes.
 //!
 //! `WAYPOST=PATH` measures another binary: two commits are compared on the same repository by
 //! running this twice, in turn.
@@ -15,21 +16,14 @@
 mod repository;
 
 use std::fmt::Write as _;
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 use repository::{PAGES, path, repository};
-use serde_json::{Value, json};
+use serde_json::Value;
 use waypost::clock::Clock;
-use waypost::deploy::run::child::SUBCOMMAND;
-use waypost::deploy::run::{Job, Limits, generate};
-use waypost::release::ReleaseId;
-use waypost::site::{Frames, ProjectId};
-use waypost::source::{git, remote};
-use waypost::store::{Local, Retention, Store, local};
+use waypost::deploy::Timestamp;
 
 /// Two methods of each of five paths in each specification.
 const ENDPOINTS: usize = 5;
@@ -56,91 +50,68 @@ fn page(number: usize) -> String {
 struct Service {
     directory: tempfile::TempDir,
     program: PathBuf,
-    job: Job,
 }
 
 impl Service {
     fn new(is_rich: bool) -> Self {
-        let directory = tempfile::TempDir::new().expect("make a directory");
-        let docs = directory.path().join("docs");
+        let program = std::env::var_os("WAYPOST").map(PathBuf::from);
+        let service = Self {
+            directory: tempfile::TempDir::new().expect("make a directory"),
+            program: program.unwrap_or_else(|| env!("CARGO_BIN_EXE_waypost").into()),
+        };
         let tree = repository(page, ENDPOINTS, None);
         for file in tree.files() {
-            let target = docs.join(file.as_str());
+            let target = service.path("docs").join(file.as_str());
             let parent = target.parent().expect("below the docs");
             std::fs::create_dir_all(parent).expect("make a directory");
             std::fs::write(target, tree.read(file).expect("in memory")).expect("write");
         }
-        let program = std::env::var_os("WAYPOST").map(PathBuf::from);
-        let job = Job {
-            project: "acme".into(),
-            url: format!("file://{}", docs.display()).into(),
-            branch: "main".into(),
-            directory: "".into(),
-            commit_before: None,
-            service_name: "waypost".into(),
-            git: git::Config {
-                local: vec![directory.path().to_owned()],
-                ..git::Config::default()
-            },
-            specifications: remote::Config::default(),
-            frames: Frames::default(),
-            store: PathBuf::new(),
-            generate: None,
-            lenient: false,
-            allow_empty: false,
-        };
-        let mut service = Self {
-            program: program.unwrap_or_else(|| env!("CARGO_BIN_EXE_waypost").into()),
-            directory,
-            job,
-        };
-        if is_rich {
-            let host = "specifications.example.com".parse();
-            service.job.specifications.hosts = vec![host.expect("the pattern of a host")];
-            service.job.generate = Some(generate::Config {
-                command: vec!["true".into()],
-                ..generate::Config::default()
-            });
-        }
+        service.configure(is_rich);
         service.git(&["init", "--quiet", "--initial-branch=main"]);
         service.commit();
-        service.forget();
         service
     }
 
-    /// Begins with an empty store and no mirror, as for a new project.
-    fn forget(&mut self) {
-        let beside = |name: &str| self.directory.path().join(name);
-        for name in ["mirrors", "store"] {
-            if beside(name).exists() {
-                std::fs::remove_dir_all(beside(name)).expect("remove what the last round made");
-            }
-        }
-        std::fs::create_dir(beside("mirrors")).expect("make a directory");
-        self.job.git.mirrors = beside("mirrors");
-        self.job.store = beside("store");
-        self.store();
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
     }
 
-    fn store(&self) -> Store {
-        let config = local::Config {
-            path: self.job.store.clone(),
-            retention: Retention::default(),
-        };
-        Store::Local(Local::open(&config, Clock::System).expect("open the store"))
+    fn configure(&self, is_rich: bool) {
+        let root = self.directory.path().display();
+        let mut conf = format!(
+            "service: {{ domain: waypost.test, api_host: api.waypost.test }}\n\
+             sites: {root}/sites\n\
+             store: {{ local: {{ path: {root}/state/store }} }}\n\
+             queue: {{ sqlite: {{ path: {root}/state/updates.sqlite }} }}\n\
+             git: {{ mirrors: {root}/state/mirrors, local: [{root}] }}\n"
+        );
+        if is_rich {
+            conf += "specifications: { hosts: [specifications.example.com] }\n\
+                     generate: { command: [\"true\"] }\n";
+        }
+        let record = format!(
+            "project: acme\nsubdomain: acme\nowner: acme\n\
+             repository: {{ url: \"file://{root}/docs\", branch: main }}\n"
+        );
+        std::fs::create_dir(self.path("sites")).expect("make a directory");
+        std::fs::write(self.path("sites/acme.yaml"), record).expect("write the site record");
+        std::fs::write(self.path("waypost.yaml"), conf).expect("write the configuration");
+        std::fs::create_dir(self.path("state")).expect("make a directory");
+    }
+
+    /// Begins with an empty store and no mirror, as for a new project.
+    fn forget(&self) {
+        std::fs::remove_dir_all(self.path("state")).expect("remove what the last round made");
+        std::fs::create_dir(self.path("state")).expect("make a directory");
     }
 
     fn git(&self, arguments: &[&str]) {
         let run = Command::new("git")
-            .current_dir(self.docs())
+            .current_dir(self.path("docs"))
             .args(["-c", "user.name=Ada", "-c", "user.email=ada@example.com"])
             .args(arguments)
             .status();
         assert!(run.expect("run git").success(), "git {arguments:?}");
-    }
-
-    fn docs(&self) -> PathBuf {
-        self.directory.path().join("docs")
     }
 
     fn commit(&self) {
@@ -153,64 +124,57 @@ impl Service {
         for number in pages {
             let file = path(&format!("guides/page-{number}.mdx"));
             let text = format!("{}\nEdited {round} times.\n", page(number));
-            std::fs::write(self.docs().join(file.as_str()), text).expect("write a page");
+            std::fs::write(self.path("docs").join(file.as_str()), text).expect("write a page");
         }
         self.commit();
     }
 
-    /// Runs the process of an update; returns the release that it has stored.
-    fn update(&self) -> ReleaseId {
-        let mut child = Command::new(&self.program)
-            .arg(SUBCOMMAND)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .process_group(0)
-            .spawn()
-            .expect("start the process of a build");
-        let order = json!({"job": self.job, "limits": Limits::default()}).to_string();
-        // The process ends itself when its input is closed.
-        let mut input = child.stdin.take().expect("a pipe");
-        input
-            .write_all(format!("{order}\n").as_bytes())
-            .expect("write the order");
-        let output = BufReader::new(child.stdout.take().expect("a pipe"));
-        let mut release = None;
-        for line in output.lines() {
-            let line = line.expect("read an event");
-            let event: Value = serde_json::from_str(&line).expect("an event");
-            // Not read as an `Event`: another commit may have other ones beside these.
-            assert!(event.get("stopped").is_none(), "{event}");
-            if let Some(prepared) = event.get("prepared") {
-                let id = prepared["release"].as_str().expect("the id of a release");
-                release = Some(ReleaseId::parse(id).expect("the id of a release"));
-            }
-        }
-        assert!(child.wait().expect("wait for the process").success());
-        release.expect("a release")
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        command
+            .args(arguments)
+            .arg("--conf")
+            .arg(self.path("waypost.yaml"))
+            .stderr(Stdio::null());
+        command
     }
 
-    /// Makes a release the current one, as a worker does after the process.
-    fn promote(&self, release: ReleaseId) {
-        let project = ProjectId::parse(&self.job.project).expect("a constant id");
-        let store = self.store();
-        let fence = store.next_fence(&project, 0).expect("read the pointer");
-        store
-            .promote(&project, release, fence)
-            .expect("promote what was just stored");
+    fn run(&self, arguments: &[&str]) -> String {
+        let Output { status, stdout, .. } = self.command(arguments).output().expect("run");
+        assert!(status.success(), "{arguments:?}: {status}");
+        String::from_utf8(stdout).expect("UTF-8")
+    }
+
+    /// Runs one update; returns its wall time and its processor time.
+    fn update(&self) -> (Duration, Duration) {
+        let id = self.run(&["update", "trigger", "acme"]).trim().to_owned();
+        let began = Timestamp::of(Clock::System.now());
+        let mut worker = self.command(&["worker"]).spawn().expect("start a worker");
+        // It fails if the update fails.
+        self.run(&["update", "status", &id, "--follow"]);
+        let record: Value =
+            serde_json::from_str(&self.run(&["update", "status", &id])).expect("a record");
+        let ended = record["endedAt"].as_str().expect("the end of the update");
+        let ended = Timestamp::parse(ended).expect("a time");
+        // The commands above have ended, so what is added now is the worker's.
+        let before = processor_time();
+        let process = rustix::process::Pid::from_child(&worker);
+        rustix::process::kill_process(process, rustix::process::Signal::TERM).expect("stop it");
+        worker.wait().expect("wait for the worker");
+        let wall = Duration::from_millis(ended.millis() - began.millis());
+        (wall, processor_time() - before)
     }
 }
 
 /// Measures several updates, each prepared by `before`, and prints median and range of wall and
 /// processor time.
-fn measure(what: &str, service: &mut Service, before: impl Fn(&mut Service, usize)) {
+fn measure(what: &str, service: &Service, before: impl Fn(&Service, usize)) {
     let (mut wall, mut processor) = (Vec::new(), Vec::new());
     for round in 1..=ROUNDS {
         before(service, round);
-        let (since, used) = (Instant::now(), processor_time());
-        let release = service.update();
-        wall.push(since.elapsed());
-        processor.push(processor_time() - used);
-        service.promote(release);
+        let (time, used) = service.update();
+        wall.push(time);
+        processor.push(used);
     }
     let row = |mut times: Vec<Duration>| {
         times.sort();
@@ -237,22 +201,18 @@ fn processor_time() -> Duration {
 
 fn main() {
     for (is_rich, how) in [(false, "default"), (true, "URLs and a command")] {
-        let mut service = Service::new(is_rich);
-        measure(
-            &format!("{how}: first build"),
-            &mut service,
-            |service, _| {
-                service.forget();
-            },
-        );
+        let service = Service::new(is_rich);
+        measure(&format!("{how}: first build"), &service, |service, _| {
+            service.forget();
+        });
         measure(
             &format!("{how}: one page changed"),
-            &mut service,
+            &service,
             |service, round| service.edit(550..551, round),
         );
         measure(
             &format!("{how}: all pages changed"),
-            &mut service,
+            &service,
             |service, round| service.edit(0..PAGES, round),
         );
     }
