@@ -98,7 +98,6 @@ impl Drain {
     }
 
     /// Waits like [`Drain::draining`], without borrowing.
-    #[must_use]
     pub fn draining_owned(&self) -> WaitForCancellationFutureOwned {
         self.0.draining.clone().cancelled_owned()
     }

@@ -216,15 +216,21 @@ fn rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, FilterError> {
     Ok(SeccompRule::new(conditions)?)
 }
 
+/// Returns the code of an instruction. The constants of `libc` are wider than the field.
+#[expect(clippy::cast_possible_truncation, reason = "all codes are below 256")]
+const fn code(code: u32) -> u16 {
+    code as u16
+}
+
 /// Puts a test in front of a filter that refuses all calls of the x32 ABI.
 fn without_x32(filter: BpfProgram) -> BpfProgram {
     if !cfg!(target_arch = "x86_64") {
         return filter;
     }
     let instruction = |code, jt, jf, k| sock_filter { code, jt, jf, k };
-    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
-    const JUMP_IF_NOT_LESS: u16 = (libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16;
-    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+    const LOAD: u16 = code(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS);
+    const JUMP_IF_NOT_LESS: u16 = code(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K);
+    const RETURN: u16 = code(libc::BPF_RET | libc::BPF_K);
     let refusal = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs();
     let mut program = vec![
         // The number of the call is the first member of `seccomp_data`.

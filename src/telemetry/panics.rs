@@ -119,7 +119,7 @@ mod tests {
             tokio::task::yield_now().await;
             panic!("{}", "late")
         });
-        let panic: Box<dyn std::any::Any + Send> = late.await.map(|()| ()).unwrap_err();
+        let panic: Box<dyn std::any::Any + Send> = late.await.unwrap_err();
         assert_eq!(message(&*panic), "late");
     }
 

@@ -236,22 +236,19 @@ impl Remote {
     /// Reads the files that another process has written; `None` for any other bytes.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let files: Vec<(Box<str>, Result<Vec<u8>, FetchError>)> =
-            postcard::from_bytes(bytes).ok()?;
+        type File = (Box<str>, Result<Vec<u8>, FetchError>);
+        let files: Vec<File> = postcard::from_bytes(bytes).ok()?;
         let files = files.into_iter();
-        Some(
-            files
-                .map(|(url, file)| (url, file.map(Bytes::from)))
-                .collect(),
-        )
+        let files = files.map(|(url, file)| (url, file.map(Bytes::from)));
+        Some(files.collect())
     }
 
     /// Returns the TCP ports that the URLs name.
     #[must_use]
     pub fn ports(urls: &[Box<str>]) -> Vec<u16> {
-        let port = |url: &Box<str>| url.parse::<Uri>().ok()?.port_u16();
+        let urls = urls.iter().filter_map(|url| url.parse::<Uri>().ok());
         // A redirect may lead to the usual port.
-        urls.iter().filter_map(port).chain([443]).collect()
+        urls.filter_map(|url| url.port_u16()).chain([443]).collect()
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::SystemTime;
 
 use super::layout::digest_of;
@@ -188,7 +188,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn orphan(&mut self, path: &PathBuf) -> Result<(), FileError> {
+    fn orphan(&mut self, path: &Path) -> Result<(), FileError> {
         if let Some((_, bytes)) = modified(path)? {
             self.checked.orphans += 1;
             self.checked.orphan_bytes += bytes;

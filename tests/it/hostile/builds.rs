@@ -191,7 +191,7 @@ fn what_is_in_force_is_logged_and_counted() {
         message.starts_with("isolation of builds, in force: Landlock (ABI")
             && message.contains("seccomp")
     });
-    assert_eq!(edge.metric("build_isolation{feature=\"seccomp\"}") as u8, 1);
+    assert!(edge.metric("build_isolation{feature=\"seccomp\"}") > 0.5);
 }
 
 #[test]

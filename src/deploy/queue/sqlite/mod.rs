@@ -161,7 +161,7 @@ impl Sqlite {
         };
         *state = File::Closed {
             error,
-            before: before.clone(),
+            before: Weak::clone(&before),
         };
         // Connections of one process share what they know of the file, so all are closed first.
         let deadline = Instant::now() + CLOSE_TIMEOUT;
