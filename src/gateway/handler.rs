@@ -3,6 +3,7 @@
 //! A [`ConnectionHandler`] owns each connection from `accept` to its end. It serves HTTP/1.1
 //! ([`Http1`]) or HTTP/2 ([`http2`]), as ALPN decided.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -135,8 +136,10 @@ impl ConnectionHandler {
             let accepted = tokio::select! {
                 biased;
                 accepted = async {
+                    let accepted = listener.accept().await?;
+                    // Not before: a connection is closed only if another one needs its place.
                     self.room().await;
-                    listener.accept().await
+                    Ok::<_, io::Error>(accepted)
                 } => accepted,
                 () = &mut draining => return,
             };
@@ -151,8 +154,8 @@ impl ConnectionHandler {
         }
     }
 
-    /// Waits until there is room for one more connection, and makes room if there is none: the
-    /// connection that has been idle longest is closed.
+    /// Waits until there is room for a connection that was accepted, and makes room if there is
+    /// none: the connection that has been idle longest is closed.
     async fn room(&self) {
         let Gateway {
             drain,
