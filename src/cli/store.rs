@@ -22,7 +22,7 @@ pub struct Args {
 
 #[derive(Clone, Debug, Subcommand)]
 enum Action {
-    /// Read all pointers and releases, and report what is damaged or missing
+    /// Check all pointers and releases, and report damaged and missing files
     ///
     /// The gateway may run meanwhile. Exit status: 0 if everything is whole, 1 if something is
     /// damaged and was not mended, 2 if the check could not run.

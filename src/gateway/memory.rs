@@ -6,10 +6,10 @@
 //! | [`Stage::NoKeepAlive`] | [`Config::no_keep_alive_percent`] | each response is the last of its connection; idle connections are closed |
 //! | [`Stage::Refusing`] | [`Config::refuse_percent`] | new connections are closed too |
 //!
-//! The bound is [`Config::bytes_max`], and what counts is then the memory of the process that no
-//! file backs. Without it, the bound is that of the control group (version 2: the smaller one of
-//! `memory.high` and `memory.max`), and what counts is `memory.current` without the page cache,
-//! which the kernel gives back by itself. A process without a bound has no stages.
+//! If [`Config::bytes_max`] is set, it is the limit, and the anonymous memory of the process is
+//! compared with it. Otherwise the limit is that of the control group (version 2: the smaller of
+//! `memory.high` and `memory.max`), and `memory.current` without the page cache is compared with
+//! it, because the kernel can free the page cache. A process without a limit has no stages.
 //!
 //! A stage is left when [`STEP_BACK_PERCENT`] less is used than where it begins, so that it does
 //! not flap.
@@ -38,7 +38,7 @@ const MOUNT: &str = "/sys/fs/cgroup";
 pub struct Config {
     /// How many bytes the process may use; 0: as many as its control group.
     pub bytes_max: u64,
-    /// The directory of the control group; `None`: that of the process.
+    /// The directory of the control group. `None`: the control group of the process.
     pub cgroup: Option<PathBuf>,
     /// Where [`Stage::NoKeepAlive`] begins, in percent of the bound.
     pub no_keep_alive_percent: u8,

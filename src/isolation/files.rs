@@ -12,7 +12,7 @@ use landlock::{
 
 use super::{Network, PROGRAMS, SYSTEM_DEVICES, SYSTEM_FILES, Walls};
 
-/// The newest ABI whose rules are used. An older kernel applies those that it knows.
+/// The newest Landlock ABI that we use. An older kernel applies only the rules that it supports.
 const NEWEST_ABI: ABI = ABI::V9;
 /// The oldest ABI that counts as isolation: before it (Linux 6.2), any file could be truncated.
 pub(super) const LEAST_ABI: u32 = 3;

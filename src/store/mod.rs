@@ -242,8 +242,8 @@ impl Store {
 
     /// Returns a fence for a new promotion.
     ///
-    /// Its generation is above that of the pointer and above `at_least`, the newest generation of
-    /// the queue. So a project can be promoted also after the queue's file was lost.
+    /// Its generation is higher than the generation of the pointer and higher than `at_least`, the
+    /// newest generation of the queue. So promotion works even if the file of the queue was lost.
     ///
     /// # Errors
     ///

@@ -132,7 +132,7 @@ fn numbered_part(line: &str) -> Option<String> {
     })
 }
 
-/// Returns the anchors of a page: those of its headings, and those that it sets itself.
+/// Returns the anchors of a page: the anchors of its headings and its explicit `id` attributes.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut inside_code = false;
     let mut found = BTreeSet::new();

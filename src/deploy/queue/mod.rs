@@ -22,10 +22,10 @@
 //! claim of each other owner, however many updates those have. Of one owner's updates, the one
 //! that has been due longest is claimed first.
 //!
-//! An owner of which no update runs comes before all owners of which one runs. So at most one
-//! update of an owner runs while another owner waits, unless more ran before that owner came;
-//! `run::slots` then takes a slot back. A worker that is busy claims only for owners of which no
-//! update runs ([`Owners::Idle`]).
+//! Owners without a running update come first. So an owner has at most one running update while
+//! another owner waits. If an owner had several before the other owner came, `run::slots` revokes
+//! a slot. A busy worker claims updates only for owners without a running update
+//! ([`Owners::Idle`]).
 //!
 //! # Attempts
 //!

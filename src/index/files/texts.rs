@@ -66,7 +66,8 @@ impl Texts {
         }
     }
 
-    /// Returns what is known about an encoded form: its bytes, or that it is not worth it.
+    /// Looks up an encoded form. `None`: it is unknown. `Some(None)`: encoding does not make the
+    /// text smaller.
     pub(super) fn get(&self, name: &Digest) -> Option<Option<Coded>> {
         self.map.get(name)
     }

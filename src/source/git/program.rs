@@ -82,7 +82,7 @@ impl Git {
                 // A host that sends less than 1 KB/s for 30 s is treated as hanging.
                 "http.lowSpeedLimit=1000",
                 "http.lowSpeedTime=30",
-                // A redirect would lead to a host that nobody has checked.
+                // A redirect could lead to a host that the policy does not allow.
                 "http.followRedirects=false",
                 // An empty value removes the helpers of other configurations.
                 "credential.helper=",

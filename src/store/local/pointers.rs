@@ -15,7 +15,7 @@ use crate::store::durable::{FileError, Temp};
 use crate::store::pointer::{InvalidPointer, Pointer};
 use crate::store::{PromoteError, ReadError};
 
-/// The extension of a copy, which is not that of a pointer.
+/// The file extension of the copy of a pointer.
 const COPY: &str = "copy";
 
 impl Local {

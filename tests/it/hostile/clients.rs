@@ -212,7 +212,7 @@ fn a_request_of_a_trusted_peer_counts_for_the_client_that_it_names() {
     assert_eq!(ask("192.0.2.2"), 200);
     // The peer may have any number of connections.
     let _open = open_all(5, &edge);
-    // A peer that is not trusted names nobody.
+    // `X-Forwarded-For` of an untrusted peer is ignored.
     let mut liar = Connection::over(connect_from(OTHER, edge.http));
     let refused = (0..30).any(|n| {
         let fields = format!("X-Forwarded-For: 192.0.3.{n}\r\n");

@@ -56,7 +56,7 @@ fn an_owner_that_has_taken_all_places_gives_one_back() {
     let slow: Vec<_> = (0..6)
         .map(|n| queue(&edge.setup, &format!("slow{n}")))
         .collect();
-    // Nobody else waits, so the owner has both places.
+    // No other owner waits, so this owner gets both slots.
     let _held = [host.connected(), host.connected()];
     for _ in 0..3 {
         let since = Instant::now();

@@ -161,7 +161,7 @@ fn hostile(bytes: usize) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Pages of which the source is shown, because they are over a limit.
+/// Pages that exceed a limit. Their source is shown instead.
 const OVER_A_LIMIT: [&str; 8] = [
     "children-double",
     "exports-big",
