@@ -416,12 +416,7 @@ impl Http1 {
         since: Instant,
     ) -> Option<Self> {
         let gateway = Arc::clone(&self.handler.gateway);
-        let (method, path) = head::request_line(&self.inbox);
-        let request = RequestHeaders {
-            method,
-            path,
-            ..RequestHeaders::default()
-        };
+        let request = request_line(&self.inbox);
         let content = request.content();
         let ready = MaybeCached::Built(too_many(wait));
         let connection = if is_last {
@@ -458,12 +453,7 @@ impl Http1 {
         let gateway = Arc::clone(&self.handler.gateway);
         let now = gateway.clock.now();
         let ready = MaybeCached::Built(rejection.response());
-        let (method, path) = head::request_line(&self.inbox);
-        let request = RequestHeaders {
-            method,
-            path,
-            ..RequestHeaders::default()
-        };
+        let request = request_line(&self.inbox);
         let content = request.content();
         self.batch.push(&ready, content, Connection::Close, now);
         let written = self
@@ -518,4 +508,14 @@ fn forwarded_for(head: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
         let (name, value) = line.split_at_checked(NAME.len())?;
         name.eq_ignore_ascii_case(NAME).then(|| value.trim_ascii())
     })
+}
+
+/// Returns the method and the path of a request whose other fields are not read.
+fn request_line(inbox: &[u8]) -> RequestHeaders<'_> {
+    let (method, path) = head::request_line(inbox);
+    RequestHeaders {
+        method,
+        path,
+        ..RequestHeaders::default()
+    }
 }
