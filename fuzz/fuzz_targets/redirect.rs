@@ -2,12 +2,16 @@
 //!
 //! The parts are separated by zero bytes. A source without variable segments matches only itself,
 //! a filled destination is not longer than its values allow, and a path is found
-//! among patterns if its source matches it.
+//! among patterns if its source matches it. The check of a documentation accepts a link exactly
+//! if the served site redirects it.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use waypost::docs::{self, Options};
+use waypost::release::site::{Redirect, SiteDescription};
 use waypost::site::redirect::{Patterns, SEGMENTS_MAX, SOURCE_BYTES_MAX, captures, is_pattern};
+use waypost::source::{Tree, TreePath};
 
 fuzz_target!(|data: &[u8]| {
     let Ok(text) = str::from_utf8(data) else {
@@ -40,4 +44,34 @@ fuzz_target!(|data: &[u8]| {
             assert_eq!(filled, destination);
         }
     }
+    // A link ends before its query; a request has none.
+    if !path.contains(['?', '#']) {
+        assert_eq!(
+            is_accepted(source, path, destination),
+            is_served(source, path, destination)
+        );
+    }
 });
+
+fn is_accepted(source: &str, path: &str, destination: &str) -> bool {
+    let config = serde_json::json!({
+        "redirects": [{"source": source, "destination": destination}],
+    });
+    let name = TreePath::parse("docs.json").expect("the name is a path");
+    let tree = Tree::from_files([(name, config.to_string().into())], []);
+    docs::read(&tree, &Options::default())
+        .0
+        .redirects
+        .matches(path)
+}
+
+fn is_served(source: &str, path: &str, destination: &str) -> bool {
+    let redirect = Redirect {
+        source: source.into(),
+        destination: destination.into(),
+        permanent: true,
+    };
+    SiteDescription::new("", vec![redirect])
+        .redirect(path)
+        .is_some()
+}

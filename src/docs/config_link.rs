@@ -9,7 +9,6 @@ use crate::diagnostic::{Diagnostic, Location};
 use crate::docs::Docs;
 use crate::docs::link::{LINK, is_service_path, without_ending};
 use crate::docs::navigation::has_scheme;
-use crate::docs::redirect;
 use crate::source::{Kind, Tree};
 use crate::syntax::{Span, Value};
 
@@ -130,7 +129,7 @@ fn is_resolved(href: &str, docs: &Docs, tree: &Tree, urls: &HashSet<&str>) -> bo
         || docs.pages.at(slug).is_some()
         || urls.contains(bare)
         || is_service_path(path)
-        || redirect::matches(&docs.config.redirects, slug)
+        || docs.redirects.matches(slug)
         || is_file()
 }
 

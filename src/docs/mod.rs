@@ -37,6 +37,7 @@ use openapi::Specification;
 use page::Pages;
 use page::ignored::Ignored;
 use published::Published;
+use redirect::Redirects;
 use reference::OpenError;
 
 pub use parsed::{Parsed, parse};
@@ -58,7 +59,7 @@ pub struct Docs {
     /// The navigation.
     pub navigation: Navigation,
     /// The redirects; chains are resolved.
-    pub redirects: Vec<config::Redirect>,
+    pub redirects: Redirects,
     /// The specifications that the navigation and the pages name.
     pub specifications: Vec<Specification>,
     /// The specifications that are published.

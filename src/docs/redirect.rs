@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 use crate::docs::Extent;
 use crate::docs::config::Redirect;
 use crate::docs::navigation::{Navigation, has_scheme};
-use crate::site::redirect::{self as pattern, is_pattern};
+use crate::site::redirect::{self as pattern, Patterns, is_pattern};
 use crate::syntax::{Diagnostics, SpanDiagnostic};
 
 /// The rule about redirects that cannot work.
@@ -26,12 +26,42 @@ pub const COUNT_MAX: usize = 20_000;
 /// How many redirects of a chain are followed; a client follows the rest.
 const CHAIN_MAX: usize = 32;
 
+/// The redirects of a documentation; chains are resolved.
+#[derive(Debug, Default)]
+pub struct Redirects {
+    list: Vec<Redirect>,
+    sources: Patterns,
+}
+
+// === impl Redirects ===
+
+impl Redirects {
+    fn new(list: Vec<Redirect>) -> Self {
+        let sources = Patterns::new(list.iter().map(|redirect| &*redirect.source));
+        Self { list, sources }
+    }
+
+    /// Returns the redirects in the order of `docs.json`.
+    #[must_use]
+    pub fn list(&self) -> &[Redirect] {
+        &self.list
+    }
+
+    /// Returns whether a request for a path is redirected.
+    ///
+    /// The answer is the same as when the site is served.
+    #[must_use]
+    pub fn matches(&self, path: &str) -> bool {
+        self.sources.find(plain(path)).is_some()
+    }
+}
+
 /// Replaces the destination of each redirect by the end of its chain.
 ///
 /// A resolved redirect is permanent if every redirect of the chain is. A fragment or query
 /// stays unless a later redirect sets another.
 #[must_use]
-pub(super) fn resolve(redirects: &[Redirect], navigation: &Navigation) -> Vec<Redirect> {
+pub(super) fn resolve(redirects: &[Redirect], navigation: &Navigation) -> Redirects {
     let pages = navigation.pages.iter().map(|page| plain(&page.url));
     let pages: HashSet<&str> = pages.collect();
     let mut exact: HashMap<&str, &Redirect> = HashMap::new();
@@ -59,7 +89,7 @@ pub(super) fn resolve(redirects: &[Redirect], navigation: &Navigation) -> Vec<Re
         }
         resolved
     };
-    redirects.iter().take(COUNT_MAX).map(end).collect()
+    Redirects::new(redirects.iter().take(COUNT_MAX).map(end).collect())
 }
 
 /// RFC 9110 §10.2.2: the target of a redirect inherits a fragment unless it has one.
@@ -293,35 +323,27 @@ fn plain(path: &str) -> &str {
         .trim_matches('/')
 }
 
-/// Returns whether the source of a redirect matches a path.
-#[must_use]
-pub fn matches(redirects: &[Redirect], path: &str) -> bool {
-    let path = plain(path);
-    redirects
-        .iter()
-        .any(|redirect| pattern::captures(plain(&redirect.source), path).is_some())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::syntax::Span;
 
+    fn redirects(pairs: &[(&str, &str)]) -> Vec<Redirect> {
+        let redirects = pairs.iter().map(|(source, destination)| Redirect {
+            source: (*source).into(),
+            destination: (*destination).into(),
+            permanent: true,
+            span: Span::default(),
+            destination_span: Span::default(),
+        });
+        redirects.collect()
+    }
+
     fn found(pairs: &[(&str, &str)]) -> Vec<String> {
         let mut diagnostics = Diagnostics::default();
         diagnostics.files.add("docs.json", "".into());
-        let redirects: Vec<_> = pairs
-            .iter()
-            .map(|(source, destination)| Redirect {
-                source: (*source).into(),
-                destination: (*destination).into(),
-                permanent: true,
-                span: Span::default(),
-                destination_span: Span::default(),
-            })
-            .collect();
         check(
-            &redirects,
+            &redirects(pairs),
             &Navigation::default(),
             Extent::Everything,
             &mut diagnostics,
@@ -352,6 +374,24 @@ mod tests {
             ("/b?q", "/c?r", "/c?r"),
         ] {
             assert_eq!(&*super::with_query_of(from, to), expected);
+        }
+    }
+
+    #[test]
+    fn a_link_is_redirected_as_the_served_site_redirects_it() {
+        let redirects = redirects(&[("/old/:x", "/a"), ("/b?page=1", "/a"), ("/c#top", "/a")]);
+        let redirects = resolve(&redirects, &Navigation::default());
+        for (path, expected) in [
+            ("old/x", true),
+            ("/old/x/", true),
+            ("/old/x?page=1#top", true),
+            ("old/x/y", false),
+            // A source with a query or a fragment matches no request.
+            ("b", false),
+            ("b?page=1", false),
+            ("c#top", false),
+        ] {
+            assert_eq!(redirects.matches(path), expected, "{path}");
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::diagnostic::{Diagnostic, closest};
 use crate::docs::page::{slug_of, url};
-use crate::docs::{CONFIG, Docs, redirect};
+use crate::docs::{CONFIG, Docs};
 use crate::source::{Tree, TreePath};
 
 /// The rule that a page that moved or was removed has a redirect.
@@ -28,7 +28,7 @@ pub fn check(before: &[TreePath], docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
         .iter()
         .map(|page| &*page.url)
         .collect();
-    let is_redirected = |path: &str| redirect::matches(&docs.config.redirects, path);
+    let is_redirected = |path: &str| docs.redirects.matches(path);
     find(
         before.iter().map(String::as_str),
         &now,

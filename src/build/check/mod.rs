@@ -27,7 +27,6 @@ use crate::docs::link::{LINK, is_service_path, without_ending};
 use crate::docs::navigation::has_scheme;
 use crate::docs::navigation::tree::Page as Listed;
 use crate::docs::page::{Page, snippet};
-use crate::docs::redirect;
 use crate::docs::reference::relative;
 use crate::mdx::anchor::Anchors;
 use crate::mdx::{Reference, ReferenceKind, Span};
@@ -249,7 +248,7 @@ impl<'d> Checker<'d> {
         }
         if self.urls.contains_key(bare)
             || self.is_file(&resolved)
-            || redirect::matches(&self.docs.config.redirects, slug)
+            || self.docs.redirects.matches(slug)
         {
             return Ok(());
         }

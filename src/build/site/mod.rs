@@ -389,7 +389,7 @@ impl<'s> Site<'s> {
             destination: redirect.destination.clone(),
             permanent: redirect.permanent,
         };
-        let redirects = self.docs.redirects.iter();
+        let redirects = self.docs.redirects.list().iter();
         let shown: HashSet<&str> = public(self.docs)
             .filter(|(_, page)| page.is_indexed())
             .map(|(_, page)| path_of(page))

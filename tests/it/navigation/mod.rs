@@ -95,7 +95,7 @@ impl Outline<'_> {
         if let Some(content) = &docs.navigation.content {
             outline.content(content, 0);
         }
-        for redirect in &docs.redirects {
+        for redirect in docs.redirects.list() {
             let until = if redirect.permanent { "" } else { " for now" };
             let (source, destination) = (&redirect.source, &redirect.destination);
             writeln!(outline.out, "redirect{until}: {source} → {destination}").unwrap();
