@@ -278,11 +278,14 @@ fn each_anchor(nodes: &mut [Node], visit: &mut dyn FnMut(&mut Anchor)) {
     });
 }
 
-/// Visits the tooltips in some nodes; the text of each tooltip needs an id.
+/// Visits the tooltips with a text in some nodes; the text of each tooltip needs an id.
 fn tooltips(nodes: &mut [Node], visit: &mut dyn FnMut(&mut Option<Box<Anchor>>)) {
     each(nodes, &mut |node| {
         if let Node::Element(element) = node
             && *element.name == *"Tooltip"
+            && ["tip", "headline"]
+                .iter()
+                .any(|name| element.text(name).is_some_and(|text| !text.is_empty()))
         {
             visit(&mut element.anchor);
         }

@@ -146,3 +146,10 @@ fn hidden_content_has_no_anchor() {
         Vec::<String>::new()
     );
 }
+
+#[test]
+fn a_tooltip_without_a_text_has_no_anchor() {
+    let text =
+        "<Tooltip>a</Tooltip> <Tooltip tip=\"\">b</Tooltip> <Tooltip tip=\"what\">c</Tooltip>";
+    assert_eq!(all(text), ["tip"]);
+}
