@@ -248,7 +248,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "page",
         title: "a page is a readable file with a path of its own",
-        text: "`a.md` beside `a.mdx` would be the same page.",
+        text: "`a.md` beside `a.mdx` would be the same page. `a/index.mdx` beside `a.mdx` has the \
+               same URL and is left out, with a warning.",
     },
     Rule {
         id: "page-duplicate",

@@ -50,6 +50,8 @@ pub enum Reason {
         /// The name of the file that contains the pattern.
         file: Box<str>,
     },
+    /// Another file, which is named here, is the page at its URL.
+    SameUrl(Box<str>),
 }
 
 // === impl Ignored ===
@@ -138,6 +140,7 @@ impl Reason {
             Self::Pattern { file, .. } => {
                 format!("remove the pattern, or write `!/{path}` below it in `{file}`")
             }
+            Self::SameUrl(_) => "rename one of the two".to_owned(),
         }
     }
 }
@@ -151,6 +154,7 @@ impl fmt::Display for Reason {
             Self::Pattern { pattern, file } => {
                 write!(f, "it matches `{pattern}` in `{file}`")
             }
+            Self::SameUrl(other) => write!(f, "`{other}` has the same URL"),
         }
     }
 }

@@ -252,6 +252,26 @@ impl Pages {
                 Err(diagnostic) => found.push(*diagnostic),
             }
         }
+        // Readers of the peer's sites get `x`, not `x/index`.
+        let paths: HashMap<String, &TreePath> = sources
+            .iter()
+            .map(|written| (written.slug.clone(), written.path))
+            .collect();
+        sources.retain(|written| {
+            let other = written.slug.strip_suffix("/index");
+            let Some(other) = other.and_then(|slug| paths.get(slug)) else {
+                return true;
+            };
+            let reason = ignored::Reason::SameUrl(other.as_str().into());
+            let message = format!(
+                "{other} has the same URL `{}`; this file is left out",
+                url(&written.slug)
+            );
+            let diagnostic = Diagnostic::warning(PAGE, written.path.as_str(), message);
+            found.push(diagnostic.help(reason.help(written.below)));
+            left_out.insert(written.slug.as_str().into(), (written.below.into(), reason));
+            false
+        });
         let mut pages = Self {
             ignored: left_out,
             ..Self::default()
@@ -260,20 +280,8 @@ impl Pages {
             found.extend(page.found.iter().cloned());
             pages.insert(page, &mut found);
         }
-        found.extend(pages.iter().filter_map(|page| pages.misplaced(page)));
+        found.extend(pages.iter().filter_map(misplaced));
         (pages, found)
-    }
-
-    /// Returns an error if the URL of a page belongs to another page or to the service.
-    fn misplaced(&self, page: &Page) -> Option<Diagnostic> {
-        let error = |message| Diagnostic::error(PAGE, page.path.as_str(), message);
-        if RESERVED.contains(&&*page.slug) {
-            let message = format!("the service itself serves `/{}`", page.slug);
-            return Some(error(message).help("give the page another name"));
-        }
-        let other = self.get(page.slug.strip_suffix("/index")?)?;
-        let message = format!("{} has the same URL `{}`", other.path, page.url());
-        Some(error(message).help("rename one of the two"))
     }
 
     fn insert(&mut self, page: Arc<Page>, found: &mut Vec<Diagnostic>) {
@@ -333,6 +341,15 @@ impl Pages {
         let is_same = page.path == *written.path && *page.text == *written.text;
         (is_same && snippets.are(&page.loaded)).then_some(page)
     }
+}
+
+/// Returns an error if the URL of a page belongs to the service.
+fn misplaced(page: &Page) -> Option<Diagnostic> {
+    RESERVED.contains(&&*page.slug).then(|| {
+        let message = format!("the service itself serves `/{}`", page.slug);
+        let error = Diagnostic::error(PAGE, page.path.as_str(), message);
+        error.help("give the page another name")
+    })
 }
 
 /// The source of a page that will be read.
