@@ -37,7 +37,7 @@ pub fn check(value: &Value, object: &Object, diagnostics: &mut Diagnostics) -> b
             None => unknown(member, value, object, diagnostics),
         }
     }
-    for field in object.fields.iter().filter(|field| field.required) {
+    for field in object.all_fields().filter(|field| field.required) {
         if value.get(field.key).is_none() {
             let holder = match object.name.split_once(' ') {
                 Some((_, noun)) => format!("this {noun}"),
@@ -70,7 +70,7 @@ fn unknown(member: &Member, value: &Value, object: &Object, diagnostics: &mut Di
         .map(|(_, correction)| *correction)
         .filter(|correction| object.field(correction).is_some());
     // A key whose value would be wrong under the other key is not a misspelling of it.
-    let fields = object.fields.iter();
+    let fields = object.all_fields();
     let fields = fields.filter(|field| fits(&member.value, field.shape));
     let keys = fields.map(|field| field.key);
     diagnostics.push(match (closest(key, keys), correction) {

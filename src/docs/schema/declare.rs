@@ -101,6 +101,7 @@ macro_rules! object {
                     )*
                     $($($other,)*)?
                 ],
+                shared: &[],
             };
 
             fn read(value: &$crate::syntax::Value) -> Option<Self> {

@@ -34,8 +34,10 @@ pub struct Object {
     pub name: &'static str,
     /// Its description in the JSON Schema.
     pub about: &'static str,
-    /// Its keys.
+    /// Its own keys.
     pub fields: &'static [Field],
+    /// The keys that it shares with other objects.
+    pub shared: &'static [Field],
 }
 
 /// A key of an object.
@@ -159,10 +161,15 @@ impl Object {
         bare.unwrap_or(name)
     }
 
+    /// Returns all keys of the table.
+    pub fn all_fields(&self) -> impl Iterator<Item = &'static Field> + use<> {
+        self.fields.iter().chain(self.shared)
+    }
+
     /// Returns a key of the table.
     #[must_use]
     pub fn field(&self, key: &str) -> Option<&'static Field> {
-        self.fields.iter().find(|field| field.key == key)
+        self.all_fields().find(|field| field.key == key)
     }
 }
 

@@ -109,6 +109,23 @@ const LATER_PRODUCTS: Field = field("products", Unlisted(Element::Product), "Pro
 const LATER_VERSIONS: Field = field("versions", Unlisted(Element::Version), "Versions");
 const LATER_LANGUAGES: Field = field("languages", Unlisted(Element::Language), "Languages");
 
+/// The last keys of anchors, products and dropdowns.
+const SHARED: &[Field] = &[
+    LATER_TABS,
+    LATER_MENU,
+    LATER_ANCHORS,
+    LATER_DROPDOWNS,
+    LATER_PRODUCTS,
+    LATER_VERSIONS,
+    LATER_LANGUAGES,
+    GLOBAL_FIELD,
+    COLOR,
+    ASYNCAPI,
+    SEARCHABLE,
+    BOOST,
+    PUBLIC,
+];
+
 /// `navigation`.
 pub static NAVIGATION: Object = Object {
     name: "`navigation`",
@@ -126,6 +143,7 @@ pub static NAVIGATION: Object = Object {
         DIR,
         OPENAPI,
     ],
+    shared: &[],
 };
 
 /// A group.
@@ -158,6 +176,7 @@ pub static GROUP: Object = Object {
         SDK,
         PUBLIC,
     ],
+    shared: &[],
 };
 
 /// A tab.
@@ -191,6 +210,7 @@ pub static TAB: Object = Object {
         GRAPHQL,
         PUBLIC,
     ],
+    shared: &[],
 };
 
 /// An item of a tab's menu.
@@ -221,6 +241,7 @@ pub static ITEM: Object = Object {
         BOOST,
         PUBLIC,
     ],
+    shared: &[],
 };
 
 /// An anchor.
@@ -238,20 +259,8 @@ pub static ANCHOR: Object = Object {
         HIDDEN,
         DESCRIPTION,
         TAG,
-        LATER_TABS,
-        LATER_MENU,
-        LATER_ANCHORS,
-        LATER_DROPDOWNS,
-        LATER_PRODUCTS,
-        LATER_VERSIONS,
-        LATER_LANGUAGES,
-        GLOBAL_FIELD,
-        COLOR,
-        ASYNCAPI,
-        SEARCHABLE,
-        BOOST,
-        PUBLIC,
     ],
+    shared: SHARED,
 };
 
 /// An entry of `global.anchors`.
@@ -266,6 +275,7 @@ pub static GLOBAL_ANCHOR: Object = Object {
         DESCRIPTION,
         COLOR,
     ],
+    shared: &[],
 };
 
 /// `global`.
@@ -284,6 +294,7 @@ pub static GLOBAL: Object = Object {
         field("versions", Ignored, "Only `anchors` are global here"),
         field("languages", Ignored, "Only `anchors` are global here"),
     ],
+    shared: &[],
 };
 
 /// A product.
@@ -302,20 +313,8 @@ pub static PRODUCT: Object = Object {
         HIDDEN,
         TAG,
         field("name", Text, "The label, as older files write it"),
-        LATER_TABS,
-        LATER_MENU,
-        LATER_ANCHORS,
-        LATER_DROPDOWNS,
-        LATER_PRODUCTS,
-        LATER_VERSIONS,
-        LATER_LANGUAGES,
-        GLOBAL_FIELD,
-        COLOR,
-        ASYNCAPI,
-        SEARCHABLE,
-        BOOST,
-        PUBLIC,
     ],
+    shared: SHARED,
 };
 
 /// A dropdown.
@@ -333,20 +332,8 @@ pub static DROPDOWN: Object = Object {
         OPENAPI,
         HIDDEN,
         TAG,
-        LATER_TABS,
-        LATER_MENU,
-        LATER_ANCHORS,
-        LATER_DROPDOWNS,
-        LATER_PRODUCTS,
-        LATER_VERSIONS,
-        LATER_LANGUAGES,
-        GLOBAL_FIELD,
-        COLOR,
-        ASYNCAPI,
-        SEARCHABLE,
-        BOOST,
-        PUBLIC,
     ],
+    shared: SHARED,
 };
 
 /// A version.
@@ -377,6 +364,7 @@ pub static VERSION: Object = Object {
         BOOST,
         PUBLIC,
     ],
+    shared: &[],
 };
 
 /// A language.
@@ -410,4 +398,5 @@ pub static LANGUAGE: Object = Object {
         BOOST,
         PUBLIC,
     ],
+    shared: &[],
 };

@@ -81,7 +81,7 @@ fn all(
     object: &'static Object,
     fields: &mut BTreeMap<(&'static str, &'static str), &'static Field>,
 ) {
-    for field in object.fields {
+    for field in object.all_fields() {
         if fields.insert((object.name, field.key), field).is_some() {
             continue;
         }

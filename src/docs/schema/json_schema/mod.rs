@@ -83,7 +83,7 @@ impl Mode {
 impl Writer {
     fn definition(&mut self, object: &'static Object) -> Value {
         let mut properties = Map::new();
-        for field in object.fields {
+        for field in object.all_fields() {
             let mut value = self.shape(field.shape);
             // Draft-07 ignores the keys beside `$ref`.
             if value.get("$ref").is_some() {
@@ -92,7 +92,7 @@ impl Writer {
             value["description"] = field.about.into();
             properties.insert(field.key.to_owned(), value);
         }
-        let required = object.fields.iter().filter(|field| field.required);
+        let required = object.all_fields().filter(|field| field.required);
         let required: Vec<_> = required.map(|field| field.key).collect();
         let mut whole = json!({
             "type": "object",
@@ -119,15 +119,14 @@ impl Writer {
             _ => false,
         };
         let has_children = object
-            .fields
-            .iter()
+            .all_fields()
             .any(|field| matches!(field.shape, Shape::Pages | Shape::Elements(_)));
         // `global` has lists too, but they are not children.
         if !has_children || std::ptr::eq(object, &navigation::GLOBAL) {
             return None;
         }
         let empty = json!({ "enum": [[], ""] });
-        let kinds = object.fields.iter().filter(|field| counts(field.shape));
+        let kinds = object.all_fields().filter(|field| counts(field.shape));
         let kinds: Vec<_> = kinds
             .map(|field| {
                 json!({ "required": [field.key], "properties": { field.key: { "not": empty } } })
