@@ -21,7 +21,7 @@ use waypost::discovery::{Listed, Summary};
 use waypost::index::{Documents, Index, Material, SkillFile, State};
 use waypost::response::RequestHeaders;
 use waypost::response::encoding::Effort;
-use waypost::site::{BasePath, Host, Origin, ProjectId, Service, Site, Visibility};
+use waypost::site::{Host, ProjectId, Service, Site};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -79,20 +79,12 @@ impl Numbers {
 }
 
 fn site(number: usize, domains: usize) -> Site {
-    let name = format!("site-{number}");
+    let project = ProjectId::parse(&format!("site-{number}")).unwrap();
     Site {
-        project: ProjectId::parse(&name).unwrap(),
-        owner: name.as_str().into(),
-        subdomain: name.as_str().into(),
         domains: (0..domains)
             .map(|domain| Host::parse(&format!("docs{domain}.customer-{number}.example")).unwrap())
             .collect(),
-        base_path: BasePath::default(),
-        visibility: Visibility::Public,
-        repository: None,
-        lenient: false,
-        allow_empty: false,
-        origin: Origin::Embedded,
+        ..Site::new(project)
     }
 }
 

@@ -28,9 +28,9 @@ use waypost::index::{Cache, Documents, Files, Index, Listing, Material, SkillFil
 use waypost::origin::{self, Resolver};
 use waypost::response::RequestHeaders;
 use waypost::response::encoding::Effort;
-use waypost::site::{BasePath, Host, Origin, ProjectId, Service, Site, Visibility};
+use waypost::site::{Host, ProjectId, Service, Site};
 use waypost::source::{Tree, TreePath};
-use waypost::store::{Local, Store, local};
+use waypost::store::Store;
 use waypost::telemetry::Metrics;
 
 /// Requests before counting, in which buffers grow to their size.
@@ -82,11 +82,7 @@ fn files(site: &Site, directory: &Path) -> Files {
     let options = Options::default();
     let input = Input::read(Tree::from_files(written, []), &options);
     let release = build(&input, &options).release;
-    let config = local::Config {
-        path: directory.join("store"),
-        ..local::Config::default()
-    };
-    let store = Store::Local(Local::open(&config, Clock::System).unwrap());
+    let store = Store::open_directory(directory.join("store")).unwrap();
     store.put(&release).unwrap();
     let listing = Listing::of(release.inventory().clone(), &store).unwrap();
     Files::new(
@@ -120,16 +116,8 @@ fn cached(index: &Index) {
 fn gateway(directory: &Path) -> Arc<Gateway> {
     let service = Service::default();
     let site = Arc::new(Site {
-        project: ProjectId::parse("acme").unwrap(),
-        owner: "acme".into(),
-        subdomain: "acme".into(),
         domains: vec![Host::parse("docs.acme.test").unwrap()],
-        base_path: BasePath::default(),
-        visibility: Visibility::Public,
-        repository: None,
-        lenient: false,
-        allow_empty: false,
-        origin: Origin::Embedded,
+        ..Site::new(ProjectId::parse("acme").unwrap())
     });
     let body = "Use the SDK to create an order, then follow it. ".repeat(50);
     let listed = Listed {

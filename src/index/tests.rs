@@ -7,25 +7,16 @@ use crate::digest::Digest;
 use crate::discovery::{BASE_URL_PLACEHOLDER, Listed, Summary};
 use crate::response::encoding::Effort;
 use crate::response::{Conditions, Encoding};
-use crate::site::{BasePath, Origin, Visibility};
 
 const PROMOTED_AT: u64 = 1_700_000_000;
 
 fn site(name: &str, domains: &[&str]) -> Site {
     Site {
-        project: ProjectId::parse(name).unwrap(),
-        owner: name.into(),
-        subdomain: name.into(),
         domains: domains
             .iter()
             .map(|domain| Host::parse(domain).unwrap())
             .collect(),
-        base_path: BasePath::default(),
-        visibility: Visibility::Public,
-        repository: None,
-        lenient: false,
-        allow_empty: false,
-        origin: Origin::Embedded,
+        ..Site::new(ProjectId::parse(name).unwrap())
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A page has a dozen header fields, and formatting them can take longer than finding the page.
 //! So a page that is requested repeatedly is cached as a [`CachedResponse`]: the 200 and its 304,
-//! each with its field lines as [`Response::write_head`] writes them.
+//! each with its formatted field lines.
 
 use std::sync::Arc;
 
@@ -86,8 +86,8 @@ impl MaybeCached {
     pub fn response(&self) -> &Response {
         match self {
             Self::Built(response) => response,
-            Self::Cached(kept) => &kept.whole.response,
-            Self::NotModified(kept) => &kept.unchanged.response,
+            Self::Cached(cached) => &cached.whole.response,
+            Self::NotModified(cached) => &cached.unchanged.response,
         }
     }
 
@@ -96,7 +96,7 @@ impl MaybeCached {
     pub fn into_response(self) -> Response {
         match self {
             Self::Built(response) => response,
-            kept => kept.response().clone(),
+            cached => cached.response().clone(),
         }
     }
 
@@ -111,32 +111,21 @@ impl MaybeCached {
         date: &[u8],
         connection: Connection,
     ) {
-        let kept = match self {
-            Self::Built(response) => return response.write_head(out, scratch, date, connection),
-            Self::Cached(kept) => &kept.whole,
-            Self::NotModified(kept) => &kept.unchanged,
-        };
-        write_start(out, kept.response.status, date);
-        out.extend_from_slice(&kept.lines);
-        write_end(out, connection);
+        out.extend_from_slice(b"HTTP/1.1 ");
+        out.extend_from_slice(status_line(self.response().status).as_bytes());
+        out.extend_from_slice(b"\r\nDate: ");
+        out.extend_from_slice(date);
+        out.extend_from_slice(b"\r\n");
+        match self {
+            Self::Built(response) => response.write_fields(out, scratch),
+            Self::Cached(cached) => out.extend_from_slice(&cached.whole.lines),
+            Self::NotModified(cached) => out.extend_from_slice(&cached.unchanged.lines),
+        }
+        out.extend_from_slice(match connection {
+            Connection::Keep => b"\r\n".as_slice(),
+            Connection::Close => b"Connection: close\r\n\r\n",
+        });
     }
-}
-
-/// Appends the status line and `Date`.
-pub(super) fn write_start(out: &mut Vec<u8>, status: u16, date: &[u8]) {
-    out.extend_from_slice(b"HTTP/1.1 ");
-    out.extend_from_slice(status_line(status).as_bytes());
-    out.extend_from_slice(b"\r\nDate: ");
-    out.extend_from_slice(date);
-    out.extend_from_slice(b"\r\n");
-}
-
-/// Ends the header section.
-pub(super) fn write_end(out: &mut Vec<u8>, connection: Connection) {
-    out.extend_from_slice(match connection {
-        Connection::Keep => b"\r\n".as_slice(),
-        Connection::Close => b"Connection: close\r\n\r\n",
-    });
 }
 
 #[cfg(test)]
@@ -182,7 +171,7 @@ mod tests {
     #[test]
     fn a_304_has_only_the_fields_that_caches_need() {
         let mut head = Vec::new();
-        let page = page().not_modified();
+        let page = MaybeCached::Built(page().not_modified());
         page.write_head(&mut head, &mut Vec::new(), b"now", Connection::Keep);
         let head = String::from_utf8(head).unwrap();
         for name in ["ETag", "Vary", "Cache-Control", "Last-Modified"] {

@@ -1,7 +1,7 @@
 //! Responses: finished HTTP responses that are not sent yet.
 //!
 //! Discovery, the admin API, the embedded origin and every error produce a [`Response`]. It is
-//! written as HTTP/1.1 text by the fast path ([`Response::write_head`]), or as a
+//! written as HTTP/1.1 text by the fast path ([`MaybeCached::write_head`]), or as a
 //! [`ResponseHeader`] for HTTP/2 and for pingora ([`Response::response_header`]). Both use the
 //! same list of fields, so a response cannot depend on the path it takes.
 //!
@@ -228,22 +228,6 @@ impl Response {
         for (name, value) in &self.more {
             field(name, Value::Made(value.as_bytes()));
         }
-    }
-
-    /// Appends the HTTP/1.1 status line and header section, the empty line included.
-    ///
-    /// `date` is a formatted `Date`; `scratch` is a buffer that the caller keeps, so that
-    /// nothing is allocated.
-    pub fn write_head(
-        &self,
-        out: &mut Vec<u8>,
-        scratch: &mut Vec<u8>,
-        date: &[u8],
-        connection: Connection,
-    ) {
-        cached::write_start(out, self.status, date);
-        self.write_fields(out, scratch);
-        cached::write_end(out, connection);
     }
 
     /// Appends the field lines of a header section, all but `Date` and `Connection`.

@@ -145,6 +145,25 @@ impl Upstream {
 // === impl Site ===
 
 impl Site {
+    /// Makes a public site that Waypost serves, without domains and without a repository.
+    ///
+    /// Its owner and its subdomain are the id of the project.
+    #[must_use]
+    pub fn new(project: ProjectId) -> Self {
+        Self {
+            owner: project.as_str().into(),
+            subdomain: project.as_str().into(),
+            project,
+            domains: Vec::new(),
+            base_path: BasePath::default(),
+            visibility: Visibility::Public,
+            repository: None,
+            lenient: false,
+            allow_empty: false,
+            origin: Origin::Embedded,
+        }
+    }
+
     /// Returns the default subdomain's host.
     ///
     /// # Errors

@@ -42,10 +42,12 @@ mod pointer;
 pub mod sites;
 pub mod watch;
 
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 use bytes::Bytes;
 
+use crate::clock::Clock;
 use crate::digest::Digest;
 use crate::release::{InvalidInventory, Inventory, Item, Release, ReleaseId};
 use crate::site::ProjectId;
@@ -193,6 +195,19 @@ pub enum ReadError {
 // === impl Store ===
 
 impl Store {
+    /// Opens the store in a directory, with the default retention.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Local::open`].
+    pub fn open_directory(path: PathBuf) -> Result<Self, local::OpenError> {
+        let config = local::Config {
+            path,
+            ..local::Config::default()
+        };
+        Local::open(&config, Clock::System).map(Self::Local)
+    }
+
     /// Stores a release. It is not served yet.
     ///
     /// # Errors

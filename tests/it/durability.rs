@@ -9,9 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use waypost::clock::Clock;
 use waypost::site::ProjectId;
-use waypost::store::{Fence, Local, Retention, Store, local};
+use waypost::store::{Fence, Store};
 
 use crate::edge::{Edge, Setup};
 use crate::http::Connection;
@@ -86,11 +85,7 @@ fn trigger_until_closed(edge: &Edge, key: &str) -> BTreeSet<String> {
 /// Opens the store, reads every file of every current release, and returns the fences.
 #[track_caller]
 fn whole(setup: &Setup) -> BTreeMap<String, Fence> {
-    let config = local::Config {
-        path: setup.path("store"),
-        retention: Retention::default(),
-    };
-    let store = Store::Local(Local::open(&config, Clock::System).unwrap());
+    let store = Store::open_directory(setup.path("store")).unwrap();
     let mut fences = BTreeMap::new();
     for project in (0..PROJECTS).map(|n| ProjectId::parse(&format!("p{n}")).unwrap()) {
         let Some(pointer) = store.current(&project).unwrap() else {

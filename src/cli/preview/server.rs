@@ -1,8 +1,12 @@
 //! The server of a preview: HTTP/1.1 on one address, for browsers on this machine.
 //!
-//! The strict reader of the gateway reads request heads, within its limits. `Host` must name
-//! this machine: otherwise a page of another site whose name resolves to this machine (DNS
-//! rebinding) could read what has not been published.
+//! The strict reader of the gateway reads request heads, within its limits, and the gateway's
+//! writer formats response heads; this module has only the loop between them. The gateway's
+//! connections need a process with TLS, telemetry, an access log and a live index, and hyper would
+//! read requests by other rules than the gateway.
+//!
+//! `Host` must name this machine: otherwise a page of another site whose name resolves to this
+//! machine (DNS rebinding) could read what has not been published.
 //!
 //! Sources: WHATWG HTML §9.2 (server-sent events); RFC 9112.
 
@@ -22,7 +26,9 @@ use crate::discovery::paths;
 use crate::gateway::Limits;
 use crate::gateway::head::{Framing, Head, reject_early};
 use crate::origin;
-use crate::response::{Connection, Content, Problem, RequestHeaders, Response, caching, push_date};
+use crate::response::{
+    Connection, Content, MaybeCached, Problem, RequestHeaders, Response, caching, push_date,
+};
 
 const HTML: &str = "text/html; charset=utf-8";
 /// How often an event stream without events sends a comment, which keeps it open.
@@ -81,7 +87,7 @@ async fn handle_connection(
             Ok(head) => Request::of(&head, listen),
             Err(rejection) => {
                 let response = rejection.response();
-                return write(&mut stream, &response, Content::Whole, Connection::Close).await;
+                return write(&mut stream, response, Content::Whole, Connection::Close).await;
             }
         };
         inbox.drain(..length);
@@ -96,7 +102,7 @@ async fn handle_connection(
             true => Connection::Close,
             false => Connection::Keep,
         };
-        write(&mut stream, &response, content, connection).await?;
+        write(&mut stream, *response, content, connection).await?;
         if is_last {
             return stream.shutdown().await;
         }
@@ -178,14 +184,16 @@ fn page(shown: &Shown, request: &Request) -> Response {
 
 async fn write(
     stream: &mut TcpStream,
-    response: &Response,
+    response: Response,
     content: Content,
     connection: Connection,
 ) -> io::Result<()> {
     let mut date = Vec::new();
     push_date(&mut date, Clock::System.unix_seconds());
     let mut out = Vec::with_capacity(response.body.len() + 1024);
+    let response = MaybeCached::Built(response);
     response.write_head(&mut out, &mut Vec::new(), &date, connection);
+    let response = response.response();
     if response.body_bytes(content) > 0 {
         out.extend_from_slice(&response.body.read_all()?);
     }

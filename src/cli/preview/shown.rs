@@ -13,7 +13,7 @@ use crate::diagnostic::Diagnostic;
 use crate::index::{Documents, Files, Index, LiveFiles, Material, Served, SkillFile, State};
 use crate::release::site::SiteDescription;
 use crate::render::escape::Html;
-use crate::site::{BasePath, Host, Origin, ProjectId, Scheme, Service, Site, Visibility};
+use crate::site::{Host, ProjectId, Scheme, Service, Site};
 
 /// What a preview shows.
 #[derive(Debug)]
@@ -133,16 +133,9 @@ fn host() -> Host {
 }
 
 fn site() -> Site {
+    let project = ProjectId::parse("preview").expect("a constant id");
     Site {
-        project: ProjectId::parse("preview").expect("a constant id"),
-        owner: "preview".into(),
-        subdomain: "preview".into(),
         domains: vec![host()],
-        base_path: BasePath::default(),
-        visibility: Visibility::Public,
-        repository: None,
-        lenient: false,
-        allow_empty: false,
-        origin: Origin::Embedded,
+        ..Site::new(project)
     }
 }

@@ -343,9 +343,7 @@ pub(super) fn write(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Clock;
     use crate::release::{ReleaseFile, ReleasePath};
-    use crate::store::{Local, local};
 
     fn release(files: &[(&str, &str)]) -> Release {
         let mut builder = Release::builder();
@@ -359,11 +357,7 @@ mod tests {
     }
 
     fn store(root: &Path) -> Store {
-        let config = local::Config {
-            path: root.join("store"),
-            ..local::Config::default()
-        };
-        Store::Local(Local::open(&config, Clock::System).unwrap())
+        Store::open_directory(root.join("store")).unwrap()
     }
 
     #[test]

@@ -277,7 +277,7 @@ impl Equivalent<ResponseKey> for ResponseName<'_> {
 mod tests {
     use super::*;
     use crate::response::Response;
-    use crate::store::{Local, Store, local};
+    use crate::store::Store;
 
     const PLAIN: Variant = Variant {
         accepted: Accepted::IDENTITY_ONLY,
@@ -318,11 +318,7 @@ mod tests {
         let input = crate::build::Input::read(tree, &options);
         let release = crate::build::build(&input, &options).release;
         let directory = tempfile::tempdir().unwrap();
-        let config = local::Config {
-            path: directory.path().join("store"),
-            ..local::Config::default()
-        };
-        let store = Store::Local(Local::open(&config, crate::clock::Clock::System).unwrap());
+        let store = Store::open_directory(directory.path().join("store")).unwrap();
         store.put(&release).unwrap();
         let listing = Listing::of(release.inventory().clone(), &store).unwrap();
         (release.id(), Arc::new(listing))

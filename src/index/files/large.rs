@@ -296,7 +296,6 @@ mod tests {
     use crate::clock::Clock;
     use crate::release::{Builder, ReleaseFile, ReleasePath};
     use crate::response::{Body, Stored};
-    use crate::store::{Local, local};
 
     /// A store with one file.
     struct One {
@@ -315,11 +314,7 @@ mod tests {
                 .unwrap();
             let release = builder.finish();
             let directory = tempfile::tempdir().unwrap();
-            let config = local::Config {
-                path: directory.path().join("store"),
-                ..local::Config::default()
-            };
-            let store = Store::Local(Local::open(&config, Clock::System).unwrap());
+            let store = Store::open_directory(directory.path().join("store")).unwrap();
             store.put(&release).unwrap();
             Self {
                 directory,

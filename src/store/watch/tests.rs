@@ -4,9 +4,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use super::*;
-use crate::clock::Clock;
 use crate::release::Release;
-use crate::store::{Fence, Local};
+use crate::store::Fence;
 
 /// So long that only a lost event lets a test see it, and fail.
 const LONG: Duration = Duration::from_secs(20);
@@ -24,11 +23,7 @@ fn watched(sites: &str) -> Watched {
 }
 
 fn watched_in(directory: tempfile::TempDir, sites: &str) -> Watched {
-    let config = local::Config {
-        path: directory.path().join("store"),
-        ..local::Config::default()
-    };
-    let store = Store::Local(Local::open(&config, Clock::System).unwrap());
+    let store = Store::open_directory(directory.path().join("store")).unwrap();
     let watch = Watch::start(&store, &directory.path().join(sites), LONG);
     Watched {
         directory,
