@@ -169,6 +169,31 @@ pub struct Written {
     pub unevaluated: Option<Box<str>>,
 }
 
+/// Calls `$visit` with each list of child nodes, borrowed as `$node` is.
+macro_rules! each_children {
+    ($node:expr, $visit:expr, $iter:ident $(, $mutable:tt)?) => {
+        match $node {
+            Node::Emphasis(children)
+            | Node::Strong(children)
+            | Node::Struck(children)
+            | Node::Link { children, .. }
+            | Node::Footnote { children, .. }
+            | Node::Heading { children, .. }
+            | Node::Paragraph(children)
+            | Node::Quote(children)
+            | Node::Element(Element { children, .. }) => $visit(children),
+            Node::List { items, .. } => {
+                items.$iter().for_each(|item| $visit(&$($mutable)? item.children));
+            }
+            Node::Table(table) => {
+                let cells = table.head.$iter().chain(table.rows.$iter().flatten());
+                cells.for_each(|cell| $visit(cell));
+            }
+            _ => {}
+        }
+    };
+}
+
 // === impl Node ===
 
 impl Node {
@@ -192,44 +217,12 @@ impl Node {
 
     /// Visits the lists of child nodes.
     pub fn each_children<'n>(&'n self, visit: &mut dyn FnMut(&'n [Node])) {
-        match self {
-            Self::Emphasis(children)
-            | Self::Strong(children)
-            | Self::Struck(children)
-            | Self::Link { children, .. }
-            | Self::Footnote { children, .. }
-            | Self::Heading { children, .. }
-            | Self::Paragraph(children)
-            | Self::Quote(children)
-            | Self::Element(Element { children, .. }) => visit(children),
-            Self::List { items, .. } => items.iter().for_each(|item| visit(&item.children)),
-            Self::Table(table) => {
-                let cells = table.head.iter().chain(table.rows.iter().flatten());
-                cells.for_each(|cell| visit(cell));
-            }
-            _ => {}
-        }
+        each_children!(self, visit, iter);
     }
 
     /// Visits the lists of child nodes mutably, as [`Node::each_children`] does.
     pub fn each_children_mut(&mut self, visit: &mut dyn FnMut(&mut Vec<Node>)) {
-        match self {
-            Self::Emphasis(children)
-            | Self::Strong(children)
-            | Self::Struck(children)
-            | Self::Link { children, .. }
-            | Self::Footnote { children, .. }
-            | Self::Heading { children, .. }
-            | Self::Paragraph(children)
-            | Self::Quote(children)
-            | Self::Element(Element { children, .. }) => visit(children),
-            Self::List { items, .. } => items.iter_mut().for_each(|item| visit(&mut item.children)),
-            Self::Table(table) => {
-                let cells = table.head.iter_mut().chain(table.rows.iter_mut().flatten());
-                cells.for_each(visit);
-            }
-            _ => {}
-        }
+        each_children!(self, visit, iter_mut, mut);
     }
 
     /// Returns about how many bytes a copy needs.
