@@ -559,6 +559,18 @@ impl Encrypted {
         connection.send(&raw::preface());
         connection
     }
+
+    /// Asserts that an HTTP/2 request gets 400, or that its stream or connection is closed.
+    #[track_caller]
+    pub fn rejects(&self, path: &str, fields: &[(&str, &str)]) {
+        let mut connection = self.raw();
+        connection.send(&raw::get_with(1, DOMAIN, path, fields));
+        let ends = [raw::HEADERS, raw::RST_STREAM, raw::GOAWAY];
+        let end = raw::wait_for(&mut connection, |frame| ends.contains(&frame.kind));
+        // HPACK's static table: 400 is entry 12.
+        let is_rejected = end.kind != raw::HEADERS || end.payload[0] == 0x80 | 12;
+        assert!(is_rejected, "{path:?} {fields:?}: {end:?}");
+    }
 }
 
 #[test]
@@ -628,13 +640,7 @@ fn a_malformed_http_2_request_is_rejected() {
         ("/a b", &[]),
         ("/a\r\nb: c", &[]),
     ] {
-        let mut connection = gateway.raw();
-        connection.send(&raw::get_with(1, DOMAIN, path, fields));
-        let ends = [raw::HEADERS, raw::RST_STREAM, raw::GOAWAY];
-        let end = raw::wait_for(&mut connection, |frame| ends.contains(&frame.kind));
-        // HPACK's static table: 400 is entry 12.
-        let is_refused = end.kind != raw::HEADERS || end.payload[0] == 0x80 | 12;
-        assert!(is_refused, "{path:?} {fields:?}: {end:?}");
+        gateway.rejects(path, fields);
     }
     assert_eq!(origin.received().len(), 0);
 }

@@ -505,18 +505,23 @@ fn echo() -> (Origin, Receiver<()>) {
     (origin, end)
 }
 
-#[test]
-fn a_websocket_is_forwarded_and_has_no_read_timeout() {
-    let (origin, end) = echo();
-    let short = Setup::new()
+/// A setup whose timeouts are one second, except the timeout of upgraded connections.
+fn short_timeouts(more: &str) -> Setup {
+    Setup::new()
         .conf(
             "upstream",
             &format!("{{ read_seconds: 1, upgraded_seconds: 30, {LOCAL_UPSTREAMS} }}"),
         )
         .conf(
             "connections",
-            "{ head_seconds: 1, idle_seconds: 1, body_seconds: 1 }",
-        );
+            &format!("{{ head_seconds: 1, idle_seconds: 1, body_seconds: 1{more} }}"),
+        )
+}
+
+#[test]
+fn a_websocket_is_forwarded_and_has_no_read_timeout() {
+    let (origin, end) = echo();
+    let short = short_timeouts("");
     let edge = edge_before(&origin.record(), short);
     let open = || {
         let mut connection = Connection::open(edge.http);
@@ -589,15 +594,7 @@ fn events_are_forwarded_as_they_arrive() {
         let _closed = stream.write_all(b"0\r\n\r\n");
         After::Close
     });
-    let short = Setup::new()
-        .conf(
-            "upstream",
-            &format!("{{ read_seconds: 1, upgraded_seconds: 30, {LOCAL_UPSTREAMS} }}"),
-        )
-        .conf(
-            "connections",
-            "{ head_seconds: 1, idle_seconds: 1, body_seconds: 1, write_seconds: 1 }",
-        );
+    let short = short_timeouts(", write_seconds: 1");
     let edge = edge_before(&origin.record(), short);
     let mut connection = Connection::open(edge.http);
     connection.send(

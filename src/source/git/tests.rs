@@ -237,11 +237,7 @@ fn a_damaged_mirror_is_replaced() {
     place.write("page", "1");
     place.commit("One");
     place.head();
-    let mirrors = std::fs::read_dir(&place.config.mirrors).unwrap();
-    let mirror = mirrors
-        .map(|entry| entry.unwrap().path())
-        .find(|path| path.is_dir())
-        .unwrap();
+    let mirror = place.mirror();
     std::fs::write(mirror.join("refs/heads/main.lock"), "").unwrap();
     std::fs::write(mirror.join("shallow.lock"), "").unwrap();
     assert_eq!(place.tree().0.read(&path("page")).unwrap(), "1");
@@ -455,11 +451,7 @@ fn a_mirror_has_no_hooks_and_remembers_no_url() {
     place.write("page", "1");
     place.commit("One");
     place.head();
-    let mirrors = std::fs::read_dir(&place.config.mirrors).unwrap();
-    let mirror = mirrors
-        .map(|entry| entry.unwrap().path())
-        .find(|path| path.is_dir())
-        .unwrap();
+    let mirror = place.mirror();
     assert!(!mirror.join("hooks").exists());
     assert!(!mirror.join("FETCH_HEAD").exists());
 }

@@ -4,25 +4,16 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use super::wait_until;
 use crate::edge::{Edge, Setup};
 use crate::full::SmallDisk;
-use crate::http::{Response, TIMEOUT};
+use crate::http::Response;
 use crate::presets::SKILL;
 use crate::repository::{API, Repository, SilentHost, call, follow, key, queue, setup};
 
 const CONFIG: &str = r#"{"name": "Acme", "navigation": {"pages": ["index"]}}"#;
 const PAGES: [(&str, &str); 2] = [("docs.json", CONFIG), ("index.mdx", "# Welcome\n")];
 const HOST: &str = "acme.waypost.localhost";
-
-/// Waits until a condition holds.
-#[track_caller]
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + TIMEOUT;
-    while !holds() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::yield_now();
-    }
-}
 
 /// A gateway that serves the pages of a repository.
 fn deployed() -> (Edge, Repository) {

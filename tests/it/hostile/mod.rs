@@ -16,6 +16,10 @@
 //! | `upstreams` | a site's own server reads nothing private, and harms only its own readers |
 //! | `pages` | no page stalls a build: each costs a bounded amount of work and is shown |
 
+use std::time::Instant;
+
+use crate::http::TIMEOUT;
+
 mod broken;
 mod builds;
 mod credentials;
@@ -26,3 +30,13 @@ mod start;
 mod upstreams;
 mod pages;
 mod neighbours;
+
+/// Waits until a condition holds.
+#[track_caller]
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + TIMEOUT;
+    while !holds() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::yield_now();
+    }
+}

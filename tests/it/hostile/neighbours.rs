@@ -4,8 +4,8 @@ use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use super::wait_until;
 use crate::edge::Edge;
-use crate::http::TIMEOUT;
 use crate::presets::SKILL;
 use crate::repository::{Repository, SilentHost, follow, queue, record, setup};
 
@@ -23,15 +23,6 @@ fn children(process: u32) -> Vec<u32> {
             ids
         })
         .collect()
-}
-
-#[track_caller]
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + TIMEOUT;
-    while !holds() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::yield_now();
-    }
 }
 
 /// A gateway with two places for builds, an owner with slow projects and one with a fast one.
