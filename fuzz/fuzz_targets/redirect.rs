@@ -8,7 +8,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use waypost::docs::{self, Options};
+use waypost::docs::{self, Docs, Options};
 use waypost::release::site::{Redirect, SiteDescription};
 use waypost::site::redirect::{Patterns, SEGMENTS_MAX, SOURCE_BYTES_MAX, captures, is_pattern};
 use waypost::source::{Tree, TreePath};
@@ -46,32 +46,26 @@ fuzz_target!(|data: &[u8]| {
     }
     // A link ends before its query; a request has none.
     if !path.contains(['?', '#']) {
+        let redirects = read(source, destination).redirects;
+        let redirect = |redirect: &docs::config::Redirect| Redirect {
+            source: redirect.source.clone(),
+            destination: redirect.destination.clone(),
+            permanent: redirect.permanent,
+        };
+        let description = SiteDescription::new("", redirects.list().iter().map(redirect).collect());
         assert_eq!(
-            is_accepted(source, path, destination),
-            is_served(source, path, destination)
+            redirects.matches(path),
+            description.redirect(path).is_some()
         );
     }
 });
 
-fn is_accepted(source: &str, path: &str, destination: &str) -> bool {
+/// Reads a documentation with one redirect.
+fn read(source: &str, destination: &str) -> Docs {
     let config = serde_json::json!({
         "redirects": [{"source": source, "destination": destination}],
     });
     let name = TreePath::parse("docs.json").expect("the name is a path");
     let tree = Tree::from_files([(name, config.to_string().into())], []);
-    docs::read(&tree, &Options::default())
-        .0
-        .redirects
-        .matches(path)
-}
-
-fn is_served(source: &str, path: &str, destination: &str) -> bool {
-    let redirect = Redirect {
-        source: source.into(),
-        destination: destination.into(),
-        permanent: true,
-    };
-    SiteDescription::new("", vec![redirect])
-        .redirect(path)
-        .is_some()
+    docs::read(&tree, &Options::default()).0
 }
