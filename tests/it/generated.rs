@@ -71,7 +71,10 @@ const PAGES: [(&str, &str); 3] = [
         r#"{ "name": "Acme", "navigation": { "pages": ["index", "pay"] } }"#,
     ),
     ("index.mdx", "# Acme\n"),
-    ("pay.mdx", "# Pay\n"),
+    (
+        "pay.mdx",
+        "export const price = 'five euros'\n\n# Pay\n\nOne order costs {price}.\n",
+    ),
 ];
 /// The first part of a script: it reads its input and writes the frontmatter of a skill.
 const HEAD: &str =
@@ -150,7 +153,11 @@ fn the_deterministic_skill_is_served_until_the_command_has_ended() {
     assert_eq!(names, ["HOME", "LANG", "PATH", "TMPDIR"]);
     let input: serde_json::Value = serde_json::from_str(&read_output("input")).unwrap();
     assert_eq!(input["pages"][1]["title"], "Pay");
-    assert_eq!(input["pages"][1]["text"], "# Pay\n");
+    // The command gets what agents read, not the source of the page.
+    assert_eq!(
+        input["pages"][1]["text"],
+        "# Pay\n\nOne order costs five euros.\n"
+    );
     assert!(
         input["skill"]
             .as_str()

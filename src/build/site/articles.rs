@@ -70,6 +70,15 @@ impl Articles {
         ))
     }
 
+    /// Returns the Markdown of each page by the path of the page in URLs, without leading slash.
+    #[must_use]
+    pub fn markdown(&self) -> HashMap<&str, &str> {
+        let articles = self.0.values().map(|cached| &cached.0);
+        articles
+            .map(|article| (&*article.page, &*article.markdown))
+            .collect()
+    }
+
     /// Returns the number of articles.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -10,7 +10,7 @@
 //!
 //! * on its standard input one JSON object, [`Input`]: the generated `skill.md`, the limits, the
 //!   base URL that every link must begin with (a placeholder, because a release knows no domain),
-//!   and the pages that it may mention, with their texts;
+//!   and the pages that it may mention, with their texts in Markdown as agents get them;
 //! * a new empty directory, which is also its `HOME` and `TMPDIR` and is removed afterwards. It
 //!   writes there and in the directories of [`Config::write`], and reads the programs and libraries
 //!   of the system, the files that its arguments name, and [`Config::read`];
@@ -24,6 +24,7 @@
 //! Its output is cached beside the mirrors, with the digests of the input and of the output. An
 //! update with the same input publishes the cached output at once and does not run the command.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -34,6 +35,7 @@ use serde::{Deserialize, Serialize};
 
 use super::child::Parent;
 use super::job::{CommandJob, Event};
+use crate::build::Articles;
 use crate::digest::Digest;
 use crate::discovery::BASE_URL_PLACEHOLDER;
 use crate::docs::Docs;
@@ -67,11 +69,11 @@ pub(super) struct Task<'c> {
     /// The command.
     pub(super) config: &'c Config,
     /// The documentation that the skill describes.
-    pub(super) docs: Docs,
-    /// The generated file.
-    pub(super) skill: String,
-    /// The cached output of the command, if there is any.
-    pub(super) cache: Option<PathBuf>,
+    docs: Docs,
+    /// What the command reads: [`Input`] as JSON.
+    input: Vec<u8>,
+    /// The file with the cached output of the command, if there is any.
+    cache: Option<PathBuf>,
 }
 
 /// The JSON object on the command's standard input.
@@ -96,7 +98,7 @@ struct Page<'a> {
     about: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     endpoint: Option<String>,
-    /// The author's MDX; empty when the limit of the input is reached.
+    /// The page as agents get it, in Markdown; empty when the limit of the input is reached.
     text: &'a str,
 }
 
@@ -185,10 +187,27 @@ impl Config {
 
 // === impl Task ===
 
-impl Task<'_> {
+impl<'c> Task<'c> {
+    /// Makes the task of improving `skill`, the generated file of a documentation whose pages are
+    /// rendered as `articles`.
+    pub(super) fn new(
+        config: &'c Config,
+        docs: Docs,
+        skill: &str,
+        articles: &Articles,
+        cache: Option<PathBuf>,
+    ) -> Self {
+        Self {
+            input: input(config, &docs, skill, &articles.markdown()),
+            config,
+            docs,
+            cache,
+        }
+    }
+
     /// Writes the input of the command to a file.
     pub(super) fn give(&self, file: &Path) -> io::Result<()> {
-        fs::write(file, self.input())
+        fs::write(file, &self.input)
     }
 
     /// Reads what the command has written, checks it, and writes it to the file that the parent
@@ -197,7 +216,7 @@ impl Task<'_> {
         let failed = |act| move |source| WriteError::Command { act, source };
         let written = fs::read(written).map_err(failed("read the output of"))?;
         let accepted = skills::accept(&self.docs, &written, BASE_URL_PLACEHOLDER)?;
-        let head = head(&self.digest(&self.input()), &written);
+        let head = head(&self.digest(), &written);
         if let Err(error) = fs::write(keep, [head.as_bytes(), &written].concat()) {
             // Without the cached output, the next update runs the command again.
             log::warn!(target: "deploy", "keep the output of the command: {error}");
@@ -211,7 +230,7 @@ impl Task<'_> {
     pub(super) fn cached(&self) -> Option<Generated> {
         let file = fs::read(self.cache.as_ref()?).ok()?;
         let (head, written) = file.split_at_checked(file.iter().position(|&b| b == b'\n')? + 1)?;
-        let digest = self.digest(&self.input());
+        let digest = self.digest();
         if head != self::head(&digest, written).as_bytes() {
             return None;
         }
@@ -221,40 +240,42 @@ impl Task<'_> {
     /// Returns the digest of the command and its input.
     ///
     /// The output depends on both; other dependencies of the command are not known here.
-    fn digest(&self, input: &[u8]) -> Digest {
+    fn digest(&self) -> Digest {
         let command = serde_json::to_vec(&self.config.command);
         let command = command.expect("words are written as JSON");
-        Digest::of(&[&command, input].concat())
+        Digest::of(&[&command[..], &self.input].concat())
     }
+}
 
-    fn input(&self) -> Vec<u8> {
-        let mut remaining = self.config.input_bytes_max;
-        let pages = skills::source_pages(&self.docs).into_iter().map(|page| {
-            let text = match remaining.checked_sub(page.text.len()) {
-                Some(rest) => {
-                    remaining = rest;
-                    page.text
-                }
-                None => "",
-            };
-            Page {
-                url: format!("{BASE_URL_PLACEHOLDER}{}", page.url),
-                group: page.group,
-                title: page.title,
-                about: page.about,
-                endpoint: page.endpoint,
-                text,
+fn input(config: &Config, docs: &Docs, skill: &str, texts: &HashMap<&str, &str>) -> Vec<u8> {
+    let mut remaining = config.input_bytes_max;
+    let pages = skills::source_pages(docs).into_iter().map(|page| {
+        let path = page.url.trim_start_matches('/');
+        let text = texts.get(path).copied().unwrap_or_default();
+        let text = match remaining.checked_sub(text.len()) {
+            Some(rest) => {
+                remaining = rest;
+                text
             }
-        });
-        let input = Input {
-            base_url: BASE_URL_PLACEHOLDER,
-            lines_max: LINES_MAX,
-            characters_max: CHARACTERS_MAX,
-            skill: &self.skill,
-            pages: pages.collect(),
+            None => "",
         };
-        serde_json::to_vec(&input).expect("texts and numbers are written as JSON")
-    }
+        Page {
+            url: format!("{BASE_URL_PLACEHOLDER}{}", page.url),
+            group: page.group,
+            title: page.title,
+            about: page.about,
+            endpoint: page.endpoint,
+            text,
+        }
+    });
+    let input = Input {
+        base_url: BASE_URL_PLACEHOLDER,
+        lines_max: LINES_MAX,
+        characters_max: CHARACTERS_MAX,
+        skill,
+        pages: pages.collect(),
+    };
+    serde_json::to_vec(&input).expect("texts and numbers are written as JSON")
 }
 
 /// Returns the first line of a cache file.

@@ -96,13 +96,9 @@ fn previous(job: &BuildJob) -> Option<Inventory> {
 /// Returns the task of the command: to write a better skill than the generated one.
 fn task<'j>(job: &'j BuildJob, input: Input, built: &Built) -> Option<Task<'j>> {
     let config = job.generate.as_ref()?;
-    let skill = built.generated()?.to_owned();
-    Some(Task {
-        config,
-        docs: input.docs,
-        skill,
-        cache: job.skill_cache.clone(),
-    })
+    let skill = built.generated()?;
+    let (articles, cache) = (&built.articles, job.skill_cache.clone());
+    Some(Task::new(config, input.docs, skill, articles, cache))
 }
 
 /// Has the command run, and prepares the release with its output.

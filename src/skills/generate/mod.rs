@@ -95,8 +95,6 @@ pub struct SourcePage<'d> {
     pub about: String,
     /// Method and path of the endpoint it describes, if it describes one.
     pub endpoint: Option<String>,
-    /// The text under the frontmatter; empty for a page that is made from a specification.
-    pub text: &'d str,
 }
 
 /// Lists the pages that a skill may use, in the order of the navigation.
@@ -108,14 +106,12 @@ pub fn source_pages(docs: &Docs) -> Vec<SourcePage<'_>> {
         for entry in &category.entries {
             let page = docs.navigation.page(entry.page);
             let endpoint = outline::endpoint(docs, page);
-            let written = docs.pages.get(&page.slug);
             source_pages.push(SourcePage {
                 group: category.label.clone(),
                 title: entry.title.clone(),
                 url: &page.url,
                 about: outline::words(docs, page),
                 endpoint: endpoint.map(|(_, is)| format!("{} {}", is.method, is.path)),
-                text: written.map_or("", |page| page.body()),
             });
         }
     }

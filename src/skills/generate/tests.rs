@@ -132,3 +132,63 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn neither_imports_nor_exports_nor_attributes_get_into_the_skill() {
+    let page = r#"import Hint, { note } from "/snippets/hint-file.mdx";
+export const price = "five euros";
+export const Wrapper = ({ children }) => <div className="wrapped">{children}</div>;
+
+<Card title="Card title" icon="bolt" href="/other" horizontal className="glow">
+  An order costs {price}.
+</Card>
+
+<Hint tone="loud-tone" />
+
+## Pay an order
+
+<Steps>
+  <Step title="Create an order" icon="rocket" stepNumber={7}>
+    Call <Badge color="purple-shade">the API</Badge>.
+  </Step>
+  <Step title="Confirm it" id="confirm-anchor">Wait for the {/* hidden words */} receipt.</Step>
+</Steps>
+"#;
+    let text = text(&[
+        (
+            "docs.json",
+            r#"{"name": "x", "navigation": {"groups": [{"group": "Orders", "pages": ["index", "pay"]}]}}"#,
+        ),
+        ("index.mdx", page),
+        ("pay.mdx", page),
+        ("snippets/hint-file.mdx", "A hint for orders."),
+    ]);
+    for shown in [
+        "An order costs five euros.",
+        "Create an order",
+        "Confirm it",
+    ] {
+        assert!(text.contains(shown), "{shown}\n{text}");
+    }
+    for hidden in [
+        "import ",
+        "export ",
+        "hint-file",
+        "const ",
+        "Wrapper",
+        "wrapped",
+        "className",
+        "bolt",
+        "glow",
+        "loud-tone",
+        "rocket",
+        "stepNumber",
+        "purple-shade",
+        "confirm-anchor",
+        "hidden words",
+        "{",
+        "=>",
+    ] {
+        assert!(!text.contains(hidden), "{hidden}\n{text}");
+    }
+}
