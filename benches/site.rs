@@ -189,7 +189,7 @@ fn process(tree: &Tree, rounds: usize) -> Duration {
     })
 }
 
-/// Measures mdBook with the same Markdown, of which it renders and highlights less; `None` if
+/// Measures mdBook with the same Markdown. mdBook renders and highlights less of it; `None` if
 /// it is not installed.
 fn mdbook(rounds: usize) -> Option<Duration> {
     let beside =

@@ -6,7 +6,7 @@
 //! 10 endpoints. The bench measures the first build, one changed page and all pages changed. It
 //! measures each twice: once with the default configuration, and once with specifications by URL
 //! allowed and a command for the `skill.md`, because both have a cost even if nothing is fetched and
-//! the command writes nothing. The processor time is that of the worker and its processes.
+//! the command writes nothing. The processor time counts the worker and its processes.
 //!
 //! `WAYPOST=PATH` measures another binary: two commits are compared on the same repository by
 //! running this twice, in turn.

@@ -30,7 +30,7 @@
 //!
 //! **One error on one page prevents the publication of the whole release**, and the current release
 //! stays served. If the other pages were published, readers would lose a page or see it changed at
-//! a moment that nobody planned. Instead, the author has to push again. All commands report this
+//! a moment that the author did not choose. Instead, the author has to push again. All commands report this
 //! with the same sentence ([`Refused`]):
 //!
 //! | | with an error |

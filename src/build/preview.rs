@@ -2,7 +2,7 @@
 //!
 //! A build makes every file of a release in advance. A preview makes a file when it is requested,
 //! so that one page of a thousand is ready as soon as its own text is read. The files have the same
-//! bytes as those of [`build`](super::build()); a preview is never stored.
+//! bytes as the files of [`build`](super::build()); a preview is never stored.
 
 use std::collections::HashMap;
 
@@ -39,7 +39,7 @@ pub struct PreviewCache {
 // === impl Preview ===
 
 impl Preview {
-    /// Prepares the files of a documentation. Nothing is rendered yet; `articles` are those of the
+    /// Prepares the files of a documentation. Nothing is rendered yet; `articles` comes from the
     /// previous preview.
     #[must_use]
     pub fn new(input: Input, options: &Options, articles: Articles) -> Self {

@@ -4,7 +4,7 @@
 //! depends on it. So when an operator's command writes a better one, these two files are replaced
 //! and nothing is built again.
 //!
-//! **Invariant:** the release equals that of a build that had generated the new skill itself.
+//! **Invariant:** a build that generates the new skill itself makes an equal release.
 
 use super::{Built, GENERATED, Report, insert, insert_skill, into_skill, listed};
 use crate::discovery::{JSON, SUMMARY_PATH, skill_path};

@@ -100,8 +100,8 @@ impl Cli {
 // === impl Command ===
 
 impl Command {
-    /// Returns whether the command writes to the directories of the service, and not to those of
-    /// an author.
+    /// Returns whether the command writes to the directories of the service. Other commands write
+    /// only to directories of an author.
     fn writes_state(&self) -> bool {
         match self {
             Self::Serve(_)

@@ -44,7 +44,7 @@ pub(super) fn check(config: &Config) -> anyhow::Result<()> {
 }
 
 /// Returns the secrets that group or others may read or change. A file that does not exist is
-/// not one: whoever needs it says so.
+/// left out: the code that reads it reports that.
 pub(super) fn exposed(config: &Config) -> Vec<Exposed> {
     let mut secrets = Vec::new();
     for credential in &config.git.credentials {

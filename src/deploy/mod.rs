@@ -54,8 +54,8 @@ pub type FindSite = Arc<dyn Fn(&ProjectId) -> Option<Arc<Site>> + Send + Sync>;
 
 /// Lowers the priority of the calling thread and of the threads and processes it will start.
 ///
-/// When all processors are busy, responses go first: a reader notices a late response, and
-/// nobody notices an update that ends a little later.
+/// When all processors are busy, responses go first: a reader notices a late response, but
+/// an update may end a little later.
 ///
 /// Source: `setpriority(2)`: on Linux each thread has its own niceness.
 pub fn lower_priority() {

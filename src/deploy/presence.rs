@@ -45,7 +45,7 @@ impl Presence {
     pub fn enter(&self, worker: &WorkerId) -> io::Result<Present> {
         fs::create_dir_all(&self.directory)?;
         let path = self.path(worker);
-        // Locked before it gets its name, so that nobody finds it without a lock.
+        // Locked before it gets its name, so that no other process finds it without a lock.
         let unnamed = path.with_extension("new");
         let file = File::create(&unnamed)?;
         file.lock()?;

@@ -292,7 +292,7 @@ impl Worker {
     }
 
     /// Returns for whom an update may be claimed while this many are claimed. When all slots are
-    /// busy, owners of which no update runs still get their turn; see [`Slots`].
+    /// busy, owners without a running update still get their turn; see [`Slots`].
     fn claimable(&self, claimed: usize) -> Option<Owners> {
         match claimed {
             claimed if claimed < self.config.fetches_max => Some(Owners::All),

@@ -282,8 +282,8 @@ pub const RULES: &[Rule] = &[
         id: "page-removed",
         title: "a page that moves leaves a redirect",
         text: "Links and search results still lead to where a page was. `check --since REF` finds the \
-            pages that a commit had and that now are neither pages nor redirected; an update finds \
-            those of the release before it.",
+            pages that a commit had and that now are neither pages nor redirected; an update \
+            compares with the current release.",
     },
     Rule {
         id: "path-missing",
@@ -300,7 +300,7 @@ pub const RULES: &[Rule] = &[
         id: "reference",
         title: "`$ref` names a JSON file of the documentation",
         text: "Relative to the file that contains it, inside the documentation's root, without a cycle. Keys \
-            beside it override those of the file.",
+            beside it override the keys of the file.",
     },
     Rule {
         id: "required",

@@ -32,8 +32,8 @@ struct Entry<'m> {
 }
 
 /// Writes the manifest of a site that lives under `base_path`. Each skill comes with the
-/// digest of the bytes that are *served*: those of a generated skill differ from the file
-/// in the release.
+/// digest of the bytes that are *served*. For a generated skill they differ from the file in the
+/// release.
 #[must_use]
 pub fn manifest<'s>(
     skills: impl Iterator<Item = (&'s Listed, Digest)>,

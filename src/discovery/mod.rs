@@ -11,7 +11,7 @@
 //!
 //! and [`paths`] is the one list of where they are found. Rules, each named by a test:
 //!
-//! * **D1** The `digest` in a manifest is that of the bytes at its `url`: if they differ, real
+//! * **D1** The `digest` in a manifest is the digest of the bytes at its `url`. If they differ, real
 //!   clients drop the skill without a message.
 //! * **D2** `$schema` is at the top level, where clients read it, and in each entry, where the
 //!   specification lists it.

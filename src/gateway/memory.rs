@@ -7,7 +7,7 @@
 //! | [`Stage::Refusing`] | [`Config::refuse_percent`] | new connections are closed too |
 //!
 //! If [`Config::bytes_max`] is set, it is the limit, and the anonymous memory of the process is
-//! compared with it. Otherwise the limit is that of the control group (version 2: the smaller of
+//! compared with it. Otherwise the control group sets the limit (version 2: the smaller of
 //! `memory.high` and `memory.max`), and `memory.current` without the page cache is compared with
 //! it, because the kernel can free the page cache. A process without a limit has no stages.
 //!

@@ -292,8 +292,8 @@ impl Proxy {
         } else {
             forward::remove_hop_by_hop(response);
         }
-        // RFC 9110 §8.6 and §15.2; the length of a 304 is that of another response, and some
-        // HTTP/2 clients take it for the length of this one.
+        // RFC 9110 §8.6 and §15.2. `Content-Length` of a 304 is the length of the 200, and some
+        // HTTP/2 clients take it for the length of the 304.
         if matches!(response.status.as_u16(), 100..=199 | 204 | 304) {
             response.remove_header(&header::CONTENT_LENGTH);
             response.remove_header(&header::TRANSFER_ENCODING);

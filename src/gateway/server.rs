@@ -2,8 +2,9 @@
 //!
 //! They are the keys of pingora's [`ServerConf`], under `server` in our configuration. pingora
 //! ignores unknown keys, so that programs can add their own keys. Our own keys are elsewhere, so
-//! an unknown key is an error here. So is a key that pingora would ignore, or that would break
-//! this program: nobody may believe that the process has given up its privileges when it has not.
+//! an unknown key is an error here. A key that pingora would ignore, or that would break this
+//! program, is an error too: otherwise an operator could believe that the process has dropped its
+//! privileges when it has not.
 
 use pingora::server::configuration::ServerConf;
 use serde_json::{Map, Value};

@@ -98,8 +98,8 @@ pub enum Content {
 // === impl Response ===
 
 impl Response {
-    /// Makes a response with a status, a media type and a body, cached by nobody and
-    /// readable by scripts of the same origin only.
+    /// Makes a response with a status, a media type and a body. No cache stores it, and only
+    /// scripts of the same origin can read it.
     #[must_use]
     pub fn new(status: u16, media_type: &'static str, body: Bytes) -> Self {
         Self {

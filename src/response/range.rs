@@ -1,7 +1,7 @@
 //! Ranges of a file, for media players and resumed downloads.
 //!
 //! The response to one range of bytes is a 206. A request for several ranges gets the whole file,
-//! which a server may always send (RFC 9110 §14.2): nobody can request a thousand small pieces.
+//! which a server may always send (RFC 9110 §14.2): no request can ask for a thousand small pieces.
 //!
 //! Sources: RFC 9110 §13.1.5 (`If-Range`), §14 (ranges), §15.3.7, §15.5.17.
 

@@ -128,7 +128,7 @@ impl File<'_> {
         self.diagnostics.push(diagnostic);
     }
 
-    /// Warns of a mistake because of which the `skills` tool does not install the file.
+    /// Warns of a mistake in a file that the `skills` tool does not install.
     fn dropped_by_clients(&mut self, rule: &'static str, place: Option<Location>, message: String) {
         self.warn(
             rule,

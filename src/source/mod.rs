@@ -50,7 +50,7 @@ pub struct Tree {
     contents: Contents,
     docs_root: TreePath,
     remote: Remote,
-    /// Files whose bytes replace those of `contents`, by path without links.
+    /// Files whose bytes replace the bytes in `contents`, by path without links.
     changed: HashMap<TreePath, Bytes>,
 }
 

@@ -24,8 +24,8 @@
 //! * **S5** Other releases and files are removed once they are older than the retention time,
 //!   counted from when they were last put or promoted.
 //! * **S6** Every read checks length and digest, so it returns the bytes that were put. A file
-//!   that is opened to be read in parts ([`Store::open`]) has its length checked; whoever reads
-//!   all of it checks the digest.
+//!   that is opened to be read in parts ([`Store::open`]) has its length checked; the code that
+//!   reads all of it checks the digest.
 //! * **S7** After an error the state is the one before. There is one exception: when the last
 //!   flush of a promotion fails, the new pointer is visible, but a power cut may undo it. The
 //!   caller gets an error and repeats the promotion (S3).
@@ -199,7 +199,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Those of [`Local::open`].
+    /// The errors of [`Local::open`].
     pub fn open_directory(path: PathBuf) -> Result<Self, local::OpenError> {
         let config = local::Config {
             path,
@@ -227,7 +227,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`PutError`], also those of `next`. Nothing of the release is visible then.
+    /// [`PutError`], also from `next`. Nothing of the release is visible then.
     pub fn put_files(
         &self,
         inventory: &Inventory,
@@ -307,7 +307,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`ReadError::Damaged`] when length or digest are not those of the inventory.
+    /// [`ReadError::Damaged`] when length or digest differ from the inventory.
     pub fn read(&self, item: &Item) -> Result<Bytes, ReadError> {
         match self {
             Self::Local(store) => store.read(item),
@@ -318,7 +318,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`ReadError::Damaged`] when the length is not that of the inventory.
+    /// [`ReadError::Damaged`] when the length differs from the inventory.
     pub fn open(&self, item: &Item) -> Result<ContentFile, ReadError> {
         match self {
             Self::Local(store) => store.open_content(item),

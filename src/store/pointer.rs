@@ -65,7 +65,7 @@ pub(super) enum InvalidPointer {
     /// Written by a newer program.
     #[error("pointer has version {0}; this program reads versions up to {VERSION}")]
     Newer(u64),
-    /// The file is that of another project.
+    /// The file belongs to another project.
     #[error("pointer is of project {0:?}")]
     Project(String),
     /// The file is not a pointer.

@@ -53,7 +53,7 @@ pub enum KeyFileError {
         #[source]
         source: io::Error,
     },
-    /// The file is not that of a key.
+    /// The file is not a key file.
     #[error("read the key in {}", path.display())]
     Invalid {
         /// The file.

@@ -85,7 +85,7 @@ pub struct Limits {
 pub struct Isolation {
     /// Whether builds run without Landlock and seccomp.
     pub mode: Mode,
-    /// The name of the user with whose rights they run; `None` for that of the service.
+    /// The name of the user that they run as; `None`: the user of the service.
     pub user: Option<Box<str>>,
     /// The directory for what the processes of an update write.
     pub directory: PathBuf,

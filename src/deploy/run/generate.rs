@@ -57,7 +57,7 @@ pub struct Config {
     pub output_bytes_max: u64,
     /// Whether it may connect to other machines.
     pub network: bool,
-    /// Files and directories that it may read and execute, besides those of the system.
+    /// Files and directories that it may read and execute, besides the files of the system.
     pub read: Vec<PathBuf>,
     /// Directories in which it may write.
     pub write: Vec<PathBuf>,

@@ -1,6 +1,6 @@
 //! Languages: the codes of `docs.json`, and the BCP 47 tag of each.
 //!
-//! `docs.json` has its own list of codes, two of which are country codes (`cn`, `jp`). `lang`
+//! `docs.json` has its own list of codes; two are country codes (`cn`, `jp`). `lang`
 //! and `hreflang` need a BCP 47 tag. Real files also use other spellings; these are read
 //! with a warning that names the listed code.
 //!

@@ -74,7 +74,7 @@ fn tile_html(writer: &mut html::Writer<'_>, tile: &Element) {
 fn html_icon(writer: &mut html::Writer<'_>, card: &Element) {
     if card.has("icon") {
         let mut icon = card.clone();
-        // The `color` of a card is that of its icon.
+        // The `color` of a card is the colour of its icon.
         if let Some(color) = card.get("color") {
             icon.attributes.push(("iconColor".into(), color.clone()));
         }

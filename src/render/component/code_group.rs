@@ -1,4 +1,4 @@
-//! `CodeGroup` and similar components: code blocks of which the reader sees one at a time.
+//! `CodeGroup` and similar components: code blocks; the reader sees one at a time.
 
 use super::Component;
 use crate::mdx::{Element, Node};

@@ -1,4 +1,4 @@
-//! `Tabs` and `View`: panels of which the reader sees one at a time.
+//! `Tabs` and `View`: panels; the reader sees one at a time.
 
 use super::Component;
 use crate::mdx::{Element, Node};

@@ -311,8 +311,8 @@ impl Line<'_> {
     }
 }
 
-/// Adds the changes of a match to the scopes: those of its text and its groups, within those
-/// that its contexts give.
+/// Adds the changes that a match makes to the scopes. The scopes of its text and its groups are
+/// inside the scopes of its contexts.
 fn scopes(current: &Context, found: &Found, changes: &mut Vec<(usize, ScopeStackOp)>) {
     let (start, end) = found.span();
     enter(current, found.rule, start, changes);

@@ -51,7 +51,7 @@ pub struct Written {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// The stylesheet of components, which becomes part of that of a site.
+/// The stylesheet of components; it becomes part of the stylesheet of a site.
 pub const STYLES: &str = include_str!("components.css");
 
 /// Writes the nodes of `file`, which are shown at `start`, in the language of `messages`.

@@ -1,4 +1,4 @@
-//! Icons: the free ones of Font Awesome and those of Lucide, as inline SVG.
+//! Icons: the free icons of Font Awesome and all icons of Lucide, as inline SVG.
 //!
 //! A page holds only the icons that it uses, each as one path, and loads no font. `pack.mjs`
 //! writes the packed table, which is unpacked when the first icon is looked up.

@@ -122,7 +122,7 @@ pub(super) struct Endpoint {
     pub(super) variable: &'static str,
     pub(super) authorization: &'static str,
     pub(super) any_one_is_enough: &'static str,
-    /// Between the security schemes of a set, all of which are required.
+    /// Between the security schemes of a set. All schemes of a set are required.
     pub(super) and: &'static str,
     /// Shown instead of the security schemes of a set that has none.
     pub(super) nothing: &'static str,
@@ -175,7 +175,7 @@ pub(super) struct Bounds {
 // === impl Messages ===
 
 impl Messages {
-    /// Returns the messages of a language by its BCP 47 tag; a region has those of its
+    /// Returns the messages of a language by its BCP 47 tag; a region has the messages of its
     /// language.
     #[must_use]
     pub fn of(tag: &str) -> &'static Self {

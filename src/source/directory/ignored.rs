@@ -13,7 +13,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 /// How many bytes of a pattern file are read; the rest is ignored.
 pub(super) const PATTERN_BYTES_MAX: u64 = 1 << 20;
 
-/// The patterns for a directory: its own, those of the directories above it, and `info/exclude`.
+/// The patterns of a directory and of the directories above it, and `info/exclude`.
 #[derive(Debug, Default)]
 pub(super) struct Patterns {
     /// From `info/exclude` down to the current directory, each with the number of segments in the

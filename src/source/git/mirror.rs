@@ -140,7 +140,7 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        // Whoever removes a mirror also removes this file: then the lock holds nothing.
+        // The file is removed together with the mirror; then the lock protects nothing.
         let is_there = match fs::metadata(path) {
             Ok(found) => found.ino() == file.metadata()?.ino(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => false,

@@ -102,7 +102,7 @@ pub struct Fetching<'f> {
     pub grace: Duration,
     /// What the host wants to see.
     pub secrets: &'f Secrets,
-    /// A directory for the files of ssh, which nobody else reads.
+    /// A directory for the files of ssh. Only ssh reads it.
     pub scratch: &'f Path,
 }
 

@@ -1,8 +1,8 @@
 //! Putting a release whose files come one after the other.
 //!
 //! A build runs in a process that cannot write to the store. Its parent reads the files of the
-//! release from the output of that process and puts them. The memory that this needs is that of
-//! one batch of files, however large the release is.
+//! release from the output of that process and puts them. This needs the memory
+//! of one batch of files, however large the release is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

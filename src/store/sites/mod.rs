@@ -12,8 +12,8 @@
 //!   leaves its project as it was: in its last good state, or absent if it never had one. When a
 //!   document is so broken that even its project cannot be read, the same holds for every project
 //!   that its file no longer names.
-//! * **R3** A project and a host belong to one record; the first record keeps them. At the first
-//!   scan the order is that of file names and lines. A refused record is tried again with each
+//! * **R3** A project and a host belong to one record; the first record keeps them. The first
+//!   scan takes the records in the order of file names and lines. A refused record is tried again with each
 //!   change.
 //! * **R4** The changes of one scan are resolved together (`claims`): a host can move from one site
 //!   to another, and a record from one file to another, in one scan.

@@ -138,7 +138,7 @@ where
 
     fn reply(self: Box<Self>, committed: Result<(), QueueError>) {
         let result = match (self.result, committed) {
-            // The operation's own error says more than that of the transaction.
+            // The error of the operation says more than the error of the transaction.
             (Some(Err(error)), _) | (_, Err(error)) => Err(error),
             (Some(result), Ok(())) => result,
             (None, Ok(())) => Err(QueueError::unavailable(RolledBack)),

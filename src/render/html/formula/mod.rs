@@ -162,7 +162,7 @@ fn mathml(tex: &str, display: bool) -> Option<String> {
     Some(out)
 }
 
-/// Returns whether a text has no tags and attributes but those of formulas.
+/// Returns whether all tags and attributes of a text are allowed in formulas.
 fn is_mathml(text: &str) -> bool {
     let mut tags = text.split('<');
     tags.next() == Some("") && tags.all(is_tag)

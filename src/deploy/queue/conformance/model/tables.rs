@@ -169,7 +169,7 @@ impl Tables {
     /// Returns the update that has been due longest, of the first owner with a due update: one
     /// that is queued and need not wait for a running build, or one whose lease has ended.
     ///
-    /// Owners of which an update runs come after the others, or are left out.
+    /// Owners with a running update come after the others, or are left out.
     pub(super) fn due(&self, owners: Owners, now: Timestamp) -> Option<StatusId> {
         let due_at = |update: &Update| match &update.state {
             State::Queued { ready_at } => {
