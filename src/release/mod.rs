@@ -9,6 +9,7 @@
 //! no build.
 
 mod inventory;
+pub mod pages;
 mod path;
 pub mod site;
 

@@ -13,6 +13,7 @@
 //! | `static/{path}` | `/{path}`: styles, script, list of pages |
 //! | `texts/{path}` | `/{path}`: `llms.txt`, `llms-full.txt`, `sitemap.xml`, `robots.txt` |
 //! | `texts/api-catalog` | `/.well-known/api-catalog` |
+//! | `texts/_waypost/pages` | `/_waypost/pages`: the list of pages, for programs ([`pages`](super::pages)) |
 //! | `404.html` | every path without a page |
 //! | `404/{directory}.html` | the same below a directory |
 

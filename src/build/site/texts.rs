@@ -8,9 +8,10 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::{canonical, catalog};
-use crate::discovery::BASE_URL_PLACEHOLDER;
+use crate::discovery::{BASE_URL_PLACEHOLDER, JSON};
 use crate::docs::Docs;
 use crate::docs::navigation::tree::Page;
+use crate::release::pages::{self, Pages, id_of};
 use crate::render::article::Article;
 use crate::render::layout::path_of;
 use crate::render::link::Map;
@@ -32,11 +33,12 @@ const LLMS_FULL: &str = "llms-full.txt";
 const SITEMAP: &str = "sitemap.xml";
 const ROBOTS: &str = "robots.txt";
 const CATALOG: &str = "api-catalog";
+const PAGES: &str = pages::PAGES;
 
 /// Returns the names of the lists, which are their paths: `llms.txt` for the default language,
 /// `{language}/llms.txt` for the others. The API catalog is served below `.well-known`.
 pub(super) fn names(docs: &Docs) -> Vec<String> {
-    let lists = [LLMS, LLMS_FULL, SITEMAP, ROBOTS].map(str::to_owned);
+    let lists = [LLMS, LLMS_FULL, SITEMAP, ROBOTS, PAGES].map(str::to_owned);
     let shown = first(docs).and_then(|(language, _)| language);
     let others = languages(docs).into_iter();
     let others = others.filter(|language| Some(*language) != shown);
@@ -85,6 +87,7 @@ pub(super) fn write(
         }
         ROBOTS => (robots(), PLAIN),
         CATALOG => (catalog::write(docs), catalog::LINKSET),
+        PAGES => (page_list(&listed), JSON),
         of_language => {
             let language = of_language.split('/').next();
             // The pages of the default version come first.
@@ -165,6 +168,26 @@ fn llms_full(listed: &[(&Page, &Article)]) -> String {
         out += &format!("{title}\n\n{source}{rest}\n");
     }
     out
+}
+
+fn page_list(listed: &[(&Page, &Article)]) -> String {
+    let page = |(page, article): &(&Page, &Article)| {
+        let path = path_of(page);
+        let place = page.place.as_ref();
+        pages::Page {
+            id: id_of(path).into(),
+            title: page.title.clone(),
+            description: article.summary.as_deref().map(Box::from),
+            url: format!("{BASE_URL_PLACEHOLDER}/{}", encode(path)).into(),
+            language: place.and_then(|place| place.language.clone()),
+            version: place.and_then(|place| place.version.clone()),
+            section: place.map_or_else(Vec::new, |place| place.breadcrumb.clone()),
+            tokens: pages::tokens(article.markdown.len()),
+        }
+    };
+    let pages = listed.iter().map(page).collect();
+    let list = Pages { pages }.to_bytes();
+    String::from_utf8(list).expect("JSON is UTF-8")
 }
 
 fn sitemap<'p>(listed: impl Iterator<Item = &'p Page>) -> String {

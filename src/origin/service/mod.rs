@@ -3,7 +3,7 @@
 //! A path is looked up in this order, below the base path of the site:
 //!
 //! 1. `llms.txt`, `llms-full.txt` (also below `/.well-known`), `{language}/llms.txt`,
-//!    `sitemap.xml`, `robots.txt`, `.well-known/api-catalog`;
+//!    `sitemap.xml`, `robots.txt`, `.well-known/api-catalog`, `_waypost/pages`;
 //! 2. a file that pages load, below `/_waypost`;
 //! 3. another spelling of a page's path (`/x/`, `/x.mdx`, `/x/index`): 308 to the page;
 //! 4. a page: HTML, or Markdown if the client prefers it; its Markdown at `{page}.md`;
@@ -25,12 +25,14 @@ use http::header::{self, HeaderValue};
 
 use super::negotiation::prefers_markdown;
 use crate::index::{File, Open, ReadFileError, Reading, Served, State, Variant};
+use crate::release::pages::{PAGES, PAGES_FILE};
 use crate::release::site::{
     DIAGRAM_FRAME, DIAGRAM_POLICY, STATIC, is_named_by_digest, not_found_files, page_file,
 };
 use crate::response::encoding::Accepted;
 use crate::response::{
-    Conditions, ETag, MaybeCached, Method, Outcome, Problem, RequestHeaders, Response, caching,
+    Conditions, Cors, ETag, MaybeCached, Method, Outcome, Problem, RequestHeaders, Response,
+    caching,
 };
 use crate::site::percent::decode;
 use fields::ASSET_POLICY;
@@ -214,6 +216,14 @@ impl Request<'_> {
         let of_language = of_language.is_some_and(|language| !language.contains('/'));
         let is_catalog = name == CATALOG && name != self.path;
         let is_list = WELL_KNOWN.contains(&name) || TEXTS.contains(&self.path) || of_language;
+        if self.path == PAGES {
+            let response = self.addressed(PAGES_FILE, &self.files.files.address)?;
+            // Programs read it, also those in browsers.
+            return Ok(response.map(|response| Response {
+                cors: Cors::Open,
+                ..response
+            }));
+        }
         if !is_list && !is_catalog {
             return Ok(None);
         }
