@@ -96,6 +96,7 @@ pub mod discovery;
 pub mod release;
 pub mod render;
 pub mod search;
+pub mod mcp;
 pub mod build;
 
 // Publishing: stored releases.

@@ -77,6 +77,10 @@ fn find_response(
         return None;
     }
     let found = gateway.index.with(host, |served| {
+        // A redirect of the site may have this path too; the server has priority.
+        if origin::is_mcp(&served.site, headers.path) {
+            return None;
+        }
         match paths::find(headers.path, &served.site.base_path) {
             Some(document) => {
                 let response = gateway.index.response(served, host, document, headers);

@@ -19,6 +19,7 @@ use super::connection::ClientConnection;
 use super::fast_path::{self, Batch};
 use super::handler::ConnectionHandler;
 use super::head::{self, Form, Framing, Head, Rejection};
+use super::mcp;
 use super::open::Activity;
 use super::single_request::{self, SingleRequestStream};
 use super::too_many;
@@ -309,10 +310,18 @@ impl Http1 {
                     };
                 }
             }
+            let mut end = at + length;
             let response = match head.host_name {
                 Some(host) if !is_last && head.is_fast_path_form() => {
                     fast_path::find(gateway, &head.headers, host)
                 }
+                Some(host) if !is_last => match small_body(&head, &inbox[end..]) {
+                    Some(body) => {
+                        end += body.len();
+                        mcp::find(gateway, &head.headers, host, body)
+                    }
+                    None => None,
+                },
                 _ => None,
             };
             let Some(response) = response else {
@@ -332,7 +341,7 @@ impl Http1 {
                 took: since.elapsed(),
             };
             gateway.log(client, &head.headers, outcome);
-            at += length;
+            at = end;
             // As before the first request of a batch.
             while inbox[at..].starts_with(b"\r\n") {
                 at += 2;
@@ -497,6 +506,16 @@ impl Timers {
             self.timer.as_mut().reset(deadline);
         }
         Poll::Pending
+    }
+}
+
+/// Returns the content of a message that the fast path may answer, if it is wholly read.
+fn small_body<'i>(head: &Head<'_>, after: &'i [u8]) -> Option<&'i [u8]> {
+    match head.framing {
+        Framing::Length(length @ 1..=mcp::FAST_BODY_BYTES_MAX) if head.is_fast_message_form() => {
+            after.get(..usize::try_from(length).ok()?)
+        }
+        _ => None,
     }
 }
 

@@ -5,6 +5,7 @@
 //!                              │
 //!                              └─ proxy path ─▶ pingora ─▶ route ─┬─ discovery
 //!                                                                 ├─ admin API
+//!                                                                 ├─ MCP server
 //!                                                                 └─ origin
 //! ```
 //!
@@ -25,6 +26,7 @@
 //! | the header of a request, from pingora's type | `request` |
 //! | who responds | [`route`] |
 //! | requests of the admin API | `admin` |
+//! | messages to MCP servers | `mcp` |
 //! | what an upstream is told about the client | [`forward`] |
 //! | limits on each client address | [`clients`] |
 //! | the open connections, and which is idle longest | [`open`] |
@@ -57,6 +59,7 @@ mod http1;
 mod http2;
 mod http2_stream;
 pub mod limits;
+mod mcp;
 pub mod memory;
 pub mod open;
 pub mod operator;

@@ -2,7 +2,7 @@
 //!
 //! | phase | what happens |
 //! |---|---|
-//! | `request_filter` | [`route`]; responds for discovery, the admin API and the embedded origin |
+//! | `request_filter` | [`route`]; responds for discovery, the admin API, MCP servers and the embedded origin |
 //! | `upstream_peer` | address, TLS and timeouts of the upstream |
 //! | `upstream_request_filter` | `Host` and the forwarding fields |
 //! | `response_filter` | the response becomes one that this client and this host may get |
@@ -43,7 +43,7 @@ use super::respond;
 use super::route::{self, Target};
 use super::silence::SILENT;
 use super::single_request::SingleRequestStream;
-use super::{Gateway, admin};
+use super::{Gateway, admin, mcp};
 use crate::index::Served;
 use crate::origin::{self, UnresolvedUpstream};
 use crate::response::{Problem, Response};
@@ -63,6 +63,8 @@ const PRIVATE_UPSTREAM: ErrorType = ErrorType::Custom("PrivateUpstream");
 pub(super) struct Proxy {
     gateway: Arc<Gateway>,
     reads: Reads,
+    /// What MCP servers read; tools work longer than reads of files, and must not delay them.
+    tools: Reads,
 }
 
 /// The state of one request, shared by the phases.
@@ -81,6 +83,7 @@ impl Proxy {
         Self {
             gateway,
             reads: Reads::default(),
+            tools: Reads::of_tools(),
         }
     }
 
@@ -176,6 +179,10 @@ impl Proxy {
                         .map_err(Error::into_down)?,
                     None => Problem::new(404, "this node has no admin API").response(),
                 }
+            }
+            Target::Mcp(served) => {
+                ctx.route = Route::Mcp;
+                mcp::respond(session, served, &self.tools).await?
             }
             Target::Embedded(served, path) => {
                 ctx.route = Route::Origin;

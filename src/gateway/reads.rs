@@ -15,6 +15,8 @@ use crate::response::{Body, PIECE_BYTES, Pieces};
 /// How many reads run at once: a small part of the blocking pool, which has 512 threads. Each
 /// thread costs memory too.
 const READS_MAX: usize = 16;
+/// How many calls of MCP tools run at once. One call works for up to a quarter of a second.
+const TOOLS_MAX: usize = 4;
 
 /// Runs reads of files.
 #[derive(Debug)]
@@ -45,6 +47,13 @@ impl Default for Reads {
 }
 
 impl Reads {
+    /// Makes the turns of MCP tools.
+    pub(super) fn of_tools() -> Self {
+        Self {
+            turns: Semaphore::new(TOOLS_MAX),
+        }
+    }
+
     /// Runs a function that may block. Returns `None` if it panics.
     pub(super) async fn run<T: Send + 'static>(
         &self,

@@ -9,7 +9,7 @@ use http::{Version, header};
 use pingora::http::RequestHeader;
 
 use super::head::log_text;
-use crate::response::{Conditions, RequestHeaders};
+use crate::response::{Conditions, McpFields, RequestHeaders};
 
 /// Calls `act` with the header of a request.
 pub(super) fn with_headers<T>(
@@ -24,7 +24,18 @@ pub(super) fn with_headers<T>(
     );
     let (accept_encoding, accept) = (field(header::ACCEPT_ENCODING), field(header::ACCEPT));
     let (range, if_range) = (field(header::RANGE), field(header::IF_RANGE));
+    let (origin, content_type) = (field(header::ORIGIN), field(header::CONTENT_TYPE));
+    let mcp_field = |name| field(header::HeaderName::from_static(name));
+    let version = mcp_field("mcp-protocol-version");
+    let (method, name) = (mcp_field("mcp-method"), mcp_field("mcp-name"));
     act(&RequestHeaders {
+        origin: origin.as_deref(),
+        content_type: content_type.as_deref(),
+        mcp: McpFields {
+            version: version.as_deref(),
+            method: method.as_deref(),
+            name: name.as_deref(),
+        },
         accept: accept.as_deref(),
         accept_encoding: accept_encoding.as_deref(),
         conditions: Conditions {

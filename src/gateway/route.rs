@@ -21,6 +21,8 @@ pub enum Target {
     Response(Route, Box<Response>),
     /// The admin API.
     Admin,
+    /// The MCP server of the site.
+    Mcp(Arc<Served>),
     /// The embedded origin. The response is not cached: it has to read from the store.
     Embedded(Arc<Served>, Box<str>),
     /// A customer's own server.
@@ -55,6 +57,9 @@ pub fn route(index: &Index, host: &str, is_http2: bool, headers: &RequestHeaders
             Route::Discovery,
             Box::new(index.response(&served, &host, document, headers)),
         );
+    }
+    if origin::is_mcp(&served.site, &path) {
+        return Target::Mcp(served);
     }
     match served.site.origin {
         Origin::Embedded => match origin::respond_from_memory(&served, &path, headers) {

@@ -14,6 +14,7 @@ use super::{Files, VARY};
 use crate::digest::Digest;
 use crate::discovery::paths::{self, Document};
 use crate::discovery::{self, Summary};
+use crate::mcp::{self, Server, SkillTexts};
 use crate::response::encoding::{Accepted, Effort};
 use crate::response::{Cors, ETag, Encoding, Response, caching};
 use crate::site::{Host, Service, Site};
@@ -56,6 +57,8 @@ pub struct Documents {
     redirect: Span,
     last_modified: u64,
     files: Option<Arc<Files>>,
+    /// What the MCP server of the site says of itself, if it has one.
+    mcp: Option<McpTexts>,
     /// The same for all sites: the clones share one value.
     page_policy: HeaderValue,
 }
@@ -74,6 +77,19 @@ struct Packed {
 struct Skill {
     slug: Span,
     file: Packed,
+    /// Its texts for MCP; empty if the site has no MCP server.
+    resource: Span,
+    entry: Span,
+}
+
+/// What an MCP server says of itself.
+#[derive(Debug)]
+struct McpTexts {
+    title: Span,
+    description: Span,
+    version: Span,
+    address: Span,
+    default_host: Span,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -134,10 +150,16 @@ impl Documents {
                     slug: listed.slug.clone(),
                 });
             }
-            let slug = packer.text(&listed.slug)?;
+            let texts = site.mcp.then(|| {
+                let (slug, name) = (&listed.slug, &listed.name);
+                SkillTexts::new(slug, name, &listed.description, &file.identity, &digest)
+            });
+            let texts = texts.unwrap_or_default();
             skills.push(Skill {
-                slug,
+                slug: packer.text(&listed.slug)?,
                 file: packer.file(&file, &digest)?,
+                resource: packer.text(&texts.resource)?,
+                entry: packer.text(&texts.entry)?,
             });
             digests.push(digest);
         }
@@ -152,6 +174,17 @@ impl Documents {
         };
         let card = |host| packer.document(&discovery::card(&material.summary, &address(host)));
         let cards = advertised.iter().map(card).collect::<Result<_, _>>()?;
+        let summary = &material.summary;
+        let mcp = match site.mcp {
+            false => None,
+            true => Some(McpTexts {
+                title: packer.text(&summary.title)?,
+                description: packer.text(&summary.description)?,
+                version: packer.text(&summary.documentation_version)?,
+                address: packer.text(address(canonical).trim_end_matches('/'))?,
+                default_host: packer.text(default_host.as_str())?,
+            }),
+        };
         Ok(Self {
             bytes: packer.finish(),
             manifest,
@@ -161,6 +194,7 @@ impl Documents {
             redirect,
             last_modified: material.promoted_at,
             files: material.files.clone(),
+            mcp,
             page_policy: service.frames.page_policy().clone(),
         })
     }
@@ -177,6 +211,30 @@ impl Documents {
     #[must_use]
     pub fn page_policy(&self) -> &HeaderValue {
         &self.page_policy
+    }
+
+    /// Returns the MCP server of the site; `None` if it has none.
+    #[must_use]
+    pub fn mcp_server<'s>(&'s self, site: &'s Site) -> Option<Server<'s>> {
+        let texts = self.mcp.as_ref()?;
+        let skill = |skill: &Skill| mcp::Skill {
+            slug: self.text(skill.slug),
+            resource: self.text(skill.resource),
+            entry: self.text(skill.entry),
+            file: &self.bytes[skill.file.identity_span().range()],
+        };
+        Some(Server {
+            name: &site.subdomain,
+            title: self.text(texts.title),
+            description: self.text(texts.description),
+            version: self.text(texts.version),
+            address: self.text(texts.address),
+            base_path: &site.base_path,
+            domains: &site.domains,
+            default_host: self.text(texts.default_host),
+            has_pages: self.files.is_some(),
+            skills: self.skills.iter().map(skill).collect(),
+        })
     }
 
     /// Counts the bytes of all documents in all codings.
@@ -247,6 +305,10 @@ impl Documents {
         at.ok().map(|at| &self.skills[at].file)
     }
 
+    fn text(&self, span: Span) -> &str {
+        str::from_utf8(&self.bytes[span.range()]).unwrap_or_default()
+    }
+
     fn slice(&self, span: Span) -> Bytes {
         self.bytes.slice(span.range())
     }
@@ -283,13 +345,14 @@ impl Packed {
                 return (encoding, Span { start, length });
             }
         }
-        (
-            Encoding::Identity,
-            Span {
-                start: self.start,
-                length: self.identity,
-            },
-        )
+        (Encoding::Identity, self.identity_span())
+    }
+
+    fn identity_span(&self) -> Span {
+        Span {
+            start: self.start,
+            length: self.identity,
+        }
     }
 }
 

@@ -341,14 +341,15 @@ impl Reloader {
         Ok(State::Public(Arc::new(documents)))
     }
 
-    /// Returns the files of a release if the origin of its site is embedded.
+    /// Returns the files of a release if the origin of its site is embedded, or its MCP server
+    /// reads them.
     fn files(
         &self,
         site: &Site,
         pointer: &Pointer,
         inventory: Inventory,
     ) -> Result<Option<Arc<Files>>, LoadError> {
-        if site.origin != Origin::Embedded {
+        if site.origin != Origin::Embedded && !site.mcp {
             return Ok(None);
         }
         let listing = match Listing::of(inventory, &self.store) {

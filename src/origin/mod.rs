@@ -4,10 +4,12 @@
 //! [`Resolver`] finds, or `embedded`. The embedded origin is this program: it serves pages from
 //! the current release of the site.
 
+mod mcp;
 mod negotiation;
 mod resolve;
 mod service;
 
+pub use mcp::{is_mcp, mcp_refusal, mcp_response};
 pub use negotiation::prefers_markdown;
 pub use resolve::{Resolver, UnresolvedUpstream};
 pub use service::{respond_from_memory, response};

@@ -25,7 +25,7 @@ pub use cached::{CachedResponse, MaybeCached};
 pub use conditional::{Conditions, ETag, Outcome};
 pub use encoding::Encoding;
 pub use problem::Problem;
-pub use request::{Method, RequestHeaders};
+pub use request::{McpFields, Method, RequestHeaders};
 
 use std::io::Write as _;
 
@@ -38,6 +38,10 @@ use pingora::http::ResponseHeader;
 /// their entity tags. A2A clients in browsers send `A2A-Version`, which needs a preflight.
 const CORS_METHODS: &str = "GET, HEAD, OPTIONS";
 const CORS_HEADERS: &str = "Accept, A2A-Version, Content-Type, If-None-Match, MCP-Protocol-Version";
+/// The fields of messages to MCP servers, those of earlier revisions too: clients send them, and
+/// a browser sends nothing if one of them is not allowed.
+const MCP_CORS_HEADERS: &str = "Accept, Authorization, Content-Type, Last-Event-ID, Mcp-Method, \
+     Mcp-Name, MCP-Protocol-Version, Mcp-Session-Id";
 const CORS_MAX_AGE: &str = "86400";
 /// The methods of every static document.
 pub const ALLOW_STATIC: &str = "GET, HEAD, OPTIONS";
@@ -84,6 +88,10 @@ pub enum Cors {
     Open,
     /// The response to a preflight, with the allowed requests.
     Preflight,
+    /// Everybody may read it: the answer of an MCP server.
+    Mcp,
+    /// The response to a preflight of a message to an MCP server.
+    McpPreflight,
 }
 
 /// How much of a response is sent.
@@ -301,7 +309,19 @@ impl Cors {
             (header::ACCESS_CONTROL_ALLOW_HEADERS, CORS_HEADERS),
             (header::ACCESS_CONTROL_MAX_AGE, CORS_MAX_AGE),
         ];
+        const MCP: [(HeaderName, &str); 2] = [
+            (header::ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
+            (header::ACCESS_CONTROL_EXPOSE_HEADERS, "Retry-After"),
+        ];
+        const MCP_PREFLIGHT: [(HeaderName, &str); 4] = [
+            (header::ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
+            (header::ACCESS_CONTROL_ALLOW_METHODS, "POST, OPTIONS"),
+            (header::ACCESS_CONTROL_ALLOW_HEADERS, MCP_CORS_HEADERS),
+            (header::ACCESS_CONTROL_MAX_AGE, CORS_MAX_AGE),
+        ];
         match self {
+            Self::Mcp => &MCP,
+            Self::McpPreflight => &MCP_PREFLIGHT,
             Self::Closed => &[],
             Self::Open => &OPEN,
             Self::Preflight => &PREFLIGHT,
@@ -357,6 +377,7 @@ fn status_line(status: u16) -> &'static str {
         408 => "408 Request Timeout",
         412 => "412 Precondition Failed",
         413 => "413 Content Too Large",
+        415 => "415 Unsupported Media Type",
         414 => "414 URI Too Long",
         416 => "416 Range Not Satisfiable",
         417 => "417 Expectation Failed",

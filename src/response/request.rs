@@ -33,6 +33,24 @@ pub struct RequestHeaders<'r> {
     pub range: Option<&'r [u8]>,
     /// `If-Range`.
     pub if_range: Option<&'r [u8]>,
+    /// `Origin`.
+    pub origin: Option<&'r [u8]>,
+    /// `Content-Type` of the request's content.
+    pub content_type: Option<&'r [u8]>,
+    /// The fields of a message of the Model Context Protocol.
+    pub mcp: McpFields<'r>,
+}
+
+/// The fields that repeat parts of a message (Model Context Protocol 2026-07-28,
+/// `basic/transports/streamable-http`, "Request Metadata").
+#[derive(Clone, Copy, Debug, Default)]
+pub struct McpFields<'r> {
+    /// `MCP-Protocol-Version`.
+    pub version: Option<&'r [u8]>,
+    /// `Mcp-Method`.
+    pub method: Option<&'r [u8]>,
+    /// `Mcp-Name`.
+    pub name: Option<&'r [u8]>,
 }
 
 /// The methods that a static document distinguishes.
@@ -66,6 +84,13 @@ impl<'r> RequestHeaders<'r> {
         },
         range: None,
         if_range: None,
+        origin: None,
+        content_type: None,
+        mcp: McpFields {
+            version: None,
+            method: None,
+            name: None,
+        },
     };
 
     /// Returns the kind of method.

@@ -54,6 +54,8 @@ pub struct Site {
     pub allow_empty: bool,
     /// The server for requests that are not discovery.
     pub origin: Origin,
+    /// Whether `{base path}/mcp` is our MCP server, and not the origin's.
+    pub mcp: bool,
 }
 
 /// Who may see a site.
@@ -161,6 +163,7 @@ impl Site {
             lenient: false,
             allow_empty: false,
             origin: Origin::Embedded,
+            mcp: true,
         }
     }
 

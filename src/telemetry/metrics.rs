@@ -17,9 +17,9 @@ use prometheus::{
 };
 
 /// Status codes that are counted one by one; any other counts as `other`.
-const STATUSES: [u16; 33] = [
+const STATUSES: [u16; 34] = [
     101, 200, 201, 202, 204, 206, 301, 302, 303, 304, 307, 308, 400, 401, 403, 404, 405, 408, 412,
-    413, 414, 417, 421, 422, 429, 431, 500, 501, 502, 503, 504, 505, 508,
+    413, 414, 415, 417, 421, 422, 429, 431, 500, 501, 502, 503, 504, 505, 508,
 ];
 /// From 50 µs, which a response of the fast path takes, to the timeout of an upstream.
 const DURATION_BUCKETS: [f64; 14] = [
@@ -36,6 +36,8 @@ pub enum Route {
     Discovery,
     /// The admin API.
     Admin,
+    /// The MCP server of a site, on the proxy path.
+    Mcp,
     /// The origin of a site, embedded or the customer's.
     Origin,
     /// No route: the request was malformed, or for a host that no site has.
@@ -117,10 +119,11 @@ pub struct Metrics {
 // === impl Route ===
 
 impl Route {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::FastPath,
         Self::Discovery,
         Self::Admin,
+        Self::Mcp,
         Self::Origin,
         Self::Rejected,
     ];
@@ -132,6 +135,7 @@ impl Route {
             Self::FastPath => "fast_path",
             Self::Discovery => "discovery",
             Self::Admin => "admin",
+            Self::Mcp => "mcp",
             Self::Origin => "origin",
             Self::Rejected => "rejected",
         }

@@ -136,6 +136,8 @@ fn site() -> Site {
     let project = ProjectId::parse("preview").expect("a constant id");
     Site {
         domains: vec![host()],
+        // The server of the preview answers browsers only.
+        mcp: false,
         ..Site::new(project)
     }
 }

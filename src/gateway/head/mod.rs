@@ -47,6 +47,8 @@ pub struct Head<'b> {
     /// Whether only the proxy path may serve the request: it has a field that the fast path
     /// does not read, or one of its own fields twice.
     pub needs_proxy_path: bool,
+    /// Whether it has `Content-Length`, also with the value 0.
+    pub has_length: bool,
 }
 
 /// The forms of a request target that are not rejected (RFC 9112 §3.2).
@@ -175,7 +177,8 @@ impl<'b> Head<'b> {
             host_name,
             framing,
             keep_alive: !fields.close && (is_http11 || fields.keep_alive),
-            needs_proxy_path: fields.needs_proxy_path || fields.content_length.is_some(),
+            needs_proxy_path: fields.needs_proxy_path,
+            has_length: fields.content_length.is_some(),
         })
     }
 }
@@ -184,7 +187,16 @@ impl Head<'_> {
     /// Returns whether the fast path may look at the request.
     #[must_use]
     pub fn is_fast_path_form(&self) -> bool {
-        self.is_http11 && self.form == Form::Origin && !self.needs_proxy_path
+        self.is_fast_message_form() && !self.has_length
+    }
+
+    /// Returns the same for a request that may have content of a known length.
+    #[must_use]
+    pub fn is_fast_message_form(&self) -> bool {
+        self.is_http11
+            && self.form == Form::Origin
+            && !self.needs_proxy_path
+            && self.framing != Framing::Chunked
     }
 }
 
@@ -367,6 +379,17 @@ impl<'b> Fields<'b> {
             4 if name.eq_ignore_ascii_case("host") => self.host(value)?,
             5 if name.eq_ignore_ascii_case("range") => self.put(value, |h| &mut h.range),
             6 if name.eq_ignore_ascii_case("accept") => self.put(value, |h| &mut h.accept),
+            6 if name.eq_ignore_ascii_case("origin") => self.put(value, |h| &mut h.origin),
+            8 if name.eq_ignore_ascii_case("mcp-name") => self.put(value, |h| &mut h.mcp.name),
+            10 if name.eq_ignore_ascii_case("mcp-method") => {
+                self.put(value, |h| &mut h.mcp.method);
+            }
+            12 if name.eq_ignore_ascii_case("content-type") => {
+                self.put(value, |h| &mut h.content_type);
+            }
+            20 if name.eq_ignore_ascii_case("mcp-protocol-version") => {
+                self.put(value, |h| &mut h.mcp.version);
+            }
             6 if name.eq_ignore_ascii_case("expect") => {
                 self.needs_proxy_path = true;
                 // RFC 9110 §10.1.1: HTTP/1.0 has no expectations; they are ignored.

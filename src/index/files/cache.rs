@@ -9,7 +9,7 @@
 //! Files and responses get half of the bytes each; bytes that are in both exist once and count
 //! twice. Listings get an additional half. Their map has one shard, because the listing of a
 //! release with thousands of pages is larger than one shard of many. Encoded forms of large texts
-//! get an additional quarter.
+//! get an additional quarter, and lists of pages an eighth.
 //!
 //! Files over [`FILE_BYTES_MAX`] are never in the cache: they are read while they are sent. What
 //! is known about such a file is in two small maps: whether its digest is right, and where the
@@ -32,6 +32,7 @@ use crate::response::{CachedResponse, Encoding};
 use super::Listing;
 use super::large::Checked;
 use super::texts::Texts;
+use crate::release::pages::Pages;
 
 /// The default size of the cache of files and responses, in bytes, for all sites together.
 pub const CACHE_BYTES_MAX: usize = 64 << 20;
@@ -58,6 +59,13 @@ pub(super) struct Coded {
     pub(super) digest: Digest,
 }
 
+/// A list of pages, and the length of its file.
+#[derive(Debug)]
+pub(super) struct PageList {
+    pub(super) pages: Arc<Pages>,
+    pub(super) bytes: usize,
+}
+
 /// The properties of a request, other than its path, that a response depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Variant {
@@ -77,6 +85,8 @@ pub struct Cache {
     numbers: AtomicU64,
     checked: Bounded<Digest, Checked>,
     places: Bounded<Digest, Arc<[u64]>>,
+    /// Lists of pages, by the digest of their file.
+    pages: Bounded<Digest, Arc<PageList>>,
     /// The encoded forms of large texts.
     pub(super) texts: Arc<Texts>,
 }
@@ -123,6 +133,7 @@ impl Cache {
             numbers: AtomicU64::new(0),
             checked: bounded(CHECKED_MAX * ENTRY_BYTES, SHARDS),
             places: bounded(PLACES_BYTES_MAX, 1),
+            pages: bounded(half / 4, 1),
             texts: Arc::new(Texts::new(half / 2)),
         }
     }
@@ -159,6 +170,14 @@ impl Cache {
 
     pub(super) fn put_places(&self, text: Digest, places: Arc<[u64]>) {
         self.places.insert(text, places);
+    }
+
+    pub(super) fn pages(&self, file: &Digest) -> Option<Arc<Pages>> {
+        Some(Arc::clone(&self.pages.get(file)?.pages))
+    }
+
+    pub(super) fn put_pages(&self, file: Digest, list: PageList) {
+        self.pages.insert(file, Arc::new(list));
     }
 
     pub(super) fn response(
@@ -240,6 +259,13 @@ impl Weighter<Digest, Checked> for ByBytes {
 impl Weighter<Digest, Arc<[u64]>> for ByBytes {
     fn weight(&self, _text: &Digest, places: &Arc<[u64]>) -> u64 {
         (size_of_val::<[u64]>(places) + ENTRY_BYTES) as u64
+    }
+}
+
+impl Weighter<Digest, Arc<PageList>> for ByBytes {
+    fn weight(&self, _file: &Digest, list: &Arc<PageList>) -> u64 {
+        // The parsed texts have about the length of the file, and each its own allocation.
+        (2 * list.bytes + ENTRY_BYTES) as u64
     }
 }
 

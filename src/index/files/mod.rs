@@ -21,6 +21,7 @@ mod cache;
 mod kind;
 mod large;
 mod listing;
+mod pages;
 mod texts;
 
 use std::collections::HashMap;
@@ -131,6 +132,9 @@ pub enum ReadFileError {
     /// The listing of the release cannot be read.
     #[error(transparent)]
     Listing(#[from] ListingError),
+    /// The list of pages cannot be read.
+    #[error("read the list of pages")]
+    Pages(#[source] serde_json::Error),
 }
 
 /// A file to be sent.

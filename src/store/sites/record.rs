@@ -172,6 +172,9 @@ fn read_site(
     let mut allow_empty = false;
     record.set("allow_empty", &mut allow_empty, strict::boolean);
     let origin = read_origin(record, private_hosts, report);
+    // At the customer's own server, `/mcp` may be the customer's.
+    let mut mcp = origin == Some(Origin::Embedded);
+    record.set("mcp", &mut mcp, strict::boolean);
 
     let (domains, domain_places): (Vec<_>, Vec<_>) =
         domains.unwrap_or_default().into_iter().unzip();
@@ -208,6 +211,7 @@ fn read_site(
         lenient,
         allow_empty,
         origin: origin?,
+        mcp,
     };
     Some(Record {
         site: Arc::new(site),

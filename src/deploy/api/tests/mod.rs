@@ -40,6 +40,7 @@ fn site(project: &str, owner: &str) -> Site {
         lenient: false,
         allow_empty: false,
         origin: Origin::Embedded,
+        mcp: true,
     }
 }
 

@@ -1,0 +1,88 @@
+//! Messages to the MCP servers of sites, on both paths.
+//!
+//! A message that is wholly read with its head, and needs nothing but memory, is answered on the
+//! fast path ([`find`]). Every other request for the address of a server takes the proxy path
+//! ([`respond`]), which reads the content and may read from the store.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use http::header;
+use pingora::Result;
+use pingora::prelude::Error;
+use pingora::proxy::Session;
+
+use super::Gateway;
+use super::reads::Reads;
+use super::request::with_headers;
+use crate::index::{Reading, Served};
+use crate::mcp::{BODY_BYTES_MAX, transport};
+use crate::origin;
+use crate::response::{MaybeCached, RequestHeaders, Response};
+
+/// The longest message that the fast path answers, in bytes.
+pub(super) const FAST_BODY_BYTES_MAX: u64 = 16 << 10;
+
+/// Finds the answer to a message whose content was read with its head; `None` if the proxy path
+/// has to respond. `host` is the normal form of the host.
+///
+/// A panic is logged and counted, and then the proxy path responds.
+pub(super) fn find(
+    gateway: &Gateway,
+    headers: &RequestHeaders<'_>,
+    host: &str,
+    body: &[u8],
+) -> Option<MaybeCached> {
+    if !gateway.fast_path || headers.method != "POST" {
+        return None;
+    }
+    let find = |served: &Arc<Served>| {
+        let takes = origin::is_mcp(&served.site, headers.path)
+            && origin::mcp_refusal(served, headers, Some(body.len() as u64)).is_none();
+        takes
+            .then(|| origin::mcp_response(served, headers, body, Reading::Cached))
+            .flatten()
+    };
+    // The index is only read: nothing is half changed after a panic.
+    let found = catch_unwind(AssertUnwindSafe(|| gateway.index.with(host, find)));
+    let found = found.unwrap_or_default().flatten();
+    found.map(MaybeCached::Built)
+}
+
+/// Responds to a request for the address of a server. `reads` runs what may block.
+pub(super) async fn respond(
+    session: &mut Session,
+    served: Arc<Served>,
+    reads: &Reads,
+) -> Result<Response> {
+    let announced = session.req_header().headers.get(header::CONTENT_LENGTH);
+    let announced = announced.and_then(|length| length.to_str().ok()?.parse().ok());
+    let refused = with_headers(session.req_header(), |headers| {
+        origin::mcp_refusal(&served, headers, announced)
+    });
+    if let Some(refused) = refused {
+        return Ok(refused);
+    }
+    let mut body = BytesMut::new();
+    if !session.is_body_done() {
+        while let Some(bytes) = session
+            .read_request_body()
+            .await
+            .map_err(Error::into_down)?
+        {
+            if body.len() + bytes.len() > BODY_BYTES_MAX {
+                return Ok(transport::too_long());
+            }
+            body.extend_from_slice(&bytes);
+        }
+    }
+    let request = session.req_header().clone();
+    let made = reads.run(move || {
+        with_headers(&request, |headers| {
+            origin::mcp_response(&served, headers, &body, Reading::Blocking)
+        })
+    });
+    let made = made.await.flatten();
+    Ok(made.unwrap_or_else(|| transport::problem(500, "this message cannot be answered")))
+}

@@ -1,0 +1,328 @@
+//! The Model Context Protocol: a site's documentation and skills for agents.
+//!
+//! Functions from values to values: a message and a [`Server`] become an [`Answer`]. Nothing here
+//! knows HTTP connections, stores or clocks of requests; what a tool reads comes from a
+//! [`Library`].
+//!
+//! One address serves both eras of the protocol, without sessions and without streams:
+//!
+//! | era | revisions | how a client begins |
+//! |---|---|---|
+//! | handshake | 2025-03-26, 2025-06-18, 2025-11-25 | `initialize` |
+//! | stateless | 2026-07-28 | any request; each carries its version in `_meta` |
+//!
+//! | module | contains |
+//! |---|---|
+//! | [`transport`] | the rules of Streamable HTTP: methods, origins, fields, statuses |
+//! | `message` | JSON-RPC messages |
+//! | `version` | revisions, and which one a request is for |
+//! | `server` | what a server says of itself; lists of skills |
+//! | `resource` | skills and pages as resources |
+//! | `tool` | the tools |
+//!
+//! Nothing is kept between two requests: a request on another node gets the same answer.
+//!
+//! **Limits.** A message has at most [`BODY_BYTES_MAX`] bytes and is nested at most 127 deep (the
+//! parser's limit). The text of a tool's answer has at most as many tokens as the client allows,
+//! and never more than [`tool::TOKENS_MAX`].
+//!
+//! Sources: Model Context Protocol 2025-11-25 and 2026-07-28 (specification pages
+//! `basic/transports`, `basic/versioning`, `server/tools`, `server/resources`,
+//! `server/utilities/caching`); SEP-2640 (skills).
+
+mod encoded;
+mod message;
+mod resource;
+mod server;
+pub mod tool;
+pub mod transport;
+mod version;
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+
+use crate::release::pages::Pages;
+use crate::response::McpFields;
+
+use message::{Id, Message};
+use version::Era;
+
+pub use server::{Server, Skill, SkillTexts};
+pub use version::{LATEST, REVISIONS};
+
+/// The longest message, in bytes.
+pub const BODY_BYTES_MAX: usize = 64 << 10;
+/// The path of the server, below the base path of the site.
+pub const PATH: &str = "/mcp";
+/// How long a client may use a list or a resource before it asks again, in milliseconds: as long
+/// as HTTP caches keep a discovery document.
+const TTL_MS: u32 = 60_000;
+
+/// What the pages of a site are read from.
+pub trait Library: Debug {
+    /// Returns the list of pages.
+    ///
+    /// # Errors
+    ///
+    /// [`Unread`] if it cannot be read now.
+    fn pages(&self) -> Result<Arc<Pages>, Unread>;
+
+    /// Returns the Markdown of the page at a path, with the addresses of the site; `None` if
+    /// there is no such page.
+    ///
+    /// # Errors
+    ///
+    /// [`Unread`] if it cannot be read now.
+    fn markdown(&self, path: &str) -> Result<Option<Bytes>, Unread>;
+
+    /// Returns where the site redirects a path that has no page.
+    ///
+    /// # Errors
+    ///
+    /// [`Unread`] if it cannot be read now.
+    fn redirect(&self, path: &str) -> Result<Option<String>, Unread>;
+
+    /// Returns whether long work is allowed. On a thread that serves connections it is not.
+    fn may_work(&self) -> bool;
+}
+
+/// Why something could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// It is not in memory, or takes long; on a thread that may block it can be read.
+    NotReady,
+    /// The store cannot read it. The cause is in the log.
+    Failed,
+}
+
+/// The answer to a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The status of the HTTP response.
+    pub status: u16,
+    /// A JSON-RPC response; nothing for a notification.
+    pub body: Vec<u8>,
+}
+
+/// Why there is no result.
+#[derive(Clone, Debug, PartialEq)]
+enum Refusal {
+    /// See [`Unread::NotReady`].
+    NotReady,
+    /// A JSON-RPC error.
+    Error {
+        status: u16,
+        code: i32,
+        message: String,
+        data: Option<Value>,
+    },
+}
+
+/// A result of a method, before it is an answer.
+#[derive(Clone, Debug, PartialEq)]
+enum Outcome {
+    /// Members of an object, as JSON, without its braces. A client may keep it.
+    Kept(String),
+    /// The same, and a client must ask each time.
+    Once(String),
+}
+
+/// The parts of a request that all methods need.
+struct Call<'c> {
+    server: &'c Server<'c>,
+    library: &'c dyn Library,
+    era: Era,
+    params: &'c Map<String, Value>,
+}
+
+/// Answers a message.
+///
+/// # Errors
+///
+/// [`Unread::NotReady`] if the answer needs a thread that may block.
+pub fn answer(
+    server: &Server<'_>,
+    library: &dyn Library,
+    fields: &McpFields<'_>,
+    body: &[u8],
+) -> Result<Answer, Unread> {
+    let (id, method, params) = match Message::parse(body) {
+        Ok(Message::Request { id, method, params }) => (id, method, params),
+        // Nothing is subscribed, and no request runs longer than its response.
+        Ok(Message::Notification | Message::Response) => return Ok(Answer::accepted()),
+        Err(malformed) => return Ok(Answer::error(malformed.id.as_ref(), malformed.refusal())),
+    };
+    let era = match Era::of(fields, &method, &params) {
+        Ok(era) => era,
+        Err(refusal) => return Ok(Answer::error(Some(&id), refusal)),
+    };
+    let call = Call {
+        server,
+        library,
+        era,
+        params: &params,
+    };
+    match call.result(&method) {
+        Ok(result) => Ok(Answer::result(&id, era, server, result)),
+        Err(Refusal::NotReady) => Err(Unread::NotReady),
+        Err(refusal) => Ok(Answer::error(Some(&id), refusal)),
+    }
+}
+
+// === impl Call ===
+
+impl Call<'_> {
+    fn result(&self, method: &str) -> Result<Outcome, Refusal> {
+        let is_stateless = self.era == Era::Stateless;
+        match method {
+            "initialize" if !is_stateless => self.initialize(),
+            "ping" if !is_stateless => Ok(Outcome::Once(String::new())),
+            "server/discover" if is_stateless => Ok(self.discover()),
+            "tools/list" => self.tools(),
+            "tools/call" => self.call_tool(),
+            "resources/list" => self.resources(),
+            "resources/templates/list" => self.templates(),
+            "resources/read" => self.read(),
+            "resources/directory/read" => self.directory(),
+            "skills/list" => self.skills(),
+            "skills/get" => self.skill(),
+            _ => Err(Refusal::Error {
+                // 2026-07-28, `basic/transports/streamable-http`, "Protocol Version Header".
+                status: if is_stateless { 404 } else { 200 },
+                code: message::METHOD_NOT_FOUND,
+                message: format!("Method not found: {}", shortened(method)),
+                data: None,
+            }),
+        }
+    }
+
+    /// Returns a text parameter.
+    fn text(&self, name: &str) -> Result<&str, Refusal> {
+        let value = self.params.get(name).and_then(Value::as_str);
+        value.ok_or_else(|| Refusal::invalid(format!("The parameter `{name}` must be a text.")))
+    }
+
+    /// Rejects a cursor where there is only one page.
+    fn first_page(&self) -> Result<(), Refusal> {
+        match self.params.get("cursor") {
+            None | Some(Value::Null) => Ok(()),
+            Some(_) => Err(Refusal::cursor()),
+        }
+    }
+}
+
+// === impl Answer ===
+
+impl Answer {
+    /// 202 without content (`basic/transports`, "Sending Messages").
+    fn accepted() -> Self {
+        Self {
+            status: 202,
+            body: Vec::new(),
+        }
+    }
+
+    fn result(id: &Id, era: Era, server: &Server<'_>, result: Outcome) -> Self {
+        let (members, is_kept) = match &result {
+            Outcome::Kept(members) => (members, true),
+            Outcome::Once(members) => (members, false),
+        };
+        let mut body = String::with_capacity(members.len() + 320);
+        body.push_str(r#"{"jsonrpc":"2.0","id":"#);
+        body.push_str(id.as_json());
+        body.push_str(r#","result":{"#);
+        body.push_str(members);
+        if era == Era::Stateless {
+            if !members.is_empty() {
+                body.push(',');
+            }
+            body.push_str(r#""resultType":"complete","#);
+            if is_kept {
+                // `server/utilities/caching`. What everybody may read is the same for everybody.
+                body.push_str(&format!(r#""ttlMs":{TTL_MS},"cacheScope":"public","#));
+            }
+            body.push_str(r#""_meta":{"io.modelcontextprotocol/serverInfo":"#);
+            body.push_str(&server.information());
+            body.push('}');
+        }
+        body.push_str("}}");
+        Self {
+            status: 200,
+            body: body.into_bytes(),
+        }
+    }
+
+    fn error(id: Option<&Id>, refusal: Refusal) -> Self {
+        let Refusal::Error {
+            status,
+            code,
+            message,
+            data,
+        } = refusal
+        else {
+            return Self::error(id, Refusal::failed());
+        };
+        let mut error = json!({"code": code, "message": message});
+        if let Some(data) = data {
+            error["data"] = data;
+        }
+        let id = id.map_or_else(String::new, |id| format!(r#""id":{},"#, id.as_json()));
+        let body = format!(r#"{{"jsonrpc":"2.0",{id}"error":{error}}}"#);
+        Self {
+            status,
+            body: body.into_bytes(),
+        }
+    }
+}
+
+// === impl Refusal ===
+
+impl Refusal {
+    /// Parameters that are wrong.
+    fn invalid(message: impl Into<String>) -> Self {
+        Self::Error {
+            status: 200,
+            code: message::INVALID_PARAMS,
+            message: message.into(),
+            data: None,
+        }
+    }
+
+    fn cursor() -> Self {
+        Self::invalid(
+            "The cursor is not one of this list, or the list has changed since. \
+             Begin again without a cursor.",
+        )
+    }
+
+    fn failed() -> Self {
+        Self::Error {
+            status: 200,
+            code: message::INTERNAL_ERROR,
+            message: "The documentation cannot be read at the moment. Try again later.".into(),
+            data: None,
+        }
+    }
+}
+
+impl From<Unread> for Refusal {
+    fn from(unread: Unread) -> Self {
+        match unread {
+            Unread::NotReady => Self::NotReady,
+            Unread::Failed => Self::failed(),
+        }
+    }
+}
+
+/// Cuts a text of a client for a message about it.
+fn shortened(text: &str) -> &str {
+    &text[..text.floor_char_boundary(100)]
+}
+
+/// Writes a text as JSON.
+fn quoted(text: &str) -> String {
+    serde_json::to_string(text).expect("a text is JSON")
+}

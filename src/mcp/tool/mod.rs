@@ -1,0 +1,331 @@
+//! The tools of a server: how they are listed, called and answered.
+//!
+//! Most clients know only tools, so everything that resources offer can be had with a tool too.
+//! Names are the same on every site: a client tells servers apart by its own label.
+//!
+//! The text of an answer is bounded by tokens; [`BYTES_PER_TOKEN`] bytes of UTF-8 count as one.
+//! Whoever wants more asks again, with what the answer names: a `cursor` or a `start`. Bad input
+//! is a result with `isError` and a sentence that helps, because a model reads results and not
+//! protocol errors (2026-07-28, `server/tools`, "Error Handling").
+//!
+//! [`BYTES_PER_TOKEN`]: crate::release::pages::BYTES_PER_TOKEN
+
+mod arguments;
+mod excerpt;
+mod fetch;
+mod grep;
+mod list_pages;
+mod read_skill;
+
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value, json};
+
+use super::{Call, Outcome, Refusal, Server, quoted, shortened};
+use crate::release::pages::{Page, Pages};
+use arguments::Arguments;
+
+/// The most tokens of an answer. Clients cut longer answers: Claude Code at 25,000.
+pub const TOKENS_MAX: usize = 20_000;
+/// What stands for the title of the site in definitions.
+const SITE: &str = "{site}";
+/// The value of `language` and `version` that means all of them.
+const ALL: &str = "all";
+
+/// A tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tool {
+    Fetch,
+    ListPages,
+    Grep,
+    Skill,
+}
+
+/// The result of a call.
+#[derive(Clone, Debug, PartialEq)]
+struct Called {
+    text: String,
+    structured: Option<Value>,
+    is_error: bool,
+}
+
+/// Why a call has no result.
+#[derive(Clone, Debug, PartialEq)]
+enum Failure {
+    /// The arguments are wrong, or name nothing: a sentence for the model.
+    Input(String),
+    /// The call is refused.
+    Refused(Refusal),
+}
+
+type Result<T, E = Failure> = std::result::Result<T, E>;
+
+// === impl Tool ===
+
+impl Tool {
+    const ALL: [Self; 4] = [Self::Fetch, Self::ListPages, Self::Grep, Self::Skill];
+
+    /// Returns the tools of a server, always in the same order.
+    pub(super) fn listed(server: &Server<'_>) -> impl Iterator<Item = Self> {
+        let (has_pages, has_skills) = (server.has_pages, !server.skills.is_empty());
+        Self::ALL.into_iter().filter(move |tool| match tool {
+            Self::Skill => has_skills,
+            _ => has_pages,
+        })
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Fetch => "fetch",
+            Self::ListPages => "list_pages",
+            Self::Grep => "grep",
+            Self::Skill => "skill",
+        }
+    }
+
+    /// Returns a line about it.
+    pub(super) fn summary(self) -> &'static str {
+        match self {
+            Self::Fetch => "returns pages as Markdown, by id or address.",
+            Self::ListPages => "lists the pages with their titles and descriptions.",
+            Self::Grep => {
+                "finds exact text: names, options, error messages, by regular expression."
+            }
+            Self::Skill => "returns a skill, which tells how to do a task.",
+        }
+    }
+
+    /// Returns the definition (2026-07-28, `server/tools`, "Tool").
+    fn definition(self) -> Value {
+        let (title, description, input, output) = match self {
+            Self::Fetch => fetch::definition(),
+            Self::ListPages => list_pages::definition(),
+            Self::Grep => grep::definition(),
+            Self::Skill => read_skill::definition(),
+        };
+        json!({
+            "name": self.name(),
+            "title": title,
+            "description": description,
+            "inputSchema": input,
+            "outputSchema": output,
+            // A call reads a release, which nobody changes. Its content is what its authors wrote,
+            // and nothing outside it is asked.
+            "annotations": {
+                "title": title,
+                "readOnlyHint": true,
+                "destructiveHint": false,
+                "idempotentHint": true,
+                "openWorldHint": false,
+            },
+        })
+    }
+}
+
+/// The definitions as JSON, cut where the title of the site belongs.
+static DEFINITIONS: LazyLock<Vec<(Tool, Vec<String>)>> = LazyLock::new(|| {
+    let cut = |tool: Tool| {
+        let text = tool.definition().to_string();
+        (tool, text.split(SITE).map(str::to_owned).collect())
+    };
+    Tool::ALL.into_iter().map(cut).collect()
+});
+
+// === impl Call ===
+
+impl Call<'_> {
+    pub(super) fn tools(&self) -> Result<Outcome, Refusal> {
+        self.first_page()?;
+        let title = quoted(self.server.short_title());
+        let title = &title[1..title.len() - 1];
+        let mut out = String::from(r#""tools":["#);
+        for (nth, tool) in Tool::listed(self.server).enumerate() {
+            if nth > 0 {
+                out.push(',');
+            }
+            let parts = DEFINITIONS.iter().find(|(known, _)| *known == tool);
+            for (nth, part) in parts.iter().flat_map(|(_, parts)| parts).enumerate() {
+                if nth > 0 {
+                    out.push_str(title);
+                }
+                out.push_str(part);
+            }
+        }
+        out.push(']');
+        Ok(Outcome::Kept(out))
+    }
+
+    pub(super) fn call_tool(&self) -> Result<Outcome, Refusal> {
+        let name = self.text("name")?;
+        let tool = Tool::listed(self.server).find(|tool| tool.name() == name);
+        let tool =
+            tool.ok_or_else(|| Refusal::invalid(format!("Unknown tool: {}", shortened(name))))?;
+        let none = Map::new();
+        let arguments = match self.params.get("arguments") {
+            None | Some(Value::Null) => &none,
+            Some(Value::Object(arguments)) => arguments,
+            Some(_) => return Err(Refusal::invalid("`arguments` must be an object.")),
+        };
+        let arguments = Arguments(arguments);
+        let called = match tool {
+            Tool::Fetch => fetch::call(self, &arguments),
+            Tool::ListPages => list_pages::call(self, &arguments),
+            Tool::Grep => grep::call(self, &arguments),
+            Tool::Skill => read_skill::call(self, &arguments),
+        };
+        match called {
+            Ok(called) => Ok(called.outcome()),
+            Err(Failure::Input(sentence)) => Ok(Called::error(sentence).outcome()),
+            Err(Failure::Refused(refusal)) => Err(refusal),
+        }
+    }
+}
+
+// === impl Called ===
+
+impl Called {
+    fn new(text: String, structured: Value) -> Self {
+        Self {
+            text,
+            structured: Some(structured),
+            is_error: false,
+        }
+    }
+
+    fn error(sentence: String) -> Self {
+        Self {
+            text: sentence,
+            structured: None,
+            is_error: true,
+        }
+    }
+
+    fn outcome(&self) -> Outcome {
+        let structured = self.structured.as_ref();
+        let structured = structured.map_or_else(String::new, |value| {
+            format!(r#","structuredContent":{value}"#)
+        });
+        Outcome::Once(format!(
+            r#""content":[{{"type":"text","text":{}}}]{structured},"isError":{}"#,
+            quoted(&self.text),
+            self.is_error,
+        ))
+    }
+}
+
+impl<T: Into<Refusal>> From<T> for Failure {
+    fn from(refusal: T) -> Self {
+        Self::Refused(refusal.into())
+    }
+}
+
+/// The pages that a call is about: those of one language and one version, below one path.
+#[derive(Clone, Copy, Debug)]
+struct Scope<'s> {
+    language: Option<&'s str>,
+    version: Option<&'s str>,
+    path: &'s str,
+}
+
+// === impl Scope ===
+
+impl<'s> Scope<'s> {
+    /// Reads `language`, `version` and `path`. Without them it is the language and version that
+    /// readers see first.
+    fn of(arguments: &Arguments<'s>, pages: &'s Pages) -> Result<Self> {
+        let first = pages.pages.first();
+        let language = chosen(
+            arguments.text("language", 64)?,
+            first.and_then(|page| page.language.as_deref()),
+            "language",
+            pages
+                .pages
+                .iter()
+                .filter_map(|page| page.language.as_deref()),
+        )?;
+        let version = chosen(
+            arguments.text("version", 200)?,
+            first.and_then(|page| page.version.as_deref()),
+            "version",
+            pages
+                .pages
+                .iter()
+                .filter_map(|page| page.version.as_deref()),
+        )?;
+        let path = arguments.text("path", 1000)?.unwrap_or_default();
+        Ok(Self {
+            language,
+            version,
+            path: path.trim_matches('/'),
+        })
+    }
+
+    fn has(&self, page: &Page) -> bool {
+        let is_in = |wanted: Option<&str>, has: Option<&str>| {
+            wanted.is_none_or(|wanted| has == Some(wanted))
+        };
+        let below = page.id.strip_prefix(self.path);
+        is_in(self.language, page.language.as_deref())
+            && is_in(self.version, page.version.as_deref())
+            && below.is_some_and(|rest| {
+                self.path.is_empty() || rest.is_empty() || rest.starts_with('/')
+            })
+    }
+}
+
+/// Chooses a language or a version; `None` means all of them.
+fn chosen<'s>(
+    wanted: Option<&'s str>,
+    default: Option<&'s str>,
+    what: &str,
+    known: impl Iterator<Item = &'s str>,
+) -> Result<Option<&'s str>> {
+    match wanted {
+        None => Ok(default),
+        Some(ALL) => Ok(None),
+        Some(wanted) => {
+            let mut names: Vec<&str> = Vec::new();
+            for name in known {
+                if name == wanted {
+                    return Ok(Some(wanted));
+                }
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+            let wanted = shortened(wanted);
+            Err(Failure::Input(match names.is_empty() {
+                true => format!("This documentation has one {what}. Leave `{what}` out."),
+                false => format!(
+                    "There is no {what} \"{wanted}\". There are: {}. \"{ALL}\" means all of them.",
+                    names.join(", ")
+                ),
+            }))
+        }
+    }
+}
+
+/// The schemas of the arguments that several tools have.
+fn scope_schemas() -> Map<String, Value> {
+    let schemas = json!({
+        "path": {"type": "string", "description": "Only pages whose path is this one or below it, for example `guides`."},
+        "language": {"type": "string", "description": "A language tag such as `fr`. Without it: the default language; `all`: every language."},
+        "version": {"type": "string", "description": "A version of the documentation. Without it: the default version; `all`: every version."},
+    });
+    match schemas {
+        Value::Object(schemas) => schemas,
+        _ => Map::new(),
+    }
+}
+
+fn tokens_schema(default: usize) -> Value {
+    json!({
+        "type": "integer", "minimum": 1, "maximum": TOKENS_MAX, "default": default,
+        "description": "The most tokens of text in the answer; 4 bytes count as one token.",
+    })
+}
+
+/// Makes the schema of an object with these properties.
+fn object(properties: Value, required: &[&str]) -> Value {
+    json!({"type": "object", "properties": properties, "required": required})
+}

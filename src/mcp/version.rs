@@ -1,0 +1,143 @@
+//! Revisions of the protocol, and which one a request is for.
+//!
+//! Source: Model Context Protocol 2026-07-28, `basic/versioning` and
+//! `basic/transports/streamable-http`, "Request Metadata" and "Server Validation".
+
+use serde_json::{Map, Value, json};
+
+use super::encoded::decoded;
+use super::message::INVALID_PARAMS;
+use super::{Refusal, shortened};
+use crate::response::McpFields;
+
+/// The newest revision.
+pub const LATEST: &str = "2026-07-28";
+/// All revisions that the server speaks, the newest first.
+pub const REVISIONS: [&str; 4] = [LATEST, "2025-11-25", "2025-06-18", "2025-03-26"];
+/// The newest revision with a handshake.
+pub(super) const LATEST_HANDSHAKE: &str = REVISIONS[1];
+
+/// `HeaderMismatch`: fields and message differ.
+const HEADER_MISMATCH: i32 = -32020;
+/// `UnsupportedProtocolVersion`.
+const UNSUPPORTED_VERSION: i32 = -32022;
+
+const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
+const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// How a client and the server agree on a revision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Era {
+    /// Once, by `initialize`: up to 2025-11-25.
+    Handshake,
+    /// Each request names it: 2026-07-28.
+    Stateless,
+}
+
+// === impl Era ===
+
+impl Era {
+    /// Finds the era of a request, and checks what this era demands of every request.
+    pub(super) fn of(
+        fields: &McpFields<'_>,
+        method: &str,
+        params: &Map<String, Value>,
+    ) -> Result<Self, Refusal> {
+        let meta = params.get("_meta").and_then(Value::as_object);
+        let named = meta.and_then(|meta| meta.get(VERSION_KEY));
+        let field = fields
+            .version
+            .map(|field| text(field, "MCP-Protocol-Version"));
+        let field = field.transpose()?;
+        let version = match (field, named) {
+            (None, None) => return Ok(Self::Handshake),
+            (Some(field), None) if is_handshake(field) => return Ok(Self::Handshake),
+            (Some(LATEST), None) => return Err(missing(VERSION_KEY)),
+            (Some(field), None) => return Err(unsupported(field)),
+            (field, Some(named)) => {
+                let named = named.as_str().ok_or_else(|| missing(VERSION_KEY))?;
+                mirrored("MCP-Protocol-Version", field, named)?;
+                named
+            }
+        };
+        if version != LATEST {
+            return Err(unsupported(version));
+        }
+        let capabilities = meta.and_then(|meta| meta.get(CAPABILITIES_KEY));
+        if !capabilities.is_some_and(Value::is_object) {
+            return Err(missing(CAPABILITIES_KEY));
+        }
+        let sent = fields.method.map(|field| text(field, "Mcp-Method"));
+        mirrored("Mcp-Method", sent.transpose()?, method)?;
+        let name = match method {
+            "tools/call" | "prompts/get" => params.get("name"),
+            "resources/read" => params.get("uri"),
+            _ => None,
+        };
+        if let Some(name) = name.and_then(Value::as_str) {
+            let sent = fields.name.map(|field| text(field, "Mcp-Name"));
+            let sent = sent.transpose()?.map(decoded).transpose()?;
+            mirrored("Mcp-Name", sent.as_deref(), name)?;
+        }
+        Ok(Self::Stateless)
+    }
+}
+
+/// Returns the revision that `initialize` agrees on: the one that the client wants, or the newest
+/// (2025-11-25, `basic/lifecycle`, "Version Negotiation").
+pub(super) fn negotiated(wanted: &str) -> &'static str {
+    let known = REVISIONS[1..].iter().find(|known| **known == wanted);
+    known.copied().unwrap_or(LATEST_HANDSHAKE)
+}
+
+fn is_handshake(version: &str) -> bool {
+    // 2024-11-05 had another transport, but its messages are the same, and some clients send it.
+    REVISIONS[1..].contains(&version) || version == "2024-11-05"
+}
+
+/// Checks that a field repeats a part of the message.
+fn mirrored(name: &str, field: Option<&str>, value: &str) -> Result<(), Refusal> {
+    match field {
+        Some(field) if field == value => Ok(()),
+        Some(field) => Err(mismatch(format!(
+            "the field {name} has the value '{}', the message has '{}'",
+            shortened(field),
+            shortened(value)
+        ))),
+        None => Err(mismatch(format!("the field {name} is missing"))),
+    }
+}
+
+/// Reads a field, which is visible ASCII.
+fn text<'f>(field: &'f [u8], name: &str) -> Result<&'f str, Refusal> {
+    let text = str::from_utf8(field).ok().filter(|text| text.is_ascii());
+    text.ok_or_else(|| mismatch(format!("the field {name} has other characters than ASCII")))
+}
+
+pub(super) fn mismatch(why: String) -> Refusal {
+    Refusal::Error {
+        status: 400,
+        code: HEADER_MISMATCH,
+        message: format!("Header mismatch: {why}"),
+        data: None,
+    }
+}
+
+fn unsupported(version: &str) -> Refusal {
+    Refusal::Error {
+        status: 400,
+        code: UNSUPPORTED_VERSION,
+        message: "Unsupported protocol version".to_owned(),
+        data: Some(json!({"supported": REVISIONS, "requested": shortened(version)})),
+    }
+}
+
+/// `basic`, "Per-request protocol fields".
+fn missing(key: &str) -> Refusal {
+    Refusal::Error {
+        status: 400,
+        code: INVALID_PARAMS,
+        message: format!("Invalid params: `_meta` has no valid `{key}`"),
+        data: None,
+    }
+}

@@ -1,0 +1,147 @@
+//! The MCP server of a site: what [`mcp`](crate::mcp) answers, from the release of the site.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::index::{Open, ReadFileError, Reading, Served, State};
+use crate::mcp::{self, Library, Unread, transport};
+use crate::release::pages::Pages;
+use crate::release::site::page_file;
+use crate::response::encoding::Accepted;
+use crate::response::{RequestHeaders, Response, caching};
+use crate::site::Site;
+
+/// The longest page that is read into memory, in bytes.
+const PAGE_BYTES_MAX: usize = 8 << 20;
+
+/// Returns whether `path` (normalised) is the address of the site's MCP server.
+#[must_use]
+pub fn is_mcp(site: &Site, path: &str) -> bool {
+    site.mcp && site.base_path.strip(path) == Some(mcp::PATH)
+}
+
+/// Returns the response to a request that is not read any further; `None` if its content is to be
+/// read and answered with [`mcp_response`].
+#[must_use]
+pub fn mcp_refusal(
+    served: &Served,
+    headers: &RequestHeaders<'_>,
+    length: Option<u64>,
+) -> Option<Response> {
+    let absent = |detail, caching| Response {
+        caching,
+        ..transport::problem(404, detail)
+    };
+    match &served.state {
+        State::Public(_) => transport::refuse(headers, length),
+        State::Private => Some(absent(
+            "there is no such page on this site",
+            caching::ABSENT,
+        )),
+        State::Unreleased => Some(absent(
+            "this site has not been published yet",
+            caching::NEVER,
+        )),
+    }
+}
+
+/// Answers a message; `None` if `reading` does not allow what the answer needs.
+#[must_use]
+pub fn mcp_response(
+    served: &Served,
+    headers: &RequestHeaders<'_>,
+    body: &[u8],
+    reading: Reading,
+) -> Option<Response> {
+    let State::Public(documents) = &served.state else {
+        return mcp_refusal(served, headers, None);
+    };
+    let server = documents.mcp_server(&served.site)?;
+    let open = documents.files().map(|files| files.open(reading));
+    let open = match open.transpose() {
+        Ok(open) => open,
+        Err(error) if reading == Reading::Cached => {
+            log::trace!(target: "mcp", "{error}");
+            return None;
+        }
+        Err(error) => {
+            unread(&served.site, &error);
+            return Some(transport::problem(
+                503,
+                "the documentation cannot be read at the moment",
+            ));
+        }
+    };
+    let library = SiteLibrary {
+        site: &served.site,
+        open: open.as_ref(),
+        reading,
+    };
+    let answer = mcp::answer(&server, &library, &headers.mcp, body);
+    answer.ok().map(transport::response)
+}
+
+/// The pages of a site.
+#[derive(Debug)]
+struct SiteLibrary<'s> {
+    site: &'s Site,
+    open: Option<&'s Open<'s>>,
+    reading: Reading,
+}
+
+impl SiteLibrary<'_> {
+    fn failed(&self, error: &ReadFileError) -> Unread {
+        match error {
+            ReadFileError::NotCached => Unread::NotReady,
+            error => unread(self.site, error),
+        }
+    }
+}
+
+impl Library for SiteLibrary<'_> {
+    fn pages(&self) -> Result<Arc<Pages>, Unread> {
+        match self.open {
+            Some(open) => open.pages().map_err(|error| self.failed(&error)),
+            None => Ok(Arc::default()),
+        }
+    }
+
+    fn markdown(&self, path: &str) -> Result<Option<Bytes>, Unread> {
+        let Some(open) = self.open else {
+            return Ok(None);
+        };
+        let file = page_file(path, "md");
+        let address = &open.files.address;
+        let file = open.read_addressed(&file, address, Accepted::IDENTITY_ONLY);
+        let Some(file) = file.map_err(|error| self.failed(&error))? else {
+            return Ok(None);
+        };
+        if let Some(bytes) = file.body.memory() {
+            return Ok(Some(bytes.clone()));
+        }
+        if self.reading == Reading::Cached {
+            return Err(Unread::NotReady);
+        }
+        let length = file.body.len().min(PAGE_BYTES_MAX);
+        let bytes = file.body.slice(0..length).read_all();
+        bytes.map(Some).map_err(|error| {
+            log::error!(target: "mcp", project:% = self.site.project; "read a page: {error}");
+            Unread::Failed
+        })
+    }
+
+    fn redirect(&self, path: &str) -> Result<Option<String>, Unread> {
+        let redirect = self.open.and_then(|open| open.description().redirect(path));
+        Ok(redirect.map(|(destination, _permanent)| destination))
+    }
+
+    fn may_work(&self) -> bool {
+        self.reading == Reading::Blocking
+    }
+}
+
+fn unread(site: &Site, error: &ReadFileError) -> Unread {
+    log::error!(target: "mcp", project:% = site.project; "read a file of the release: {error}");
+    Unread::Failed
+}
