@@ -88,6 +88,10 @@ const PATHS: &[&str] = &[
     "/old",
     "/skill.mdx",
     "/SKILL.md",
+    "/mcp",
+    "/mcp",
+    "/mcp/",
+    "/docs/mcp",
 ];
 
 /// Changes to a path before it is sent.
@@ -148,6 +152,8 @@ const FIELDS: &[(&str, &str)] = &[
     ("Cookie", "a=b"),
     ("Authorization", "Bearer x"),
     ("Cache-Control", "no-cache"),
+    ("Accept", "text/event-stream"),
+    ("Origin", "http://agent.test"),
 ];
 
 /// Fields that only HTTP/1.1 defines or allows.

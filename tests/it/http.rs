@@ -211,8 +211,13 @@ impl Response {
         // The 404 page of a site.
         let is_not_found = is_page && self.status == 404;
         if self.status >= 400 && method != "HEAD" && !is_not_found {
-            assert_eq!(self.field("content-type"), Some("application/problem+json"));
             let problem = self.json();
+            if problem["jsonrpc"] == "2.0" {
+                assert_eq!(self.field("content-type"), Some("application/json"));
+                assert!(problem["error"]["message"].is_string());
+                return;
+            }
+            assert_eq!(self.field("content-type"), Some("application/problem+json"));
             assert_eq!(problem["status"], self.status);
             assert_eq!(problem["detail"], problem["error"]);
         }

@@ -20,6 +20,7 @@
 //! | `hostile` | no client, author or neighbour can take anything from anyone else |
 //! | `links` | a link that the check passes works in the HTML, and one that it warns of does not |
 //! | `navigation` | the navigation and the diagnostics of `docs.json`, case by case |
+//! | `mcp` | agents list, read and call the MCP server of a site |
 //! | `operator` | health, metrics, a log line for every request |
 //! | `pages` | the pages of a site, over HTTP |
 //! | `preview` | a saved file is shown at once, with its diagnostics |
@@ -74,6 +75,7 @@ mod heads;
 mod both_paths;
 mod hostile;
 mod links;
+mod mcp;
 mod navigation;
 mod operator;
 mod pages;

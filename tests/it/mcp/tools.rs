@@ -1,0 +1,389 @@
+//! What each tool answers.
+
+use serde_json::{Value, json};
+
+use super::{call, post, result, serving, text};
+use crate::presets::{DOMAIN, SKILL};
+
+/// Asserts that a call is answered with a sentence for the model.
+#[track_caller]
+fn helps(result: &Value, with: &str) {
+    assert_eq!(result["isError"], true, "{result}");
+    assert!(text(result).contains(with), "{result}");
+}
+
+#[test]
+fn tools_are_described_as_directories_of_connectors_demand() {
+    let edge = serving("");
+    let listed = result(&edge, "tools/list", json!({}));
+    let tools = listed["tools"].as_array().unwrap();
+    let names: Vec<&str> = tools
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["fetch", "list_pages", "grep", "skill"]);
+    for tool in tools {
+        let name = tool["name"].as_str().unwrap();
+        assert!(name.len() < 64 && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'));
+        assert!(tool["description"].as_str().unwrap().len() < 2048);
+        assert!(
+            tool["description"].as_str().unwrap().contains("Acme Docs"),
+            "{tool}"
+        );
+        assert!(!tool["title"].as_str().unwrap().is_empty());
+        assert_eq!(tool["inputSchema"]["type"], "object");
+        assert_eq!(tool["outputSchema"]["type"], "object");
+        let hints = &tool["annotations"];
+        assert_eq!(hints["readOnlyHint"], true);
+        assert_eq!(hints["destructiveHint"], false);
+        assert_eq!(hints["openWorldHint"], false);
+    }
+    assert_eq!(result(&edge, "tools/list", json!({})), listed);
+    for name in ["Fetch", "search_", "", "fetch "] {
+        let message =
+            json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name}});
+        assert_eq!(
+            post(&edge, &message).json()["error"]["code"],
+            -32602,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn fetch_returns_a_page_by_its_id_its_address_or_an_old_path() {
+    let edge = serving("base_path: /docs");
+    let fields = [("Content-Type", "application/json")];
+    let fetch = |id: &str| {
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+            "name": "fetch", "arguments": {"id": id},
+        }});
+        let body = message.to_string();
+        super::post_with(&edge, "/docs/mcp", &fields, body.as_bytes()).json()["result"].clone()
+    };
+    let page = edge.get(DOMAIN, "/docs/guides/start.md");
+    for id in [
+        "guides/start",
+        "/guides/start",
+        "/docs/guides/start",
+        "guides/start.md",
+        "guides/start/",
+        " guides/start ",
+        "https://docs.acme.test/docs/guides/start",
+        "https://docs.acme.test/docs/guides/start.md?x=1",
+        "https://acme.waypost.localhost/docs/guides/start#top",
+        "begin",
+    ] {
+        let result = fetch(id);
+        let document: Value = serde_json::from_str(text(&result)).unwrap();
+        assert_eq!(document["text"], page.text(), "{id}");
+        assert_eq!(document, result["structuredContent"]);
+        assert_eq!(document["id"], "guides/start");
+        assert_eq!(document["title"], "Start");
+        assert_eq!(document["url"], "https://docs.acme.test/docs/guides/start");
+        assert!(document.get("next").is_none() && document.get("contents").is_none());
+    }
+    let root: Value = serde_json::from_str(text(&fetch("index"))).unwrap();
+    assert_eq!(
+        (&root["id"], &root["title"]),
+        (&json!("index"), &json!("Welcome"))
+    );
+    assert_eq!(root["metadata"], json!({"description": "Begin here."}));
+    helps(&fetch("guides/strat"), "Did you mean guides/start?");
+    helps(
+        &fetch("https://other.test/docs/guides/start"),
+        "is not on this site",
+    );
+    helps(&fetch("../../etc/passwd"), "There is no page");
+    helps(&fetch("zzzzzzzzzzzzzzz"), "`list_pages`");
+}
+
+#[test]
+fn a_long_page_comes_in_parts_that_join_to_the_page() {
+    let edge = serving("");
+    let whole = edge.get(DOMAIN, "/guides/limits.md");
+    let mut joined = String::new();
+    let mut start = 0;
+    loop {
+        let result = call(
+            &edge,
+            "fetch",
+            json!({"id": "guides/limits", "start": start, "max_tokens": 12}),
+        );
+        let document = &result["structuredContent"];
+        let part = document["text"].as_str().unwrap();
+        assert!(part.len() <= 48 && !part.is_empty(), "{document}");
+        joined += part;
+        let headings = document["contents"].as_array().unwrap();
+        let headings: Vec<&str> = headings
+            .iter()
+            .map(|h| h["heading"].as_str().unwrap())
+            .collect();
+        assert_eq!(headings, ["Limits", "Requests", "Bytes"]);
+        match document.get("next").and_then(Value::as_u64) {
+            Some(next) => start = next,
+            None => break,
+        }
+    }
+    assert_eq!(joined, whole.text());
+    let section = call(&edge, "fetch", json!({"id": "guides/limits#bytes"}));
+    let section = section["structuredContent"]["text"].as_str().unwrap();
+    assert!(section.starts_with("## Bytes"), "{section}");
+    helps(
+        &call(
+            &edge,
+            "fetch",
+            json!({"id": "guides/limits", "start": 100_000}),
+        ),
+        "bytes",
+    );
+}
+
+#[test]
+fn several_pages_share_the_tokens_of_one_call() {
+    let edge = serving("");
+    let result = call(
+        &edge,
+        "fetch",
+        json!({"ids": ["index", "none", "guides/limits"], "max_tokens": 40}),
+    );
+    let documents = result["structuredContent"]["documents"].as_array().unwrap();
+    assert_eq!(documents.len(), 3);
+    assert_eq!(documents[0]["title"], "Welcome");
+    assert!(documents[1]["error"].as_str().unwrap().contains("no page"));
+    let texts = documents
+        .iter()
+        .filter_map(|document| document["text"].as_str());
+    assert!(texts.map(str::len).sum::<usize>() <= 160);
+    assert!(documents[2]["next"].is_u64());
+    for (arguments, sentence) in [
+        (json!({}), "`id` is missing"),
+        (json!({"id": 7}), "`id` must be a text"),
+        (json!({"id": "index", "max_tokens": 0}), "from 1 to 20000"),
+        (json!({"id": "index", "max_tokens": "many"}), "`max_tokens`"),
+        (json!({"id": "index", "start": -1}), "`start`"),
+        (json!({"ids": "index"}), "a list of texts"),
+        (json!({"ids": vec!["index"; 11]}), "at most 10"),
+    ] {
+        helps(&call(&edge, "fetch", arguments), sentence);
+    }
+}
+
+#[test]
+fn list_pages_lists_what_everybody_may_find() {
+    let edge = serving("");
+    let result = call(&edge, "list_pages", json!({}));
+    let structured = &result["structuredContent"];
+    let ids = |structured: &Value| -> Vec<String> {
+        let pages = structured["pages"].as_array().unwrap().iter();
+        pages
+            .map(|page| page["id"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(
+        ids(structured),
+        ["index", "guides/start", "guides/limits", "api/errors"]
+    );
+    assert_eq!(structured["total"], 4);
+    let limits = &structured["pages"][2];
+    assert_eq!(limits["description"], "What Acme limits.");
+    assert_eq!(limits["url"], "https://docs.acme.test/guides/limits");
+    assert!(text(&result).contains("- guides/limits: Limits – What Acme limits.\n"));
+    let guides = call(&edge, "list_pages", json!({"path": "/guides/"}));
+    assert_eq!(
+        ids(&guides["structuredContent"]),
+        ["guides/start", "guides/limits"]
+    );
+    let first = call(&edge, "list_pages", json!({"limit": 3}));
+    let cursor = first["structuredContent"]["next_cursor"].clone();
+    let rest = call(&edge, "list_pages", json!({"cursor": cursor}));
+    assert_eq!(ids(&rest["structuredContent"]), ["api/errors"]);
+    let few = call(&edge, "list_pages", json!({"max_tokens": 1}));
+    assert_eq!(ids(&few["structuredContent"]).len(), 1);
+    helps(
+        &call(&edge, "list_pages", json!({"path": "guide"})),
+        "no pages below",
+    );
+    helps(
+        &call(&edge, "list_pages", json!({"cursor": "x"})),
+        "without a cursor",
+    );
+    helps(
+        &call(&edge, "list_pages", json!({"language": "fr"})),
+        "one language",
+    );
+    // Programs get the same list without the protocol.
+    let list = edge.get(DOMAIN, "/_waypost/pages");
+    assert_eq!(list.field("access-control-allow-origin"), Some("*"));
+    assert_eq!(ids(&list.json()), ids(structured));
+    assert_eq!(list.json()["pages"][2]["url"], limits["url"]);
+    assert!(list.field("etag").is_some());
+}
+
+#[test]
+fn versions_and_languages_are_apart() {
+    let edge = crate::edge::Setup::new().acme("").start();
+    let config = json!({"name": "Acme", "navigation": {"languages": [
+        {"language": "en", "default": true, "pages": ["index"]},
+        {"language": "fr", "pages": ["fr/index"]},
+    ]}});
+    edge.publish(
+        "acme",
+        &[
+            ("docs.json", &config.to_string()),
+            ("index.mdx", "Hello, word.\n"),
+            ("fr/index.mdx", "Bonjour, word.\n"),
+        ],
+    );
+    let count = |arguments: Value| {
+        call(&edge, "list_pages", arguments)["structuredContent"]["total"].clone()
+    };
+    assert_eq!(count(json!({})), 1);
+    assert_eq!(count(json!({"language": "fr"})), 1);
+    assert_eq!(count(json!({"language": "all"})), 2);
+    let found = call(&edge, "grep", json!({"pattern": "word", "language": "fr"}));
+    assert_eq!(found["structuredContent"]["matches"][0]["id"], "fr");
+    helps(
+        &call(&edge, "list_pages", json!({"language": "de"})),
+        "There are: en, fr.",
+    );
+}
+
+#[test]
+fn grep_finds_lines_with_the_heading_above_them() {
+    let edge = serving("");
+    let result = call(&edge, "grep", json!({"pattern": "E\\d{4}"}));
+    let structured = &result["structuredContent"];
+    let matches = structured["matches"].as_array().unwrap();
+    // The hidden page has it too, and is not searched.
+    let found: Vec<_> = matches
+        .iter()
+        .map(|found| (found["id"].as_str().unwrap(), found["heading"].as_str()))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("guides/limits", Some("Bytes")),
+            ("api/errors", Some("Errors"))
+        ]
+    );
+    assert_eq!(
+        (&structured["searched"], &structured["pages"]),
+        (&json!(4), &json!(4))
+    );
+    let page = edge.get(DOMAIN, "/guides/limits.md");
+    let line = matches[0]["line"].as_u64().unwrap();
+    let line = page
+        .text()
+        .lines()
+        .nth(usize::try_from(line).unwrap() - 1)
+        .unwrap()
+        .to_owned();
+    assert_eq!(matches[0]["text"], line);
+    assert!(text(&result).contains(&format!("guides/limits:{}: {line}\n", matches[0]["line"])));
+    for (arguments, count) in [
+        (json!({"pattern": "e1042"}), 0),
+        (json!({"pattern": "e1042", "ignore_case": true}), 2),
+        (json!({"pattern": "E1042", "path": "api"}), 1),
+        (json!({"pattern": "--max-bytes 10", "literal": true}), 1),
+        (json!({"pattern": "(", "literal": true}), 1),
+        (json!({"pattern": "^## "}), 2),
+    ] {
+        let result = call(&edge, "grep", arguments.clone());
+        let found = result["structuredContent"]["matches"]
+            .as_array()
+            .unwrap()
+            .len();
+        assert_eq!(found, count, "{arguments} {result}");
+    }
+    let context = call(
+        &edge,
+        "grep",
+        json!({"pattern": "E1042", "path": "guides", "context": 2}),
+    );
+    assert!(
+        context["structuredContent"]["matches"][0]["text"]
+            .as_str()
+            .unwrap()
+            .contains("```")
+    );
+}
+
+#[test]
+fn grep_continues_where_it_stopped() {
+    let edge = serving("");
+    let all = call(&edge, "grep", json!({"pattern": "."}));
+    let all = all["structuredContent"]["matches"]
+        .as_array()
+        .unwrap()
+        .clone();
+    for arguments in [
+        json!({"limit": 1}),
+        json!({"limit": 3}),
+        json!({"max_tokens": 20}),
+    ] {
+        let mut found = Vec::new();
+        let mut cursor = Value::Null;
+        loop {
+            let mut arguments = arguments.clone();
+            arguments["pattern"] = json!(".");
+            arguments["cursor"] = cursor;
+            let result = call(&edge, "grep", arguments);
+            let structured = &result["structuredContent"];
+            found.extend(structured["matches"].as_array().unwrap().iter().cloned());
+            match structured.get("next_cursor") {
+                Some(next) => cursor = next.clone(),
+                None => break,
+            }
+        }
+        assert_eq!(found, all, "{arguments}");
+    }
+}
+
+#[test]
+fn grep_refuses_what_could_cost_too_much() {
+    let edge = serving("");
+    for (pattern, sentence) in [
+        ("", "missing or empty"),
+        ("(", "not a regular expression"),
+        ("(?=a)b", "not a regular expression"),
+        ("(a)\\1", "not a regular expression"),
+        ("(a{1000}){1000}", "too large"),
+        (&*"a".repeat(501), "at most 500"),
+        (&*"(".repeat(300), "not a regular expression"),
+    ] {
+        helps(&call(&edge, "grep", json!({"pattern": pattern})), sentence);
+    }
+    helps(
+        &call(&edge, "grep", json!({"pattern": "a", "cursor": "9:none"})),
+        "without a cursor",
+    );
+    helps(
+        &call(&edge, "grep", json!({"pattern": "a", "context": 11})),
+        "from 0 to 10",
+    );
+    helps(&call(&edge, "grep", json!({})), "`pattern` is missing");
+}
+
+#[test]
+fn skill_returns_the_file() {
+    let edge = serving("");
+    let result = call(&edge, "skill", json!({"name": "sdk"}));
+    assert_eq!(text(&result), SKILL);
+    assert_eq!(result["structuredContent"]["uri"], "skill://sdk/SKILL.md");
+    let listed = call(&edge, "skill", json!({}));
+    assert_eq!(
+        text(&listed),
+        "- pay-refund: Take payments.\n- sdk: Use the SDK.\n"
+    );
+    helps(
+        &call(&edge, "skill", json!({"name": "sdkk"})),
+        "Did you mean sdk?",
+    );
+    helps(
+        &call(&edge, "skill", json!({"name": "a very long name"})),
+        "pay-refund, sdk",
+    );
+    let part = call(&edge, "skill", json!({"name": "sdk", "max_tokens": 5}));
+    assert!(part["structuredContent"]["next"].is_u64());
+}
