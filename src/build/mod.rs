@@ -31,7 +31,7 @@
 //! **One error on one page prevents the publication of the whole release**, and the current release
 //! stays served. If the other pages were published, readers would lose a page or see it changed at
 //! a moment that the author did not choose. Instead, the author has to push again. All commands report this
-//! with the same sentence ([`Refused`]):
+//! with the same sentence ([`NotPublishable`]):
 //!
 //! | | with an error |
 //! |---|---|
@@ -69,7 +69,7 @@ use crate::source::TreePath;
 pub use input::Input;
 pub use preview::{Preview, PreviewCache};
 pub use previous::{Articles, Previous, PreviousRelease};
-pub use report::{Refused, Report, Served};
+pub use report::{NotPublishable, Report, Served};
 
 use site::{Plan, Site};
 use title::Title;

@@ -33,7 +33,7 @@ pub struct Served {
 /// Why a release is not published.
 #[derive(Debug, thiserror::Error)]
 #[error("{}, the first is {first}", tally.error_summary().unwrap_or_default())]
-pub struct Refused {
+pub struct NotPublishable {
     /// How many errors there are.
     pub tally: Tally,
     /// The first of them.
@@ -75,11 +75,11 @@ impl Report {
     ///
     /// # Errors
     ///
-    /// [`Refused`] if the authors' files have an error.
-    pub fn refuse_if_errors(&self) -> Result<(), Refused> {
+    /// [`NotPublishable`] if the authors' files have an error.
+    pub fn publishable(&self) -> Result<(), NotPublishable> {
         match self.diagnostics.iter().find(|d| d.is_error()) {
             None => Ok(()),
-            Some(first) => Err(Refused {
+            Some(first) => Err(NotPublishable {
                 tally: self.tally(),
                 first: Box::new(first.clone()),
             }),

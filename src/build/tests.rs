@@ -80,7 +80,7 @@ fn a_release_has_the_authors_bytes_and_their_digest() {
     };
     assert_eq!(listed.digest, Digest::of(text.as_bytes()));
     assert_eq!(&*listed.description, "Use when asked for pay.");
-    report.refuse_if_errors().unwrap();
+    report.publishable().unwrap();
 }
 
 #[test]
@@ -127,11 +127,11 @@ fn a_release_has_no_trace_of_private_content() {
 }
 
 #[test]
-fn a_tree_without_documentation_and_skills_is_refused_unless_that_is_meant() {
+fn a_tree_without_documentation_and_skills_is_an_error_unless_that_is_meant() {
     let Built { report, .. } = built(&[]);
-    let refused = report.refuse_if_errors().unwrap_err();
+    let error = report.publishable().unwrap_err();
     assert_eq!(
-        refused.first.to_string(),
+        error.first.to_string(),
         "docs.json: error[config]: there is no `docs.json`, so nothing would be served (write a `docs.json` with `name` and `navigation`, or name the directory that has one)"
     );
 
@@ -147,15 +147,15 @@ fn a_tree_without_documentation_and_skills_is_refused_unless_that_is_meant() {
 }
 
 #[test]
-fn a_configuration_in_the_older_format_alone_is_refused_with_what_to_do() {
+fn a_configuration_in_the_older_format_alone_is_an_error_that_says_what_to_do() {
     let Built { report, .. } = built(&[("mint.json", "{}"), ("skill.md", &skill("pay", ""))]);
-    let refused = report.refuse_if_errors().unwrap_err();
-    assert_eq!(refused.first.rule, "config");
-    assert!(refused.first.to_string().contains("mint upgrade"));
+    let error = report.publishable().unwrap_err();
+    assert_eq!(error.first.rule, "config");
+    assert!(error.first.to_string().contains("mint upgrade"));
 }
 
 #[test]
-fn a_documentation_without_any_page_is_refused() {
+fn a_documentation_without_any_page_is_an_error() {
     for navigation in [
         r#"{"pages": ["gone"]}"#,
         r#"{"groups": [{"group": "A", "pages": []}]}"#,
@@ -173,7 +173,7 @@ fn skills_alone_make_a_release_where_no_pages_were_before() {
     let options = Options::default();
     let input = Input::read(tree(&[("skill.md", SKILL)]), &options);
     let only_skills = build(&input, &options);
-    only_skills.report.refuse_if_errors().unwrap();
+    only_skills.report.publishable().unwrap();
 
     let with_pages = built(&[
         (
@@ -209,7 +209,7 @@ fn a_skill_that_cannot_be_used_holds_no_page_back_and_a_generated_one_is_served(
             ("index.mdx", "# A"),
             (path, text),
         ]);
-        built.report.refuse_if_errors().unwrap();
+        built.report.publishable().unwrap();
         assert!(!built.report.diagnostics.is_empty());
         assert!(built.generated().is_some(), "{path}");
         assert!(built.release.file("pages/index.md").is_some());
@@ -238,16 +238,16 @@ fn one_changed_byte_changes_the_release() {
 }
 
 #[test]
-fn errors_refuse_and_warnings_do_not() {
+fn errors_prevent_publication_and_warnings_do_not() {
     let Built { report, .. } = built(&[("skill.md", "# No frontmatter")]);
     assert_eq!((report.tally().errors, report.tally().warnings), (0, 1));
-    report.refuse_if_errors().unwrap();
+    report.publishable().unwrap();
 
     let Built { report, .. } = built(&[("skill.md", ""), ("docs.json", "[]")]);
-    let error = report.refuse_if_errors().unwrap_err();
+    let error = report.publishable().unwrap_err();
     assert_eq!(error.tally, report.tally());
-    let refusal = "cannot be published: 1 error in 1 file, the first is docs.json:1:1: error";
-    assert!(error.to_string().starts_with(refusal), "{error}");
+    let expected = "cannot be published: 1 error in 1 file, the first is docs.json:1:1: error";
+    assert!(error.to_string().starts_with(expected), "{error}");
     let last = report.to_string().lines().last().map(str::to_owned);
     assert_eq!(
         last.as_deref(),

@@ -56,12 +56,12 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         .documentation
         .build(&Service::default(), &remote::Config::default(), None)?;
     writeln!(io::stdout(), "{}", built.report).context("print the report")?;
-    let is_refused = built.report.refuse_if_errors().is_err();
-    if !is_refused || args.keep_going {
+    let has_errors = built.report.publishable().is_err();
+    if !has_errors || args.keep_going {
         write(&built.release, &args.out)
             .with_context(|| format!("write the release to {}", args.out.display()))?;
     }
-    Ok(match is_refused {
+    Ok(match has_errors {
         true => ExitCode::FAILURE,
         false => ExitCode::SUCCESS,
     })

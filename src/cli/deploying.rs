@@ -64,7 +64,7 @@ pub(super) fn last_generation(config: &Config, project: &ProjectId) -> anyhow::R
 }
 
 /// Opens the directory of admin keys, which is in the store's. Open the store first: it
-/// refuses a directory with other files, and this directory would be one.
+/// rejects a directory with other files, and this directory would be one.
 ///
 /// # Errors
 ///

@@ -93,7 +93,7 @@ pub const RULES: &[Rule] = &[
         id: "conf",
         title: "the configuration of the gateway is valid",
         text: "Every key of `waypost.yaml` is known and its value is in the documented range. The \
-            process does not start with an error, and a reload is refused.",
+            process does not start with an error, and a reload is rejected.",
     },
     Rule {
         id: "config",

@@ -25,7 +25,7 @@ const LEGACY: &str = "/.well-known/skills";
 const INDEX: &str = "index.json";
 /// The end of the path of a manifest. A client that is given the address of a file or a page
 /// (`skills add SITE/skill.md`) looks for the manifest below that address first, and version 1.7
-/// of the `skills` tool then refuses the manifest of the whole site.
+/// of the `skills` tool then rejects the manifest of the whole site.
 const MANIFEST_BELOW: &str = "/.well-known/agent-skills/index.json";
 /// What clients of 0.1 and 0.2 both ask for.
 const SKILL_FILE: &str = "SKILL.md";

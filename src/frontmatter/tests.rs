@@ -9,7 +9,7 @@ fn found(text: &str) -> Frontmatter {
 }
 
 #[track_caller]
-fn refused(text: &str) -> (u32, u32, String) {
+fn error_of(text: &str) -> (u32, u32, String) {
     let InvalidFrontmatter { location, message } = read(text).unwrap_err();
     (location.line, location.column, message)
 }
@@ -70,9 +70,9 @@ fn a_file_without_dashes_in_its_first_line_has_no_frontmatter() {
 
 #[test]
 fn misplaced_frontmatter_is_an_error() {
-    assert_eq!(refused("--- \ngroups: [a]\n---\n").0, 1);
-    assert_eq!(refused("\n\n---\ngroups: [a]\n---\n").0, 3);
-    assert_eq!(refused("---\ngroups: [a]\n").0, 1);
+    assert_eq!(error_of("--- \ngroups: [a]\n---\n").0, 1);
+    assert_eq!(error_of("\n\n---\ngroups: [a]\n---\n").0, 3);
+    assert_eq!(error_of("---\ngroups: [a]\n").0, 1);
 }
 
 #[test]
@@ -145,25 +145,25 @@ fn empty_frontmatter_is_an_empty_mapping() {
 
 #[test]
 fn a_yaml_error_has_its_place() {
-    assert_eq!(refused("---\nname:\n\t- c\n---\n").0, 3);
+    assert_eq!(error_of("---\nname:\n\t- c\n---\n").0, 3);
     assert_eq!(
-        refused("---\nname: a\ndescription: Use when: asked\n---\n").0,
+        error_of("---\nname: a\ndescription: Use when: asked\n---\n").0,
         3
     );
-    assert_eq!(refused("---\nname: \"open\n---\n").0, 2);
-    assert_eq!(refused("---\na: [1, 2\n---\n").0, 3);
-    assert_eq!(refused("---\na: *unknown\n---\n").0, 2);
-    assert_eq!(refused("---\na: !!int b\n---\n").0, 2);
+    assert_eq!(error_of("---\nname: \"open\n---\n").0, 2);
+    assert_eq!(error_of("---\na: [1, 2\n---\n").0, 3);
+    assert_eq!(error_of("---\na: *unknown\n---\n").0, 2);
+    assert_eq!(error_of("---\na: !!int b\n---\n").0, 2);
     assert_eq!(
-        refused("---\n- a\n---\n"),
+        error_of("---\n- a\n---\n"),
         (2, 1, "frontmatter is a list, not keys with values".into())
     );
     assert_eq!(
-        refused("---\n? [a]\n: b\n---\n").2,
+        error_of("---\n? [a]\n: b\n---\n").2,
         "a list cannot be a key"
     );
     assert_eq!(
-        refused("---\na: 1\n...\nb: 2\n---\n").2,
+        error_of("---\na: 1\n...\nb: 2\n---\n").2,
         "frontmatter is more than one document"
     );
 }
@@ -216,23 +216,23 @@ fn aliases_do_not_multiply_without_bound() {
         text.push_str(&format!("a{level}: &a{level} [{list}]\n"));
     }
     text.push_str("---\n");
-    assert!(refused(&text).2.contains("values, those that aliases"));
+    assert!(error_of(&text).2.contains("values, those that aliases"));
 
     let large = format!(
         "---\na: &a {}\nb: [{}]\n---\n",
         "x".repeat(40_000),
         "*a, ".repeat(5_000)
     );
-    assert!(refused(&large).2.contains("bytes of text, those that"));
+    assert!(error_of(&large).2.contains("bytes of text, those that"));
 }
 
 #[test]
 fn aliases_do_not_nest_without_bound() {
     let nest = |inner: &str| format!("{}{inner}{}", "[".repeat(20), "]".repeat(20));
     let text = format!("---\na: &a {}\nb: {}\n---\n", nest("x"), nest("*a"));
-    assert_eq!(refused(&text).2, "values are nested more than 32 deep");
+    assert_eq!(error_of(&text).2, "values are nested more than 32 deep");
     assert_eq!(
-        refused("---\na: &a [*a]\n---\n").2,
+        error_of("---\na: &a [*a]\n---\n").2,
         "this alias is inside the value that it names"
     );
 }
@@ -240,17 +240,17 @@ fn aliases_do_not_nest_without_bound() {
 #[test]
 fn depth_and_length_are_bounded() {
     let deep = |levels| format!("---\na: {}\n---\n", "[".repeat(levels));
-    assert!(refused(&deep(100)).2.contains("nested more than 32 deep"));
+    assert!(error_of(&deep(100)).2.contains("nested more than 32 deep"));
     // This nesting exceeds the parser's own limit first.
-    assert!(refused(&deep(60_000)).2.contains("recursion limit"));
+    assert!(error_of(&deep(60_000)).2.contains("recursion limit"));
     let blocks: String = (0..200).map(|n| format!("{}a:\n", " ".repeat(n))).collect();
     assert!(
-        refused(&format!("---\n{blocks}---\n"))
+        error_of(&format!("---\n{blocks}---\n"))
             .2
             .contains("nested more than 32 deep")
     );
     let long = format!("---\na: {}\n---\n", "x".repeat(BYTES_MAX));
-    assert!(refused(&long).2.contains("bytes"));
+    assert!(error_of(&long).2.contains("bytes"));
 }
 
 proptest::proptest! {

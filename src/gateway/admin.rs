@@ -25,8 +25,8 @@ pub(super) async fn response(
 ) -> Result<Response> {
     let mut is_too_large = false;
     if !session.is_body_done() {
-        if let Some(refusal) = api.refuse(&request(session, trusted, false)) {
-            return Ok(refusal);
+        if let Some(response) = api.reject(&request(session, trusted, false)) {
+            return Ok(response);
         }
         is_too_large = !skip_body(session).await?;
     }

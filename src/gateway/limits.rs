@@ -38,7 +38,7 @@ pub struct Limits {
     pub streams_max: u32,
     /// How many bytes of request heads the open HTTP/2 streams of a connection may hold
     /// together, as HTTP/2 counts them (RFC 9113 §6.5.2); then `REFUSED_STREAM`. A single head is
-    /// never refused.
+    /// never rejected.
     pub stream_heads_bytes_max: usize,
     /// How many malformed or reset HTTP/2 streams a connection may bring over its life;
     /// then it is closed with `ENHANCE_YOUR_CALM`.

@@ -12,7 +12,7 @@
 //!
 //! A request that changes state must name this listener in `Host` (a loopback name, its own
 //! address or a configured name), so that no page in a browser can send it (DNS rebinding), and
-//! must have the [`Token`]. A request that has passed through this gateway is refused whatever it
+//! must have the [`Token`]. A request that has passed through this gateway is rejected whatever it
 //! asks: an upstream that names this machine does not lead here.
 
 use std::net::IpAddr;

@@ -36,7 +36,7 @@ pub enum InvalidServerConf {
     Rejected(String),
 }
 
-/// Settings of pingora that this program refuses, with the reason.
+/// Settings of pingora that this program rejects, with the reason.
 const UNSUPPORTED: [(&str, &str); 6] = [
     ("user", PRIVILEGES),
     ("group", PRIVILEGES),
@@ -68,12 +68,12 @@ const PRIVILEGES: &str = "the process does not change its user; start it as the 
 /// All keys that pingora does not know or that are not supported. If there are none, the reason
 /// why it rejects a value.
 pub fn server_conf(written: &Map<String, Value>) -> Result<ServerConf, Vec<InvalidServerConf>> {
-    let refused = |error: String| vec![InvalidServerConf::Rejected(error)];
+    let rejected = |error: String| vec![InvalidServerConf::Rejected(error)];
     let defaults = serde_json::to_value(ServerConf::default());
     let known = match &defaults {
         Ok(Value::Object(known)) => known,
-        Ok(_) => return Err(refused("its settings are not a mapping".to_owned())),
-        Err(error) => return Err(refused(error.to_string())),
+        Ok(_) => return Err(rejected("its settings are not a mapping".to_owned())),
+        Err(error) => return Err(rejected(error.to_string())),
     };
     let mut unknown: Vec<_> = written
         .keys()
@@ -93,8 +93,8 @@ pub fn server_conf(written: &Map<String, Value>) -> Result<ServerConf, Vec<Inval
         return Err(unknown);
     }
     let conf: ServerConf = serde_json::from_value(Value::Object(written.clone()))
-        .map_err(|error| refused(error.to_string()))?;
-    conf.validate().map_err(|error| refused(error.to_string()))
+        .map_err(|error| rejected(error.to_string()))?;
+    conf.validate().map_err(|error| rejected(error.to_string()))
 }
 
 #[cfg(test)]

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_token_is_refused() {
+    fn a_short_token_is_rejected() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("token");
         for wrong in ["", "secret\n", "sixteen characters and spaces"] {

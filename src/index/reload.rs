@@ -150,7 +150,7 @@ impl Reloader {
         let changes = self
             .sites
             .scan(removals)
-            .inspect_err(|_| self.count_swap("refused"))?;
+            .inspect_err(|_| self.count_swap("rejected"))?;
         let rejected = i64::try_from(self.sites.rejected()).unwrap_or(i64::MAX);
         self.metrics.site_records_rejected.set(rejected);
         self.apply(&changes);

@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_private_address_is_refused_as_a_literal_and_by_its_name() {
+    async fn a_private_address_is_rejected_as_a_literal_and_by_its_name() {
         let resolver = Resolver::new(PrivateHosts::default());
         for host in ["127.0.0.1", "[::1]", "::ffff:10.0.0.1", "localhost"] {
             let error = resolver.resolve(host, 80).await.unwrap_err();

@@ -111,7 +111,7 @@ impl Inventory {
             Ok(Read { version, .. }) => Err(InvalidInventory::Json(de::Error::custom(format!(
                 "there is no version {version}"
             )))),
-            Err(error) => Err(refusal(bytes, error)),
+            Err(error) => Err(invalid(bytes, error)),
         }
     }
 
@@ -194,7 +194,7 @@ fn media_type<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<str>, D:
 }
 
 /// Distinguishes a later version, which may have unknown members, from a damaged file.
-fn refusal(bytes: &[u8], error: serde_json::Error) -> InvalidInventory {
+fn invalid(bytes: &[u8], error: serde_json::Error) -> InvalidInventory {
     #[derive(Deserialize)]
     struct Versioned {
         version: u64,

@@ -147,7 +147,7 @@ pub enum PromoteError {
     Stale {
         /// The fence of the pointer that stays.
         current: Fence,
-        /// The fence that was refused.
+        /// The fence that was rejected.
         offered: Fence,
     },
     /// The store does not have the release, or a part of it is missing.
@@ -429,7 +429,7 @@ impl ReadError {
     }
 }
 
-/// Returns the pointer after a promotion, or refuses it (S3). All back ends use it.
+/// Returns the pointer after a promotion, or rejects it (S3). All back ends use it.
 ///
 /// Returns `None` when the same promotion was made before.
 fn next_pointer(

@@ -1,7 +1,7 @@
 //! Pointers: the current release of a project, and the earlier ones.
 //!
 //! Replacing a pointer is what publishes a release. Its file is JSON with a `version`, as an
-//! inventory is, and a version that is newer than this program is refused.
+//! inventory is, and a version that is newer than this program is rejected.
 
 use std::fmt;
 

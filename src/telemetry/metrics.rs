@@ -104,7 +104,7 @@ pub struct Metrics {
     pub index_hosts: IntGauge,
     /// Sites that are served.
     pub index_sites: IntGauge,
-    /// Changes of the served sites: `swapped`, `failed`, `refused`.
+    /// Changes of the served sites: `swapped`, `failed`, `rejected`.
     pub index_swaps: IntCounterVec,
     /// When the index last agreed with store and site records, in seconds after the Unix epoch.
     pub index_fresh_at: Gauge,
@@ -236,7 +236,7 @@ impl Metrics {
             index_sites: gauge("index_sites", "Sites that are served now."),
             index_swaps: by(
                 "index_swaps_total",
-                "Changes of what is served, by outcome: swapped, failed, refused.",
+                "Changes of what is served, by outcome: swapped, failed, rejected.",
                 "outcome",
             ),
             index_fresh_at: time(

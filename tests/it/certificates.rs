@@ -110,7 +110,7 @@ impl Pair {
         ] {
             let partial = directory.join("partial");
             fs::write(&partial, text).unwrap();
-            // A key that others may read is refused.
+            // A key that others may read is rejected.
             fs::set_permissions(&partial, fs::Permissions::from_mode(0o600)).unwrap();
             fs::rename(partial, directory.join(file)).unwrap();
         }

@@ -126,9 +126,9 @@ fn a_navigation_of_two_kinds_is_published_when_the_record_of_the_site_is_lenient
         )
         .start();
 
-    let refused = follow(&edge.setup, &trigger(&edge, &key, "strict"));
-    assert_eq!(refused["status"], "failure", "{refused:#}");
-    let summary = refused["summary"].as_str().unwrap();
+    let rejected = follow(&edge.setup, &trigger(&edge, &key, "strict"));
+    assert_eq!(rejected["status"], "failure", "{rejected:#}");
+    let summary = rejected["summary"].as_str().unwrap();
     assert!(
         summary.starts_with(
             "cannot be published: 1 error in 1 file, the first is docs.json:3:9: error[N1]"

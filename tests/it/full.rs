@@ -118,7 +118,7 @@ fn a_full_disk_loses_no_acknowledged_update_and_needs_no_restart() {
 
     small.fill();
     let mut acknowledged = Vec::new();
-    let refused = (1..PROJECTS).find_map(|n| {
+    let rejected = (1..PROJECTS).find_map(|n| {
         let answer = call(&edge, &key, "POST", &format!("/v1/project/update/p{n}"));
         if answer.status == 202 {
             let id = answer.json()["statusId"].as_str().unwrap().to_owned();
@@ -127,9 +127,9 @@ fn a_full_disk_loses_no_acknowledged_update_and_needs_no_restart() {
         }
         Some(answer)
     });
-    let refused = refused.expect("a full disk keeps no more updates");
-    assert_eq!(refused.status, 503, "{}", refused.text());
-    assert!(refused.field("retry-after").is_some());
+    let rejected = rejected.expect("a full disk keeps no more updates");
+    assert_eq!(rejected.status, 503, "{}", rejected.text());
+    assert!(rejected.field("retry-after").is_some());
     let served = edge.get("p0.waypost.localhost", "/skill.md");
     assert_eq!(served.text(), SKILL, "what is served stays");
 

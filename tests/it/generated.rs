@@ -61,8 +61,8 @@ fn the_public_validator_accepts_it() {
     assert!(validated.status.success(), "{validated:?}");
     // The validator rejects a skill that is not valid.
     fs::write(skill.join("SKILL.md"), "---\nname: Other\n---\n").unwrap();
-    let refused = validate();
-    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    let rejected = validate();
+    assert_eq!(rejected.status.code(), Some(1), "{rejected:?}");
 }
 
 const PAGES: [(&str, &str); 3] = [

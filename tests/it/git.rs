@@ -79,8 +79,8 @@ fn answer(stream: TcpStream, root: &Path) {
     let mut stream = stream;
     // `bot:` and the token in base 64.
     if field("authorization").as_deref() != Some("Basic Ym90OnMzY3IzdC10MGszbg==") {
-        let refusal = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"git\"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-        let _closed = stream.write_all(refusal.as_bytes());
+        let unauthorized = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"git\"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+        let _closed = stream.write_all(unauthorized.as_bytes());
         return;
     }
     let mut words = request.split(' ');
@@ -137,7 +137,7 @@ fn http_credentials_come_from_a_file_and_are_in_no_record_or_log() {
         format!("http://bot:{TOKEN}@127.0.0.1%3a{}\n", address.port()),
     )
     .unwrap();
-    // A secret that others may read is refused.
+    // A secret that others may read is rejected.
     fs::set_permissions(credentials, fs::Permissions::from_mode(0o600)).unwrap();
     let git = format!(
         "{{ mirrors: {root}/mirrors, allow_http: true, credentials: [{{ host: 127.0.0.1, owners: [\"*\"], https: {root}/credentials }}] }}"
@@ -173,7 +173,7 @@ fn rejected_credentials_and_a_missing_repository_are_final_and_named() {
     );
     let summary = update["summary"].as_str().unwrap();
     assert!(
-        summary.starts_with("the repository's host refuses the credentials"),
+        summary.starts_with("the repository's host rejects the credentials"),
         "{summary}"
     );
 }
@@ -341,7 +341,7 @@ fn ssh_checks_the_host_key_and_reads_our_key_from_a_file() {
         update["summary"]
             .as_str()
             .unwrap()
-            .contains("refuses the credentials"),
+            .contains("rejects the credentials"),
         "{update:#}"
     );
 }

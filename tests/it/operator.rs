@@ -236,12 +236,12 @@ fn every_request_has_one_access_line_on_either_path() {
                 "{expected:?}: {text:#?}"
             );
         }
-        let refused: Vec<_> = lines
+        let rejected: Vec<_> = lines
             .iter()
             .filter(|line| line["route"] == "rejected")
             .collect();
-        assert_eq!(refused.len(), 7, "{text:#?}");
-        let paths: Vec<_> = refused
+        assert_eq!(rejected.len(), 7, "{text:#?}");
+        let paths: Vec<_> = rejected
             .iter()
             .map(|line| line["path"].as_str().unwrap())
             .collect();

@@ -77,9 +77,9 @@ fn a_range_is_sent_if_the_client_has_the_same_file() {
         assert_eq!(answer.field("content-range"), Some(&*part), "{fields:?}");
         assert_eq!(answer.field("content-encoding"), None, "{fields:?}");
     }
-    let refused = get(&[("Range", &format!("bytes={length}-"))]);
-    assert_eq!(refused.status, 416);
-    assert_eq!(refused.field("content-range"), Some(&*beyond));
+    let rejected = get(&[("Range", &format!("bytes={length}-"))]);
+    assert_eq!(rejected.status, 416);
+    assert_eq!(rejected.field("content-range"), Some(&*beyond));
     for fields in [
         [("Range", "bytes=1-3"), ("If-Range", "\"other\"")],
         [

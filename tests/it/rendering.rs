@@ -53,11 +53,11 @@ fn render(text: &str, files: &BTreeMap<&str, &str>) -> Article {
     let read = mdx::read(&source, &load);
     let mut article = article::render(&Source::alone(&source, &read), &map());
     let warnings = read.map_or_else(
-        |refused| {
+        |rejected| {
             vec![Diagnostic::warning(
                 "page-limit",
                 source.file,
-                refused.to_string(),
+                rejected.to_string(),
             )]
         },
         |page| page.diagnostics,

@@ -209,7 +209,7 @@ fn a_host_that_two_sites_claim_stays_with_the_first() {
     );
     assert_eq!(edge.get("docs.acme.test", "/skill.md").text(), SKILL);
     assert_eq!(edge.get("other.waypost.localhost", "/skill.md").text(), PAY);
-    // The whole record is refused, not only the host.
+    // The whole record is rejected, not only the host.
     assert_eq!(status(&edge, "docs.other.test"), 404);
     edge.write_site("acme", "");
     assert_eq!(edge.get("docs.acme.test", "/skill.md").text(), PAY);
@@ -241,8 +241,8 @@ fn removing_all_records_needs_confirmation() {
     let away = edge.setup.path("sites-away");
     fs::rename(edge.setup.path("sites"), &away).unwrap();
     fs::create_dir(edge.setup.path("sites")).unwrap();
-    let refused = edge.wait_for_log(is_complaint);
-    let message = refused["message"].as_str().unwrap();
+    let rejected = edge.wait_for_log(is_complaint);
+    let message = rejected["message"].as_str().unwrap();
     assert!(
         message.contains("12 of 12 sites would be removed"),
         "{message}"
@@ -283,8 +283,8 @@ fn reload(edge: &Edge, arguments: &[&str]) {
 fn a_missing_directory_of_records_removes_no_site() {
     let edge = acme("");
     fs::rename(edge.setup.path("sites"), edge.setup.path("away")).unwrap();
-    let refused = edge.wait_for_log(is_complaint);
-    let message = refused["message"].as_str().unwrap();
+    let rejected = edge.wait_for_log(is_complaint);
+    let message = rejected["message"].as_str().unwrap();
     assert!(message.contains("site records are missing"), "{message}");
     assert_eq!(status(&edge, "acme.waypost.localhost"), 200);
 }
@@ -413,8 +413,8 @@ fn a_reload_compares_everything_with_the_disk() {
         }
         edge.wait_for_nth_log(already + 1, |line| line["message"] == "site records loaded");
     }
-    let refused = http::request(edge.operator, "GET", "operator", "/reload", &[]);
-    assert_eq!(refused.status, 404);
+    let rejected = http::request(edge.operator, "GET", "operator", "/reload", &[]);
+    assert_eq!(rejected.status, 404);
 }
 
 #[test]

@@ -148,8 +148,8 @@ fn the_certificate_is_chosen_by_exact_name_then_wildcard_then_default() {
 fn without_a_default_a_name_without_certificate_is_rejected() {
     let gateway = Encrypted::start("{}");
     for name in ["else.test", "127.0.0.1"] {
-        let refused = connect(gateway.address(), name, &gateway.authority.client(&[]));
-        assert!(refused.is_err(), "{name}");
+        let rejected = connect(gateway.address(), name, &gateway.authority.client(&[]));
+        assert!(rejected.is_err(), "{name}");
     }
     assert!(gateway.served_certificate(DOMAIN).is_some());
     gateway
@@ -582,8 +582,8 @@ fn streams_above_the_limit_are_rejected_and_the_others_get_responses() {
         connection.send(&raw::get(stream, DOMAIN, "/guide"));
     }
     // RFC 9113 §5.1.2: REFUSED_STREAM may be tried again.
-    let refused = raw::wait_for(&mut connection, |frame| frame.kind == raw::RST_STREAM);
-    assert_eq!((refused.stream, raw::code(&refused)), (7, 7));
+    let rejected = raw::wait_for(&mut connection, |frame| frame.kind == raw::RST_STREAM);
+    assert_eq!((rejected.stream, raw::code(&rejected)), (7, 7));
     origin.wait_for(3);
     for _ in 0..3 {
         proceed.send(()).unwrap();

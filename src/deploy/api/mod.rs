@@ -35,7 +35,7 @@ use http::header::{self, HeaderName, HeaderValue};
 use prometheus::{IntCounterVec, Opts};
 use tokio::sync::Semaphore;
 
-use super::keys::{Key, KeyCache, Refused};
+use super::keys::{InvalidKey, Key, KeyCache};
 use super::queue::{Enqueued, Queue, QueueError, Trigger};
 use super::run::blocking;
 use super::update::Source;
@@ -88,8 +88,8 @@ pub struct Api {
 /// The metrics of the API.
 #[derive(Clone, Debug)]
 pub struct Metrics {
-    /// Triggers with a valid key that were refused, by reason.
-    refused: IntCounterVec,
+    /// Triggers with a valid key that were rejected, by reason.
+    rejected: IntCounterVec,
 }
 
 /// An error response. It is boxed, because the other variant of the results that contain it is
@@ -117,17 +117,17 @@ impl Metrics {
     /// Registers the family.
     #[must_use]
     pub fn new(metrics: &telemetry::Metrics) -> Self {
-        let refused = Opts::new(
-            "deploy_triggers_refused_total",
-            "Triggers with a valid key that were refused, by reason: rate (the owner's limit), no_repository, key_reused, queue_full, queue_busy, queue_outage.",
+        let rejected = Opts::new(
+            "deploy_triggers_rejected_total",
+            "Triggers with a valid key that were rejected, by reason: rate (the owner's limit), no_repository, key_reused, queue_full, queue_busy, queue_outage.",
         );
         Self {
-            refused: metrics.register(IntCounterVec::new(refused, &["reason"])),
+            rejected: metrics.register(IntCounterVec::new(rejected, &["reason"])),
         }
     }
 
-    fn refused(&self, reason: &str) {
-        self.refused.with_label_values(&[reason]).inc();
+    fn rejected(&self, reason: &str) {
+        self.rejected.with_label_values(&[reason]).inc();
     }
 }
 
@@ -166,9 +166,9 @@ impl Api {
             .unwrap_or_else(|error_response| *error_response)
     }
 
-    /// Returns the response to a request that is refused whatever its content is: it names nothing
+    /// Returns the response to a request that is rejected whatever its content is: it names nothing
     /// of the API, or it has no valid key.
-    pub fn refuse(&self, request: &Request<'_>) -> Option<Response> {
+    pub fn reject(&self, request: &Request<'_>) -> Option<Response> {
         self.admit(request)
             .err()
             .map(|error_response| *error_response)
@@ -222,9 +222,9 @@ impl Api {
             let detail = "send an admin key: Authorization: Bearer …";
             return Err(self.challenge(detail, None));
         };
-        let presented = bearer(field).ok_or(Refused::Malformed);
-        presented.and_then(|key| self.keys.verify(key)).map_err(|refused| {
-            log::warn!(target: "audit", client:? = request.client, reason:? = refused; "an admin key was refused");
+        let presented = bearer(field).ok_or(InvalidKey::Malformed);
+        presented.and_then(|key| self.keys.verify(key)).map_err(|rejected| {
+            log::warn!(target: "audit", client:? = request.client, reason:? = rejected; "an admin key was rejected");
             self.challenge("the admin key is not valid", Some("invalid_token"))
         })
     }
@@ -249,7 +249,7 @@ impl Api {
         let site = self.site(key, project)?;
         let left = self.limiter.call(&key.owner, Instant::now());
         if left.is_over {
-            self.metrics.refused("rate");
+            self.metrics.rejected("rate");
             let Rate { calls, window } = self.limiter.rate();
             let detail = format!("more than {calls} triggers in {} s", window.as_secs());
             let response = Problem::new(429, detail).response();
@@ -290,7 +290,7 @@ impl Api {
     async fn enqueue(&self, request: &Request<'_>, site: &Site) -> Result<Enqueued, ErrorResponse> {
         let idempotency = idempotency(&request.idempotency_key)?;
         if site.repository.is_none() {
-            self.metrics.refused("no_repository");
+            self.metrics.rejected("no_repository");
             let detail =
                 "the site record of the project names no repository, so there is nothing to build";
             return Err(error_response(422, detail));
@@ -306,8 +306,8 @@ impl Api {
         let operation = self.queue.enqueue_soon(trigger, now);
         self.wait_for(operation)
             .await
-            .inspect_err(|refused| self.metrics.refused(refused.reason))
-            .map_err(|refused| refused.response)
+            .inspect_err(|rejected| self.metrics.rejected(rejected.reason))
+            .map_err(|rejected| rejected.response)
     }
 
     async fn status(&self, key: &Key, id: &str) -> Result<Response, ErrorResponse> {
@@ -315,7 +315,7 @@ impl Api {
         let queue = Arc::clone(&self.queue);
         let read = blocking(move || queue.record(&id));
         let record = self.wait_for(read).await;
-        let record = record.map_err(|refused| refused.response)?;
+        let record = record.map_err(|rejected| rejected.response)?;
         let record = record
             .filter(|record| record.update.owner == key.owner)
             .ok_or_else(no_update)?;
@@ -323,7 +323,7 @@ impl Api {
         Ok(Response::new(200, JSON, record.to_json().into()))
     }
 
-    /// Refuses a valid key that does not cover this project of its owner.
+    /// Rejects a valid key that does not cover this project of its owner.
     fn check_scope(&self, key: &Key, project: &ProjectId) -> Result<(), ErrorResponse> {
         if key.covers(project) {
             return Ok(());
@@ -361,7 +361,7 @@ impl Api {
             Ok(Err(error)) => {
                 // The queue reports its own outages.
                 if !error.is_outage() {
-                    log::error!(target: "deploy", "a call was refused: {}", chain(&error));
+                    log::error!(target: "deploy", "a call was rejected: {}", chain(&error));
                 }
                 let detail = format!("the queue does not work: {}", error.reason());
                 Err(NotStored::new("queue_outage", unavailable(&detail, 5)))

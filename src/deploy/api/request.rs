@@ -73,16 +73,16 @@ pub(super) fn bearer(field: &[u8]) -> Option<&str> {
 /// Returns the digest of the `Idempotency-Key`. The key itself is not stored, because a caller
 /// may put anything into it.
 pub(super) fn idempotency(fields: &[&[u8]]) -> Result<Option<Digest>, ErrorResponse> {
-    let refused = |detail: &str| Err(error_response(400, detail));
+    let rejected = |detail: &str| Err(error_response(400, detail));
     match fields {
         [] => Ok(None),
         [key] if key.is_empty() || key.len() > IDEMPOTENCY_KEY_MAX => {
-            refused("the Idempotency-Key must have 1 to 255 characters")
+            rejected("the Idempotency-Key must have 1 to 255 characters")
         }
         [key] if !key.iter().all(u8::is_ascii_graphic) => {
-            refused("the Idempotency-Key must be visible ASCII without spaces")
+            rejected("the Idempotency-Key must be visible ASCII without spaces")
         }
         [key] => Ok(Some(Digest::of(key))),
-        _ => refused("the request has more than one Idempotency-Key"),
+        _ => rejected("the request has more than one Idempotency-Key"),
     }
 }

@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 use arc_swap::ArcSwap;
 use subtle::ConstantTimeEq;
 
-use super::{Directory, Key, KeyFileError, KeyId, Refused, Secret};
+use super::{Directory, InvalidKey, Key, KeyFileError, KeyId, Secret};
 use crate::clock::Clock;
 use crate::deploy::Timestamp;
 use crate::digest::Digest;
@@ -82,18 +82,18 @@ impl KeyCache {
     ///
     /// # Errors
     ///
-    /// [`Refused`] when it is not valid.
-    pub fn verify(&self, presented: &str) -> Result<Arc<Key>, Refused> {
+    /// [`InvalidKey`] when it is not valid.
+    pub fn verify(&self, presented: &str) -> Result<Arc<Key>, InvalidKey> {
         let now = Timestamp::of(self.clock.now());
-        let secret = Secret::parse(presented, &self.service_name).ok_or(Refused::Malformed)?;
+        let secret = Secret::parse(presented, &self.service_name).ok_or(InvalidKey::Malformed)?;
         let digest = secret.digest();
         let keys = self.keys.load();
         // The time that the map takes to compare digests reveals nothing about a key, because
         // a caller cannot choose digests. The comparison that decides takes constant time.
-        let key = keys.get(&digest).ok_or(Refused::Unknown)?;
+        let key = keys.get(&digest).ok_or(InvalidKey::Unknown)?;
         let same = key.digest.as_bytes().ct_eq(digest.as_bytes());
         if !bool::from(same) {
-            return Err(Refused::Unknown);
+            return Err(InvalidKey::Unknown);
         }
         key.check(now)?;
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);

@@ -86,7 +86,7 @@ pub enum Scope {
 
 /// Why a key is rejected. Callers get the same response in every case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub enum InvalidKey {
     /// It does not have the form of a key, or its checksum is wrong.
     Malformed,
     /// There is no such key.
@@ -207,13 +207,13 @@ impl Key {
     ///
     /// # Errors
     ///
-    /// [`Refused::Revoked`] or [`Refused::Expired`].
-    pub fn check(&self, now: Timestamp) -> Result<(), Refused> {
+    /// [`InvalidKey::Revoked`] or [`InvalidKey::Expired`].
+    pub fn check(&self, now: Timestamp) -> Result<(), InvalidKey> {
         if self.revoked_at.is_some() {
-            return Err(Refused::Revoked);
+            return Err(InvalidKey::Revoked);
         }
         match self.expires_at {
-            Some(expires_at) if expires_at <= now => Err(Refused::Expired),
+            Some(expires_at) if expires_at <= now => Err(InvalidKey::Expired),
             _ => Ok(()),
         }
     }

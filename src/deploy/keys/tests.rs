@@ -70,16 +70,22 @@ fn no_file_contains_a_secret() {
 }
 
 #[test]
-fn a_new_key_is_accepted_and_a_revoked_one_refused_without_a_restart() {
+fn a_new_key_is_accepted_and_a_revoked_one_rejected_without_a_restart() {
     let (_root, directory, cache) = cache();
     let (key, secret) = create(&directory, None);
-    assert_eq!(cache.verify(secret.reveal()).unwrap_err(), Refused::Unknown);
+    assert_eq!(
+        cache.verify(secret.reveal()).unwrap_err(),
+        InvalidKey::Unknown
+    );
     cache.refresh().unwrap();
     assert_eq!(*cache.verify(secret.reveal()).unwrap(), key);
 
     directory.revoke(&key.id(), noon()).unwrap().unwrap();
     cache.refresh().unwrap();
-    assert_eq!(cache.verify(secret.reveal()).unwrap_err(), Refused::Revoked);
+    assert_eq!(
+        cache.verify(secret.reveal()).unwrap_err(),
+        InvalidKey::Revoked
+    );
 }
 
 #[test]
@@ -89,7 +95,10 @@ fn a_removed_file_removes_its_key() {
     cache.refresh().unwrap();
     std::fs::remove_file(root.path().join(format!("keys/{}.json", key.id()))).unwrap();
     cache.refresh().unwrap();
-    assert_eq!(cache.verify(secret.reveal()).unwrap_err(), Refused::Unknown);
+    assert_eq!(
+        cache.verify(secret.reveal()).unwrap_err(),
+        InvalidKey::Unknown
+    );
 }
 
 #[test]
@@ -106,13 +115,16 @@ fn a_broken_file_changes_no_loaded_key() {
 }
 
 #[test]
-fn a_key_is_refused_from_the_moment_it_expires() {
+fn a_key_is_rejected_from_the_moment_it_expires() {
     let (_root, directory, cache) = cache();
     let (_, over) = create(&directory, Some(noon()));
     let millisecond = std::time::Duration::from_millis(1);
     let (_, good) = create(&directory, Some(noon().after(millisecond)));
     cache.refresh().unwrap();
-    assert_eq!(cache.verify(over.reveal()).unwrap_err(), Refused::Expired);
+    assert_eq!(
+        cache.verify(over.reveal()).unwrap_err(),
+        InvalidKey::Expired
+    );
     assert!(cache.verify(good.reveal()).is_ok());
 }
 

@@ -48,7 +48,7 @@ pub enum QueueError {
 // === impl QueueError ===
 
 impl QueueError {
-    /// Returns whether the queue itself is broken, and not only this call refused.
+    /// Returns whether the queue itself is broken, and not only this call rejected.
     #[must_use]
     pub fn is_outage(&self) -> bool {
         match self {

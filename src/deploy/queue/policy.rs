@@ -24,7 +24,7 @@ pub struct Policy {
     pub retry_delay: Duration,
     /// The longest delay between two attempts.
     pub retry_delay_max: Duration,
-    /// How many updates may wait; further triggers are refused.
+    /// How many updates may wait; further triggers are rejected.
     pub waiting_max: u64,
     /// How long the records of ended updates are kept.
     pub retention: Duration,

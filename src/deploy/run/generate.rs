@@ -118,8 +118,8 @@ pub(super) enum WriteError {
     #[error("the command wrote more than {0} bytes")]
     OutputTooLarge(u64),
     /// Its output breaks a rule.
-    #[error("what the command wrote is refused: {0}")]
-    Refused(#[from] skills::Refused),
+    #[error("the output of the command is rejected: {0}")]
+    Rejected(#[from] skills::Rejected),
 }
 
 // === impl Config ===

@@ -242,9 +242,9 @@ fn build(
         "build: done ({} ms)",
         since.elapsed().as_millis()
     )));
-    let refused = built.report.refuse_if_errors();
+    let published = built.report.publishable();
     if !job.keep_going {
-        refused.map_err(|refused| Stopped::lasting(&refused))?;
+        published.map_err(|error| Stopped::lasting(&error))?;
     }
     Ok(built)
 }

@@ -337,7 +337,7 @@ impl Clients {
         let limit = kind.as_str();
         let shown = address.show(self.limits.ipv6_prefix);
         if is_dry {
-            log::warn!(target: "limits", limit, address:% = shown; "{shown} exceeds the limit on {limit} (dry run: nothing is refused)");
+            log::warn!(target: "limits", limit, address:% = shown; "{shown} exceeds the limit on {limit} (dry run: nothing is rejected)");
         } else {
             log::warn!(target: "limits", limit, address:% = shown; "{shown} exceeds the limit on {limit}");
         }
@@ -523,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dry_run_counts_and_refuses_nothing() {
+    fn a_dry_run_counts_and_rejects_nothing() {
         let metrics = Metrics::new();
         let limits = ClientLimits {
             connections_max: 1,

@@ -5,7 +5,7 @@
 //!
 //! **Digests.** The first client that reads all of a file gets it checked: the digest is computed
 //! while the pieces are sent, and the last piece is sent only if the digest is right. So the
-//! response to that client is cut, and later requests are refused until the file is put again. A
+//! response to that client is cut, and later requests are rejected until the file is put again. A
 //! file that was checked once is not checked again by this process ([`Checked`]). A range of a
 //! file that was never read whole is sent unchecked: only the whole file has a digest, and reading
 //! it all for one byte would be a way to keep a disk busy.
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_is_cut_before_its_end_then_refused_until_it_is_put_again() {
+    fn a_damaged_file_is_cut_before_its_end_then_rejected_until_it_is_put_again() {
         let text = "All is well. ".repeat(1000);
         let one = One::new(text.clone());
         let whole = 0..text.len() as u64;

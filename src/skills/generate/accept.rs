@@ -31,7 +31,7 @@ const OVERVIEWS: [&str; 3] = ["/", "/llms.txt", "/llms-full.txt"];
 /// Why a text is not accepted as a site's skill.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Refused {
+pub enum Rejected {
     /// The bytes are not UTF-8.
     #[error("it is not UTF-8")]
     Encoding,
@@ -70,18 +70,18 @@ pub enum Refused {
 ///
 /// # Errors
 ///
-/// `Refused` names the first rule that the text breaks.
-pub fn accept(docs: &Docs, bytes: &[u8], base_url: &str) -> Result<Generated, Refused> {
-    let text = str::from_utf8(bytes).map_err(|_position| Refused::Encoding)?;
+/// `Rejected` names the first rule that the text breaks.
+pub fn accept(docs: &Docs, bytes: &[u8], base_url: &str) -> Result<Generated, Rejected> {
+    let text = str::from_utf8(bytes).map_err(|_position| Rejected::Encoding)?;
     let lines = text.lines().count();
     if lines > LINES_MAX {
-        return Err(Refused::Lines { lines });
+        return Err(Rejected::Lines { lines });
     }
     let characters = text.chars().count();
     if characters > CHARACTERS_MAX {
-        return Err(Refused::Characters { characters });
+        return Err(Rejected::Characters { characters });
     }
-    let wrong = |what: String| Refused::Frontmatter(what);
+    let wrong = |what: String| Rejected::Frontmatter(what);
     let found = frontmatter::read(text)
         .map_err(|invalid| wrong(invalid.to_string()))?
         .ok_or_else(|| wrong("there is none".to_owned()))?;
@@ -91,15 +91,15 @@ pub fn accept(docs: &Docs, bytes: &[u8], base_url: &str) -> Result<Generated, Re
     let (slug, description) = name_and_description(&found.mapping).map_err(wrong)?;
     let body = &text[found.body_offset..];
     if body.trim().is_empty() {
-        return Err(Refused::Empty);
+        return Err(Rejected::Empty);
     }
     if let Some((kind, line)) = secret::find(text) {
-        return Err(Refused::Secret { kind, line });
+        return Err(Rejected::Secret { kind, line });
     }
     let site = Site::of(docs, base_url);
     for target in link_targets(body) {
         if !site.serves(&target) {
-            return Err(Refused::Link(target));
+            return Err(Rejected::Link(target));
         }
     }
     Ok(Generated {
@@ -249,7 +249,7 @@ mod tests {
         docs::read(&Tree::from_files(files, []), &docs::Options::default()).0
     }
 
-    fn accepted(body: &str) -> Result<Generated, Refused> {
+    fn accepted(body: &str) -> Result<Generated, Rejected> {
         let text = format!("---\nname: acme\ndescription: Pays.\n---\n\n{body}\n");
         accept(&documentation(), text.as_bytes(), BASE)
     }
@@ -280,7 +280,7 @@ mod tests {
             "https://base.test/secret",
             "https://base.test/guides/pay?x=1",
         ] {
-            let refused = Err(Refused::Link(target.to_owned()));
+            let rejected = Err(Rejected::Link(target.to_owned()));
             for body in [
                 format!("[x]({target})"),
                 format!("![x]({target})"),
@@ -288,12 +288,12 @@ mod tests {
                 format!("<a HREF = '{target}'>x</a>"),
                 format!("<div>\n<img src={target}>\n</div>"),
             ] {
-                assert_eq!(accepted(&body), refused, "{body}");
+                assert_eq!(accepted(&body), rejected, "{body}");
             }
         }
         let spelled = "see https://evil.test/a_b_c, now";
-        let refused = Refused::Link("https://evil.test/a_b_c".to_owned());
-        assert_eq!(accepted(spelled), Err(refused));
+        let rejected = Rejected::Link("https://evil.test/a_b_c".to_owned());
+        assert_eq!(accepted(spelled), Err(rejected));
     }
 
     #[test]
@@ -316,12 +316,12 @@ mod tests {
             ),
             ("---\nname: a\ndescription: x\n---\n \n", "it says nothing"),
         ] {
-            let refused = accept(&documentation(), text.as_bytes(), BASE).unwrap_err();
-            assert!(refused.to_string().starts_with(reason), "{refused}");
+            let rejected = accept(&documentation(), text.as_bytes(), BASE).unwrap_err();
+            assert!(rejected.to_string().starts_with(reason), "{rejected}");
         }
         assert_eq!(
             accept(&documentation(), b"\xff", BASE),
-            Err(Refused::Encoding)
+            Err(Rejected::Encoding)
         );
     }
 
@@ -329,19 +329,19 @@ mod tests {
     fn g2_applies_to_skills_of_a_command() {
         assert!(matches!(
             accepted(&"x\n".repeat(LINES_MAX)),
-            Err(Refused::Lines { .. })
+            Err(Rejected::Lines { .. })
         ));
         assert!(matches!(
             accepted(&"x".repeat(CHARACTERS_MAX)),
-            Err(Refused::Characters { .. })
+            Err(Rejected::Characters { .. })
         ));
     }
 
     #[test]
     fn a_secret_is_rejected_and_not_repeated() {
-        let refused = accepted("Use `sk_live_4eC39HqLyjWDarjtT1zdp7dc`.").unwrap_err();
+        let rejected = accepted("Use `sk_live_4eC39HqLyjWDarjtT1zdp7dc`.").unwrap_err();
         assert_eq!(
-            refused.to_string(),
+            rejected.to_string(),
             "line 6 holds what looks like an API key"
         );
     }

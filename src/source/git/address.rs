@@ -34,7 +34,7 @@ pub(super) enum Transport {
     File,
 }
 
-/// Why an address is refused. The messages contain no part of the URL that may be secret.
+/// Why an address is rejected. The messages contain no part of the URL that may be secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidAddress {
@@ -186,14 +186,14 @@ fn read<'u>(url: &'u str, config: &Config) -> Result<Place<'u>, InvalidAddress> 
             "http" if config.plaintext => Transport::Http,
             "ssh" => Transport::Ssh,
             "file" => return local(rest, config),
-            other => return Err(refused(other)),
+            other => return Err(unsupported(other)),
         };
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         return remote(transport, authority, path);
     }
     // `helper::address` runs `git-remote-helper`, and `ext::` runs any program.
     if let Some((helper, _)) = url.split_once("::") {
-        return Err(refused(helper));
+        return Err(unsupported(helper));
     }
     // git-fetch(1): a colon before the first slash makes it `user@host:path` over ssh.
     match (url.find(':'), url.find('/')) {
@@ -225,7 +225,7 @@ fn remote<'u>(
     })
 }
 
-fn refused(transport: &str) -> InvalidAddress {
+fn unsupported(transport: &str) -> InvalidAddress {
     let shown = transport.chars().filter(char::is_ascii_alphanumeric);
     InvalidAddress::Transport(shown.take(20).collect())
 }

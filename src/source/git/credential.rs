@@ -2,7 +2,7 @@
 //!
 //! An operator configures credentials for a host or for a part of it, and names the owners that
 //! may use them. git asks a helper for the login. The helper is one line of shell that answers
-//! `get` and ignores `store` and `erase`: a host that refuses a login once cannot make git remove
+//! `get` and ignores `store` and `erase`: a host that rejects a login once cannot make git remove
 //! it from the operator's file, as `git-credential-store(1)` does.
 //!
 //! Sources: `gitcredentials(7)`, `git-credential-store(1)` "STORAGE FORMAT", RFC 3986 §2.1.

@@ -26,7 +26,7 @@ pub struct GitError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FetchError {
-    /// The address in the site record is refused.
+    /// The address in the site record is rejected.
     #[error(transparent)]
     Address(#[from] InvalidAddress),
     /// The host has no such repository, or does not show it to this client.
@@ -35,8 +35,8 @@ pub enum FetchError {
     /// The repository has no such branch.
     #[error("the repository has no branch {0:?}")]
     MissingBranch(Box<str>),
-    /// The host refuses the credentials, or none are configured.
-    #[error("the repository's host refuses the credentials: {0}")]
+    /// The host rejects the credentials, or none are configured.
+    #[error("the repository's host rejects the credentials: {0}")]
     Credentials(String),
     /// The ssh key of the host is in no file of known keys.
     #[error(

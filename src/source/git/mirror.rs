@@ -316,8 +316,8 @@ mod tests {
         let held: Vec<_> = ["a", "b", "c"]
             .map(|project| Mirror::take(&config, project, "u", None).unwrap())
             .into();
-        let refused = Mirror::take(&config, "d", "u", None);
-        assert!(matches!(refused, Err(FetchError::Full)));
+        let full = Mirror::take(&config, "d", "u", None);
+        assert!(matches!(full, Err(FetchError::Full)));
         assert!(held.iter().all(|mirror| mirror.directory().exists()));
         drop(held);
         Mirror::take(&config, "d", "u", None).unwrap();
@@ -330,7 +330,7 @@ mod tests {
             free_bytes_min: u64::MAX,
             ..config(root.path())
         };
-        let refused = Mirror::take(&config, "a", "u", None);
-        assert!(matches!(refused, Err(FetchError::Full)));
+        let full = Mirror::take(&config, "a", "u", None);
+        assert!(matches!(full, Err(FetchError::Full)));
     }
 }

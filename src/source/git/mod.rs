@@ -17,7 +17,7 @@
 //! * **Invariant:** only the transports of [`Config`] are used. [`address`] checks this before
 //!   the fetch, and git checks it during the fetch, also for redirects.
 //! * **Invariant:** no credential is on a command line, in an error or in a log. Credentials are
-//!   in files; a URL with a password is refused.
+//!   in files; a URL with a password is rejected.
 //! * **Invariant:** a mirror never grows beyond its limit ([`Mirror`]): the kernel ends a file that
 //!   would be longer, and the sum of the files is measured while git fetches.
 //! * A mirror is a cache: when a crash or a full disk has damaged it, it is created again.

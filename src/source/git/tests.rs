@@ -390,7 +390,7 @@ fn commits_that_were_replaced_do_not_stay_in_the_mirror() {
 }
 
 #[test]
-fn a_mirror_that_is_full_is_made_anew_and_a_repository_over_the_limit_is_refused() {
+fn a_mirror_that_is_full_is_made_anew_and_a_repository_over_the_limit_is_rejected() {
     let mut place = Place::new();
     place.config.mirror_bytes_max = 5 << 20;
     place.write("large", noise(1, 3 << 20));
@@ -410,7 +410,7 @@ fn a_mirror_that_is_full_is_made_anew_and_a_repository_over_the_limit_is_refused
 }
 
 #[test]
-fn a_repository_with_sha_256_names_is_refused_for_good() {
+fn a_repository_with_sha_256_names_is_rejected_for_good() {
     let place = Place::new();
     let made = Command::new("git")
         .args([

@@ -85,7 +85,7 @@ impl Layout {
         };
         let complete = layout.read_format()?;
         if !complete {
-            layout.refuse_other_files()?;
+            layout.reject_other_files()?;
             fs::create_dir_all(root).map_err(FileError::on("make directory", root))?;
         }
         let _writing = match layout.lock(Access::Shared) {
@@ -149,8 +149,8 @@ impl Layout {
         }
     }
 
-    /// Refuses a directory with files that are not ours.
-    fn refuse_other_files(&self) -> Result<(), OpenError> {
+    /// Rejects a directory with files that are not ours.
+    fn reject_other_files(&self) -> Result<(), OpenError> {
         let entries = match fs::read_dir(&self.root) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

@@ -8,7 +8,7 @@
 //! 2. Every changed site claims its new hosts, in the order of the files.
 //! 3. A site that cannot claim all of them falls back to its last good state. If another changed
 //!    site has claimed a host of that state, that site must fall back too.
-//! 4. Hosts that became free by falling back are offered to the refused sites once more.
+//! 4. Hosts that became free by falling back are offered to the rejected sites once more.
 //!
 //! In step 3 a site falls back at most once, so the step ends. A site that was served before is
 //! served after, whatever mistakes the change contains.
@@ -42,13 +42,13 @@ pub(super) struct Holder {
 pub(super) struct Wanted {
     pub(super) site: Arc<Site>,
     pub(super) holder: Holder,
-    /// The places of its names; `None` once its refusal was reported.
+    /// The places of its names; `None` once its rejection was reported.
     pub(super) places: Option<Places>,
 }
 
 /// A record that is not served as it is written.
 #[derive(Debug)]
-pub(super) struct Refused {
+pub(super) struct Rejected {
     pub(super) wanted: Wanted,
     pub(super) conflict: Conflict,
 }
@@ -72,7 +72,7 @@ pub(super) enum Conflict {
 pub(super) struct Resolved {
     pub(super) upserted: Vec<Arc<Site>>,
     pub(super) removed: Vec<ProjectId>,
-    pub(super) refused: Vec<Refused>,
+    pub(super) rejected: Vec<Rejected>,
 }
 
 /// The sites that are served, by project and by host.
@@ -104,7 +104,7 @@ struct Candidate {
     slot: u32,
     old: Option<Arc<Site>>,
     wanted: Wanted,
-    refused: bool,
+    rejected: bool,
 }
 
 // === impl Claims ===
@@ -182,7 +182,7 @@ impl Claims {
             slot,
             old,
             wanted,
-            refused: false,
+            rejected: false,
         }
     }
 
@@ -194,7 +194,7 @@ impl Claims {
             .collect();
         for nth in 0..candidates.len() {
             let Candidate { slot, wanted, .. } = &candidates[nth];
-            if candidates[nth].refused {
+            if candidates[nth].rejected {
                 continue;
             }
             if self.conflict(*slot, &wanted.site).is_none() {
@@ -204,7 +204,7 @@ impl Claims {
             let mut falling_back = vec![nth];
             while let Some(nth) = falling_back.pop() {
                 let candidate = &mut candidates[nth];
-                if std::mem::replace(&mut candidate.refused, true) {
+                if std::mem::replace(&mut candidate.rejected, true) {
                     continue;
                 }
                 let Some(old) = candidate.old.clone() else {
@@ -226,14 +226,14 @@ impl Claims {
         let mut progress = true;
         while progress {
             progress = false;
-            for candidate in candidates.iter_mut().filter(|c| c.refused) {
+            for candidate in candidates.iter_mut().filter(|c| c.rejected) {
                 if self
                     .conflict(candidate.slot, &candidate.wanted.site)
                     .is_none()
                 {
                     self.release(candidate.slot);
                     self.claim(candidate.slot, &candidate.wanted.site);
-                    candidate.refused = false;
+                    candidate.rejected = false;
                     progress = true;
                 }
             }
@@ -245,10 +245,10 @@ impl Claims {
             slot,
             old,
             wanted,
-            refused,
+            rejected,
         } = candidate;
         self.slot_mut(slot).holder = wanted.holder.clone();
-        if !refused {
+        if !rejected {
             if old.as_ref() != Some(&wanted.site) {
                 resolved.upserted.push(wanted.site);
             }
@@ -266,7 +266,7 @@ impl Claims {
                 project: other.site.project.clone(),
                 holder: other.holder.clone(),
             };
-            resolved.refused.push(Refused { wanted, conflict });
+            resolved.rejected.push(Rejected { wanted, conflict });
         }
     }
 

@@ -13,11 +13,11 @@
 //!   document is so broken that even its project cannot be read, the same holds for every project
 //!   that its file no longer names.
 //! * **R3** A project and a host belong to one record; the first record keeps them. The first
-//!   scan takes the records in the order of file names and lines. A refused record is tried again with each
+//!   scan takes the records in the order of file names and lines. A rejected record is tried again with each
 //!   change.
 //! * **R4** The changes of one scan are resolved together (`claims`): a host can move from one site
 //!   to another, and a record from one file to another, in one scan.
-//! * **R5** A scan that would remove more than a tenth of the sites, and at least ten, is refused as
+//! * **R5** A scan that would remove more than a tenth of the sites, and at least ten, is rejected as
 //!   a whole until an operator accepts it: an empty mount must not remove all sites.
 //!
 //! A scan lists the directory. A file is read again only when its inode, size or times have
@@ -38,7 +38,7 @@ use std::sync::Arc;
 use crate::clock::Clock;
 use crate::diagnostic::Diagnostic;
 use crate::site::{PrivateHosts, ProjectId, Service, Site};
-use claims::{Claims, Conflict, Refused, Wanted};
+use claims::{Claims, Conflict, Rejected, Wanted};
 use plan::Plan;
 use record::RULE;
 use scan::{Place, Read, Stamp};
@@ -60,9 +60,9 @@ pub struct Sites {
     random: foldhash::quality::RandomState,
     files: BTreeMap<Arc<str>, File>,
     claims: Claims,
-    /// Valid records that were refused because another record has their project or host. They are
+    /// Valid records that were rejected because another record has their project or host. They are
     /// tried again.
-    refused: Vec<Wanted>,
+    rejected: Vec<Wanted>,
 }
 
 /// The difference that a scan has found.
@@ -129,7 +129,7 @@ impl Sites {
             clock,
             random: foldhash::quality::RandomState::default(),
             files: BTreeMap::new(),
-            refused: Vec::new(),
+            rejected: Vec::new(),
         }
     }
 
@@ -198,7 +198,7 @@ impl Sites {
             let records = records.filter(|record| matches!(record.content, Content::Broken(_)));
             records.count() + usize::from(file.error.is_some())
         };
-        self.files.values().map(broken).sum::<usize>() + self.refused.len()
+        self.files.values().map(broken).sum::<usize>() + self.rejected.len()
     }
 
     fn apply(
@@ -231,16 +231,16 @@ impl Sites {
         }
         let resolved = self.claims.resolve(&plan.removed, plan.wanted);
         let mut diagnostics = plan.diagnostics;
-        self.refused.clear();
-        for Refused {
+        self.rejected.clear();
+        for Rejected {
             mut wanted,
             conflict,
-        } in plan.refused.into_iter().chain(resolved.refused)
+        } in plan.rejected.into_iter().chain(resolved.rejected)
         {
             if let Some(places) = wanted.places.take() {
                 diagnostics.push(conflict.diagnostic(&wanted, &places));
             }
-            self.refused.push(wanted);
+            self.rejected.push(wanted);
         }
         Changes {
             upserted: resolved.upserted,

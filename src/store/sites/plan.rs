@@ -1,14 +1,14 @@
 //! Computes the effect of changed files on the sites, without applying it.
 //!
 //! A plan is computed from the changed files and from the sites that are served. It is applied only
-//! if R5 allows it. Of the unchanged files it reads only the records that were refused before.
+//! if R5 allows it. Of the unchanged files it reads only the records that were rejected before.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::claims::{Conflict, Holder, Refused, Wanted};
+use super::claims::{Conflict, Holder, Rejected, Wanted};
 use super::record::{self, Document, Outcome, Places, RULE};
 use super::scan::{self, Read};
 use super::{Content, File, Sites, Written};
@@ -25,7 +25,7 @@ pub(super) struct Plan {
     /// Records that are to be served.
     pub(super) wanted: Vec<Wanted>,
     /// Records whose project belongs to another record.
-    pub(super) refused: Vec<Refused>,
+    pub(super) rejected: Vec<Rejected>,
     /// Served records that are on another line now.
     pub(super) moved: Vec<(ProjectId, u32)>,
     pub(super) diagnostics: Vec<Diagnostic>,
@@ -72,7 +72,7 @@ impl Plan {
         for (name, file) in &mut files {
             planner.collect(name, file.as_mut());
         }
-        planner.propose_refused_records();
+        planner.propose_rejected_records();
         planner.choose();
         planner.find_removed();
         Self {
@@ -227,10 +227,10 @@ impl Planner<'_> {
         }
     }
 
-    /// R3: a record that was refused before is a candidate again. In a changed file it was read
+    /// R3: a record that was rejected before is a candidate again. In a changed file it was read
     /// already.
-    fn propose_refused_records(&mut self) {
-        for before in &self.sites.refused {
+    fn propose_rejected_records(&mut self) {
+        for before in &self.sites.rejected {
             if !self.named.contains_key(&before.holder.file) {
                 // The served site may be its own last good state.
                 let served = self.sites.claims.get(&before.site.project);
@@ -261,7 +261,7 @@ impl Planner<'_> {
             let Candidate { wanted, .. } = &candidate;
             let project = wanted.site.project.clone();
             match self.rival(&candidate).or_else(|| taken.get(&project)) {
-                Some(holder) => self.plan.refused.push(Refused {
+                Some(holder) => self.plan.rejected.push(Rejected {
                     conflict: Conflict::Project {
                         holder: holder.clone(),
                     },

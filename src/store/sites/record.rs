@@ -129,7 +129,7 @@ fn read_into(
     let Some(value) = values.next() else {
         return Outcome::Empty;
     };
-    // After `...` another document may begin without `---`. It is refused, because the split
+    // After `...` another document may begin without `---`. It is rejected, because the split
     // above has not seen it.
     if let Some(second) = values.next() {
         report.error(second, "a record begins with a line `---`");

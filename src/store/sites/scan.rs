@@ -100,7 +100,7 @@ impl Stamp {
 impl<'p> Place<'p> {
     /// Reads the metadata of a path.
     pub(super) fn of(path: &'p Path) -> Result<Self, ScanError> {
-        let found = fs::metadata(path).map_err(refused(path))?;
+        let found = fs::metadata(path).map_err(failed(path))?;
         Ok(Self { path, found })
     }
 
@@ -111,8 +111,8 @@ impl<'p> Place<'p> {
             return Ok(vec![(name.into(), Stamp::of(&self.found))]);
         }
         let mut names: Vec<Arc<str>> = Vec::new();
-        for entry in fs::read_dir(self.path).map_err(refused(self.path))? {
-            let name = entry.map_err(refused(self.path))?.file_name();
+        for entry in fs::read_dir(self.path).map_err(failed(self.path))? {
+            let name = entry.map_err(failed(self.path))?.file_name();
             if let Some(name) = name.to_str().filter(|name| is_record_file(name)) {
                 names.push(name.into());
             }
@@ -134,7 +134,7 @@ impl<'p> Place<'p> {
             Ok(_) => Ok(None),
             // A link that leads nowhere is also `NotFound`.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(refused(&file)(error)),
+            Err(error) => Err(failed(&file)(error)),
         }
     }
 
@@ -190,7 +190,7 @@ fn is_record_file(name: &str) -> bool {
     !name.starts_with('.') && (name.ends_with(".yaml") || name.ends_with(".yml"))
 }
 
-fn refused(path: &Path) -> impl FnOnce(io::Error) -> ScanError + use<'_> {
+fn failed(path: &Path) -> impl FnOnce(io::Error) -> ScanError + use<'_> {
     move |source| {
         let path = path.to_owned();
         if source.kind() == io::ErrorKind::NotFound {

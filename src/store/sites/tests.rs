@@ -279,7 +279,7 @@ fn a_host_belongs_to_its_first_site() {
     );
     assert_eq!(platform.sites.len(), 1);
 
-    // A refused record gets the host when it becomes free, although its file has not changed.
+    // A rejected record gets the host when it becomes free, although its file has not changed.
     platform.remove("b.yaml");
     let (changes, findings) = platform.changes();
     assert_eq!(changes, ["+a", "+c", "-b"]);

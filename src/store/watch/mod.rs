@@ -115,7 +115,7 @@ impl Watch {
             pointers: pointers.clone(),
         };
         let mut unwatched = 0_usize;
-        let mut refused = |what: &Path, error: &notify::Error| {
+        let mut failed = |what: &Path, error: &notify::Error| {
             unwatched += 1;
             // One log line is enough: the limit of watches applies to all directories.
             if unwatched == 1 {
@@ -123,12 +123,12 @@ impl Watch {
             }
         };
         let mut watcher = notify::recommended_watcher(move |event| sorter.sort(event))
-            .inspect_err(|error| refused(&sites_parent, error))
+            .inspect_err(|error| failed(&sites_parent, error))
             .ok();
         if let Some(watcher) = &mut watcher {
             for directory in pointers.iter().chain([&sites_parent]) {
                 if let Err(error) = watcher.watch(directory, RecursiveMode::NonRecursive) {
-                    refused(directory, &error);
+                    failed(directory, &error);
                 }
             }
         }

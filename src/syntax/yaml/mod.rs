@@ -223,7 +223,7 @@ impl<'t, 'l> Builder<'t, 'l> {
         let text = self.places.text();
         let mut parser = Parser::new_from_str(&text);
         while let Some(event) = parser.next_event() {
-            let (event, span) = event.map_err(|error| self.refused(&error))?;
+            let (event, span) = event.map_err(|error| self.scan_error(&error))?;
             let span = self.places.span(span.start.index(), span.end.index());
             if matches!(event, Event::DocumentEnd)
                 && self.stream.documents.len() == self.limits.documents
@@ -235,7 +235,7 @@ impl<'t, 'l> Builder<'t, 'l> {
         Ok(())
     }
 
-    fn refused(&mut self, error: &ScanError) -> Stopped {
+    fn scan_error(&mut self, error: &ScanError) -> Stopped {
         let at = error.marker().index();
         match error.info() {
             "invalid indentation in quoted scalar" => return Stopped::Indentation { at },

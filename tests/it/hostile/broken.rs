@@ -34,7 +34,7 @@ fn deployed_with_key() -> (Edge, Repository, String) {
 }
 
 #[track_caller]
-fn assert_refused(edge: &Edge, what: &str, rule: &str) {
+fn assert_rejected(edge: &Edge, what: &str, rule: &str) {
     let record = follow(&edge.setup, &queue(&edge.setup, "acme"));
     assert_eq!(record["status"], "failure", "{what}: {record:#}");
     assert_eq!(record["attempts"], 1, "{what}: {record:#}");
@@ -48,24 +48,24 @@ fn a_commit_without_pages_fails_and_the_release_stays_served() {
     let (edge, docs) = deployed();
     docs.git(&["rm", "--quiet", "docs.json"]);
     docs.push("Delete the configuration", &[]);
-    assert_refused(&edge, "no docs.json", "config");
+    assert_rejected(&edge, "no docs.json", "config");
 
     docs.push("Only skills", &[("skill.md", SKILL)]);
-    assert_refused(&edge, "skills without the pages", "config");
+    assert_rejected(&edge, "skills without the pages", "config");
 
     docs.push("The older format", &[("mint.json", CONFIG)]);
-    assert_refused(&edge, "mint.json", "config");
+    assert_rejected(&edge, "mint.json", "config");
     let record = follow(&edge.setup, &queue(&edge.setup, "acme"));
     assert!(record["logs"].to_string().contains("mint upgrade"));
 
     let no_page = r#"{"name": "Acme", "navigation": {"pages": ["gone"]}}"#;
     docs.git(&["rm", "--quiet", "index.mdx"]);
     docs.push("No page", &[("docs.json", no_page)]);
-    assert_refused(&edge, "no page", "no-page");
+    assert_rejected(&edge, "no page", "no-page");
 
     docs.git(&["rm", "--quiet", "-r", "."]);
     docs.push("Nothing", &[]);
-    assert_refused(&edge, "an empty tree", "config");
+    assert_rejected(&edge, "an empty tree", "config");
 
     edge.write_site("acme", &format!("allow_empty: true\n{}", docs.record()));
     let record = follow(&edge.setup, &queue(&edge.setup, "acme"));
@@ -92,9 +92,9 @@ fn publishing_an_empty_directory_needs_an_option() {
         let docs = setup.documentation(files);
         let docs = docs.to_str().unwrap();
         let publish = ["publish", docs, "--root", docs, "--project", "acme"];
-        let refused = setup.run(&publish);
-        assert_eq!(refused.status.code(), Some(1), "{refused:?}");
-        let told = String::from_utf8(refused.stdout).unwrap();
+        let rejected = setup.run(&publish);
+        assert_eq!(rejected.status.code(), Some(1), "{rejected:?}");
+        let told = String::from_utf8(rejected.stdout).unwrap();
         assert!(told.contains("error[config]"), "{told}");
         let meant = setup.run(&[&publish[..], &["--allow-empty"]].concat());
         assert!(meant.status.success(), "{meant:?}");
@@ -145,16 +145,16 @@ fn serves_with_a_broken_queue<T>(
 
     let edge = setup.start();
     for _ in 0..3 {
-        let refused = served_and_triggered(&edge, &key);
-        assert_eq!(refused.status, 503, "{}", refused.text());
-        assert!(refused.text().contains(reason), "{}", refused.text());
-        assert!(refused.field("retry-after").is_some());
+        let rejected = served_and_triggered(&edge, &key);
+        assert_eq!(rejected.status, 503, "{}", rejected.text());
+        assert!(rejected.text().contains(reason), "{}", rejected.text());
+        assert!(rejected.field("retry-after").is_some());
     }
     let names_cause = |line: &serde_json::Value| line.to_string().contains(cause);
     edge.wait_for_log(names_cause);
-    let refused = edge.metric("deploy_triggers_refused_total{reason=\"queue_outage\"}");
-    assert!(refused >= 3.0, "{refused}");
-    // One line for reading and one for writing, however many calls were refused.
+    let rejected = edge.metric("deploy_triggers_rejected_total{reason=\"queue_outage\"}");
+    assert!(rejected >= 3.0, "{rejected}");
+    // One line for reading and one for writing, however many calls were rejected.
     assert!(edge.count_log(names_cause) <= 2);
 
     heals(broken, &file);
@@ -216,13 +216,13 @@ fn a_queue_without_a_directory_stops_no_site() {
     );
     let key = key(&setup, "acme");
     let edge = setup.start();
-    let refused = call(
+    let rejected = call(
         &edge,
         &key,
         "GET",
         "/v1/project/update-status/upd_00000000000000000000000000",
     );
-    assert_eq!(refused.status, 503, "{}", refused.text());
+    assert_eq!(rejected.status, 503, "{}", rejected.text());
     assert_eq!(edge.get(API, "/openapi.json").status, 200);
 }
 
@@ -410,8 +410,8 @@ fn a_store_and_a_queue_that_cannot_be_written_stop_no_site() {
 
     small.remount("ro");
     let edge = setup.start();
-    let refused = served_and_triggered(&edge, &key);
-    assert_eq!(refused.status, 503, "{}", refused.text());
+    let rejected = served_and_triggered(&edge, &key);
+    assert_eq!(rejected.status, 503, "{}", rejected.text());
     small.remount("rw");
     wait_until("the queue is not written again", || {
         served_and_triggered(&edge, &key).status == 202

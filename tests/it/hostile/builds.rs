@@ -93,8 +93,8 @@ fn a_command_reads_no_file_of_the_service_and_changes_none() {
     let record = run(&edge, &key, &script);
     let results = results(&edge, &record);
     assert_eq!(results[0], "own: yes", "{results:#?}");
-    let refused = results[1..].iter().filter(|line| line.ends_with(": no"));
-    assert_eq!(refused.count(), 19, "{results:#?}");
+    let rejected = results[1..].iter().filter(|line| line.ends_with(": no"));
+    assert_eq!(rejected.count(), 19, "{results:#?}");
     assert_eq!(
         fs::read_to_string(edge.setup.path("secret")).unwrap(),
         "secret"
@@ -195,7 +195,7 @@ fn what_is_in_force_is_logged_and_counted() {
 }
 
 #[test]
-fn required_isolation_refuses_a_kernel_without_it() {
+fn required_isolation_rejects_a_kernel_without_it() {
     for call in ["landlock_create_ruleset", "seccomp"] {
         let inject = format!("inject={call}:error=ENOSYS");
         let setup = setup().conf("worker", "{ isolation: required }");

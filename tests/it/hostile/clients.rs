@@ -112,16 +112,16 @@ fn an_address_cannot_make_more_handshakes_than_its_share() {
         .with_skill()
         .start();
     let address = edge.https.unwrap();
-    let mut refused = 0;
+    let mut rejected = 0;
     for _ in 0..20 {
         // No byte of a handshake is needed: the connection counts.
         let mut stream = connect_from(Ipv4Addr::LOCALHOST, address);
         stream
             .set_read_timeout(Some(std::time::Duration::from_millis(100)))
             .unwrap();
-        refused += usize::from(matches!(stream.read(&mut [0]), Ok(0)));
+        rejected += usize::from(matches!(stream.read(&mut [0]), Ok(0)));
     }
-    assert!(refused >= 5, "only {refused} of 20 were refused");
+    assert!(rejected >= 5, "only {rejected} of 20 were rejected");
     assert!(shed(&edge, "address_handshakes") >= 5.0);
     // Without TLS there is no handshake.
     assert_eq!(
@@ -146,7 +146,7 @@ fn an_address_cannot_send_more_requests_than_its_share() {
         ] {
             let mut connection = Connection::over(connect_from(from, edge.http));
             let mut served = 0;
-            let refused = loop {
+            let rejected = loop {
                 let response = get_on(&mut connection, path, "").unwrap();
                 if response.status != 200 {
                     break response;
@@ -155,9 +155,9 @@ fn an_address_cannot_send_more_requests_than_its_share() {
                 assert!(served <= most, "{path}: {served} responses");
             };
             assert!(served >= least, "{path}: {served} responses");
-            assert_eq!(refused.status, 429);
-            refused.check("GET");
-            let wait: u64 = refused.field("retry-after").unwrap().parse().unwrap();
+            assert_eq!(rejected.status, 429);
+            rejected.check("GET");
+            let wait: u64 = rejected.field("retry-after").unwrap().parse().unwrap();
             assert!((1..=60).contains(&wait), "{wait}");
             // The connection is as good as before: a balancer has other clients on it.
             assert_eq!(get_on(&mut connection, path, "").unwrap().status, 429);
@@ -178,7 +178,7 @@ async fn the_limit_applies_to_http2_too() {
     let client = Client::open(edge.https.unwrap(), DOMAIN, authority.client(&["h2"]));
     let mut client = client.await;
     let mut served = 0;
-    let refused = loop {
+    let rejected = loop {
         let response = client.get(DOMAIN, "/guide").await.unwrap();
         if response.status != 200 {
             break response;
@@ -186,8 +186,8 @@ async fn the_limit_applies_to_http2_too() {
         served += 1;
         assert!(served <= 25, "{served} responses");
     };
-    assert_eq!(refused.status, 429);
-    assert!(refused.field("retry-after").is_some());
+    assert_eq!(rejected.status, 429);
+    assert!(rejected.field("retry-after").is_some());
     // Other streams of the connection go on.
     assert_eq!(client.get(DOMAIN, "/guide").await.unwrap().status, 429);
 }
@@ -214,11 +214,11 @@ fn a_request_of_a_trusted_peer_counts_for_the_client_that_it_names() {
     let _open = open_all(5, &edge);
     // `X-Forwarded-For` of an untrusted peer is ignored.
     let mut liar = Connection::over(connect_from(OTHER, edge.http));
-    let refused = (0..30).any(|n| {
+    let rejected = (0..30).any(|n| {
         let fields = format!("X-Forwarded-For: 192.0.3.{n}\r\n");
         get_on(&mut liar, "/guide", &fields).unwrap().status == 429
     });
-    assert!(refused, "a client chooses for whom it counts");
+    assert!(rejected, "a client chooses for whom it counts");
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn an_address_cannot_have_more_bytes_sent_to_it_than_its_share() {
 }
 
 #[test]
-fn a_dry_run_counts_and_refuses_nothing() {
+fn a_dry_run_counts_and_rejects_nothing() {
     let edge = Setup::new()
         .conf(
             "clients",
@@ -472,7 +472,7 @@ fn repeated_log_lines_are_limited_and_counted() {
         .start();
     let _open = open_all(1, &edge);
     for _ in 0..200 {
-        let _refused = connect_from(Ipv4Addr::LOCALHOST, edge.http);
+        let _rejected = connect_from(Ipv4Addr::LOCALHOST, edge.http);
     }
     edge.wait_for_metric(
         "gateway_connections_shed_total{reason=\"address_connections\"}",
@@ -527,8 +527,8 @@ fn under_memory_pressure_keep_alive_ends_and_then_new_connections_are_closed() {
     assert_eq!(response.field("connection"), Some("close"));
     write("memory.current", "970\n");
     stage(2);
-    let mut refused = connect_from(OTHER, edge.http);
-    assert!(is_closed(&mut refused), "a new connection is served");
+    let mut rejected = connect_from(OTHER, edge.http);
+    assert!(is_closed(&mut rejected), "a new connection is served");
     let health = http::request(edge.operator, "GET", "localhost", "/healthz", &[]);
     assert_eq!(health.status, 200, "the operator has access");
     assert!((edge.metric("gateway_memory_stage") - 2.0).abs() < 0.5);

@@ -29,7 +29,7 @@ fn host(response: &str) -> (SocketAddr, Receiver<Vec<String>>) {
     (address, heads)
 }
 
-const REFUSAL: &str = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"git\"\r\n\
+const UNAUTHORIZED: &str = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"git\"\r\n\
                        Content-Length: 0\r\nConnection: close\r\n\r\n";
 
 /// A setup with one attempt for each update and these credentials.
@@ -69,8 +69,8 @@ fn summary(edge: &Edge, project: &str) -> String {
 }
 
 #[test]
-fn a_host_that_refuses_a_login_does_not_remove_it() {
-    let (address, heads) = host(REFUSAL);
+fn a_host_that_rejects_a_login_does_not_remove_it() {
+    let (address, heads) = host(UNAUTHORIZED);
     let setup = setup();
     let file = setup.path("credentials").display().to_string();
     let root = setup.path("").display().to_string();
@@ -86,7 +86,7 @@ fn a_host_that_refuses_a_login_does_not_remove_it() {
         .start();
     let said = summary(&edge, "acme");
     assert!(
-        said.starts_with("the repository's host refuses the credentials"),
+        said.starts_with("the repository's host rejects the credentials"),
         "{said}"
     );
     let sent = |head: &Vec<String>| {
@@ -100,7 +100,7 @@ fn a_host_that_refuses_a_login_does_not_remove_it() {
 
 #[test]
 fn another_owner_can_neither_use_credentials_nor_name_what_is_reserved() {
-    let (address, heads) = host(REFUSAL);
+    let (address, heads) = host(UNAUTHORIZED);
     let setup = with_credentials("");
     let file = setup.path("credentials").display().to_string();
     let root = setup.path("").display().to_string();
@@ -132,7 +132,7 @@ fn another_owner_can_neither_use_credentials_nor_name_what_is_reserved() {
 
 #[test]
 fn a_redirect_leads_nowhere() {
-    let (inside, asked) = host(REFUSAL);
+    let (inside, asked) = host(UNAUTHORIZED);
     let redirect = format!(
         "HTTP/1.1 302 Found\r\nLocation: http://{inside}/info/refs?service=git-upload-pack\r\n\
          Content-Length: 0\r\nConnection: close\r\n\r\n"

@@ -204,7 +204,7 @@ fn parts_of_a_file_are_selected_as_rfc_9110_says() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_refused_and_a_damaged_one_is_cut_then_refused() {
+fn a_file_that_cannot_be_read_is_rejected_and_a_damaged_one_is_cut_then_rejected() {
     let site = Site::start("{}", 1 << 20);
     let path = site.stored();
     let mut damaged = site.video.clone();

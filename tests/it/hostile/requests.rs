@@ -1,6 +1,6 @@
 //! A request has one meaning and costs a bounded amount, in every version of HTTP.
 //!
-//! HTTP/2 keeps the rules of HTTP/1.1: the same heads are refused with the same status, request
+//! HTTP/2 keeps the rules of HTTP/1.1: the same heads are rejected with the same status, request
 //! bodies have the same timeouts. HTTP/1.0 clients get nothing that HTTP/1.0 does not have.
 
 use std::io::Write as _;
@@ -322,9 +322,9 @@ fn the_heads_of_open_streams_are_limited() {
     connection.send(&head(1));
     origin.wait_for(1);
     connection.send(&head(3));
-    let refused = raw::wait_for(&mut connection, |frame| frame.kind == raw::RST_STREAM);
+    let rejected = raw::wait_for(&mut connection, |frame| frame.kind == raw::RST_STREAM);
     // RFC 9113 §7: REFUSED_STREAM, the client may try again.
-    assert_eq!((refused.stream, raw::code(&refused)), (3, 7));
+    assert_eq!((rejected.stream, raw::code(&rejected)), (3, 7));
     // A small head has room beside it, and so has discovery, which holds nothing.
     connection.send(&raw::get(5, DOMAIN, "/guide"));
     origin.wait_for(2);

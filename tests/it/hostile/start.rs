@@ -163,9 +163,9 @@ fn the_reload_command_has_the_token() {
     let done = edge.setup.run(&["reload"]);
     assert!(done.status.success(), "{done:?}");
     fs::remove_file(edge.setup.path("store/operator-token")).unwrap();
-    let refused = edge.setup.run(&["reload"]);
-    assert_eq!(refused.status.code(), Some(2));
-    let words = String::from_utf8(refused.stderr).unwrap();
+    let rejected = edge.setup.run(&["reload"]);
+    assert_eq!(rejected.status.code(), Some(2));
+    let words = String::from_utf8(rejected.stderr).unwrap();
     assert!(words.contains("operator-token"), "{words}");
 }
 
@@ -203,18 +203,18 @@ fn full_readiness_names_the_failing_parts() {
     let is_cause = |line: &serde_json::Value| line["part"] == "operator-token";
     assert_eq!(edge.count_log(is_cause), 1, "the log names the cause once");
     let authorization = [("Authorization", "Bearer short")];
-    let refused = http::request(
+    let rejected = http::request(
         edge.operator,
         "POST",
         "localhost",
         "/reload",
         &authorization,
     );
-    assert_eq!(refused.status, 503);
+    assert_eq!(rejected.status, 503);
 }
 
 #[test]
-fn a_build_without_enough_address_space_is_refused_at_the_start() {
+fn a_build_without_enough_address_space_is_rejected_at_the_start() {
     let (status, words) = Setup::new()
         .conf("worker", "{ memory_bytes_max: 1073741824 }")
         .start_expecting_failure();

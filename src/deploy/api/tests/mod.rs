@@ -359,7 +359,7 @@ async fn calls_for_projects_that_an_owner_does_not_have_count_for_nothing() {
 }
 
 #[tokio::test]
-async fn a_project_without_a_repository_is_refused_at_once() {
+async fn a_project_without_a_repository_is_rejected_at_once() {
     let node = Node::new();
     let response = node.trigger("bare").await;
     assert_eq!(response.status, 422);
@@ -398,9 +398,9 @@ async fn a3_a_queue_that_does_not_work_is_503_with_the_reason_and_no_path() {
     let text = json(&response).to_string();
     assert!(!text.contains("sqlite"), "{text}");
     assert!(text.contains("its file cannot be opened"), "{text}");
-    let refused = node.trigger("docs").await;
-    assert_eq!(refused.status, 503);
-    let text = json(&refused).to_string();
+    let rejected = node.trigger("docs").await;
+    assert_eq!(rejected.status, 503);
+    let text = json(&rejected).to_string();
     assert!(text.contains("its file was deleted or replaced"), "{text}");
 }
 

@@ -102,7 +102,7 @@ fn an_idempotency_key_repeats_the_response_for_a_day() {
 }
 
 #[test]
-fn a_full_queue_refuses_new_updates_and_still_coalesces() {
+fn a_full_queue_rejects_new_updates_and_still_coalesces() {
     let policy = Policy {
         waiting_max: 2,
         ..Policy::default()

@@ -35,7 +35,7 @@ impl OpenFile {
     pub(super) fn open(path: &Path) -> Result<Self, QueueError> {
         let directory = directory_of(path);
         fs::create_dir_all(directory).map_err(QueueError::unavailable)?;
-        refuse_network_file_system(directory)?;
+        reject_network_file_system(directory)?;
         let mut connection = connect(path)?;
         schema::migrate(&mut connection)?;
         let found = fs::metadata(path).map_err(QueueError::unavailable)?;
@@ -115,7 +115,7 @@ fn connect(path: &Path) -> Result<Connection, QueueError> {
 
 /// SQLite's locks and shared memory do not work between machines.
 #[cfg(target_os = "linux")]
-fn refuse_network_file_system(directory: &Path) -> Result<(), QueueError> {
+fn reject_network_file_system(directory: &Path) -> Result<(), QueueError> {
     /// `f_type` as `statfs(2)` lists them.
     const NETWORK: [(i64, &str); 4] = [
         (0x6969, "NFS"),
@@ -132,6 +132,6 @@ fn refuse_network_file_system(directory: &Path) -> Result<(), QueueError> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn refuse_network_file_system(_directory: &Path) -> Result<(), QueueError> {
+fn reject_network_file_system(_directory: &Path) -> Result<(), QueueError> {
     Ok(())
 }

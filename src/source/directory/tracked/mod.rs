@@ -5,7 +5,7 @@
 //! from the directory. And a submodule that is not checked out looks like an empty directory.
 //!
 //! The parser is our own. `git ls-files` would need git to be installed for `check` and
-//! `preview`, starts programs that `.git/config` names (`core.fsmonitor`), and refuses a tree
+//! `preview`, starts programs that `.git/config` names (`core.fsmonitor`), and rejects a tree
 //! of another user, as in a container. `gix-index` would add 28 crates for these 150 lines.
 //! For 1,100 files the parser takes under 0.5 ms (a debug build), a git process 3 to 5 ms.
 //!
