@@ -440,6 +440,6 @@ fn json(value: &Yaml) -> Result<Value, Expected> {
             .iter()
             .map(|member| Ok((member.key.to_string(), json(&member.value)?)))
             .collect(),
-        Data::Unread => Err("plain YAML".into()),
+        Data::Unresolved => Err("plain YAML".into()),
     }
 }

@@ -9,13 +9,13 @@
 //! | [`legacy()`] | its predecessor 0.1 | nothing |
 //! | [`card()`] | A2A 0.3, readable by 1.0 clients | the site's address on the host |
 //!
-//! and [`paths`] is the one list of where they are found. Rules, each named by a test:
+//! and [`paths`] is the only list of their paths. Rules, each named by a test:
 //!
 //! * **D1** The `digest` in a manifest is the digest of the bytes at its `url`. If they differ, real
 //!   clients drop the skill without a message.
 //! * **D2** `$schema` is at the top level, where clients read it, and in each entry, where the
 //!   specification lists it.
-//! * **D3** The legacy index has no `$schema`: clients ignore an index with one they do not know.
+//! * **D3** The legacy index has no `$schema`: clients ignore an index whose `$schema` they do not know.
 //! * **D4** URLs in the manifest are path-absolute and carry the base path.
 //! * **D5** URLs in the card are absolute, on the host of the request; on the default subdomain
 //!   they are on the canonical domain.

@@ -156,7 +156,7 @@ impl Expansion<'_> {
             let span = siblings.span;
             return Value {
                 span,
-                data: Data::Unread,
+                data: Data::Unresolved,
             };
         };
         let overrides = match siblings.data {

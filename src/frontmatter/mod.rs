@@ -163,7 +163,7 @@ fn split(text: &str) -> Result<Option<Split>, InvalidFrontmatter> {
         return unopened(start);
     };
     let yaml_start = text.len() - rest.len();
-    // The closing line may be the one after the opening line.
+    // The closing line may follow the opening line directly.
     let Some(closing) = rest
         .starts_with("---")
         .then_some(0)

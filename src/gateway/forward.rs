@@ -90,7 +90,7 @@ impl TrustedPeers {
     /// Returns the client that a trusted peer names in the lines of its `X-Forwarded-For`: the
     /// last address that is not a trusted peer's.
     ///
-    /// Without one, or if a member before it is no address, it is the nearest one that is known.
+    /// If there is none, or if a member is no address, it is the last address that was read.
     #[must_use]
     pub fn client_of<'h>(
         &self,

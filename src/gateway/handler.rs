@@ -171,7 +171,7 @@ impl ConnectionHandler {
                 shed.with_label_values(&["idle_longest"]).inc();
             }
             let closed = drain.below(limits.connections_max);
-            // If all connections are busy now, one that becomes idle has to be found.
+            // All connections are busy: wait, and look for an idle connection again.
             let _elapsed = tokio::time::timeout(ROOM_INTERVAL, closed).await;
         }
     }

@@ -24,13 +24,13 @@
 //! | files that are read while they are sent | `reads` |
 //! | how slowly a client may read | `pace` |
 //! | the header of a request, from pingora's type | `request` |
-//! | who responds | [`route`] |
+//! | which part responds to a path | [`route`] |
 //! | requests of the admin API | `admin` |
 //! | messages to MCP servers | `mcp` |
 //! | what an upstream is told about the client | [`forward`] |
 //! | limits on each client address | [`clients`] |
 //! | the open connections, and which is idle longest | [`open`] |
-//! | what is given up when memory is scarce | [`memory`] |
+//! | what is closed under memory pressure | [`memory`] |
 //! | stopping | [`drain`] |
 //! | health, readiness, metrics | [`operator`] |
 //! | who may change the state of a gateway | [`token`] |

@@ -12,8 +12,8 @@
 //!   Waiting uses it up at the minimum rate, and what the client takes refills it. The credit of
 //!   a new client lasts for twice `Limits::write`.
 //!
-//! So a download at any speed above the minimum ends whole, and a client that takes one byte in a
-//! while does not keep a connection forever.
+//! So a download at any speed above the minimum is complete, and a client that takes one byte from
+//! time to time does not hold a connection forever.
 
 use std::io;
 use std::pin::Pin;
@@ -28,11 +28,11 @@ use tokio::time::{Instant, Sleep};
 use super::Limits;
 use crate::telemetry::Metrics;
 
-/// How many bytes the client of a connection takes, at most, before the kernel takes more from
-/// us: what it holds for the client, and one piece.
+/// How many bytes the client of a connection takes, at most, before the kernel takes more bytes
+/// from us: the bytes that the kernel holds for the client, and one piece.
 const STEP_BYTES: u64 = 32 << 10;
-/// The rate at which a step is expected without a minimum, in bytes a second: a client that is
-/// slower cannot be told from one that reads nothing.
+/// The rate at which a step is expected if there is no minimum, in bytes a second. A slower client
+/// looks like a client that reads nothing.
 const STEP_RATE_MIN: u64 = 100;
 
 /// Watches how fast a client reads.

@@ -121,7 +121,7 @@ impl Proxy {
         // A stream of events or a WebSocket may send nothing for a long time. The timeout of
         // other responses is shorter, and is ours (`Silence`).
         peer.options.read_timeout = Some(limits.upgraded.max(limits.read));
-        // A peer that acknowledges nothing is gone. Without this, a connection of HTTP/2 would be
+        // A peer that acknowledges nothing is no longer connected. Without this, a connection of HTTP/2 would be
         // used until the system gives it up.
         peer.options.tcp_keepalive = Some(TcpKeepalive {
             idle: limits.idle,

@@ -2,8 +2,8 @@
 //!
 //! A read of a file may block, so it runs on the runtime's blocking pool. At most
 //! [`READS_MAX`] reads run at once: with a slow disk, more readers wait for their turn without a
-//! thread. A reader holds one piece ([`PIECE_BYTES`]), and gets the next one when the client has
-//! taken the one before.
+//! thread. A reader holds one piece ([`PIECE_BYTES`]), and gets the next piece when the client has
+//! taken it.
 
 use std::io;
 

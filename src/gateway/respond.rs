@@ -12,7 +12,7 @@ use crate::response::{Problem, Response};
 /// HTTP/2 `Date`.
 ///
 /// A file is opened before the header is written, so that a file that cannot be read is a 503.
-/// Its next piece is read when the client has taken the one before.
+/// The next piece is read when the client has taken the previous piece.
 pub(super) async fn write(session: &mut Session, response: &Response, reads: &Reads) -> Result<()> {
     let content = logged(session.req_header()).content();
     if response.body_bytes(content) == 0 {

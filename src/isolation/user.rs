@@ -71,7 +71,7 @@ impl User {
     }
 }
 
-/// Makes a directory that only its owner can use. One that belongs to somebody else is emptied.
+/// Makes a directory that only its owner can use. A directory of another user is emptied.
 ///
 /// # Errors
 ///

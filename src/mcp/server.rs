@@ -143,7 +143,7 @@ fn to_json(value: &syntax::Value) -> Option<Value> {
                 |member: &syntax::Member| Some((member.key.to_string(), to_json(&member.value)?));
             Value::Object(members.iter().map(member).collect::<Option<Map<_, _>>>()?)
         }
-        Data::Unread => return None,
+        Data::Unresolved => return None,
     })
 }
 

@@ -7,9 +7,9 @@
 //! fail at once until the next lookup, which follows after a time that doubles with each failure.
 //! The addresses of a name are used round-robin.
 //!
-//! **Invariant:** every address that is returned was checked ([`PrivateHosts`]), also one that a
-//! site record names. The caller connects to this address, so DNS cannot give another one between
-//! the check and the connection.
+//! **Invariant:** every address that is returned was checked ([`PrivateHosts`]), also an address
+//! in a site record. The caller connects to this address, so DNS cannot give another address
+//! between the check and the connection.
 //!
 //! A lookup blocks a thread until the system gives up, which may take longer than
 //! [`LOOKUP_TIMEOUT`]. So at most [`LOOKUPS_MAX`] threads look up names; the other threads of the

@@ -75,7 +75,7 @@ pub struct Response {
     pub location: Option<Bytes>,
     /// Fields that few responses have: challenges, links, rate limits.
     pub more: Vec<(HeaderName, HeaderValue)>,
-    /// The content; for `HEAD` and 304 the one that is not sent.
+    /// The content. For `HEAD` and 304 it is not sent.
     pub body: Body,
 }
 

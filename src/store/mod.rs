@@ -26,7 +26,7 @@
 //! * **S6** Every read checks length and digest, so it returns the bytes that were put. A file
 //!   that is opened to be read in parts ([`Store::open`]) has its length checked; the code that
 //!   reads all of it checks the digest.
-//! * **S7** After an error the state is the one before. There is one exception: when the last
+//! * **S7** An error leaves the state unchanged. There is one exception: when the last
 //!   flush of a promotion fails, the new pointer is visible, but a power cut may undo it. The
 //!   caller gets an error and repeats the promotion (S3).
 //!

@@ -41,7 +41,7 @@ pub enum Data {
     /// key is in it twice.
     Map(Vec<Member>),
     /// The value of a reference that could not be resolved, which has its own diagnostic.
-    Unread,
+    Unresolved,
 }
 
 /// A key with its value.
@@ -191,7 +191,7 @@ impl Value {
             Data::Text(_) => "a string",
             Data::List(_) => "an array",
             Data::Map(_) => "an object",
-            Data::Unread => "unknown",
+            Data::Unresolved => "unknown",
         }
     }
 

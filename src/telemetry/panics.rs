@@ -1,8 +1,8 @@
 //! Panics are events: each is logged with its backtrace and counted.
 //!
 //! A panic in a request ends that request. A panic in work that others need, such as the thread
-//! that loads releases, ends the process: a process that serves old sites for ever and says
-//! nothing is worse than one that its supervisor starts again. Such work is started with
+//! that loads releases, ends the process, so that its supervisor starts it again. Otherwise it
+//! would serve old sites for ever, without an error. Such work is started with
 //! [`essential_thread`] or [`essential`].
 
 use std::backtrace::Backtrace;

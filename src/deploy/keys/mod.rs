@@ -1,7 +1,7 @@
 //! Admin keys, which allow their holders to trigger updates.
 //!
 //! A key is `{service}_` and 72 hexadecimal digits: 32 random bytes and a checksum of four bytes.
-//! Secret scanners find a leaked key by the prefix. The checksum tells a key from a typo without
+//! Secret scanners find a leaked key by the prefix. The checksum detects a typo without
 //! a lookup. The digits are hexadecimal because editors, mail clients and tools that change the
 //! case do not damage them.
 //!

@@ -314,8 +314,8 @@ impl Queue {
 
     /// Raises the generation of a claimed update to at least `at_least`.
     ///
-    /// That is needed when the store has a release of the same or a higher generation: one that
-    /// was published by hand, or one from before the queue's file was lost.
+    /// That is needed when the store has a release of the same or a higher generation: it was
+    /// published by hand, or the queue's file was lost after it.
     ///
     /// # Errors
     ///

@@ -262,7 +262,7 @@ impl<'s> BuildMonitor<'s> {
         self.help(Order::Command(job), walls).await
     }
 
-    /// Runs another process while the one of the build waits.
+    /// Runs another process while the process of the build waits.
     async fn help(
         &mut self,
         order: Order,

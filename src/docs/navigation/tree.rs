@@ -221,7 +221,7 @@ pub enum Subject {
     /// An endpoint.
     Endpoint(EndpointId),
     /// An endpoint of a specification that was not fetched: only its method and path are known.
-    Unread {
+    Unresolved {
         /// Its method.
         method: Method,
         /// Its path.
@@ -282,7 +282,7 @@ impl Page {
         match self.subject.as_ref()? {
             Subject::Endpoint(id) => Some(id.specification),
             Subject::Schema(id) => Some(id.specification),
-            Subject::Unread { .. } => None,
+            Subject::Unresolved { .. } => None,
         }
     }
 

@@ -23,7 +23,7 @@ const CORRECTIONS: [(&str, &str); 9] = [
 /// Lists of elements and of pages are only checked to be lists; their items are checked when the
 /// navigation is compiled. Returns whether `value` is an object.
 pub fn check(value: &Value, object: &Object, diagnostics: &mut Diagnostics) -> bool {
-    if value.data == Data::Unread {
+    if value.data == Data::Unresolved {
         return false;
     }
     if !value.is_map() {
@@ -105,7 +105,7 @@ fn fits(value: &Value, shape: Shape) -> bool {
 }
 
 fn shape(value: &Value, field: &Field, key: Span, object: &Object, diagnostics: &mut Diagnostics) {
-    if value.data == Data::Unread {
+    if value.data == Data::Unresolved {
         return;
     }
     let expected = match field.shape {

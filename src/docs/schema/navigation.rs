@@ -1,7 +1,7 @@
 //! The table of `navigation` and of its elements.
 //!
 //! An element is read key by key while the navigation is compiled, because its meaning depends
-//! on what is around it; so there is a table of its keys, but no struct. A key is an
+//! on the elements around it; so there is a table of its keys, but no struct. A key is an
 //! [`Unlisted`] one if files have it although the documented format does not list it there.
 
 use crate::docs::config::{Banner, Footer, Navbar};

@@ -95,7 +95,7 @@ pub(super) fn host(host: &str, may_be_address: bool) -> Result<Option<Cow<'_, st
     }
 }
 
-/// Reads a `Content-Length`; `known` is the one that came before it.
+/// Reads a `Content-Length`; `known` is the value of an earlier one.
 ///
 /// RFC 9110 §8.6: digits only. A list, or a second field, could be combined if all members were
 /// equal; an upstream that uses another member must not see it.

@@ -39,7 +39,7 @@ pub const CACHE_BYTES_MAX: usize = 64 << 20;
 /// The longest file that is cached, in bytes, and held in memory while it is sent. Slow readers
 /// of different files hold files that are no longer in the cache, so it is not longer.
 pub(super) const FILE_BYTES_MAX: usize = 256 << 10;
-/// Of how many large files it is remembered whether their digest is right.
+/// For how many large files the cache remembers whether their digest is right.
 const CHECKED_MAX: usize = 16 << 10;
 /// How many bytes of places of placeholders are remembered.
 const PLACES_BYTES_MAX: usize = 4 << 20;

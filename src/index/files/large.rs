@@ -3,12 +3,12 @@
 //! Nothing here holds a file in memory. The inventory has the length and the digest, so a `HEAD`,
 //! a 304 and a range read nothing but what they send.
 //!
-//! **Digests.** The first client that reads all of a file gets it checked: the digest is computed
-//! while the pieces are sent, and the last piece is sent only if the digest is right. So the
-//! response to that client is cut, and later requests are rejected until the file is put again. A
+//! **Digests.** The first request for a whole file checks the file: the digest is computed while
+//! the pieces are sent, and the last piece is sent only if the digest is right. If the file is
+//! damaged, this response is cut, and later requests are rejected until the file is put again. A
 //! file that was checked once is not checked again by this process ([`Checked`]). A range of a
-//! file that was never read whole is sent unchecked: only the whole file has a digest, and reading
-//! it all for one byte would be a way to keep a disk busy.
+//! file that was never read whole is sent unchecked: only the whole file has a digest, and clients
+//! could keep a disk busy if it was read for one byte.
 //!
 //! **Texts with the placeholder.** A text of this size that contains the placeholder of the base
 //! URL ([`AddressedText`]) is read once to find the places of the placeholder, and checked by it.
@@ -35,9 +35,9 @@ const SCAN_BYTES: usize = 64 << 10;
 /// What is known about the digest of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Checked {
-    /// The file is the one that was put.
+    /// The file has the bytes that were put.
     Whole,
-    /// It is not, since this modification time: a file that is put again is checked again.
+    /// The file of this modification time is damaged. A file that is put again is checked again.
     Damaged(Option<SystemTime>),
 }
 

@@ -90,7 +90,7 @@ impl<'p> Source<'p> {
     #[must_use]
     pub fn anchors(&self) -> Option<Cow<'p, Anchors>> {
         let written = self.read.ok()?;
-        if matches!(self.subject, Some(endpoint::Subject::Unread(..))) {
+        if matches!(self.subject, Some(endpoint::Subject::Unresolved(..))) {
             return None;
         }
         if let Some((_, anchors)) = self.generated(written) {
@@ -118,7 +118,7 @@ fn shown<'d>(docs: &'d Docs, subject: &'d Subject) -> Option<endpoint::Subject<'
             let endpoint = specification.endpoints.get(id.endpoint)?;
             endpoint::Subject::Endpoint(specification, endpoint)
         }
-        Subject::Unread { method, path } => endpoint::Subject::Unread(*method, path),
+        Subject::Unresolved { method, path } => endpoint::Subject::Unresolved(*method, path),
         Subject::Schema(id) => {
             endpoint::Subject::Schema(specification(id.specification)?, &id.name)
         }

@@ -37,7 +37,7 @@ pub enum Subject<'s> {
     /// An endpoint.
     Endpoint(&'s Specification, &'s Endpoint),
     /// The method and path of an endpoint whose specification was not fetched.
-    Unread(Method, &'s str),
+    Unresolved(Method, &'s str),
     /// One of the schemas of a specification, by its name.
     Schema(&'s Specification, &'s str),
 }
@@ -50,7 +50,7 @@ pub fn nodes(subject: Subject<'_>, language: &str) -> Vec<Node> {
         Subject::Endpoint(specification, endpoint) => {
             endpoint_nodes(specification, endpoint, language)
         }
-        Subject::Unread(method, path) => vec![name(method, path, language)],
+        Subject::Unresolved(method, path) => vec![name(method, path, language)],
         Subject::Schema(specification, name) => schema_nodes(specification, name, language),
     }
 }

@@ -95,7 +95,7 @@ pub enum FetchError {
     /// The mirror cannot be read.
     #[error("read the mirror: {0}")]
     Damaged(String),
-    /// An error of the network or of the host. The log has the details: a record that told them
+    /// An error of the network or of the host. Only the log has the details: in a record they
     /// would show authors which addresses and ports of the operator's network answer.
     #[error("the repository's host cannot be reached, or does not answer as a git server")]
     Network,

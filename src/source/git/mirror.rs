@@ -174,7 +174,7 @@ fn make_room(config: &Config, own: &Path) -> io::Result<u64> {
     }
     let own_bytes = size(&own.with_extension("git"));
     let room = config.mirrors_bytes_max.saturating_sub(sum);
-    // What the mirror has already needs no new space.
+    // Objects that the mirror already has need no new space.
     let space = free.saturating_sub(config.free_bytes_min);
     let space = match space {
         0 => 0,

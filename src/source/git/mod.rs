@@ -3,8 +3,8 @@
 //! A *mirror* is a bare repository in our directory; each project has its own. It has the newest
 //! commit of each branch that was fetched. [`fetch`] updates one branch; [`open`] lists the tree
 //! of the commit and reads blobs on demand. The two run in different processes: only the first can
-//! reach the network, and only it has credentials. There is no working tree, so no file, link or program
-//! of an author is ever created on this disk.
+//! reach the network, and only it has credentials. There is no working tree, so no file, link or
+//! program of an author is ever created on this disk.
 //!
 //! **Why the git program and not a library.** Operators know its transports and credentials (`ssh`
 //! with its keys, https with its proxies), and security fixes come with the system. A fetch that
@@ -177,7 +177,7 @@ pub fn fetch(
             log::warn!(target: "source", "a mirror is damaged and is created again: {error}");
             renew(&git, address, fetching)
         }
-        // What was fetched before may be what takes the room.
+        // Objects of earlier fetches may take the space.
         FetchError::TooLarge(_) | FetchError::OverQuota { .. } if !is_new => {
             log::info!(target: "source", "a mirror is too large and is created again: {error}");
             renew(&git, address, fetching)

@@ -90,7 +90,7 @@ impl Layout {
         }
         let _writing = match layout.lock(Access::Shared) {
             Ok(lock) => lock,
-            // A complete store can be read, whatever keeps us from writing: its writers report it.
+            // A complete store can be read even if it cannot be written; its writers report the error.
             Err(error) if complete && is_for_writers(error.kind()) => {
                 log::warn!(target: "store", "the store can only be read: {}", chain(&error));
                 return Ok(layout);
@@ -260,7 +260,7 @@ impl Lock {
     }
 }
 
-/// Returns whether an error keeps us from writing, and not from reading.
+/// Returns whether an error prevents writing but not reading.
 fn is_for_writers(kind: io::ErrorKind) -> bool {
     matches!(
         kind,

@@ -1,8 +1,8 @@
 //! The files of pointers: each has a copy beside it, in case one of the two is damaged.
 //!
 //! The history of a project is only in its pointer, so a lost pointer would lose the way back.
-//! The copy is renamed first: whatever fails or is killed in between, the pointer itself says
-//! what is served.
+//! The copy is renamed first, so the pointer itself names the served release, even after
+//! a failure between the two.
 
 use std::fs;
 use std::io;
@@ -60,7 +60,7 @@ impl Local {
     pub(in crate::store) fn forget(&self, project: &ProjectId) -> Result<bool, PromoteError> {
         let path = self.layout.pointer(project);
         let shard = self.lock_pointer(project)?;
-        // The copy of a pointer that is gone is never read.
+        // The copy of a removed pointer is never read.
         let was_there = remove(&path)?;
         remove(&copy_of(&path))?;
         shard.flush()?;

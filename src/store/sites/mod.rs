@@ -1,7 +1,7 @@
 //! Site records: which sites exist.
 //!
 //! Records are YAML files that other people and programs write, at any time and with any mistake.
-//! This module keeps what is *written* apart from what is *served*. A scan reads the files that
+//! This module separates the records on disk from the served sites. A scan reads the files that
 //! have changed, computes the difference, and returns it as [`Changes`] for the serving side.
 //!
 //! Rules:
@@ -13,8 +13,8 @@
 //!   document is so broken that even its project cannot be read, the same holds for every project
 //!   that its file no longer names.
 //! * **R3** A project and a host belong to one record; the first record keeps them. The first
-//!   scan takes the records in the order of file names and lines. A rejected record is tried again with each
-//!   change.
+//!   scan takes the records in the order of file names and lines. A rejected record is
+//!   tried again with each change.
 //! * **R4** The changes of one scan are resolved together (`claims`): a host can move from one site
 //!   to another, and a record from one file to another, in one scan.
 //! * **R5** A scan that would remove more than a tenth of the sites, and at least ten, is rejected as

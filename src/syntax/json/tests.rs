@@ -38,7 +38,7 @@ fn plain(value: &Value) -> serde_json::Value {
         Data::Number(number) => serde_json::from_str(number).unwrap(),
         Data::Text(text) => (**text).into(),
         Data::List(items) => items.iter().map(plain).collect(),
-        Data::Unread => unreachable!("JSON has no references"),
+        Data::Unresolved => unreachable!("JSON has no references"),
         Data::Map(members) => members
             .iter()
             .map(|member| (member.key.to_string(), plain(&member.value)))

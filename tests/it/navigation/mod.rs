@@ -212,7 +212,7 @@ impl Outline<'_> {
                 let endpoint = &specification.endpoints[id.endpoint];
                 format!(" = {} {}", endpoint.method, endpoint.path)
             }
-            Some(Subject::Unread { method, path }) => format!(" = {method} {path}, not read"),
+            Some(Subject::Unresolved { method, path }) => format!(" = {method} {path}, not read"),
             Some(Subject::Schema(id)) => {
                 let specification = &self.docs.specifications[id.specification];
                 format!(" = {} of {}", id.name, specification.path)

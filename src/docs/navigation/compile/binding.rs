@@ -114,7 +114,7 @@ impl Wanted<'_> {
     /// Returns the subject that is known without its specification.
     fn unread(self) -> Option<Subject> {
         match self {
-            Self::Endpoint(method, path) => Some(Subject::Unread {
+            Self::Endpoint(method, path) => Some(Subject::Unresolved {
                 method,
                 path: path.into(),
             }),
@@ -264,7 +264,7 @@ impl Compiler<'_> {
                     page.title = id.name.clone();
                 }
             }
-            Subject::Unread { .. } => {}
+            Subject::Unresolved { .. } => {}
         }
         page.subject = Some(subject);
     }

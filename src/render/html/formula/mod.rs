@@ -17,7 +17,7 @@ use crate::diagnostic::Diagnostic;
 
 /// The rule of the diagnostic for formulas that cannot be read.
 const RULE: &str = "formula";
-/// The help of the one warning that a page has.
+/// The help of the warning. A page has at most one.
 const MORE: &str = "other formulas of this page cannot be read either";
 /// How long a formula may be.
 const BYTES_MAX: usize = 8 << 10;

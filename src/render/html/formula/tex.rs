@@ -6,7 +6,7 @@
 //!
 //! Two kinds of formula would overflow the stack of the converter, so it does not get them:
 //! definitions of commands, which may be recursive, and long sequences of commands without braces,
-//! in which each command may be the argument of the one before.
+//! in which each command may be the argument of the previous command.
 //!
 //! Sources: the LaTeX Project, `usrguide` and `amsldoc`.
 
