@@ -264,6 +264,8 @@ fn read_clients(section: Section<'_, '_, '_>, clients: &mut ClientLimits) {
         handshakes_per_second,
         requests_per_second,
         bytes_per_second,
+        mcp_requests_per_second,
+        mcp_site_requests_per_second,
         burst,
         addresses_max,
         dry_run,
@@ -274,6 +276,12 @@ fn read_clients(section: Section<'_, '_, '_>, clients: &mut ClientLimits) {
     section.set("handshakes_per_second", handshakes_per_second, rate());
     section.set("requests_per_second", requests_per_second, rate());
     section.set("bytes_per_second", bytes_per_second, number(0..=1 << 40));
+    section.set("mcp_requests_per_second", mcp_requests_per_second, rate());
+    section.set(
+        "mcp_site_requests_per_second",
+        mcp_site_requests_per_second,
+        rate(),
+    );
     section.set("burst_seconds", burst, seconds(1..=3600));
     section.set("addresses_max", addresses_max, number(1000..=100_000_000));
     let kinds = LimitKind::ALL.map(|kind| (kind.as_str(), kind));

@@ -318,7 +318,9 @@ impl Http1 {
                 Some(host) if !is_last => match small_body(&head, &inbox[end..]) {
                     Some(body) => {
                         end += body.len();
-                        mcp::find(gateway, &head.headers, host, body)
+                        let lines = || forwarded_for(&inbox[at..at + length]);
+                        let counted = gateway.clients.of_request(client.peer, lines);
+                        mcp::find(gateway, &head.headers, host, body, counted)
                     }
                     None => None,
                 },

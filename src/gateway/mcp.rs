@@ -4,6 +4,7 @@
 //! fast path ([`find`]). Every other request for the address of a server takes the proxy path
 //! ([`respond`]), which reads the content and may read from the store.
 
+use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -13,13 +14,14 @@ use pingora::Result;
 use pingora::prelude::Error;
 use pingora::proxy::Session;
 
-use super::Gateway;
 use super::reads::Reads;
 use super::request::with_headers;
+use super::{Gateway, too_many};
+use crate::discovery::paths::McpPath;
 use crate::index::{Reading, Served};
 use crate::mcp::{BODY_BYTES_MAX, transport};
 use crate::origin;
-use crate::response::{MaybeCached, RequestHeaders, Response};
+use crate::response::{Cors, MaybeCached, RequestHeaders, Response};
 
 /// The longest message that the fast path answers, in bytes.
 pub(super) const FAST_BODY_BYTES_MAX: u64 = 16 << 10;
@@ -33,16 +35,22 @@ pub(super) fn find(
     headers: &RequestHeaders<'_>,
     host: &str,
     body: &[u8],
+    client: IpAddr,
 ) -> Option<MaybeCached> {
     if !gateway.fast_path || headers.method != "POST" {
         return None;
     }
     let find = |served: &Arc<Served>| {
-        let takes = origin::is_mcp(&served.site, headers.path)
+        let takes = origin::find_mcp(&served.site, headers.path) == Some(McpPath::Server)
             && origin::mcp_refusal(served, headers, Some(body.len() as u64)).is_none();
-        takes
-            .then(|| origin::mcp_response(served, headers, body, Reading::Cached))
-            .flatten()
+        let project = &served.site.project;
+        // The proxy path says how long to wait.
+        if !takes || gateway.clients.may_ask(client, project).is_err() {
+            return None;
+        }
+        let made = origin::mcp_response(served, headers, body, Reading::Cached)?;
+        gateway.clients.ask(client, project);
+        Some(made)
     };
     // The index is only read: nothing is half changed after a panic.
     let found = catch_unwind(AssertUnwindSafe(|| gateway.index.with(host, find)));
@@ -53,7 +61,9 @@ pub(super) fn find(
 /// Responds to a request for the address of a server. `reads` runs what may block.
 pub(super) async fn respond(
     session: &mut Session,
+    gateway: &Gateway,
     served: Arc<Served>,
+    client: IpAddr,
     reads: &Reads,
 ) -> Result<Response> {
     let announced = session.req_header().headers.get(header::CONTENT_LENGTH);
@@ -64,6 +74,14 @@ pub(super) async fn respond(
     if let Some(refused) = refused {
         return Ok(refused);
     }
+    let project = &served.site.project;
+    if let Err(wait) = gateway.clients.may_ask(client, project) {
+        return Ok(Response {
+            cors: Cors::Mcp,
+            ..too_many(wait)
+        });
+    }
+    gateway.clients.ask(client, project);
     let mut body = BytesMut::new();
     if !session.is_body_done() {
         while let Some(bytes) = session

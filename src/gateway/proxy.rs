@@ -22,7 +22,7 @@
 //! [`UpstreamLimits::retries_max`]: super::UpstreamLimits::retries_max
 
 use std::borrow::Cow;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -85,6 +85,15 @@ impl Proxy {
             reads: Reads::default(),
             tools: Reads::of_tools(),
         }
+    }
+
+    /// Returns the client that a request counts for.
+    fn counted(&self, session: &Session) -> IpAddr {
+        let clients = &self.gateway.clients;
+        clients.of_request(client_of(session).peer, || {
+            let lines = session.req_header().headers.get_all("x-forwarded-for");
+            lines.iter().map(header::HeaderValue::as_bytes)
+        })
     }
 
     fn pseudonym(&self) -> &str {
@@ -182,7 +191,8 @@ impl Proxy {
             }
             Target::Mcp(served) => {
                 ctx.route = Route::Mcp;
-                mcp::respond(session, served, &self.tools).await?
+                let client = self.counted(session);
+                mcp::respond(session, &self.gateway, served, client, &self.tools).await?
             }
             Target::Embedded(served, path) => {
                 ctx.route = Route::Origin;
@@ -478,10 +488,7 @@ impl ProxyHttp for Proxy {
             took,
         };
         let mut client = client_of(session);
-        client.counted = gateway.clients.of_request(client.peer, || {
-            let lines = session.req_header().headers.get_all("x-forwarded-for");
-            lines.iter().map(header::HeaderValue::as_bytes)
-        });
+        client.counted = self.counted(session);
         gateway.log(client, &logged(session.req_header()), outcome);
     }
 }

@@ -192,7 +192,7 @@ impl Metrics {
             client_limits: r.register(IntCounterVec::new(
                 opts(
                     "gateway_client_limits_exceeded_total",
-                    "Times a client address exceeded a limit (connections, handshakes, requests, bytes), and whether it was enforced or in dry_run.",
+                    "Times a client address exceeded a limit (connections, handshakes, requests, bytes, mcp) or the clients of a site theirs (mcp_site), and whether it was enforced or in dry_run.",
                 ),
                 &["limit", "mode"],
             )),

@@ -6,6 +6,7 @@
 //! | handshakes | one more TLS connection | it is closed at once, and counted |
 //! | requests | one more request | 429 with `Retry-After` |
 //! | bytes | a request after too many bytes of responses | 429 with `Retry-After` |
+//! | mcp, mcp_site | one more message to an MCP server | 429 with `Retry-After` |
 //!
 //! An address is one IPv4 address, or the prefix of an IPv6 address, because one subscriber has a
 //! whole prefix. The peers that [`TrustedPeers`] names may open any number of connections: many
@@ -22,6 +23,7 @@
 //! does not touch it.
 
 mod bucket;
+mod mcp;
 
 use std::collections::HashMap;
 use std::hash::BuildHasher as _;
@@ -61,6 +63,10 @@ pub struct ClientLimits {
     pub requests_per_second: u32,
     /// How many bytes of responses an address may get per second.
     pub bytes_per_second: u64,
+    /// How many messages an address may send to MCP servers per second.
+    pub mcp_requests_per_second: u32,
+    /// How many messages all addresses may send to the MCP server of one site per second.
+    pub mcp_site_requests_per_second: u32,
     /// How long an address that was idle may exceed a rate: it may use at once what the rate
     /// brings in this time.
     pub burst: Duration,
@@ -81,6 +87,10 @@ pub enum LimitKind {
     Requests,
     /// Bytes of responses per second.
     Bytes,
+    /// Messages to MCP servers per second.
+    Mcp,
+    /// Messages to the MCP server of one site per second, from all addresses.
+    McpSite,
 }
 
 /// The client addresses of a process.
@@ -91,6 +101,8 @@ pub struct Clients {
     handshakes: Option<Rate>,
     requests: Option<Rate>,
     bytes: Option<Rate>,
+    mcp: Option<Rate>,
+    mcp_site: Option<Rate>,
     hasher: RandomState,
     shards: Box<[Mutex<Shard>]>,
     shard_addresses_max: usize,
@@ -124,6 +136,7 @@ struct State {
     handshakes: Bucket,
     requests: Bucket,
     bytes: Bucket,
+    mcp: Bucket,
 }
 
 // === impl ClientLimits ===
@@ -136,6 +149,8 @@ impl Default for ClientLimits {
             handshakes_per_second: 100,
             requests_per_second: 0,
             bytes_per_second: 0,
+            mcp_requests_per_second: 20,
+            mcp_site_requests_per_second: 0,
             burst: Duration::from_secs(10),
             addresses_max: 100_000,
             dry_run: Vec::new(),
@@ -147,11 +162,13 @@ impl Default for ClientLimits {
 
 impl LimitKind {
     /// All limits.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 6] = [
         Self::Connections,
         Self::Handshakes,
         Self::Requests,
         Self::Bytes,
+        Self::Mcp,
+        Self::McpSite,
     ];
 
     /// Returns the name in the configuration and in metrics.
@@ -162,6 +179,8 @@ impl LimitKind {
             Self::Handshakes => "handshakes",
             Self::Requests => "requests",
             Self::Bytes => "bytes",
+            Self::Mcp => "mcp",
+            Self::McpSite => "mcp_site",
         }
     }
 }
@@ -189,6 +208,8 @@ impl Clients {
             handshakes: rate(limits.handshakes_per_second.into()),
             requests: rate(limits.requests_per_second.into()),
             bytes: rate(limits.bytes_per_second),
+            mcp: rate(limits.mcp_requests_per_second.into()),
+            mcp_site: rate(limits.mcp_site_requests_per_second.into()),
             hasher: RandomState::default(),
             shards: std::iter::repeat_with(shard).take(SHARDS).collect(),
             shard_addresses_max: limits.addresses_max.div_ceil(SHARDS).max(1),
@@ -206,14 +227,14 @@ impl Clients {
     }
 
     /// Returns the client that a request of a peer counts for. `forwarded` gives its
-    /// `X-Forwarded-For`; it is called only if the peer is trusted and requests or bytes are
-    /// limited.
+    /// `X-Forwarded-For`; it is called only if the peer is trusted and requests, bytes or messages
+    /// are limited.
     pub fn of_request<'h, L: DoubleEndedIterator<Item = &'h [u8]>>(
         &self,
         peer: IpAddr,
         forwarded: impl FnOnce() -> L,
     ) -> IpAddr {
-        if self.limits_requests() && self.trusted.contains(peer) {
+        if (self.limits_requests() || self.mcp.is_some()) && self.trusted.contains(peer) {
             self.trusted.client_of(peer, forwarded())
         } else {
             peer
@@ -332,14 +353,18 @@ impl Clients {
 
     /// Counts and logs that a limit was exceeded.
     fn tell(&self, kind: LimitKind, address: Address) {
+        self.tell_of(kind, &address.show(self.limits.ipv6_prefix));
+    }
+
+    /// The same for an address or a site as it is shown.
+    fn tell_of(&self, kind: LimitKind, shown: &str) {
         let is_dry = !self.is_enforced(kind);
         self.exceeded[kind as usize][usize::from(is_dry)].inc();
         let limit = kind.as_str();
-        let shown = address.show(self.limits.ipv6_prefix);
         if is_dry {
-            log::warn!(target: "limits", limit, address:% = shown; "{shown} exceeds the limit on {limit} (dry run: nothing is rejected)");
+            log::warn!(target: "limits", limit, address = shown; "{shown} exceeds the limit on {limit} (dry run: nothing is rejected)");
         } else {
-            log::warn!(target: "limits", limit, address:% = shown; "{shown} exceeds the limit on {limit}");
+            log::warn!(target: "limits", limit, address = shown; "{shown} exceeds the limit on {limit}");
         }
     }
 
@@ -395,7 +420,7 @@ impl Shard {
 
 impl State {
     fn is_idle(&self, now: Duration) -> bool {
-        let buckets = [&self.handshakes, &self.requests, &self.bytes];
+        let buckets = [&self.handshakes, &self.requests, &self.bytes, &self.mcp];
         self.connections == 0 && buckets.iter().all(|bucket| bucket.is_full(now))
     }
 }

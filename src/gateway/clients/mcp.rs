@@ -1,0 +1,120 @@
+//! Limits on messages to MCP servers: for each client, and for each site from all clients.
+//!
+//! A message costs 1, whatever it asks. The bucket of a site is in the same table as those of
+//! addresses, under a name that no client has.
+
+use std::hash::BuildHasher as _;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use super::{Address, Clients, LimitKind};
+use crate::site::ProjectId;
+
+/// A multicast address (RFC 4291 §2.7), which is no client.
+const SITES: u128 = 0xff << 120;
+
+// === impl Clients ===
+
+impl Clients {
+    /// Returns how long a client must wait before it may send a message to a site. Nothing is
+    /// counted.
+    ///
+    /// # Errors
+    ///
+    /// The time; then the response must be 429.
+    pub fn may_ask(&self, client: IpAddr, site: &ProjectId) -> Result<(), Duration> {
+        let mut waits = None;
+        for (kind, address) in self.asked(client, site) {
+            let Some(rate) = self.mcp_rate(kind) else {
+                continue;
+            };
+            let now = self.began.elapsed();
+            let mut shard = self.shard(address);
+            let state = shard.state(address, now, self.shard_addresses_max);
+            let wait = state.mcp.wait(rate, now);
+            drop(shard);
+            if wait.is_none() {
+                continue;
+            }
+            match kind {
+                LimitKind::McpSite => self.tell_of(kind, site.as_str()),
+                _ => self.tell(kind, address),
+            }
+            if self.is_enforced(kind) {
+                waits = waits.max(wait);
+            }
+        }
+        waits.map_or(Ok(()), Err)
+    }
+
+    /// Counts a message of a client to a site.
+    pub fn ask(&self, client: IpAddr, site: &ProjectId) {
+        for (kind, address) in self.asked(client, site) {
+            if let Some(rate) = self.mcp_rate(kind) {
+                let now = self.began.elapsed();
+                let mut shard = self.shard(address);
+                let state = shard.state(address, now, self.shard_addresses_max);
+                state.mcp.spend(rate, now, 1.0);
+            }
+        }
+    }
+
+    fn asked(&self, client: IpAddr, site: &ProjectId) -> [(LimitKind, Address); 2] {
+        let name = u128::from(self.hasher.hash_one(site.as_str()));
+        [
+            (LimitKind::Mcp, Address::of(client, self.limits.ipv6_prefix)),
+            (LimitKind::McpSite, Address(SITES | name)),
+        ]
+    }
+
+    fn mcp_rate(&self, kind: LimitKind) -> Option<super::Rate> {
+        match kind {
+            LimitKind::McpSite => self.mcp_site,
+            _ => self.mcp,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::gateway::clients::ClientLimits;
+    use crate::gateway::forward::TrustedPeers;
+    use crate::telemetry::Metrics;
+
+    #[test]
+    fn messages_are_counted_for_the_client_and_for_the_site() {
+        let limits = ClientLimits {
+            mcp_requests_per_second: 1,
+            mcp_site_requests_per_second: 2,
+            burst: Duration::from_secs(5),
+            ..ClientLimits::default()
+        };
+        let clients = Arc::new(Clients::new(
+            limits,
+            TrustedPeers::default(),
+            &Metrics::new(),
+        ));
+        let site = |name: &str| ProjectId::parse(name).unwrap();
+        let send = |client: &str, site: &ProjectId| {
+            let client = client.parse().unwrap();
+            let mut sent = 0;
+            while clients.may_ask(client, site).is_ok() && sent < 100 {
+                clients.ask(client, site);
+                sent += 1;
+            }
+            sent
+        };
+        let (a, b) = (site("a"), site("b"));
+        let first = send("192.0.2.1", &a);
+        assert!((5..=7).contains(&first), "{first}");
+        // Another client of the same site has its own rate, within that of the site.
+        let second = send("192.0.2.2", &a);
+        assert!((4..=7).contains(&second), "{second}");
+        let third = send("192.0.2.3", &a);
+        assert!(third <= 2, "{third}");
+        assert!(send("192.0.2.3", &b) >= 3);
+    }
+}
