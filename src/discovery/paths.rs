@@ -44,6 +44,31 @@ pub const PATTERNS: [&str; 7] = [
     "/.well-known/agent-card.json",
 ];
 
+/// The MCP server of a site, below its base path.
+const MCP: &str = "/mcp";
+/// The card of the server (SEP-2127, draft).
+const MCP_OWN_CARD: &str = "/mcp/server-card";
+/// Where scanners and clients look for a card of the MCP server, and for a list of servers.
+pub const MCP_CARD: &str = "/.well-known/mcp/server-card.json";
+const MCP_LISTS: [&str; 3] = [
+    "/.well-known/mcp",
+    "/.well-known/mcp.json",
+    "/.well-known/mcp/server-cards.json",
+];
+
+/// A path of the MCP server of a site, if it has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum McpPath {
+    /// The server.
+    Server,
+    /// Its card below `/.well-known`.
+    Card,
+    /// Its card below its own address.
+    OwnCard,
+    /// The list of servers.
+    List,
+}
+
 /// A document of discovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Document<'p> {
@@ -81,6 +106,43 @@ pub fn find<'p>(path: &'p str, base_path: &BasePath) -> Option<Document<'p>> {
         .strip(path)
         .and_then(beneath_base)
         .or_else(|| beneath_base(path))
+}
+
+/// Finds what a normalised path is for the MCP server of a site. Cards and lists below
+/// `/.well-known` are at the root of the host too.
+///
+/// ```
+/// use waypost::discovery::paths::{McpPath, find_mcp};
+/// use waypost::site::BasePath;
+///
+/// let base = BasePath::parse("/docs")?;
+/// assert_eq!(find_mcp("/docs/mcp", &base), Some(McpPath::Server));
+/// assert_eq!(find_mcp("/mcp", &base), None);
+/// assert_eq!(find_mcp("/.well-known/mcp/server-card.json", &base), Some(McpPath::Card));
+/// # Ok::<(), waypost::site::InvalidBasePath>(())
+/// ```
+#[must_use]
+pub fn find_mcp(path: &str, base_path: &BasePath) -> Option<McpPath> {
+    let below = base_path.strip(path);
+    match below {
+        Some(MCP) => return Some(McpPath::Server),
+        Some(MCP_OWN_CARD) => return Some(McpPath::OwnCard),
+        _ => {}
+    }
+    let is_one = |known: &str| below == Some(known) || path == known;
+    if is_one(MCP_CARD) {
+        return Some(McpPath::Card);
+    }
+    MCP_LISTS
+        .iter()
+        .any(|known| is_one(known))
+        .then_some(McpPath::List)
+}
+
+/// Returns the address of the MCP server of a site at an address, without slash at its end.
+#[must_use]
+pub fn mcp_address(site: &str) -> String {
+    format!("{site}{MCP}")
 }
 
 /// Finds the manifest below the address of a page, in a site whose pages are ours. In other

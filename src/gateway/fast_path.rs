@@ -78,7 +78,7 @@ fn find_response(
     }
     let found = gateway.index.with(host, |served| {
         // A redirect of the site may have this path too; the server has priority.
-        if origin::is_mcp(&served.site, headers.path) {
+        if origin::find_mcp(&served.site, headers.path).is_some() {
             return None;
         }
         match paths::find(headers.path, &served.site.base_path) {

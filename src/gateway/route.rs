@@ -58,8 +58,11 @@ pub fn route(index: &Index, host: &str, is_http2: bool, headers: &RequestHeaders
             Box::new(index.response(&served, &host, document, headers)),
         );
     }
-    if origin::is_mcp(&served.site, &path) {
-        return Target::Mcp(served);
+    if let Some(found) = origin::find_mcp(&served.site, &path) {
+        return match origin::mcp_announcement(&served, found, headers) {
+            Some(response) => Target::Response(Route::Discovery, Box::new(response)),
+            None => Target::Mcp(served),
+        };
     }
     match served.site.origin {
         Origin::Embedded => match origin::respond_from_memory(&served, &path, headers) {

@@ -17,7 +17,7 @@ use crate::discovery::{self, Summary};
 use crate::mcp::{self, Server, SkillTexts};
 use crate::response::encoding::{Accepted, Effort};
 use crate::response::{Cors, ETag, Encoding, Response, caching};
-use crate::site::{Host, Service, Site};
+use crate::site::{Host, Origin, Service, Site};
 
 /// The parts of a release that discovery documents are made from.
 #[derive(Clone, Debug)]
@@ -89,6 +89,7 @@ struct McpTexts {
     description: Span,
     version: Span,
     address: Span,
+    endpoint: Span,
     default_host: Span,
 }
 
@@ -182,6 +183,10 @@ impl Documents {
                 description: packer.text(&summary.description)?,
                 version: packer.text(&summary.documentation_version)?,
                 address: packer.text(address(canonical).trim_end_matches('/'))?,
+                endpoint: packer.text(&paths::mcp_address(&address(match site.origin {
+                    Origin::Embedded => canonical,
+                    Origin::Upstream(_) => &default_host,
+                })))?,
                 default_host: packer.text(default_host.as_str())?,
             }),
         };
@@ -229,6 +234,7 @@ impl Documents {
             description: self.text(texts.description),
             version: self.text(texts.version),
             address: self.text(texts.address),
+            endpoint: self.text(texts.endpoint),
             base_path: &site.base_path,
             domains: &site.domains,
             default_host: self.text(texts.default_host),

@@ -19,6 +19,7 @@
 //! | `server` | what a server says of itself; lists of skills |
 //! | `resource` | skills and pages as resources |
 //! | `tool` | the tools |
+//! | `card` | documents that announce a server |
 //!
 //! Nothing is kept between two requests: a request on another node gets the same answer.
 //!
@@ -30,6 +31,7 @@
 //! `basic/transports`, `basic/versioning`, `server/tools`, `server/resources`,
 //! `server/utilities/caching`); SEP-2640 (skills).
 
+mod card;
 mod encoded;
 mod message;
 mod resource;
@@ -55,8 +57,6 @@ pub use version::{LATEST, REVISIONS};
 
 /// The longest message, in bytes.
 pub const BODY_BYTES_MAX: usize = 64 << 10;
-/// The path of the server, below the base path of the site.
-pub const PATH: &str = "/mcp";
 /// How long a client may use a list or a resource before it asks again, in milliseconds: as long
 /// as HTTP caches keep a discovery document.
 const TTL_MS: u32 = 60_000;

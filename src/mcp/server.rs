@@ -36,6 +36,8 @@ pub struct Server<'s> {
     pub version: &'s str,
     /// The canonical address of the site, without slash at the end.
     pub address: &'s str,
+    /// The address of the server, for those who do not have it yet.
+    pub endpoint: &'s str,
     /// The path of the site on each host.
     pub base_path: &'s BasePath,
     /// The hosts of the customer.

@@ -4,21 +4,67 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::digest::Digest;
+use crate::discovery::JSON;
+use crate::discovery::paths::{self, McpPath};
 use crate::index::{Open, ReadFileError, Reading, Served, State};
 use crate::mcp::{self, Library, Unread, transport};
 use crate::release::pages::Pages;
 use crate::release::site::page_file;
 use crate::response::encoding::Accepted;
-use crate::response::{RequestHeaders, Response, caching};
+use crate::response::{
+    ALLOW_STATIC, Cors, ETag, Encoding, Method, Outcome, Problem, RequestHeaders, Response, caching,
+};
 use crate::site::Site;
 
 /// The longest page that is read into memory, in bytes.
 const PAGE_BYTES_MAX: usize = 8 << 20;
+/// The media type of a server card (SEP-2127, draft).
+const CARD: &str = "application/mcp-server-card+json";
 
-/// Returns whether `path` (normalised) is the address of the site's MCP server.
+/// Returns what `path` (normalised) is for the site's MCP server; `None` also if it has none.
 #[must_use]
-pub fn is_mcp(site: &Site, path: &str) -> bool {
-    site.mcp && site.base_path.strip(path) == Some(mcp::PATH)
+pub fn find_mcp(site: &Site, path: &str) -> Option<McpPath> {
+    site.mcp.then(|| paths::find_mcp(path, &site.base_path))?
+}
+
+/// Returns the response to a request for a document that announces the server.
+#[must_use]
+pub fn mcp_announcement(
+    served: &Served,
+    path: McpPath,
+    headers: &RequestHeaders<'_>,
+) -> Option<Response> {
+    let State::Public(documents) = &served.state else {
+        return mcp_refusal(served, headers, None);
+    };
+    let announced = documents.mcp_server(&served.site)?.announcement(path)?;
+    let body = Bytes::from(announced.to_string());
+    let media_type = match path {
+        McpPath::OwnCard => CARD,
+        _ => JSON,
+    };
+    let response = Response {
+        etag: Some(ETag::new(&Digest::of(&body), Encoding::Identity)),
+        caching: caching::DISCOVERY,
+        cors: Cors::Open,
+        ..Response::new(200, media_type, body)
+    };
+    Some(match headers.method() {
+        Method::GetOrHead => match response.evaluate(&headers.conditions) {
+            Outcome::Send => response,
+            Outcome::NotModified => response.not_modified(),
+            Outcome::Failed => {
+                let detail = "the document is not the one the condition names";
+                Problem::new(412, detail).response()
+            }
+        },
+        Method::Options => Response::preflight(),
+        Method::Other => Response {
+            allow: Some(ALLOW_STATIC),
+            ..transport::problem(405, "this document can only be read")
+        },
+    })
 }
 
 /// Returns the response to a request that is not read any further; `None` if its content is to be

@@ -8,6 +8,7 @@
 //! **Invariant:** a release contains no domain, base path or visibility. A change of these needs
 //! no build.
 
+pub mod announcements;
 mod inventory;
 pub mod pages;
 mod path;

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 pub const PAGES_FILE: &str = "texts/_waypost/pages";
 /// Where the list is served, in URLs below the base path.
 pub const PAGES: &str = "_waypost/pages";
+/// The path of the description of the site's own API (OpenAPI 3.1), in URLs below the base path.
+pub const API_DESCRIPTION: &str = "_waypost/openapi.json";
 /// The id of the page at the root, whose path is empty.
 const ROOT: &str = "index";
 /// How many bytes of text count as one token. The number of tokens is an estimate: a tokenizer

@@ -7,8 +7,10 @@
 use serde_json::json;
 
 use crate::discovery::BASE_URL_PLACEHOLDER;
+use crate::discovery::paths::{MCP_CARD, mcp_address};
 use crate::docs::Docs;
 use crate::docs::published::{Address, Published};
+use crate::release::pages::{API_DESCRIPTION, PAGES};
 use crate::render::layout::path_of;
 use crate::site::percent::encode;
 use crate::syntax::is_yaml;
@@ -67,7 +69,7 @@ fn interface<'d>(docs: &'d Docs, published: &'d Published) -> Interface<'d> {
     }
 }
 
-/// Writes the catalog.
+/// Writes the catalog: the APIs that the documentation describes, and those of the site itself.
 pub(super) fn write(docs: &Docs) -> String {
     let links = |interface: &Interface<'_>| {
         json!({
@@ -76,6 +78,63 @@ pub(super) fn write(docs: &Docs) -> String {
             "service-doc": [{"href": interface.page, "type": "text/html"}],
         })
     };
-    let links: Vec<_> = interfaces(docs).iter().map(links).collect();
+    let mut links: Vec<_> = interfaces(docs).iter().map(links).collect();
+    let below = |path: &str| format!("{BASE_URL_PLACEHOLDER}/{path}");
+    links.push(json!({
+        "anchor": below(PAGES),
+        "service-desc": [{
+            "href": below(API_DESCRIPTION), "type": "application/vnd.oai.openapi+json",
+        }],
+    }));
+    links.push(json!({
+        "anchor": mcp_address(BASE_URL_PLACEHOLDER),
+        "service-desc": [{
+            "href": format!("{BASE_URL_PLACEHOLDER}{MCP_CARD}"), "type": "application/json",
+        }],
+    }));
     json!({ "linkset": links }).to_string()
+}
+
+/// Describes the API of the site itself (OpenAPI 3.1).
+pub(super) fn api_description(docs: &Docs) -> String {
+    let title = match &*docs.config.name {
+        "" => "Documentation",
+        name => name,
+    };
+    let text = json!({"type": "string"});
+    let page = json!({
+        "type": "object",
+        "required": ["id", "title", "url", "tokens"],
+        "properties": {
+            "id": {"type": "string", "description": "Its path, without leading slash; `index` for the page at the root."},
+            "title": text,
+            "description": text,
+            "url": {"type": "string", "format": "uri", "description": "With `.md` at its end, the page is Markdown."},
+            "language": {"type": "string", "description": "Its language tag, if there are several languages."},
+            "version": {"type": "string", "description": "Its version, if there are several versions."},
+            "section": {"type": "array", "items": text, "description": "The labels of the navigation above it."},
+            "tokens": {"type": "integer", "description": "The length of its Markdown; 4 bytes count as one token."},
+        },
+    });
+    let schema = json!({
+        "type": "object",
+        "required": ["pages"],
+        "properties": {"pages": {"type": "array", "items": page}},
+    });
+    let found = json!({
+        "description": "The pages, in the order of the navigation.",
+        "content": {"application/json": {"schema": schema}},
+    });
+    let operation = json!({
+        "operationId": "listPages",
+        "summary": "List the pages, of all languages and versions",
+        "responses": {"200": found, "304": {"description": "The list has not changed."}},
+    });
+    json!({
+        "openapi": "3.1.0",
+        "info": {"title": title, "version": "1"},
+        "servers": [{"url": BASE_URL_PLACEHOLDER}],
+        "paths": {format!("/{PAGES}"): {"get": operation}},
+    })
+    .to_string()
 }

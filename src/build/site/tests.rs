@@ -98,7 +98,7 @@ fn lists_leave_out_hidden_pages() {
     let Built { release, .. } = acme();
     assert_eq!(
         text(&release, "texts/llms.txt"),
-        "# Acme\n\n## Start\n\n- [Index](https://base-url.invalid/index.md): See a .\n- [A & B](https://base-url.invalid/guides/a.md): About a.\n"
+        "# Acme\n\nSkills for agents: [list](https://base-url.invalid/.well-known/agent-skills/index.json)\n\nMCP server: `https://base-url.invalid/mcp`\n\n## Start\n\n- [Index](https://base-url.invalid/index.md): See a .\n- [A & B](https://base-url.invalid/guides/a.md): About a.\n"
     );
     for list in [
         "texts/llms-full.txt",

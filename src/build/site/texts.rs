@@ -11,6 +11,7 @@ use super::{canonical, catalog};
 use crate::discovery::{BASE_URL_PLACEHOLDER, JSON};
 use crate::docs::Docs;
 use crate::docs::navigation::tree::Page;
+use crate::release::announcements;
 use crate::release::pages::{self, Pages, id_of};
 use crate::render::article::Article;
 use crate::render::layout::path_of;
@@ -34,17 +35,26 @@ const SITEMAP: &str = "sitemap.xml";
 const ROBOTS: &str = "robots.txt";
 const CATALOG: &str = "api-catalog";
 const PAGES: &str = pages::PAGES;
+const API_DESCRIPTION: &str = pages::API_DESCRIPTION;
 
 /// Returns the names of the lists, which are their paths: `llms.txt` for the default language,
 /// `{language}/llms.txt` for the others. The API catalog is served below `.well-known`.
 pub(super) fn names(docs: &Docs) -> Vec<String> {
-    let lists = [LLMS, LLMS_FULL, SITEMAP, ROBOTS, PAGES].map(str::to_owned);
+    let lists = [
+        LLMS,
+        LLMS_FULL,
+        SITEMAP,
+        ROBOTS,
+        CATALOG,
+        PAGES,
+        API_DESCRIPTION,
+    ];
+    let lists = lists.map(str::to_owned);
     let shown = first(docs).and_then(|(language, _)| language);
     let others = languages(docs).into_iter();
     let others = others.filter(|language| Some(*language) != shown);
     let others = others.map(|language| format!("{language}/{LLMS}"));
-    let catalog = (!docs.published.is_empty()).then(|| CATALOG.to_owned());
-    lists.into_iter().chain(others).chain(catalog).collect()
+    lists.into_iter().chain(others).collect()
 }
 
 /// Returns the codes of the languages of a documentation that has several.
@@ -88,6 +98,7 @@ pub(super) fn write(
         ROBOTS => (robots(), PLAIN),
         CATALOG => (catalog::write(docs), catalog::LINKSET),
         PAGES => (page_list(&listed), JSON),
+        API_DESCRIPTION => (catalog::api_description(docs), JSON),
         of_language => {
             let language = of_language.split('/').next();
             // The pages of the default version come first.
@@ -122,6 +133,7 @@ fn llms(docs: &Docs, listed: &[(&Page, &Article)]) -> String {
     if let Some(description) = &docs.config.description {
         out += &format!("> {}\n\n", description.replace('\n', " "));
     }
+    out += &announcements::lines(BASE_URL_PLACEHOLDER);
     let mut section: Option<&str> = None;
     for (page, article) in listed {
         let mut line = String::new();

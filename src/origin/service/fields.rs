@@ -7,6 +7,7 @@
 use http::header::{self, HeaderName, HeaderValue};
 
 use super::{CATALOG, Request};
+use crate::discovery::paths::MCP_CARD;
 use crate::release::site::SPECULATION;
 use crate::response::Response;
 use crate::site::percent::encode;
@@ -67,6 +68,9 @@ impl Request<'_> {
              <{base}/{}.md>; rel=\"alternate\"; type=\"text/markdown\", <{canonical}>; rel=\"canonical\"",
             encode(markdown),
         );
+        if self.has_mcp {
+            links += &format!(", <{base}{MCP_CARD}>; rel=\"mcp-server-card\"");
+        }
         if let Some(catalog) = self.catalog() {
             links += &format!(", {catalog}");
         }

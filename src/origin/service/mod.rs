@@ -17,6 +17,7 @@
 //!
 //! Sources: RFC 9110 §12.5.1 (`Accept`), §13 (conditions).
 
+mod announce;
 mod fields;
 mod redirect;
 
@@ -25,7 +26,7 @@ use http::header::{self, HeaderValue};
 
 use super::negotiation::prefers_markdown;
 use crate::index::{File, Open, ReadFileError, Reading, Served, State, Variant};
-use crate::release::pages::{PAGES, PAGES_FILE};
+use crate::release::pages::{API_DESCRIPTION, PAGES};
 use crate::release::site::{
     DIAGRAM_FRAME, DIAGRAM_POLICY, STATIC, is_named_by_digest, not_found_files, page_file,
 };
@@ -151,6 +152,7 @@ fn find(
     };
     Request {
         files: files.open(reading)?,
+        has_mcp: served.site.mcp,
         policy: documents.page_policy(),
         base,
         path: &decode(below),
@@ -173,6 +175,8 @@ fn no_such_page() -> Response {
 /// A request for a page or a file of a site.
 struct Request<'r> {
     files: Open<'r>,
+    /// Whether the site has an MCP server.
+    has_mcp: bool,
     /// The content security policy of a page.
     policy: &'r HeaderValue,
     base: &'r str,
@@ -216,8 +220,9 @@ impl Request<'_> {
         let of_language = of_language.is_some_and(|language| !language.contains('/'));
         let is_catalog = name == CATALOG && name != self.path;
         let is_list = WELL_KNOWN.contains(&name) || TEXTS.contains(&self.path) || of_language;
-        if self.path == PAGES {
-            let response = self.addressed(PAGES_FILE, &self.files.files.address)?;
+        if self.path == PAGES || self.path == API_DESCRIPTION {
+            let response =
+                self.addressed(&format!("texts/{}", self.path), &self.files.files.address)?;
             // Programs read it, also those in browsers.
             return Ok(response.map(|response| Response {
                 cors: Cors::Open,
@@ -227,7 +232,11 @@ impl Request<'_> {
         if !is_list && !is_catalog {
             return Ok(None);
         }
-        let response = self.addressed(&format!("texts/{name}"), &self.files.files.address)?;
+        let path = format!("texts/{name}");
+        let response = match self.has_mcp || !announce::is_announcing(name) {
+            true => self.addressed(&path, &self.files.files.address)?,
+            false => self.silent(&path, is_catalog)?,
+        };
         Ok(match is_catalog {
             // RFC 9727 §3.1: a HEAD response links to the catalog too.
             true => response.map(|response| self.with_catalog(response)),

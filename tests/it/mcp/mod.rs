@@ -4,8 +4,10 @@
 //! |---|---|
 //! | `protocol` | both eras at one address, with the statuses and codes of the specification |
 //! | `tools` | what each tool answers, and what a wrong call is told |
+//! | `announced` | where clients find the server, and how often they may ask it |
 //! | `clients` | SDKs and tools of others list, read and call |
 
+mod announced;
 mod clients;
 mod protocol;
 mod tools;

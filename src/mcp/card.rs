@@ -1,0 +1,101 @@
+//! Documents that announce a server to clients that look for one.
+//!
+//! | path, below the base path or at the root | document |
+//! |---|---|
+//! | `/.well-known/mcp/server-card.json` | a server card with the members that scanners read too |
+//! | `/.well-known/mcp`, `/.well-known/mcp.json`, `/.well-known/mcp/server-cards.json` | a list of one server |
+//! | `/mcp/server-card`, below the base path only | the same card, without members of others |
+//!
+//! The address is that of the canonical domain if all its requests come here, and that of the
+//! default subdomain if the site's pages are on a server of the customer: a proxy there may forward
+//! the paths of skills and no others.
+//!
+//! Sources: SEP-2127 (draft: server cards, schema version 2); the documents of the hosted service
+//! as its documentation shows them.
+
+use serde_json::{Value, json};
+
+use super::tool::Tool;
+use super::{REVISIONS, Server};
+use crate::discovery::paths::McpPath;
+
+const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/v2/server-card.schema.json";
+/// The longest title and description of a card, in characters.
+const TEXT_CHARS_MAX: usize = 100;
+
+impl Server<'_> {
+    /// Returns a document that announces the server; `None` for the address of the server itself.
+    #[must_use]
+    pub fn announcement(&self, path: McpPath) -> Option<Value> {
+        Some(match path {
+            McpPath::Server => return None,
+            McpPath::Card => {
+                let mut card = self.card();
+                card["url"] = json!(self.endpoint);
+                card["transport"] = json!("http");
+                card["authentication"] = json!({"type": "none"});
+                card["capabilities"] = json!({"tools": true, "resources": true});
+                let tool = |tool: Tool| json!({"name": tool.name(), "description": tool.summary()});
+                card["tools"] = Tool::listed(self).map(tool).collect();
+                card
+            }
+            McpPath::OwnCard => self.card(),
+            McpPath::List => json!({
+                "version": "1.0",
+                "transport": "http",
+                "url": self.endpoint,
+                "servers": [{
+                    "name": self.name,
+                    "title": first(self.title),
+                    "description": self.about(),
+                    "url": self.endpoint,
+                    "transport": "http",
+                    "authentication": {"type": "none"},
+                }],
+            }),
+        })
+    }
+
+    fn card(&self) -> Value {
+        json!({
+            "$schema": SCHEMA,
+            "name": format!("{}/{}", self.namespace(), self.name),
+            "title": first(self.title),
+            "version": self.version,
+            "description": self.about(),
+            "websiteUrl": self.address,
+            "remotes": [{
+                "type": "streamable-http",
+                "url": self.endpoint,
+                "supportedProtocolVersions": REVISIONS,
+            }],
+        })
+    }
+
+    /// Returns the canonical host with its labels in reverse order.
+    fn namespace(&self) -> String {
+        let host = self
+            .domains
+            .first()
+            .map_or(self.default_host, |host| host.as_str());
+        let mut labels: Vec<&str> = host.split('.').collect();
+        labels.reverse();
+        labels.join(".")
+    }
+
+    fn about(&self) -> String {
+        let text = if self.description.is_empty() {
+            self.title
+        } else {
+            self.description
+        };
+        let text = format!("Documentation: {text}");
+        first(&text).to_owned()
+    }
+}
+
+/// Returns the beginning of a text, as long as a card allows.
+fn first(text: &str) -> &str {
+    let end = text.char_indices().nth(TEXT_CHARS_MAX);
+    end.map_or(text, |(end, _)| &text[..end])
+}

@@ -1,0 +1,40 @@
+//! What the lists of a site say about its skills and its MCP server.
+//!
+//! A build writes the lists and does not know whether the site has an MCP server: that is decided
+//! by the site's record. So every list announces it, and the embedded origin leaves the
+//! announcement out for a site without one.
+
+/// The beginning of the line in `llms.txt`.
+const MCP: &str = "MCP server: ";
+
+/// Returns the lines of `llms.txt` that tell agents where the skills and the MCP server of the
+/// site at `address` are.
+///
+/// The address of the server is no link, because nothing can be read there with `GET`.
+#[must_use]
+pub fn lines(address: &str) -> String {
+    format!(
+        "Skills for agents: [list]({address}/.well-known/agent-skills/index.json)\n\n\
+         {MCP}`{address}/mcp`\n\n"
+    )
+}
+
+/// Returns `llms.txt` without the announcement of the MCP server.
+///
+/// ```
+/// use waypost::release::announcements::{lines, without_mcp};
+///
+/// let list = format!("# Acme\n\n{}## Start\n", lines("https://docs.acme.com"));
+/// let without = without_mcp(&list);
+/// assert!(without.contains("Skills") && without.ends_with("\n\n## Start\n"));
+/// assert!(!without.contains("/mcp"));
+/// ```
+#[must_use]
+pub fn without_mcp(list: &str) -> String {
+    let start = list.find(&format!("\n{MCP}")).map(|at| at + 1);
+    let end = start.and_then(|start| Some(start + list[start..].find("\n\n")? + 2));
+    match (start, end) {
+        (Some(start), Some(end)) => [&list[..start], &list[end..]].concat(),
+        _ => list.to_owned(),
+    }
+}
