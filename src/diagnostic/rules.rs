@@ -427,6 +427,13 @@ pub const RULES: &[Rule] = &[
             storage is broken.",
     },
     Rule {
+        id: "stylesheet",
+        title: "stylesheets change the content and documented parts of a page",
+        text: "Every `.css` file of the documentation applies to all pages. Left out is what would load a \
+            file from another server (`@import`, `url()`), what could cover the parts around the \
+            content, and what is no CSS. The other rules of the file apply.",
+    },
+    Rule {
         id: "unknown-key",
         title: "keys are known",
         text: "Unknown keys are ignored; for a likely misspelling the message names the known key.",

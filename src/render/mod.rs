@@ -19,6 +19,7 @@
 
 pub mod article;
 mod component;
+pub mod css;
 pub mod endpoint;
 pub mod escape;
 pub mod file;

@@ -74,3 +74,48 @@ reads("edit: a record whose host is unknown, or that names no repository, gives 
     assert.equal(await edit(await open(of(site, "/payments/start"))).count(), 0, site);
   }
 });
+
+/** Returns computed properties of the first element that a selector matches. */
+const computed = (page, selector, ...names) => page.locator(selector).first().evaluate((element, names) => {
+  const style = getComputedStyle(element);
+  return names.map((name) => style.getPropertyValue(name));
+}, names);
+
+reads("a stylesheet of the author changes the content, the header and the body", async (open) => {
+  const page = await open(of("styled", "/"));
+  assert.deepEqual(await computed(page, ".brand", "color"), ["rgb(1, 2, 3)"]);
+  assert.deepEqual(await computed(page, "header.top", "background-color"), ["rgb(4, 5, 6)"]);
+  assert.deepEqual(await computed(page, "body", "background-color"), ["rgb(7, 8, 9)"]);
+  assert.notDeepEqual(await computed(page, ".sidebar a", "color"), ["rgb(9, 9, 9)"], "a plain selector stays in the content");
+  assert.deepEqual(await computed(page, ".sidebar", "position"), ["sticky"], "a part of the shell stays in its place");
+});
+
+reads("utility classes have their meaning, and the colour scheme has its class", async (open) => {
+  const page = await open(of("styled", "/"));
+  assert.deepEqual(await computed(page, ".cover", "background-color", "width"), ["rgba(0, 0, 0, 0.5)", "300px"]);
+  const isDark = () => page.evaluate(() => document.documentElement.classList.contains("dark"));
+  const before = await isDark();
+  assert.deepEqual(await computed(page, ".brand", "border-left-width"), [before ? "3px" : "0px"]);
+  await page.locator(".theme").click();
+  assert.equal(await isDark(), !before);
+  assert.deepEqual(await computed(page, ".brand", "border-left-width"), [before ? "0px" : "3px"]);
+});
+
+reads("nothing in the content covers the parts around it", async (open) => {
+  const page = await open(of("styled", "/"));
+  assert.deepEqual(await computed(page, ".cover", "position"), ["fixed"]);
+  const isFree = (selector) => page.locator(selector).first().evaluate((element) => {
+    const box = element.getBoundingClientRect();
+    const top = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+    return element === top || element.contains(top);
+  });
+  for (const selector of [".search", ".logo", ".sidebar a"]) {
+    assert.ok(await isFree(selector), selector);
+  }
+});
+
+reads("the row of a table has the colour that its author gives it", async (open) => {
+  const page = await open(of("styled", "/"));
+  assert.deepEqual(await computed(page, "thead tr", "background-color"), ["rgb(17, 17, 17)"]);
+  assert.deepEqual(await computed(page, "thead th", "background-color", "color"), ["rgba(0, 0, 0, 0)", "rgb(255, 255, 255)"]);
+});

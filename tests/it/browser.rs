@@ -46,7 +46,7 @@ fn settings() -> Edge {
     const KNOWN: &str =
         r#"repository: { url: "git@gitlab.acme.test:docs/guide.git", branch: next }"#;
     const UNKNOWN: &str = r#"repository: { url: "https://git.acme.test/docs.git", branch: main }"#;
-    const SITES: [(&str, &str, &str); 4] = [
+    const SITES: [(&str, &str, &str); 5] = [
         (
             "always",
             r#""theme": "mint", "interaction": {"drilldown": true}"#,
@@ -59,7 +59,14 @@ fn settings() -> Edge {
         ),
         ("willow", r#""theme": "willow""#, NONE),
         ("mint", r#""theme": "mint""#, NONE),
+        ("styled", r#""theme": "mint""#, NONE),
     ];
+    const STYLED: &str = "<div className=\"brand\"><div className=\"cover fixed inset-0 z-50 \
+        bg-black/50 md:w-[300px]\">x</div></div>\n\n<table><thead><tr style={{background: \
+        '#111', color: '#fff'}}><th>Name</th></tr></thead><tbody><tr><td>1</td></tr></tbody></table>";
+    const STYLES: &str = ".brand { color: rgb(1, 2, 3) !important } .dark .brand { border-left: 3px \
+        solid } .cover { top: -900px; z-index: 9999 } #navbar { background: rgb(4, 5, 6) } #sidebar \
+        { position: fixed; inset: 0 } body { background: rgb(7, 8, 9) } a { color: rgb(9, 9, 9) }";
     let setup = SITES
         .iter()
         .fold(Setup::new(), |setup, (project, _, record)| {
@@ -69,15 +76,15 @@ fn settings() -> Edge {
     for (project, setting, _) in SITES {
         let navigation = r#"{"groups": [{"group": "Guides", "pages": ["index", {"group": "Payments", "icon": "star", "pages": ["payments/start", "payments/refunds"]}]}]}"#;
         let config = format!(r#"{{"name": "Acme", {setting}, "navigation": {navigation}}}"#);
-        edge.publish(
-            project,
-            &[
-                ("docs.json", &config),
-                ("index.mdx", "Welcome."),
-                ("payments/start.mdx", "Take one."),
-                ("payments/refunds.mdx", "Give it back."),
-            ],
-        );
+        let is_styled = project == "styled";
+        let mut files = vec![
+            ("docs.json", &*config),
+            ("index.mdx", if is_styled { STYLED } else { "Welcome." }),
+            ("payments/start.mdx", "Take one."),
+            ("payments/refunds.mdx", "Give it back."),
+        ];
+        files.extend(is_styled.then_some(("style.css", STYLES)));
+        edge.publish(project, &files);
     }
     edge
 }

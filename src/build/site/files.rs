@@ -9,8 +9,10 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use rayon::prelude::*;
 
+use crate::diagnostic::Diagnostic;
 use crate::docs::Docs;
 use crate::docs::published::Published;
+use crate::render::css::{self, Sheet};
 use crate::render::link::{Asset, Map};
 use crate::source::{Tree, TreePath};
 
@@ -18,7 +20,7 @@ use crate::source::{Tree, TreePath};
 const BYTES_MAX: u64 = 64 << 20;
 
 /// The kinds of files that may be served, by extension.
-const KINDS: [(&str, &str); 24] = [
+const KINDS: [(&str, &str); 26] = [
     ("png", "image/png"),
     ("jpg", "image/jpeg"),
     ("jpeg", "image/jpeg"),
@@ -34,6 +36,8 @@ const KINDS: [(&str, &str); 24] = [
     ("wav", "audio/wav"),
     ("woff", "font/woff"),
     ("woff2", "font/woff2"),
+    ("ttf", "font/ttf"),
+    ("otf", "font/otf"),
     ("pdf", "application/pdf"),
     ("zip", "application/zip"),
     ("csv", "text/csv; charset=utf-8"),
@@ -67,6 +71,45 @@ fn shown<'t>(tree: &'t Tree, docs: &Docs) -> Vec<&'t TreePath> {
     tree.files()
         .filter(|path| kind(path.as_str()).is_some() && !docs.ignored.is_path_ignored(tree, path))
         .collect()
+}
+
+/// Reads the stylesheets of authors: every `.css` file of the documentation that is not ignored.
+/// Those nearer to the root apply first.
+pub(super) fn stylesheets(tree: &Tree, docs: &Docs) -> (Vec<Sheet>, Vec<Diagnostic>) {
+    let is_one = |path: &&TreePath| {
+        let extension = path
+            .as_str()
+            .rsplit_once('.')
+            .map(|(_, extension)| extension);
+        extension.is_some_and(|extension| extension.eq_ignore_ascii_case("css"))
+            && !docs.ignored.is_path_ignored(tree, path)
+    };
+    let mut paths: Vec<&TreePath> = tree.files().filter(is_one).collect();
+    paths.sort_by_key(|path| (path.segments().count(), *path));
+    let (mut sheets, mut found) = (Vec::new(), Vec::new());
+    for path in paths {
+        let Some(below) = path.strip_prefix(tree.docs_root()) else {
+            continue;
+        };
+        // One byte more, so that the limit is reported and not the file cut.
+        let bytes_max = css::SHEET_BYTES_MAX as u64 + 1;
+        let text = tree
+            .read_at_most(path, bytes_max)
+            .map_err(|e| e.to_string());
+        let text = text
+            .and_then(|bytes| String::from_utf8(bytes.into()).map_err(|error| error.to_string()));
+        match text {
+            Ok(text) => sheets.push(Sheet {
+                path: below.into(),
+                text,
+            }),
+            Err(error) => {
+                let message = format!("this stylesheet cannot be read: {error}");
+                found.push(Diagnostic::warning("stylesheet", below, message));
+            }
+        }
+    }
+    (sheets, found)
 }
 
 /// Returns the path of a file from the documentation's root.

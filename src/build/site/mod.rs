@@ -33,6 +33,7 @@ use crate::docs::navigation::tree::{Page, PageId};
 use crate::release::site::{Redirect, SITE_FILE, SiteDescription, not_found_file, page_file};
 use crate::release::{ReleaseFile, ReleasePath};
 use crate::render::article::{self, Article, Source};
+use crate::render::css::{self, Confined};
 use crate::render::file::File as Made;
 use crate::render::icon::Library;
 use crate::render::layout::{Assets, Layout, Mode, Part, linked_files, path_of, unknown_icons};
@@ -56,6 +57,8 @@ const CODINGS: [Encoding; 2] = [Encoding::Brotli, Encoding::Gzip];
 pub(super) struct Plan {
     map: Map,
     assets: Assets,
+    /// The stylesheets of the site's authors.
+    authors: Confined,
     inputs: RenderInputs,
     /// The service on which the files of the repository are edited.
     edit: Option<EditLink>,
@@ -116,7 +119,17 @@ pub(super) fn check(docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
         .collect();
     found.extend(unknown_icons(docs, &map));
     found.extend(canonical::invalid_addresses(docs, &map));
+    let authors = authors(tree, docs, &map).diagnostics.into_iter();
+    found.extend(authors.map(|found| with_repository_path(tree, found)));
     found
+}
+
+/// Confines the stylesheets of a documentation.
+fn authors(tree: &Tree, docs: &Docs, map: &Map) -> Confined {
+    let (sheets, unread) = files::stylesheets(tree, docs);
+    let mut authors = css::confine(&sheets, map);
+    authors.diagnostics.extend(unread);
+    authors
 }
 
 /// Adds a file. Its path is made from a path of the authors; a path that no release can have is an
@@ -146,8 +159,10 @@ impl Plan {
             library: Library::parse(docs.config.icons.library.as_deref()),
         };
         let pages: Vec<PageId> = public(docs).map(|(id, _)| id).collect();
+        let authors = authors(tree, docs, &map);
         Self {
-            assets: Assets::new(docs),
+            assets: Assets::new(docs, &authors.styles),
+            authors,
             inputs: RenderInputs::new(before, tree, docs, &map),
             edit: options.edit.clone(),
             articles: pages.iter().map(|_| OnceLock::new()).collect(),
@@ -251,6 +266,7 @@ impl<'s> Site<'s> {
     pub(super) fn found(&self) -> Vec<Diagnostic> {
         let articles = (0..self.plan.pages.len()).map(|at| self.article(at));
         let found = articles.flat_map(|article| article.diagnostics.iter().cloned());
+        let found = found.chain(self.plan.authors.diagnostics.iter().cloned());
         let mut found: Vec<_> = found
             .map(|found| with_repository_path(self.tree, found))
             .collect();
@@ -297,6 +313,7 @@ impl<'s> Site<'s> {
         let shown = articles().flat_map(|article| article.assets.iter().cloned());
         let mut shown: BTreeSet<Box<str>> = shown.collect();
         shown.extend(linked_files(self.docs, &self.plan.map));
+        shown.extend(self.plan.authors.assets.iter().cloned());
         shown.extend(files::specification_files(self.docs, &self.plan.map));
         let asset = |path: Box<str>| (format!("assets/{path}"), File::Asset(path));
         files.extend(shown.into_iter().map(asset));

@@ -56,6 +56,69 @@ fn text(release: &Release, path: &str) -> String {
 }
 
 #[test]
+fn stylesheets_of_authors_apply_to_every_page_and_load_files_of_the_release() {
+    let built = built(&[
+        ("index.mdx", "<div className=\"hero top\">Text.</div>"),
+        ("guides/a.mdx", "Text."),
+        (
+            "style.css",
+            ".hero { background: url(images/x.svg) }\n@import url(https://fonts.test/x);\n",
+        ),
+        ("theme/more.css", ".top { color: red }"),
+        (".waypostignore", "drafts\n"),
+        ("drafts/x.css", ".no { color: red }"),
+        ("images/x.svg", "<svg/>"),
+    ]);
+    let files = || built.release.files().map(|(path, _)| path.to_string());
+    let authors: Vec<_> = files().filter(|path| path.contains("/authors.")).collect();
+    let sheet = text(&built.release, &authors[0]);
+    assert!(sheet.contains("url(../images/x.svg)"), "{sheet}");
+    assert!(
+        sheet.contains(".x-top:where(main,main *){color:red}"),
+        "{sheet}"
+    );
+    assert!(
+        !sheet.contains("fonts.test") && !sheet.contains(".no"),
+        "{sheet}"
+    );
+    assert!(files().any(|path| path == "assets/images/x.svg"));
+    for page in ["pages/index.html", "pages/guides/a.html", "404.html"] {
+        let name = authors[0].strip_prefix("static/").unwrap();
+        assert!(text(&built.release, page).contains(name), "{page}");
+    }
+    let index = text(&built.release, "pages/index.html");
+    assert!(index.contains("class=\"hero x-top\""), "{index}");
+    let found = built.report.diagnostics.iter();
+    let found: Vec<_> = found
+        .filter(|found| found.rule == "stylesheet")
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with("style.css:2:"), "{found:?}");
+}
+
+#[test]
+fn a_page_has_a_sheet_of_the_utility_classes_that_it_uses() {
+    let page = "<div className=\"flex md:p-4 unknown\" style={{gap: '1px'}}>Text.</div>";
+    let built = built(&[("index.mdx", page), ("guides/a.mdx", "Text.")]);
+    let files = || built.release.files().map(|(path, _)| path.to_string());
+    let sheets: Vec<_> = files()
+        .filter(|path| path.starts_with("static/_waypost/page."))
+        .collect();
+    let sheet = text(&built.release, &sheets[0]);
+    assert!(
+        sheet.starts_with("@layer utilities{.flex{display:flex}"),
+        "{sheet}"
+    );
+    assert!(
+        sheet.contains("@media (min-width:768px){.md\\:p-4{padding:1rem}}"),
+        "{sheet}"
+    );
+    assert!(!sheet.contains("unknown"), "{sheet}");
+    assert!(!text(&built.release, "pages/guides/a.html").contains("page."));
+}
+
+#[test]
 fn a_page_frames_the_hosts_of_the_service_and_links_others() {
     let page = "<iframe src=\"https://play.acme.test/x\" title=\"Play\"></iframe>";
     let files = [("docs.json", CONFIG), ("index.mdx", page)];

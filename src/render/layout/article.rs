@@ -152,9 +152,9 @@ impl PageWriter<'_> {
             .markup("</summary><ul>");
         for heading in listed {
             self.out.markup(if heading.level == LEVEL_MAX {
-                "<li class=deeper><a"
+                "<li class=deeper data-depth=1><a"
             } else {
-                "<li><a"
+                "<li data-depth=0><a"
             });
             self.out.attribute("href", &format!("#{}", heading.id));
             self.out.markup(">").text(&heading.text).markup("</a></li>");

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use super::colour::Rgb;
 use crate::docs::Docs;
 use crate::release::site::SPECULATION;
+use crate::render::css::LAYERS;
 use crate::render::file::File;
 use crate::render::html;
 use crate::site::percent::encode;
@@ -22,18 +23,22 @@ pub const SCRIPT: &str = concat!(
     include_str!("scripts/search.js"),
 );
 const FINDER: &str = include_str!("scripts/finder.js");
+/// The media type of a stylesheet (RFC 2318).
+const CSS: &str = "text/css; charset=utf-8";
 /// The media type of a script (RFC 9239 §6).
 pub const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// The stylesheet of every page. The order matters: later rules override earlier ones.
-const STYLES: &str = concat!(
+pub(in crate::render) const STYLES: [&str; 6] = [
     include_str!("styles/base.css"),
     include_str!("styles/chrome.css"),
     include_str!("styles/columns.css"),
     include_str!("styles/article.css"),
     include_str!("styles/code.css"),
     include_str!("styles/components.css"),
-);
+];
+/// Transitions from page to page: a rule that no layer may hold.
+const TRANSITIONS: &str = include_str!("styles/transitions.css");
 /// The media type of such rules.
 pub const SPECULATION_TYPE: &str = "application/speculationrules+json";
 /// Browsers may fetch a page when a reader points at its link. Only relative links, which are
@@ -45,6 +50,8 @@ const SPECULATION_RULES: &str = r#"{"prefetch":[{"source":"document","where":{"s
 pub struct Assets {
     /// The stylesheet, with the site's colours.
     pub stylesheet: File,
+    /// The stylesheets of the site's authors, as one, if they have any.
+    pub authors: Option<File>,
     /// The script.
     pub script: File,
     /// The search: a module, which the script imports on first use.
@@ -58,21 +65,32 @@ pub struct Assets {
 impl Assets {
     /// Returns all files.
     #[must_use]
-    pub fn files(&self) -> [&File; 4] {
-        [
+    pub fn files(&self) -> impl Iterator<Item = &File> {
+        let own = [
             &self.stylesheet,
             &self.script,
             &self.finder,
             &self.speculation,
-        ]
+        ];
+        own.into_iter().chain(&self.authors)
     }
 
-    /// Generates the files of a site.
+    /// Generates the files of a site; `authors` are the stylesheets of its authors, confined.
     #[must_use]
-    pub fn new(docs: &Docs) -> Self {
-        let styles = STYLES.to_owned() + html::STYLES + &accents(docs) + &fonts(docs);
+    pub fn new(docs: &Docs, authors: &str) -> Self {
+        let own = accents(docs) + &fonts(docs);
+        let styles = format!(
+            "{LAYERS}@layer waypost {{\n{}{}{own}}}\n{TRANSITIONS}",
+            STYLES.concat(),
+            html::STYLES
+        );
+        let authors = (!authors.is_empty()).then(|| {
+            let styles = palette(docs, authors) + authors;
+            File::new("authors", "css", styles.into(), CSS)
+        });
         Self {
-            stylesheet: File::new("site", "css", styles.into(), "text/css; charset=utf-8"),
+            stylesheet: File::new("site", "css", styles.into(), CSS),
+            authors,
             script: File::new("site", "js", SCRIPT.into(), JAVASCRIPT),
             finder: File::new("finder", "js", FINDER.into(), JAVASCRIPT),
             speculation: File {
@@ -82,6 +100,51 @@ impl Assets {
             },
         }
     }
+}
+
+/// The grays of [`palette`], lightest first: 50, 100 to 900, 950.
+const GRAYS: [&str; 11] = [
+    "249 250 251",
+    "243 244 246",
+    "229 231 235",
+    "209 213 219",
+    "156 163 175",
+    "107 114 128",
+    "75 85 99",
+    "55 65 81",
+    "31 41 55",
+    "17 24 39",
+    "3 7 18",
+];
+
+/// Returns the custom properties that stylesheets of authors may use: colours as three numbers,
+/// `rgb(var(--primary))`.
+fn palette(docs: &Docs, authors: &str) -> String {
+    let colors = &docs.config.colors;
+    let read = |colour: &Option<Box<str>>| Rgb::parse(colour.as_deref()?);
+    let primary = read(&colors.primary).unwrap_or(Rgb::DEFAULT);
+    let mut styles = String::from("@layer waypost{");
+    // Without scripts nothing has the class, so the page must not be dark.
+    if authors.contains(".dark") {
+        styles += ":root:not(.js):not(.js){color-scheme:light}";
+    }
+    styles += ":root{";
+    for (name, colour) in [
+        ("primary", primary),
+        ("primary-light", read(&colors.light).unwrap_or(primary)),
+        ("primary-dark", read(&colors.dark).unwrap_or(primary)),
+    ] {
+        styles += &format!("--{name}:{};", colour.channels());
+    }
+    styles += "--background-light:255 255 255;--background-dark:14 17 16;";
+    let steps = [50]
+        .into_iter()
+        .chain((100..=900).step_by(100))
+        .chain([950]);
+    for (step, gray) in steps.zip(GRAYS) {
+        styles += &format!("--gray-{step}:{gray};");
+    }
+    styles + "}}\n"
 }
 
 /// Returns the styles with the colours of the site: `primary`, and `light` for dark mode.
@@ -156,10 +219,11 @@ mod tests {
         ];
         let tree = crate::source::Tree::from_files(files, []);
         let (docs, _found) = crate::docs::read(&tree, &crate::docs::Options::default());
-        let bytes = Assets::new(&docs).stylesheet.bytes;
+        let bytes = Assets::new(&docs, "").stylesheet.bytes;
         let text = str::from_utf8(&bytes).unwrap();
-        let all = STYLES.to_owned() + html::STYLES;
-        text.strip_prefix(&*all).unwrap().to_owned()
+        let (_, own) = text.split_once(html::STYLES).unwrap();
+        let own = own.strip_suffix(TRANSITIONS).unwrap();
+        own.strip_suffix("}\n").unwrap().to_owned()
     }
 
     #[test]

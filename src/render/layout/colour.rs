@@ -22,6 +22,14 @@ pub(super) struct Rgb([u8; 3]);
 impl Rgb {
     const BLACK: Self = Self([0; 3]);
     const WHITE: Self = Self([0xff; 3]);
+    /// The accent of `styles/base.css`.
+    pub(super) const DEFAULT: Self = Self([0x0b, 0x6e, 0x4f]);
+
+    /// Returns the three channels as numbers, separated by spaces.
+    pub(super) fn channels(self) -> String {
+        let [red, green, blue] = self.0;
+        format!("{red} {green} {blue}")
+    }
 
     /// Reads `#rgb` or `#rrggbb`. Nothing else is accepted, so that no text of an author can
     /// end the CSS declaration.

@@ -22,6 +22,11 @@ impl PageWriter<'_> {
             let digest = Digest::of(banner.content.as_bytes()).to_string();
             self.out.attribute("data-banner", &digest[..12]);
         }
+        // By which stylesheets of authors name one page.
+        if self.id.is_some() {
+            let path = format!("/{}", self.path);
+            self.out.attribute("data-current-path", &path);
+        }
         self.out.markup(
             "><head><meta charset=utf-8>\
              <meta name=viewport content=\"width=device-width, initial-scale=1\">\n<title>",
@@ -73,6 +78,10 @@ impl PageWriter<'_> {
             .markup("<link rel=expect href=\"#_content\" blocking=render>\n");
         self.out.markup("<link rel=stylesheet");
         self.href(&self.layout.assets().stylesheet.path);
+        if let Some(authors) = &self.layout.assets().authors {
+            self.out.markup(">\n<link rel=stylesheet");
+            self.href(&authors.path);
+        }
         // Not deferred, because its first part sets colours and banner before the first paint.
         self.out.markup(">\n<script");
         let script = self.start.to(&self.layout.assets().script.path);

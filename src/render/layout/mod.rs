@@ -38,6 +38,7 @@ mod sidebar;
 mod shared;
 mod theme;
 
+pub(super) use assets::STYLES;
 pub use assets::{Assets, JAVASCRIPT, SCRIPT, SPECULATION_TYPE};
 pub use icon::unknown_icons;
 pub use linked::linked_files;

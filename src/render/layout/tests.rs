@@ -34,7 +34,7 @@ fn page(docs: &Docs, map: &Map, path: &str) -> String {
 }
 
 fn written(docs: &Docs, map: &Map, path: &str, mode: Mode) -> String {
-    let assets = Assets::new(docs);
+    let assets = Assets::new(docs, "");
     let layout = Layout::new(docs, map, &assets);
     let (id, page) = docs
         .navigation
@@ -175,7 +175,7 @@ fn n8_a_language_has_its_own_banner_footer_and_navbar() {
         ],
     );
     let html = page(&docs, &map, "a");
-    shows(&html, &["<html lang=\"en\">", "<p>Site</p>"]);
+    shows(&html, &["<html lang=\"en\"", "<p>Site</p>"]);
     assert!(!html.contains("data-banner"));
 }
 
@@ -231,7 +231,7 @@ fn links_of_the_404_page_work_at_any_path() {
         r#""banner": {"content": "New: [b](/guides/b)"}, "navigation": {"pages": ["a", "guides/b"]}"#,
         &[("a", ""), ("guides/b", "")],
     );
-    let assets = Assets::new(&docs);
+    let assets = Assets::new(&docs, "");
     let html = Layout::new(&docs, &map, &assets).not_found(None);
     let placeholder = crate::discovery::BASE_URL_PLACEHOLDER;
     assert!(html.contains(&format!("New: <a href=\"{placeholder}/guides/b\">b</a>")));
@@ -403,7 +403,7 @@ fn the_layout_has_the_language_of_its_page() {
 #[test]
 fn only_a_page_with_a_source_file_has_an_edit_link() {
     let (docs, map) = docs(r#""navigation": {"pages": ["a"]}"#, &[("a", "")]);
-    let assets = Assets::new(&docs);
+    let assets = Assets::new(&docs, "");
     let repository = crate::site::Repository {
         url: "https://github.com/acme/docs".into(),
         branch: "main".into(),

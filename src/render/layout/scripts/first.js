@@ -10,6 +10,12 @@ const keep = {
 root.classList.add("js");
 const chosen = keep.get("theme");
 if (chosen) root.dataset.theme = chosen;
+// Stylesheets of authors ask for the class of the colour scheme that is shown.
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
+const markScheme = () => root.classList.toggle("dark", isDark());
+markScheme();
+dark.addEventListener("change", markScheme);
 if (root.dataset.banner && keep.get(`banner:${root.dataset.banner}`)) root.classList.add("dismissed");
 
 const make = (name, properties, ...children) => {

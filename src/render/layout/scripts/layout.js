@@ -10,9 +10,8 @@ parts.push(() => {
   });
   if (root.dataset.theme) tellDiagrams();
   document.querySelector(".theme")?.addEventListener("click", () => {
-    const now = root.dataset.theme
-      || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
-    root.dataset.theme = now === "dark" ? "light" : "dark";
+    root.dataset.theme = isDark() ? "light" : "dark";
+    markScheme();
     keep.set("theme", root.dataset.theme);
     tellDiagrams();
   });

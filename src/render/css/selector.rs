@@ -1,0 +1,214 @@
+//! Selectors of authors: our names are put in place of hooks, and every selector matches
+//! elements of the content only, or else is known to match a part of the shell.
+//!
+//! The last compound of a selector gets a condition: `.dark h2` becomes
+//! `.dark h2:where(main, main *)`. So nothing outside of `<main>` is matched, and the
+//! specificity stays the same. A selector that names a part of the shell, the body or the root
+//! is left as it is, and its declarations are restricted ([`super::declaration`]).
+//!
+//! Sources: Selectors 4; CSS Nesting 1.
+
+use lightningcss::selector::{Component, PseudoElement, Selector, SelectorList};
+use lightningcss::stylesheet::ParserOptions;
+use lightningcss::traits::ParseWithOptions;
+
+use super::hook::{self, Hook};
+use super::name;
+
+/// The condition that an element is in the content.
+const CONTENT: &str = ":where(main, main *)";
+/// Attributes by which public stylesheets find elements that the author did not mark, with their
+/// values, and the selector for such elements here.
+const MARKED: [(&str, Option<&str>, &str); 10] = [
+    ("data-active", None, ":is([aria-current], .current)"),
+    ("data-active-deepest", None, ":has(> [aria-current])"),
+    ("data-callout-type", Some("check"), ".check"),
+    ("data-callout-type", Some("danger"), ".danger"),
+    ("data-callout-type", Some("info"), ".info"),
+    ("data-callout-type", Some("note"), ".note"),
+    ("data-callout-type", Some("tip"), ".tip"),
+    ("data-callout-type", Some("warning"), ".warning"),
+    ("data-theme", Some("dark"), ".dark"),
+    ("data-theme", Some("light"), ":root:not(.dark)"),
+];
+
+/// What a selector matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Matches {
+    /// Elements of the content.
+    Content,
+    /// The root or the body.
+    Root,
+    /// A part of the shell.
+    Shell,
+}
+
+/// What was seen in a selector.
+#[derive(Debug, Default)]
+struct Seen {
+    /// A part of the shell is named, in a place where it must match.
+    has_shell: bool,
+    /// The last compound can match the root or the body.
+    is_root: bool,
+    /// The parent's selector is part of it.
+    has_parent: bool,
+    /// The last compound is that of the parent.
+    is_parent: bool,
+    /// Why the selector cannot be used.
+    refused: Option<&'static str>,
+}
+
+/// Where a component stands.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// In the last compound, or in a list of alternatives there.
+    is_last: bool,
+    /// What is named here must match.
+    is_positive: bool,
+}
+
+/// Changes a selector, and returns what it matches; an error says why it cannot be used.
+/// `parent` is what the selector of the rule around it matches.
+pub(super) fn confine<'i>(
+    selector: &mut Selector<'i>,
+    parent: Option<Matches>,
+) -> Result<Matches, &'static str> {
+    let mut seen = Seen::default();
+    let place = Place {
+        is_last: true,
+        is_positive: true,
+    };
+    rewrite(selector, place, &mut seen);
+    if let Some(why) = seen.refused {
+        return Err(why);
+    }
+    if seen.has_shell || seen.has_parent && parent == Some(Matches::Shell) {
+        return Ok(Matches::Shell);
+    }
+    if seen.is_root || seen.is_parent && parent == Some(Matches::Root) {
+        return Ok(Matches::Root);
+    }
+    if !(seen.is_parent && parent == Some(Matches::Content)) {
+        let condition = parsed(CONTENT).ok_or("it cannot be read")?;
+        condition.into_iter().for_each(|part| selector.append(part));
+    }
+    Ok(Matches::Content)
+}
+
+fn rewrite<'i>(selector: &mut Selector<'i>, place: Place, seen: &mut Seen) {
+    let mut place = place;
+    for component in selector.iter_mut_raw_match_order() {
+        if let Some(combinator) = component.as_combinator() {
+            place.is_last &= combinator.is_pseudo_element();
+        } else if let Some(part) = replacement(component, place, seen) {
+            *component = part;
+        }
+    }
+}
+
+/// Returns what is written in place of a component, if it is not itself.
+fn replacement<'i>(
+    component: &mut Component<'i>,
+    place: Place,
+    seen: &mut Seen,
+) -> Option<Component<'i>> {
+    match component {
+        Component::ID(id) => hooked(hook::id(&id.0)?, place, seen),
+        Component::Class(class) => {
+            if let Some(hook) = hook::class(&class.0) {
+                return hooked(hook, place, seen);
+            }
+            let written = name::class(&class.0).into_owned();
+            *class = written.into();
+            None
+        }
+        Component::LocalName(local) => {
+            let name = &*local.lower_name.0;
+            seen.is_root |= place.is_last && place.is_positive && matches!(name, "html" | "body");
+            hooked(hook::element(name)?, place, seen)
+        }
+        Component::Root | Component::Scope => {
+            seen.is_root |= place.is_last && place.is_positive;
+            None
+        }
+        Component::Nesting => {
+            seen.has_parent = true;
+            seen.is_parent |= place.is_last && place.is_positive;
+            None
+        }
+        Component::AttributeInNoNamespaceExists { local_name, .. } => marked(&local_name.0, None),
+        Component::AttributeInNoNamespace {
+            local_name, value, ..
+        } => marked(&local_name.0, Some(&value.0)),
+        Component::Is(list) | Component::Where(list) | Component::Any(_, list) => {
+            list.iter_mut().for_each(|one| rewrite(one, place, seen));
+            None
+        }
+        Component::Negation(list) | Component::Has(list) => {
+            let place = Place {
+                is_last: false,
+                is_positive: false,
+            };
+            list.iter_mut().for_each(|one| rewrite(one, place, seen));
+            None
+        }
+        Component::Slotted(_) | Component::Part(_) | Component::Host(_) => {
+            seen.refused = Some("pages have no shadow trees");
+            None
+        }
+        Component::PseudoElement(part) => {
+            if is_above_page(part) {
+                seen.refused = Some("it is shown above the page");
+            }
+            None
+        }
+        _ => None,
+    }
+}
+
+/// Returns the selector of a part of a page.
+fn hooked<'i>(hook: &'static Hook, place: Place, seen: &mut Seen) -> Option<Component<'i>> {
+    seen.has_shell |= hook.is_shell && place.is_positive;
+    alternatives(hook.selector)
+}
+
+/// Returns the selector for elements with an attribute that pages here do not have.
+fn marked<'i>(attribute: &str, value: Option<&str>) -> Option<Component<'i>> {
+    let mut all = MARKED.into_iter();
+    let (.., selector) =
+        all.find(|(name, wanted, _)| *name == attribute && (wanted.is_none() || *wanted == value))?;
+    alternatives(selector)
+}
+
+/// Reads a selector of ours as one component.
+fn alternatives<'i>(selector: &'static str) -> Option<Component<'i>> {
+    let options = ParserOptions::default();
+    let list = SelectorList::parse_string_with_options(selector, options).ok()?;
+    let list: Vec<Selector<'i>> = list.0.into_iter().collect();
+    Some(Component::Is(list.into()))
+}
+
+/// Reads a compound selector of ours.
+fn parsed<'i>(selector: &'static str) -> Option<Vec<Component<'i>>> {
+    let options = ParserOptions::default();
+    let list = SelectorList::parse_string_with_options(selector, options).ok()?;
+    let first = list.0.into_iter().next()?;
+    Some(first.iter_raw_match_order().cloned().collect())
+}
+
+/// Returns whether a pseudo-element is in the top layer, above everything.
+fn is_above_page(part: &PseudoElement<'_>) -> bool {
+    match part {
+        PseudoElement::Backdrop(_)
+        | PseudoElement::ViewTransition
+        | PseudoElement::ViewTransitionGroup { .. }
+        | PseudoElement::ViewTransitionImagePair { .. }
+        | PseudoElement::ViewTransitionOld { .. }
+        | PseudoElement::ViewTransitionNew { .. } => true,
+        PseudoElement::Custom { name } | PseudoElement::CustomFunction { name, .. } => {
+            let name = name.to_ascii_lowercase();
+            name.contains("transition") || name.contains("backdrop")
+        }
+        _ => false,
+    }
+}
