@@ -10,6 +10,7 @@
 use super::Writer;
 use crate::mdx::component as known;
 use crate::mdx::{Element, Node, Value, plain};
+use crate::render::css;
 use crate::render::link::Target;
 
 /// Attributes that are allowed on every HTML element: names and descriptions.
@@ -185,7 +186,25 @@ impl Writer<'_> {
     pub(super) fn classes(&mut self, element: &Element, more: Option<&str>) -> Option<String> {
         let written = element.text("className").or_else(|| element.text("class"));
         let mut classes: Vec<String> = more.map(ToOwned::to_owned).into_iter().collect();
-        classes.extend(written.and_then(mode).map(ToOwned::to_owned));
+        let shown = written.and_then(mode);
+        classes.extend(shown.map(ToOwned::to_owned));
+        for class in css::classes(written.unwrap_or_default()) {
+            // What says in which mode the element is shown is said already.
+            let class = match shown {
+                Some("only-light") if class == "dark:hidden" => continue,
+                Some("only-dark") if class == "hidden" => continue,
+                Some("only-dark") => class.strip_prefix("dark:").unwrap_or(class),
+                _ => class,
+            };
+            self.utilities.insert(class.into());
+            classes.push(css::class(class).into_owned());
+        }
+        if matches!(
+            &*element.name,
+            "article" | "footer" | "header" | "main" | "nav"
+        ) {
+            classes.push(format!("x-{}", element.name));
+        }
         classes.extend(self.hints(element));
         classes.extend(self.style_of(element));
         (!classes.is_empty()).then(|| classes.join(" "))

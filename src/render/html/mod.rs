@@ -12,15 +12,17 @@ pub(super) mod fence;
 mod formula;
 mod style;
 
+pub(super) use style::is_value as is_css_value;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::Diagnostic;
 
-use super::component;
 use super::escape::Html;
 use super::file::File;
 use super::link::{Map, Start, Target};
 use super::messages::Messages;
+use super::{component, css};
 use crate::mdx::anchor::{Anchor, of_footnote};
 use crate::mdx::component as known;
 use crate::mdx::{Alignment, Element, Item, Node, Table, plain, read_markdown};
@@ -110,6 +112,8 @@ pub(super) struct Writer<'p> {
     pub(super) within: Vec<&'static str>,
     /// Classes of this page, with their declarations.
     styles: BTreeMap<String, String>,
+    /// The author's classes on this page, some of which are utility classes.
+    utilities: BTreeSet<Box<str>>,
     has_diagrams: bool,
     /// The names of icons that do not exist, so that each is reported once.
     pub(super) unknown_icons: BTreeSet<Box<str>>,
@@ -132,6 +136,7 @@ impl<'p> Writer<'p> {
             in_link: false,
             within: Vec::new(),
             styles: BTreeMap::new(),
+            utilities: BTreeSet::new(),
             has_diagrams: false,
             unknown_icons: BTreeSet::new(),
             diagnostics: Vec::new(),
@@ -144,8 +149,10 @@ impl Writer<'_> {
     fn with_files(&mut self) -> (Html, Vec<File>) {
         let mut html = Html::default();
         let mut files = Vec::new();
-        if !self.styles.is_empty() {
-            let styles = style::stylesheet(self.styles.iter());
+        // The layer comes first in the file; the `style` of an element is in none, and wins.
+        let utilities = css::utility::sheet(self.utilities.iter().map(|class| &**class));
+        let styles = utilities + &style::stylesheet(self.styles.iter());
+        if !styles.is_empty() {
             let file = File::new("page", "css", styles.into(), "text/css; charset=utf-8");
             html.markup("<link rel=stylesheet");
             html.attribute("href", &self.start.to(&file.path));

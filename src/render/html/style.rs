@@ -149,7 +149,7 @@ fn kebab(name: &str) -> String {
 
 /// Returns whether a value is allowed: no strings, no escapes, no character that ends the
 /// declaration, and only listed functions.
-fn is_value(value: &str) -> bool {
+pub(in crate::render) fn is_value(value: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || " .,%#()+-*/_".contains(c);
     if value.is_empty()
         || value.len() > VALUE_BYTES_MAX
