@@ -178,34 +178,66 @@ impl<'d> Site<'d> {
 
 /// Returns every address in a text that an agent may follow.
 ///
-/// These are links, images, attributes of tags, and addresses in the running text. Addresses in
-/// code are not followed: code names the servers of an API.
+/// These are links, images, definitions of links, attributes of tags, and addresses in the running
+/// text, in titles and in HTML. Addresses in code are not followed: code names the servers of an
+/// API.
 fn link_targets(body: &str) -> Vec<String> {
-    let mut link_targets = Vec::new();
+    let parser = Parser::new_ext(body, Options::ENABLE_TABLES);
+    // A definition without a link is in no event, but an agent reads it.
+    let definitions = parser.reference_definitions().iter();
+    let mut link_targets: Vec<String> = definitions
+        .map(|(_, definition)| definition.dest.to_string())
+        .collect();
     let mut is_code = false;
-    for event in TextMergeStream::new(Parser::new_ext(body, Options::ENABLE_TABLES)) {
+    for event in TextMergeStream::new(parser) {
         match event {
-            Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+            Event::Start(
+                Tag::Link {
+                    dest_url, title, ..
+                }
+                | Tag::Image {
+                    dest_url, title, ..
+                },
+            ) => {
                 link_targets.push(dest_url.into_string());
+                link_targets.extend(addresses(&title));
             }
             Event::Start(Tag::CodeBlock(_)) => is_code = true,
             Event::End(TagEnd::CodeBlock) => is_code = false,
             Event::Text(text) if !is_code => link_targets.extend(addresses(&text)),
-            Event::Html(tag) | Event::InlineHtml(tag) => link_targets.extend(attributes(&tag)),
+            Event::Html(html) | Event::InlineHtml(html) => {
+                link_targets.extend(attributes(&html));
+                link_targets.extend(addresses(&html));
+            }
             _ => {}
         }
     }
     link_targets
 }
 
-/// Finds addresses in running text: many Markdown readers make links of them.
-fn addresses(text: &str) -> impl Iterator<Item = String> {
-    let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '<' | '>' | '`' | '|');
-    text.split(ends).filter_map(|word| {
-        let at = word.find("http://").or_else(|| word.find("https://"))?;
-        let closing = ['.', ',', ';', ':', ')', '!', '?', '\''];
-        Some(word[at..].trim_end_matches(closing).to_owned())
-    })
+/// Finds addresses in running text: many Markdown readers make links of them, also of `www.`.
+///
+/// An address inside another one is found too.
+///
+/// Source: GitHub Flavored Markdown 0.29, §6.9.
+fn addresses(text: &str) -> Vec<String> {
+    let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '`' | '|');
+    let mut found = Vec::new();
+    for word in text.split(ends) {
+        let lower = word.to_ascii_lowercase();
+        let mut begins: Vec<usize> = ["http://", "https://", "ftp://"]
+            .iter()
+            .flat_map(|scheme| lower.match_indices(scheme).map(|(at, _)| at))
+            .collect();
+        let bare = lower.trim_start_matches(['(', '[', '*', '_', '~']);
+        if bare.starts_with("www.") {
+            begins.push(lower.len() - bare.len());
+        }
+        let closing = ['.', ',', ';', ':', ')', '!', '?'];
+        let addresses = begins.into_iter().map(|at| &word[at..]);
+        found.extend(addresses.map(|address| address.trim_end_matches(closing).to_owned()));
+    }
+    found
 }
 
 /// Finds the values of `href` and `src` in a piece of HTML.
@@ -235,7 +267,7 @@ mod tests {
     const BASE: &str = "https://base.test";
 
     fn documentation() -> Docs {
-        let config = r#"{"name":"Acme","navigation":{"pages":["index","guides/pay","charge"]}}"#;
+        let config = r#"{"name":"Acme","navigation":{"pages":["index","guides/pay","charge","elsewhere","members"]}}"#;
         let interface = r#"{"openapi": "3.1.0", "info": {"title": "Pay"}, "paths": {"/charges": {"post": {"summary": "Charge"}}}}"#;
         let files = [
             ("docs.json", config),
@@ -243,6 +275,8 @@ mod tests {
             ("guides/pay.mdx", "# Pay\n"),
             ("secret.mdx", "---\nhidden: true\n---\n# Secret\n"),
             ("charge.mdx", "---\nopenapi: pay.json POST /charges\n---\n"),
+            ("elsewhere.mdx", "---\nurl: https://other.test/x\n---\n"),
+            ("members.mdx", "---\ngroups: [staff]\n---\n# Members\n"),
             ("pay.json", interface),
         ];
         let files = files.map(|(path, text)| (TreePath::parse(path).unwrap(), text.into()));
@@ -278,6 +312,10 @@ mod tests {
             "https://base.test.evil.test/guides/pay",
             "https://base.test/guides/other",
             "https://base.test/secret",
+            "https://base.test/elsewhere",
+            "https://base.test/index",
+            "https://base.test/members.md",
+            "https://base.test/other.json",
             "https://base.test/guides/pay?x=1",
         ] {
             let rejected = Err(Rejected::Link(target.to_owned()));
@@ -291,9 +329,45 @@ mod tests {
                 assert_eq!(accepted(&body), rejected, "{body}");
             }
         }
-        let spelled = "see https://evil.test/a_b_c, now";
-        let rejected = Rejected::Link("https://evil.test/a_b_c".to_owned());
-        assert_eq!(accepted(spelled), Err(rejected));
+    }
+
+    #[test]
+    fn an_address_in_running_text_is_a_link() {
+        for (body, target) in [
+            (
+                "see https://evil.test/a_b_c, now",
+                "https://evil.test/a_b_c",
+            ),
+            ("(http://evil.test).", "http://evil.test"),
+            ("see HTTPS://evil.test", "HTTPS://evil.test"),
+            ("see **www.evil.test**", "www.evil.test"),
+            ("see (WWW.evil.test/a)!", "WWW.evil.test/a"),
+            ("see ftp://evil.test", "ftp://evil.test"),
+            (
+                "see https://base.test/guides/pay#https://evil.test",
+                "https://evil.test",
+            ),
+            ("```\na\n```\n\nhttps://evil.test", "https://evil.test"),
+            ("| a |\n|---|\n| https://evil.test |", "https://evil.test"),
+            ("[unused]: https://evil.test", "https://evil.test"),
+            (
+                "[x](https://base.test/guides/pay \"https://evil.test\")",
+                "https://evil.test",
+            ),
+            ("<div>\nhttps://evil.test\n</div>", "https://evil.test"),
+            ("<!-- https://evil.test -->", "https://evil.test"),
+            ("a <!-- https://evil.test --> b", "https://evil.test"),
+        ] {
+            let rejected = Err(Rejected::Link(target.to_owned()));
+            assert_eq!(accepted(body), rejected, "{body}");
+        }
+        for body in [
+            "awww. and http: and //x and src = 1",
+            "<a href=\"https://base.test/guides/pay\">https://base.test/guides/pay</a>",
+            "<b hrefs>hrefs</b>",
+        ] {
+            assert!(accepted(body).is_ok(), "{body}");
+        }
     }
 
     #[test]
@@ -314,7 +388,19 @@ mod tests {
                 "---\nname: a\ndescription: x\ngroups: [a]\n---\nx",
                 "its frontmatter: `groups`",
             ),
+            (
+                "---\nname: a\ndescription: x\n\" Groups \": [a]\n---\nx",
+                "its frontmatter: `groups`",
+            ),
             ("---\nname: a\ndescription: x\n---\n \n", "it says nothing"),
+            (
+                "---\nname: a\ndescription: \" \"\n---\nx",
+                "its frontmatter: `description` is missing",
+            ),
+            (
+                "---\nname: [a]\ndescription: x\n---\nx",
+                "its frontmatter: `name` is missing or not a text",
+            ),
         ] {
             let rejected = accept(&documentation(), text.as_bytes(), BASE).unwrap_err();
             assert!(rejected.to_string().starts_with(reason), "{rejected}");
@@ -327,6 +413,22 @@ mod tests {
 
     #[test]
     fn g2_applies_to_skills_of_a_command() {
+        // The frontmatter and its empty line have five lines, and the text ends with a line end.
+        assert!(accepted(&"x\n".repeat(LINES_MAX - 6)).is_ok());
+        assert_eq!(
+            accepted(&"x\n".repeat(LINES_MAX - 5)),
+            Err(Rejected::Lines {
+                lines: LINES_MAX + 1
+            })
+        );
+        let head = "---\nname: acme\ndescription: Pays.\n---\n\n\n".len();
+        assert!(accepted(&"é".repeat(CHARACTERS_MAX - head)).is_ok());
+        assert_eq!(
+            accepted(&"é".repeat(CHARACTERS_MAX - head + 1)),
+            Err(Rejected::Characters {
+                characters: CHARACTERS_MAX + 1
+            })
+        );
         assert!(matches!(
             accepted(&"x\n".repeat(LINES_MAX)),
             Err(Rejected::Lines { .. })
@@ -335,6 +437,22 @@ mod tests {
             accepted(&"x".repeat(CHARACTERS_MAX)),
             Err(Rejected::Characters { .. })
         ));
+    }
+
+    #[test]
+    fn a_description_is_as_long_as_lists_can_show() {
+        let accept_units = |units: usize| {
+            // The last letter has two UTF-16 code units.
+            let description = "x".repeat(units - 2) + "\u{1f600}";
+            let text = format!("---\nname: acme\ndescription: {description}\n---\n\nx\n");
+            accept(&documentation(), text.as_bytes(), BASE).map(|accepted| accepted.description)
+        };
+        assert!(accept_units(DESCRIPTION_UNITS_MAX).is_ok());
+        let over = accept_units(DESCRIPTION_UNITS_MAX + 1).unwrap_err();
+        assert!(
+            over.to_string().contains("UTF-16 code units long"),
+            "{over}"
+        );
     }
 
     #[test]
