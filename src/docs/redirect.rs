@@ -326,6 +326,7 @@ fn plain(path: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::docs::navigation::tree::{Page, Source};
     use crate::syntax::Span;
 
     fn redirects(pairs: &[(&str, &str)]) -> Vec<Redirect> {
@@ -339,13 +340,42 @@ mod tests {
         redirects.collect()
     }
 
+    fn navigation(urls: &[&str]) -> Navigation {
+        let pages = urls.iter().map(|url| Page {
+            slug: url.trim_matches('/').into(),
+            url: (*url).into(),
+            title: "".into(),
+            sidebar_title: None,
+            description: None,
+            icon: None,
+            tag: None,
+            link: None,
+            hidden: false,
+            noindex: false,
+            public: true,
+            deprecated: false,
+            source: Source::File,
+            subject: None,
+            place: None,
+        });
+        Navigation {
+            pages: pages.collect(),
+            ..Navigation::default()
+        }
+    }
+
     fn found(pairs: &[(&str, &str)]) -> Vec<String> {
+        found_beside(pairs, &[], Extent::Everything)
+    }
+
+    /// Checks redirects beside the pages of these URLs.
+    fn found_beside(pairs: &[(&str, &str)], pages: &[&str], extent: Extent) -> Vec<String> {
         let mut diagnostics = Diagnostics::default();
         diagnostics.files.add("docs.json", "".into());
         check(
             &redirects(pairs),
-            &Navigation::default(),
-            Extent::Everything,
+            &navigation(pages),
+            extent,
             &mut diagnostics,
         );
         diagnostics
@@ -451,6 +481,196 @@ mod tests {
         assert_eq!(
             found(&[("/a/:x", "/b/:y")]),
             ["`:y` is in the destination but not in the source"]
+        );
+    }
+
+    /// Resolves redirects beside the page `/page`.
+    fn resolved(redirects: &[Redirect]) -> Vec<(String, bool)> {
+        let resolved = resolve(redirects, &navigation(&["/page"]));
+        let ends = resolved.list().iter();
+        ends.map(|redirect| (redirect.destination.to_string(), redirect.permanent))
+            .collect()
+    }
+
+    #[test]
+    fn a_chain_is_replaced_by_its_end() {
+        let mut chain = redirects(&[
+            ("/a", "/b/"),
+            ("/b", "/c?q"),
+            ("/c", "/d"),
+            // A chain ends at a page, at another site, and where a pattern would match.
+            ("/to-page", "/page"),
+            ("/page", "/d"),
+            ("/to-site", "https://b.test/a"),
+            ("/to-network", "//b.test/a"),
+            ("/to-pattern", "/old/x"),
+            ("/old/:x", "/d"),
+            // Of two redirects with the same source the first counts.
+            ("/a", "/wrong"),
+        ]);
+        chain[1].permanent = false;
+        let ends = resolved(&chain);
+        let ends: Vec<_> = ends.iter().map(|(end, is)| (end.as_str(), *is)).collect();
+        assert_eq!(
+            ends,
+            [
+                ("/d?q", false),
+                ("/d?q", false),
+                ("/d", true),
+                ("/page", true),
+                ("/d", true),
+                ("https://b.test/a", true),
+                ("//b.test/a", true),
+                ("/old/x", true),
+                ("/d", true),
+                ("/wrong", true),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_cycle_is_left_as_it_is_and_a_long_chain_is_resolved_in_part() {
+        let cycle = redirects(&[("/a", "/b"), ("/b", "/c"), ("/c", "/b")]);
+        let ends = resolved(&cycle);
+        assert_eq!(ends[0].0, "/b");
+        assert_eq!(ends[1].0, "/c");
+
+        let pairs: Vec<_> = (0..40)
+            .map(|n| (format!("/{n}"), format!("/{}", n + 1)))
+            .collect();
+        let pairs: Vec<_> = pairs
+            .iter()
+            .map(|(a, b)| (a.as_str(), b.as_str()))
+            .collect();
+        let ends = resolved(&redirects(&pairs));
+        assert_eq!(ends[0].0, format!("/{}", CHAIN_MAX + 1));
+        assert_eq!(ends[39].0, "/40");
+    }
+
+    #[test]
+    fn redirects_over_the_limit_are_an_error_and_match_nothing() {
+        let pairs: Vec<_> = (0..=COUNT_MAX).map(|n| format!("/{n}")).collect();
+        let pairs: Vec<_> = pairs.iter().map(|source| (source.as_str(), "/x")).collect();
+        assert_eq!(found(&pairs[..COUNT_MAX]), Vec::<String>::new());
+        assert_eq!(
+            found(&pairs),
+            ["there are more than 20000 redirects; this one and those after it are left out"]
+        );
+        let resolved = resolve(&redirects(&pairs), &Navigation::default());
+        assert!(resolved.matches("19999"));
+        assert!(!resolved.matches("20000"));
+    }
+
+    #[test]
+    fn a_source_that_never_matches_is_a_warning() {
+        for (source, expected) in [
+            (
+                "/a?b",
+                "no request matches `/a?b`, because a path has no `?` and no `#`",
+            ),
+            (
+                "/a#b",
+                "no request matches `/a#b`, because a path has no `?` and no `#`",
+            ),
+            (
+                "https://a.test/b",
+                "`https://a.test/b` is a URL; a source is a path of this site",
+            ),
+        ] {
+            assert_eq!(found(&[(source, "/c")]), [expected]);
+        }
+        let beside = |source, extent| found_beside(&[(source, "/b")], &["/guides/a"], extent);
+        assert_eq!(
+            beside("/guides/a/", Extent::Everything),
+            ["`/guides/a` is a page; the redirect never happens"]
+        );
+        // Which pages exist is known only if all files were read. A pattern may match other paths.
+        assert_eq!(beside("/guides/a", Extent::Config), Vec::<String>::new());
+        assert_eq!(
+            beside("/guides/:x", Extent::Everything),
+            Vec::<String>::new()
+        );
+        assert_eq!(beside("/guides", Extent::Everything), Vec::<String>::new());
+        // `:?` has no name, so it is no optional part.
+        assert_eq!(
+            found(&[("/a:b", "/c"), ("/:?", "/c")]),
+            ["no request matches `/:?`, because a path has no `?` and no `#`"]
+        );
+    }
+
+    #[test]
+    fn the_first_of_two_different_redirects_counts() {
+        assert_eq!(
+            found(&[("/a", "/b"), ("/a", "/c"), ("/a", "/b"), ("/b", "/a")]),
+            [
+                "the redirects form a cycle: /a → /b → /a",
+                "`/a` is redirected more than once; the first redirect counts",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_redirect_to_another_site_ends_a_chain() {
+        let pairs = [("/a", "https://b.test/a"), ("/https:/b.test/a", "/a")];
+        assert_eq!(found(&pairs), Vec::<String>::new());
+        assert_eq!(
+            found(&[("/a", "/a")]),
+            ["the redirects form a cycle: /a → /a"]
+        );
+    }
+
+    #[test]
+    fn the_limits_are_the_documented_ones() {
+        let bytes = |length: usize| "/".to_owned() + &"a".repeat(length);
+        let within = bytes(pattern::SOURCE_BYTES_MAX);
+        assert_eq!(found(&[(&within, "/b")]), Vec::<String>::new());
+        let destination = bytes(pattern::DESTINATION_BYTES_MAX - 1);
+        assert_eq!(found(&[("/a", &destination)]), Vec::<String>::new());
+        assert_eq!(
+            found(&[("/a", &bytes(pattern::DESTINATION_BYTES_MAX))]),
+            ["the destination of this redirect has 4097 bytes; 4096 are allowed"]
+        );
+        let segments = |count: usize| "/a".repeat(count - 1) + "/:x";
+        assert_eq!(
+            found(&[(&segments(pattern::SEGMENTS_MAX), "/b")]),
+            Vec::<String>::new()
+        );
+        assert_eq!(
+            found(&[(&segments(pattern::SEGMENTS_MAX + 1), "/b")]).len(),
+            1
+        );
+        // A shape that another redirect has stays allowed, and the error is reported once.
+        let shapes: Vec<_> = (0..=pattern::SHAPES_MAX + 1)
+            .map(|n| format!("/x{n}-*"))
+            .collect();
+        let mut pairs: Vec<_> = shapes[..pattern::SHAPES_MAX]
+            .iter()
+            .map(|source| (source.as_str(), "/b"))
+            .collect();
+        pairs.push(("/x0-*", "/b"));
+        assert_eq!(found(&pairs), Vec::<String>::new());
+        pairs.push((&shapes[pattern::SHAPES_MAX], "/b"));
+        pairs.push((&shapes[pattern::SHAPES_MAX + 1], "/b"));
+        assert_eq!(found(&pairs).len(), 1);
+    }
+
+    #[test]
+    fn names_in_queries_and_fragments_come_from_the_source_too() {
+        assert_eq!(
+            found(&[("/a/:x", "/b?c=:x&d=:y#:z")]),
+            [
+                "`:y` is in the destination but not in the source",
+                "`:z` is in the destination but not in the source",
+            ]
+        );
+        // The host and the port of a URL are not names, and `:` alone is none.
+        assert_eq!(
+            found(&[
+                ("/a/:x", "https://:y:80"),
+                ("/b/:x", "/c/:"),
+                ("/d/:x+", "/e/:x*")
+            ]),
+            Vec::<String>::new()
         );
     }
 }

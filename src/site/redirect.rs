@@ -222,7 +222,7 @@ impl Shape {
                 Segment::Literal => {
                     literals.push_str(part);
                     literals.push('/');
-                    literals.len() <= SOURCE_BYTES_MAX + 1
+                    literals.len() <= SOURCE_BYTES_MAX
                 }
                 Segment::Any => !part.is_empty(),
                 Segment::Between(before, after) => part
@@ -351,6 +351,19 @@ mod tests {
             Some(2 + SHAPES_MAX - 1)
         );
         assert_eq!(patterns.find(&format!("{SHAPES_MAX}-x")), None);
+    }
+
+    #[test]
+    fn a_source_of_the_longest_length_matches_paths_of_its_length_only() {
+        let source = "a/".repeat(SEGMENTS_MAX - 1) + ":x";
+        let patterns = Patterns::new([source.as_str()]);
+        let path = source.replace(":x", "y");
+        assert_eq!(patterns.find(&path), Some(0));
+        assert_eq!(patterns.find(&format!("{path}/z")), None);
+        let bytes = "a".repeat(SOURCE_BYTES_MAX);
+        assert_eq!(Patterns::new([bytes.as_str()]).find(&bytes), Some(0));
+        let bytes = bytes + "a";
+        assert_eq!(Patterns::new([bytes.as_str()]).find(&bytes), None);
     }
 
     #[test]
