@@ -109,6 +109,20 @@ fn a_site_below_a_path_of_the_customers_domain_is_whole() {
         "{}",
         card.text()
     );
+    // What crawlers and agents request at the root of a host only.
+    for (path, start) in [
+        ("/llms.txt", "# Acme"),
+        ("/llms-full.txt", "# Index"),
+        ("/sitemap.xml", "<?xml"),
+        ("/robots.txt", "User-agent: *"),
+    ] {
+        let text = nginx.get(path);
+        assert_eq!(text.status, 200, "{path}");
+        assert!(text.text().starts_with(start), "{path}: {}", text.text());
+        assert_eq!(text.body, nginx.get(&format!("/docs{path}")).body, "{path}");
+    }
+    let sitemap = nginx.get("/sitemap.xml");
+    assert!(sitemap.text().contains(&format!("://{HOST}/docs/a/b")));
     // All other paths are served by the customer's own server.
     assert_eq!(nginx.get("/pricing").status, 404);
 }

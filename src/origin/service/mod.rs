@@ -3,7 +3,8 @@
 //! A path is looked up in this order, below the base path of the site:
 //!
 //! 1. `llms.txt`, `llms-full.txt` (also below `/.well-known`), `{language}/llms.txt`,
-//!    `sitemap.xml`, `robots.txt`, `.well-known/api-catalog`, `_waypost/pages`;
+//!    `sitemap.xml`, `robots.txt`, `.well-known/api-catalog`, `_waypost/pages`; all but the third
+//!    and the last also at the root of the host;
 //! 2. a file that pages load, below `/_waypost`;
 //! 3. another spelling of a page's path (`/x/`, `/x.mdx`, `/x/index`): 308 to the page;
 //! 4. a page: HTML, or Markdown if the client prefers it; its Markdown at `{page}.md`;
@@ -138,7 +139,8 @@ fn find(
         }
     }
     let base = served.site.base_path.as_str();
-    let Some(below) = served.site.base_path.strip(path) else {
+    let below = served.site.base_path.strip(path);
+    let Some(below) = below.or_else(|| is_of_host(path).then_some(path)) else {
         return Ok(match path {
             "/" => to(307, &format!("{base}/")),
             _ => no_such_page(),
@@ -159,6 +161,18 @@ fn find(
         headers,
     }
     .response()
+}
+
+/// Returns whether a path is one that clients request only at the root of a host. A site below a
+/// base path has its texts there too.
+fn is_of_host(path: &str) -> bool {
+    let Some(path) = path.strip_prefix('/') else {
+        return false;
+    };
+    match path.strip_prefix(".well-known/") {
+        Some(name) => WELL_KNOWN.contains(&name) || name == CATALOG,
+        None => WELL_KNOWN.contains(&path) || TEXTS.contains(&path),
+    }
 }
 
 /// The response when a condition fails (RFC 9110 §15.5.13).

@@ -117,6 +117,27 @@ fn served_of(
     }
 }
 
+#[test]
+fn a_site_below_a_base_path_has_its_texts_at_the_root_of_the_host_too() {
+    let below = served("/docs");
+    for path in [
+        "/llms.txt",
+        "/llms-full.txt",
+        "/sitemap.xml",
+        "/robots.txt",
+        "/.well-known/llms.txt",
+    ] {
+        let at_root = get(&below, path);
+        assert_eq!(at_root.status, 200, "{path}");
+        let at_base = get(&below, &format!("/docs{path}"));
+        assert_eq!(text(&at_root), text(&at_base), "{path}");
+    }
+    // Pages and other files are below the base path only.
+    for path in ["/guides/a", "/start", "/images/a.svg", "/fr/llms.txt"] {
+        assert_eq!(get(&below, path).status, 404, "{path}");
+    }
+}
+
 fn get(served: &Served, path: &str) -> Response {
     response(served, path, &RequestHeaders::GET)
 }
