@@ -65,7 +65,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let queue = Arc::new(deploying::open_queue_or_retry(&config, &health));
     let (sites, changes) = settings::read_sites(&config).context("read the site records")?;
     for diagnostic in &changes.diagnostics {
-        log::error!(target: "sites", "{diagnostic}");
+        log::log!(target: "sites", diagnostic.severity.level(), "{diagnostic}");
     }
     let stages = deploying::stages(&config, &queue, &store, None)?;
     deploying::report_isolation(&stages, &metrics)?;
@@ -118,7 +118,7 @@ fn find_site(sites: Sites) -> FindSite {
             match sites.scan(Removals::Guarded) {
                 Ok(changes) => {
                     for diagnostic in &changes.diagnostics {
-                        log::error!(target: "sites", "{diagnostic}");
+                        log::log!(target: "sites", diagnostic.severity.level(), "{diagnostic}");
                     }
                 }
                 Err(error) => {

@@ -78,6 +78,17 @@ pub struct Edit {
 
 // === impl Severity ===
 
+impl Severity {
+    /// Returns the level of a line of the process log.
+    #[must_use]
+    pub fn level(self) -> log::Level {
+        match self {
+            Self::Warning => log::Level::Warn,
+            Self::Error => log::Level::Error,
+        }
+    }
+}
+
 impl fmt::Display for Severity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -191,7 +191,7 @@ impl Reloader {
 
     fn apply(&self, changes: &Changes) {
         for diagnostic in &changes.diagnostics {
-            log::error!(target: "sites", "{diagnostic}");
+            log::log!(target: "sites", diagnostic.severity.level(), "{diagnostic}");
         }
         self.in_parallel(&changes.upserted, |site| {
             // A site is served with its new record even if its release cannot be read.
