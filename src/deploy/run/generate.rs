@@ -118,7 +118,9 @@ pub(super) enum WriteError {
     #[error("the command wrote more than {0} bytes")]
     OutputTooLarge(u64),
     /// Its output breaks a rule.
-    #[error("the output of the command is rejected: {0}")]
+    ///
+    /// The authors read the reason, so it names a page by its path on the site.
+    #[error("the output of the command is rejected: {}", .0.to_string().replace(BASE_URL_PLACEHOLDER, ""))]
     Rejected(#[from] skills::Rejected),
 }
 
