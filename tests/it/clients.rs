@@ -185,6 +185,14 @@ fn the_skills_tool_installs_from_beneath_a_base_path() {
 }
 
 #[test]
+fn the_skills_tool_installs_from_the_address_of_a_file_or_a_page() {
+    let edge = serving("base_path: /docs");
+    for path in ["/docs/skill.md", "/skill.md", "/docs/index"] {
+        installs_all(&edge, "docs.acme.test", path);
+    }
+}
+
+#[test]
 fn the_skills_tool_installs_one_skill_by_its_name() {
     let edge = serving("");
     let url = format!("http://docs.acme.test:{}", edge.http.port());
