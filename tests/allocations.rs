@@ -23,6 +23,7 @@ use waypost::gateway::access::{Access, Target};
 use waypost::gateway::clients::{ClientLimits, Clients};
 use waypost::gateway::drain::{Drain, Phase};
 use waypost::gateway::forward::TrustedPeers;
+use waypost::gateway::tls::Policy;
 use waypost::gateway::{ConnectionHandler, Gateway, Limits, Listeners, UpstreamLimits};
 use waypost::index::{Cache, Documents, Files, Index, Listing, Material, SkillFile, State, Stored};
 use waypost::origin::{self, Resolver};
@@ -154,6 +155,7 @@ fn gateway(directory: &Path) -> Arc<Gateway> {
         trusted: TrustedPeers::default(),
         fast_path: true,
         admin: None,
+        tls: Policy::default(),
         drain: Drain::new(),
         resolver: Resolver::new(waypost::site::PrivateHosts::default()),
         clock: Clock::System,

@@ -89,7 +89,9 @@ fn read_top(top: Section<'_, '_, '_>, config: &mut Config, report: &Report<'_>) 
         deploying::read_generate(section, generate);
     });
     read_sites(top, sites);
-    within(top, "tls", |section| read_tls(section, tls));
+    within(top, "tls", |section| {
+        read_tls(section, tls, listen, service, report);
+    });
     within(top, "connections", |section| {
         read_connections(section, connections)
     });
@@ -186,12 +188,33 @@ fn read_sites(top: Section<'_, '_, '_>, sites: &mut Sites) {
     top.set("rescan_seconds", rescan, seconds(1..=DAY_SECONDS));
 }
 
-fn read_tls(section: Section<'_, '_, '_>, tls: &mut tls::Config) {
-    let tls::Config { directory, default } = tls;
+fn read_tls(
+    section: Section<'_, '_, '_>,
+    tls: &mut tls::Config,
+    listen: &Listen,
+    service: &Service,
+    report: &Report<'_>,
+) {
+    let tls::Config {
+        directory,
+        default,
+        redirect,
+        hsts,
+    } = tls;
     section.set("directory", directory, |value| path(value).map(Some));
     section.set("default", default, |value| {
         parsed(Host::parse)(value).map(Some)
     });
+    section.set("redirect", redirect, boolean);
+    section.set("hsts_seconds", hsts, seconds(0..=2 * 365 * DAY_SECONDS));
+    if (*redirect || !hsts.is_zero()) && listen.https.is_empty() {
+        let why = "`tls.redirect` and `tls.hsts_seconds` need an address in `listen.https`";
+        report.error(section.value(), why);
+    }
+    if *redirect && service.scheme != Scheme::Https {
+        let why = "`tls.redirect` needs `service.scheme: https`";
+        report.error(section.value(), why);
+    }
 }
 
 fn read_connections(section: Section<'_, '_, '_>, connections: &mut Connections) {

@@ -180,6 +180,19 @@ impl ClientConnection {
         self.cork = self.cork.take().filter(|corked| !corked.held.is_empty());
     }
 
+    /// Returns how many bytes are held back.
+    pub(super) fn held_back(&self) -> usize {
+        self.cork.as_ref().map_or(0, |corked| corked.held.len())
+    }
+
+    /// Drops what is held back.
+    pub(super) fn discard(&mut self) {
+        if let Some(corked) = &mut self.cork {
+            corked.held.clear();
+        }
+        self.unhold();
+    }
+
     /// Writes the bytes that the cork has held back.
     fn poll_release(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Some(corked) = &mut self.cork else {

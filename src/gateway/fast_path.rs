@@ -13,6 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
+use http::header::HeaderValue;
 
 use super::Gateway;
 use super::connection::ClientConnection;
@@ -31,6 +32,8 @@ pub(super) const BATCH_MAX: usize = 16;
 /// Up to this length a body is copied behind its head: one buffer is one write and one TLS
 /// record.
 const COPIED_BYTES_MAX: usize = 8 << 10;
+/// The empty line at the end of a head.
+const HEAD_END: &[u8] = b"\r\n";
 /// How long a head typically is at most.
 const HEAD_BYTES_TYPICAL: usize = 4 << 10;
 
@@ -44,6 +47,8 @@ pub(super) struct Batch {
     scratch: Vec<u8>,
     statuses: [u16; BATCH_MAX],
     count: usize,
+    /// `Strict-Transport-Security` of each response.
+    hsts: Option<HeaderValue>,
 }
 
 /// Finds the response to a request, in either version of HTTP; `None` if the proxy path has to
@@ -114,6 +119,14 @@ fn page(served: &Served, headers: &RequestHeaders<'_>) -> Option<MaybeCached> {
 // === impl Batch ===
 
 impl Batch {
+    /// Makes an empty batch, whose responses have this `Strict-Transport-Security`.
+    pub(super) fn new(hsts: Option<HeaderValue>) -> Self {
+        Self {
+            hsts,
+            ..Self::default()
+        }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -132,6 +145,7 @@ impl Batch {
     ) {
         let date = date(now);
         ready.write_head(&mut self.text, &mut self.scratch, &date, connection);
+        add_hsts(&mut self.text, self.hsts.as_ref());
         let response = ready.response();
         let length = response.body_bytes(content);
         match response.body.memory() {
@@ -174,7 +188,8 @@ impl Batch {
         written
     }
 
-    fn clear(&mut self) {
+    /// Drops all responses.
+    pub(super) fn clear(&mut self) {
         self.text.clear();
         self.bodies.clear();
         self.count = 0;
@@ -184,6 +199,18 @@ impl Batch {
     pub(super) fn shrink(&mut self) {
         self.text.shrink_to(HEAD_BYTES_TYPICAL + COPIED_BYTES_MAX);
     }
+}
+
+/// Adds `Strict-Transport-Security` to the head at the end of a text.
+pub(super) fn add_hsts(text: &mut Vec<u8>, hsts: Option<&HeaderValue>) {
+    let Some(hsts) = hsts else {
+        return;
+    };
+    text.truncate(text.len() - HEAD_END.len());
+    text.extend_from_slice(b"Strict-Transport-Security: ");
+    text.extend_from_slice(hsts.as_bytes());
+    text.extend_from_slice(b"\r\n");
+    text.extend_from_slice(HEAD_END);
 }
 
 /// Formats `Date`, once a second on each thread.

@@ -23,6 +23,7 @@ use super::memory::Stage;
 use super::open::{Activity, Guards};
 use super::pace::Pace;
 use super::proxy::Proxy;
+use super::reads::Reads;
 use crate::telemetry::panics;
 
 /// How many connections may wait in the kernel to be accepted; it has a limit of its own too.
@@ -51,6 +52,7 @@ pub struct OpenListeners(Vec<(TcpListener, bool)>);
 pub struct ConnectionHandler {
     pub(super) gateway: Arc<Gateway>,
     pub(super) proxy: Arc<HttpProxy<Proxy>>,
+    pub(super) reads: Arc<Reads>,
     /// Tells pingora that each response is the last of its connection.
     pub(super) shutdown: watch::Receiver<bool>,
     shutting_down: watch::Sender<bool>,
@@ -103,12 +105,15 @@ impl ConnectionHandler {
         conf: &Arc<ServerConf>,
         tls: Option<Arc<rustls::ServerConfig>>,
     ) -> Arc<Self> {
-        let proxy = pingora::proxy::http_proxy(conf, Proxy::new(Arc::clone(&gateway)));
+        let reads = Arc::new(Reads::default());
+        let proxy = Proxy::new(Arc::clone(&gateway), Arc::clone(&reads));
+        let proxy = pingora::proxy::http_proxy(conf, proxy);
         let (shutting_down, shutdown) = watch::channel(false);
         let tls = tls.map(TlsAcceptor::from);
         Arc::new(Self {
             gateway,
             proxy: Arc::new(proxy),
+            reads,
             shutdown,
             shutting_down,
             tls,

@@ -4,6 +4,7 @@
 //! head strictly and chooses the fast path or the proxy path. pingora gets the connection for one
 //! request at a time, as a [`SingleRequestStream`].
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -19,12 +20,13 @@ use super::connection::ClientConnection;
 use super::fast_path::{self, Batch};
 use super::handler::ConnectionHandler;
 use super::head::{self, Form, Framing, Head, Rejection};
+use super::lent::Home;
 use super::mcp;
 use super::open::Activity;
 use super::single_request::{self, SingleRequestStream};
-use super::too_many;
+use super::{GATEWAY_FAILED, too_many};
 use crate::response::{Connection, MaybeCached, RequestHeaders};
-use crate::telemetry::Route;
+use crate::telemetry::{Route, panics};
 
 /// How many bytes one read gets while the loop waits for a head.
 const READ_BYTES: usize = 4 << 10;
@@ -38,12 +40,20 @@ const TOO_SLOW: Rejection = Rejection {
     detail: "the request head did not arrive in time",
 };
 
+/// After a panic.
+const FAILED: Rejection = Rejection {
+    status: 500,
+    detail: GATEWAY_FAILED,
+};
+
 /// An HTTP/1.1 connection.
 pub(super) struct Http1 {
     handler: Arc<ConnectionHandler>,
     activity: Arc<Activity>,
     connection: ClientConnection,
     inbox: BytesMut,
+    /// The request line of the request that pingora has, for the response after a panic.
+    line: Vec<u8>,
     batch: Batch,
     timers: Timers,
     served: u32,
@@ -118,12 +128,15 @@ impl Http1 {
             closing: Box::pin(activity.closing().cancelled_owned()),
             is_registered: false,
         };
+        let hsts = handler.gateway.tls.hsts();
+        let batch = Batch::new(hsts.filter(|_| connection.info().is_tls()).cloned());
         Self {
             handler,
             activity,
             connection,
             inbox: BytesMut::new(),
-            batch: Batch::default(),
+            line: Vec::new(),
+            batch,
             timers,
             served: 0,
             is_half_closed: false,
@@ -162,7 +175,7 @@ impl Http1 {
                         Form::Absolute(_) => head::to_origin_form(&mut self.inbox, head),
                         Form::Origin | Form::Asterisk => head,
                     };
-                    match self.proxy(head, framing, is_last).await {
+                    match self.proxy(head, framing, is_last, since).await {
                         Some(connection) => self = connection,
                         None => return,
                     }
@@ -271,7 +284,32 @@ impl Http1 {
     /// Responds to the requests in the inbox, up to the first that the fast path cannot handle.
     ///
     /// The head of the first request has `length` bytes.
-    async fn fast_path(&mut self, mut length: usize, since: Instant) -> Next {
+    async fn fast_path(&mut self, length: usize, since: Instant) -> Next {
+        // Nothing has been sent when this panics, and the batch is dropped then.
+        let collecting = AssertUnwindSafe(|| self.collect(length, since));
+        let Ok(next) = catch_unwind(collecting) else {
+            self.batch.clear();
+            return Next::Reject(FAILED);
+        };
+        let Self {
+            handler,
+            connection,
+            batch,
+            ..
+        } = self;
+        if !batch.is_empty()
+            && batch
+                .write(connection, &handler.gateway, Route::FastPath, since)
+                .await
+                .is_err()
+        {
+            return Next::Closed;
+        }
+        next
+    }
+
+    /// Collects the responses of the fast path in the batch.
+    fn collect(&mut self, mut length: usize, since: Instant) -> Next {
         let Self {
             handler,
             connection,
@@ -282,6 +320,8 @@ impl Http1 {
         } = self;
         let gateway = &handler.gateway;
         let now = gateway.clock.now();
+        let is_redirected =
+            |host: &str| !connection.info().is_tls() && gateway.tls.may_redirect(host);
         let mut at = 0;
         let next = loop {
             let head = match Head::parse(&inbox[at..at + length], &gateway.limits) {
@@ -312,10 +352,11 @@ impl Http1 {
             }
             let mut end = at + length;
             let response = match head.host_name {
-                Some(host) if !is_last && head.is_fast_path_form() => {
+                Some(host) if is_last || is_redirected(host) => None,
+                Some(host) if head.is_fast_path_form() => {
                     fast_path::find(gateway, &head.headers, host)
                 }
-                Some(host) if !is_last => match small_body(&head, &inbox[end..]) {
+                Some(host) => match small_body(&head, &inbox[end..]) {
                     Some(body) => {
                         end += body.len();
                         let lines = || forwarded_for(&inbox[at..at + length]);
@@ -324,7 +365,7 @@ impl Http1 {
                     }
                     None => None,
                 },
-                _ => None,
+                None => None,
             };
             let Some(response) = response else {
                 break Next::SingleRequestStream {
@@ -356,31 +397,36 @@ impl Http1 {
             }
         };
         inbox.advance(at);
-        if !batch.is_empty()
-            && batch
-                .write(connection, gateway, Route::FastPath, since)
-                .await
-                .is_err()
-        {
-            return Next::Closed;
-        }
         next
     }
 
     /// Gives the connection to pingora for the request at the front of the inbox.
-    async fn proxy(self, head: usize, framing: Framing, is_last: bool) -> Option<Self> {
+    async fn proxy(
+        self,
+        head: usize,
+        framing: Framing,
+        is_last: bool,
+        since: Instant,
+    ) -> Option<Self> {
         let Self {
             handler,
             activity,
             connection,
             inbox,
+            mut line,
             batch,
             timers,
             served,
             ..
         } = self;
         let limits = &handler.gateway.limits;
-        let request = SingleRequestStream::new(connection, inbox, head, framing, &handler.gateway);
+        line.clear();
+        let end = memchr::memmem::find(&inbox[..head], b"\r\n");
+        line.extend_from_slice(&inbox[..end.map_or(head, |end| end + 2)]);
+        let home = Home::new();
+        let gateway = &handler.gateway;
+        let request =
+            SingleRequestStream::new(connection, inbox, head, framing, gateway, home.clone());
         let mut session = ServerSession::new_http1(Box::new(request));
         session.set_keepalive(Some(limits.idle.as_secs()));
         session.set_keepalive_reuses_remaining(is_last.then_some(0));
@@ -389,32 +435,59 @@ impl Http1 {
         // The connection closes a client that reads too slowly; pingora would do so for a client
         // that needs longer for one piece.
         session.set_write_timeout(None);
-        let (stream, _settings) =
-            Box::pin(handler.proxy.process_new_http(session, &handler.shutdown))
-                .await?
-                .consume();
-        let request = stream.into_any().downcast::<SingleRequestStream>().ok()?;
-        let parts = request.into_parts()?;
-        if !parts.is_read || is_last {
-            parts.connection.close_lingering().await;
-            return None;
-        }
+        let serving = Box::pin(handler.proxy.process_new_http(session, &handler.shutdown));
+        // The stream is dropped with what pingora returns, and so its parts come home. `None` is
+        // a panic.
+        let reusable = panics::caught(serving)
+            .await
+            .map(|stream| stream.is_some())
+            .ok();
         let single_request::Parts {
-            connection,
+            mut connection,
             inbox,
+            is_read,
             is_half_closed,
-            ..
-        } = parts;
-        Some(Self {
+            is_answered,
+            handed_over,
+        } = home.take()?;
+        if let Some(file) = handed_over.filter(|_| reusable.is_some()) {
+            let after = match reusable == Some(true) && is_read && !is_last {
+                true => Connection::Keep,
+                false => Connection::Close,
+            };
+            let sending = file.send_http1(&mut connection, gateway, &handler.reads, after);
+            // The client sees that the response is cut, or has gone.
+            Box::pin(sending).await.ok()?;
+        }
+        let inbox = match reusable {
+            Some(true) if is_read && !is_last => inbox,
+            Some(_) => {
+                connection.close_lingering().await;
+                return None;
+            }
+            // The client sees that the response is not complete.
+            None if is_answered => return None,
+            None => {
+                connection.discard();
+                BytesMut::from(&*line)
+            }
+        };
+        let returned = Self {
             handler,
             activity,
             connection,
             inbox,
+            line,
             batch,
             timers,
             served,
             is_half_closed,
-        })
+        };
+        if reusable.is_none() {
+            returned.reject(FAILED, since).await;
+            return None;
+        }
+        Some(returned)
     }
 
     /// Responds 429 to the request at the front of the inbox.

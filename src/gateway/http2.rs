@@ -21,6 +21,7 @@
 
 use std::borrow::Cow;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
@@ -31,6 +32,7 @@ use h2::server::{Builder, Connection};
 use h2::{Reason, SendStream};
 use http::{Version, header};
 use pingora::apps::HttpServerApp as _;
+use pingora::http::ResponseHeader;
 use pingora::protocols::Digest;
 use pingora::protocols::http::ServerSession;
 use tokio::time::Instant;
@@ -43,13 +45,14 @@ use super::fast_path;
 use super::handler::ConnectionHandler;
 use super::head;
 use super::http2_stream::Http2Stream;
+use super::lent::Home;
 use super::open::{Activity, Busy};
 use super::pace::Pace;
 use super::request::{logged, with_headers};
-use super::{Gateway, Limits, access, too_many};
-use crate::response::{MaybeCached, Response};
+use super::{GATEWAY_FAILED, Gateway, Limits, access, too_many};
+use crate::response::{MaybeCached, Problem, Response};
 use crate::site;
-use crate::telemetry::Route;
+use crate::telemetry::{Route, panics};
 
 /// Fields that only the proxy path reads, as over HTTP/1.1.
 ///
@@ -152,7 +155,8 @@ impl Http2 {
             for session in arrived.drain(..) {
                 self.last_stream = Instant::now();
                 self.activity.touch(self.last_stream.into_std());
-                self.take(session);
+                // After a panic this stream is reset, and the others go on.
+                let _panic = catch_unwind(AssertUnwindSafe(|| self.take(session)));
             }
             if gateway.pressure.is_scarce() && !self.goaway_sent {
                 idle.as_mut().reset(self.send_goaway());
@@ -270,7 +274,8 @@ impl Http2 {
             return;
         }
         let held = (held, self.open.token(), self.activity.begin());
-        proxy(&self.handler, stream, held);
+        let client = self.client(&stream);
+        proxy(&self.handler, stream, client, held);
     }
 
     /// Returns where a request comes from.
@@ -302,7 +307,7 @@ impl Http2 {
         let since = Instant::now();
         let content = logged(session.req_header()).content();
         let length = response.body_bytes(content);
-        let header = Box::new(response.response_header(Version::HTTP_2));
+        let header = Box::new(header_of(gateway, response));
         if session.write_response_header(header, length == 0).is_err() {
             return;
         }
@@ -315,11 +320,11 @@ impl Http2 {
                 // The client may have reset the stream; then it does not want the body.
                 let _reset = stream.send_data(body, true);
             } else {
-                let pace = Pace::of_stream(&gateway.limits, &gateway.metrics);
+                let mut pace = Pace::of_stream(&gateway.limits, &gateway.metrics);
                 let held = (self.open.token(), self.activity.begin());
                 tokio::spawn(async move {
                     // A client that is too slow is counted; the stream is reset.
-                    let _sent = send(stream, body, pace).await;
+                    let _sent = send(&mut stream, body, true, &mut pace).await;
                     drop(held);
                 });
             }
@@ -359,15 +364,71 @@ fn options(limits: &Limits) -> Builder {
 fn proxy(
     handler: &Arc<ConnectionHandler>,
     stream: Http2Stream,
+    client: access::Client,
     held: (HeldHead, TaskTrackerToken, Busy),
 ) {
     let handler = Arc::clone(handler);
+    let since = Instant::now();
     tokio::spawn(async move {
-        let session = stream.into_session(&handler.gateway);
+        let home = Home::new();
+        let session = stream.into_session(&handler.gateway, home.clone());
         let session = ServerSession::new_custom(Box::new(session));
-        Box::pin(handler.proxy.process_new_http(session, &handler.shutdown)).await;
+        let serving = Box::pin(handler.proxy.process_new_http(session, &handler.shutdown));
+        let is_served = panics::caught(serving).await.is_ok();
+        if let Some(mut stream) = home.take() {
+            let gateway = &handler.gateway;
+            match stream.take_handed_over() {
+                _ if !is_served => fail(gateway, stream, client, since).await,
+                Some(file) => {
+                    let reads = &handler.reads;
+                    file.send_http2(&mut stream, gateway, reads).await;
+                    stream.discard_body(gateway).await;
+                }
+                None => {}
+            }
+        }
         drop(held);
     });
+}
+
+/// Responds 500 on a stream whose request has panicked, or resets it if its response has begun.
+async fn fail(gateway: &Gateway, mut stream: Http2Stream, client: access::Client, since: Instant) {
+    if stream.is_answered() {
+        return stream.shutdown_with_reason(Reason::INTERNAL_ERROR);
+    }
+    let response = Problem::new(500, GATEWAY_FAILED).response();
+    let length = response.body_bytes(logged(stream.req_header()).content());
+    let header = Box::new(header_of(gateway, &response));
+    if stream.write_response_header(header, length == 0).is_ok()
+        && length > 0
+        && let Some(mut writer) = stream.take_response_body_writer()
+        && let Some(body) = response.body.memory().cloned()
+    {
+        let mut pace = Pace::of_stream(&gateway.limits, &gateway.metrics);
+        // A client that is too slow is counted; the stream is reset.
+        let _sent = send(&mut writer, body, true, &mut pace).await;
+    }
+    let took = since.elapsed();
+    gateway.metrics.answered(Route::Rejected, 500, took);
+    let outcome = Outcome {
+        route: Route::Rejected,
+        status: 500,
+        bytes: length as u64,
+        took,
+    };
+    gateway.log(client, &logged(stream.req_header()), outcome);
+    stream.discard_body(gateway).await;
+}
+
+/// Returns the header of a response of the gateway.
+pub(super) fn header_of(gateway: &Gateway, response: &Response) -> ResponseHeader {
+    let mut made = response.response_header(Version::HTTP_2);
+    if let Some(hsts) = gateway.tls.hsts() {
+        let name = header::STRICT_TRANSPORT_SECURITY;
+        made.insert_header(name, hsts.clone())
+            .expect("a name and a value that are valid");
+    }
+    made
 }
 
 /// Counts the bytes of a request head for as long as its stream is open.
@@ -417,10 +478,20 @@ fn find(gateway: &Gateway, session: &Http2Stream) -> Option<MaybeCached> {
     with_headers(request, |headers| fast_path::find(gateway, headers, host))
 }
 
-/// Sends a body as the client's window opens, and resets the stream of a client that is too slow.
-async fn send(mut stream: SendStream<Bytes>, mut body: Bytes, mut pace: Pace) -> io::Result<()> {
+/// Sends a body, or a piece of it, as the client's window opens, and resets the stream of a client
+/// that is too slow.
+///
+/// # Errors
+///
+/// When the client is too slow, or has closed the stream.
+pub(super) async fn send(
+    stream: &mut SendStream<Bytes>,
+    mut body: Bytes,
+    is_end: bool,
+    pace: &mut Pace,
+) -> io::Result<()> {
     while !body.is_empty() {
-        let capacity = match pace.capacity(&mut stream, body.len()).await {
+        let capacity = match pace.capacity(stream, body.len()).await {
             Ok(capacity) => capacity,
             Err(error) => {
                 stream.send_reset(Reason::CANCEL);
@@ -429,7 +500,7 @@ async fn send(mut stream: SendStream<Bytes>, mut body: Bytes, mut pace: Pace) ->
         };
         let piece = body.split_to(capacity.min(body.len()));
         let length = piece.len();
-        let sent = stream.send_data(piece, body.is_empty());
+        let sent = stream.send_data(piece, is_end && body.is_empty());
         sent.map_err(|_reset| io::Error::from(io::ErrorKind::ConnectionReset))?;
         pace.took(length);
     }

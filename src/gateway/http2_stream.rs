@@ -34,6 +34,8 @@ use pingora::{Error, ErrorType, OrErr as _, Result};
 
 use super::Gateway;
 use super::body_rate::BodyRate;
+use super::file_response::FileResponse;
+use super::lent::{Home, Lent};
 use super::pace::Pace;
 use super::silence::{SILENT, Silence};
 
@@ -71,7 +73,7 @@ pub(super) struct Http2Stream {
 
 /// A stream on the proxy path.
 pub(super) struct StreamSession {
-    stream: Http2Stream,
+    stream: Lent<Http2Stream>,
     response: Option<Box<ResponseHeader>>,
     body_read: usize,
     body_sent: usize,
@@ -174,10 +176,20 @@ impl Http2Stream {
             .map_err(Error::into_down)
     }
 
-    /// Makes the session for pingora.
-    pub(super) fn into_session(self, gateway: &Gateway) -> StreamSession {
+    /// Returns the response that pingora has chosen and not sent.
+    pub(super) fn take_handed_over(&mut self) -> Option<FileResponse> {
+        self.header.extensions_mut().remove()
+    }
+
+    /// Returns whether the response has begun.
+    pub(super) fn is_answered(&self) -> bool {
+        self.writer.is_some() || self.is_ended
+    }
+
+    /// Makes the session for pingora. The stream comes home when the session is dropped.
+    pub(super) fn into_session(self, gateway: &Gateway, home: Home<Self>) -> StreamSession {
         StreamSession {
-            stream: self,
+            stream: Lent::new(self, home),
             response: None,
             body_read: 0,
             body_sent: 0,
@@ -191,7 +203,8 @@ impl Http2Stream {
 
     /// Reads the rest of the request body and drops it, so that the stream ends without a reset.
     pub(super) async fn discard_body(self, gateway: &Gateway) {
-        self.into_session(gateway).discard_body().await;
+        let mut session = self.into_session(gateway, Home::new());
+        session.discard_body().await;
     }
 }
 
@@ -233,9 +246,10 @@ impl StreamSession {
 
     /// Waits until the client resets the stream, or the upstream has been silent for too long.
     fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<Box<Error>> {
-        let reset = match &mut self.stream.writer {
+        let stream = &mut *self.stream;
+        let reset = match &mut stream.writer {
             Some(writer) => writer.poll_reset(cx),
-            None => self.stream.respond.poll_reset(cx),
+            None => stream.respond.poll_reset(cx),
         };
         if reset.is_ready() {
             let why = "the client has ended the stream";
@@ -317,10 +331,11 @@ impl Session for StreamSession {
 
     /// Writes a body as the client's window opens, as fast as [`Pace`] wants it.
     async fn write_body(&mut self, mut data: Bytes, end: bool) -> Result<()> {
-        if self.stream.is_ended {
+        let stream = &mut *self.stream;
+        if stream.is_ended {
             return Ok(());
         }
-        let Some(writer) = &mut self.stream.writer else {
+        let Some(writer) = &mut stream.writer else {
             let why = "write a body before its header";
             return Err(Error::explain(ErrorType::InternalError, why));
         };
@@ -342,7 +357,7 @@ impl Session for StreamSession {
             let is_last = end && data.is_empty();
             writer.send_data(piece, is_last).map_err(failed)?;
             self.pace.took(length);
-            self.stream.is_ended = is_last;
+            stream.is_ended = is_last;
         }
         self.silence.heard();
         match end {
@@ -352,14 +367,15 @@ impl Session for StreamSession {
     }
 
     async fn write_trailers(&mut self, trailers: HeaderMap) -> Result<()> {
-        if self.stream.is_ended {
+        let stream = &mut *self.stream;
+        if stream.is_ended {
             return Ok(());
         }
-        let Some(writer) = &mut self.stream.writer else {
+        let Some(writer) = &mut stream.writer else {
             let why = "write trailers before a header";
             return Err(Error::explain(ErrorType::InternalError, why));
         };
-        self.stream.is_ended = true;
+        stream.is_ended = true;
         writer
             .send_trailers(trailers)
             .or_err(ErrorType::WriteError, "send trailers")

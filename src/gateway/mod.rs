@@ -19,9 +19,10 @@
 //! | responses without pingora | `fast_path` |
 //! | one HTTP/1.1 request as a stream for pingora | `single_request` |
 //! | one HTTP/2 request as a session for pingora | `http2_stream` |
+//! | what pingora gives back, also after a panic | `lent` |
 //! | requests and upstreams that are too slow | `body_rate`, `silence` |
 //! | pingora's phases | `proxy` |
-//! | files that are read while they are sent | `reads` |
+//! | files that are sent without pingora, and read while they are sent | `file_response`, `reads` |
 //! | how slowly a client may read | `pace` |
 //! | the header of a request, from pingora's type | `request` |
 //! | which part responds to a path | [`route`] |
@@ -52,12 +53,14 @@ pub mod chunked;
 pub mod clients;
 pub mod drain;
 mod fast_path;
+mod file_response;
 pub mod forward;
 mod handler;
 pub mod head;
 mod http1;
 mod http2;
 mod http2_stream;
+mod lent;
 pub mod limits;
 mod mcp;
 pub mod memory;
@@ -118,6 +121,8 @@ pub struct Gateway {
     pub trusted: TrustedPeers,
     /// Whether the fast path is on.
     pub fast_path: bool,
+    /// What holds for requests without TLS.
+    pub tls: tls::Policy,
     /// How far the process is with stopping.
     pub drain: Drain,
     /// The addresses of upstreams.
@@ -149,6 +154,9 @@ impl Gateway {
     }
 }
 
+/// What a client is told after a panic.
+const GATEWAY_FAILED: &str = "the gateway failed";
+
 /// Makes the response to a client that has exceeded a limit, and must wait this long.
 fn too_many(wait: std::time::Duration) -> Response {
     let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
@@ -159,3 +167,6 @@ fn too_many(wait: std::time::Duration) -> Response {
         .push((http::header::RETRY_AFTER, seconds.max(1).into()));
     response
 }
+
+#[cfg(test)]
+mod tests;

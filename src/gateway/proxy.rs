@@ -35,6 +35,7 @@ use pingora::proxy::{FailToProxy, ProxyHttp, Session};
 use pingora::{ErrorSource, ErrorType};
 
 use super::access::{self, Outcome};
+use super::file_response::{FileResponse, Logged};
 use super::forward::{self, Client};
 use super::http2_stream::is_event_stream;
 use super::reads::Reads;
@@ -43,7 +44,7 @@ use super::respond;
 use super::route::{self, Target};
 use super::silence::SILENT;
 use super::single_request::SingleRequestStream;
-use super::{Gateway, admin, mcp};
+use super::{GATEWAY_FAILED, Gateway, admin, mcp};
 use crate::index::Served;
 use crate::origin::{self, UnresolvedUpstream};
 use crate::response::{Problem, Response};
@@ -62,7 +63,7 @@ const PRIVATE_UPSTREAM: ErrorType = ErrorType::Custom("PrivateUpstream");
 #[derive(Debug)]
 pub(super) struct Proxy {
     gateway: Arc<Gateway>,
-    reads: Reads,
+    reads: Arc<Reads>,
     /// What MCP servers read; tools work longer than reads of files, and must not delay them.
     tools: Reads,
 }
@@ -74,15 +75,17 @@ pub(super) struct RequestCtx {
     route: Route,
     served: Option<Arc<Served>>,
     retries: usize,
+    /// Whether the response is sent after pingora has finished, and logged then.
+    is_handed_over: bool,
 }
 
 // === impl Proxy ===
 
 impl Proxy {
-    pub(super) fn new(gateway: Arc<Gateway>) -> Self {
+    pub(super) fn new(gateway: Arc<Gateway>, reads: Arc<Reads>) -> Self {
         Self {
             gateway,
-            reads: Reads::default(),
+            reads,
             tools: Reads::of_tools(),
         }
     }
@@ -175,7 +178,11 @@ impl Proxy {
             session.req_header_mut().remove_header(&header::EXPECT);
             session.set_ignore_info_resp(true);
         }
-        let response = match self.route(session) {
+        let target = match self.redirect(session) {
+            Some(redirect) => Target::Response(Route::Rejected, Box::new(redirect)),
+            None => self.route(session),
+        };
+        let response = match target {
             Target::Response(route, response) => {
                 ctx.route = route;
                 *response
@@ -208,8 +215,74 @@ impl Proxy {
             }
         };
         read_small_body(session).await;
-        respond::write(session, &response, &self.reads).await?;
+        let is_file = FileResponse::file(&response, &logged(session.req_header())).is_some();
+        match is_file {
+            true => self.hand_over(session, response, ctx),
+            false => self.send(session, response).await?,
+        }
         Ok(true)
+    }
+
+    /// Lets the connection send a response after pingora has finished with its request.
+    fn hand_over(&self, session: &mut Session, response: Response, ctx: &mut RequestCtx) {
+        let request = session.req_header();
+        let response = FileResponse {
+            route: ctx.route,
+            response,
+            request: Logged::of(&logged(request)),
+            client: self.client_of(session),
+            since: ctx.since,
+        };
+        ctx.is_handed_over = true;
+        if request.version == Version::HTTP_10 {
+            session.set_keepalive(None);
+        }
+        match single_request_of(session) {
+            Some(request) => request.hand_over(response),
+            None => {
+                let extensions = session.req_header_mut().extensions_mut();
+                extensions.insert(response);
+            }
+        }
+    }
+
+    /// Returns the client of a request, and the client that it counts for.
+    fn client_of(&self, session: &Session) -> access::Client {
+        access::Client {
+            counted: self.counted(session),
+            ..client_of(session)
+        }
+    }
+
+    /// Returns the redirect of a request that came without TLS, if it has to come with TLS.
+    fn redirect(&self, session: &Session) -> Option<Response> {
+        let Gateway {
+            tls,
+            trusted,
+            index,
+            ..
+        } = &*self.gateway;
+        let request = session.req_header();
+        let host = site::normalise(host_of(request)?).ok()?;
+        // A key that was sent without TLS is refused, so that its owner learns of it.
+        if is_tls(session) || *host == *index.service().api_host.as_str() {
+            return None;
+        }
+        tls.redirect(&host, request, client_of(session).peer, trusted)
+    }
+
+    /// Sends a response of the gateway.
+    async fn send(&self, session: &mut Session, mut response: Response) -> Result<()> {
+        if let Some(hsts) = self.hsts(session) {
+            response = response.with(header::STRICT_TRANSPORT_SECURITY, hsts);
+        }
+        respond::write(session, &response).await
+    }
+
+    /// Returns `Strict-Transport-Security` for a response to this client.
+    fn hsts(&self, session: &Session) -> Option<header::HeaderValue> {
+        let hsts = self.gateway.tls.hsts()?;
+        is_tls(session).then(|| hsts.clone())
     }
 
     async fn choose_peer(&self, ctx: &mut RequestCtx) -> Result<Box<HttpPeer>> {
@@ -335,6 +408,15 @@ impl Proxy {
             request.allow_silence(self.gateway.upstream.upgraded);
         }
         forward::confine_cookies(response, self.pseudonym());
+        // RFC 6797 §8.1: browsers read the first field only, so the site's own one stays.
+        if let Some(hsts) = self.hsts(session)
+            && !response.status.is_informational()
+            && !response
+                .headers
+                .contains_key(header::STRICT_TRANSPORT_SECURITY)
+        {
+            response.insert_header(header::STRICT_TRANSPORT_SECURITY, hsts)?;
+        }
         response.append_header(header::VIA, format!("{version} {}", self.pseudonym()))?;
         Ok(())
     }
@@ -350,7 +432,14 @@ impl ProxyHttp for Proxy {
             route: Route::Rejected,
             served: None,
             retries: 0,
+            is_handed_over: false,
         }
+    }
+
+    #[cfg(test)]
+    async fn early_request_filter(&self, session: &mut Session, _: &mut RequestCtx) -> Result<()> {
+        panic_in(session, "early_request_filter");
+        Ok(())
     }
 
     async fn request_filter(&self, session: &mut Session, ctx: &mut RequestCtx) -> Result<bool> {
@@ -436,7 +525,7 @@ impl ProxyHttp for Proxy {
                 502,
                 "the site's origin could not be reached, or its response was invalid",
             ),
-            (None, ..) => (500, "the gateway failed"),
+            (None, ..) => (500, GATEWAY_FAILED),
         };
         let is_silent = fault == Some(504) || *error.etype() == SILENT;
         if is_silent || error.esource() == &ErrorSource::Upstream && fault.is_none() {
@@ -455,7 +544,7 @@ impl ProxyHttp for Proxy {
                 read_small_body(session).await;
             }
             let response = Problem::new(known_status(status), detail).response();
-            let mut sent = respond::write(session, &response, &self.reads).await;
+            let mut sent = self.send(session, response).await;
             if is_http2(session.req_header()) && status != 408 {
                 // Reads the rest of the body: a reset could take the response away.
                 sent = sent.and(session.finish_body().await);
@@ -475,6 +564,11 @@ impl ProxyHttp for Proxy {
     }
 
     async fn logging(&self, session: &mut Session, _error: Option<&Error>, ctx: &mut RequestCtx) {
+        #[cfg(test)]
+        panic_in(session, "logging");
+        if ctx.is_handed_over {
+            return;
+        }
         let gateway = &self.gateway;
         let status = session
             .response_written()
@@ -487,8 +581,7 @@ impl ProxyHttp for Proxy {
             bytes: session.body_bytes_sent() as u64,
             took,
         };
-        let mut client = client_of(session);
-        client.counted = self.counted(session);
+        let client = self.client_of(session);
         gateway.log(client, &logged(session.req_header()), outcome);
     }
 }
@@ -548,10 +641,14 @@ fn client_of(session: &Session) -> access::Client {
             Version::HTTP_2 => "h2",
             _ => "http/1.1",
         },
-        tls: session
-            .digest()
-            .is_some_and(|digest| digest.ssl_digest.is_some()),
+        tls: is_tls(session),
     }
+}
+
+/// Returns whether the connection of the client is encrypted.
+fn is_tls(session: &Session) -> bool {
+    let digest = session.digest();
+    digest.is_some_and(|digest| digest.ssl_digest.is_some())
 }
 
 /// Returns the stream of a request; `None` over HTTP/2.
@@ -566,6 +663,16 @@ fn known_status(status: u16) -> u16 {
         401..=499 => 400,
         _ => 502,
     }
+}
+
+/// Panics in a phase that has no guard of its own, if a test's request names it.
+#[cfg(test)]
+fn panic_in(session: &Session, phase: &str) {
+    let wanted = session.req_header().headers.get("x-test-panic");
+    assert!(
+        wanted.is_none_or(|wanted| wanted != phase),
+        "a panic in {phase}"
+    );
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::io;
 use bytes::Bytes;
 use tokio::sync::Semaphore;
 
-use crate::response::{Body, PIECE_BYTES, Pieces};
+use crate::response::{PIECE_BYTES, Pieces, Stored};
 
 /// How many reads run at once: a small part of the blocking pool, which has 512 threads. Each
 /// thread costs memory too.
@@ -24,16 +24,12 @@ pub(super) struct Reads {
     turns: Semaphore,
 }
 
-/// The content of a response that is being sent.
-pub(super) enum Sending {
-    /// Bytes in memory that have not been sent.
-    Memory(Bytes),
-    /// A file; no pieces after an error.
-    Stored {
-        pieces: Option<Box<dyn Pieces>>,
-        /// How many bytes have not been read.
-        left: usize,
-    },
+/// A file that is being sent.
+pub(super) struct Sending {
+    /// `None` after an error.
+    pieces: Option<Box<dyn Pieces>>,
+    /// How many bytes have not been read.
+    left: u64,
 }
 
 // === impl Reads ===
@@ -69,20 +65,17 @@ impl Reads {
         }
     }
 
-    /// Opens the file of a body.
+    /// Opens a file.
     ///
     /// # Errors
     ///
     /// When it cannot be read.
-    pub(super) async fn open(&self, body: &Body) -> io::Result<Sending> {
-        let stored = match body {
-            Body::Memory(bytes) => return Ok(Sending::Memory(bytes.clone())),
-            Body::Stored(stored) => stored.clone(),
-        };
+    pub(super) async fn open(&self, stored: &Stored) -> io::Result<Sending> {
+        let (stored, left) = (stored.clone(), stored.length());
         let opened = self.run(move || stored.open()).await;
-        Ok(Sending::Stored {
+        Ok(Sending {
             pieces: Some(opened.unwrap_or_else(|| Err(panicked()))?),
-            left: body.len(),
+            left,
         })
     }
 
@@ -92,14 +85,10 @@ impl Reads {
     ///
     /// When the file cannot be read, or is damaged.
     pub(super) async fn next(&self, sending: &mut Sending) -> io::Result<Bytes> {
-        let (pieces, left) = match sending {
-            Sending::Memory(bytes) => return Ok(bytes.split_to(bytes.len().min(PIECE_BYTES))),
-            Sending::Stored { pieces, left } => (pieces, left),
-        };
-        if *left == 0 {
+        if sending.is_done() {
             return Ok(Bytes::new());
         }
-        let mut reading = pieces.take().ok_or_else(panicked)?;
+        let mut reading = sending.pieces.take().ok_or_else(panicked)?;
         let read = self
             .run(move || {
                 let piece = reading.next(PIECE_BYTES);
@@ -111,8 +100,8 @@ impl Reads {
         if piece.is_empty() {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        *left = left.saturating_sub(piece.len());
-        *pieces = Some(reading);
+        sending.left = sending.left.saturating_sub(piece.len() as u64);
+        sending.pieces = Some(reading);
         Ok(piece)
     }
 }
@@ -126,9 +115,6 @@ fn panicked() -> io::Error {
 impl Sending {
     /// Returns whether all pieces have been taken.
     pub(super) fn is_done(&self) -> bool {
-        match self {
-            Self::Memory(bytes) => bytes.is_empty(),
-            Self::Stored { left, .. } => *left == 0,
-        }
+        self.left == 0
     }
 }

@@ -3,21 +3,19 @@
 //! pingora's HTTP/1.1 session may read more than one request. Then the bytes of a pipelined next
 //! request end the connection, or end the request with an error. A [`SingleRequestStream`] holds
 //! exactly one request. A reader gets the head, then the body. After that a read waits, and the
-//! inbox stores the bytes that the client sends next. When pingora has finished,
-//! [`SingleRequestStream::into_parts`] returns the connection and the inbox.
+//! inbox stores the bytes that the client sends next. When pingora drops the stream, at the end of
+//! the request or because of a panic, the connection and the inbox return to its [`Home`].
 //!
 //! After a `101` response all bytes pass through: they belong to the other protocol.
 //!
 //! A request body that stops, that is slower than the minimum rate or that has a malformed chunk
 //! ends with an error, and so does the silence of the upstream. [`SingleRequestStream::fault`]
-//! then returns the status of the response. If
-//! the stream is dropped while it holds the connection, the connection is closed after a short
-//! time, in which the rest of the request is read.
+//! then returns the status of the response.
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -36,7 +34,9 @@ use super::Gateway;
 use super::body_rate::BodyRate;
 use super::chunked::Scanner;
 use super::connection::ClientConnection;
+use super::file_response::FileResponse;
 use super::head::Framing;
+use super::lent::Home;
 use super::silence::Silence;
 
 /// How many bytes of later requests the inbox stores. More bytes stay in the client's send
@@ -48,7 +48,7 @@ const READ_BYTES: usize = 8 << 10;
 /// A stream that holds one request.
 #[derive(Debug)]
 pub(super) struct SingleRequestStream {
-    /// `None` after [`SingleRequestStream::into_parts`].
+    /// `None` only while the stream is dropped.
     connection: Option<ClientConnection>,
     inbox: BytesMut,
     /// How many bytes of the head, at the front of the inbox, the reader has not read yet.
@@ -60,6 +60,11 @@ pub(super) struct SingleRequestStream {
     silence: Silence,
     /// Whether the client has closed its side; it still gets its response.
     is_half_closed: bool,
+    /// How many bytes of the response were written.
+    written: usize,
+    /// The response that is sent after pingora has finished.
+    handed_over: Mutex<Option<Box<FileResponse>>>,
+    home: Home<Parts>,
 }
 
 /// The part of the body that the reader has not read yet.
@@ -70,6 +75,7 @@ enum Body {
 }
 
 /// The parts that the connection handler gets back.
+#[derive(Debug)]
 pub(super) struct Parts {
     pub(super) connection: ClientConnection,
     /// The bytes that the client has sent after the request.
@@ -78,6 +84,11 @@ pub(super) struct Parts {
     /// request, because the rest of the body is still to come.
     pub(super) is_read: bool,
     pub(super) is_half_closed: bool,
+    /// Whether the client may have a part of the response. Bytes that are still held back do not
+    /// count.
+    pub(super) is_answered: bool,
+    /// The response that is still to be sent.
+    pub(super) handed_over: Option<Box<FileResponse>>,
 }
 
 // === impl SingleRequestStream ===
@@ -90,6 +101,7 @@ impl SingleRequestStream {
         head: usize,
         framing: Framing,
         gateway: &Gateway,
+        home: Home<Parts>,
     ) -> Self {
         connection.hold();
         let body = match framing {
@@ -107,6 +119,9 @@ impl SingleRequestStream {
             rate: BodyRate::new(Arc::clone(&gateway.limits), gateway.drain.clone()),
             silence: Silence::new(gateway.upstream.read),
             is_half_closed: false,
+            written: 0,
+            handed_over: Mutex::default(),
+            home,
         }
     }
 
@@ -126,18 +141,14 @@ impl SingleRequestStream {
         Some(self.fault.load(Ordering::Acquire)).filter(|status| *status > 0)
     }
 
-    /// Returns the connection and the inbox; `None` if they have been taken before.
-    pub(super) fn into_parts(mut self) -> Option<Parts> {
-        let is_read =
-            self.head == 0 && self.body.is_done() && !self.is_upgraded.load(Ordering::Acquire);
-        let mut connection = self.connection.take()?;
-        connection.unhold();
-        Some(Parts {
-            connection,
-            inbox: std::mem::take(&mut self.inbox),
-            is_read,
-            is_half_closed: self.is_half_closed,
-        })
+    /// Keeps a response that is sent after pingora has finished.
+    pub(super) fn hand_over(&self, response: FileResponse) {
+        *self.handed_over() = Some(Box::new(response));
+    }
+
+    fn handed_over(&self) -> MutexGuard<'_, Option<Box<FileResponse>>> {
+        let locked = self.handed_over.lock();
+        locked.unwrap_or_else(PoisonError::into_inner)
     }
 
     fn fail(&self, status: u16, kind: io::ErrorKind, why: &'static str) -> io::Error {
@@ -149,6 +160,14 @@ impl SingleRequestStream {
         self.connection
             .as_mut()
             .ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+
+    /// Counts what was written of the response.
+    fn count(&mut self, polled: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(Ok(written)) = &polled {
+            self.written = self.written.saturating_add(*written);
+        }
+        polled
     }
 
     /// Reads more bytes into the inbox; 0 bytes mean that the client has closed its side.
@@ -244,13 +263,21 @@ pub(super) fn poll_read_into(
 
 impl Drop for SingleRequestStream {
     fn drop(&mut self) {
-        let Some(connection) = self.connection.take() else {
+        let Some(mut connection) = self.connection.take() else {
             return;
         };
-        // Without a runtime no more can be read, so the socket is closed at once.
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(connection.close_lingering());
-        }
+        let is_answered = self.written > connection.held_back();
+        connection.unhold();
+        self.home.put(Parts {
+            connection,
+            inbox: std::mem::take(&mut self.inbox),
+            is_read: self.head == 0
+                && self.body.is_done()
+                && !self.is_upgraded.load(Ordering::Acquire),
+            is_half_closed: self.is_half_closed,
+            is_answered,
+            handed_over: self.handed_over().take(),
+        });
     }
 }
 
@@ -309,7 +336,8 @@ impl AsyncWrite for SingleRequestStream {
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         this.silence.heard();
-        Pin::new(this.connection()?).poll_write(cx, buf)
+        let polled = Pin::new(this.connection()?).poll_write(cx, buf);
+        this.count(polled)
     }
 
     fn poll_write_vectored(
@@ -319,7 +347,8 @@ impl AsyncWrite for SingleRequestStream {
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         this.silence.heard();
-        Pin::new(this.connection()?).poll_write_vectored(cx, bufs)
+        let polled = Pin::new(this.connection()?).poll_write_vectored(cx, bufs);
+        this.count(polled)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -62,10 +62,7 @@ impl Body {
     pub fn len(&self) -> usize {
         match self {
             Self::Memory(bytes) => bytes.len(),
-            Self::Stored(stored) => {
-                let length = stored.range.end - stored.range.start;
-                usize::try_from(length).unwrap_or(usize::MAX)
-            }
+            Self::Stored(stored) => usize::try_from(stored.length()).unwrap_or(usize::MAX),
         }
     }
 
@@ -149,6 +146,12 @@ impl Stored {
             range: 0..content.length(),
             content,
         }
+    }
+
+    /// Returns how many bytes there are.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.range.end - self.range.start
     }
 
     /// Opens the file. It may block.

@@ -354,6 +354,7 @@ fn title_case(name: &HeaderName) -> &str {
         "x-content-type-options" => "X-Content-Type-Options",
         "allow" => "Allow",
         "location" => "Location",
+        "strict-transport-security" => "Strict-Transport-Security",
         other => other,
     }
 }

@@ -58,7 +58,7 @@ impl Encrypted {
         Client::open(self.address(), DOMAIN, self.authority.client(&["h2"])).await
     }
 
-    fn http1(&self) -> Connection<Tls> {
+    pub fn http1(&self) -> Connection<Tls> {
         let stream = connect(
             self.address(),
             DOMAIN,
@@ -553,9 +553,13 @@ pub mod raw {
 }
 
 impl Encrypted {
+    /// A connection for HTTP/2, on which nothing has been sent.
+    pub fn tls(&self) -> Tls {
+        connect(self.address(), DOMAIN, &self.authority.client(&["h2"])).unwrap()
+    }
+
     pub fn raw(&self) -> Connection<Tls> {
-        let stream = connect(self.address(), DOMAIN, &self.authority.client(&["h2"])).unwrap();
-        let mut connection = Connection::over(stream);
+        let mut connection = Connection::over(self.tls());
         connection.send(&raw::preface());
         connection
     }

@@ -102,7 +102,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let health = Health::new(Clock::System);
     let drain = Drain::new();
     let certificates = certificates(&config, &metrics)?;
-    let tls = certificates
+    let tls_config = certificates
         .as_ref()
         .map(tls::server_config)
         .transpose()
@@ -129,6 +129,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         pressure: Arc::default(),
         trusted,
         fast_path: config.connections.fast_path,
+        tls: tls::Policy::new(&config.tls, &config.service, certificates.as_ref()),
         drain: drain.clone(),
         resolver: Resolver::new(config.private_hosts.clone()),
         admin: Some(Arc::clone(&updates.api)),
@@ -151,7 +152,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
     let mut server = Server::new_with_opt_and_conf(None, conf);
     server.bootstrap();
-    let handler = ConnectionHandler::new(Arc::clone(&gateway), &server.configuration, tls);
+    let handler = ConnectionHandler::new(Arc::clone(&gateway), &server.configuration, tls_config);
     let mut service = ConnectionService::new(handler, listeners, operator.clone()).named();
     service.threads = Some(server.configuration.threads);
     server.add_service(service);

@@ -174,18 +174,22 @@ impl Certificates {
         Ok(report)
     }
 
+    /// Returns whether there is a certificate for a name in normal form: an exact one or a
+    /// wildcard.
+    #[must_use]
+    pub fn names(&self, name: &str) -> bool {
+        named(&self.pairs.load(), name).is_some()
+    }
+
     /// Finds the certificate for a server name: exact, wildcard, default, in this order.
     fn find(&self, name: Option<&str>) -> Option<Arc<CertifiedKey>> {
         let pairs = self.pairs.load();
-        let exact = |name: &str| pairs.get(name).map(|pair| Arc::clone(&pair.key));
-        let named = name.and_then(|name| {
+        let found = name.and_then(|name| {
             let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
-            exact(&name).or_else(|| {
-                let (_label, rest) = name.split_once('.')?;
-                exact(&format!("*.{rest}"))
-            })
+            named(&pairs, &name)
         });
-        named.or_else(|| exact(self.default.as_ref()?.as_str()))
+        let pair = found.or_else(|| pairs.get(self.default.as_ref()?.as_str()))?;
+        Some(Arc::clone(&pair.key))
     }
 }
 
@@ -193,6 +197,14 @@ impl ResolvesServerCert for Certificates {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         self.find(hello.server_name())
     }
+}
+
+/// Finds the pair for a name in normal form: exact, then wildcard.
+fn named<'p>(pairs: &'p HashMap<Box<str>, Pair>, name: &str) -> Option<&'p Pair> {
+    pairs.get(name).or_else(|| {
+        let (_label, rest) = name.split_once('.')?;
+        pairs.get(format!("*.{rest}").as_str())
+    })
 }
 
 /// Returns the server name for the name of a directory: `_.` means `*.`.

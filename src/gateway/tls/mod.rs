@@ -7,18 +7,22 @@
 //! * TLS 1.2 and 1.3 with the cipher suites of the provider; X25519MLKEM768 is preferred. No
 //!   0-RTT: an attacker could replay such requests.
 //! * ALPN offers `h2` before `http/1.1`.
+//! * Requests without TLS may be redirected, and browsers may be told to use only TLS ([`Policy`]).
 //! * Sessions are resumed by tickets with rotating keys, so the server keeps no session state.
 //!
 //! Source: RFC 8446, RFC 6066 §3 (server name), RFC 7301 (ALPN).
 
 mod certificates;
+mod policy;
 mod watch;
 
 pub use certificates::{Certificates, Report};
+pub use policy::Policy;
 pub use watch::watch;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;
@@ -37,6 +41,11 @@ pub struct Config {
     /// It is used if the client sends no server name, or a name without a certificate. Without a
     /// default, such handshakes fail.
     pub default: Option<Host>,
+    /// Whether requests without TLS are redirected, for hosts that have a certificate.
+    pub redirect: bool,
+    /// How long browsers use only TLS for a host (`Strict-Transport-Security`); zero: they are
+    /// not told.
+    pub hsts: Duration,
 }
 
 /// Makes the TLS configuration of the server for a set of certificates.

@@ -1,0 +1,126 @@
+//! Requests without TLS for hosts that have a certificate, and HSTS.
+//!
+//! The operator may send requests without TLS to the same address with TLS. Three kinds are never
+//! redirected:
+//!
+//! * requests for a host without a certificate of its own,
+//! * requests below [`ACME_CHALLENGE`], with which a certificate authority asks for a proof before
+//!   there is a certificate,
+//! * requests from a trusted peer that has received them over TLS, or does not say how: a
+//!   redirect would lead to the same peer again.
+//!
+//! Sources: RFC 6797 (`Strict-Transport-Security`), RFC 8555 §8.3 (challenges), RFC 9110 §15.4.9
+//! (308 keeps the method).
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use http::header::HeaderValue;
+use pingora::http::RequestHeader;
+
+use super::{Certificates, Config};
+use crate::gateway::forward::TrustedPeers;
+use crate::response::Response;
+use crate::site::Service;
+
+/// The path below which a certificate authority asks for a proof (RFC 8555 §8.3).
+const ACME_CHALLENGE: &str = "/.well-known/acme-challenge/";
+
+/// What holds for requests without TLS, and what browsers are told about it.
+#[derive(Debug, Default)]
+pub struct Policy {
+    /// The names whose requests are redirected; `None`: no request is.
+    redirected: Option<Arc<Certificates>>,
+    /// What the redirect has after the host: nothing, or a port.
+    port: String,
+    hsts: Option<HeaderValue>,
+}
+
+// === impl Policy ===
+
+impl Policy {
+    /// Makes it of the operator's settings and of the certificates that are in use.
+    #[must_use]
+    pub fn new(
+        config: &Config,
+        service: &Service,
+        certificates: Option<&Arc<Certificates>>,
+    ) -> Self {
+        let seconds = config.hsts.as_secs();
+        let hsts = || HeaderValue::try_from(format!("max-age={seconds}")).ok();
+        Self {
+            redirected: certificates.filter(|_| config.redirect).cloned(),
+            port: match service.port {
+                0 | 443 => String::new(),
+                port => format!(":{port}"),
+            },
+            hsts: (seconds > 0).then(hsts).flatten(),
+        }
+    }
+
+    /// Returns the value of `Strict-Transport-Security` for responses over TLS, if they have one.
+    pub(in crate::gateway) fn hsts(&self) -> Option<&HeaderValue> {
+        self.hsts.as_ref()
+    }
+
+    /// Returns whether requests without TLS for this host, in normal form, may be redirected.
+    pub(in crate::gateway) fn may_redirect(&self, host: &str) -> bool {
+        let certificates = self.redirected.as_ref();
+        certificates.is_some_and(|certificates| certificates.names(host))
+    }
+
+    /// Returns the redirect of a request that came without TLS for this host, in normal form.
+    pub(in crate::gateway) fn redirect(
+        &self,
+        host: &str,
+        request: &RequestHeader,
+        peer: IpAddr,
+        trusted: &TrustedPeers,
+    ) -> Option<Response> {
+        let path = request.uri.path();
+        if !self.may_redirect(host) || path.starts_with(ACME_CHALLENGE) {
+            return None;
+        }
+        let sent_over_http = || {
+            let proto = request.headers.get_all("x-forwarded-proto");
+            // The last value is from the peer next to us.
+            let last = proto.iter().next_back();
+            last.is_some_and(|last| last.as_bytes().trim_ascii().ends_with(b"http"))
+        };
+        if trusted.contains(peer) && !sent_over_http() {
+            return None;
+        }
+        let query = request.uri.query().map(|query| format!("?{query}"));
+        let query = query.unwrap_or_default();
+        let location = format!("https://{host}{}{path}{query}", self.port);
+        Some(Response {
+            location: Some(location.into()),
+            ..Response::empty(308)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_port_of_the_redirect_is_that_of_the_service() {
+        for (port, expected) in [(0, ""), (443, ""), (8443, ":8443")] {
+            let service = Service {
+                port,
+                ..Service::default()
+            };
+            assert_eq!(
+                Policy::new(&Config::default(), &service, None).port,
+                expected
+            );
+        }
+    }
+
+    #[test]
+    fn nothing_is_redirected_and_hsts_is_off_by_default() {
+        let policy = Policy::new(&Config::default(), &Service::default(), None);
+        assert!(!policy.may_redirect("docs.acme.test") && policy.hsts().is_none());
+    }
+}

@@ -1,0 +1,145 @@
+//! Requests without TLS are redirected if the operator wants it, and browsers are told to use TLS.
+
+use std::io::Write as _;
+
+use crate::certificates::Authority;
+use crate::edge::Setup;
+use crate::origin::{After, Origin};
+use crate::presets::{DOMAIN, SKILL, SUBDOMAIN};
+use crate::tls::{Encrypted, encrypted};
+
+const API: &str = "api.waypost.localhost";
+
+/// A gateway with certificates for the site's domain and for the admin API.
+fn start(tls: &str, trusted: &str, record: &str) -> Encrypted {
+    let authority = Authority::new();
+    let setup = encrypted(&authority, Setup::new());
+    let directory = setup.path("certificates");
+    authority.issue(&[API]).write(&directory, API);
+    let directory = directory.display();
+    let setup = setup
+        .conf("tls", &format!("{{ directory: \"{directory}\", {tls} }}"))
+        .conf("connections", &format!("{{ trusted_peers: [{trusted}] }}"))
+        .acme(record)
+        .with_skill();
+    Encrypted {
+        authority,
+        edge: setup.start(),
+    }
+}
+
+#[test]
+fn a_request_without_tls_is_redirected_if_its_host_has_a_certificate() {
+    let gateway = start("redirect: true", "", "");
+    let edge = &gateway.edge;
+    for (method, host, path, status, location) in [
+        // Also what the fast path would serve.
+        ("GET", DOMAIN, "/skill.md", 308, "/skill.md"),
+        ("HEAD", DOMAIN, "/skill.md?a=b&c", 308, "/skill.md?a=b&c"),
+        ("POST", "DOCS.acme.test:80", "//x/%2e", 308, "//x/%2e"),
+        // A certificate authority asks before there is a certificate.
+        ("GET", DOMAIN, "/.well-known/acme-challenge/x", 404, ""),
+        // There is no certificate for this name.
+        ("GET", SUBDOMAIN, "/skill.md", 200, ""),
+        // A redirect would hide from its owner that a key was sent without TLS.
+        ("GET", API, "/v1/x", 404, ""),
+    ] {
+        let response = edge.request(method, host, path, &[]);
+        assert_eq!(response.status, status, "{host}{path}: {response:?}");
+        let expected = format!("https://{DOMAIN}{location}");
+        let expected = (status == 308).then_some(expected.as_str());
+        assert_eq!(response.field("location"), expected, "{host}{path}");
+        assert_eq!(response.field("strict-transport-security"), None);
+    }
+    // A header of a client that nobody trusts changes nothing.
+    let claims = [("X-Forwarded-Proto", "https")];
+    assert_eq!(edge.request("GET", DOMAIN, "/", &claims).status, 308);
+}
+
+#[test]
+fn a_trusted_peer_that_has_received_a_request_over_tls_gets_no_redirect() {
+    let gateway = start("redirect: true", "127.0.0.0/8", "");
+    for (proto, status) in [("https", 200), ("http", 308), ("https, http", 308)] {
+        let fields = [("X-Forwarded-Proto", proto)];
+        let response = gateway.edge.request("GET", DOMAIN, "/skill.md", &fields);
+        assert_eq!(response.status, status, "{proto}");
+    }
+    // Without the field, a redirect could lead to the same peer for ever.
+    assert_eq!(gateway.edge.get(DOMAIN, "/skill.md").status, 200);
+}
+
+#[test]
+fn nothing_is_redirected_by_default() {
+    let gateway = start("", "", "");
+    let response = gateway.edge.get(DOMAIN, "/skill.md");
+    assert_eq!((response.status, response.text()), (200, SKILL));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_response_over_tls_tells_browsers_to_use_tls() {
+    let origin = Origin::responding(|request, stream| {
+        let own = match &*request.target {
+            "/own" => "Strict-Transport-Security: max-age=7\r\n",
+            _ => "",
+        };
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n{own}\r\n");
+        // The gateway may have closed the connection.
+        let _closed = stream.write_all(head.as_bytes());
+        After::Keep
+    });
+    let gateway = start("hsts_seconds: 600", "", &origin.record());
+    let mut http2 = gateway.http2().await;
+    for (host, path, status, expected) in [
+        // The fast path, twice the proxy path, a rejected request.
+        (DOMAIN, "/skill.md", 200, "max-age=600"),
+        (DOMAIN, "/x/../skill.md", 200, "max-age=600"),
+        (API, "/v1/x", 404, "max-age=600"),
+        (DOMAIN, "/a\\b", 400, "max-age=600"),
+        // The site's own server, which may know better.
+        (DOMAIN, "/guide", 200, "max-age=600"),
+        (DOMAIN, "/own", 200, "max-age=7"),
+    ] {
+        let mut http1 = gateway.http1();
+        http1.send(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes());
+        let first = http1.receive("GET").unwrap();
+        assert_eq!(first.status, status, "{host}{path}");
+        let name = "strict-transport-security";
+        assert_eq!(first.field(name), Some(expected), "{host}{path}");
+        if status != 400 {
+            let second = http2.get(host, path).await.unwrap();
+            assert_eq!(second.status, status, "{host}{path}");
+            assert_eq!(second.field(name), Some(expected), "{host}{path}");
+        }
+        // RFC 6797 §7.2: never without TLS.
+        let plain = gateway.edge.get(host, "/skill.md");
+        assert_eq!(plain.field(name), None);
+    }
+}
+
+#[test]
+fn settings_that_have_no_effect_are_rejected() {
+    for (conf, expected) in [
+        (
+            vec![("tls", "{ redirect: true }")],
+            "need an address in `listen.https`",
+        ),
+        (
+            vec![("tls", "{ hsts_seconds: 1 }")],
+            "need an address in `listen.https`",
+        ),
+        (
+            vec![
+                ("tls", "{ redirect: true, directory: x }"),
+                ("listen", "{ https: [\"127.0.0.1:0\"] }"),
+                ("service", "{ scheme: http }"),
+            ],
+            "`tls.redirect` needs `service.scheme: https`",
+        ),
+    ] {
+        let setup = conf
+            .iter()
+            .fold(Setup::new(), |setup, (key, value)| setup.conf(key, value));
+        let (status, stderr) = setup.start_expecting_failure();
+        assert!(!status.success() && stderr.contains(expected), "{stderr}");
+    }
+}
