@@ -74,6 +74,7 @@ mod git;
 mod heads;
 mod both_paths;
 mod hostile;
+mod http2_frames;
 mod https_only;
 mod links;
 mod mcp;
