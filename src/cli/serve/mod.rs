@@ -16,6 +16,7 @@
 //! | `certificates` | certificate files → TLS |
 //! | `sweep` | removes what the store no longer needs |
 //! | `memory` | reads how much memory is used, if it is bounded |
+//! | `freed-memory` | gives freed memory back to the system |
 //! | `access-log` | lines → disk |
 //! | `log-summary` | says how many lines of the process log were left out |
 //!
@@ -30,6 +31,7 @@
 //! handles signals.
 
 mod descriptors;
+mod freed;
 mod reload;
 mod runtimes;
 mod stop;
@@ -136,6 +138,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         clock: Clock::System,
     });
     watch_memory(&config, &gateway)?;
+    freed::start().context("start a thread")?;
     let changes = Changes {
         reload: Arc::new(reload.request()),
         token: operator_token(&config, &health),

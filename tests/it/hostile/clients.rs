@@ -7,7 +7,8 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::process::Command;
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::certificates::Authority;
 use crate::edge::{Edge, Setup};
@@ -285,6 +286,51 @@ fn at_the_limit_the_longest_idle_connection_is_closed() {
         assert_eq!(get_on(connection, "/skill.md", "").unwrap().status, 200);
     }
     assert!(shed(&edge, "idle_longest") > 0.5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_memory_of_closed_connections_is_given_back() {
+    const CONNECTIONS: usize = 500;
+    let authority = Authority::new();
+    let setup = encrypted(&authority, Setup::new())
+        .conf("clients", "{ handshakes_per_second: 0 }")
+        .acme("")
+        .with_skill();
+    let edge = setup.start();
+    let config = authority.client(&["h2"]);
+    let open = async || Client::open(edge.https.unwrap(), DOMAIN, Arc::clone(&config)).await;
+    // Once, for what is allocated once.
+    open().await.get(DOMAIN, "/skill.md").await.unwrap();
+    let before = resident(&edge);
+    let mut clients = Vec::new();
+    for _ in 0..CONNECTIONS {
+        let mut client = open().await;
+        assert_eq!(client.get(DOMAIN, "/skill.md").await.unwrap().status, 200);
+        clients.push(client);
+    }
+    let grown = resident(&edge) - before;
+    assert!(grown > (CONNECTIONS as u64) * (32 << 10), "{grown}");
+    drop(clients);
+    let since = Instant::now();
+    // The allocator keeps some: parts of the same pages are in use.
+    while resident(&edge) - before > grown / 4 * 3 {
+        assert!(
+            since.elapsed() < TIMEOUT,
+            "{} of {grown}",
+            resident(&edge) - before
+        );
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// Returns the resident memory of a gateway without files, in bytes.
+fn resident(edge: &Edge) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", edge.id())).unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("RssAnon:"));
+    let kib = line.unwrap().trim().trim_end_matches(" kB");
+    kib.parse::<u64>().unwrap() << 10
 }
 
 #[test]

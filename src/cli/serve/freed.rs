@@ -1,0 +1,34 @@
+//! Gives freed memory back to the system.
+//!
+//! The allocator does so while threads allocate. After a crowd of connections has closed, a quiet
+//! process allocates nothing: without this thread it keeps their memory until the next crowd, and
+//! counts it against its bound.
+
+use std::time::Duration;
+
+use crate::telemetry::panics;
+
+/// How often freed memory is looked for.
+const INTERVAL: Duration = Duration::from_secs(5);
+
+/// Starts the thread. It is never joined: it can be stopped at any point.
+///
+/// # Errors
+///
+/// When the system starts no more threads.
+pub(super) fn start() -> std::io::Result<()> {
+    let work = || loop {
+        std::thread::sleep(INTERVAL);
+        give_back();
+    };
+    panics::essential_thread("freed-memory", work).map(drop)
+}
+
+#[expect(
+    unsafe_code,
+    reason = "a function of the allocator, which is written in C"
+)]
+fn give_back() {
+    // SAFETY: it takes no pointer, and any thread may call it at any time.
+    unsafe { libmimalloc_sys::mi_collect(true) }
+}
