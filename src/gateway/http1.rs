@@ -450,6 +450,11 @@ impl Http1 {
             is_answered,
             handed_over,
         } = home.take()?;
+        let inbox = match inbox.is_empty() {
+            // Its memory is not needed while the client reads.
+            true => BytesMut::new(),
+            false => inbox,
+        };
         if let Some(file) = handed_over.filter(|_| reusable.is_some()) {
             let after = match reusable == Some(true) && is_read && !is_last {
                 true => Connection::Keep,
