@@ -29,7 +29,7 @@ impl Built {
     }
 
     /// Replaces the generated skill by one that has passed
-    /// [`skills::accept`](crate::skills::accept()) for the same documentation. If authors wrote
+    /// [`skills::accept`](crate::skills::accept()). If authors wrote
     /// skills, nothing changes. The diagnostics stay as they are.
     #[must_use]
     pub fn with_skill(self, skill: Generated) -> Self {

@@ -58,7 +58,7 @@ use crate::source::TreePath;
 pub use collect::collect;
 pub use description::cut;
 pub use generate::{
-    CHARACTERS_MAX, Generated, LINES_MAX, Rejected, SourcePage, accept, documentation_version,
+    Age, CHARACTERS_MAX, Generated, LINES_MAX, Rejected, SourcePage, accept, documentation_version,
     generate, source_pages,
 };
 pub use meta::Meta;

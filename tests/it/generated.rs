@@ -78,7 +78,7 @@ const PAGES: [(&str, &str); 3] = [
 ];
 /// The first part of a script: it reads its input and writes the frontmatter of a skill.
 const HEAD: &str =
-    "cat >/dev/null; printf -- '---\\nname: written\\ndescription: Use it.\\n---\\n\\n'";
+    "cat >/dev/null; printf -- '---\\nname: acme\\ndescription: Use it.\\n---\\n\\n'";
 
 /// Starts a gateway whose command is a shell script; returns it with an admin key.
 fn generating(script: &str, conf: &str, record: &str) -> (Edge, String) {
@@ -86,9 +86,10 @@ fn generating(script: &str, conf: &str, record: &str) -> (Edge, String) {
     let docs = Repository::new(&setup, "docs");
     docs.push("Begin", &PAGES);
     fs::write(setup.path("write"), script).unwrap();
+    let pipes = ["go", "begun"].map(|name| setup.path(name));
     assert!(
         Command::new("mkfifo")
-            .arg(setup.path("go"))
+            .args(pipes)
             .status()
             .unwrap()
             .success()
@@ -116,7 +117,7 @@ fn the_deterministic_skill_is_served_until_the_command_has_ended() {
         ls -A >"$1/found" && env >"$1/environment" && tee "$1/input" >/dev/null
         base=$(sed 's/.*"base_url":"\([^"]*\)".*/\1/' "$1/input")
         read _ <"$1/go"
-        printf -- '---\nname: written\ndescription: Use it.\n---\n\nSee [Pay](%s/pay).\n' "$base"
+        printf -- '---\nname: acme\ndescription: Use it.\n---\n\nSee [Pay](%s/pay).\n' "$base"
     "#;
     let (edge, key) = generating(script, "seconds: 60", "");
     let id = trigger(&edge, &key, "acme");
@@ -129,17 +130,17 @@ fn the_deterministic_skill_is_served_until_the_command_has_ended() {
     assert_eq!(record["status"], "success", "{record:#}");
     assert_eq!(
         edge.get(DOMAIN, "/skill.md").text(),
-        "---\nname: written\ndescription: Use it.\n---\n\nSee [Pay](https://docs.acme.test/pay).\n"
+        "---\nname: acme\ndescription: Use it.\n---\n\nSee [Pay](https://docs.acme.test/pay).\n"
     );
     let logs = record["logs"].to_string();
     assert!(
-        logs.contains("generate: the skill.md of the command is published"),
+        logs.contains("generate: the new skill.md of the command is published"),
         "{logs}"
     );
     let list = edge
         .get(DOMAIN, "/.well-known/agent-skills/index.json")
         .json();
-    assert_eq!(list["skills"][0]["name"], "written");
+    assert_eq!(list["skills"][0]["name"], "acme");
 
     let read_output = |name: &str| fs::read_to_string(edge.setup.path(name)).unwrap();
     assert_eq!(read_output("found"), "", "it starts in an empty directory");
@@ -152,6 +153,7 @@ fn the_deterministic_skill_is_served_until_the_command_has_ended() {
     names.sort_unstable();
     assert_eq!(names, ["HOME", "LANG", "PATH", "TMPDIR"]);
     let input: serde_json::Value = serde_json::from_str(&read_output("input")).unwrap();
+    assert_eq!(input["name"], "acme");
     assert_eq!(input["pages"][1]["title"], "Pay");
     // The command gets what agents read, not the source of the page.
     assert_eq!(
@@ -238,7 +240,7 @@ fn a_failed_command_is_reported_and_the_deterministic_skill_stays() {
         let logs = record["logs"].as_array().unwrap();
         let last = logs[logs.len() - 2].as_str().unwrap();
         assert!(
-            last.contains("generate: the generated skill.md stays published: ")
+            last.contains("generate: the skill.md that is published stays: ")
                 && last.contains(reason),
             "{script}: {last}"
         );
@@ -259,6 +261,56 @@ fn a_failed_command_is_reported_and_the_deterministic_skill_stays() {
         .map(|entry| entry.unwrap().file_name())
         .collect();
     assert!(left.is_empty(), "{left:?}");
+}
+
+/// Over changes of pages, failed commands and a restart, readers get what the command wrote last, at
+/// the same address.
+#[test]
+fn what_a_command_wrote_is_served_until_it_has_written_another_one() {
+    let (edge, key) = generating("", "seconds: 60", "");
+    let docs = Repository::of(&edge.setup, "docs");
+    let (write, go) = (edge.setup.path("write"), edge.setup.path("go"));
+    let script =
+        |text: &str| format!("{HEAD}; echo >\"$1/begun\"; read _ <\"$1/go\"; echo '{text}'");
+    // The command runs once the release without its output is visible.
+    let begun = |edge: &Edge| fs::read_to_string(edge.setup.path("begun")).unwrap();
+    let served = |edge: &Edge| {
+        let list = edge.get(DOMAIN, "/.well-known/agent-skills/index.json");
+        assert_eq!(list.json()["skills"][0]["name"], "acme");
+        edge.get(DOMAIN, "/skill.md").text().to_owned()
+    };
+    fs::write(&write, script("One.")).unwrap();
+    let first = trigger(&edge, &key, "acme");
+    begun(&edge);
+    fs::write(&go, "go\n").unwrap();
+    follow(&edge.setup, &first);
+    assert!(served(&edge).contains("One."));
+
+    docs.push("Say more", &[("pay.mdx", "# Pay\n\nMore.\n")]);
+    fs::write(&write, script("Two.")).unwrap();
+    let second = trigger(&edge, &key, "acme");
+    begun(&edge);
+    assert!(edge.get(DOMAIN, "/pay").text().contains("More."));
+    assert!(served(&edge).contains("One."), "{}", served(&edge));
+    fs::write(&go, "go\n").unwrap();
+    follow(&edge.setup, &second);
+    assert!(served(&edge).contains("Two."));
+
+    docs.push("Say all", &[("pay.mdx", "# Pay\n\nAll.\n")]);
+    fs::write(&write, "exit 3").unwrap();
+    let third = follow(&edge.setup, &trigger(&edge, &key, "acme"));
+    assert!(
+        third["logs"].to_string().contains("exit status: 3"),
+        "{third:#}"
+    );
+    assert!(served(&edge).contains("Two."));
+
+    edge.signal("TERM");
+    let edge = edge.ended().start();
+    assert!(served(&edge).contains("Two."));
+    docs.push("Remove", &[("pay.mdx", "# Pay\n\nNothing.\n")]);
+    follow(&edge.setup, &trigger(&edge, &key, "acme"));
+    assert!(served(&edge).contains("Two."), "{}", served(&edge));
 }
 
 #[test]

@@ -1,16 +1,20 @@
 //! A configured command that writes the `skill.md` of sites whose authors wrote none.
 //!
-//! The release with the generated file is published first, as in every update. Then the command
-//! runs in a process of its own, in walls as a build. The same rules ([`skills::accept`])
-//! apply to its output. If the output passes, a second release with it is stored and promoted. If
-//! the command fails, takes too long, writes too much or breaks a rule, the first release stays
-//! and the record says why.
+//! A release is published first, as in every update. Its `skill.md` is the last output of the
+//! command that was accepted, for this or for an earlier state of the documentation; before the
+//! command has ever succeeded, it is the generated file. Then the command runs in a process of its
+//! own, in walls as a build. The same rules ([`skills::accept`]) apply to its output. If the output
+//! passes, a second release with it is stored and promoted. If the command fails, takes too long,
+//! writes too much or breaks a rule, the first release stays and the record says why.
+//!
+//! The skill has the same name, and so the same address, whoever wrote it.
 //!
 //! The command gets:
 //!
-//! * on its standard input one JSON object, [`Input`]: the generated `skill.md`, the limits, the
-//!   base URL that every link must begin with (a placeholder, because a release knows no domain),
-//!   and the pages that it may mention, with their texts in Markdown as agents get them;
+//! * on its standard input one JSON object, [`Input`]: the generated `skill.md`, its name, which
+//!   the command must keep, the limits, the base URL that every link must begin with (a
+//!   placeholder, because a release knows no domain), and the pages that it may mention, with their
+//!   texts in Markdown as agents get them;
 //! * a new empty directory, which is also its `HOME` and `TMPDIR` and is removed afterwards. It
 //!   writes there and in the directories of [`Config::write`], and reads the programs and libraries
 //!   of the system, the files that its arguments name, and [`Config::read`];
@@ -21,8 +25,8 @@
 //! It writes the file to its standard output and ends with status 0. Its standard error is the
 //! standard error of the service. It never goes into a record, because customers read records.
 //!
-//! Its output is cached beside the mirrors, with the digests of the input and of the output. An
-//! update with the same input publishes the cached output at once and does not run the command.
+//! Its last accepted output is kept beside the mirrors, with the digests of the input and of the
+//! output. An update with the same input publishes it and does not run the command.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -39,7 +43,7 @@ use crate::build::Articles;
 use crate::digest::Digest;
 use crate::discovery::BASE_URL_PLACEHOLDER;
 use crate::docs::Docs;
-use crate::skills::{self, CHARACTERS_MAX, Generated, LINES_MAX};
+use crate::skills::{self, Age, CHARACTERS_MAX, Generated, LINES_MAX};
 
 /// The search path for the command and the programs that it starts.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -70,9 +74,11 @@ pub(super) struct Task<'c> {
     pub(super) config: &'c Config,
     /// The documentation that the skill describes.
     docs: Docs,
+    /// The name of the generated file.
+    name: String,
     /// What the command reads: [`Input`] as JSON.
     input: Vec<u8>,
-    /// The file with the cached output of the command, if there is any.
+    /// The file with the last accepted output of the command, if there is any.
     cache: Option<PathBuf>,
 }
 
@@ -84,8 +90,10 @@ struct Input<'a> {
     /// The most lines and characters that the command may write.
     lines_max: usize,
     characters_max: usize,
-    /// The generated file, which is served until the command has written a better one.
+    /// The generated file.
     skill: &'a str,
+    /// Its name, which the command must keep.
+    name: &'a str,
     /// The public pages of the default language and version.
     pages: Vec<Page<'a>>,
 }
@@ -190,19 +198,21 @@ impl Config {
 // === impl Task ===
 
 impl<'c> Task<'c> {
-    /// Makes the task of improving `skill`, the generated file of a documentation whose pages are
+    /// Makes the task of improving `skill`, the generated file `name` of a documentation whose pages are
     /// rendered as `articles`.
     pub(super) fn new(
         config: &'c Config,
         docs: Docs,
+        name: &str,
         skill: &str,
         articles: &Articles,
         cache: Option<PathBuf>,
     ) -> Self {
         Self {
-            input: input(config, &docs, skill, &articles.markdown()),
+            input: input(config, &docs, (name, skill), &articles.markdown()),
             config,
             docs,
+            name: name.to_owned(),
             cache,
         }
     }
@@ -217,7 +227,7 @@ impl<'c> Task<'c> {
     pub(super) fn take(&self, written: &Path, keep: &Path) -> Result<Generated, WriteError> {
         let failed = |act| move |source| WriteError::Command { act, source };
         let written = fs::read(written).map_err(failed("read the output of"))?;
-        let accepted = skills::accept(&self.docs, &written, BASE_URL_PLACEHOLDER)?;
+        let accepted = self.accept(&written, Age::Now)?;
         let head = head(&self.digest(), &written);
         if let Err(error) = fs::write(keep, [head.as_bytes(), &written].concat()) {
             // Without the cached output, the next update runs the command again.
@@ -226,17 +236,25 @@ impl<'c> Task<'c> {
         Ok(accepted)
     }
 
-    /// Returns the cached output of the command for the same input.
+    /// Returns the last accepted output of the command, and whether it was for the same input.
     ///
     /// The rules are applied again, because they may have changed.
-    pub(super) fn cached(&self) -> Option<Generated> {
+    pub(super) fn kept(&self) -> Option<(Generated, Age)> {
         let file = fs::read(self.cache.as_ref()?).ok()?;
         let (head, written) = file.split_at_checked(file.iter().position(|&b| b == b'\n')? + 1)?;
-        let digest = self.digest();
-        if head != self::head(&digest, written).as_bytes() {
+        let (input, output) = str::from_utf8(head).ok()?.trim_end().split_once(' ')?;
+        if output != Digest::of(written).to_string() {
             return None;
         }
-        skills::accept(&self.docs, written, BASE_URL_PLACEHOLDER).ok()
+        let age = match input == self.digest().to_string() {
+            true => Age::Now,
+            false => Age::Earlier,
+        };
+        Some((self.accept(written, age).ok()?, age))
+    }
+
+    fn accept(&self, written: &[u8], age: Age) -> Result<Generated, skills::Rejected> {
+        skills::accept(&self.docs, written, &self.name, BASE_URL_PLACEHOLDER, age)
     }
 
     /// Returns the digest of the command and its input.
@@ -249,7 +267,12 @@ impl<'c> Task<'c> {
     }
 }
 
-fn input(config: &Config, docs: &Docs, skill: &str, texts: &HashMap<&str, &str>) -> Vec<u8> {
+fn input(
+    config: &Config,
+    docs: &Docs,
+    (name, skill): (&str, &str),
+    texts: &HashMap<&str, &str>,
+) -> Vec<u8> {
     let mut remaining = config.input_bytes_max;
     let pages = skills::source_pages(docs).into_iter().map(|page| {
         let path = page.url.trim_start_matches('/');
@@ -275,6 +298,7 @@ fn input(config: &Config, docs: &Docs, skill: &str, texts: &HashMap<&str, &str>)
         lines_max: LINES_MAX,
         characters_max: CHARACTERS_MAX,
         skill,
+        name,
         pages: pages.collect(),
     };
     serde_json::to_vec(&input).expect("texts and numbers are written as JSON")

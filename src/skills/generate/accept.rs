@@ -3,10 +3,14 @@
 //! A text that a model wrote is served under the customer's name, so it must satisfy the rules
 //! of the generated skill and some that the generated skill cannot break:
 //!
-//! * its frontmatter has a `name` that is a slug and a `description` that lists can show;
+//! * its frontmatter has the `name` of the generated skill and a `description` that lists can show:
+//!   the name is part of addresses that agents keep;
 //! * it is within the limits of rule G2;
 //! * every link leads to a public page of the site;
 //! * no part of it looks like a secret.
+//!
+//! An earlier text of the program ([`Age::Earlier`]) is served until there is a new one. It may still
+//! link to a page that has been removed since.
 //!
 //! The text is accepted unchanged or rejected. The program never repairs it: a repaired text
 //! would be published without a review.
@@ -50,6 +54,14 @@ pub enum Rejected {
     /// Clients would drop the skill because of its frontmatter.
     #[error("its frontmatter: {0}")]
     Frontmatter(String),
+    /// The skill would have another address than the generated one.
+    #[error("its frontmatter: `name` is {found:?}, expected {expected:?}")]
+    Name {
+        /// The name that it has.
+        found: String,
+        /// The name that it must have.
+        expected: String,
+    },
     /// There is no text under the frontmatter.
     #[error("it says nothing")]
     Empty,
@@ -66,12 +78,27 @@ pub enum Rejected {
     },
 }
 
-/// Accepts a text that a program wrote as the skill of a documentation, or says why not.
+/// For which documentation a text was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Age {
+    /// For the same documentation.
+    Now,
+    /// For an earlier state of it.
+    Earlier,
+}
+
+/// Accepts a text that a program wrote as the skill `name` of a documentation, or says why not.
 ///
 /// # Errors
 ///
 /// `Rejected` names the first rule that the text breaks.
-pub fn accept(docs: &Docs, bytes: &[u8], base_url: &str) -> Result<Generated, Rejected> {
+pub fn accept(
+    docs: &Docs,
+    bytes: &[u8],
+    name: &str,
+    base_url: &str,
+    age: Age,
+) -> Result<Generated, Rejected> {
     let text = str::from_utf8(bytes).map_err(|_position| Rejected::Encoding)?;
     let lines = text.lines().count();
     if lines > LINES_MAX {
@@ -89,6 +116,12 @@ pub fn accept(docs: &Docs, bytes: &[u8], base_url: &str) -> Result<Generated, Re
         return Err(wrong(format!("`{}` is repeated", repeated.key)));
     }
     let (slug, description) = name_and_description(&found.mapping).map_err(wrong)?;
+    if slug.as_str() != name {
+        return Err(Rejected::Name {
+            found: slug.as_str().to_owned(),
+            expected: name.to_owned(),
+        });
+    }
     let body = &text[found.body_offset..];
     if body.trim().is_empty() {
         return Err(Rejected::Empty);
@@ -98,7 +131,8 @@ pub fn accept(docs: &Docs, bytes: &[u8], base_url: &str) -> Result<Generated, Re
     }
     let site = Site::of(docs, base_url);
     for target in link_targets(body) {
-        if !site.serves(&target) {
+        let is_removed = || age == Age::Earlier && site.has(&target);
+        if !site.serves(&target) && !is_removed() {
             return Err(Rejected::Link(target));
         }
     }
@@ -153,6 +187,12 @@ impl<'d> Site<'d> {
             paths: public.map(|page| &*page.url).collect(),
             files: docs.published.iter().filter_map(Published::file).collect(),
         }
+    }
+
+    /// Returns whether a link leads to a path of the site, whether or not there is a page.
+    fn has(&self, target: &str) -> bool {
+        let rest = target.strip_prefix(self.base_url);
+        rest.is_some_and(|rest| rest.starts_with('/'))
     }
 
     /// Returns whether a link leads to a heading of the text itself or to a public file of the site.
@@ -285,7 +325,7 @@ mod tests {
 
     fn accepted(body: &str) -> Result<Generated, Rejected> {
         let text = format!("---\nname: acme\ndescription: Pays.\n---\n\n{body}\n");
-        accept(&documentation(), text.as_bytes(), BASE)
+        accept(&documentation(), text.as_bytes(), "acme", BASE, Age::Now)
     }
 
     #[test]
@@ -371,6 +411,24 @@ mod tests {
     }
 
     #[test]
+    fn an_earlier_text_may_link_to_a_page_that_was_removed_and_not_to_another_site() {
+        let earlier = |target: &str| {
+            let text = format!("---\nname: acme\ndescription: Pays.\n---\n\n[x]({target})\n");
+            accept(
+                &documentation(),
+                text.as_bytes(),
+                "acme",
+                BASE,
+                Age::Earlier,
+            )
+        };
+        assert!(earlier("https://base.test/guides/removed").is_ok());
+        for target in ["https://base.test.evil.test/x", "https://base.testx", "/x"] {
+            assert!(earlier(target).is_err(), "{target}");
+        }
+    }
+
+    #[test]
     fn skills_that_clients_would_drop_are_rejected() {
         for (text, reason) in [
             ("# No head", "its frontmatter: there is none"),
@@ -392,7 +450,6 @@ mod tests {
                 "---\nname: a\ndescription: x\n\" Groups \": [a]\n---\nx",
                 "its frontmatter: `groups`",
             ),
-            ("---\nname: a\ndescription: x\n---\n \n", "it says nothing"),
             (
                 "---\nname: a\ndescription: \" \"\n---\nx",
                 "its frontmatter: `description` is missing",
@@ -401,12 +458,21 @@ mod tests {
                 "---\nname: [a]\ndescription: x\n---\nx",
                 "its frontmatter: `name` is missing or not a text",
             ),
+            (
+                "---\nname: acme\ndescription: x\n---\n \n",
+                "it says nothing",
+            ),
+            (
+                "---\nname: other\ndescription: x\n---\nx",
+                "its frontmatter: `name` is \"other\", expected \"acme\"",
+            ),
         ] {
-            let rejected = accept(&documentation(), text.as_bytes(), BASE).unwrap_err();
+            let rejected =
+                accept(&documentation(), text.as_bytes(), "acme", BASE, Age::Now).unwrap_err();
             assert!(rejected.to_string().starts_with(reason), "{rejected}");
         }
         assert_eq!(
-            accept(&documentation(), b"\xff", BASE),
+            accept(&documentation(), b"\xff", "acme", BASE, Age::Now),
             Err(Rejected::Encoding)
         );
     }
@@ -445,7 +511,8 @@ mod tests {
             // The last letter has two UTF-16 code units.
             let description = "x".repeat(units - 2) + "\u{1f600}";
             let text = format!("---\nname: acme\ndescription: {description}\n---\n\nx\n");
-            accept(&documentation(), text.as_bytes(), BASE).map(|accepted| accepted.description)
+            let accepted = accept(&documentation(), text.as_bytes(), "acme", BASE, Age::Now);
+            accepted.map(|accepted| accepted.description)
         };
         assert!(accept_units(DESCRIPTION_UNITS_MAX).is_ok());
         let over = accept_units(DESCRIPTION_UNITS_MAX + 1).unwrap_err();

@@ -42,7 +42,7 @@ mod tests;
 use crate::docs::Docs;
 
 use super::{Slug, cut};
-pub use accept::{Rejected, accept};
+pub use accept::{Age, Rejected, accept};
 use integration::integration;
 use outline::{Category, Outline};
 use text::{plain, quoted};

@@ -24,7 +24,7 @@ const PAGES: [(&str, &str); 2] = [
 /// The first part of a script: it writes the frontmatter of a skill, and defines `try`, which
 /// writes a line that says whether a command succeeded.
 const HEAD: &str = r#"cat >/dev/null
-printf -- '---\nname: written\ndescription: Use it.\n---\n\n'
+printf -- '---\nname: acme\ndescription: Use it.\n---\n\n'
 try() { name=$1; shift; if (eval "$*") >/dev/null 2>&1; then echo "$name: yes"; else echo "$name: no"; fi; }
 "#;
 
@@ -54,7 +54,10 @@ fn run(edge: &Edge, key: &str, script: &str) -> serde_json::Value {
 /// Returns the result of each `try` of the script.
 fn results(edge: &Edge, record: &serde_json::Value) -> Vec<String> {
     let skill = edge.get(DOMAIN, "/skill.md").text().to_owned();
-    assert!(skill.contains("name: written"), "{skill}\n{record:#}");
+    assert!(
+        skill.contains("description: Use it."),
+        "{skill}\n{record:#}"
+    );
     skill.lines().skip(5).map(str::to_owned).collect()
 }
 
