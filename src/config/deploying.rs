@@ -6,6 +6,7 @@ use crate::deploy::api::{self, Rate};
 use crate::deploy::queue::Policy;
 use crate::deploy::{run, worker};
 use crate::isolation::Mode;
+use crate::site::PrivateHost;
 use crate::source::git::{self, Credential};
 use crate::source::remote;
 use crate::syntax::Value;
@@ -51,6 +52,7 @@ pub(super) fn read_git(section: Section<'_, '_, '_>, git: &mut git::Config) {
         mirrors,
         program,
         local,
+        private_hosts,
         plaintext,
         credentials,
         entries_max,
@@ -63,6 +65,9 @@ pub(super) fn read_git(section: Section<'_, '_, '_>, git: &mut git::Config) {
     section.set("program", program, path);
     if let Some(directories) = section.list("local", path) {
         *local = directories;
+    }
+    if let Some(entries) = section.list("private_hosts", parsed(str::parse::<PrivateHost>)) {
+        *private_hosts = entries.into_iter().collect();
     }
     section.set("allow_http", plaintext, boolean);
     if let Some(known) = section.list("credentials", credential) {

@@ -6,9 +6,11 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
 
 /// A range of addresses: `10.0.0.0/8`, `2001:db8::/32`, or a single one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Network(IpNet);
 
 /// Why a text is not a range of addresses.
@@ -27,6 +29,20 @@ impl FromStr for Network {
             .or_else(|_not_a_range| single(text))
             .map(Self)
             .map_err(|_neither| InvalidNetwork(text.to_owned()))
+    }
+}
+
+impl TryFrom<String> for Network {
+    type Error = InvalidNetwork;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<Network> for String {
+    fn from(network: Network) -> Self {
+        network.to_string()
     }
 }
 

@@ -1,7 +1,7 @@
-//! The private servers that the gateway may connect to.
+//! The private servers that this program may connect to.
 //!
-//! The owner of a site chooses the site's own server, and the gateway connects to it from inside
-//! the operator's network. Without a rule, an owner could read the operator's metrics, the
+//! The owner of a site chooses the site's own server and the host of its repository, and this
+//! program connects to them from inside the operator's network. Without a rule, an owner could read the operator's metrics, the
 //! metadata service of the cloud, or any other server that trusts this network. So only public
 //! addresses ([`address`]) are connected to, and those that the operator lists.
 //!
@@ -11,11 +11,13 @@
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use super::pattern::Pattern;
 use super::{Host, Network, address};
 
 /// The private servers that the gateway may connect to: names, addresses and networks.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrivateHosts {
     names: Vec<Pattern>,
     networks: Vec<Network>,

@@ -140,7 +140,7 @@ fn http_credentials_come_from_a_file_and_are_in_no_record_or_log() {
     // A secret that others may read is rejected.
     fs::set_permissions(credentials, fs::Permissions::from_mode(0o600)).unwrap();
     let git = format!(
-        "{{ mirrors: {root}/mirrors, allow_http: true, credentials: [{{ host: 127.0.0.1, owners: [\"*\"], https: {root}/credentials }}] }}"
+        "{{ mirrors: {root}/mirrors, allow_http: true, private_hosts: [127.0.0.1], credentials: [{{ host: 127.0.0.1, owners: [\"*\"], https: {root}/credentials }}] }}"
     );
     let edge = serve(
         setup.conf("git", &git),
@@ -163,7 +163,7 @@ fn http_credentials_come_from_a_file_and_are_in_no_record_or_log() {
 fn rejected_credentials_and_a_missing_repository_are_final_and_named() {
     let address = http_server(PathBuf::from("/nonexistent"));
     let edge = serve(
-        once("allow_http: true"),
+        once("allow_http: true, private_hosts: [127.0.0.1]"),
         &format!("http://{address}/docs.git"),
     );
     let update = deploy(&edge.setup);
@@ -173,7 +173,7 @@ fn rejected_credentials_and_a_missing_repository_are_final_and_named() {
     );
     let summary = update["summary"].as_str().unwrap();
     assert!(
-        summary.starts_with("the repository's host rejects the credentials"),
+        summary.starts_with("the repository does not exist, or the service may not read it"),
         "{summary}"
     );
 }
@@ -298,7 +298,7 @@ fn ssh_checks_the_host_key_and_reads_our_key_from_a_file() {
     let url = format!("ssh://{}@127.0.0.1:{port}{}", user.trim(), path("docs"));
     let git = |key: &str| {
         format!(
-            "{{ mirrors: {}, credentials: [{{ host: 127.0.0.1, owners: [\"*\"], ssh_key: {}, ssh_known_hosts: {} }}] }}",
+            "{{ mirrors: {}, private_hosts: [127.0.0.1], credentials: [{{ host: 127.0.0.1, owners: [\"*\"], ssh_key: {}, ssh_known_hosts: {} }}] }}",
             path("mirrors"),
             path(key),
             path("known")
@@ -341,7 +341,7 @@ fn ssh_checks_the_host_key_and_reads_our_key_from_a_file() {
         update["summary"]
             .as_str()
             .unwrap()
-            .contains("rejects the credentials"),
+            .contains("or the service may not read it"),
         "{update:#}"
     );
 }

@@ -27,6 +27,13 @@ impl Repository {
         repository
     }
 
+    /// Returns a repository that was made before.
+    pub fn of(setup: &Setup, name: &str) -> Self {
+        Self {
+            root: setup.path(name),
+        }
+    }
+
     /// The lines of a site record that name it.
     pub fn record(&self) -> String {
         let url = format!("file://{}", self.root.display());
@@ -98,7 +105,9 @@ impl SilentHost {
 pub fn setup() -> Setup {
     let setup = Setup::new();
     let root = setup.path("").display().to_string();
-    let git = format!("{{ mirrors: {root}/mirrors, local: [{root}], allow_http: true }}");
+    let git = format!(
+        "{{ mirrors: {root}/mirrors, local: [{root}], allow_http: true, private_hosts: [127.0.0.1] }}"
+    );
     setup
         .conf("git", &git)
         .conf("admin", "{ triggers_max: 1000000 }")

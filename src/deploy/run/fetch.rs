@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::child::Parent;
 use super::job::{Event, FetchJob, Step, Stopped};
-use crate::deploy::record::{Commit, FilesChanged};
+use crate::deploy::record::{Commit, FilesChanged, printable};
 use crate::error::chain;
 use crate::source::git::{self, Address, FetchError, Fetching, Head};
 
@@ -56,6 +56,9 @@ pub(super) fn stopped(error: &FetchError) -> Stopped {
         FetchError::Mirror { path, source } => {
             log::error!(target: "deploy", "use {}: {source}", path.display());
         }
+        FetchError::MissingRepository(said) | FetchError::Credentials(said) => {
+            log::warn!(target: "deploy", "fetch a repository: {}", printable(said));
+        }
         FetchError::Full => {
             log::error!(
                 target: "deploy",
@@ -105,13 +108,4 @@ fn changed(job: &FetchJob, changed: &FilesChanged) -> String {
 
 pub(super) fn short(commit: &str) -> &str {
     commit.get(..12).unwrap_or(commit)
-}
-
-/// Replaces control characters: a terminal that shows the log would obey them.
-fn printable(text: &str) -> String {
-    let shown = text.chars().map(|c| match c.is_control() {
-        true => char::REPLACEMENT_CHARACTER,
-        false => c,
-    });
-    shown.collect()
 }

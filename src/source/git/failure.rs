@@ -14,6 +14,10 @@ use super::address::InvalidAddress;
 /// The longest message of git that is shown, in bytes.
 const MESSAGE_BYTES_MAX: usize = 600;
 
+/// What a record says about a repository that cannot be read, whatever its host answers.
+const UNREADABLE: &str = "the repository does not exist, or the service may not read it: check its \
+     URL, and the credentials that the operator has for its host";
+
 /// git ended with an error, or could not be run.
 #[derive(Debug, thiserror::Error)]
 #[error("git {command}: {message}")]
@@ -29,15 +33,21 @@ pub enum FetchError {
     /// The address in the site record is rejected.
     #[error(transparent)]
     Address(#[from] InvalidAddress),
-    /// The host has no such repository, or does not show it to this client.
-    #[error("the repository does not exist, or its host does not show it: {0}")]
+    /// The host has no such repository, or does not show it to this client. What the host says is
+    /// in the log: the record would tell which private repositories exist.
+    #[error("{UNREADABLE}")]
     MissingRepository(String),
     /// The repository has no such branch.
     #[error("the repository has no branch {0:?}")]
     MissingBranch(Box<str>),
     /// The host rejects the credentials, or none are configured.
-    #[error("the repository's host rejects the credentials: {0}")]
+    #[error("{UNREADABLE}")]
     Credentials(String),
+    /// The host has no address that may be connected to.
+    #[error(
+        "the repository's host has no public address; the operator can allow it (git.private_hosts)"
+    )]
+    Private,
     /// The ssh key of the host is in no file of known keys.
     #[error(
         "the repository's host has an unknown key; the operator must add it to ssh_known_hosts"
@@ -124,6 +134,7 @@ impl FetchError {
             | Self::MissingRepository(_)
             | Self::MissingBranch(_)
             | Self::Credentials(_)
+            | Self::Private
             | Self::UnknownHostKey
             | Self::ChangedHostKey(_)
             | Self::Reserved

@@ -16,6 +16,7 @@
 //!   repository, no hooks, no attributes, no prompts ([`program`]).
 //! * **Invariant:** only the transports of [`Config`] are used. [`address`] checks this before
 //!   the fetch, and git checks it during the fetch, also for redirects.
+//! * **Invariant:** git connects only to an address that was checked ([`destination`]).
 //! * **Invariant:** no credential is on a command line, in an error or in a log. Credentials are
 //!   in files; a URL with a password is rejected.
 //! * **Invariant:** a mirror never grows beyond its limit ([`Mirror`]): the kernel ends a file that
@@ -31,6 +32,7 @@
 
 mod address;
 mod credential;
+mod destination;
 mod failure;
 pub mod local;
 mod mirror;
@@ -46,9 +48,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{LookupError, Tree, TreePath};
 use crate::diagnostic::Diagnostic;
+use crate::site::PrivateHosts;
 
 pub use address::{Address, InvalidAddress};
 pub use credential::{Credential, Secrets, choose};
+use destination::Destination;
 pub use failure::{FetchError, GitError};
 pub use mirror::Mirror;
 use program::{Git, SshFiles};
@@ -73,6 +77,8 @@ pub struct Config {
     pub program: PathBuf,
     /// Directories of this machine whose repositories may be fetched. By default there are none.
     pub local: Vec<PathBuf>,
+    /// The hosts that may have an address outside the public Internet.
+    pub private_hosts: PrivateHosts,
     /// Whether `http://` is allowed; by default only `https` and `ssh` are allowed.
     pub plaintext: bool,
     /// The credentials for hosts and parts of hosts.
@@ -170,7 +176,8 @@ pub fn fetch(
         )?,
     };
     let login = fetching.secrets.login.as_ref();
-    let git = Git::fetching(config, directory, address, login, &ssh);
+    let destination = Destination::of(config, address)?;
+    let git = Git::fetching(config, directory, address, &destination, login, &ssh);
     let is_new = !directory.join("HEAD").exists();
     update(&git, address, fetching).or_else(|error| match error {
         FetchError::Damaged(_) => {
@@ -326,6 +333,7 @@ impl Config {
             mirrors: mirrors.to_owned(),
             program: "git".into(),
             local: Vec::new(),
+            private_hosts: PrivateHosts::default(),
             plaintext: false,
             credentials: Vec::new(),
             entries_max: 1_000_000,

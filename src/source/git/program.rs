@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::Config;
 use super::address::{Address, Transport};
+use super::destination::Destination;
 use super::failure::{FetchError, GitError, classify, message};
 
 /// The longest output of a command that is not a list, in bytes: a commit and its message.
@@ -65,6 +66,7 @@ impl Git {
         config: &Config,
         directory: &Path,
         address: &Address,
+        destination: &Destination,
         login: Option<&(String, String)>,
         ssh: &SshFiles,
     ) -> Self {
@@ -89,6 +91,7 @@ impl Git {
             ]
             .map(str::to_owned),
         );
+        git.settings.extend(destination.setting(address));
         if let Some((user, password)) = login {
             git.settings.push(format!("credential.helper={HELPER}"));
             let host = address.host_and_port().to_owned();
@@ -99,7 +102,11 @@ impl Git {
             ];
             git.login = values.map(|(name, value)| (name, Secret(value))).into();
         }
-        git.ssh = (address.transport() == Transport::Ssh).then(|| ssh_command(ssh));
+        git.ssh = (address.transport() == Transport::Ssh).then(|| {
+            let mut command = ssh_command(ssh);
+            command.push_str(&destination.ssh_options(address).unwrap_or_default());
+            command
+        });
         git
     }
 

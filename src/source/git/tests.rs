@@ -220,6 +220,7 @@ fn an_unreachable_host_is_a_transient_error() {
     let address = listener.local_addr().unwrap();
     drop(listener);
     place.config.plaintext = true;
+    place.config.private_hosts = ["127.0.0.1".parse().unwrap()].into_iter().collect();
     let url = format!("http://{address}/docs.git");
     let error = place.fetch_from(&url, "main").unwrap_err();
     assert!(error.is_transient(), "{error}");

@@ -40,7 +40,7 @@ fn with_credentials(credentials: &str) -> Setup {
         .conf(
             "git",
             &format!(
-                "{{ mirrors: {root}/mirrors, allow_http: true, credentials: [{credentials}] }}"
+                "{{ mirrors: {root}/mirrors, allow_http: true, private_hosts: [127.0.0.1], credentials: [{credentials}] }}"
             ),
         )
         .conf(
@@ -76,7 +76,7 @@ fn a_host_that_rejects_a_login_does_not_remove_it() {
     let root = setup.path("").display().to_string();
     let login = write_login(&setup, address);
     let git = format!(
-        "{{ mirrors: {root}/mirrors, allow_http: true, \
+        "{{ mirrors: {root}/mirrors, allow_http: true, private_hosts: [127.0.0.1], \
          credentials: [{{ host: 127.0.0.1, owners: [acme], https: {file} }}] }}"
     );
     let url = format!("http://{address}/acme/docs.git");
@@ -86,7 +86,7 @@ fn a_host_that_rejects_a_login_does_not_remove_it() {
         .start();
     let said = summary(&edge, "acme");
     assert!(
-        said.starts_with("the repository's host rejects the credentials"),
+        said.starts_with("the repository does not exist, or the service may not read it"),
         "{said}"
     );
     let sent = |head: &Vec<String>| {
@@ -106,7 +106,7 @@ fn another_owner_can_neither_use_credentials_nor_name_what_is_reserved() {
     let root = setup.path("").display().to_string();
     write_login(&setup, address);
     let git = format!(
-        "{{ mirrors: {root}/mirrors, allow_http: true, credentials: [\
+        "{{ mirrors: {root}/mirrors, allow_http: true, private_hosts: [127.0.0.1], credentials: [\
          {{ host: 127.0.0.1, owners: [acme], https: {file} }}, \
          {{ host: 127.0.0.1, path: acme, owner: acme, https: {file} }}] }}"
     );
@@ -163,4 +163,55 @@ fn a_record_does_not_tell_which_ports_of_a_host_are_open() {
     let said = ["closed", "ssh", "broken"].map(|project| summary(&edge, project));
     assert!(said.iter().all(|one| *one == said[0]), "{said:#?}");
     assert!(!said[0].contains("127.0.0.1"), "{said:#?}");
+}
+
+#[test]
+fn a_record_does_not_tell_which_private_repositories_exist() {
+    let status = |line: &str| {
+        let (address, _heads) = host(&format!(
+            "HTTP/1.1 {line}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        ));
+        repository("acme", &format!("http://{address}/docs.git"))
+    };
+    let (refusing, _heads) = host(UNAUTHORIZED);
+    let edge = with_credentials("")
+        .site("absent", &status("404 Not Found"))
+        .site("forbidden", &status("403 Forbidden"))
+        .site(
+            "refused",
+            &repository("acme", &format!("http://{refusing}/docs.git")),
+        )
+        .start();
+    let said = ["absent", "forbidden", "refused"].map(|project| summary(&edge, project));
+    assert!(said.iter().all(|one| *one == said[0]), "{said:#?}");
+    assert!(said[0].starts_with("the repository does not exist, or the service may not read it"));
+}
+
+#[test]
+fn a_repository_url_reaches_no_private_address() {
+    let (address, asked) = host(UNAUTHORIZED);
+    let setup = setup();
+    let root = setup.path("").display().to_string();
+    let port = address.port();
+    let record = |host: &str| repository("acme", &format!("http://{host}:{port}/docs.git"));
+    let edge = setup
+        .conf(
+            "git",
+            &format!(
+                "{{ mirrors: {root}/mirrors, allow_http: true, private_hosts: [10.0.0.0/8] }}"
+            ),
+        )
+        .site("address", &record("127.0.0.1"))
+        .site("name", &record("localhost"))
+        .site("mapped", &record("[::ffff:127.0.0.1]"))
+        .site(
+            "ssh",
+            &repository("acme", &format!("ssh://git@localhost:{port}/docs.git")),
+        )
+        .start();
+    for project in ["address", "name", "mapped", "ssh"] {
+        let said = summary(&edge, project);
+        assert!(said.contains("has no public address"), "{project}: {said}");
+    }
+    assert_eq!(asked.try_iter().count(), 0);
 }
