@@ -12,7 +12,7 @@ use crate::config::{self, Config};
 use crate::deploy::keys::{Directory, KeyCache};
 use crate::deploy::presence::Presence;
 use crate::deploy::queue::{Backend, Queue, Sqlite};
-use crate::deploy::run::{Announce, Launcher, Stages, clear_leftovers};
+use crate::deploy::run::{Announce, Launcher, ProjectsOf, Quota, Stages, clear_leftovers};
 use crate::deploy::slots::Slots;
 use crate::deploy::update::WorkerId;
 use crate::deploy::{StatusId, Timestamp};
@@ -92,9 +92,12 @@ pub(super) fn stages(
     config: &Config,
     queue: &Arc<Queue>,
     store: &Arc<Store>,
+    projects_of: ProjectsOf,
     announce: Option<Announce>,
 ) -> anyhow::Result<Stages> {
+    let config::Store::Local(local) = &config.store;
     Ok(Stages {
+        quota: Arc::new(Quota::new(local.owner_bytes_max, projects_of)),
         queue: Arc::clone(queue),
         builds: Slots::new(config.worker.builds_max),
         store: Arc::clone(store),
@@ -166,7 +169,11 @@ pub(super) fn worker_id() -> anyhow::Result<WorkerId> {
 
 /// Returns the path of this program. On Linux it is the link to the running program, so that
 /// a child has the version of its parent even if the file was replaced since.
-fn program() -> anyhow::Result<PathBuf> {
+///
+/// # Errors
+///
+/// The system does not say it.
+pub(super) fn program() -> anyhow::Result<PathBuf> {
     if cfg!(target_os = "linux") {
         return Ok("/proc/self/exe".into());
     }

@@ -18,6 +18,7 @@ use super::settings::{self, Settings};
 use super::{deploying, secrets};
 use crate::clock::Clock;
 use crate::deploy::FindSite;
+use crate::deploy::run::ProjectsOf;
 use crate::deploy::worker::{Metrics, Stop, Worker};
 use crate::gateway::drain::{Drain, Phase};
 use crate::gateway::operator::Operator;
@@ -67,15 +68,17 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     for diagnostic in &changes.diagnostics {
         log::log!(target: "sites", diagnostic.severity.level(), "{diagnostic}");
     }
-    let stages = deploying::stages(&config, &queue, &store, None)?;
+    let sites = Arc::new(Mutex::new((sites, Instant::now())));
+    let stages = deploying::stages(&config, &queue, &store, projects_of(&sites), None)?;
     deploying::report_isolation(&stages, &metrics)?;
     let worker = Worker::new(
         deploying::worker_id()?,
         config.worker.clone(),
         Arc::new(stages),
-        find_site(sites),
+        find_site(&sites),
         deploying::presence(&config),
         Metrics::new(&metrics),
+        &health,
     );
     let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
     runtime.block_on(async {
@@ -108,9 +111,22 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The site records, and when they were read.
+type Known = (Sites, Instant);
+
+/// Returns a function that finds the projects of an owner in the records.
+fn projects_of(known: &Arc<Mutex<Known>>) -> ProjectsOf {
+    let known = Arc::clone(known);
+    Arc::new(move |owner| {
+        let known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        let owned = known.0.iter().filter(|site| *site.owner == *owner);
+        owned.map(|site| site.project.clone()).collect()
+    })
+}
+
 /// Returns a function that finds the site of a project in the records on disk.
-fn find_site(sites: Sites) -> FindSite {
-    let known = Mutex::new((sites, Instant::now()));
+fn find_site(known: &Arc<Mutex<Known>>) -> FindSite {
+    let known = Arc::clone(known);
     Arc::new(move |project| {
         let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
         let (sites, read_at) = &mut *known;

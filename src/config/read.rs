@@ -166,6 +166,8 @@ fn read_store(section: Section<'_, '_, '_>, store: &mut Store) {
     let Store::Local(local::Config {
         path: place,
         retention,
+        free_bytes_min,
+        owner_bytes_max,
     }) = store;
     let Retention {
         releases,
@@ -176,6 +178,8 @@ fn read_store(section: Section<'_, '_, '_>, store: &mut Store) {
         local.set("keep_releases", releases, number(0..=10_000));
         let year = 365 * DAY_SECONDS;
         local.set("keep_unnamed_seconds", unnamed_seconds, number(60..=year));
+        local.set("free_bytes_min", free_bytes_min, number(0..=1 << 50));
+        local.set("owner_bytes_max", owner_bytes_max, number(0..=1 << 50));
     });
 }
 

@@ -6,7 +6,7 @@
 //!
 //! Another task keeps the queue in order, also while all builds are busy: it ends the leases of
 //! processes that were killed ([`Presence`]), corrects times that a wrong clock wrote, opens a
-//! broken queue again, and sets the gauges.
+//! broken queue again, looks at the disk of the store, and sets the gauges.
 //!
 //! **Stopping.** On the first request to stop, the worker claims nothing more, and running builds
 //! may go on for the grace period. After it, the leases of builds that have not ended are
@@ -30,7 +30,7 @@ use super::slots::{Slot, Slots};
 use super::update::WorkerId;
 use super::{FindSite, Timestamp};
 use crate::error::chain;
-use crate::telemetry;
+use crate::telemetry::{self, Health, Part};
 
 /// How often the queue is polled for triggers of other processes.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -66,6 +66,8 @@ pub struct Worker {
     presence: Presence,
     slots: Arc<Slots>,
     metrics: Metrics,
+    /// Whether releases can be stored.
+    storing: Part,
 }
 
 /// Whether a worker must stop, and whether at once.
@@ -181,8 +183,10 @@ impl Worker {
         find_site: FindSite,
         presence: Presence,
         metrics: Metrics,
+        health: &Health,
     ) -> Self {
         Self {
+            storing: health.part("store_writing"),
             slots: Slots::new(config.fetches_max),
             id,
             config,
@@ -255,6 +259,10 @@ impl Worker {
     }
 
     fn put_in_order(&self, now: Timestamp) -> Result<(), QueueError> {
+        match self.stages.store.look_for_space() {
+            Ok(()) => self.storing.recover(),
+            Err(error) => self.storing.fail(chain(&error)),
+        }
         let queue = &self.stages.queue;
         queue.heal()?;
         let ended = queue.end_leases(|worker| self.presence.has_ended(worker), now)?;

@@ -252,6 +252,15 @@ impl Index {
         self.lock().get(project).map(|slot| slot.served.load_full())
     }
 
+    /// Returns the projects of an owner. It looks at every site.
+    #[must_use]
+    pub fn projects_of(&self, owner: &str) -> Vec<ProjectId> {
+        let slots = self.lock();
+        let sites = slots.values().map(|slot| slot.served.load());
+        let owned = sites.filter(|served| *served.site.owner == *owner);
+        owned.map(|served| served.site.project.clone()).collect()
+    }
+
     /// Counts sites and hosts.
     #[must_use]
     pub fn size(&self) -> (usize, usize) {

@@ -136,6 +136,15 @@ pub enum PutError {
     /// The release has more files or bytes than it may have, or cannot be read.
     #[error("read the release: {0}")]
     Release(String),
+    /// The disk has too little free space.
+    #[error("the disk of the store is full: {least} bytes must stay free")]
+    Full {
+        /// How many bytes must stay free.
+        least: u64,
+    },
+    /// The file system is mounted read-only.
+    #[error("the file system of the store is read-only")]
+    ReadOnly,
 }
 
 /// Why a release did not become current.
@@ -348,6 +357,18 @@ impl Store {
         }
     }
 
+    /// Removes a release from the history of a project. The sweep then removes it. A release that
+    /// is current stays.
+    ///
+    /// # Errors
+    ///
+    /// [`PromoteError`] when the pointer could not be read or written.
+    pub fn give_up(&self, project: &ProjectId, release: ReleaseId) -> Result<(), PromoteError> {
+        match self {
+            Self::Local(store) => store.give_up(project, release),
+        }
+    }
+
     /// Reads all pointers and the releases that they name. A repair restores damaged pointers from
     /// their copies, makes the newest whole release of the history current where the current one
     /// is damaged, and sweeps.
@@ -359,6 +380,17 @@ impl Store {
     pub fn check(&self, repair: bool, now: SystemTime) -> Result<Checked, PromoteError> {
         match self {
             Self::Local(store) => store.check(repair, now),
+        }
+    }
+
+    /// Returns why no release can be stored now, if that can be seen without writing.
+    ///
+    /// # Errors
+    ///
+    /// The disk is full or read-only, or cannot be looked at.
+    pub fn look_for_space(&self) -> Result<(), PutError> {
+        match self {
+            Self::Local(store) => store.look_for_space(0),
         }
     }
 
@@ -394,7 +426,12 @@ impl PutError {
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::File(_) | Self::Kept(_) | Self::Missing(_) | Self::Digest(_) => true,
+            Self::File(_)
+            | Self::Kept(_)
+            | Self::Missing(_)
+            | Self::Digest(_)
+            | Self::Full { .. }
+            | Self::ReadOnly => true,
             Self::Release(_) => false,
         }
     }

@@ -95,7 +95,7 @@ fn queue(path: &str) -> String {
 }
 
 fn store(path: &str) -> String {
-    format!("{{ local: {{ path: {path} }} }}")
+    format!("{{ local: {{ path: {path}, free_bytes_min: 0 }} }}")
 }
 
 #[test]

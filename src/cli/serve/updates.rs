@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::deploy::api::{self, Api};
 use crate::deploy::keys::{self, KeyCache};
 use crate::deploy::queue::Queue;
-use crate::deploy::run::{Announce, SITE_REMOVED};
+use crate::deploy::run::{Announce, ProjectsOf, SITE_REMOVED};
 use crate::deploy::worker::{self, Worker};
 use crate::deploy::{FindSite, Timestamp, lower_priority};
 use crate::error::chain;
@@ -53,6 +53,8 @@ impl Updates {
         let queue = Arc::new(deploying::open_queue_or_retry(config, health));
         let key_cache = deploying::load_key_cache(config)?;
         let index = Arc::clone(index);
+        let of_owner = Arc::clone(&index);
+        let projects_of: ProjectsOf = Arc::new(move |owner| of_owner.projects_of(owner));
         let find_site: FindSite =
             Arc::new(move |project| Some(Arc::clone(&index.served_by(project)?.site)));
         let reloader = Arc::clone(&reload.reloader);
@@ -60,7 +62,7 @@ impl Updates {
             // The update's record is completed at its end, not here.
             let _ = lock_reloader(&reloader).promoted(project);
         });
-        let stages = deploying::stages(config, &queue, &reload.store, Some(announce))?;
+        let stages = deploying::stages(config, &queue, &reload.store, projects_of, Some(announce))?;
         deploying::report_isolation(&stages, metrics)?;
         let api = Api::new(
             config.admin.clone(),
@@ -78,6 +80,7 @@ impl Updates {
             find_site,
             deploying::presence(config),
             worker::Metrics::new(metrics),
+            health,
         );
         Ok(Self {
             api: Arc::new(api),

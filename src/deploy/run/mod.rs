@@ -28,16 +28,18 @@
 //! * R5: documentation with an error in any page is not published; see [`build`](crate::build).
 //!
 //! **Limits:** if the lease is lost or released while the command runs, the update repeats all
-//! steps. The generated file is then served again until the command has run.
+//! steps.
 
 mod cache;
 pub mod child;
+mod directory;
 mod fetch;
 pub mod generate;
 mod job;
 mod monitor;
 mod prepare;
 mod promote;
+mod quota;
 mod specifications;
 mod walls;
 mod workspace;
@@ -67,7 +69,9 @@ use monitor::BuildMonitor;
 use workspace::{NAVIGATION, PREVIOUS, Workspace};
 
 pub use child::{Isolation, LaunchError, Launcher, Limits};
+pub use directory::{Build, BuildError, Built, BuiltRelease, Place, Session};
 pub use job::{Event, Prepared, Step, Stopped};
+pub use quota::{ProjectsOf, Quota};
 pub use workspace::{Part, clear_leftovers};
 
 /// The summary of an update whose site was removed before it was built.
@@ -81,6 +85,8 @@ pub struct Stages {
     pub builds: Arc<Slots>,
     /// The store of its release.
     pub store: Arc<Store>,
+    /// How many bytes the releases of an owner may use.
+    pub quota: Arc<Quota>,
     /// The name and the domain of the platform.
     pub service: Service,
     /// How repositories are fetched.
@@ -193,7 +199,7 @@ impl Stages {
                 transient: false,
             });
         };
-        let (git, user) = (self.git.clone(), self.launcher.user);
+        let (git, user) = (self.git.clone(), self.launcher.process.user);
         let directory = self.launcher.directory.clone();
         let (site, commit_before) = (Arc::clone(site), claim.commit_before.clone());
         blocking(move || {

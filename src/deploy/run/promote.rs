@@ -6,10 +6,12 @@ use std::time::Instant;
 use super::fetch::short;
 use super::job::{Order, Prepared, Step, Stopped};
 use super::monitor::{BuildMonitor, BuildResult};
+use super::quota::Exceeded;
 use super::workspace::{CACHE, Part, SKILL};
 use super::{Ended, Prior, Stages, Update, blocking, fence};
 use crate::deploy::Timestamp;
 use crate::deploy::queue::{Claim, Held, Outcome, Progress, QueueError};
+use crate::diagnostic::count;
 use crate::release::ReleaseId;
 use crate::site::{ProjectId, Site};
 use crate::store::{Fence, PromoteError, PutError};
@@ -20,6 +22,23 @@ struct Published {
     summary: String,
     /// When this node began to serve it; `None` if this process serves nothing.
     visible_at: Option<Timestamp>,
+}
+
+/// Why a release is not in the store.
+#[derive(Debug, thiserror::Error)]
+enum Unput {
+    #[error(transparent)]
+    Put(#[from] PutError),
+    #[error(transparent)]
+    Exceeded(#[from] Exceeded),
+}
+
+/// Returns the line of the record about releases that an owner has no room for.
+fn given_up_line(given_up: usize) -> String {
+    format!(
+        "put: {} of this owner can no longer be gone back to, because its releases use too many bytes",
+        count(given_up, "earlier release")
+    )
 }
 
 impl Stages {
@@ -104,9 +123,9 @@ impl Stages {
                     // The update has been visible since its first release was served.
                     published.release = replacement.release;
                     published.summary = replacement.summary;
-                    "generate: the skill.md of the command is published".to_owned()
+                    "generate: the new skill.md of the command is published".to_owned()
                 }
-                Err(why) => format!("generate: the generated skill.md stays published: {why}"),
+                Err(why) => format!("generate: the skill.md that is published stays: {why}"),
             };
             if self.record_line(&claim, line).await? == Held::Lost {
                 return Ok(Ended::Lost);
@@ -153,38 +172,50 @@ impl Stages {
         let since = Instant::now();
         let (store, workspace) = (Arc::clone(&self.store), Arc::clone(&update.workspace));
         let (prior, release, part) = (Arc::clone(prior), prepared.release, prepared.part);
+        let (quota, site) = (Arc::clone(&self.quota), Arc::clone(&update.site));
         let putting = blocking(move || {
             let first = prior.first.get();
             let known: Vec<_> = prior.inventory.iter().chain(first).collect();
             let inventory = workspace.inventory(part, release)?;
+            let given_up = quota.make_room(&store, &site.owner, &site.project, &inventory)?;
             workspace.put(&store, part, &inventory, &known)?;
             if part == Part::First {
                 // A second release is made of the files of the first one.
                 let _first = prior.first.set(inventory);
             }
-            Ok::<_, PutError>(())
+            Ok::<_, Unput>(given_up)
         });
         let put = match monitor.wait(putting).await? {
             Ok(put) => put,
             Err(end) => return Ok(Err(end)),
         };
-        if let Err(error) = put {
-            if matches!(error, PutError::Kept(_) | PutError::Missing(_)) {
-                // A file of the release before is damaged: the next attempt makes all files anew.
-                let _removed = std::fs::remove_file(&update.cache);
+        let given_up = match put {
+            Ok(given_up) => given_up,
+            Err(Unput::Exceeded(exceeded)) => {
+                let stopped = Stopped::lasting(&exceeded);
+                return Ok(Err(BuildResult::Stopped(stopped)));
             }
-            let stopped = Stopped {
-                transient: error.is_transient(),
-                ..Stopped::of_machine("store the release", &error)
-            };
-            return Ok(Err(BuildResult::Stopped(stopped)));
-        }
+            Err(Unput::Put(error)) => {
+                if matches!(error, PutError::Kept(_) | PutError::Missing(_)) {
+                    // A file of the release before is damaged: the next attempt makes all files anew.
+                    let _removed = std::fs::remove_file(&update.cache);
+                }
+                let stopped = Stopped {
+                    transient: error.is_transient(),
+                    ..Stopped::of_machine("store the release", &error)
+                };
+                return Ok(Err(BuildResult::Stopped(stopped)));
+            }
+        };
         monitor.end_step();
         monitor.line(format!(
             "put: release {} is in the store ({} ms)",
             short(&release.to_string()),
             since.elapsed().as_millis(),
         ));
+        if given_up > 0 {
+            monitor.line(given_up_line(given_up));
+        }
         let (name, place) = match part {
             Part::First => (CACHE, &update.cache),
             Part::Second => (SKILL, &update.skill_cache),
@@ -224,12 +255,23 @@ impl Stages {
             Err(error) => return Err(Stopped::of_machine("promote the release", &error)),
         };
         let visible_at = self.announce(claim.project()).await;
+        self.trim(claim, monitor).await;
         monitor.add_step(Step::Promote, since.elapsed());
         Ok(Published {
             release,
             summary,
             visible_at,
         })
+    }
+
+    /// Gives up the release that was served before, if the owner's releases have no room for it.
+    async fn trim(&self, claim: &Claim, monitor: &mut BuildMonitor<'_>) {
+        let (quota, store) = (Arc::clone(&self.quota), Arc::clone(&self.store));
+        let (owner, project) = (claim.update.owner.clone(), claim.project().clone());
+        let given_up = blocking(move || quota.trim(&store, &owner, &project)).await;
+        if given_up > 0 {
+            monitor.line(given_up_line(given_up));
+        }
     }
 
     /// Returns the release that was promoted instead of ours.

@@ -76,6 +76,10 @@ pub struct Config {
     pub path: PathBuf,
     /// How many releases are kept, and how long.
     pub retention: Retention,
+    /// How many bytes of the disk stay free: nothing is put with less.
+    pub free_bytes_min: u64,
+    /// How many bytes the releases of an owner may use; 0 for any.
+    pub owner_bytes_max: u64,
 }
 
 /// A store in a directory of this machine.
@@ -83,6 +87,7 @@ pub struct Config {
 pub struct Local {
     layout: Layout,
     retention: Retention,
+    free_bytes_min: u64,
     clock: Clock,
 }
 
@@ -99,6 +104,8 @@ impl Default for Config {
         Self {
             path: "var/store".into(),
             retention: Retention::default(),
+            free_bytes_min: 512 << 20,
+            owner_bytes_max: 20 << 30,
         }
     }
 }
@@ -116,6 +123,7 @@ impl Local {
         Ok(Self {
             layout: Layout::open(&config.path)?,
             retention: config.retention,
+            free_bytes_min: config.free_bytes_min,
             clock,
         })
     }
@@ -135,6 +143,8 @@ impl Local {
         if let Some((_, file)) = release.files().find(|(_, file)| !file.has_bytes()) {
             return Err(PutError::Missing(file.digest()));
         }
+        let bytes = release.files().map(|(_, file)| file.bytes.len() as u64);
+        self.look_for_space(bytes.sum())?;
         let _writing = self.layout.lock(Access::Shared)?;
         let files: BTreeMap<Digest, &Bytes> = release
             .files()
@@ -152,6 +162,22 @@ impl Local {
             &**release.inventory_bytes(),
         )))?;
         Ok(release.id())
+    }
+
+    /// Looks whether the disk has space for this many bytes more.
+    pub(super) fn look_for_space(&self, bytes: u64) -> Result<(), PutError> {
+        let path = self.layout.root();
+        let disk = rustix::fs::statvfs(path)
+            .map_err(|error| FileError::on("look at the disk of", path)(error.into()))?;
+        if disk.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY) {
+            return Err(PutError::ReadOnly);
+        }
+        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+        let least = self.free_bytes_min;
+        match free.saturating_sub(bytes) < least {
+            true => Err(PutError::Full { least }),
+            false => Ok(()),
+        }
     }
 
     /// Makes every path durably hold its bytes, and refreshes the modification times.

@@ -28,6 +28,9 @@ impl Local {
         inventory: &Inventory,
         next: &mut dyn FnMut(&Item) -> Result<Option<Bytes>, PutError>,
     ) -> Result<ReleaseId, PutError> {
+        // Most files of a release are in the store already: how many bytes are written is seen
+        // only with the files, so the space is looked at before each batch.
+        self.look_for_space(0)?;
         let _writing = self.layout.lock(Access::Shared)?;
         let items: BTreeMap<Digest, &Item> = inventory
             .iter()
@@ -69,6 +72,8 @@ impl Local {
     }
 
     fn write_batch(&self, batch: &mut Vec<(PathBuf, Bytes)>) -> Result<(), PutError> {
+        let bytes = batch.iter().map(|(_, bytes)| bytes.len() as u64);
+        self.look_for_space(bytes.sum())?;
         let mut missing = batch
             .iter()
             .map(|(path, bytes)| Missing {

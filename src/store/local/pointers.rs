@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::layout::Lock;
 use super::{Local, POINTER_BYTES_MAX, read_whole};
+use crate::release::ReleaseId;
 use crate::site::ProjectId;
 use crate::store::durable::{FileError, Temp};
 use crate::store::pointer::{InvalidPointer, Pointer};
@@ -65,6 +66,20 @@ impl Local {
         remove(&copy_of(&path))?;
         shard.flush()?;
         Ok(was_there)
+    }
+
+    pub(in crate::store) fn give_up(
+        &self,
+        project: &ProjectId,
+        release: ReleaseId,
+    ) -> Result<(), PromoteError> {
+        let shard = self.lock_pointer(project)?;
+        let Some(mut pointer) = self.current(project)? else {
+            return Ok(());
+        };
+        pointer.history.retain(|earlier| earlier.release != release);
+        self.write_pointer(project, &pointer)?;
+        Ok(shard.flush()?)
     }
 
     /// Locks the directory of a pointer.

@@ -11,6 +11,7 @@ fn config(directory: &tempfile::TempDir) -> Config {
     Config {
         path: directory.path().join("store"),
         retention: Retention::default(),
+        ..Config::default()
     }
 }
 

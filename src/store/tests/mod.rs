@@ -45,6 +45,7 @@ fn stores(retention: Retention) -> Vec<(Store, tempfile::TempDir)> {
     let config = local::Config {
         path: directory.path().join("store"),
         retention,
+        ..local::Config::default()
     };
     let local = Local::open(&config, Clock::System).unwrap();
     vec![(Store::Local(local), directory)]

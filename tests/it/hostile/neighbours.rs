@@ -1,6 +1,7 @@
 //! No owner takes the worker from another: slow hosts, killed builds, builds out of time.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -11,8 +12,11 @@ use crate::repository::{Repository, SilentHost, follow, queue, record, setup};
 
 /// The processes that a process has started.
 fn children(process: u32) -> Vec<u32> {
-    let tasks = fs::read_dir(format!("/proc/{process}/task")).unwrap();
+    // The process may have ended.
+    let tasks = fs::read_dir(format!("/proc/{process}/task"));
     tasks
+        .into_iter()
+        .flatten()
         .flatten()
         .filter_map(|task| fs::read_to_string(task.path().join("children")).ok())
         .flat_map(|ids| {
@@ -153,4 +157,249 @@ fn four_owners_with_hosts_that_never_respond_delay_no_other() {
         assert!(p99 < 2 * quiet, "{p99:?} against {quiet:?}");
     }
     assert!(p99 < Duration::from_secs(15), "{p99:?}");
+}
+
+/// An owner whose releases use all bytes that they may use loses history first, then the update
+/// fails; what is served stays.
+#[test]
+fn an_owner_cannot_fill_the_store() {
+    let setup = setup();
+    let root = setup.path("").display().to_string();
+    let store = format!("{{ local: {{ path: {root}/store, owner_bytes_max: 4000000 }} }}");
+    let docs = Repository::new(&setup, "docs");
+    let record = docs.record();
+    let edge = setup.conf("store", &store).site("acme", &record).start();
+    let push = |mebibytes: u8| {
+        let mut seed = u32::from(mebibytes) + 1;
+        let mut next = || {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            seed.to_be_bytes()[0]
+        };
+        // Bytes without a pattern cannot be compressed, so they are stored once.
+        let paper: Vec<u8> = (0..usize::from(mebibytes) << 20).map(|_| next()).collect();
+        fs::write(edge.setup.path("docs/paper.pdf"), paper).unwrap();
+        let config = r#"{ "name": "Acme", "navigation": { "pages": ["index"] } }"#;
+        let page = format!("# Acme\n\nVersion {mebibytes}. [Paper](/paper.pdf)\n");
+        docs.push("Draw", &[("docs.json", config), ("index.mdx", &page)]);
+        follow(&edge.setup, &queue(&edge.setup, "acme"))
+    };
+    let releases = || {
+        let output = edge.setup.run(&["releases", "acme"]);
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap().lines().count()
+    };
+    let one = push(1);
+    assert_eq!(one["status"], "success", "{one:#}");
+    let before = releases();
+    let two = push(2);
+    assert_eq!(two["status"], "success", "{two:#}");
+    let said = two["logs"].to_string();
+    assert!(!said.contains("can no longer be gone back to"), "{said}");
+    assert_eq!(releases(), before + 1);
+    let three = push(3);
+    assert_eq!(three["status"], "success", "{three:#}");
+    let said = three["logs"].to_string();
+    assert!(said.contains("can no longer be gone back to"), "{said}");
+    assert_eq!(releases(), before);
+    let four = push(5);
+    assert_eq!(four["status"], "failure", "{four:#}");
+    let summary = four["summary"].as_str().unwrap();
+    assert!(
+        summary.starts_with("the releases of this owner would use "),
+        "{summary}"
+    );
+    let page = edge.get("acme.waypost.localhost", "/");
+    assert!(page.text().contains("Version 3."), "{}", page.text());
+}
+
+/// What an author writes into a commit is shown by terminals, and obeyed by none.
+#[test]
+fn a_commit_cannot_write_to_the_terminal_of_an_operator() {
+    let setup = setup();
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin\u{1b}]0;owned\u{7}\u{202e}", &[("skill.md", SKILL)]);
+    docs.git(&[
+        "-c",
+        "user.name=A\u{1b}[2Jda",
+        "commit",
+        "--quiet",
+        "--amend",
+        "--no-edit",
+        "--reset-author",
+    ]);
+    let edge = setup.site("acme", &docs.record()).start();
+    let id = queue(&edge.setup, "acme");
+    let followed = edge.setup.run(&["update", "status", &id, "--follow"]);
+    let shown = String::from_utf8(followed.stdout).unwrap();
+    assert!(shown.contains("owned"), "{shown}");
+    let is_obeyed = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
+    assert!(!shown.contains(is_obeyed), "{shown:?}");
+    let record = record(&edge.setup, &id);
+    for text in [&record["commit"]["message"], &record["author"]["name"]] {
+        let text = text.as_str().unwrap();
+        assert!(!text.contains(is_obeyed), "{text:?}");
+    }
+}
+
+/// A host that answers each request with one byte at a time, for ever.
+fn dripping_host() -> std::net::SocketAddr {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let drip = |mut stream: std::net::TcpStream| {
+        let mut head = [0; 4096];
+        let _read = stream.read(&mut head);
+        let head = "HTTP/1.1 200 OK\r\nConnection: close\r\n\
+                    Content-Type: application/x-git-upload-pack-advertisement\r\n\r\n\
+                    001e# service=git-upload-pack\n0000";
+        let mut is_open = stream.write_all(head.as_bytes()).is_ok();
+        while is_open {
+            std::thread::sleep(Duration::from_millis(20));
+            is_open = stream.write_all(b"0").is_ok();
+        }
+    };
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || drip(stream));
+        }
+    });
+    address
+}
+
+#[test]
+fn a_host_that_sends_too_slowly_loses_its_fetch() {
+    let url = format!("http://{}/docs.git", dripping_host());
+    let record = format!("repository: {{ url: \"{url}\", branch: main }}");
+    let setup = setup()
+        .conf(
+            "worker",
+            "{ fetch_rate_min: 100000, fetch_grace_seconds: 1 }",
+        )
+        .site("acme", &record);
+    let file = setup.path("updates.sqlite").display().to_string();
+    let conf = format!("{{ sqlite: {{ path: {file} }}, attempts_max: 1 }}");
+    let edge = setup.conf("queue", &conf).start();
+    let since = Instant::now();
+    let failed = follow(&edge.setup, &queue(&edge.setup, "acme"));
+    assert_eq!(failed["status"], "failure", "{failed:#}");
+    let summary = failed["summary"].as_str().unwrap();
+    assert!(
+        summary.contains("sends fewer than 100000 bytes per second"),
+        "{summary}"
+    );
+    // git itself would wait for 30 s.
+    assert!(since.elapsed() < Duration::from_secs(20));
+}
+
+/// What four owners do while another one updates.
+enum Hostility {
+    /// Their hosts send a byte from time to time.
+    Dripping,
+    /// The processes of their updates are killed.
+    Dying,
+    /// Their pages take long to build.
+    Heavy,
+}
+
+/// Measures how long an update takes beside four hostile owners: alone, and beside them (p50, p99).
+fn beside(hostility: &Hostility, rounds: usize) -> [Duration; 3] {
+    let host = SilentHost::start();
+    let mut setup = setup().conf("worker", "{ builds_max: 2, grace_seconds: 0 }");
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &[("skill.md", SKILL)]);
+    let record = match hostility {
+        Hostility::Dripping => {
+            let url = format!("http://{}/docs.git", dripping_host());
+            format!("repository: {{ url: \"{url}\", branch: main }}")
+        }
+        Hostility::Dying => host.record(),
+        Hostility::Heavy => {
+            let heavy = Repository::new(&setup, "heavy");
+            let names: Vec<_> = (0..60).map(|n| format!("\"p{n}\"")).collect();
+            let config = format!(
+                "{{ \"name\": \"Heavy\", \"navigation\": {{ \"pages\": [{}] }} }}",
+                names.join(",")
+            );
+            let code = "```js\nconst a = `${b(`${c}`)}` /* d */ + { e: [1, 2, 3] };\n```\n\n";
+            let page = code.repeat(200);
+            let pages: Vec<_> = (0..60).map(|n| format!("p{n}.mdx")).collect();
+            let mut files = vec![("docs.json", &*config)];
+            files.extend(pages.iter().map(|name| (&**name, &*page)));
+            heavy.push("Begin", &files);
+            heavy.record()
+        }
+    };
+    let mut slow = Vec::new();
+    for owner in 0..4 {
+        for project in 0..(if owner == 3 { 6 } else { 1 }) {
+            let name = format!("slow{owner}-{project}");
+            setup = setup.site(&name, &format!("owner: slow{owner}\n{record}"));
+            slow.push(name);
+        }
+    }
+    let edge = setup.site("acme", &docs.record()).start();
+    let update = || {
+        let since = Instant::now();
+        let done = follow(&edge.setup, &queue(&edge.setup, "acme"));
+        assert_eq!(done["status"], "success", "{done:#}");
+        since.elapsed()
+    };
+    update();
+    let quiet = (0..rounds).map(|_| update()).max().unwrap();
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    let mut busy = std::thread::scope(|scope| {
+        // They are hostile all the time.
+        let hostile = scope.spawn(|| {
+            let mut next = slow.iter().cycle();
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                let project = next.next().unwrap();
+                edge.setup.run(&["update", "trigger", project]);
+                if matches!(hostility, Hostility::Dying) {
+                    kill_fetches(&edge);
+                }
+            }
+        });
+        wait_until("no hostile update runs", || {
+            edge.metric("deploy_queue_updates{state=\"in_progress\"}") >= 2.0
+        });
+        let busy: Vec<_> = (0..rounds).map(|_| update()).collect();
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        hostile.join().unwrap();
+        busy
+    });
+    busy.sort();
+    let place = |percent: usize| busy[(busy.len() * percent).div_ceil(100) - 1];
+    [quiet, place(50), place(99)]
+}
+
+/// Kills the processes of the gateway that fetch over the network.
+fn kill_fetches(edge: &Edge) {
+    for child in children(edge.id()) {
+        let fetches = children(child).into_iter().any(|program| {
+            let line = fs::read(format!("/proc/{program}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&line).contains("http://127.0.0.1:")
+        });
+        if fetches {
+            // It may have ended meanwhile.
+            let _killed = Command::new("kill")
+                .args(["-KILL", &child.to_string()])
+                .stderr(std::process::Stdio::null())
+                .status();
+        }
+    }
+}
+
+#[test]
+fn four_owners_of_any_kind_delay_no_other_for_long() {
+    let is_long = std::env::var_os("WAYPOST_LONG_TESTS").is_some();
+    let rounds = if is_long { 100 } else { 3 };
+    for (name, hostility) in [
+        ("dripping hosts", Hostility::Dripping),
+        ("dying builds", Hostility::Dying),
+        ("heavy pages", Hostility::Heavy),
+    ] {
+        let [quiet, p50, p99] = beside(&hostility, rounds);
+        println!("{name}: quiet {quiet:?} at most, beside four owners p50 {p50:?}, p99 {p99:?}");
+        // Builds share the processors of the machine, which a debug build needs most of.
+        assert!(p99 < quiet * 2 + Duration::from_secs(15), "{name}: {p99:?}");
+    }
 }

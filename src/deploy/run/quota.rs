@@ -1,0 +1,317 @@
+//! How many bytes the releases of an owner may use.
+//!
+//! The releases that count are those that pointers of the owner's projects name, as current or in
+//! their history; each file counts once. When a new release needs more room, the oldest releases of
+//! the owner's history are given up first. If the releases that are served need too much, the update
+//! fails before anything is stored.
+//!
+//! **Limits:** two workers that store releases of one owner at the same moment may exceed the quota
+//! by one release. The next update of the owner gives up history again, or fails.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::digest::Digest;
+use crate::error::chain;
+use crate::release::{Inventory, ReleaseId};
+use crate::site::ProjectId;
+use crate::store::{Promotion, Store};
+
+/// Returns the projects of an owner.
+pub type ProjectsOf = Arc<dyn Fn(&str) -> Vec<ProjectId> + Send + Sync>;
+
+/// The quota of each owner.
+pub struct Quota {
+    /// How many bytes the releases of an owner may use; 0 for any.
+    bytes_max: u64,
+    projects_of: ProjectsOf,
+    /// How many bytes the files of a release have, for releases that were looked at.
+    sizes: Mutex<HashMap<ReleaseId, u64>>,
+}
+
+/// The releases of an owner need too much room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the releases of this owner would use {needed} bytes, and {allowed} are allowed; \
+     make the documentation smaller, or ask the operator for more"
+)]
+pub(super) struct Exceeded {
+    /// How many bytes would be used.
+    needed: u64,
+    /// How many may be used.
+    allowed: u64,
+}
+
+/// A release that a pointer names.
+struct Named {
+    project: ProjectId,
+    promotion: Promotion,
+    is_current: bool,
+}
+
+// === impl Quota ===
+
+impl std::fmt::Debug for Quota {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Quota")
+            .field("bytes_max", &self.bytes_max)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Quota {
+    /// Returns a quota of this many bytes; 0 for any.
+    #[must_use]
+    pub fn new(bytes_max: u64, projects_of: ProjectsOf) -> Self {
+        Self {
+            bytes_max,
+            projects_of,
+            sizes: Mutex::default(),
+        }
+    }
+
+    /// Makes room for a new release of a project: gives up the oldest releases of the owner's
+    /// history. Returns how many.
+    ///
+    /// The release that `project` serves stays until the new one is promoted, and then
+    /// [`Quota::trim`] gives it up if it has no room in the history.
+    ///
+    /// # Errors
+    ///
+    /// [`Exceeded`]: nothing is given up then.
+    pub(super) fn make_room(
+        &self,
+        store: &Store,
+        owner: &str,
+        project: &ProjectId,
+        new: &Inventory,
+    ) -> Result<usize, Exceeded> {
+        self.fit(store, owner, project, Some(new))
+    }
+
+    /// Gives up the oldest releases of the owner's history until the rest has room. Returns how
+    /// many.
+    pub(super) fn trim(&self, store: &Store, owner: &str, project: &ProjectId) -> usize {
+        // What is served stays, also if an operator has made the quota smaller.
+        self.fit(store, owner, project, None).unwrap_or(0)
+    }
+
+    fn fit(
+        &self,
+        store: &Store,
+        owner: &str,
+        project: &ProjectId,
+        new: Option<&Inventory>,
+    ) -> Result<usize, Exceeded> {
+        if self.bytes_max == 0 {
+            return Ok(0);
+        }
+        let named = self.named(store, owner, project);
+        let releases: HashSet<_> = named.iter().map(|named| named.promotion.release).collect();
+        let new_bytes = new.map_or(0, bytes_of);
+        let most: u64 = releases.iter().map(|id| self.size(store, *id)).sum();
+        if most.saturating_add(new_bytes) <= self.bytes_max {
+            return Ok(0);
+        }
+        // Releases share files: now each file is counted once.
+        let mut files = Files::default();
+        if let Some(new) = new {
+            files.add(new);
+        }
+        let is_replaced = |named: &Named| new.is_some() && named.project == *project;
+        let (current, mut history): (Vec<_>, Vec<_>) =
+            named.into_iter().partition(|named| named.is_current);
+        for named in current.iter().filter(|named| !is_replaced(named)) {
+            files.add_release(store, named.promotion.release);
+        }
+        if files.bytes > self.bytes_max {
+            return Err(Exceeded {
+                needed: files.bytes,
+                allowed: self.bytes_max,
+            });
+        }
+        // The newest releases get the room first.
+        history.sort_by_key(|named| std::cmp::Reverse(named.promotion.promoted_at));
+        let mut given_up = 0;
+        for named in history {
+            let release = named.promotion.release;
+            if given_up == 0 && files.has_room_for(store, release, self.bytes_max) {
+                files.add_release(store, release);
+                continue;
+            }
+            match store.give_up(&named.project, release) {
+                Ok(()) => given_up += 1,
+                Err(error) => {
+                    log::error!(target: "deploy", project:% = named.project; "give up the release {release}: {}", chain(&error));
+                }
+            }
+        }
+        Ok(given_up)
+    }
+
+    /// Returns the releases that the pointers of an owner name.
+    fn named(&self, store: &Store, owner: &str, project: &ProjectId) -> Vec<Named> {
+        let mut projects = (self.projects_of)(owner);
+        if !projects.contains(project) {
+            projects.push(project.clone());
+        }
+        let mut all = Vec::new();
+        for project in projects {
+            // A damaged pointer is reported where it is used.
+            let Ok(Some(pointer)) = store.current(&project) else {
+                continue;
+            };
+            all.extend(
+                pointer
+                    .promotions()
+                    .enumerate()
+                    .map(|(place, promotion)| Named {
+                        project: project.clone(),
+                        promotion: *promotion,
+                        is_current: place == 0,
+                    }),
+            );
+        }
+        all
+    }
+
+    /// Returns how many bytes the files of a release have.
+    fn size(&self, store: &Store, release: ReleaseId) -> u64 {
+        let lock = || self.sizes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(size) = lock().get(&release) {
+            return *size;
+        }
+        // A damaged release counts as nothing: it cannot be served.
+        let Ok(inventory) = store.inventory(release) else {
+            return 0;
+        };
+        let size = bytes_of(&inventory);
+        lock().insert(release, size);
+        size
+    }
+}
+
+fn bytes_of(inventory: &Inventory) -> u64 {
+    let mut files = Files::default();
+    files.add(inventory);
+    files.bytes
+}
+
+/// Different files, and how many bytes they have together.
+#[derive(Default)]
+struct Files {
+    known: HashSet<Digest>,
+    bytes: u64,
+}
+
+// === impl Files ===
+
+impl Files {
+    fn add(&mut self, inventory: &Inventory) {
+        for (_, item) in inventory.iter() {
+            if self.known.insert(item.digest) {
+                self.bytes = self.bytes.saturating_add(item.length);
+            }
+        }
+    }
+
+    fn add_release(&mut self, store: &Store, release: ReleaseId) {
+        if let Ok(inventory) = store.inventory(release) {
+            self.add(&inventory);
+        }
+    }
+
+    fn has_room_for(&self, store: &Store, release: ReleaseId, bytes_max: u64) -> bool {
+        let Ok(inventory) = store.inventory(release) else {
+            return true;
+        };
+        let mut added = HashSet::new();
+        let new = inventory.iter().map(|(_, item)| item);
+        let new =
+            new.filter(|item| !self.known.contains(&item.digest) && added.insert(item.digest));
+        let bytes: u64 = new.map(|item| item.length).sum();
+        self.bytes.saturating_add(bytes) <= bytes_max
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::release::{Release, ReleaseFile, ReleasePath};
+    use crate::store::{Fence, Local, local};
+
+    fn release(files: &[(&str, usize)]) -> Release {
+        let mut builder = Release::builder();
+        for (name, length) in files {
+            let text = format!("{name:<length$}");
+            let file = ReleaseFile::new(text, "text/plain");
+            builder
+                .insert(ReleasePath::parse(name).unwrap(), file)
+                .unwrap();
+        }
+        builder.finish()
+    }
+
+    fn project(name: &str) -> ProjectId {
+        ProjectId::parse(name).unwrap()
+    }
+
+    fn promote(store: &Store, name: &str, generation: u64, release: &Release) {
+        store.put(release).unwrap();
+        let fence = Fence {
+            generation,
+            epoch: 1,
+        };
+        store.promote(&project(name), release.id(), fence).unwrap();
+    }
+
+    fn kept(store: &Store, name: &str) -> usize {
+        store.releases(&project(name)).unwrap().len()
+    }
+
+    #[test]
+    fn history_is_given_up_before_an_update_fails_and_what_is_served_stays() {
+        let root = tempfile::tempdir().unwrap();
+        let config = local::Config {
+            path: root.path().join("store"),
+            ..local::Config::default()
+        };
+        let store = Store::Local(Local::open(&config, Clock::System).unwrap());
+        let quota = Quota::new(10_000, Arc::new(|_| vec![project("a"), project("b")]));
+        promote(&store, "a", 1, &release(&[("old", 3000), ("logo", 2000)]));
+        promote(&store, "a", 2, &release(&[("now", 3000), ("logo", 2000)]));
+        promote(&store, "b", 1, &release(&[("other", 1000)]));
+        // A shared file counts once: 3,000 + 3,000 + 2,000 + 1,000.
+        let make_room =
+            |new: &Release| quota.make_room(&store, "acme", &project("b"), new.inventory());
+        assert_eq!(make_room(&release(&[("small", 500)])), Ok(0));
+        assert_eq!(make_room(&release(&[("large", 2500)])), Ok(1));
+        assert_eq!((kept(&store, "a"), kept(&store, "b")), (1, 1));
+        let refused = make_room(&release(&[("huge", 6000)])).unwrap_err();
+        assert_eq!((refused.needed, refused.allowed), (11_000, 10_000));
+        assert_eq!((kept(&store, "a"), kept(&store, "b")), (1, 1));
+        // The release that was served before has no room beside the new one.
+        let large = release(&[("large", 4500)]);
+        assert_eq!(make_room(&large), Ok(0));
+        promote(&store, "b", 2, &large);
+        assert_eq!(quota.trim(&store, "acme", &project("b")), 1);
+        assert_eq!(kept(&store, "b"), 1);
+    }
+
+    #[test]
+    fn without_a_quota_nothing_is_given_up() {
+        let root = tempfile::tempdir().unwrap();
+        let config = local::Config {
+            path: root.path().join("store"),
+            ..local::Config::default()
+        };
+        let store = Store::Local(Local::open(&config, Clock::System).unwrap());
+        let quota = Quota::new(0, Arc::new(|_| Vec::new()));
+        promote(&store, "a", 1, &release(&[("old", 3000)]));
+        promote(&store, "a", 2, &release(&[("now", 3000)]));
+        let new = release(&[("new", 3000)]);
+        let made = quota.make_room(&store, "acme", &project("a"), new.inventory());
+        assert_eq!((made, kept(&store, "a")), (Ok(0), 2));
+    }
+}
