@@ -14,9 +14,9 @@
 //!
 //! All functions block, so they run on separate threads.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Instant, SystemTime};
 
 use super::{
@@ -31,7 +31,7 @@ use crate::response::Encoding;
 use crate::site::{Origin, ProjectId, Site, Visibility};
 use crate::store::sites::{Changes, Removals, ScanError, Sites};
 use crate::store::{Fence, Pointer, ReadError, Store};
-use crate::telemetry::{Metrics, panics};
+use crate::telemetry::{Metrics, Part, panics};
 
 /// How many sites a thread compiles before it puts them into the index together.
 const BATCH: usize = 512;
@@ -46,6 +46,15 @@ pub struct Reloader {
     clock: Clock,
     loaded: Mutex<HashMap<ProjectId, Loaded>>,
     cache: Arc<Cache>,
+    failing: Mutex<Failing>,
+}
+
+/// The projects whose current release cannot be served.
+#[derive(Debug, Default)]
+struct Failing {
+    projects: BTreeSet<ProjectId>,
+    /// Where this is shown.
+    health: Option<Part>,
 }
 
 /// The result of the last load of a project.
@@ -81,6 +90,33 @@ pub enum LoadError {
     Compile(#[from] CompileError),
 }
 
+// === impl Failing ===
+
+impl Failing {
+    /// Notes whether a project fails, and shows it. One project is named: a damaged disk has many,
+    /// and each is in the log.
+    fn set(&mut self, project: &ProjectId, fails: bool) {
+        let is_new = match fails {
+            true => self.projects.insert(project.clone()),
+            false => self.projects.remove(project),
+        };
+        let (true, Some(health)) = (is_new, &self.health) else {
+            return;
+        };
+        let others = match self.projects.len() {
+            0 | 1 => "",
+            _ => " and others",
+        };
+        match self.projects.first() {
+            Some(first) => health.fail(format_args!(
+                "the current release of {first}{others} cannot be served, and an earlier one is; \
+                 `waypost store check` says why, and with --repair mends it"
+            )),
+            None => health.recover(),
+        }
+    }
+}
+
 // === impl Reloader ===
 
 impl Reloader {
@@ -101,6 +137,20 @@ impl Reloader {
             clock,
             loaded: Mutex::default(),
             cache: Arc::default(),
+            failing: Mutex::default(),
+        }
+    }
+
+    /// Shows in this part whether every site serves its current release.
+    #[must_use]
+    pub fn reporting_to(self, health: Part) -> Self {
+        let failing = Failing {
+            health: Some(health),
+            ..Failing::default()
+        };
+        Self {
+            failing: Mutex::new(failing),
+            ..self
         }
     }
 
@@ -208,6 +258,9 @@ impl Reloader {
             known.remove(project);
         }
         drop(known);
+        for project in &changes.removed {
+            self.failing().set(project, false);
+        }
         if !changes.upserted.is_empty() || !changes.removed.is_empty() {
             let (sites, hosts) = self.index.size();
             let (changed, removed) = (changes.upserted.len(), changes.removed.len());
@@ -278,10 +331,15 @@ impl Reloader {
         if error.is_some() {
             self.count_swap("failed");
         }
+        self.failing().set(&site.project, error.is_some());
         // Without a fence, the next rescan loads the release again.
         let fence = fence.filter(|_| loaded.is_ok());
         known.insert(site.project.clone(), Loaded { fence, error });
         loaded.ok().or(earlier)
+    }
+
+    fn failing(&self) -> MutexGuard<'_, Failing> {
+        self.failing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Compiles a release; a panic is an error of this release.

@@ -110,7 +110,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         .transpose()
         .context("set up TLS")?;
     let index = Arc::new(Index::new(config.service.clone()));
-    let reload = Reload::load(&config, &index, &metrics)?;
+    let reload = Reload::load(&config, &index, &metrics, &health)?;
     let updates = Updates::open(&config, &index, &reload, &metrics, &health)?;
 
     let access = Access::start(&config.access_log, metrics.access_lines_dropped.clone())

@@ -18,7 +18,7 @@ use crate::index::{Cache, Index};
 use crate::store::Store;
 use crate::store::sites::{Removals, Sites};
 use crate::store::watch::{Change, Watch};
-use crate::telemetry::{Metrics, panics};
+use crate::telemetry::{Health, Metrics, panics};
 
 /// How often the store is swept; the first time is at the start.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
@@ -50,6 +50,7 @@ impl Reload {
         config: &Config,
         index: &Arc<Index>,
         metrics: &Arc<Metrics>,
+        health: &Health,
     ) -> anyhow::Result<Self> {
         let store = Arc::new(settings::open_store(config)?);
         let sites = Sites::new(
@@ -66,7 +67,8 @@ impl Reload {
         ));
         let (index, metrics) = (Arc::clone(index), Arc::clone(metrics));
         let mut reloader = Reloader::new(index, Arc::clone(&store), sites, metrics, Clock::System)
-            .with_cache(Cache::new(config.connections.page_cache_bytes));
+            .with_cache(Cache::new(config.connections.page_cache_bytes))
+            .reporting_to(health.part("releases"));
         reloader
             .rescan(Removals::Guarded)
             .context("read the site records")?;

@@ -303,6 +303,13 @@ fn the_depth_of_the_queue_is_current_while_all_builds_are_busy() {
     wait_until("the gauges do not show six updates", || depth() >= 6.0);
 }
 
+/// What `/readyz?full` says about a part of the process.
+fn part(edge: &Edge, name: &str) -> serde_json::Value {
+    let ready = crate::http::request(edge.operator, "GET", "localhost", "/readyz?full", &[]);
+    assert_eq!(ready.status, 200, "the sites are served: {}", ready.text());
+    ready.json()["parts"][name].clone()
+}
+
 /// Returns the file of a pointer.
 fn pointer_file(setup: &Setup, project: &str) -> std::path::PathBuf {
     let shards = fs::read_dir(setup.path("store/pointers")).unwrap();
@@ -378,6 +385,7 @@ fn a_damaged_release_at_start_falls_back_to_the_newest_whole_one() {
         let message = line["message"].as_str().unwrap_or_default();
         message.contains(&format!("release {first} of the history of acme is served"))
     });
+    assert_eq!(part(&edge, "releases")["status"], "failing");
     let check = edge.setup.run(&["store", "check"]);
     assert_eq!(check.status.code(), Some(1), "{check:?}");
     let repaired = edge.setup.run(&["store", "check", "--repair"]);
@@ -387,6 +395,7 @@ fn a_damaged_release_at_start_falls_back_to_the_newest_whole_one() {
         "{told}"
     );
     edge.wait_until_served("acme", 3);
+    assert_eq!(part(&edge, "releases")["status"], "ok");
 }
 
 #[test]
@@ -395,7 +404,10 @@ fn a_store_and_a_queue_that_cannot_be_written_stop_no_site() {
     let setup = setup();
     let docs = Repository::new(&setup, "docs");
     docs.push("Begin", &PAGES);
-    let store = format!("{{ local: {{ path: {} }} }}", small.path("store"));
+    let store = format!(
+        "{{ local: {{ path: {}, free_bytes_min: 0 }} }}",
+        small.path("store")
+    );
     let file = small.path("updates.sqlite");
     let setup = setup
         .conf("store", &store)
@@ -412,7 +424,14 @@ fn a_store_and_a_queue_that_cannot_be_written_stop_no_site() {
     let edge = setup.start();
     let rejected = served_and_triggered(&edge, &key);
     assert_eq!(rejected.status, 503, "{}", rejected.text());
+    wait_until("the store is not shown as read-only", || {
+        let shown = part(&edge, "store_writing");
+        shown["cause"] == "the file system of the store is read-only"
+    });
     small.remount("rw");
+    wait_until("the store is still shown as read-only", || {
+        part(&edge, "store_writing")["status"] == "ok"
+    });
     wait_until("the queue is not written again", || {
         served_and_triggered(&edge, &key).status == 202
     });
