@@ -14,7 +14,7 @@ use super::settings::{self, Settings};
 use super::{deploying, project};
 use crate::clock::Clock;
 use crate::deploy::queue::{Queue, Trigger};
-use crate::deploy::record::Record;
+use crate::deploy::record::{Record, printable};
 use crate::deploy::update::{Source, Status, Update};
 use crate::deploy::{InvalidStatusId, StatusId, Timestamp};
 use crate::site::ProjectId;
@@ -172,7 +172,8 @@ fn print_all(updates: &[Update]) -> anyhow::Result<()> {
 
 fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout();
-    out.write_all(text.as_bytes())
+    // The record may have what an author wrote.
+    out.write_all(printable(text).as_bytes())
         .and_then(|()| out.flush())
         .context("print")
 }

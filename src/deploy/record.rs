@@ -91,14 +91,30 @@ struct Author<'a> {
     name: &'a str,
 }
 
+/// Replaces the characters that a terminal would obey: control characters, except for tabs and the
+/// ends of lines, and those that change the direction of the text (Unicode TR 36 §3.2).
+#[must_use]
+pub fn printable(text: &str) -> String {
+    let shown = text.chars().map(|c| match c {
+        '\n' | '\t' => c,
+        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+            char::REPLACEMENT_CHARACTER
+        }
+        c if c.is_control() => char::REPLACEMENT_CHARACTER,
+        c => c,
+    });
+    shown.collect()
+}
+
 // === impl Commit ===
 
 impl Commit {
-    /// Cuts messages and lists to the lengths that a record may have.
+    /// Cuts messages and lists to the lengths that a record may have, and replaces what a terminal
+    /// would obey.
     #[must_use]
     pub fn bounded(mut self) -> Self {
-        self.message = cut(&self.message, MESSAGE_BYTES_MAX).into();
-        self.author = cut(&self.author, MESSAGE_BYTES_MAX).into();
+        self.message = printable(cut(&self.message, MESSAGE_BYTES_MAX)).into();
+        self.author = printable(cut(&self.author, MESSAGE_BYTES_MAX)).into();
         let FilesChanged {
             added,
             modified,
@@ -106,6 +122,9 @@ impl Commit {
         } = &mut self.files_changed;
         for paths in [added, modified, removed] {
             paths.truncate(CHANGED_PATHS_MAX);
+            for path in paths {
+                *path = printable(path).into();
+            }
         }
         self
     }

@@ -15,7 +15,7 @@ use super::job::{CommandJob, Event, Order, Prepared, SpecificationsJob, Step, St
 use super::workspace::{COMMAND_INPUT, COMMAND_OUTPUT, SPECIFICATIONS, Workspace};
 use super::{Stages, blocking, until_set, walls};
 use crate::deploy::queue::{Claim, Held, Progress, QueueError};
-use crate::deploy::record::Commit;
+use crate::deploy::record::{Commit, printable};
 use crate::deploy::slots::Slot;
 use crate::isolation::Walls;
 
@@ -246,7 +246,7 @@ impl<'s> BuildMonitor<'s> {
 
     /// Runs the command whose input the process of the build has written, and lets it go on.
     async fn run_command(&mut self) -> Result<Option<BuildResult>, QueueError> {
-        let user = self.stages.launcher.user;
+        let user = self.stages.launcher.process.user;
         if let Err(error) = self.workspace.clear_home(user) {
             let stopped = Stopped::of_machine("make a directory for the command", &error);
             return Ok(Some(BuildResult::SkillStays(stopped.summary)));
@@ -313,22 +313,32 @@ impl<'s> BuildMonitor<'s> {
                     self.step = step;
                 }
             }
-            Event::Line(line) => self.lines.push(line),
-            Event::Commit(commit) => self.commit = Some(commit),
+            // What a process of a build says may be what an author wrote.
+            Event::Line(line) => self.lines.push(printable(&line)),
+            Event::Commit(commit) => self.commit = Some(commit.bounded()),
             Event::Fetched(commit) => {
                 self.end_step();
                 return Some(BuildResult::Fetched(commit));
             }
             Event::Done => return Some(BuildResult::Done),
             // Asked for with its own answer, or only for other readers.
-            Event::Specifications(_) | Event::Command | Event::Report(_) | Event::InForce(_) => {}
+            Event::Specifications(_)
+            | Event::Command
+            | Event::Report { .. }
+            | Event::InForce(_) => {}
             // The step ends when the release is in the store.
-            Event::Prepared(prepared) => return Some(BuildResult::Prepared(prepared)),
+            Event::Prepared(mut prepared) => {
+                prepared.summary = printable(&prepared.summary);
+                return Some(BuildResult::Prepared(prepared));
+            }
             Event::SkillStays(why) => {
                 self.end_step();
-                return Some(BuildResult::SkillStays(why));
+                return Some(BuildResult::SkillStays(printable(&why)));
             }
-            Event::Stopped(stopped) => return Some(BuildResult::Stopped(stopped)),
+            Event::Stopped(mut stopped) => {
+                stopped.summary = printable(&stopped.summary);
+                return Some(BuildResult::Stopped(stopped));
+            }
         }
         None
     }
