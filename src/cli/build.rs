@@ -19,8 +19,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 
-use super::Documentation;
-use crate::release::Release;
+use super::{Documentation, walled};
+use crate::deploy::run::{Build, BuiltRelease, Limits, Session};
+use crate::isolation::Mode;
 use crate::site::Service;
 use crate::source::remote;
 
@@ -52,15 +53,28 @@ pub struct Args {
 ///
 /// When the documentation cannot be read or the release not written.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let built = args
+    let build = Build {
+        place: args.documentation.place()?,
+        options: args.documentation.options(&Service::default()),
+        edit_below: Box::default(),
+        keep_going: args.keep_going,
+    };
+    let specifications = args
         .documentation
-        .build(&Service::default(), &remote::Config::default(), None)?;
-    writeln!(io::stdout(), "{}", built.report).context("print the report")?;
-    let has_errors = built.report.publishable().is_err();
-    if !has_errors || args.keep_going {
-        write(&built.release, &args.out)
-            .with_context(|| format!("write the release to {}", args.out.display()))?;
-    }
+        .specifications(&remote::Config::default());
+    let (mode, limits) = (Mode::default(), Limits::default());
+    let act = async |session: &Session| {
+        let built = session.build(&build, None).await?;
+        walled::tell(built.in_force)?;
+        writeln!(io::stdout(), "{}", built.report).context("print the report")?;
+        if let Some(release) = &built.release {
+            let files = |directory: &Path| write_files(session, release, directory);
+            write(&files, &args.out)
+                .with_context(|| format!("write the release to {}", args.out.display()))?;
+        }
+        Ok(built.has_errors)
+    };
+    let has_errors = walled::run(mode, &limits, specifications, act)?;
     Ok(match has_errors {
         true => ExitCode::FAILURE,
         false => ExitCode::SUCCESS,
@@ -68,7 +82,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Writes a release to a directory, by renaming a temporary one.
-fn write(release: &Release, out: &Path) -> anyhow::Result<()> {
+fn write(files: &dyn Fn(&Path) -> anyhow::Result<()>, out: &Path) -> anyhow::Result<()> {
     let replaces = is_replaceable(out)?;
     let name = out.file_name().context("the directory has no name")?;
     let beside = |what: &str| {
@@ -76,16 +90,16 @@ fn write(release: &Release, out: &Path) -> anyhow::Result<()> {
         out.with_file_name(format!(".{name}.{}.{what}", std::process::id()))
     };
     let (partial, old) = (beside("partial"), beside("old"));
-    let written = write_files(release, &partial).and_then(|()| {
+    let written = files(&partial).and_then(|()| {
         if replaces {
             fs::rename(out, &old)?;
         }
-        fs::rename(&partial, out)
+        Ok(fs::rename(&partial, out)?)
     });
     if let Err(error) = written {
         // The first failure is reported. A directory that cannot be removed only uses disk space.
         let _removed = fs::remove_dir_all(&partial);
-        return Err(error.into());
+        return Err(error);
     }
     if replaces {
         fs::remove_dir_all(&old).with_context(|| format!("remove {}", old.display()))?;
@@ -93,16 +107,13 @@ fn write(release: &Release, out: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn write_files(release: &Release, directory: &Path) -> io::Result<()> {
-    fs::create_dir_all(directory)?;
-    for (path, file) in release.files() {
-        let path = directory.join(FILES).join(path.as_str());
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent)?;
-        }
-        fs::write(path, &file.bytes)?;
-    }
-    fs::write(directory.join(INVENTORY), release.inventory_bytes())
+fn write_files(session: &Session, release: &BuiltRelease, to: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(to)?;
+    session.write_files(release, &to.join(FILES))?;
+    Ok(fs::write(
+        to.join(INVENTORY),
+        release.inventory().to_bytes(),
+    )?)
 }
 
 /// Returns whether there is a directory that may be replaced.
@@ -121,33 +132,7 @@ fn is_replaceable(out: &Path) -> anyhow::Result<bool> {
 
 #[cfg(test)]
 mod tests {
-    use tempfile::TempDir;
-
     use super::*;
-    use crate::release::Inventory;
-
-    const SKILL: &str = "---\nname: pay\ndescription: Use when paying.\n---\n";
-
-    /// Documentation with this `skill.md`, and where its release goes.
-    fn documentation(skill: &str) -> (TempDir, Args) {
-        let directory = TempDir::new().unwrap();
-        let docs = directory.path().join("docs");
-        fs::create_dir(&docs).unwrap();
-        fs::write(docs.join("skill.md"), skill).unwrap();
-        let args = Args {
-            documentation: Documentation {
-                root: Some(docs.clone()),
-                path: docs,
-                service_name: None,
-                fetch_from: Vec::new(),
-                lenient: false,
-                allow_empty: false,
-            },
-            out: directory.path().join("out"),
-            keep_going: false,
-        };
-        (directory, args)
-    }
 
     fn names(directory: &Path) -> Vec<String> {
         let entries = fs::read_dir(directory).unwrap();
@@ -158,69 +143,33 @@ mod tests {
         names
     }
 
-    #[test]
-    fn a_release_directory_has_the_inventory_and_the_listed_files() {
-        let (directory, args) = documentation(SKILL);
-        assert_eq!(run(&args).unwrap(), ExitCode::SUCCESS);
-        let inventory = fs::read(args.out.join("inventory.json")).unwrap();
-        let inventory = Inventory::parse(&inventory).unwrap();
-        assert_eq!(
-            inventory.id(),
-            args.documentation
-                .build(&Service::default(), &remote::Config::default(), None)
-                .unwrap()
-                .release
-                .id()
-        );
-        let served = fs::read_to_string(args.out.join("files/skills/pay/SKILL.md")).unwrap();
-        assert_eq!(served, SKILL);
-        assert_eq!(names(directory.path()), ["docs", "out"]);
+    /// Writes a release that has one file.
+    fn with_file(name: &'static str) -> impl Fn(&Path) -> anyhow::Result<()> {
+        move |directory: &Path| {
+            fs::create_dir_all(directory)?;
+            fs::write(directory.join(INVENTORY), "{}")?;
+            Ok(fs::write(directory.join(name), "")?)
+        }
     }
 
     #[test]
     fn an_earlier_release_is_replaced_whole() {
-        let (directory, args) = documentation(SKILL);
-        run(&args).unwrap();
-        let skill = args.documentation.path.join("skill.md");
-        fs::write(skill, SKILL.replace("pay", "refund")).unwrap();
-        run(&args).unwrap();
-        assert_eq!(names(&args.out.join("files/skills")), ["refund"]);
-        assert_eq!(names(directory.path()), ["docs", "out"]);
+        let directory = tempfile::tempdir().unwrap();
+        let out = directory.path().join("out");
+        write(&with_file("pay"), &out).unwrap();
+        write(&with_file("refund"), &out).unwrap();
+        assert_eq!(names(&out), ["inventory.json", "refund"]);
+        assert_eq!(names(directory.path()), ["out"]);
     }
 
     #[test]
     fn a_directory_with_other_files_is_not_changed() {
-        let (directory, args) = documentation(SKILL);
-        fs::create_dir(&args.out).unwrap();
-        fs::write(args.out.join("thesis.txt"), "years of work").unwrap();
-        run(&args).unwrap_err();
-        assert_eq!(names(&args.out), ["thesis.txt"]);
-        assert_eq!(names(directory.path()), ["docs", "out"]);
-    }
-
-    #[test]
-    fn a_build_with_errors_fails_and_writes_nothing() {
-        let (directory, args) = documentation("");
-        assert_eq!(run(&args).unwrap(), ExitCode::FAILURE);
-        assert_eq!(names(directory.path()), ["docs"]);
-    }
-
-    #[test]
-    fn a_release_with_errors_is_written_on_request_and_the_command_fails() {
-        let (directory, args) = documentation(SKILL);
-        let args = Args {
-            keep_going: true,
-            ..args
-        };
-        let docs = &args.documentation.path;
-        let config = r#"{"name": "A", "navigation": {"pages": ["good", "bad"]}}"#;
-        fs::write(docs.join("docs.json"), config).unwrap();
-        fs::write(docs.join("good.mdx"), "Fine.").unwrap();
-        fs::write(docs.join("bad.mdx"), b"\xff").unwrap();
-        assert_eq!(run(&args).unwrap(), ExitCode::FAILURE);
-        let pages = names(&args.out.join("files/pages"));
-        assert!(pages.contains(&"good.html".to_owned()), "{pages:?}");
-        assert!(!pages.contains(&"bad.html".to_owned()), "{pages:?}");
-        assert_eq!(names(directory.path()), ["docs", "out"]);
+        let directory = tempfile::tempdir().unwrap();
+        let out = directory.path().join("out");
+        fs::create_dir(&out).unwrap();
+        fs::write(out.join("thesis.txt"), "years of work").unwrap();
+        write(&with_file("pay"), &out).unwrap_err();
+        assert_eq!(names(&out), ["thesis.txt"]);
+        assert_eq!(names(directory.path()), ["out"]);
     }
 }

@@ -1,20 +1,20 @@
 //! The arguments that name a directory of documentation on this machine.
 
-use std::convert::Infallible;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Args;
+use serde::{Deserialize, Serialize};
 
-use crate::build::{Built, Input, Options, build};
+use crate::build::Options;
+use crate::deploy::run::Place;
 use crate::diagnostic::Diagnostic;
-use crate::docs::page::Pages;
-use crate::site::{Service, Site};
-use crate::source::remote::{self, Pattern, Remote};
+use crate::site::Service;
+use crate::source::remote::{self, Pattern};
 use crate::source::{Tree, directory};
 
 /// Documentation in a directory.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Serialize, Deserialize)]
 pub struct Documentation {
     /// The directory that holds the documentation
     #[arg(default_value = ".")]
@@ -42,7 +42,8 @@ pub struct Documentation {
 // === impl Documentation ===
 
 impl Documentation {
-    /// Reads the directory. The diagnostics name the files that were left out.
+    /// Reads the directory, in a process within walls. The diagnostics name the files that were
+    /// left out.
     ///
     /// # Errors
     ///
@@ -53,36 +54,42 @@ impl Documentation {
         opened.with_context(|| format!("open documentation in {}", self.path.display()))
     }
 
-    /// Fetches the specifications that URLs name, from hosts that the configuration or the
-    /// command line names; `None` when there is no such host.
-    pub fn fetch(&self, urls: &[Box<str>], specifications: &remote::Config) -> Option<Remote> {
-        let mut config = specifications.clone();
+    /// Finds the directory and the root of its repository.
+    ///
+    /// # Errors
+    ///
+    /// When one does not exist, or the directory is not below the root.
+    pub fn place(&self) -> anyhow::Result<Place> {
+        let (root, docs) = directory::locate(&self.path, self.root.as_deref())
+            .with_context(|| format!("open documentation in {}", self.path.display()))?;
+        let path = match docs.is_root() {
+            true => root.clone(),
+            false => root.join(docs.as_str()),
+        };
+        Ok(Place { path, root })
+    }
+
+    /// Returns the same documentation, with paths that are valid in every directory.
+    #[must_use]
+    pub fn at(&self, place: &Place) -> Self {
+        Self {
+            path: place.path.clone(),
+            root: Some(place.root.clone()),
+            ..self.clone()
+        }
+    }
+
+    /// Returns which specifications are fetched: those of the configuration, and from hosts that
+    /// the command line names.
+    #[must_use]
+    pub fn specifications(&self, configured: &remote::Config) -> remote::Config {
+        let mut config = configured.clone();
         config.hosts.extend(self.fetch_from.iter().cloned());
         // A host that is named in full may have a private address; one that a pattern matches
         // may not.
         let named = self.fetch_from.iter().filter(|pattern| pattern.is_one());
         config.private_hosts.extend(named.cloned());
-        config.is_allowed().then(|| remote::fetch(&config, urls))
-    }
-
-    /// Reads the documentation once, with what it names by URL.
-    ///
-    /// # Errors
-    ///
-    /// As [`Documentation::open`]; what authors did wrong is in the value.
-    pub fn read(
-        &self,
-        options: &Options,
-        specifications: &remote::Config,
-    ) -> anyhow::Result<Input> {
-        let (tree, left_out) = self.open()?;
-        let fetch = |urls: &[Box<str>]| Ok::<_, Infallible>(self.fetch(urls, specifications));
-        let mut input = match Input::fetch(tree, options, &Pages::default(), fetch) {
-            Ok(input) => input,
-            Err(never) => match never {},
-        };
-        input.diagnostics.extend(left_out);
-        Ok(input)
+        config
     }
 
     /// Returns how a service builds it: under its name unless another is given.
@@ -95,31 +102,5 @@ impl Documentation {
         options.lenient = self.lenient;
         options.allow_empty = self.allow_empty;
         options
-    }
-
-    /// Builds a release of it for a service, and for a site when there is one: pages link to
-    /// their source in its repository.
-    ///
-    /// # Errors
-    ///
-    /// As [`Documentation::open`]; what authors did wrong is in the report.
-    pub fn build(
-        &self,
-        service: &Service,
-        specifications: &remote::Config,
-        site: Option<&Site>,
-    ) -> anyhow::Result<Built> {
-        let mut options = self.options(service);
-        options.lenient |= site.is_some_and(|site| site.lenient);
-        options.allow_empty |= site.is_some_and(|site| site.allow_empty);
-        let input = self.read(&options, specifications)?;
-        let repository = site.and_then(|site| site.repository.as_ref());
-        options.edit = repository.and_then(|repository| {
-            // Without a repository around it, paths begin at the directory itself.
-            let is_whole = input.tree.docs_root().is_root();
-            let below = if is_whole { &*repository.directory } else { "" };
-            Some(repository.edit_link()?.below(below))
-        });
-        Ok(build(&input, &options))
     }
 }

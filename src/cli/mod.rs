@@ -5,7 +5,6 @@
 
 pub mod build;
 pub mod check;
-pub mod build_child;
 mod deploying;
 mod documentation;
 pub mod key;
@@ -21,13 +20,16 @@ pub mod store;
 #[cfg(test)]
 mod testing;
 pub mod update;
+mod walled;
 pub mod worker;
 
 pub use documentation::Documentation;
 pub use settings::Settings;
 
+use std::io;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 use rustix::fs::Mode;
 
@@ -54,6 +56,12 @@ enum Command {
     /// Run one build for a worker, which starts this process
     #[command(name = child::SUBCOMMAND, hide = true)]
     BuildChild,
+    /// Check documentation for `check`, which starts this process
+    #[command(name = check::SUBCOMMAND, hide = true)]
+    CheckChild,
+    /// Show documentation for `preview`, which starts this process
+    #[command(name = preview::SUBCOMMAND, hide = true)]
+    PreviewChild,
     Build(build::Args),
     Check(check::Args),
     Preview(preview::Args),
@@ -83,7 +91,9 @@ impl Cli {
             Command::Worker(args) => worker::run(args),
             Command::Key(args) => key::run(args),
             Command::Update(args) => update::run(args),
-            Command::BuildChild => build_child::run(),
+            Command::BuildChild => within_walls(child::serve()),
+            Command::CheckChild => within_walls(check::serve()),
+            Command::PreviewChild => within_walls(preview::serve()),
             Command::Build(args) => build::run(args),
             Command::Check(args) => check::run(args),
             Command::Preview(args) => preview::run(args),
@@ -115,11 +125,19 @@ impl Command {
             | Self::Store(_) => true,
             Self::Build(_)
             | Self::Check(_)
+            | Self::CheckChild
             | Self::Preview(_)
+            | Self::PreviewChild
             | Self::Reload(_)
             | Self::Schema(_) => false,
         }
     }
+}
+
+/// Returns the exit code of a process within walls; it has reported everything else to its parent.
+fn within_walls(served: io::Result<()>) -> anyhow::Result<ExitCode> {
+    served.context("run a process within walls")?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Reads a project id from the command line.

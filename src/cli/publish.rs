@@ -10,13 +10,13 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use bytes::Bytes;
 
-use super::deploying;
 use super::settings::{self, Settings};
-use super::{Documentation, project};
+use super::{Documentation, deploying, project, walled};
 use crate::build::NAVIGATION_PATH;
 use crate::config::Config;
-use crate::release::Release;
-use crate::site::{ProjectId, Site};
+use crate::deploy::run::{Build, Session};
+use crate::release::ReleaseId;
+use crate::site::{ProjectId, Repository, Service, Site};
 use crate::store::{Pointer, PromoteError, ReadError, Store};
 
 /// How often to try again when another promotion came first; each try takes a newer fence.
@@ -52,24 +52,48 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         allow_empty: args.allow_empty,
         ..args.documentation.clone()
     };
-    let mut built =
-        documentation.build(&config.service, &config.specifications, site.as_deref())?;
+    let build = build(&documentation, &config.service, site.as_deref())?;
+    let specifications = documentation.specifications(&config.specifications);
     let store = settings::open_store(&config)?;
-    if let Some(before) = navigation_before(&store, &args.project)? {
-        built.report.add(built.all_removed(&before));
-    }
-    let mut out = io::stdout();
-    writeln!(out, "{}", built.report).context("print the report")?;
-    if built.report.publishable().is_err() {
-        return Ok(ExitCode::FAILURE);
-    }
-    // Newer than any build that is running.
-    let at_least = deploying::last_generation(&config, &args.project)?;
-    let pointer = publish(&store, &args.project, &built.release, at_least)?;
-    let (release, fence) = (pointer.current.release, pointer.current.fence());
-    let project = &args.project;
-    writeln!(out, "promoted {release} of {project} as {fence}").context("print the outcome")?;
-    Ok(ExitCode::SUCCESS)
+    let before = navigation_before(&store, &args.project)?;
+    let act = async |session: &Session| {
+        let built = session.build(&build, before.as_deref()).await?;
+        walled::tell(built.in_force)?;
+        let mut out = io::stdout();
+        writeln!(out, "{}", built.report).context("print the report")?;
+        let Some(release) = &built.release else {
+            return Ok(ExitCode::FAILURE);
+        };
+        // Newer than any build that is running.
+        let at_least = deploying::last_generation(&config, &args.project)?;
+        session.put(&store, release)?;
+        let pointer = promote(&store, &args.project, release.inventory().id(), at_least)?;
+        let (release, fence) = (pointer.current.release, pointer.current.fence());
+        let project = &args.project;
+        writeln!(out, "promoted {release} of {project} as {fence}").context("print the outcome")?;
+        Ok(ExitCode::SUCCESS)
+    };
+    walled::run(config.isolation.mode, &config.builds, specifications, act)
+}
+
+/// Returns how the documentation is built for a service, and for a site when there is one: pages
+/// link to their source in its repository.
+fn build(
+    documentation: &Documentation,
+    service: &Service,
+    site: Option<&Site>,
+) -> anyhow::Result<Build> {
+    let mut options = documentation.options(service);
+    options.lenient |= site.is_some_and(|site| site.lenient);
+    options.allow_empty |= site.is_some_and(|site| site.allow_empty);
+    let repository = site.and_then(|site| site.repository.as_ref());
+    options.edit = repository.and_then(Repository::edit_link);
+    Ok(Build {
+        place: documentation.place()?,
+        options,
+        edit_below: repository.map_or_else(Box::default, |found| found.directory.clone()),
+        keep_going: false,
+    })
 }
 
 /// Returns the record of a project's site, if it can be read. It only adds links to the
@@ -98,18 +122,17 @@ fn navigation_before(store: &Store, project: &ProjectId) -> anyhow::Result<Optio
     }
 }
 
-/// Puts and promotes a release as the newest of its project.
-fn publish(
+/// Promotes a release as the newest of its project.
+fn promote(
     store: &Store,
     project: &ProjectId,
-    release: &Release,
+    release: ReleaseId,
     at_least: u64,
 ) -> anyhow::Result<Pointer> {
-    let id = store.put(release)?;
     let mut attempts = 0;
     loop {
         let fence = store.next_fence(project, at_least)?;
-        match store.promote(project, id, fence) {
+        match store.promote(project, release, fence) {
             Err(PromoteError::Stale { .. }) if attempts < ATTEMPTS_MAX => attempts += 1,
             outcome => return Ok(outcome?),
         }
@@ -119,17 +142,18 @@ fn publish(
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::path::Path;
 
     use super::super::testing::Installation;
     use super::*;
-    use crate::site::Service;
 
-    fn args(installation: &Installation, docs: &Path) -> Args {
-        Args {
+    #[test]
+    fn an_invalid_configuration_fails_before_the_build() {
+        let installation = Installation::new();
+        let docs = installation.documentation("---\nname: pay\ndescription: Pays.\n---\n");
+        let args = Args {
             documentation: Documentation {
-                path: docs.to_owned(),
-                root: Some(docs.to_owned()),
+                path: docs.clone(),
+                root: Some(docs),
                 service_name: None,
                 fetch_from: Vec::new(),
                 lenient: false,
@@ -138,68 +162,7 @@ mod tests {
             project: ProjectId::parse("acme").unwrap(),
             allow_empty: false,
             settings: installation.settings(),
-        }
-    }
-
-    #[test]
-    fn publish_makes_the_release_current() {
-        let installation = Installation::new();
-        let docs = installation.documentation("---\nname: pay\ndescription: Pays.\n---\n");
-        let args = args(&installation, &docs);
-
-        assert_eq!(run(&args).unwrap(), ExitCode::SUCCESS);
-
-        let store = installation.store();
-        let current = store.current(&args.project).unwrap().unwrap().current;
-        assert_eq!(
-            current.release,
-            args.documentation
-                .build(&Service::default(), &Default::default(), None)
-                .unwrap()
-                .release
-                .id()
-        );
-        assert_eq!(current.generation, 1);
-        run(&args).unwrap();
-        let again = store.current(&args.project).unwrap().unwrap().current;
-        assert_eq!((again.release, again.generation), (current.release, 2));
-    }
-
-    #[test]
-    fn skills_have_the_name_of_the_configured_service() {
-        let installation = Installation::new();
-        let docs = installation.documentation("---\nname: pay\ndescription: Pays.\n---\n");
-        let skill = docs.join(".docs/skills/refund");
-        fs::create_dir_all(&skill).unwrap();
-        let text = "---\nname: refund\ndescription: Refunds.\n---\n";
-        fs::write(skill.join("SKILL.md"), text).unwrap();
-        let args = args(&installation, &docs);
-        let conf = args.settings.conf.as_ref().unwrap();
-        let written = fs::read_to_string(conf).unwrap();
-        fs::write(conf, format!("service: {{ name: docs }}\n{written}")).unwrap();
-
-        run(&args).unwrap();
-
-        let store = installation.store();
-        let current = store.current(&args.project).unwrap().unwrap().current;
-        let inventory = store.inventory(current.release).unwrap();
-        assert!(inventory.get("skills/refund/SKILL.md").is_some());
-    }
-
-    #[test]
-    fn documentation_with_errors_is_not_published() {
-        let installation = Installation::new();
-        let docs = installation.documentation("");
-        let args = args(&installation, &docs);
-        assert_eq!(run(&args).unwrap(), ExitCode::FAILURE);
-        assert_eq!(installation.store().current(&args.project).unwrap(), None);
-    }
-
-    #[test]
-    fn an_invalid_configuration_fails_before_the_build() {
-        let installation = Installation::new();
-        let docs = installation.documentation("---\nname: pay\ndescription: Pays.\n---\n");
-        let args = args(&installation, &docs);
+        };
         let conf = args.settings.conf.as_ref().unwrap();
         fs::write(conf, "stoer: 1\nlisten: 2\n").unwrap();
         let error = run(&args).unwrap_err().to_string();

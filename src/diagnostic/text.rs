@@ -18,7 +18,7 @@ pub const SHOWN_MAX: usize = 20;
 const AROUND_MAX: usize = 100;
 
 /// Whether the output has colours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Colour {
     /// With colours, for a terminal.
     Styled,

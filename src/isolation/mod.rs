@@ -21,6 +21,7 @@
 //! Sources: `landlock(7)`, `seccomp(2)`, `prctl(2)`, `capabilities(7)`.
 
 mod files;
+pub mod process;
 mod system_calls;
 mod user;
 

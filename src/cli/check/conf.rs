@@ -6,12 +6,20 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
-use crate::cli::{secrets, settings};
+use crate::cli::{deploying, secrets, settings};
 use crate::config::Config;
 use crate::diagnostic::Diagnostic;
+use crate::isolation::InForce;
+use crate::site::Site;
+use crate::source::git::Address;
 
 /// The rule for site records that cannot be listed at all.
 const RULE: &str = "conf";
+
+/// Returns an error about a configuration.
+pub(super) fn error(file: &Path, message: &str) -> Diagnostic {
+    Diagnostic::error(RULE, &*file.to_string_lossy(), message.to_owned())
+}
 
 /// Checks a configuration and, if it has no errors, its site records.
 ///
@@ -35,10 +43,39 @@ pub(super) fn check(file: &Path) -> anyhow::Result<Vec<Diagnostic>> {
     });
     let mut diagnostics: Vec<_> = secrets.collect();
     match settings::read_sites(&config) {
-        Ok((_sites, changes)) => diagnostics.extend(changes.diagnostics),
+        Ok((sites, changes)) => {
+            diagnostics.extend(changes.diagnostics);
+            let mut refused: Vec<_> = sites
+                .iter()
+                .filter_map(|site| refused(site, &config))
+                .collect();
+            refused.sort_unstable();
+            let errors = refused.into_iter();
+            diagnostics.extend(errors.map(|message| Diagnostic::error(RULE, &name, message)));
+        }
         Err(error) => diagnostics.push(Diagnostic::error(RULE, &name, format!("{error:#}"))),
     }
     Ok(diagnostics)
+}
+
+/// Returns why the repository of a site would never be fetched.
+fn refused(site: &Site, config: &Config) -> Option<String> {
+    let repository = site.repository.as_ref()?;
+    let refused = Address::parse(&repository.url, &repository.branch, &config.git).err()?;
+    Some(format!("the repository of {}: {refused}", site.project))
+}
+
+/// Starts a process as a build would be started, and returns which restrictions are in force.
+///
+/// # Errors
+///
+/// When the file cannot be read or has errors, no process can be started, or a restriction is
+/// required and the kernel lacks it.
+pub(super) fn isolation(file: &Path) -> anyhow::Result<InForce> {
+    let text = fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?;
+    let config = Config::parse(&file.to_string_lossy(), &text);
+    let config = config.map_err(|_reported| anyhow::anyhow!("the configuration has errors"))?;
+    Ok(deploying::launcher(&config, None)?.probe()?)
 }
 
 #[cfg(test)]

@@ -6,13 +6,16 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Write as _};
+use std::path::Path;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
+use serde::{Deserialize, Serialize};
 
-use crate::cli::Documentation;
 use crate::diagnostic::{Diagnostic, Edit, apply};
-use crate::source::{Tree, TreePath, directory};
+use crate::source::{Tree, TreePath};
+
+/// How the names of the files end that diagnostics correct.
+const EXTENSIONS: [&str; 5] = [".json", ".md", ".mdx", ".yaml", ".yml"];
 
 /// A file that edits change.
 struct Changed<'d> {
@@ -24,46 +27,75 @@ struct Changed<'d> {
     edits: Vec<Edit>,
 }
 
-/// Makes the edits and shows the changed lines on standard error. Returns whether a file was
-/// changed.
+/// A file with corrected mistakes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Fixed {
+    /// Its path below the root of the repository.
+    pub(super) path: String,
+    /// Its new text.
+    pub(super) text: String,
+    /// The changed lines, for people.
+    pub(super) difference: String,
+}
+
+/// Makes the edits in a tree. Returns the new tree, and what happens to each file: its new text, or
+/// a sentence that says why it is not changed.
 ///
 /// `errors` counts the errors of a tree.
 ///
 /// # Errors
 ///
-/// If a file cannot be read or written.
+/// If a file cannot be read.
 pub(super) fn fix(
-    documentation: &Documentation,
     tree: Tree,
     diagnostics: &[Diagnostic],
     errors: &dyn Fn(&Tree) -> anyhow::Result<usize>,
-) -> anyhow::Result<bool> {
-    let (root, _) = directory::locate(&documentation.path, documentation.root.as_deref())?;
+) -> anyhow::Result<(Tree, Vec<Result<Fixed, String>>)> {
     let files = changed_files(&tree, diagnostics)?;
     let (mut tree, mut count) = (tree, errors_of(diagnostics));
-    let mut has_changed = false;
+    let mut outcomes = Vec::new();
     for file in files {
         let fixed = tree.with_changed([(file.path.clone(), file.after.clone().into())]);
         let fixed_count = errors(&fixed)?;
         if fixed_count > count {
             let Changed { path, before, .. } = file;
-            writeln!(
-                io::stderr(),
-                "{}: not changed, because the changes would make {} new errors",
+            outcomes.push(Err(format!(
+                "{}: not changed, because the changes would make {} new errors\n",
                 file.name,
                 fixed_count - count
-            )?;
+            )));
             tree = fixed.with_changed([(path, before.into())]);
             continue;
         }
         (tree, count) = (fixed, fixed_count);
-        let difference = difference(file.name, &file.before, &file.edits);
-        write!(io::stderr(), "{difference}")?;
-        let path = root.join(file.path.as_str());
-        fs::write(&path, &file.after).with_context(|| format!("write {}", file.name))?;
-        has_changed = true;
+        outcomes.push(Ok(Fixed {
+            difference: difference(file.name, &file.before, &file.edits),
+            path: file.path.as_str().to_owned(),
+            text: file.after,
+        }));
     }
-    Ok(has_changed)
+    Ok((tree, outcomes))
+}
+
+/// Writes a corrected file.
+///
+/// The process that has corrected it read what may be written by a stranger. So only files of
+/// documentation are written, only if they exist, and no link is followed out of the repository.
+///
+/// # Errors
+///
+/// If the file cannot be written.
+pub(super) fn write(root: &Path, fixed: &Fixed) -> anyhow::Result<()> {
+    let found = TreePath::parse(&fixed.path)?;
+    let (name, path) = (found.as_str(), root.join(found.as_str()));
+    let is_text = EXTENSIONS.iter().any(|extension| name.ends_with(extension));
+    let is_of_git = found.segments().any(|segment| segment == ".git");
+    // Nothing on the way is a link.
+    let is_inside = path.canonicalize().is_ok_and(|real| real == path);
+    if !is_text || is_of_git || !is_inside || !path.is_file() {
+        bail!("{name} is not a file of documentation, so it is not written");
+    }
+    fs::write(&path, &fixed.text).with_context(|| format!("write {name}"))
 }
 
 /// Counts the errors among some diagnostics.

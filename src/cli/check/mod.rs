@@ -1,31 +1,34 @@
 //! `waypost check`: reports all mistakes of a documentation at once.
 
+mod child;
 mod conf;
 mod fix;
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
+use serde::{Deserialize, Serialize};
 
-use super::Documentation;
-use crate::build;
-use crate::diagnostic::text::{Colour, Folding};
-use crate::diagnostic::{Diagnostic, Tally, count, github, json, rules, sarif, text};
-use crate::docs::page::Pages;
-use crate::docs::{self, Docs, Extent, Parsed};
-use crate::skills;
-use crate::source::git::local;
-use crate::source::{Tree, TreePath, directory, remote};
+use super::{Documentation, walled};
+use crate::deploy::run::{Limits, Place, Session};
+use crate::diagnostic::text::Colour;
+use crate::diagnostic::{Diagnostic, rules};
+use crate::isolation::{Mode, program_root};
+use crate::source::{directory, remote};
+
+use child::{Event, Order};
+
+pub(super) use child::draw;
+pub use child::{SUBCOMMAND, serve};
 
 /// Check documentation, or a configuration
 ///
 /// Reads docs.json, all pages, specifications, links and skills, and reports every mistake
 /// with file, line and column. Exit status: 0 without errors, 1 with an error (with --strict
 /// also with a warning), 2 if the check could not run.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args, Serialize, Deserialize)]
 pub struct Args {
     /// What to check.
     #[command(flatten)]
@@ -60,7 +63,7 @@ pub struct Args {
 }
 
 /// How diagnostics are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 pub enum Format {
     /// For people, with the source line and a caret
     Text,
@@ -70,13 +73,6 @@ pub enum Format {
     Sarif,
     /// Workflow commands, which annotate a change on GitHub
     Github,
-}
-
-/// What was read and what is wrong with it.
-struct Checked {
-    tree: Tree,
-    docs: Docs,
-    diagnostics: Vec<Diagnostic>,
 }
 
 /// Checks a documentation.
@@ -89,23 +85,89 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return explain(id);
     }
     if let Some(file) = &args.conf {
-        let diagnostics = conf::check(file)?;
+        let mut diagnostics = conf::check(file)?;
+        let has_errors = diagnostics.iter().any(Diagnostic::is_error);
+        let isolation = match has_errors {
+            true => None,
+            false => match conf::isolation(file) {
+                Ok(in_force) => Some(in_force),
+                Err(error) => {
+                    diagnostics.push(conf::error(file, &format!("{error:#}")));
+                    None
+                }
+            },
+        };
         ignore_broken_pipe(print_lines(args, &diagnostics)).context("print the diagnostics")?;
-        return Ok(outcome(args, &diagnostics));
+        if let (Some(in_force), Format::Text) = (isolation, args.format) {
+            let printed = writeln!(io::stdout(), "isolation of builds, {in_force}");
+            ignore_broken_pipe(printed).context("print the isolation")?;
+        }
+        return Ok(match is_failure(args, &diagnostics) {
+            true => ExitCode::FAILURE,
+            false => ExitCode::SUCCESS,
+        });
     }
-    let (tree, left_out) = args.documentation.open()?;
-    let mut checked = check(args, tree, &left_out)?;
-    if args.fix {
-        let errors = |tree: &Tree| errors_of(args, tree, &left_out);
-        let Checked {
-            tree, diagnostics, ..
-        } = checked;
-        fix::fix(&args.documentation, tree, &diagnostics, &errors)?;
-        let (tree, left_out) = args.documentation.open()?;
-        checked = check(args, tree, &left_out)?;
+    let place = args.documentation.place()?;
+    let specifications = args
+        .documentation
+        .specifications(&remote::Config::default());
+    let act = async |session: &Session| check(args, &place, session).await;
+    let is_failure = walled::run(Mode::default(), &Limits::default(), specifications, act)?;
+    Ok(match is_failure {
+        true => ExitCode::FAILURE,
+        false => ExitCode::SUCCESS,
+    })
+}
+
+/// Has a process within walls check the documentation; prints what it reports, and writes the
+/// files that it corrects. Returns whether the check has failed.
+async fn check(args: &Args, place: &Place, session: &Session) -> anyhow::Result<bool> {
+    let order = Order {
+        args: Args {
+            documentation: args.documentation.at(place),
+            ..args.clone()
+        },
+        colour: colour(),
+        specifications: session
+            .has_specifications()
+            .then(|| session.specifications()),
+    };
+    let mut walls = session.walls(place);
+    if args.since.is_some() {
+        walls
+            .read
+            .extend(directory::directories_of_git(&place.root));
+        walls.execute.extend(program_in_path("git"));
     }
-    ignore_broken_pipe(print(args, &checked)).context("print the diagnostics")?;
-    Ok(outcome(args, &checked.diagnostics))
+    let mut running = session.start(SUBCOMMAND, &order, walls, None).await?;
+    let mut out = io::stdout();
+    loop {
+        match running.event().await? {
+            Some(Event::InForce(in_force)) => walled::tell(in_force)?,
+            Some(Event::Specifications(urls)) => {
+                session.fetch(urls).await?;
+                running.answer().await?;
+            }
+            Some(Event::Fixed(fixed)) if args.fix => fix::write(&place.root, &fixed)?,
+            Some(Event::Fixed(_)) => bail!("the check reported a file that it must not change"),
+            Some(Event::Note(text)) => write!(io::stderr(), "{text}")?,
+            Some(Event::Report(text)) => {
+                let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+                ignore_broken_pipe(printed).context("print the diagnostics")?;
+            }
+            Some(Event::Checked { is_failure }) => return Ok(is_failure),
+            Some(Event::Failed(why)) => bail!("{why}"),
+            None => bail!("check: {}", running.ended().await),
+        }
+    }
+}
+
+/// Returns what must be executable for a program outside of the directories of the system.
+fn program_in_path(name: &str) -> Option<PathBuf> {
+    let directories = std::env::var_os("PATH")?;
+    let mut programs = std::env::split_paths(&directories).map(|directory| directory.join(name));
+    let program = programs.find(|program| program.is_file())?;
+    program_root(&program.canonicalize().ok()?)
 }
 
 /// A program that reads our output may close it early, as `head` does: that is not an error.
@@ -116,12 +178,10 @@ pub(super) fn ignore_broken_pipe(printed: io::Result<()>) -> io::Result<()> {
     }
 }
 
-fn outcome(args: &Args, diagnostics: &[Diagnostic]) -> ExitCode {
-    let is_failure = |diagnostic: &Diagnostic| args.strict || diagnostic.is_error();
-    match diagnostics.iter().any(is_failure) {
-        true => ExitCode::FAILURE,
-        false => ExitCode::SUCCESS,
-    }
+/// Returns whether a check with these diagnostics has failed.
+fn is_failure(args: &Args, diagnostics: &[Diagnostic]) -> bool {
+    let counts = |diagnostic: &Diagnostic| args.strict || diagnostic.is_error();
+    diagnostics.iter().any(counts)
 }
 
 /// Prints diagnostics about files that are in no tree, one in each line.
@@ -142,84 +202,6 @@ fn print_lines(args: &Args, diagnostics: &[Diagnostic]) -> io::Result<()> {
     )
 }
 
-fn options(args: &Args) -> docs::Options {
-    docs::Options {
-        lenient: args.documentation.lenient,
-        extent: match args.config_only {
-            true => Extent::Config,
-            false => Extent::Everything,
-        },
-    }
-}
-
-/// Checks a tree with the specifications that it names by URL; `left_out` are the diagnostics
-/// about files that are not in it.
-fn check(args: &Args, tree: Tree, left_out: &[Diagnostic]) -> anyhow::Result<Checked> {
-    let parsed = docs::parse(&tree, &options(args), &Pages::default());
-    let urls = match args.config_only {
-        true => Vec::new(),
-        false => parsed.urls(),
-    };
-    let fetched = match urls.is_empty() {
-        true => None,
-        false => args.documentation.fetch(&urls, &remote::Config::default()),
-    };
-    let tree = match fetched {
-        Some(fetched) => tree.with_remote(fetched),
-        None => tree,
-    };
-    let (docs, diagnostics) = diagnostics_of(args, &tree, parsed, left_out)?;
-    Ok(Checked {
-        tree,
-        docs,
-        diagnostics,
-    })
-}
-
-/// Counts the errors of a tree, with the specifications that were fetched before.
-fn errors_of(args: &Args, tree: &Tree, left_out: &[Diagnostic]) -> anyhow::Result<usize> {
-    let parsed = docs::parse(tree, &options(args), &Pages::default());
-    let (_docs, diagnostics) = diagnostics_of(args, tree, parsed, left_out)?;
-    Ok(Tally::of(&diagnostics).errors)
-}
-
-fn diagnostics_of(
-    args: &Args,
-    tree: &Tree,
-    parsed: Parsed,
-    left_out: &[Diagnostic],
-) -> anyhow::Result<(Docs, Vec<Diagnostic>)> {
-    let mut diagnostics = left_out.to_vec();
-    let (docs, of_docs) = parsed.resolve(tree);
-    diagnostics.extend(of_docs);
-    if !args.config_only {
-        diagnostics.extend(docs::without_pages(&docs, tree));
-        diagnostics.extend(build::check::check(&docs, tree));
-        let default = build::Options::default().service_name;
-        let named = args.documentation.service_name.as_deref();
-        let (_skills, of_skills) = skills::collect(tree, named.unwrap_or(&default));
-        diagnostics.extend(of_skills);
-    }
-    if let Some(reference) = &args.since {
-        diagnostics.extend(removed_pages(&args.documentation, tree, &docs, reference)?);
-    }
-    diagnostics.sort_by(|one, other| (&one.file, one.location).cmp(&(&other.file, other.location)));
-    Ok((docs, diagnostics))
-}
-
-/// Finds the pages of a commit that no longer exist and have no redirect.
-fn removed_pages(
-    documentation: &Documentation,
-    tree: &Tree,
-    docs: &Docs,
-    reference: &str,
-) -> anyhow::Result<Vec<Diagnostic>> {
-    let (root, _) = directory::locate(&documentation.path, documentation.root.as_deref())?;
-    let before =
-        local::files(&root, reference).with_context(|| format!("read what {reference:?} holds"))?;
-    Ok(docs::removed::check(&before, docs, tree))
-}
-
 fn explain(id: &str) -> anyhow::Result<ExitCode> {
     let Some(rule) = rules::find(id) else {
         let known: Vec<_> = rules::RULES.iter().map(|rule| rule.id).collect();
@@ -233,70 +215,12 @@ fn explain(id: &str) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn print(args: &Args, checked: &Checked) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    match args.format {
-        Format::Json => writeln!(out, "{}", json::render(&checked.diagnostics)),
-        Format::Sarif => writeln!(
-            out,
-            "{}",
-            sarif::render(&checked.diagnostics, args.rules_url.as_deref())
-        ),
-        Format::Github => write!(out, "{}", github::render(&checked.diagnostics)),
-        Format::Text => {
-            let folding = match args.all {
-                true => Folding::Unfolded,
-                false => Folding::Folded,
-            };
-            draw(&mut out, &checked.tree, &checked.diagnostics, folding)?;
-            writeln!(out, "{}", summary(checked))?;
-            match Tally::of(&checked.diagnostics).error_summary() {
-                Some(error_summary) => writeln!(out, "{error_summary}"),
-                None => Ok(()),
-            }
-        }
-    }
-}
-
-/// Draws diagnostics for people, in colours when the standard output is a terminal.
-pub(super) fn draw(
-    out: &mut impl io::Write,
-    tree: &Tree,
-    diagnostics: &[Diagnostic],
-    folding: Folding,
-) -> io::Result<()> {
-    let colour = match io::stdout().is_terminal() {
+/// Returns how diagnostics are drawn: in colours when the standard output is a terminal.
+pub(super) fn colour() -> Colour {
+    match io::stdout().is_terminal() {
         true => Colour::Styled,
         false => Colour::Plain,
-    };
-    let source = |file: &str| source(tree, file);
-    write!(
-        out,
-        "{}",
-        text::render(diagnostics, &source, colour, folding)
-    )
-}
-
-fn source(tree: &Tree, file: &str) -> Option<Arc<str>> {
-    let bytes = match (tree.remote().get(file), TreePath::parse(file)) {
-        (Some(fetched), _) => fetched.ok()?.clone(),
-        (None, path) => tree
-            .read_at_most(&path.ok()?, crate::syntax::FILE_BYTES_MAX)
-            .ok()?,
-    };
-    Some(String::from_utf8_lossy(&bytes).into())
-}
-
-fn summary(checked: &Checked) -> String {
-    let tally = Tally::of(&checked.diagnostics);
-    let pages = &checked.docs.navigation.pages;
-    let unlisted = pages.iter().filter(|page| page.place.is_none()).count();
-    format!(
-        "{} ({} not in the navigation), {}: {tally}",
-        count(pages.len(), "page"),
-        unlisted,
-        count(checked.docs.specifications.len(), "specification"),
-    )
+    }
 }
 
 #[cfg(test)]
@@ -306,6 +230,16 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
+    use crate::source::{Tree, TreePath};
+
+    /// Checks a documentation in this process, and returns whether the check has failed.
+    fn checked(args: &Args) -> anyhow::Result<bool> {
+        let (checked, fixed) = child::run(args, &mut |_urls| None)?;
+        for fixed in fixed.into_iter().flatten() {
+            fix::write(&args.documentation.path, &fixed)?;
+        }
+        Ok(is_failure(args, &checked.diagnostics))
+    }
 
     fn args(directory: &TempDir) -> Args {
         Args {
@@ -339,16 +273,16 @@ mod tests {
     #[test]
     fn the_exit_status_says_whether_there_is_an_error() {
         let good = documentation(r#"{"name": "A", "navigation": {"pages": ["index"]}}"#);
-        assert_eq!(run(&args(&good)).unwrap(), ExitCode::SUCCESS);
+        assert!(!checked(&args(&good)).unwrap());
         let warned = documentation(r#"{"name": "A", "navigation": {"pages": ["index"]}, "x": 1}"#);
-        assert_eq!(run(&args(&warned)).unwrap(), ExitCode::SUCCESS);
+        assert!(!checked(&args(&warned)).unwrap());
         let strict = Args {
             strict: true,
             ..args(&warned)
         };
-        assert_eq!(run(&strict).unwrap(), ExitCode::FAILURE);
+        assert!(checked(&strict).unwrap());
         let wrong = documentation(r#"{"name": "A", "navigation": {}}"#);
-        assert_eq!(run(&args(&wrong)).unwrap(), ExitCode::FAILURE);
+        assert!(checked(&args(&wrong)).unwrap());
     }
 
     #[test]
@@ -361,7 +295,7 @@ mod tests {
             },
             ..args(&directory)
         };
-        run(&absent).unwrap_err();
+        checked(&absent).unwrap_err();
     }
 
     #[test]
@@ -372,13 +306,13 @@ mod tests {
             fix: true,
             ..args(&directory)
         };
-        assert_eq!(run(&fixing).unwrap(), ExitCode::SUCCESS);
+        assert!(!checked(&fixing).unwrap());
         let fixed = fs::read_to_string(directory.path().join("docs.json")).unwrap();
         assert_eq!(
             fixed,
             "{\n  \"name\": \"A\",\n  \"navigation\": {\"pages\": [\"index\", \"absent\"]}\n}\n"
         );
-        run(&fixing).unwrap();
+        checked(&fixing).unwrap();
         let again = fs::read_to_string(directory.path().join("docs.json")).unwrap();
         assert_eq!(again, fixed);
     }
@@ -392,7 +326,7 @@ mod tests {
             fix: true,
             ..args(&directory)
         };
-        run(&fixing).unwrap();
+        checked(&fixing).unwrap();
         let after = fs::read_to_string(directory.path().join("docs.json")).unwrap();
         assert_eq!(after, config);
     }
@@ -403,11 +337,12 @@ mod tests {
         let directory = documentation(config);
         let (tree, _) = args(&directory).documentation.open().unwrap();
         let wrong = Diagnostic::warning("N1", "docs.json", "m").edit(15..27, "\"navigate\"");
-        let errors = |tree: &Tree| errors_of(&args(&directory), tree, &[]);
-        let documentation = &args(&directory).documentation;
-        let changed = fix::fix(documentation, tree, &[wrong], &errors).unwrap();
-        let after = fs::read_to_string(directory.path().join("docs.json")).unwrap();
-        assert_eq!((changed, &*after), (false, config));
+        let errors = |tree: &Tree| child::errors_of(&args(&directory), tree, &[]);
+        let (tree, fixed) = fix::fix(tree, &[wrong], &errors).unwrap();
+        let kept = fixed[0].as_ref().unwrap_err();
+        assert!(kept.contains("docs.json: not changed"), "{kept}");
+        let after = tree.read(&TreePath::parse("docs.json").unwrap()).unwrap();
+        assert_eq!(after, config);
     }
 
     #[test]
@@ -418,7 +353,7 @@ mod tests {
             fix: true,
             ..args(&directory)
         };
-        assert_eq!(run(&fixing).unwrap(), ExitCode::SUCCESS);
+        assert!(!checked(&fixing).unwrap());
         assert_eq!(
             fs::read_to_string(directory.path().join("docs.json")).unwrap(),
             "{\n  \"name\": \"A\",\n  \"navigation\": {\"pages\": [\"index\"]}\n}\n"
@@ -437,7 +372,7 @@ mod tests {
                 config_only,
                 ..args(&directory)
             };
-            assert_eq!(run(&args).unwrap(), ExitCode::SUCCESS, "{config_only}");
+            assert!(!checked(&args).unwrap(), "{config_only}");
         }
     }
 

@@ -10,35 +10,35 @@
 //! panel with the diagnostics and the script that reloads are added, and the browser must not cache
 //! anything.
 //!
+//! All of this happens in one process within walls ([`child`]), which stays while the preview runs,
+//! because it remembers the pages that have not changed. This process listens, prints, and starts
+//! that process again when it has ended.
+//!
 //! **Invariant:** a documentation that cannot be read never ends a preview. The last site
 //! that could be shown stays, with the diagnostics.
 
+mod child;
 mod panel;
 mod server;
 mod shown;
 mod watch;
 
-use std::collections::HashMap;
-use std::convert::Infallible;
 use std::io::{self, Write as _};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use anyhow::Context as _;
-use bytes::Bytes;
+use anyhow::{Context as _, bail};
 
-use super::Documentation;
-use super::check::draw;
-use crate::build::{Input, Preview, PreviewCache};
-use crate::diagnostic::Tally;
-use crate::diagnostic::text::Folding;
-use crate::site::Service;
-use crate::source::directory;
-use crate::source::remote::{self, Remote};
+use super::check::colour;
+use super::{Documentation, walled};
+use crate::deploy::run::{Limits, Place, Session};
+use crate::isolation::Mode;
+use crate::source::remote;
 
-use shown::Shown;
+use child::{Event, Order};
 use watch::Watch;
+
+pub use child::{SUBCOMMAND, serve};
 
 /// Show documentation while you write it
 ///
@@ -57,131 +57,91 @@ pub struct Args {
     pub listen: IpAddr,
 }
 
+/// Why the process of a preview has ended.
+enum Ended {
+    /// The directory is another one now, and the walls name the one before.
+    Replaced,
+    /// It was killed or has failed, as this sentence says.
+    Died(String),
+}
+
 /// Serves a preview until a signal stops the process.
 ///
 /// # Errors
 ///
 /// When the documentation cannot be opened at all, or the port is taken.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .context("start the runtime")?;
-    runtime.block_on(serve(args))?;
-    Ok(ExitCode::SUCCESS)
-}
-
-async fn serve(args: &Args) -> anyhow::Result<()> {
     let address = SocketAddr::new(args.listen, args.port);
-    let listener = tokio::net::TcpListener::bind(address)
-        .await
-        .with_context(|| format!("listen on {address}"))?;
+    let listener = TcpListener::bind(address).with_context(|| format!("listen on {address}"))?;
     let port = listener.local_addr().context("read the address")?.port();
     // Wrong arguments are an error of the command, not a message in the page.
-    directory::locate(&args.documentation.path, args.documentation.root.as_deref())?;
-    let watch = Watch::start(&args.documentation.path).context("watch the documentation")?;
-    let shown = Arc::new(Shown::new(port));
-    let follower = Follower {
-        documentation: args.documentation.clone(),
-        shown: Arc::clone(&shown),
-        cache: PreviewCache::default(),
-        fetched: HashMap::new(),
-    };
-    std::thread::Builder::new()
-        .name("preview".to_owned())
-        .spawn(move || follower.follow(&watch))
-        .context("start to follow changes")?;
+    args.documentation.place()?;
     let name = match args.listen.is_loopback() {
         true => "localhost".to_owned(),
         false => SocketAddr::new(args.listen, 0).ip().to_string(),
     };
-    print_line(&format!("preview on http://{name}:{port}/"))?;
-    let serving = server::serve(listener, shown, args.listen);
-    tokio::select! {
-        () = serving => Ok(()),
-        stopped = tokio::signal::ctrl_c() => stopped.context("wait to be stopped"),
+    print(&format!("preview on http://{name}:{port}/\n"))?;
+    let specifications = args
+        .documentation
+        .specifications(&remote::Config::default());
+    let (mode, limits) = (Mode::default(), Limits::default());
+    let act = async |session: &Session| loop {
+        let place = args.documentation.place()?;
+        match show(args, &place, session, &listener).await? {
+            Ended::Replaced => {}
+            Ended::Died(how) => {
+                writeln!(
+                    io::stderr(),
+                    "waypost: {how}; the preview goes on after the next change"
+                )?;
+                let watch = Watch::start(&place.path).context("watch the documentation")?;
+                tokio::task::spawn_blocking(move || watch.wait()).await?;
+            }
+        }
+    };
+    match walled::run(mode, &limits, specifications, act) {
+        Err(error) if error.is::<walled::Stopped>() => Ok(ExitCode::SUCCESS),
+        ended => ended,
     }
 }
 
-fn print_line(line: &str) -> anyhow::Result<()> {
+/// Shows the documentation in a process within walls, until this process ends.
+async fn show(
+    args: &Args,
+    place: &Place,
+    session: &Session,
+    listener: &TcpListener,
+) -> anyhow::Result<Ended> {
+    let order = Order {
+        documentation: args.documentation.at(place),
+        listen: args.listen,
+        colour: colour(),
+        specifications: session
+            .has_specifications()
+            .then(|| session.specifications()),
+    };
+    let walls = session.walls(place);
+    let started = session.start(SUBCOMMAND, &order, walls, Some(listener));
+    let mut running = started.await.context("start a process within walls")?;
+    loop {
+        match running.event().await {
+            Ok(Some(Event::InForce(in_force))) => walled::tell(in_force)?,
+            Ok(Some(Event::Specifications(urls))) => {
+                session.fetch(urls).await?;
+                // If it has ended, there is no further event.
+                let _answered = running.answer().await;
+            }
+            Ok(Some(Event::Text(text))) => print(&text)?,
+            Ok(Some(Event::Replaced)) => return Ok(Ended::Replaced),
+            Ok(Some(Event::Failed(why))) => bail!("{why}"),
+            Ok(None) => return Ok(Ended::Died(running.ended().await)),
+            Err(error) => return Ok(Ended::Died(error.to_string())),
+        }
+    }
+}
+
+fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
-    writeln!(out, "{line}").context("print")?;
+    out.write_all(text.as_bytes()).context("print")?;
     out.flush().context("print")
-}
-
-/// Reads the documentation again after each change.
-struct Follower {
-    documentation: Documentation,
-    shown: Arc<Shown>,
-    /// The state that one reading passes to the next.
-    cache: PreviewCache,
-    /// The specifications that were fetched so far, by URL. They are not fetched again after every
-    /// change; a failed fetch is repeated.
-    fetched: HashMap<Box<str>, Bytes>,
-}
-
-// === impl Follower ===
-
-impl Follower {
-    fn follow(mut self, watch: &Watch) -> ! {
-        loop {
-            if let Err(error) = self.read(watch) {
-                // A directory that is being replaced will exist again in a moment.
-                self.shown.report(&[], Some(&format!("{error:#}")));
-            }
-            watch.wait();
-        }
-    }
-
-    /// Shows the files as they are now, then checks them.
-    fn read(&mut self, watch: &Watch) -> anyhow::Result<()> {
-        let (tree, mut found) = self.documentation.open()?;
-        let options = self.documentation.options(&Service::default());
-        let PreviewCache { pages, articles } = std::mem::take(&mut self.cache);
-        let fetch = |urls: &[Box<str>]| Ok::<_, Infallible>(self.fetch(urls));
-        let input = match Input::fetch(tree, &options, &pages, fetch) {
-            Ok(input) => input,
-            Err(never) => match never {},
-        };
-        let preview = Arc::new(Preview::new(input, &options, articles));
-        self.shown.show(Arc::clone(&preview));
-        if watch.has_changed() {
-            // It will be read again at once, so a check now would be wasted.
-            self.cache = preview.cache();
-            return Ok(());
-        }
-        found.extend(preview.check());
-        self.cache = preview.cache();
-        self.shown.report(&found, None);
-        let mut text = Vec::new();
-        draw(&mut text, &preview.input().tree, &found, Folding::Folded)?;
-        let tally = Tally::of(&found);
-        let mut out = io::stdout().lock();
-        out.write_all(&text)?;
-        writeln!(out, "{tally}")?;
-        if let Some(error_summary) = tally.error_summary() {
-            writeln!(out, "{error_summary}")?;
-        }
-        Ok(out.flush()?)
-    }
-
-    /// Returns the specifications that URLs name: those that were fetched before, and the
-    /// others from the hosts that the command line names.
-    fn fetch(&mut self, urls: &[Box<str>]) -> Option<Remote> {
-        let urls = urls.iter();
-        let new = urls.filter(|url| !self.fetched.contains_key(*url));
-        let new: Vec<Box<str>> = new.cloned().collect();
-        let fetched = match new.is_empty() {
-            true => Remote::default(),
-            false => self.documentation.fetch(&new, &remote::Config::default())?,
-        };
-        for (url, file) in fetched.iter() {
-            if let Ok(bytes) = file {
-                self.fetched.insert(url.into(), bytes.clone());
-            }
-        }
-        let known = self.fetched.iter();
-        let known = known.map(|(url, bytes)| (url.clone(), bytes.clone()));
-        Some(fetched.with(known))
-    }
 }

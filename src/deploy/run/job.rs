@@ -83,7 +83,7 @@ pub(super) struct BuildJob {
     pub(super) generate: Option<generate::Config>,
     /// The directory of the update.
     pub(super) workspace: PathBuf,
-    /// The cache of the last build, if there is one.
+    /// Where the cache of the last build is; `None` if no build follows.
     pub(super) cache: Option<PathBuf>,
     /// The cached output of the command, if there is one.
     pub(super) skill_cache: Option<PathBuf>,
@@ -108,8 +108,8 @@ pub(super) enum Source {
     Directory {
         /// The directory that holds the documentation.
         path: PathBuf,
-        /// The root of its repository, if it is given.
-        root: Option<PathBuf>,
+        /// The root of its repository; the same directory if there is none.
+        root: PathBuf,
     },
 }
 
@@ -163,14 +163,19 @@ pub enum Event {
     Commit(Commit),
     /// The branch is fetched, and this is its newest commit; the last event of a fetch.
     Fetched(Box<str>),
-    /// These specifications are needed; the process waits for an [`Answer`].
+    /// These specifications are needed; the process waits for an answer.
     Specifications(Vec<Box<str>>),
-    /// The input of the command is written; the process waits for an [`Answer`].
+    /// The input of the command is written; the process waits for an answer.
     Command,
     /// A process that was started to answer another one has done so; its last event.
     Done,
-    /// What was built, and what is wrong with it.
-    Report(String),
+    /// What was built from a directory of this machine, and what is wrong with it.
+    Report {
+        /// The report, for people.
+        report: String,
+        /// Whether authors made mistakes for which nothing is published.
+        has_errors: bool,
+    },
     /// A release is in the workspace. This is the last event, unless a command still writes its
     /// skill.
     Prepared(Prepared),
@@ -181,10 +186,6 @@ pub enum Event {
     /// Which restrictions are in force; the first event.
     InForce(InForce),
 }
-
-/// What the parent writes to a process that waits: the file that it asked for is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Answer;
 
 /// A release in a workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

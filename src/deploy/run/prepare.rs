@@ -20,6 +20,7 @@ use crate::build::{Built, Input, Previous, PreviousRelease, build_after};
 use crate::diagnostic::{Diagnostic, count};
 use crate::docs::page::Pages;
 use crate::release::{Inventory, Item, Release, ReleaseFile};
+use crate::skills::Age;
 use crate::source::remote::Remote;
 use crate::source::{Tree, TreePath, directory, git};
 
@@ -60,22 +61,29 @@ fn attempt<'j>(job: &'j BuildJob, parent: &mut Parent<'_>) -> Result<Made<'j>, S
     let previous = previous(job);
     let mut built = build(job, &input, previous.as_ref(), parent)?;
     let mut task = task(job, input, &built);
-    if let Some(cached) = task.as_ref().and_then(Task::cached) {
-        let line = "generate: the input of the command has not changed; its last output is used";
-        parent.report(Event::Line(line.to_owned()));
-        built = built.with_skill(cached);
-        task = None;
+    if let Some((kept, age)) = task.as_ref().and_then(Task::kept) {
+        let why = match age {
+            Age::Now => "the input of the command has not changed; its last output is used",
+            Age::Earlier => "the last output of the command stays until it has written another one",
+        };
+        parent.report(Event::Line(format!("generate: {why}")));
+        built = built.with_skill(kept);
+        if age == Age::Now {
+            task = None;
+        }
     }
     parent.report(Event::Step(Step::Put));
     write(job, Part::First, &built.release, previous.as_ref(), None)?;
-    let cache = BuildCache {
-        release: built.release.id(),
-        articles: std::mem::take(&mut built.articles),
-    };
-    if let Err(error) = cache.write(&job.workspace.join(CACHE)) {
-        parent.report(Event::Line(format!(
-            "put: the next build starts without a cache: {error}"
-        )));
+    if job.cache.is_some() {
+        let cache = BuildCache {
+            release: built.release.id(),
+            articles: std::mem::take(&mut built.articles),
+        };
+        if let Err(error) = cache.write(&job.workspace.join(CACHE)) {
+            parent.report(Event::Line(format!(
+                "put: the next build starts without a cache: {error}"
+            )));
+        }
     }
     let mut prepared = prepared(&built, Part::First);
     prepared.skill_pending = task.is_some();
@@ -97,8 +105,9 @@ fn previous(job: &BuildJob) -> Option<Inventory> {
 fn task<'j>(job: &'j BuildJob, input: Input, built: &Built) -> Option<Task<'j>> {
     let config = job.generate.as_ref()?;
     let skill = built.generated()?;
+    let name = &*built.report.skills.first()?.slug;
     let (articles, cache) = (&built.articles, job.skill_cache.clone());
-    Some(Task::new(config, input.docs, skill, articles, cache))
+    Some(Task::new(config, input.docs, name, skill, articles, cache))
 }
 
 /// Has the command run, and prepares the release with its output.
@@ -172,7 +181,7 @@ fn open(source: &Source) -> Result<(Tree, Vec<Diagnostic>), Stopped> {
                 _ => Stopped::lasting(&error),
             })
         }
-        Source::Directory { path, root } => directory::locate(path, root.as_deref())
+        Source::Directory { path, root } => directory::locate(path, Some(root))
             .and_then(|(root, docs)| directory::open(&root, &docs, directory::Limits::default()))
             .map_err(|error| Stopped::lasting(&error)),
     }
@@ -235,14 +244,15 @@ fn build(
     for line in report.lines() {
         parent.report(Event::Line(format!("build: {line}")));
     }
+    let published = built.report.publishable();
     if matches!(job.source, Source::Directory { .. }) {
-        parent.report(Event::Report(report));
+        let has_errors = published.is_err();
+        parent.report(Event::Report { report, has_errors });
     }
     parent.report(Event::Line(format!(
         "build: done ({} ms)",
         since.elapsed().as_millis()
     )));
-    let published = built.report.publishable();
     if !job.keep_going {
         published.map_err(|error| Stopped::lasting(&error))?;
     }

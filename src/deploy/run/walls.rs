@@ -1,5 +1,7 @@
 //! The walls of each process of an update: what it may read, write and connect to.
 
+use std::path::{Path, PathBuf};
+
 use super::generate;
 use super::job::{BuildJob, FetchJob, Source, SpecificationsJob};
 use super::workspace::{
@@ -7,6 +9,7 @@ use super::workspace::{
     Workspace,
 };
 use crate::isolation::{Network, Walls, program_root};
+use crate::source::directory;
 use crate::source::git::Address;
 use crate::source::remote::Remote;
 
@@ -42,9 +45,7 @@ pub(super) fn of_build(job: &BuildJob, workspace: &Workspace) -> Walls {
             read.push(mirror.clone());
             execute.extend(program_root(&git.program));
         }
-        Source::Directory { path, root } => {
-            read.extend([path.clone()].into_iter().chain(root.clone()));
-        }
+        Source::Directory { root, .. } => read.extend(of_directory(root)),
     }
     let (first, second) = (Part::First, Part::Second);
     let written = [
@@ -63,6 +64,12 @@ pub(super) fn of_build(job: &BuildJob, workspace: &Workspace) -> Walls {
         own: Vec::new(),
         network: Network::None,
     }
+}
+
+/// Returns what a process reads of a directory of this machine.
+pub(super) fn of_directory(root: &Path) -> impl Iterator<Item = PathBuf> {
+    let files = directory::files_of_git(root);
+    std::iter::once(root.to_owned()).chain(files)
 }
 
 /// Returns the walls of a process that fetches specifications.

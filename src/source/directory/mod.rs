@@ -30,6 +30,7 @@ use rustix::fs::{FileType, Mode, OFlags};
 
 use super::{Contents, LookupError, Node, ReadError, Tree, TreePath};
 use crate::diagnostic::Diagnostic;
+use tracked::GitDirectory;
 
 /// The limits of a directory that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -231,6 +232,36 @@ pub fn locate(docs: &Path, root: Option<&Path>) -> Result<(PathBuf, TreePath), O
     match below.to_str().map(TreePath::parse) {
         Some(Ok(path)) => Ok((root, path)),
         _ => Err(OpenError::DocsPath { docs }),
+    }
+}
+
+/// Returns the files outside of a working tree that [`open`] reads: in a linked working tree,
+/// git's own files are in another directory, which the file `.git` names.
+#[must_use]
+pub fn files_of_git(root: &Path) -> Vec<PathBuf> {
+    let Some((own, _)) = GitDirectory::directories(root) else {
+        return Vec::new();
+    };
+    let mut files = vec![own.join("commondir")];
+    files.extend(
+        GitDirectory::of(root)
+            .into_iter()
+            .flat_map(GitDirectory::files),
+    );
+    files
+}
+
+/// Returns the directories in which git keeps the commits of a working tree.
+#[must_use]
+pub fn directories_of_git(root: &Path) -> Vec<PathBuf> {
+    let Some((own, common)) = GitDirectory::directories(root) else {
+        return Vec::new();
+    };
+    // The file `.git` is the author's: it must not open any directory of this machine.
+    let is_git = own.join("HEAD").is_file() && common.join("objects").is_dir();
+    match is_git {
+        true => vec![own, common],
+        false => Vec::new(),
     }
 }
 

@@ -70,6 +70,16 @@ pub(super) enum IndexError {
 impl GitDirectory {
     /// Finds git's directory of a working tree; `None` when there is none.
     pub(super) fn of(root: &Path) -> Option<Self> {
+        let (own, common) = Self::directories(root)?;
+        Some(Self {
+            index: own.join("index"),
+            exclude: common.join("info/exclude"),
+            config: common.join("config"),
+        })
+    }
+
+    /// Returns the directory of a working tree, and the one of its repository.
+    pub(super) fn directories(root: &Path) -> Option<(PathBuf, PathBuf)> {
         let dot_git = root.join(".git");
         // `gitrepository-layout(5)`: in a linked working tree and in a submodule `.git` is
         // a file that names the directory, which names the one shared by all.
@@ -83,11 +93,12 @@ impl GitDirectory {
             Ok(text) => own.join(text.trim()),
             Err(_) => own.clone(),
         };
-        Some(Self {
-            index: own.join("index"),
-            exclude: common.join("info/exclude"),
-            config: common.join("config"),
-        })
+        Some((own, common))
+    }
+
+    /// Returns the files that are read.
+    pub(super) fn files(self) -> [PathBuf; 3] {
+        [self.index, self.exclude, self.config]
     }
 
     /// Returns the patterns for all working trees of the repository.

@@ -1,0 +1,225 @@
+//! The process within walls that reads the documentation and serves it.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::net::{IpAddr, TcpListener};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use super::server;
+use super::shown::Shown;
+use super::watch::Watch;
+use crate::build::{Input, Preview, PreviewCache};
+use crate::cli::Documentation;
+use crate::cli::check::draw;
+use crate::diagnostic::Tally;
+use crate::diagnostic::text::{Colour, Folding};
+use crate::isolation::process::{self, Parent, Report};
+use crate::isolation::{InForce, IsolationError};
+use crate::site::Service;
+use crate::source::remote::Remote;
+
+/// The subcommand that starts this process.
+pub const SUBCOMMAND: &str = "preview-child";
+/// How often a directory that cannot be read is looked at.
+const REPLACED_INTERVAL: Duration = Duration::from_millis(100);
+
+/// What is shown, and how.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Order {
+    /// The documentation, with absolute paths.
+    pub(super) documentation: Documentation,
+    /// The address on which the parent listens.
+    pub(super) listen: IpAddr,
+    /// Whether diagnostics have colours in the terminal.
+    pub(super) colour: Colour,
+    /// The file for fetched specifications; `None` if none are fetched.
+    pub(super) specifications: Option<PathBuf>,
+}
+
+/// What the process reports.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Event {
+    /// The first event: which restrictions are in force.
+    InForce(InForce),
+    /// These specifications are needed; the process waits for an answer.
+    Specifications(Vec<Box<str>>),
+    /// Text for the terminal.
+    Text(String),
+    /// The last event: the directory is another one than at the start.
+    Replaced,
+    /// The last event: there can be no preview, for this reason.
+    Failed(String),
+}
+
+/// The device and the number of a directory.
+type Identity = (u64, u64);
+
+// === impl Event ===
+
+impl Report for Event {
+    fn in_force(in_force: InForce) -> Self {
+        Self::InForce(in_force)
+    }
+
+    fn refused(error: &IsolationError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+// === impl Order ===
+
+impl Order {
+    /// Identifies the root of the repository; `None` while there is none.
+    fn root(&self) -> Option<Identity> {
+        let root = fs::metadata(self.documentation.root.as_ref()?).ok()?;
+        Some((root.dev(), root.ino()))
+    }
+}
+
+/// Shows a documentation within walls, to browsers that connect to the socket of the parent.
+///
+/// # Errors
+///
+/// As [`process::serve_with_listener`].
+pub fn serve() -> io::Result<()> {
+    process::serve_with_listener(|order: Order, listener, parent| {
+        let last = match show(&order, listener, parent) {
+            Ok(()) => Event::Replaced,
+            Err(error) => Event::Failed(format!("{error:#}")),
+        };
+        parent.report(last);
+    })
+}
+
+fn show(
+    order: &Order,
+    listener: TcpListener,
+    parent: &mut Parent<'_, Event>,
+) -> anyhow::Result<()> {
+    let root = order.root().context("the directory has been removed")?;
+    let watch = Watch::start(&order.documentation.path).context("watch the documentation")?;
+    let port = listener.local_addr().context("read the address")?.port();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("start the runtime")?;
+    let shown = Arc::new(Shown::new(port));
+    listener.set_nonblocking(true).context("use the socket")?;
+    let entered = runtime.enter();
+    let listener = tokio::net::TcpListener::from_std(listener).context("use the socket")?;
+    runtime.spawn(server::serve(listener, Arc::clone(&shown), order.listen));
+    drop(entered);
+    let follower = Follower {
+        order,
+        parent,
+        shown,
+        cache: PreviewCache::default(),
+        fetched: HashMap::new(),
+    };
+    follower.follow(&watch, root);
+    Ok(())
+}
+
+/// Reads the documentation again after each change.
+struct Follower<'p, 'r> {
+    order: &'p Order,
+    parent: &'p mut Parent<'r, Event>,
+    shown: Arc<Shown>,
+    /// The state that one reading passes to the next.
+    cache: PreviewCache,
+    /// The specifications that were fetched so far, by URL. They are not fetched again after every
+    /// change; a failed fetch is repeated.
+    fetched: HashMap<Box<str>, Bytes>,
+}
+
+// === impl Follower ===
+
+impl Follower<'_, '_> {
+    /// Returns when the directory of the documentation is another one.
+    fn follow(mut self, watch: &Watch, root: Identity) {
+        loop {
+            if let Err(error) = self.read(watch) {
+                self.shown.report(&[], Some(&format!("{error:#}")));
+                // A directory that is being replaced will exist again in a moment. Only a new
+                // process can read it then, because walls name files, not paths.
+                while !watch.has_changed() {
+                    if self.order.root().is_some_and(|now| now != root) {
+                        return;
+                    }
+                    std::thread::sleep(REPLACED_INTERVAL);
+                }
+            }
+            watch.wait();
+        }
+    }
+
+    /// Shows the files as they are now, then checks them.
+    fn read(&mut self, watch: &Watch) -> anyhow::Result<()> {
+        let (tree, mut found) = self.order.documentation.open()?;
+        let options = self.order.documentation.options(&Service::default());
+        let PreviewCache { pages, articles } = std::mem::take(&mut self.cache);
+        let fetch = |urls: &[Box<str>]| Ok::<_, Infallible>(self.fetch(urls));
+        let input = match Input::fetch(tree, &options, &pages, fetch) {
+            Ok(input) => input,
+            Err(never) => match never {},
+        };
+        let preview = Arc::new(Preview::new(input, &options, articles));
+        self.shown.show(Arc::clone(&preview));
+        if watch.has_changed() {
+            // It will be read again at once, so a check now would be wasted.
+            self.cache = preview.cache();
+            return Ok(());
+        }
+        found.extend(preview.check());
+        self.cache = preview.cache();
+        self.shown.report(&found, None);
+        let mut text = draw(
+            &preview.input().tree,
+            &found,
+            self.order.colour,
+            Folding::Folded,
+        );
+        let tally = Tally::of(&found);
+        let _infallible = writeln!(text, "{tally}");
+        if let Some(error_summary) = tally.error_summary() {
+            let _infallible = writeln!(text, "{error_summary}");
+        }
+        self.parent.report(Event::Text(text));
+        Ok(())
+    }
+
+    /// Returns the specifications that URLs name: those that were fetched before, and the
+    /// others from the hosts that the command line names.
+    fn fetch(&mut self, urls: &[Box<str>]) -> Option<Remote> {
+        let urls = urls.iter();
+        let new = urls.filter(|url| !self.fetched.contains_key(*url));
+        let new: Vec<Box<str>> = new.cloned().collect();
+        let fetched = match new.is_empty() {
+            true => Remote::default(),
+            false => {
+                let file = self.order.specifications.as_ref()?;
+                self.parent.ask(Event::Specifications(new));
+                Remote::from_bytes(&fs::read(file).ok()?)?
+            }
+        };
+        for (url, file) in fetched.iter() {
+            if let Ok(bytes) = file {
+                self.fetched.insert(url.into(), bytes.clone());
+            }
+        }
+        let known = self.fetched.iter();
+        let known = known.map(|(url, bytes)| (url.clone(), bytes.clone()));
+        Some(fetched.with(known))
+    }
+}

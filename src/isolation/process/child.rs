@@ -1,0 +1,157 @@
+//! The started process: it enters its walls, and carries its order out.
+
+use std::fs;
+use std::io::{self, BufRead as _, IoSliceMut, Write as _};
+use std::net::TcpListener;
+use std::sync::mpsc;
+
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
+use rustix::process::Signal;
+use serde::de::DeserializeOwned;
+
+use super::{Answer, Envelope, Report};
+use crate::telemetry::logging;
+
+/// The byte that goes with a socket.
+pub(super) const LISTENER: &[u8] = b"\n";
+/// How much rather than others the process is ended when memory is short, from 0 to 1000
+/// (`proc_pid_oom_score_adj(5)`).
+const OOM_SCORE: &str = "500";
+
+/// What a process in its walls uses to talk to its parent.
+pub struct Parent<'p, E> {
+    report: &'p mut dyn FnMut(E),
+    answers: mpsc::Receiver<Answer>,
+}
+
+// === impl Parent ===
+
+impl<E> std::fmt::Debug for Parent<'_, E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Parent").finish_non_exhaustive()
+    }
+}
+
+impl<E> Parent<'_, E> {
+    /// Reports an event.
+    pub fn report(&mut self, event: E) {
+        (self.report)(event);
+    }
+
+    /// Reports an event, and waits until the parent has answered it.
+    pub fn ask(&mut self, event: E) {
+        (self.report)(event);
+        // Without a parent, this process is ended at once.
+        let _answered = self.answers.recv();
+    }
+}
+
+/// Reads the order of this process and carries it out within its walls.
+///
+/// # Errors
+///
+/// The order is missing or the limits cannot be set. Nothing has been done then.
+pub fn serve<O: DeserializeOwned, E: Report>(
+    act: impl FnOnce(O, &mut Parent<'_, E>),
+) -> io::Result<()> {
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line)?;
+    let envelope: Envelope<O> = serde_json::from_str(&line)?;
+    drop(line);
+    if let Err(error) = fs::write("/proc/self/oom_score_adj", OOM_SCORE) {
+        log::debug!(target: "isolation", "set the priority of ending when memory is short: {error}");
+    }
+    // Other processes of the user cannot read its memory, in which secrets may be.
+    if let Err(error) =
+        rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
+    {
+        log::debug!(target: "isolation", "hide the memory of this process: {error}");
+    }
+    envelope.limits.apply()?;
+    let mut output = io::stdout().lock();
+    let mut report = |event: E| {
+        let mut line = serde_json::to_vec(&event).expect("strings, numbers and lists of them");
+        line.push(b'\n');
+        // If the parent has closed this pipe, it has closed the parent-death pipe too.
+        let _ = output.write_all(&line).and_then(|()| output.flush());
+    };
+    // Before any thread is started: the walls restrict this thread and what it starts.
+    let mut in_force = match envelope.walls.enter(envelope.mode) {
+        Ok(in_force) => in_force,
+        Err(error) => {
+            report(E::refused(&error));
+            return Ok(());
+        }
+    };
+    // The log may start a thread, so it starts within the walls.
+    if let Some(log) = &envelope.log {
+        // Only a logger that is there already is an error.
+        let _started = logging::start(log);
+    }
+    in_force.user = envelope.is_other_user;
+    in_force.processes = !rustix::process::getuid().is_root();
+    report(E::in_force(in_force));
+    let (answer, answers) = mpsc::channel();
+    std::thread::Builder::new()
+        .name("parent-death".to_owned())
+        .spawn(move || listen(&answer))?;
+    let mut parent = Parent {
+        report: &mut report,
+        answers,
+    };
+    act(envelope.order, &mut parent);
+    Ok(())
+}
+
+/// As [`serve`], for a process that accepts connections on a socket of its parent.
+///
+/// # Errors
+///
+/// As [`serve`], or the parent gave no socket.
+pub fn serve_with_listener<O: DeserializeOwned, E: Report>(
+    act: impl FnOnce(O, TcpListener, &mut Parent<'_, E>),
+) -> io::Result<()> {
+    let listener = take()?;
+    serve(|order, parent| act(order, listener, parent))
+}
+
+/// Takes the socket that the parent gives before the order.
+fn take() -> io::Result<TcpListener> {
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut message = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0; LISTENER.len()];
+    let mut bytes = [IoSliceMut::new(&mut byte)];
+    rustix::net::recvmsg(
+        io::stdin(),
+        &mut bytes,
+        &mut message,
+        RecvFlags::CMSG_CLOEXEC,
+    )?;
+    let given = message.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+        _ => None,
+    });
+    let given = given.ok_or_else(|| io::Error::other("the parent gave no socket"))?;
+    Ok(TcpListener::from(given))
+}
+
+/// Passes the answers of the parent on. When standard input closes, which happens when the parent
+/// ends, it kills the group.
+fn listen(answer: &mpsc::Sender<Answer>) {
+    let mut line = String::new();
+    loop {
+        line.clear();
+        match io::stdin().lock().read_line(&mut line) {
+            Ok(read) if read > 0 => {
+                if let Ok(read) = serde_json::from_str(&line) {
+                    // The process may have ended its work.
+                    let _received = answer.send(read);
+                }
+            }
+            _ => break,
+        }
+    }
+    if let Err(error) = rustix::process::kill_current_process_group(Signal::KILL) {
+        log::error!(target: "isolation", "end with the parent: {error}");
+    }
+}

@@ -1,0 +1,287 @@
+//! A process within walls: the same program, started with an order, that reports events.
+//!
+//! The starting process ([`Launcher`]) gives an order on standard input. The started process
+//! ([`serve`]) limits itself, enters its [`Walls`], carries the order out and reports on standard
+//! output. Orders and events are values of one line of JSON each.
+//!
+//! It has an empty environment, limits of memory, file size, open files and processes, and, if
+//! configured, another user. Whatever it reads can end this process only; its parent continues.
+//!
+//! It leads a process group, to which the programs belong that it starts; its walls keep them from
+//! leaving it. Its standard input is also its **parent-death pipe**: it stays open as long as the
+//! parent lives. When it closes, for any reason, the process kills its group. So even a parent that
+//! is killed with `kill -9` leaves no process behind.
+
+mod child;
+mod limits;
+
+use std::io::{self, IoSlice};
+use std::marker::PhantomData;
+use std::net::TcpListener;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+use rustix::process::{Pid, Signal};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::process::{Child, ChildStdout, Command};
+
+use super::{InForce, IsolationError, Mode, User, Walls};
+use crate::telemetry::logging;
+
+pub use child::{Parent, serve, serve_with_listener};
+pub use limits::Limits;
+
+/// How many bytes of events a process may write.
+const EVENTS_BYTES_MAX: u64 = 64 << 20;
+/// Where programs are looked for if the service has no search path.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// The variables of the service that a process with network gets.
+const NETWORK_VARIABLES: [&str; 6] = [
+    "HTTPS_PROXY",
+    "https_proxy",
+    "NO_PROXY",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+];
+
+/// What a process within walls reports.
+pub trait Report: Serialize + DeserializeOwned {
+    /// The first event: the process is in its walls, and these restrictions are in force.
+    fn in_force(in_force: InForce) -> Self;
+
+    /// The only event of a process that could not enter its walls.
+    fn refused(error: &IsolationError) -> Self;
+}
+
+/// Starts processes within walls.
+#[derive(Clone, Debug)]
+pub struct Launcher {
+    /// The program of the process: this program.
+    pub program: PathBuf,
+    /// Whether processes run without Landlock and seccomp.
+    pub mode: Mode,
+    /// The user with whose rights they run; `None` for that of this process.
+    pub user: Option<User>,
+    /// How processes log; `None` if they do not.
+    pub log: Option<logging::Config>,
+}
+
+/// A process to start.
+#[derive(Debug)]
+pub struct Start<'a, O> {
+    /// The subcommand of the program, which calls [`serve`].
+    pub subcommand: &'static str,
+    /// What the process does.
+    pub order: &'a O,
+    /// What it may use.
+    pub walls: Walls,
+    /// Its home and its directory for temporary files.
+    pub home: &'a Path,
+    /// How much it may use.
+    pub limits: Limits,
+    /// Whether it gets the variables that programs with network read.
+    pub has_network: bool,
+    /// A socket on which it accepts connections. Its subcommand calls [`serve_with_listener`].
+    pub listener: Option<&'a TcpListener>,
+}
+
+/// What the parent writes to the process, as one line.
+#[derive(Serialize, Deserialize)]
+struct Envelope<O> {
+    order: O,
+    walls: Walls,
+    mode: Mode,
+    limits: Limits,
+    /// Whether it runs as another user than its parent.
+    is_other_user: bool,
+    log: Option<logging::Config>,
+}
+
+/// What the parent writes to a process that waits: what it asked for is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Answer;
+
+/// A running process.
+#[derive(Debug)]
+pub struct Running<E> {
+    process: Child,
+    events: BufReader<tokio::io::Take<ChildStdout>>,
+    line: Vec<u8>,
+    /// Whether the limit of bytes is for each event, and not for all.
+    is_lasting: bool,
+    /// The parent-death pipe: open as long as this process lives.
+    input: tokio::net::UnixStream,
+    of: PhantomData<fn() -> E>,
+}
+
+// === impl Launcher ===
+
+impl Launcher {
+    /// Starts a process and writes its order.
+    ///
+    /// # Errors
+    ///
+    /// The error of the system.
+    pub async fn start<O: Serialize, E: Report>(
+        &self,
+        start: Start<'_, O>,
+    ) -> io::Result<Running<E>> {
+        let mut walls = start.walls;
+        let mut process = std::process::Command::new(&self.program);
+        let (input, its_input) = UnixStream::pair()?;
+        process
+            .arg(start.subcommand)
+            .env_clear()
+            .env(
+                "PATH",
+                std::env::var_os("PATH").unwrap_or_else(|| PATH.into()),
+            )
+            .env("LANG", "C.UTF-8")
+            .env("HOME", start.home)
+            .env("TMPDIR", start.home)
+            .stdin(Stdio::from(OwnedFd::from(its_input)))
+            .stdout(Stdio::piped())
+            // The message of a panic goes to the log of the service.
+            .stderr(Stdio::inherit())
+            .process_group(0);
+        if start.has_network {
+            for name in NETWORK_VARIABLES {
+                if let Some(value) = std::env::var_os(name) {
+                    if name.starts_with("SSL_CERT") {
+                        walls.read.push(PathBuf::from(&value));
+                    }
+                    process.env(name, value);
+                }
+            }
+        }
+        if let Some(user) = self.user
+            && rustix::process::geteuid().is_root()
+        {
+            process.uid(user.id).gid(user.group);
+        }
+        let mut process = Command::from(process).kill_on_drop(true).spawn()?;
+        let output = process.stdout.take();
+        let output = output.ok_or_else(|| io::Error::other("the process has no pipe"))?;
+        if let Some(listener) = start.listener {
+            give(&input, listener)?;
+        }
+        input.set_nonblocking(true)?;
+        let mut input = tokio::net::UnixStream::from_std(input)?;
+        let envelope = Envelope {
+            order: start.order,
+            walls,
+            mode: self.mode,
+            limits: start.limits,
+            is_other_user: self.user.is_some(),
+            log: self.log.clone(),
+        };
+        let mut line = serde_json::to_vec(&envelope)?;
+        line.push(b'\n');
+        input.write_all(&line).await?;
+        Ok(Running {
+            process,
+            events: BufReader::new(output.take(EVENTS_BYTES_MAX)),
+            line: Vec::new(),
+            is_lasting: start.listener.is_some(),
+            input,
+            of: PhantomData,
+        })
+    }
+}
+
+/// Gives a socket to the process at the other end (`unix(7)`, `SCM_RIGHTS`).
+fn give(input: &UnixStream, listener: &TcpListener) -> io::Result<()> {
+    let descriptors = [listener.as_fd()];
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut message = SendAncillaryBuffer::new(&mut space);
+    if !message.push(SendAncillaryMessage::ScmRights(&descriptors)) {
+        return Err(io::Error::other("no space for a descriptor"));
+    }
+    // A descriptor needs a byte that it goes with.
+    let byte = [IoSlice::new(child::LISTENER)];
+    rustix::net::sendmsg(input, &byte, &mut message, SendFlags::empty())?;
+    Ok(())
+}
+
+// === impl Running ===
+
+impl<E: Report> Running<E> {
+    /// Returns the next event; `None` when there are no more events.
+    ///
+    /// Safe to cancel: the part of a line that was read stays in the buffer.
+    ///
+    /// # Errors
+    ///
+    /// The error of the pipe, or the process has written something else.
+    pub async fn event(&mut self) -> io::Result<Option<E>> {
+        self.events.read_until(b'\n', &mut self.line).await?;
+        if !self.line.ends_with(b"\n") {
+            return Ok(None);
+        }
+        let event = serde_json::from_slice(&self.line)?;
+        self.line.clear();
+        if self.is_lasting {
+            self.events.get_mut().set_limit(EVENTS_BYTES_MAX);
+        }
+        Ok(Some(event))
+    }
+}
+
+impl<E> Running<E> {
+    /// Lets a process go on that waits ([`Parent::ask`]).
+    ///
+    /// # Errors
+    ///
+    /// The process has ended.
+    pub async fn answer(&mut self) -> io::Result<()> {
+        let mut line = serde_json::to_vec(&Answer)?;
+        line.push(b'\n');
+        self.input.write_all(&line).await
+    }
+
+    /// Waits for the process to end, and returns a sentence that says how it ended.
+    pub async fn ended(&mut self) -> String {
+        use std::os::unix::process::ExitStatusExt as _;
+
+        match self.process.wait().await {
+            Ok(status) => match status.signal() {
+                Some(signal) => format!("the build process was killed by signal {signal}"),
+                None => format!("the build process ended early with {status}"),
+            },
+            Err(error) => format!("the build process cannot be waited for: {error}"),
+        }
+    }
+
+    /// Kills the process and every process that it started, and waits for it to end.
+    pub async fn kill(&mut self) {
+        self.kill_group();
+        if let Err(error) = self.process.wait().await {
+            log::error!(target: "isolation", "wait for a killed process: {error}");
+        }
+    }
+
+    fn kill_group(&self) {
+        // A process without an id has been waited for, and the system may have reused its number.
+        let id = self
+            .process
+            .id()
+            .and_then(|id| Pid::from_raw(id.cast_signed()));
+        if let Some(id) = id {
+            // The group may have ended already.
+            let _ = rustix::process::kill_process_group(id, Signal::KILL);
+        }
+    }
+}
+
+impl<E> Drop for Running<E> {
+    fn drop(&mut self) {
+        self.kill_group();
+    }
+}
