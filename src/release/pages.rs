@@ -21,6 +21,12 @@ pub const BYTES_PER_TOKEN: usize = 4;
 /// The list of the pages of a site.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pages {
+    /// The language that readers see first, if there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<Box<str>>,
+    /// The version that readers see first, if there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<Box<str>>,
     /// The pages, in the order of the navigation.
     pub pages: Vec<Page>,
 }

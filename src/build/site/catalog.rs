@@ -119,7 +119,11 @@ pub(super) fn api_description(docs: &Docs) -> String {
     let schema = json!({
         "type": "object",
         "required": ["pages"],
-        "properties": {"pages": {"type": "array", "items": page}},
+        "properties": {
+            "language": {"type": "string", "description": "The language that readers see first, if there are several."},
+            "version": {"type": "string", "description": "The version that readers see first, if there are several."},
+            "pages": {"type": "array", "items": page},
+        },
     });
     let found = json!({
         "description": "The pages, in the order of the navigation.",

@@ -97,7 +97,7 @@ pub(super) fn write(
         }
         ROBOTS => (robots(), PLAIN),
         CATALOG => (catalog::write(docs), catalog::LINKSET),
-        PAGES => (page_list(&listed), JSON),
+        PAGES => (page_list(docs, &listed), JSON),
         API_DESCRIPTION => (catalog::api_description(docs), JSON),
         of_language => {
             let language = of_language.split('/').next();
@@ -182,7 +182,7 @@ fn llms_full(listed: &[(&Page, &Article)]) -> String {
     out
 }
 
-fn page_list(listed: &[(&Page, &Article)]) -> String {
+fn page_list(docs: &Docs, listed: &[(&Page, &Article)]) -> String {
     let page = |(page, article): &(&Page, &Article)| {
         let path = path_of(page);
         let place = page.place.as_ref();
@@ -197,8 +197,13 @@ fn page_list(listed: &[(&Page, &Article)]) -> String {
             tokens: pages::tokens(article.markdown.len()),
         }
     };
-    let pages = listed.iter().map(page).collect();
-    let list = Pages { pages }.to_bytes();
+    let (language, version) = first(docs).unwrap_or_default();
+    let list = Pages {
+        language: language.map(Box::from),
+        version: version.map(Box::from),
+        pages: listed.iter().map(page).collect(),
+    };
+    let list = list.to_bytes();
     String::from_utf8(list).expect("JSON is UTF-8")
 }
 

@@ -233,10 +233,9 @@ impl<'s> Scope<'s> {
     /// Reads `language`, `version` and `path`. Without them it is the language and version that
     /// readers see first.
     fn of(arguments: &Arguments<'s>, pages: &'s Pages) -> Result<Self> {
-        let first = pages.pages.first();
         let language = chosen(
             arguments.text("language", 64)?,
-            first.and_then(|page| page.language.as_deref()),
+            pages.language.as_deref(),
             "language",
             pages
                 .pages
@@ -245,7 +244,7 @@ impl<'s> Scope<'s> {
         )?;
         let version = chosen(
             arguments.text("version", 200)?,
-            first.and_then(|page| page.version.as_deref()),
+            pages.version.as_deref(),
             "version",
             pages
                 .pages

@@ -6,9 +6,11 @@
 //! | `tools` | what each tool answers, and what a wrong call is told |
 //! | `announced` | where clients find the server, and how often they may ask it |
 //! | `clients` | SDKs and tools of others list, read and call |
+//! | `conformance` | the official suite passes |
 
 mod announced;
 mod clients;
+mod conformance;
 mod protocol;
 mod tools;
 

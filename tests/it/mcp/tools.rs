@@ -223,15 +223,21 @@ fn list_pages_lists_what_everybody_may_find() {
 #[test]
 fn versions_and_languages_are_apart() {
     let edge = crate::edge::Setup::new().acme("").start();
+    // Neither default is the first of its list.
     let config = json!({"name": "Acme", "navigation": {"languages": [
-        {"language": "en", "default": true, "pages": ["index"]},
         {"language": "fr", "pages": ["fr/index"]},
+        {"language": "en", "default": true, "versions": [
+            {"version": "2.0", "pages": ["next/index", "next/more"]},
+            {"version": "1.0", "default": true, "pages": ["index"]},
+        ]},
     ]}});
     edge.publish(
         "acme",
         &[
             ("docs.json", &config.to_string()),
             ("index.mdx", "Hello, word.\n"),
+            ("next/index.mdx", "Hello, next word.\n"),
+            ("next/more.mdx", "More.\n"),
             ("fr/index.mdx", "Bonjour, word.\n"),
         ],
     );
@@ -239,13 +245,21 @@ fn versions_and_languages_are_apart() {
         call(&edge, "list_pages", arguments)["structuredContent"]["total"].clone()
     };
     assert_eq!(count(json!({})), 1);
-    assert_eq!(count(json!({"language": "fr"})), 1);
-    assert_eq!(count(json!({"language": "all"})), 2);
-    let found = call(&edge, "grep", json!({"pattern": "word", "language": "fr"}));
-    assert_eq!(found["structuredContent"]["matches"][0]["id"], "fr");
+    assert_eq!(count(json!({"version": "2.0"})), 2);
+    assert_eq!(count(json!({"language": "fr", "version": "all"})), 1);
+    assert_eq!(count(json!({"language": "all", "version": "all"})), 4);
+    let found = |arguments: Value| {
+        let found = call(&edge, "grep", arguments);
+        found["structuredContent"]["matches"][0]["id"].clone()
+    };
+    assert_eq!(found(json!({"pattern": "word"})), "index");
+    assert_eq!(
+        found(json!({"pattern": "word", "language": "fr", "version": "all"})),
+        "fr"
+    );
     helps(
         &call(&edge, "list_pages", json!({"language": "de"})),
-        "There are: en, fr.",
+        "There are: fr, en.",
     );
 }
 
