@@ -236,7 +236,6 @@ fn any_message() -> impl Strategy<Value = TestRequest> {
         ("Origin", "https://agent.test"),
         ("Origin", "http://agent.test"),
         ("Accept-Encoding", "gzip"),
-        ("Expect", "100-continue"),
         ("Content-Length", "7"),
     ];
     let field = select(FIELDS).prop_map(|(name, value)| (name, value.to_owned()));
