@@ -60,7 +60,7 @@
 //!
 //! 1. `pingora` is named only in [`gateway`] and `cli/serve`, and for the plain header value
 //!    in [`response`].
-//! 2. [`mdx`], [`docs`], [`skills`], [`discovery`], [`render`], [`release`] and [`build`] are
+//! 2. [`jsx`], [`mdx`], [`docs`], [`skills`], [`discovery`], [`render`], [`release`] and [`build`] are
 //!    functions from values to values: no async, no files, no clock. The same tree gives the same
 //!    release, byte for byte.
 //! 3. There is no lock and no waiting between routing and the first byte of a discovery
@@ -86,6 +86,7 @@ pub mod response;
 pub mod site;
 
 // Reading: the files of authors.
+pub mod jsx;
 pub mod mdx;
 pub mod source;
 pub mod docs;

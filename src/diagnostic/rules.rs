@@ -212,9 +212,11 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "mdx-script",
-        title: "pages need no script",
-        text: "An expression whose value is not known without running a script is left out. Pages \
-            run no scripts of authors.",
+        title: "JSX can be evaluated when the site is built",
+        text: "An expression or a component failed, is over a limit, or needs what a build does not \
+            have: a browser, the network, the time, or a package. A note is shown in its place, and \
+            what the component holds. A component may test for a browser with \
+            `typeof window === \"undefined\"`.",
     },
     Rule {
         id: "mdx-syntax",

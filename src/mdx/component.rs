@@ -119,8 +119,7 @@ pub fn is_known(name: &str) -> bool {
 }
 
 /// Returns the names of all components.
-#[cfg(test)]
-pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn components() -> impl Iterator<Item = &'static str> {
     INLINE.into_iter().chain(BLOCK)
 }
 

@@ -9,9 +9,10 @@
 //!
 //! A Markdown parser with linear time on hostile input reads the Markdown; a small layer of
 //! our own finds the JSX, the expressions, and the imports and exports in it. The crate
-//! `oxc` parses the JavaScript that is found; what needs no running gets its value. The crate `markdown` parses all of MDX, but we do not use it: it
-//! panics on valid pages of a few bytes and takes seconds for a long table, while one page
-//! must never stall a build. Where MDX reports an error (a `<` that opens no tag, a brace that
+//! `oxc` parses the JavaScript that is found. Plain values need no more; everything else is
+//! evaluated ([`evaluation`], [`crate::jsx`]). The crate `markdown` parses all of MDX, but we do
+//! not use it: it panics on valid pages of a few bytes and takes seconds for a long table, while
+//! one page must never stall a build. Where MDX reports an error (a `<` that opens no tag, a brace that
 //! is never closed), this reader keeps the characters as text and warns where that may surprise.
 //!
 //! Differences from CommonMark, as in MDX: no indented code, no HTML (a tag is a tag).
@@ -30,6 +31,7 @@
 pub mod anchor;
 pub mod component;
 pub mod drawing;
+mod evaluation;
 mod import;
 mod markdown;
 pub mod module;
@@ -38,7 +40,6 @@ pub mod outline;
 mod region;
 mod scan;
 mod scope;
-mod script;
 pub mod span;
 mod value;
 
@@ -48,15 +49,17 @@ use std::sync::Arc;
 
 use crate::diagnostic::Diagnostic;
 
+pub use crate::jsx::script::{BYTES_MAX as SCRIPT_BYTES_MAX, NESTING_MAX as SCRIPT_NESTING_MAX};
 pub use markdown::STEPS_MAX as MARKDOWN_STEPS_MAX;
 pub use module::Statement;
 pub use node::{Alignment, Element, Item, Node, Table, plain};
 pub use outline::{Outline, Reference, ReferenceKind};
 pub use scan::LOOKAHEAD_BYTES_MAX;
-pub use script::{BYTES_MAX as SCRIPT_BYTES_MAX, NESTING_MAX as SCRIPT_NESTING_MAX};
 pub use span::Span;
 pub use value::Value;
 
+use crate::jsx::script;
+use evaluation::Evaluation;
 use markdown::Steps;
 use scan::Lookahead;
 use scope::{Scope, Scopes};
@@ -147,6 +150,9 @@ pub struct Page {
     pub files: Vec<Box<str>>,
     /// The problems that were found while reading it.
     pub diagnostics: Vec<Diagnostic>,
+    /// The components that react to their reader when their scripts run. Only their first render
+    /// is shown.
+    pub interactive: BTreeSet<Box<str>>,
 }
 
 /// Reads a page.
@@ -180,6 +186,7 @@ pub fn read(source: &Source<'_>, load: &Load<'_>) -> Result<Page, Refused> {
         script_left: SCRIPT_BYTES_MAX,
         lookahead: Lookahead::default(),
         steps: Steps::default(),
+        evaluation: Evaluation::default(),
         refused: None,
     };
     let mut nodes = match source.file.ends_with(".md") {
@@ -212,6 +219,7 @@ pub fn read(source: &Source<'_>, load: &Load<'_>) -> Result<Page, Refused> {
         module: reader.module,
         files: reader.files,
         diagnostics: reader.diagnostics,
+        interactive: reader.evaluation.interactive,
     })
 }
 
@@ -307,6 +315,7 @@ struct Reader<'l> {
     script_left: usize,
     lookahead: Lookahead,
     steps: Steps,
+    evaluation: Evaluation,
     refused: Option<Refused>,
 }
 

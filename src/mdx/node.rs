@@ -1,5 +1,7 @@
 //! The content of a page as a tree of Markdown and elements.
 
+use std::borrow::Cow;
+
 use super::anchor::Anchor;
 use super::component;
 use super::drawing::is_part;
@@ -93,17 +95,19 @@ pub enum Node {
     Rule,
     /// An element: a tag with its content.
     Element(Element),
-    /// An expression whose value is unknown without running it; it shows nothing.
+    /// A part of the page that could not be evaluated; a note is shown in its place.
     Expression(Expression),
 }
 
-/// An expression that was not evaluated.
+/// A part of a page that could not be evaluated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expression {
-    /// Its source, without the braces.
+    /// Its source.
     pub source: Box<str>,
     /// Where it stands.
     pub span: Span,
+    /// While the page is read: the number of the piece that will be evaluated.
+    pub(super) piece: Option<usize>,
 }
 
 /// An item of a list.
@@ -167,6 +171,9 @@ pub struct Written {
     pub span: Span,
     /// The source of its value, if the value is an expression that was not evaluated.
     pub unevaluated: Option<Box<str>>,
+    /// While the page is read: the number of the piece that will be evaluated, and how many
+    /// attributes stand before this one.
+    pub(super) piece: Option<(usize, usize)>,
 }
 
 /// Calls `$visit` with each list of child nodes, borrowed as `$node` is.
@@ -323,12 +330,95 @@ impl Element {
         self.get(name)?.as_text()
     }
 
+    /// Returns the words of an attribute that is a text, a number or a piece of a page.
+    #[must_use]
+    pub fn words(&self, name: &str) -> Option<Cow<'_, str>> {
+        match self.get(name)? {
+            Value::Text(text) => Some(Cow::Borrowed(text)),
+            Value::Nodes(nodes) => Some(plain(nodes).trim().to_owned().into()),
+            _ => None,
+        }
+    }
+
     /// Returns whether an attribute is set and not `false`.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.get(name)
             .is_some_and(|value| !matches!(value, Value::Boolean(false) | Value::Null))
     }
+}
+
+/// Makes fenced code of the text in a `CodeBlock`, which has its language and its title as
+/// attributes.
+pub(super) fn code_block(block: &mut Element) {
+    let is_text = |node: &Node| match node {
+        Node::Text(_) | Node::Break => true,
+        Node::Paragraph(line) => line
+            .iter()
+            .all(|node| matches!(node, Node::Text(_) | Node::Break)),
+        _ => false,
+    };
+    if &*block.name != "CodeBlock"
+        || block.children.is_empty()
+        || !block.children.iter().all(is_text)
+    {
+        return;
+    }
+    let mut info = block
+        .text("language")
+        .or_else(|| block.text("lang"))
+        .unwrap_or("text")
+        .to_owned();
+    let title = block.text("filename").or_else(|| block.text("title"));
+    if let Some(title) = title.filter(|title| !title.contains('"')) {
+        info += &format!(" title=\"{title}\"");
+    }
+    if let Some(icon) = block.text("icon").filter(|icon| !icon.contains([' ', '"'])) {
+        info += &format!(" icon=\"{icon}\"");
+    }
+    for flag in ["lines", "wrap", "expandable"] {
+        if block.has(flag) {
+            info += &format!(" {flag}");
+        }
+    }
+    for marks in ["highlight", "focus"] {
+        if let Some(Value::Text(lines)) = block.get(marks) {
+            let lines = lines.trim_matches(['[', ']', '{', '}']).replace(' ', "");
+            info += &format!(" {marks}={{{lines}}}");
+        }
+    }
+    let code = plain(&block.children);
+    let code = format!("{}\n", code.trim_start_matches('\n').trim_end());
+    block.children = vec![Node::Fence { info, code }];
+}
+
+/// Makes fenced code of `<pre><code>`, so that it is shown as other samples are.
+pub(super) fn code_sample(element: &Element) -> Option<Node> {
+    if &*element.name != "pre" {
+        return None;
+    }
+    let inner = match &element.children[..] {
+        [Node::Paragraph(line)] => line,
+        children => children,
+    };
+    let [Node::Element(code)] = inner else {
+        return None;
+    };
+    let [Node::Text(text)] = &code.children[..] else {
+        return None;
+    };
+    if &*code.name != "code" {
+        return None;
+    }
+    let language = code.text("className").or_else(|| code.text("class"));
+    let language = language.and_then(|classes| {
+        let mut classes = classes.split_whitespace();
+        classes.find_map(|class| class.strip_prefix("language-"))
+    });
+    Some(Node::Fence {
+        info: language.unwrap_or_default().to_owned(),
+        code: format!("{}\n", text.trim_end()),
+    })
 }
 
 /// Returns whether some nodes contain an expression that was not evaluated.
@@ -382,7 +472,12 @@ fn gather(nodes: &[Node], out: &mut String) {
             }
             // The text of a drawing is part of the picture.
             Node::Element(element) if is_part(&element.name) => {}
-            Node::Element(element) => gather(&element.children, out),
+            Node::Element(element) => {
+                gather(&element.children, out);
+                if component::is_block(&element.name) {
+                    out.push(' ');
+                }
+            }
         }
     }
 }

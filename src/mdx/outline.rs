@@ -105,6 +105,9 @@ impl Outline {
             return;
         }
         for (key, value) in &element.attributes {
+            if let Value::Nodes(nodes) = value {
+                self.nodes(nodes);
+            }
             let kind = match (&**key, &*element.name) {
                 ("href", _) => ReferenceKind::Link,
                 ("src" | "poster" | "srcDark" | "light" | "dark", _) | ("img", "Card") => {

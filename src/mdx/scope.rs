@@ -26,50 +26,23 @@ struct Names {
     outer: Option<Scope>,
     values: HashMap<Box<str>, Value>,
     components: HashMap<Box<str>, Arc<Template>>,
+    /// The names that the modules of the scope declare or import: the engine knows their values.
+    declared: HashSet<Box<str>>,
     /// Imported names without a value, which were already reported.
     missing: HashSet<Box<str>>,
+    /// The props of a file that is used as a component.
+    props: Option<Vec<(Box<str>, Value)>>,
 }
 
-/// A file or an export that is used as a component.
+/// A Markdown file that is used as a component.
 #[derive(Debug)]
 pub(super) struct Template {
-    /// The file that contains it.
+    /// The file.
     pub file: Box<str>,
-    /// The MDX that it shows.
+    /// Its text after the frontmatter.
     pub body: Arc<str>,
     /// Maps the cleaned text of that file to the original.
     pub origin: Arc<Origin>,
-    /// The byte of the cleaned text of that file at which the body starts.
-    pub at: usize,
-    /// How the body names its props.
-    pub parameters: Parameters,
-    /// The names that are known where it was written; `None` for a whole file.
-    pub scope: Option<Scope>,
-}
-
-/// How a component names its props.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Parameters {
-    /// For a whole file: each prop by its own name, and all as `props`.
-    Implicit,
-    /// `props => …`
-    Whole(Box<str>),
-    /// `({ title, href = "/", ...rest }) => …`
-    Named {
-        names: Vec<Parameter>,
-        rest: Option<Box<str>>,
-    },
-}
-
-/// A prop with a name of its own: `{ title: heading = "None" }`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Parameter {
-    /// The name of the prop.
-    pub prop: Box<str>,
-    /// The name in the body.
-    pub local: Box<str>,
-    /// The source of the default, and the byte of the cleaned text of its file.
-    pub default: Option<(Box<str>, usize)>,
 }
 
 // === impl Scope ===
@@ -119,11 +92,14 @@ impl Scopes {
         all.find_map(|names| names.components.get(name))
     }
 
-    /// Returns the component whose name is the first in the alphabet, of this scope alone.
-    pub(super) fn first_component(&self, scope: Scope) -> Option<&Arc<Template>> {
-        let components = self.list.get(scope.0)?.components.iter();
-        let first = components.min_by(|(one, _), (other, _)| one.cmp(other));
-        first.map(|(_, component)| component)
+    /// Returns whether a module of the scope declares or imports a name.
+    pub(super) fn is_declared(&self, scope: Scope, name: &str) -> bool {
+        self.each(scope).any(|names| names.declared.contains(name))
+    }
+
+    /// Returns the props of the file that the scope belongs to; `None` for a page.
+    pub(super) fn props(&self, scope: Scope) -> Option<&[(Box<str>, Value)]> {
+        self.list.get(scope.0)?.props.as_deref()
     }
 
     /// Returns whether a name was reported as missing.
@@ -137,6 +113,14 @@ impl Scopes {
 
     pub(super) fn set_component(&mut self, scope: Scope, name: &str, component: Arc<Template>) {
         self.list[scope.0].components.insert(name.into(), component);
+    }
+
+    pub(super) fn set_props(&mut self, scope: Scope, props: Vec<(Box<str>, Value)>) {
+        self.list[scope.0].props = Some(props);
+    }
+
+    pub(super) fn declare(&mut self, scope: Scope, name: &str) {
+        self.list[scope.0].declared.insert(name.into());
     }
 
     pub(super) fn set_missing(&mut self, scope: Scope, name: &str) {

@@ -108,7 +108,7 @@ fn expressions_that_need_no_running_have_values() {
     };
     assert_eq!(plain(children), "V 1.2");
     assert_eq!(element(card).text("title"), Some("T"));
-    assert_eq!(plain(&element(card).children), "m ");
+    assert_eq!(plain(&element(card).children), "m");
     assert_eq!(plain(plan), "The Pro plan, $1.2.");
 }
 
@@ -121,21 +121,120 @@ fn a_snippet_chooses_by_its_props() {
 }
 
 #[test]
-fn what_would_have_to_be_run_is_told_and_left_out() {
+fn what_cannot_be_evaluated_is_told_and_leaves_a_note() {
     let shown = warned(
         "Total {items.map(i => i.x)}.",
-        "has no value without running it",
+        "`items.map(i => i.x)` cannot be evaluated: items is not defined",
     );
-    assert_eq!(plain(&shown), "Total . ");
-    warned(
-        "export default function X() { return y() }\n\ntext",
-        "pages run no script",
-    );
-    warned("import { useState } from 'react'\n\ntext", "is not a file");
+    let Node::Paragraph(line) = only(shown) else {
+        panic!("no paragraph");
+    };
+    assert!(matches!(&line[1], Node::Expression(_)), "{line:?}");
     warned(
         "import A from '../../../etc/passwd'\n\ntext",
         "is not a file",
     );
+    warned("import A from 'lucide-react'\n\n<A/>", "is not a file");
+    let kept = warned(
+        "export const A = () => window.x;\n\n<A title=\"t\">\n\nkept **text**\n\n</A>",
+        "the component `A` cannot be evaluated: window is not defined",
+    );
+    assert_eq!(plain(&kept).trim(), "kept text");
+    // What is not used is not evaluated.
+    assert_eq!(
+        plain(&nodes("export const now = Date.now();\n\ntext")).trim(),
+        "text"
+    );
+}
+
+#[test]
+fn a_component_sees_what_it_holds_and_markdown_stays_markdown() {
+    let page = "import { Children, cloneElement } from 'react';\n\
+        export const Row = ({ children, n = 0 }) => <li><b>{n}</b>{children}</li>;\n\
+        export const Rows = ({ children }) => <ol>{Children.map(children, (child, at) => \
+        cloneElement(child, { n: at + 1 }))}</ol>;\n\
+        export const items = ['x', 'y'];\n\n\
+        <Rows>\n  <Row>one *two*</Row>\n  <Row>\n\n  ## Three {items.length}\n\n  - a {items[0]}\n  - \
+        [b](/c)\n\n  | h | i |\n  |---|---|\n  | {items.map(i => i)} | `k` |\n\n  </Row>\n</Rows>\n";
+    let list = only(nodes(page));
+    let list = element(&list);
+    let [Node::Element(one), Node::Element(two)] = &list.children[..] else {
+        panic!("{list:#?}");
+    };
+    assert_eq!((&*list.name, &*one.name), ("ol", "li"));
+    assert!(
+        matches!(&one.children[..], [_, Node::Text(_), Node::Emphasis(_)]),
+        "{one:#?}"
+    );
+    let [
+        number,
+        Node::Heading { children, .. },
+        Node::List { items, .. },
+        Node::Table(table),
+    ] = &two.children[..]
+    else {
+        panic!("{two:#?}");
+    };
+    assert_eq!(plain(std::slice::from_ref(number)), "2");
+    assert_eq!(plain(children), "Three 2");
+    assert_eq!(plain(&items[0].children).trim(), "a x");
+    assert_eq!(plain(&table.rows[0][0]), "xy");
+    assert!(matches!(&table.rows[0][1][..], [Node::Code(_)]));
+}
+
+#[test]
+fn snippets_take_props_and_import_snippets() {
+    let load = |path: &str| {
+        let text = match path {
+            "snippets/Card.jsx" => {
+                "import { words } from './words.js';\nimport data from './data.json';\nexport default \
+                function Plan({ name, children }) { return <Card title={`${name}: ${words.free}`}>\
+                {children}{data.list.join()}</Card>; }\nexport const Price: React.FC<{ n: number }> = \
+                ({ n }) => <b>{(n * 2).toFixed(2)}</b>;"
+            }
+            "snippets/words.js" => "export const words = { free: 'Free' };",
+            "snippets/data.json" => "{\"list\": [1, 2]}",
+            "snippets/text.mdx" => {
+                "import Plan, { Price } from './Card.jsx';\n\nexport const own = 'o';\n\n## About {name}\n\n\
+                <Plan name={own}>in **bold**</Plan>\n\n<Price n={count + 1} />\n\n{missing && 'x'}\n"
+            }
+            _ => return None,
+        };
+        Some(Arc::from(text))
+    };
+    let page = "import Text from '/snippets/text.mdx';\nimport Plan from '../snippets/Card';\n\n\
+        <Text name=\"A\" count=\"4\" />\n\n<Text name={'B' + 'C'} count={4} />\n\n<Plan name=\"P\">x</Plan>\n";
+    let read = read(&Source::new("guides/a.mdx", page), &load).unwrap();
+    let told: Vec<_> = read.diagnostics.iter().map(ToString::to_string).collect();
+    assert!(told.is_empty(), "{told:?}");
+    let headings: Vec<_> = read.outline.headings.iter().map(|one| &*one.text).collect();
+    assert_eq!(headings, ["About A", "About BC"]);
+    let text = plain(&read.nodes);
+    // A count in quotes is a text.
+    assert!(text.contains("82.00") && text.contains("10.00"), "{text}");
+    assert!(
+        text.contains("in bold1,2") && text.contains("x1,2"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_page_without_anything_to_evaluate_starts_no_engine() {
+    let page = "import Plan from \"../snippets/plan\"\nimport { X } from '/snippets/values.mdx'\n\n\
+        export const a = ['b', { c: 'd' }];\nexport const D = () => <b/>;\n\n# {a[1].c} {/* e */}\n\n\
+        <Plan plan=\"Pro\" price={`$${a[0]}`} />\n\n<Card title={a[0]} cols={2}>{a[0]}</Card>\n";
+    let before = crate::jsx::engines_started();
+    assert_eq!(nodes(page).len(), 3);
+    assert_eq!(crate::jsx::engines_started(), before);
+    nodes("{[1].map(n => n)}");
+    assert_eq!(crate::jsx::engines_started(), before + 1);
+}
+
+#[test]
+fn a_result_is_not_deeper_than_a_page() {
+    let page = "export const Deep = ({ n }) => n === 0 ? 'end' : <div><Deep n={n - 1} /></div>;\n\n<Deep n={150} />\n";
+    let shown = warned(page, "shown as their text");
+    assert_eq!(plain(&shown).trim(), "end");
 }
 
 #[test]

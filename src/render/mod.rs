@@ -7,7 +7,7 @@
 //!
 //! | rule | |
 //! |---|---|
-//! | **R1** | No script of a page is run or passed on. An expression is shown if its value can be computed without running code. |
+//! | **R1** | No script of a page is passed on. Its JSX was evaluated when it was read ([`crate::jsx`]); what that returned is treated like what the author wrote. |
 //! | **R2** | HTML is written by [`escape::Html`], which takes text only through its escapes and markup only as constants. |
 //! | **R3** | Only listed elements, attributes and URL schemes of authors are written. |
 //! | **R4** | An unknown element is replaced by its content. |

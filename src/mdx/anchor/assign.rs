@@ -146,7 +146,7 @@ impl Walk<'_> {
             "Accordion" | "Expandable" => {
                 element.anchor = Some(self.titled(element, "title", Some("Details")));
             }
-            "Step" if element.text("title").is_some() => {
+            "Step" if element.words("title").is_some() => {
                 element.anchor = Some(self.titled(element, "title", None));
             }
             "Step" => self.anchors.has_unknown |= element.is_unevaluated("title"),
@@ -180,7 +180,8 @@ impl Walk<'_> {
     fn titled(&mut self, element: &Element, key: &str, unnamed: Option<&str>) -> Box<Anchor> {
         self.anchors.has_unknown |= element.is_unevaluated(key);
         let written = element.text("id");
-        let title = element.text(key).or(unnamed).unwrap_or_default();
+        let title = element.words(key);
+        let title = title.as_deref().or(unnamed).unwrap_or_default();
         let words = visible(title);
         let aliases = vec![
             github(written.unwrap_or(title)),

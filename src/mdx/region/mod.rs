@@ -7,18 +7,21 @@
 mod tags;
 mod text;
 
-use std::collections::HashMap;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::evaluation::Piece as Evaluated;
 use super::markdown::{self, Mark};
 use super::module::Binding;
-use super::node::{Element, Expression, Node, Written};
-use super::scan::{self, Attribute, AttributeValue, TokenKind};
+use super::node::{Element, Node, Written, code_block, code_sample};
+use super::scan::{self, Attribute, AttributeValue};
 use super::scope::Scope;
 use super::span::{Span, Trace};
-use super::value::{Code, NoValue, Value};
+use super::value::{Code, NoValue, Value, is_number};
 use super::{DEPTH_MAX, Place, Reader, Refused};
+use crate::jsx::RUNTIME;
+use crate::jsx::compile::quoted;
 use crate::mdx::component;
 
 use tags::Piece;
@@ -105,10 +108,9 @@ impl Reader<'_> {
                         // Text that is not an expression stays text, like a `<` that opens no
                         // tag.
                         Err(NoValue::Broken(_)) => vec![Node::Text(region.text[range].into())],
-                        Err(NoValue::Unsupported) => vec![Node::Expression(Expression {
-                            source: code.source.into(),
-                            span: self.span(region, range),
-                        })],
+                        Err(NoValue::Unsupported) => {
+                            self.expression(code, self.span(region, range))
+                        }
                     };
                     buffer.mark(Mark::Nodes(nodes));
                 }
@@ -119,15 +121,24 @@ impl Reader<'_> {
                     ..
                 } => {
                     let is_flow = region.is_flow(&span, &range, token);
-                    let mut element = self.element(region, token, span.clone(), depth);
-                    if is_flow || self.is_component(region, &element.name) {
-                        element.children = self.blocks(region, inner, pieces, depth + 1);
-                        let nodes = self.shown(region, element, depth);
+                    if self.is_component(region, region.name_of(token)) {
+                        let nodes = self.component(region, token, span, inner, pieces, depth);
                         if is_flow {
                             buffer.flow(nodes);
                         } else {
                             buffer.mark(Mark::Nodes(nodes));
                         }
+                        continue;
+                    }
+                    let mut element = self.element(region, token, span.clone(), depth);
+                    if is_flow {
+                        element.children = self.blocks(region, inner, pieces, depth + 1);
+                        code_block(&mut element);
+                        let nodes = match code_sample(&element) {
+                            Some(fence) => vec![fence],
+                            None => self.snippet(element, depth),
+                        };
+                        buffer.flow(nodes);
                     } else {
                         buffer.mark(Mark::Open(element));
                         self.fill(region, inner, pieces, buffer, depth + 1);
@@ -139,8 +150,139 @@ impl Reader<'_> {
         region.copy(at..range.end, buffer);
     }
 
+    /// Returns whether a name, or what it is a member of, is a component of the page.
     fn is_component(&self, region: &Region<'_>, name: &str) -> bool {
-        self.scopes.component(region.scope, name).is_some()
+        let first = name.split('.').next().unwrap_or(name);
+        self.scopes.is_declared(region.scope, first)
+            && !self.scopes.is_missing(region.scope, first)
+            && !first.starts_with(|c: char| c.is_ascii_lowercase())
+    }
+
+    /// Shows a component of the page, with what it holds.
+    fn component(
+        &mut self,
+        region: &Region<'_>,
+        token: usize,
+        span: Range<usize>,
+        inner: Range<usize>,
+        pieces: Vec<Piece>,
+        depth: usize,
+    ) -> Vec<Node> {
+        let name = region.name_of(token);
+        let template = self.scopes.component(region.scope, name).map(Arc::clone);
+        let is_alone = self.evaluation.inside == 0 || pieces.is_empty() && inner.is_empty();
+        if let Some(template) = template.filter(|_| is_alone)
+            && let Some(mut props) = self.plain_props(region, token, depth)
+        {
+            let children = self.blocks(region, inner, pieces, depth + 1);
+            if !children.is_empty() {
+                props.push(("children".into(), Value::Nodes(children)));
+            }
+            return self.expand(&template, props, depth);
+        }
+        let is_line = !region.text[inner.clone()].contains('\n');
+        self.evaluation.inside += 1;
+        let mut children = self.blocks(region, inner, pieces, depth + 1);
+        self.evaluation.inside -= 1;
+        // What stands in the line of its tags is no paragraph.
+        if is_line && let [Node::Paragraph(line)] = &mut children[..] {
+            children = std::mem::take(line);
+        }
+        if self.refused.is_some() {
+            return Vec::new();
+        }
+        let mut piece = Evaluated::default();
+        let first = name.split('.').next().unwrap_or(name);
+        piece.free.insert(first.into());
+        let props = self.props(region, token, depth, &mut piece.free);
+        let parts = self.parts(children, 0, &mut piece.free);
+        let place = self.span(region, span);
+        piece.site = self.site(region, token, place);
+        piece.code = format!(
+            "{RUNTIME}.c({}, () => [{name}, {{{}}}], [{}])",
+            piece.site,
+            props.join(", "),
+            parts.join(", ")
+        );
+        self.shown_or_kept(region.scope, piece, place, depth)
+    }
+
+    /// Returns the place of a tag, as a number.
+    fn site(&mut self, region: &Region<'_>, token: usize, place: Span) -> usize {
+        let range = region.scanned.tokens[token].range.clone();
+        let line = region.line_of(range.start);
+        let file = self.file.clone();
+        self.evaluation
+            .add_site(&file, line, &region.text[range], place)
+    }
+
+    /// Returns the attributes of a tag if all of them are plain values.
+    fn plain_props(
+        &mut self,
+        region: &Region<'_>,
+        token: usize,
+        depth: usize,
+    ) -> Option<Vec<(Box<str>, Value)>> {
+        let mut props: Vec<(Box<str>, Value)> = Vec::new();
+        for Attribute { name, value } in region.attributes_of(token) {
+            let name = &region.text[name.clone()];
+            let value = match value {
+                AttributeValue::True => Value::Boolean(true),
+                AttributeValue::Text(text) => {
+                    Value::Text(markdown::unescape(&region.text[text.clone()]))
+                }
+                AttributeValue::Expression(_) if name.is_empty() => return None,
+                AttributeValue::Expression(range) => {
+                    let code = self.code(region, range.clone(), depth);
+                    // A number that became a text would not add up in the file.
+                    match self.evaluate(code) {
+                        Ok(Value::Text(text)) if is_number(&text) => return None,
+                        Ok(Value::List(_) | Value::Object(_)) => return None,
+                        Ok(value) => value,
+                        Err(NoValue::Broken(_)) => continue,
+                        Err(NoValue::Unsupported) => return None,
+                    }
+                }
+            };
+            props.retain(|(known, _)| **known != *name);
+            props.push((name.into(), value));
+        }
+        Some(props)
+    }
+
+    /// Writes the attributes of a tag as properties of an object.
+    fn props(
+        &mut self,
+        region: &Region<'_>,
+        token: usize,
+        depth: usize,
+        free: &mut BTreeSet<Box<str>>,
+    ) -> Vec<String> {
+        let mut props = Vec::new();
+        for Attribute { name, value } in region.attributes_of(token) {
+            let name = &region.text[name.clone()];
+            let (is_spread, value) = match value {
+                AttributeValue::True => (false, "true".to_owned()),
+                AttributeValue::Text(text) => {
+                    let text = markdown::unescape(&region.text[text.clone()]);
+                    (false, quoted(&text))
+                }
+                AttributeValue::Expression(range) => {
+                    let code = self.code(region, range.clone(), depth);
+                    let (is_spread, code) = unspread(code);
+                    let Some(compiled) = self.compiled(code) else {
+                        continue;
+                    };
+                    free.extend(compiled.free);
+                    (is_spread, compiled.code)
+                }
+            };
+            props.push(match is_spread || name.is_empty() {
+                true => format!("...{value}"),
+                false => format!("[{}]: {value}", quoted(name)),
+            });
+        }
+        props
     }
 
     /// Returns a piece of JavaScript of a region.
@@ -151,19 +293,6 @@ impl Reader<'_> {
             scope: region.scope,
             depth,
         }
-    }
-
-    /// Replaces an element by the content of its local component.
-    fn shown(&mut self, region: &Region<'_>, element: Element, depth: usize) -> Vec<Node> {
-        let Some(template) = self.scopes.component(region.scope, &element.name) else {
-            return self.snippet(element, depth);
-        };
-        let template = Arc::clone(template);
-        let mut props: HashMap<_, _> = element.attributes.into_iter().collect();
-        if !element.children.is_empty() {
-            props.insert("children".into(), Value::Nodes(element.children));
-        }
-        self.expand(&template, props, depth)
     }
 
     /// Replaces `<Snippet file="x.mdx" />` by the content of the file.
@@ -179,15 +308,15 @@ impl Reader<'_> {
         let there = places.iter().find(|path| (self.load)(path).is_some());
         let from = format!("/{}", there.unwrap_or(&places[0]));
         let at = Place::line(element.line);
-        self.import(
-            &[Binding::new("default", "Snippet")],
-            &from,
-            at,
-            scope,
-            depth,
-        );
+        self.import(&[Binding::new("default", "Snippet")], &from, at, scope);
         let nodes = match self.scopes.component(scope, "Snippet").map(Arc::clone) {
-            Some(template) => self.expand(&template, HashMap::new(), depth),
+            Some(template) => {
+                let mut props = element.attributes;
+                if !element.children.is_empty() {
+                    props.push(("children".into(), Value::Nodes(element.children)));
+                }
+                self.expand(&template, props, depth)
+            }
             None => Vec::new(),
         };
         self.scopes.truncate(count);
@@ -202,19 +331,9 @@ impl Reader<'_> {
         span: Range<usize>,
         depth: usize,
     ) -> Element {
-        let token = &region.scanned.tokens[token];
-        let line = region.line_of(token.range.start);
-        let TokenKind::Open {
-            name, attributes, ..
-        } = &token.kind
-        else {
-            unreachable!("elements are made of opening tags");
-        };
-        let name = &region.text[name.clone()];
-        if !component::is_known(name)
-            && !self.is_component(region, name)
-            && !self.scopes.is_missing(region.scope, name)
-        {
+        let line = region.line_of(region.scanned.tokens[token].range.start);
+        let (name, attributes) = (region.name_of(token), region.attributes_of(token));
+        if !component::is_known(name) && !self.scopes.is_missing(region.scope, name) {
             self.warn(
                 "mdx-component",
                 line,
@@ -232,6 +351,7 @@ impl Reader<'_> {
                         name: name.into(),
                         span: self.span(region, text.clone()),
                         unevaluated: None,
+                        piece: None,
                     });
                     Some(Value::Text(markdown::unescape(&region.text[text.clone()])))
                 }
@@ -239,11 +359,13 @@ impl Reader<'_> {
                 AttributeValue::Expression(_) if name.starts_with("on") => continue,
                 AttributeValue::Expression(range) => {
                     let code = self.code(region, range.clone(), depth);
-                    let value = self.attribute(code);
+                    let place = self.span(region, range.clone());
+                    let (value, piece) = self.attribute(code, place);
                     written.push(Written {
                         name: name.into(),
-                        span: self.span(region, range.clone()),
+                        span: place,
                         unevaluated: value.is_none().then(|| code.source.into()),
+                        piece: piece.map(|piece| (piece, read.len())),
                     });
                     value
                 }
@@ -263,16 +385,38 @@ impl Reader<'_> {
         }
     }
 
-    /// Evaluates an attribute in braces; for `{...props}`, the value that is spread.
-    fn attribute(&mut self, code: Code<'_>) -> Option<Value> {
-        let trimmed = code.source.trim_start();
-        let source = trimmed.strip_prefix("...").unwrap_or(code.source);
-        let at = code.at + code.source.len() - source.len();
-        self.evaluate(Code { source, at, ..code }).ok()
+    /// Evaluates an attribute in braces; for `{...props}`, the value that is spread. In what a
+    /// component holds, the attribute may become a piece that is evaluated later.
+    fn attribute(&mut self, code: Code<'_>, place: Span) -> (Option<Value>, Option<usize>) {
+        let (_, code) = unspread(code);
+        match self.evaluate(code) {
+            Ok(value) => return (Some(value), None),
+            Err(NoValue::Broken(_)) => return (None, None),
+            Err(NoValue::Unsupported) => {}
+        }
+        let Some(piece) = self.piece_of(code, place) else {
+            return (None, None);
+        };
+        if self.evaluation.inside > 0 {
+            return (None, Some(self.keep_piece(piece)));
+        }
+        (self.attribute_value(code.scope, piece, code.depth), None)
     }
 
     fn span(&self, region: &Region<'_>, range: Range<usize>) -> Span {
         self.origin
             .span(region.base + range.start..region.base + range.end)
+    }
+}
+
+/// Removes the dots of `{...props}`; returns whether there were some.
+fn unspread(code: Code<'_>) -> (bool, Code<'_>) {
+    let trimmed = code.source.trim_start();
+    match trimmed.strip_prefix("...") {
+        None => (false, code),
+        Some(source) => {
+            let at = code.at + code.source.len() - source.len();
+            (true, Code { source, at, ..code })
+        }
     }
 }

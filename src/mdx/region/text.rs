@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::tags::Piece;
 use crate::mdx::markdown::{self, Mark};
 use crate::mdx::node::Node;
-use crate::mdx::scan::{Scanned, TokenKind};
+use crate::mdx::scan::{Attribute, Scanned, TokenKind};
 use crate::mdx::scope::Scope;
 use crate::mdx::span::{Origin, Trace};
 
@@ -50,6 +50,22 @@ impl Region<'_> {
         line.start.max(self.base) - self.base..line.end.min(end) - self.base
     }
 
+    /// Returns the name of an opening tag.
+    pub(super) fn name_of(&self, token: usize) -> &str {
+        match &self.scanned.tokens[token].kind {
+            TokenKind::Open { name, .. } => &self.text[name.clone()],
+            _ => "",
+        }
+    }
+
+    /// Returns the attributes of an opening tag.
+    pub(super) fn attributes_of(&self, token: usize) -> &[Attribute] {
+        match &self.scanned.tokens[token].kind {
+            TokenKind::Open { attributes, .. } => attributes,
+            _ => &[],
+        }
+    }
+
     pub(super) fn span(&self, piece: &Piece) -> Range<usize> {
         match piece {
             Piece::Element { token, end, .. } => self.scanned.tokens[*token].range.start..*end,
@@ -69,10 +85,7 @@ impl Region<'_> {
         let after = &self.text[span.end..line_end.min(region.end)];
         let starts = before.chars().all(|c| matches!(c, ' ' | '\t' | '>'))
             || is_item_marker(before.trim_start());
-        let name = match &self.scanned.tokens[token].kind {
-            TokenKind::Open { name, .. } => &self.text[name.clone()],
-            _ => "",
-        };
+        let name = self.name_of(token);
         starts && after.trim().is_empty() && !INLINE.contains(&name)
     }
 

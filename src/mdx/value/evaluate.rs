@@ -1,9 +1,11 @@
 //! Evaluates parsed expressions without running them.
 //!
-//! The evaluator knows literals (texts, numbers, truth values, lists, objects, templates), JSX,
-//! names of exports, imports and props that have such a value, their members, and choices
-//! between them: snippets use `{title && <h3>{title}</h3>}` or `{wide ? "2" : "1"}` with their
-//! own props. Arithmetic, calls and functions are [`Unsupported`].
+//! The evaluator knows literals (texts, numbers, truth values, lists, objects, templates), names
+//! of exports and props that have such a value, their members, and choices between them:
+//! `{props.title}` or `{wide ? "2" : "1"}`. Pages that need no more start no engine. JSX,
+//! arithmetic, calls and functions are [`Unsupported`]: the engine evaluates them.
+//!
+//! A number is kept as its text, so whatever depends on the difference is unsupported too.
 //!
 //! **Invariant:** each copy of a value, and each text that grows, is subtracted from the
 //! page's expansion limit, so that values which refer to each other cannot grow without bound.
@@ -18,13 +20,11 @@ use oxc_ast::ast::{
     ArrayExpressionElement, BinaryOperator, ChainElement, Expression, LogicalOperator,
     ObjectPropertyKind, PropertyKey, TemplateLiteral, UnaryOperator,
 };
-use oxc_span::GetSpan as _;
 
 use super::Value;
-use crate::mdx::node::Node;
+use crate::jsx::script::{self, Broken};
+use crate::mdx::Reader;
 use crate::mdx::scope::Scope;
-use crate::mdx::script::{self, Broken};
-use crate::mdx::{Reader, short};
 
 /// How deep an expression may be nested that is evaluated.
 const DEPTH_MAX: usize = 24;
@@ -58,7 +58,7 @@ pub(in crate::mdx) struct Code<'s> {
 // === impl Reader ===
 
 impl Reader<'_> {
-    /// Parses and evaluates an expression; reports why it has no value.
+    /// Parses and evaluates an expression; reports one that cannot be read.
     pub(in crate::mdx) fn evaluate(&mut self, code: Code<'_>) -> Result<Value, NoValue> {
         let allocator = Allocator::default();
         let parsed = match self.charge_script(code.source) {
@@ -69,10 +69,8 @@ impl Reader<'_> {
             let value = self.value_of(code, &parsed);
             value.map_err(|Unsupported| NoValue::Unsupported)
         });
-        match &found {
-            Err(NoValue::Broken(broken)) => self.report_broken(broken, code.at),
-            Err(NoValue::Unsupported) => self.report_unsupported(code.source, code.at),
-            Ok(_) => {}
+        if let Err(NoValue::Broken(broken)) = &found {
+            self.report_broken(broken, code.at);
         }
         found
     }
@@ -85,11 +83,6 @@ impl Reader<'_> {
     ) -> Result<Value, Unsupported> {
         let mut evaluator = Evaluator { reader: self, code };
         evaluator.value(expression, 0)
-    }
-
-    pub(in crate::mdx) fn report_unsupported(&mut self, source: &str, at: usize) {
-        let message = format!("`{}` has no value without running it", short(source.trim()));
-        self.warn("mdx-script", self.line(at), message);
     }
 
     pub(in crate::mdx) fn report_broken(&mut self, broken: &Broken, at: usize) {
@@ -136,9 +129,6 @@ impl Evaluator<'_, '_> {
                 Ok(Value::List(items))
             }
             Expression::ObjectExpression(object) => self.object(&object.properties, depth),
-            element @ (Expression::JSXElement(_) | Expression::JSXFragment(_)) => {
-                Ok(Value::Nodes(self.jsx(element)))
-            }
             Expression::ConditionalExpression(choice) => {
                 let branch = match self.is_true(&choice.test, depth + 1)? {
                     true => &choice.consequent,
@@ -167,26 +157,6 @@ impl Evaluator<'_, '_> {
                 copy.filter(|_| is_paid).ok_or(Unsupported)
             }
             _ => Err(Unsupported),
-        }
-    }
-
-    /// Reads JSX as a piece of the page.
-    fn jsx(&mut self, element: &Expression<'_>) -> Vec<Node> {
-        let Code {
-            source,
-            at,
-            scope,
-            depth,
-        } = self.code;
-        let span = element.span();
-        let (start, end) = (span.start as usize, span.end as usize);
-        let mut nodes = self
-            .reader
-            .region(&source[start..end], at + start, scope, depth + 1);
-        // A value that is one paragraph continues the line in which it is used.
-        match &mut nodes[..] {
-            [Node::Paragraph(line)] => std::mem::take(line),
-            _ => nodes,
         }
     }
 
@@ -266,8 +236,8 @@ impl Evaluator<'_, '_> {
         while let Some((operator, right)) = others.pop() {
             let mut goes_on = |value: &Value| {
                 Ok(match operator {
-                    LogicalOperator::And => value.is_true(),
-                    LogicalOperator::Or => !value.is_true(),
+                    LogicalOperator::And => truth(value)?,
+                    LogicalOperator::Or => !truth(value)?,
                     LogicalOperator::Coalesce => *value == Value::Null,
                 })
             };
@@ -309,12 +279,8 @@ impl Evaluator<'_, '_> {
         while let Some((operator, right)) = others.pop() {
             let right = self.value(right, depth + 1)?;
             left = match operator {
-                BinaryOperator::StrictEquality | BinaryOperator::Equality => {
-                    Value::Boolean(left == right)
-                }
-                BinaryOperator::StrictInequality | BinaryOperator::Inequality => {
-                    Value::Boolean(left != right)
-                }
+                BinaryOperator::StrictEquality => Value::Boolean(same(&left, &right)?),
+                BinaryOperator::StrictInequality => Value::Boolean(!same(&left, &right)?),
                 BinaryOperator::Addition => Value::Text(joined(left, &right)?),
                 _ => return Err(Unsupported),
             };
@@ -324,8 +290,8 @@ impl Evaluator<'_, '_> {
 
     fn is_true(&mut self, expression: &Expression<'_>, depth: usize) -> Result<bool, Unsupported> {
         match bare(expression) {
-            path if is_path(path) => self.path(path, depth, &mut |value| Ok(value.is_true())),
-            other => Ok(self.value(other, depth)?.is_true()),
+            path if is_path(path) => self.path(path, depth, &mut truth),
+            other => truth(&self.value(other, depth)?),
         }
     }
 
@@ -417,11 +383,37 @@ fn joined(left: Value, right: &Value) -> Result<String, Unsupported> {
     let (Value::Text(mut left), Value::Text(right)) = (left, right) else {
         return Err(Unsupported);
     };
-    if left.parse::<f64>().is_ok() && right.parse::<f64>().is_ok() {
+    if is_number(&left) && is_number(right) {
         return Err(Unsupported);
     }
     left.push_str(right);
     Ok(left)
+}
+
+/// Returns whether a value is true (ECMA-262 §7.1.2); not for `0`, which could be a text.
+fn truth(value: &Value) -> Result<bool, Unsupported> {
+    match value {
+        Value::Null | Value::Boolean(false) => Ok(false),
+        Value::Text(text) if text.is_empty() => Ok(false),
+        Value::Text(text) if is_number(text) => Err(Unsupported),
+        _ => Ok(true),
+    }
+}
+
+/// Returns whether two texts or truth values are the same; not for what could be numbers.
+fn same(left: &Value, right: &Value) -> Result<bool, Unsupported> {
+    match (left, right) {
+        (Value::Text(left), Value::Text(right)) if !is_number(left) && !is_number(right) => {
+            Ok(left == right)
+        }
+        (Value::Boolean(left), Value::Boolean(right)) => Ok(left == right),
+        _ => Err(Unsupported),
+    }
+}
+
+/// Returns whether a text could be a number that is kept as its text.
+pub(in crate::mdx) fn is_number(text: &str) -> bool {
+    text.parse::<f64>().is_ok()
 }
 
 /// Returns a number as JavaScript shows it, which is as Rust does if it is not very long.

@@ -4,7 +4,7 @@ mod evaluate;
 
 use super::node::Node;
 
-pub(super) use evaluate::{Code, NoValue, bare};
+pub(super) use evaluate::{Code, NoValue, bare, is_number};
 
 /// The value of an expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,15 +58,6 @@ impl Value {
                 }
                 Self::Nodes(nodes) => nodes.iter().map(Node::bytes).sum(),
             }
-    }
-
-    /// ECMA-262 §7.1.2.
-    fn is_true(&self) -> bool {
-        match self {
-            Self::Null | Self::Boolean(false) => false,
-            Self::Text(text) => !text.is_empty() && text != "0",
-            _ => true,
-        }
     }
 
     /// Returns the value of a key; `None` if this kind of value has no keys that are known here.

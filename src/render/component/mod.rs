@@ -116,7 +116,7 @@ impl Component {
         names: &[],
         html: |writer, element| writer.nodes(&element.children),
         markdown: |writer, element, out| {
-            writer.bold_block(element.text("title"), out);
+            markdown::block(&writer.bold_label(element, "title"), out);
             writer.blocks(&element.children, out);
         },
         markdown_inline: |writer, element, out| {
@@ -130,16 +130,16 @@ impl Component {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mdx::component::names;
+    use crate::mdx::component::components;
 
     #[test]
     fn every_component_that_pages_may_use_is_written() {
-        for name in names() {
+        for name in components() {
             assert!(find(name).is_some(), "{name}");
         }
         let written = COMPONENTS.into_iter().flat_map(|component| component.names);
         for name in written.filter(|name| name.starts_with(|c: char| c.is_uppercase())) {
-            assert!(names().any(|known| known == *name), "{name}");
+            assert!(components().any(|known| known == *name), "{name}");
         }
     }
 }

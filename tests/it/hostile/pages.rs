@@ -162,8 +162,7 @@ fn hostile(bytes: usize) -> Vec<(&'static str, String)> {
 }
 
 /// Pages that exceed a limit. Their source is shown instead.
-const OVER_A_LIMIT: [&str; 8] = [
-    "children-double",
+const OVER_A_LIMIT: [&str; 7] = [
     "exports-big",
     "exports-double",
     "expressions-jsx",
@@ -284,4 +283,90 @@ fn a_reader_that_leaves_early_is_no_error_of_check() {
         !said.contains("panicked") && !said.contains("Broken pipe"),
         "{said}"
     );
+}
+
+/// Pages whose JSX works without end, or tries to leave what it runs in. Each is shown without
+/// that part.
+const JSX: [(&str, &str); 13] = [
+    (
+        "loop",
+        "{(() => { for (;;) { try { for (;;) {} } catch {} } })()}",
+    ),
+    (
+        "memory",
+        "{(() => { const a = []; for (;;) a.push(new Array(1000).fill(0)); })()}",
+    ),
+    ("text", "{(() => { let s = 'x'; for (;;) s += s; })()}"),
+    ("recursion", "export const f = () => f();\n\n{f()}"),
+    (
+        "components",
+        "export const X = () => <><X/><X/></>;\n\n<X/>",
+    ),
+    ("elements", "{Array.from({ length: 3e6 }, () => <b>x</b>)}"),
+    (
+        "expression",
+        "{/(a+)+$/.test('a'.repeat(50) + 'b') ? 1 : 2}",
+    ),
+    ("proxy", "{new Proxy({}, { get() { for (;;) {} } })}"),
+    ("getter", "{({ get $$typeof() { for (;;) {} } })}"),
+    (
+        "prototype",
+        "export const a = (Array.prototype.toJSON = () => 1, Object.prototype.x = 1);\n\n{[a].map(x => { for (;;) {} })}",
+    ),
+    ("constructor", "{(() => {}).constructor('return this')().x}"),
+    (
+        "array",
+        "{Array.prototype.indexOf.call({ length: 2 ** 53 }, 1)}",
+    ),
+    (
+        "effect",
+        "export const X = () => { const [n, set] = useState(0); set(n + 1); return n; };\n\n<X/>",
+    ),
+];
+
+#[test]
+fn jsx_that_works_without_end_costs_only_its_own_part() {
+    let directory = TempDir::new().unwrap();
+    let names: Vec<_> = JSX.iter().map(|(name, _)| format!("\"{name}\"")).collect();
+    let config = format!(
+        "{{\"name\": \"Acme\", \"navigation\": {{\"pages\": [{},\"honest\"]}}}}",
+        names.join(",")
+    );
+    fs::write(directory.path().join("docs.json"), config).unwrap();
+    for (name, jsx) in JSX {
+        let text = format!("Before.\n\n{jsx}\n\n## After\n\n{{1 + 1}} whales.\n");
+        fs::write(directory.path().join(format!("{name}.mdx")), text).unwrap();
+    }
+    let honest = "{['Whales', 'sing'].map(word => <b key={word}>{word}</b>)}\n";
+    fs::write(directory.path().join("honest.mdx"), honest).unwrap();
+    let run = |command: &str| {
+        let out = directory.path().join(command);
+        let mut waypost = Command::new("timeout");
+        waypost.args(["240", env!("CARGO_BIN_EXE_waypost"), command]);
+        if command == "build" {
+            waypost.arg("--out").arg(&out);
+        }
+        let output = waypost.arg(directory.path()).output().unwrap();
+        assert!(output.status.success(), "{:?}", output.status);
+        let said = [output.stdout, output.stderr].concat();
+        (out, String::from_utf8_lossy(&said).into_owned())
+    };
+    let (out, built) = run("build");
+    let page =
+        |name: &str| fs::read_to_string(out.join(format!("files/pages/{name}.html"))).unwrap();
+    let (_, checked) = run("check");
+    for (name, _) in JSX {
+        let html = page(name);
+        assert!(
+            html.contains("Before.") && html.contains("id=\"after\""),
+            "{name}"
+        );
+        assert!(html.contains("class=left-out"), "{name}: {html}");
+        for said in [&built, &checked] {
+            assert!(said.contains(&format!("{name}.mdx:")), "{name}: {said}");
+        }
+    }
+    // Other pages, and other parts of the page, are evaluated.
+    assert!(page("honest").contains("<b>Whales</b><b>sing</b>"));
+    assert!(page("constructor").contains("2 whales."));
 }

@@ -11,7 +11,7 @@ mod nesting;
 
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{Expression, Program};
-use oxc_parser::Parser;
+use oxc_parser::{Parser, ParserReturn};
 use oxc_span::SourceType;
 
 /// How deep brackets, tags and operators of one expression or statement may be nested in each
@@ -27,7 +27,7 @@ const BASE_BYTES: usize = 128 << 10;
 
 /// The reason why a source was not parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Broken {
+pub struct Broken {
     /// The mistake, without a full stop.
     pub message: String,
     /// The byte of the source with the mistake.
@@ -35,10 +35,11 @@ pub(super) struct Broken {
 }
 
 /// Parses an expression, which may end with semicolons.
-pub(super) fn expression<'a>(
-    allocator: &'a Allocator,
-    source: &'a str,
-) -> Result<Expression<'a>, Broken> {
+///
+/// # Errors
+///
+/// [`Broken`] when the source is no expression.
+pub fn expression<'a>(allocator: &'a Allocator, source: &'a str) -> Result<Expression<'a>, Broken> {
     let source = source.trim_end().trim_end_matches(';');
     within_stack(source, || {
         let parser = Parser::new(allocator, source, SourceType::tsx());
@@ -52,7 +53,11 @@ pub(super) fn expression<'a>(
 }
 
 /// Parses the statements of a module. `.ts` is the only kind of file without JSX.
-pub(super) fn module<'a>(
+///
+/// # Errors
+///
+/// [`Broken`] when the source is no module.
+pub fn module<'a>(
     allocator: &'a Allocator,
     source: &'a str,
     file: &str,
@@ -63,17 +68,19 @@ pub(super) fn module<'a>(
     };
     within_stack(source, || {
         let parsed = Parser::new(allocator, source, kind).parse();
-        if parsed.diagnostics.is_empty() && !parsed.panicked {
-            return Ok(parsed.program);
-        }
-        let first = parsed.diagnostics.first();
-        let label = first.and_then(|first| first.labels.first());
-        let message = first.map(|first| &*first.message);
-        Err(Broken::new(message, label.map(|label| label.span().start)))
+        Broken::of(&parsed).map_or(Ok(parsed.program), Err)
     })
 }
 
-fn within_stack<R>(source: &str, parse: impl FnOnce() -> Result<R, Broken>) -> Result<R, Broken> {
+/// Calls a function with the stack that reading a source may need.
+///
+/// # Errors
+///
+/// [`Broken`] when the source is over [`NESTING_MAX`], or what the function returns.
+pub(super) fn within_stack<R>(
+    source: &str,
+    parse: impl FnOnce() -> Result<R, Broken>,
+) -> Result<R, Broken> {
     let depth = nesting::bound(source);
     if depth > NESTING_MAX {
         return Err(Broken {
@@ -90,6 +97,17 @@ fn within_stack<R>(source: &str, parse: impl FnOnce() -> Result<R, Broken>) -> R
 // === impl Broken ===
 
 impl Broken {
+    /// Returns the first mistake that the parser found.
+    pub(super) fn of(parsed: &ParserReturn<'_>) -> Option<Self> {
+        if parsed.diagnostics.is_empty() && !parsed.panicked {
+            return None;
+        }
+        let first = parsed.diagnostics.first();
+        let label = first.and_then(|first| first.labels.first());
+        let message = first.map(|first| &*first.message);
+        Some(Self::new(message, label.map(|label| label.span().start)))
+    }
+
     fn new(message: Option<&str>, at: Option<u32>) -> Self {
         let mut letters = message.unwrap_or("this cannot be parsed").chars();
         let start = letters.next().map(|letter| letter.to_ascii_lowercase());

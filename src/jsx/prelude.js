@@ -1,0 +1,899 @@
+// What the JavaScript of pages runs in: no clock, no randomness, no access to anything; React's
+// functions; and the renderer, which calls components and returns a tree.
+//
+// It is called once for each page with the limits, the names of the built-in components and the
+// global names that stay, and returns the object that generated code uses.
+(function (limits, builtinNames, allowedNames) {
+  "use strict";
+
+  // The originals, which pages cannot replace afterwards.
+  const { apply, ownKeys, defineProperty, getPrototypeOf } = Reflect;
+  const { stringify, parse } = JSON;
+  const { is, create, keys, assign } = Object;
+  const { isArray } = Array;
+  const { min, max, abs, floor } = Math;
+  const iteratorOf = Symbol.iterator;
+  const ArrayOf = Array, MapOf = Map, WeakMapOf = WeakMap, ProxyOf = Proxy, DateOf = Date;
+  const ErrorOf = Error, RangeErrorOf = RangeError, TypeErrorOf = TypeError, StringOf = String;
+  const own = Function.prototype.call.bind(Object.prototype.hasOwnProperty);
+  const get = Function.prototype.call.bind(WeakMap.prototype.get);
+  const put = Function.prototype.call.bind(WeakMap.prototype.set);
+  const has = Function.prototype.call.bind(WeakMap.prototype.has);
+  const push = (list, value) => defineProperty(list, list.length, { value, writable: true, enumerable: true, configurable: true });
+
+  // --- What is missing here on purpose.
+
+  const allowed = new Set(allowedNames);
+  const missing = (name) => () => {
+    throw new ErrorOf(name + " is not available: the page is made when the site is built");
+  };
+  const functions = [function () {}, function* () {}, async function () {}, async function* () {}];
+  for (const one of functions) {
+    const value = missing("code made of text");
+    defineProperty(getPrototypeOf(one), "constructor", { value, writable: true, configurable: true });
+  }
+  globalThis.Function = Object.assign(missing("Function"), { prototype: Function.prototype });
+  for (const name of ownKeys(globalThis)) {
+    if (typeof name !== "string" || !allowed.has(name)) delete globalThis[name];
+  }
+  Math.random = missing("Math.random");
+  const quiet = () => {};
+  globalThis.console = { log: quiet, warn: quiet, error: quiet, info: quiet, debug: quiet };
+
+  // --- Work that one call does without the interpreter: it is counted here.
+
+  let work = 0;
+  const spend = (n) => {
+    work += n;
+    if (!(work <= limits.work)) {
+      throw new RangeErrorOf("the built-in functions did more than " + limits.work + " steps");
+    }
+  };
+  const counted = (object, name, cost) => {
+    const original = object[name];
+    if (typeof original !== "function") return;
+    const wrapped = {
+      [name](...values) {
+        spend(cost(this, values));
+        return apply(original, this, values);
+      },
+    }[name];
+    defineProperty(object, name, { value: wrapped, writable: true, configurable: true });
+  };
+  const lengthOf = (value) => {
+    if (value === null || value === undefined) return 0;
+    const length = value.length;
+    return typeof length === "number" ? max(length, 0) || 0 : typeof length === "undefined" ? 0 : Infinity;
+  };
+  for (const name of ownKeys(Array.prototype)) {
+    if (typeof name !== "string" || name === "constructor" || name === "push" || name === "pop") continue;
+    const nested = name === "concat" || name === "flat" || name === "join" || name === "toString";
+    counted(Array.prototype, name, (list, values) => {
+      let cost = 1 + lengthOf(list);
+      if (nested && isArray(list)) for (const one of values) cost += lengthOf(one);
+      return cost;
+    });
+  }
+  for (const name of ["repeat", "padStart", "padEnd"]) {
+    counted(String.prototype, name, (text, values) => {
+      const times = +values[0] || 0;
+      return 1 + max(0, name === "repeat" ? lengthOf(StringOf(text)) * times : times) / 16;
+    });
+  }
+  for (const name of ownKeys(String.prototype)) {
+    if (typeof name !== "string" || ["constructor", "repeat", "padStart", "padEnd", "charAt", "charCodeAt", "codePointAt", "at", "length", "toString", "valueOf"].includes(name)) continue;
+    counted(String.prototype, name, (text, values) => {
+      return 1 + (lengthOf(text) + (typeof values[0] === "string" ? values[0].length : 0)) / 64;
+    });
+  }
+  counted(RegExp.prototype, "exec", (_, values) => 1 + lengthOf(values[0]) / 64);
+  counted(RegExp.prototype, "test", (_, values) => 1 + lengthOf(values[0]) / 64);
+  counted(Array, "from", (_, values) => 1 + lengthOf(values[0]));
+  counted(JSON, "parse", (_, values) => 1 + lengthOf(values[0]) / 16);
+  for (const name of ["keys", "values", "entries", "assign", "fromEntries", "getOwnPropertyNames"]) {
+    counted(Object, name, () => 4);
+  }
+  globalThis.structuredClone = (value) => {
+    const seen = new MapOf();
+    const copy = (one) => {
+      if (typeof one === "function" || typeof one === "symbol") throw new ErrorOf("this cannot be cloned");
+      if (typeof one !== "object" || one === null) return one;
+      if (seen.has(one)) return seen.get(one);
+      if (one instanceof DateOf) return new globalThis.Date(one.getTime());
+      if (one instanceof MapOf) return new MapOf([...one].map(([key, value]) => [copy(key), copy(value)]));
+      if (one instanceof Set) return new Set([...one].map(copy));
+      const made = isArray(one) ? [] : {};
+      seen.set(one, made);
+      for (const key of keys(one)) made[key] = copy(one[key]);
+      return made;
+    };
+    return copy(value);
+  };
+
+  // --- Numbers and dates in English, as browsers write them; what is not known throws.
+
+  const unknown = (what) => {
+    throw new RangeErrorOf(what + " is not available when the site is built");
+  };
+  const english = (locales) => {
+    const first = isArray(locales) ? locales[0] : locales;
+    if (first !== undefined && !/^en(-US)?$/.test(first)) unknown("the locale " + StringOf(first));
+  };
+  const grouped = (digits) => digits.replace(/\B(?=(\d{3})+$)/g, ",");
+  const symbols = {
+    USD: "$", EUR: "€", GBP: "£", JPY: "¥", INR: "₹", CNY: "CN¥", KRW: "₩", CAD: "CA$",
+    AUD: "A$", MXN: "MX$", NZD: "NZ$", BRL: "R$", ILS: "₪", VND: "₫", TWD: "NT$", HKD: "HK$",
+  };
+  const known = (options, names) => {
+    for (const key of keys(options)) {
+      if (options[key] !== undefined && !names.includes(key)) unknown("the option " + key);
+    }
+  };
+  const formatNumber = (number, locales, settings) => {
+    english(locales);
+    const options = settings ?? {};
+    known(options, ["style", "currency", "currencyDisplay", "minimumFractionDigits", "maximumFractionDigits", "useGrouping", "notation", "compactDisplay", "minimumIntegerDigits"]);
+    const style = options.style ?? "decimal";
+    if (!["decimal", "percent", "currency"].includes(style)) unknown("the style " + style);
+    if (!["standard", "compact", undefined].includes(options.notation)) unknown("the notation " + options.notation);
+    if (!["short", undefined].includes(options.compactDisplay)) unknown("long numbers");
+    if (!["symbol", undefined].includes(options.currencyDisplay)) unknown("the currency as text");
+    const code = options.currency === undefined ? "" : StringOf(options.currency).toUpperCase();
+    if (style === "currency" && code === "") throw new TypeErrorOf("a currency style needs a currency");
+    const whole = style === "currency" && ["JPY", "KRW", "VND"].includes(code);
+    if (style === "currency" && !own(symbols, code)) unknown("the currency " + code);
+    let value = style === "percent" ? number * 100 : number;
+    const sign = value < 0 || is(value, -0) ? "-" : "";
+    value = abs(value);
+    const money = style === "currency" ? symbols[code] : "";
+    const end = style === "percent" ? "%" : "";
+    if (value !== value) return money + "NaN" + end;
+    if (value === Infinity) return sign + money + "∞" + end;
+    let unit = "";
+    const compact = options.notation === "compact";
+    if (compact) {
+      let scaled = value;
+      for (const next of ["K", "M", "B", "T"]) {
+        const limit = scaled < 100 ? 999.95 : 999.5;
+        if (scaled < limit) break;
+        [scaled, unit] = [scaled / 1000, next];
+      }
+      value = scaled;
+    }
+    const usual = style === "currency" ? (whole ? 0 : 2) : style === "percent" ? 0 : 3;
+    let least = options.minimumFractionDigits;
+    let most = options.maximumFractionDigits;
+    if (compact && least === undefined && most === undefined) {
+      least = 0;
+      if (unit === "" && value !== 0 && value < 1) unknown("a short number below 1");
+      most = value < 10 ? 1 : 0;
+    }
+    const natural = style === "currency" && !compact ? usual : 0;
+    least ??= min(natural, most ?? natural);
+    most ??= max(usual, least);
+    if (!(least >= 0 && most <= 20 && least <= most)) throw new RangeErrorOf("the number of digits is out of range");
+    if (value >= 1e21) unknown("a number of more than 21 digits");
+    let [before, after = ""] = value.toFixed(most).split(".");
+    while (after.length > least && after.endsWith("0")) after = after.slice(0, -1);
+    before = before.padStart(options.minimumIntegerDigits ?? 1, "0");
+    const grouping = options.useGrouping ?? true;
+    const text = (grouping === false || (compact && before.length < 5) ? before : grouped(before)) + (after === "" ? "" : "." + after);
+    return sign + money + text + unit + end;
+  };
+  defineProperty(Number.prototype, "toLocaleString", {
+    value(locales, options) { return formatNumber(+this, locales, options); }, writable: true, configurable: true,
+  });
+  const months = "January February March April May June July August September October November December".split(" ");
+  const days = "Sunday Monday Tuesday Wednesday Thursday Friday Saturday".split(" ");
+  const two = (n) => (n < 10 ? "0" + n : "" + n);
+  const time = DateOf.prototype.getTime;
+  const formatDate = (date, locales, settings, usual) => {
+    english(locales);
+    const at = apply(time, date, []);
+    if (at !== at) return "Invalid Date";
+    const options = settings ?? {};
+    known(options, ["year", "month", "day", "weekday", "hour", "minute", "second", "hour12", "timeZone", "dateStyle", "timeStyle"]);
+    if (!["UTC", "GMT", "Etc/UTC", undefined].includes(options.timeZone)) unknown("the time zone " + options.timeZone);
+    let { year, month, day, weekday, hour, minute, second, dateStyle, timeStyle } = options;
+    if (options.hour12 === false) unknown("the 24-hour clock");
+    if (dateStyle !== undefined || timeStyle !== undefined) {
+      if ([year, month, day, weekday, hour, minute, second].some((one) => one !== undefined)) throw new TypeErrorOf("a style cannot be combined with parts");
+      if (dateStyle !== undefined) {
+        [year, month, day] = ["numeric", { full: "long", long: "long", medium: "short", short: "numeric" }[dateStyle], "numeric"];
+        if (month === undefined) unknown("the style " + dateStyle);
+        if (dateStyle === "full") weekday = "long";
+        if (dateStyle === "short") year = "2-digit";
+      }
+      if (timeStyle !== undefined) {
+        if (!["short", "medium"].includes(timeStyle)) unknown("the style " + timeStyle);
+        [hour, minute, second] = ["numeric", "2-digit", timeStyle === "medium" ? "2-digit" : undefined];
+        if (dateStyle === "full" || dateStyle === "long") unknown("this style of a date and a time");
+      }
+    } else if ([year, month, day, weekday, hour, minute, second].every((one) => one === undefined)) {
+      if (usual !== "time") [year, month, day] = ["numeric", "numeric", "numeric"];
+      if (usual !== "date") [hour, minute, second] = ["numeric", "2-digit", "2-digit"];
+    } else if (usual === "time" && hour === undefined && minute === undefined && second === undefined) {
+      [hour, minute, second] = ["numeric", "2-digit", "2-digit"];
+    } else if (usual === "date" && [year, month, day, weekday].every((one) => one === undefined)) {
+      [year, month, day] = ["numeric", "numeric", "numeric"];
+    }
+    const part = (how, number, names) => {
+      switch (how) {
+        case undefined: return undefined;
+        case "numeric": return "" + number;
+        case "2-digit": return two(number % 100);
+        case "long": if (names) return names[number];
+        case "short": if (names) return names[number].slice(0, 3);
+        default: return unknown("the form " + how);
+      }
+    };
+    const y = part(year, date.getUTCFullYear());
+    const named = month === "long" || month === "short";
+    const m = named ? part(month, date.getUTCMonth(), months) : part(month, date.getUTCMonth() + 1);
+    const d = part(day, date.getUTCDate());
+    const w = weekday === undefined ? undefined : part(weekday, date.getUTCDay(), days);
+    let text;
+    if (named) {
+      const front = d === undefined ? m : m + " " + d;
+      text = y === undefined ? front : d === undefined ? front + " " + y : front + ", " + y;
+      if (w !== undefined) text = d === undefined ? unknown("this form of a date") : w + ", " + text;
+    } else {
+      text = [m, d, y].filter((one) => one !== undefined).join("/");
+      if (w !== undefined) text = text === "" ? w : w + ", " + text;
+    }
+    if (hour !== undefined || minute !== undefined || second !== undefined) {
+      if (hour === undefined || minute === undefined) unknown("this form of a time");
+      const hours = date.getUTCHours();
+      const shown = hours % 12 || 12;
+      let clock = (hour === "2-digit" ? two(shown) : "" + shown) + ":" + two(date.getUTCMinutes());
+      if (second !== undefined) clock += ":" + two(date.getUTCSeconds());
+      clock += hours < 12 ? " AM" : " PM";
+      text = text === "" ? clock : named && dateStyle === undefined && month === "long" ? text + " at " + clock : text + ", " + clock;
+    }
+    return text;
+  };
+  globalThis.Intl = {
+    NumberFormat: function NumberFormat(locales, options) {
+      formatNumber(0, locales, options);
+      return {
+        format: (number) => formatNumber(+number, locales, options),
+        resolvedOptions: () => unknown("resolvedOptions"),
+      };
+    },
+    DateTimeFormat: function DateTimeFormat(locales, options) {
+      return {
+        format: (date) => formatDate(date ?? new globalThis.Date(), locales, options, "date"),
+        resolvedOptions: () => unknown("resolvedOptions"),
+      };
+    },
+  };
+
+  // Dates without a clock, in UTC: the machine's time zone must not show.
+  const shift = (at) => (at === at ? apply(DateOf.prototype.getTimezoneOffset, new DateOf(at), []) * 60000 : 0);
+  const parseDate = (text) => {
+    const at = DateOf.parse(text);
+    const isFixed = /^[+-]?\d{4,6}(-\d\d(-\d\d)?)?$|(Z|GMT|UTC|[+-]\d\d:?\d\d)\s*(\([^)]*\))?\s*$/i.test(text.trim());
+    return isFixed ? at : at - shift(at);
+  };
+  const utc = DateOf.UTC;
+  function Moment(...values) {
+    if (new.target === undefined || values.length === 0) missing("the current date")();
+    const only = values[0];
+    const at = values.length > 1 ? utc(...values)
+      : only instanceof DateOf ? apply(time, only, [])
+      : typeof only === "string" ? parseDate(only) : only;
+    return Reflect.construct(DateOf, [at], new.target);
+  }
+  Moment.prototype = DateOf.prototype;
+  Moment.UTC = utc;
+  Moment.parse = (text) => parseDate(StringOf(text));
+  Moment.now = missing("Date.now");
+  defineProperty(Moment, "name", { value: "Date" });
+  const dates = DateOf.prototype;
+  defineProperty(dates, "constructor", { value: Moment, writable: true, configurable: true });
+  for (const name of ["FullYear", "Month", "Date", "Day", "Hours", "Minutes", "Seconds", "Milliseconds"]) {
+    dates["get" + name] = dates["getUTC" + name];
+    if (name !== "Day") dates["set" + name] = dates["setUTC" + name];
+  }
+  dates.getTimezoneOffset = () => 0;
+  dates.getYear = function () { return this.getUTCFullYear() - 1900; };
+  dates.toDateString = function () {
+    if (isNaN(this)) return "Invalid Date";
+    return days[this.getUTCDay()].slice(0, 3) + " " + months[this.getUTCMonth()].slice(0, 3) + " " + two(this.getUTCDate()) + " " + StringOf(this.getUTCFullYear()).padStart(4, "0");
+  };
+  dates.toTimeString = function () {
+    if (isNaN(this)) return "Invalid Date";
+    return two(this.getUTCHours()) + ":" + two(this.getUTCMinutes()) + ":" + two(this.getUTCSeconds()) + " GMT+0000 (Coordinated Universal Time)";
+  };
+  dates.toString = function () {
+    return isNaN(this) ? "Invalid Date" : this.toDateString() + " " + this.toTimeString();
+  };
+  dates.toLocaleDateString = function (locales, options) { return formatDate(this, locales, options, "date"); };
+  dates.toLocaleTimeString = function (locales, options) {
+    const parts = options ?? {};
+    if (["year", "month", "day", "weekday"].some((one) => parts[one] !== undefined)) unknown("a date in a time");
+    return formatDate(this, locales, options, "time");
+  };
+  dates.toLocaleString = function (locales, options) { return formatDate(this, locales, options, "both"); };
+  globalThis.Date = Moment;
+
+  // The order of letters, digits and marks in browsers; other characters throw.
+  const order = "_-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789abcdefghijklmnopqrstuvwxyz";
+  defineProperty(String.prototype, "localeCompare", {
+    value(other, locales, settings) {
+      english(locales);
+      const options = settings ?? {};
+      known(options, ["numeric", "sensitivity"]);
+      if (!["base", "accent", "variant", undefined].includes(options.sensitivity)) unknown("this comparison");
+      const pieces = (text) => {
+        const found = [];
+        for (let at = 0; at < text.length; at++) {
+          const digits = options.numeric === true ? /^\d{1,12}/.exec(text.slice(at, at + 12)) : null;
+          if (digits) {
+            push(found, 1000 + Number(digits[0]));
+            at += digits[0].length - 1;
+            continue;
+          }
+          const letter = text[at].toLowerCase();
+          const rank = letter === " " ? 0 : order.indexOf(letter) + 1;
+          if (rank === 0 && letter !== " ") unknown("the order of " + stringify(text[at]));
+          const digit = letter >= "0" && letter <= "9";
+          push(found, digit ? 1000 + Number(letter) : rank > order.length - 26 ? 1e15 + rank : rank);
+        }
+        return found;
+      };
+      const [one, two] = [StringOf(this), StringOf(other)];
+      if (one === two) return 0;
+      const [left, right] = [pieces(one), pieces(two)];
+      for (let at = 0; at < min(left.length, right.length); at++) {
+        const [a, b] = [left[at], right[at]];
+        if (a !== b) return a < b ? -1 : 1;
+      }
+      if (left.length !== right.length) return left.length < right.length ? -1 : 1;
+      if (options.sensitivity === "base" || options.sensitivity === "accent") return 0;
+      for (let at = 0; at < min(one.length, two.length); at++) {
+        if (one[at] !== two[at]) return one[at] === one[at].toLowerCase() ? -1 : 1;
+      }
+      return 0;
+    },
+    writable: true,
+    configurable: true,
+  });
+
+  // --- React.
+
+  const ELEMENT = Symbol.for("react.element");
+  const FRAGMENT = Symbol.for("react.fragment");
+  const LEAF = Symbol("a part of the page");
+  const broken = new WeakMapOf();
+  const builtins = new WeakMapOf();
+  const limitErrors = new WeakMapOf();
+  const over = (message) => {
+    const error = new RangeErrorOf(message);
+    put(limitErrors, error, true);
+    return error;
+  };
+
+  const element = (type, props, key, more) => ({ $$typeof: ELEMENT, type, props, key, ref: null, ...more });
+  const isElement = (value) => typeof value === "object" && value !== null && value.$$typeof === ELEMENT;
+  let made = 0;
+  const createElement = (type, config, ...children) => {
+    if (++made > limits.nodes) throw over("more than " + limits.nodes + " parts are made");
+    const props = {};
+    let key = null;
+    if (config !== null && config !== undefined) {
+      for (const name of keys(config)) {
+        if (name === "key") key = StringOf(config.key);
+        else if (name !== "ref" || (typeof type === "object" && type !== null)) props[name] = config[name];
+      }
+    }
+    if (children.length === 1) props.children = children[0];
+    else if (children.length > 1) props.children = children;
+    const usual = typeof type === "function" && !has(broken, type) ? type.defaultProps : undefined;
+    if (usual) for (const name of keys(usual)) if (props[name] === undefined) props[name] = usual[name];
+    return element(type, props, key);
+  };
+  const cloneElement = (original, config, ...children) => {
+    if (!isElement(original)) throw new TypeErrorOf("cloneElement needs an element");
+    const props = { ...original.props };
+    let key = original.key;
+    for (const name of keys(config ?? {})) {
+      if (name === "key") key = StringOf(config.key);
+      else if (name !== "ref") props[name] = config[name];
+    }
+    if (children.length === 1) props.children = children[0];
+    else if (children.length > 1) props.children = children;
+    const { shell, site } = original;
+    return element(original.type, props, key, shell === undefined ? { site } : { shell, site });
+  };
+
+  const each = (children, visit) => {
+    if (children === null || children === undefined || typeof children === "boolean") visit(null);
+    else if (typeof children === "object" && !isElement(children)) {
+      if (typeof children[iteratorOf] !== "function") throw new TypeErrorOf("an object is no part of a page");
+      for (const child of children) each(child, visit);
+    } else visit(children);
+  };
+  const toArray = (children) => {
+    const found = [];
+    if (children !== null && children !== undefined) each(children, (child) => { if (child !== null) push(found, child); });
+    return found;
+  };
+  const mapChildren = (children, call) => {
+    if (children === null || children === undefined) return children;
+    const found = [];
+    let at = 0;
+    each(children, (child) => {
+      const mapped = call(child, at++);
+      each(mapped, (one) => { if (one !== null) push(found, one); });
+    });
+    return found;
+  };
+  const Children = {
+    map: mapChildren,
+    forEach: (children, call) => { mapChildren(children, (child, at) => { call(child, at); return null; }); },
+    count: (children) => {
+      let count = 0;
+      if (children !== null && children !== undefined) each(children, () => { count++; });
+      return count;
+    },
+    only: (children) => {
+      if (!isElement(children)) throw new ErrorOf("Children.only needs one element");
+      return children;
+    },
+    toArray,
+  };
+
+  // The component that is being called, and what its hooks keep.
+  let current = null;
+  let effects = [];
+  let changes = null;
+  let ids = 0;
+  const interactive = new Set();
+  const hook = (make) => {
+    if (current === null) throw new ErrorOf("a hook is called outside of a component");
+    const { hooks } = current;
+    const at = current.at++;
+    if (at === hooks.length) push(hooks, make());
+    return hooks[at];
+  };
+  const reducer = (reduce, first, start) => {
+    const owner = current;
+    const cell = hook(() => {
+      const made = { value: start === undefined ? first : start(first), reduce, send: null };
+      made.send = (action) => {
+        const next = made.reduce(made.value, action);
+        if (is(next, made.value)) return;
+        if (changes !== null) push(changes, [made, made.value]);
+        made.value = next;
+        owner.changed = true;
+      };
+      return made;
+    });
+    cell.reduce = reduce;
+    if (current.name !== "") interactive.add(current.name);
+    return [cell.value, cell.send];
+  };
+  const sameDeps = (before, now) =>
+    isArray(before) && isArray(now) && before.length === now.length && now.every((one, at) => is(one, before[at]));
+  const useMemo = (make, deps) => {
+    const cell = hook(() => ({ value: make(), deps }));
+    if (cell.deps !== deps && !sameDeps(cell.deps, deps)) assign(cell, { value: make(), deps });
+    return cell.value;
+  };
+  const useEffect = (effect, deps) => {
+    const cell = hook(() => ({ isNew: true, deps: undefined }));
+    if (cell.isNew || !sameDeps(cell.deps, deps)) push(effects, effect);
+    assign(cell, { isNew: false, deps });
+    if (current.name !== "") interactive.add(current.name);
+  };
+  let contexts = new MapOf();
+  class Component {
+    constructor(props) { this.props = props; this.state = this.state ?? {}; }
+    setState(next) { assign(this.state, typeof next === "function" ? next(this.state, this.props) : next); }
+    forceUpdate() {}
+  }
+  Component.prototype.isReactComponent = {};
+  const React = {
+    createElement, cloneElement, isValidElement: isElement, Children, Component, PureComponent: Component,
+    Fragment: FRAGMENT, StrictMode: FRAGMENT, Suspense: FRAGMENT, Profiler: FRAGMENT,
+    createContext: (value) => {
+      const context = { value };
+      context.Provider = { context };
+      context.Consumer = { consumer: context };
+      return context;
+    },
+    useContext: (context) => (contexts.has(context) ? contexts.get(context) : context.value),
+    memo: (type) => ({ memo: type }),
+    forwardRef: (render) => ({ forward: render }),
+    createRef: () => ({ current: null }),
+    lazy: () => missing("lazy")(),
+    startTransition: (call) => call(),
+    useState: (first) => reducer((value, next) => (typeof next === "function" ? next(value) : next), undefined, () => (typeof first === "function" ? first() : first)),
+    useReducer: (reduce, first, start) => reducer(reduce, first, start),
+    useRef: (value) => hook(() => ({ current: value })),
+    useMemo,
+    useCallback: (call, deps) => useMemo(() => call, deps),
+    useId: () => hook(() => ({ id: ":r" + (ids++).toString(32) + ":" })).id,
+    useEffect, useLayoutEffect: useEffect,
+    useInsertionEffect: () => { hook(() => ({})); },
+    useImperativeHandle: () => { hook(() => ({})); },
+    useDebugValue: quiet,
+    useDeferredValue: (value) => value,
+    useTransition: () => [false, (call) => call()],
+    useSyncExternalStore: (_, snapshot, first) => (first ?? snapshot)(),
+  };
+  React.default = React;
+
+  // --- The built-in components: they are handed back as they are.
+
+  const define = (name) => {
+    const made = { [name]: (props) => createElement(made, props) }[name];
+    made.displayName = name;
+    put(builtins, made, name);
+    return made;
+  };
+  const globals = create(null);
+  for (const name of builtinNames) {
+    const [first, second] = name.split(".");
+    globals[first] ??= define(first);
+    if (second !== undefined) globals[first][second] = define(name);
+  }
+  const available = create(null);
+  assign(available, globals);
+  for (const name of ["Fragment", "Children", "cloneElement", "createContext", "createElement", "forwardRef", "isValidElement", "memo"]) {
+    available[name] = React[name];
+  }
+  for (const name of keys(React)) if (name.startsWith("use")) available[name] = React[name];
+  available.React = React;
+  for (const name of keys(available)) {
+    defineProperty(globalThis, name, { value: available[name], writable: true, enumerable: false, configurable: true });
+  }
+
+  // --- Failures.
+
+  const reason = (error) => {
+    let text;
+    try {
+      text = typeof error === "object" && error !== null && "message" in error ? StringOf(error.message) : StringOf(error);
+    } catch {
+      text = "an error without a message";
+    }
+    return text.length > 200 ? text.slice(0, 200) + "…" : text;
+  };
+  const failed = (error) => {
+    const fail = () => { throw error; };
+    const trapped = new ProxyOf(quiet, {
+      get: fail, set: fail, has: fail, apply: fail, construct: fail, ownKeys: fail,
+      getOwnPropertyDescriptor: fail, defineProperty: fail, deleteProperty: fail,
+      getPrototypeOf: fail, setPrototypeOf: fail, isExtensible: fail, preventExtensions: fail,
+    });
+    put(broken, trapped, { error });
+    return trapped;
+  };
+  class Failure {
+    constructor(site, component, error, rest) {
+      this.site = site;
+      this.component = component;
+      this.error = error;
+      this.rest = rest;
+    }
+  }
+
+  // --- Rendering.
+
+  let nodes = 0;
+  let bytes = 0;
+  const grow = (text) => {
+    bytes += text.length;
+    if (bytes > limits.bytes) throw over("more than " + limits.bytes + " characters would be shown");
+    return text;
+  };
+  const nameOf = (type) => {
+    try {
+      const name = type.displayName ?? type.name;
+      return typeof name === "string" ? name.slice(0, 80) : "";
+    } catch {
+      return "";
+    }
+  };
+  const addText = (out, text) => {
+    grow(text);
+    if (text === "") return;
+    const last = out.length - 1;
+    if (last >= 0 && typeof out[last] === "string") out[last] += text;
+    else push(out, text);
+  };
+  const call = (type, props, inst) => {
+    for (let again = 0; ; again++) {
+      if (again > limits.renders) throw over("a component changes its state in each of " + limits.renders + " renders");
+      inst.at = 0;
+      inst.changed = false;
+      const outer = current;
+      current = inst;
+      let result;
+      try {
+        if (typeof type.prototype === "object" && type.prototype !== null && typeof type.prototype.render === "function") {
+          inst.made ??= new type(props);
+          inst.made.props = props;
+          result = inst.made.render();
+        } else {
+          result = type(props);
+        }
+      } finally {
+        current = outer;
+      }
+      if (!inst.changed) return result;
+    }
+  };
+  const within = (inst, key) => {
+    let inner = inst.inner.get(key);
+    if (inner === undefined) {
+      inner = { hooks: [], at: 0, changed: false, inner: new MapOf(), name: "", type: undefined };
+      inst.inner.set(key, inner);
+    }
+    return inner;
+  };
+  const render = (node, out, inst, depth, site) => {
+    if (++nodes > limits.nodes) throw over("the result has more than " + limits.nodes + " parts");
+    if (depth > limits.depth) throw over("the parts lie more than " + limits.depth + " deep in each other");
+    switch (typeof node) {
+      case "undefined": case "boolean": return;
+      case "string": return addText(out, node);
+      case "number": case "bigint": return addText(out, StringOf(node));
+      case "symbol": throw new TypeErrorOf("a symbol is no part of a page");
+      case "function": {
+        if (has(broken, node)) throw get(broken, node).error;
+        return;
+      }
+    }
+    if (node === null) return;
+    if (node instanceof Failure) return addFailure(node, out, inst, depth);
+    if (!isElement(node)) {
+      if (typeof node.then === "function") throw new TypeErrorOf("asynchronous components are not available");
+      if (typeof node[iteratorOf] !== "function") throw new TypeErrorOf("an object is no part of a page");
+      let at = 0;
+      for (const child of node) {
+        const key = isElement(child) && child.key !== null ? "k" + child.key : at;
+        render(child, out, within(inst, key), depth + 1, site);
+        at++;
+      }
+      return;
+    }
+    const place = node.site ?? site;
+    const { type, props } = node;
+    if (typeof type === "string" || has(builtins, type)) {
+      const name = typeof type === "string" ? type : get(builtins, type);
+      const children = [];
+      const shown = attributes(name, props, inst, depth, place);
+      render(props.children, children, within(inst, 0), depth + 1, place);
+      push(out, [1, grow(name), node.shell ?? -1, shown, children]);
+      return;
+    }
+    if (type === LEAF) {
+      push(out, [0, node.shell]);
+      return;
+    }
+    if (type === FRAGMENT) return render(props.children, out, within(inst, 0), depth + 1, place);
+    if (typeof type === "object" && type !== null && !has(broken, type)) {
+      if (type.context !== undefined) {
+        const outer = contexts;
+        contexts = new MapOf(outer);
+        contexts.set(type.context, props.value);
+        try {
+          return render(props.children, out, within(inst, 0), depth + 1, place);
+        } finally {
+          contexts = outer;
+        }
+      }
+      if (type.consumer !== undefined) {
+        return render(props.children(React.useContext(type.consumer)), out, within(inst, 0), depth + 1, place);
+      }
+      if (type.memo !== undefined) return render({ ...node, type: type.memo }, out, inst, depth + 1, place);
+    }
+    const component = typeof type === "object" && type !== null ? type.forward : type;
+    const children = [];
+    const [before, outer] = [contexts, current];
+    try {
+      if (typeof component !== "function") throw new TypeErrorOf("this is not a component");
+      if (inst.type !== type) {
+        assign(inst, { type, hooks: [], inner: new MapOf(), made: undefined });
+        inst.name = has(broken, component) ? "" : nameOf(component);
+      }
+      const result = call(component === type ? component : (given) => component(given, null), props, inst);
+      push(owners, inst.name);
+      try {
+        render(result, children, within(inst, 0), depth + 1, place);
+      } finally {
+        owners.length--;
+      }
+    } catch (error) {
+      [contexts, current] = [before, outer];
+      if (typeof error === "object" && error !== null && has(limitErrors, error)) throw error;
+      addFailure(new Failure(place, inst.name, error, props?.children), out, inst, depth);
+      return;
+    }
+    for (const child of children) {
+      if (typeof child === "string") {
+        const last = out.length - 1;
+        if (last >= 0 && typeof out[last] === "string") out[last] += child;
+        else push(out, child);
+      } else push(out, child);
+    }
+  };
+  const addFailure = (failure, out, inst, depth) => {
+    const rest = [];
+    // What a component that failed was given is shown, so that no word is lost.
+    try {
+      if (failure.rest !== undefined) render(failure.rest, rest, within(inst, "rest"), depth + 1, failure.site);
+    } catch (error) {
+      if (typeof error === "object" && error !== null && has(limitErrors, error)) throw error;
+      rest.length = 0;
+    }
+    push(out, [2, failure.site ?? -1, failure.component, reason(failure.error), rest]);
+  };
+  const owners = [];
+  const attributes = (element, props, inst, depth, site) => {
+    const found = [];
+    for (const name of keys(props)) {
+      if (name === "children" || name === "key" || name === "ref") continue;
+      const value = props[name];
+      if (/^on[A-Z]/.test(name)) {
+        if (typeof value === "function") interactive.add(owners[owners.length - 1] || element);
+        continue;
+      }
+      if (value === undefined || typeof value === "symbol" || (typeof value === "function" && !has(broken, value))) continue;
+      push(found, grow(name === "htmlFor" ? "for" : name));
+      push(found, shown(value, within(inst, "p" + name), depth + 1, site));
+    }
+    return found;
+  };
+  const holdsElement = (value, depth) => {
+    if (typeof value === "function") return has(broken, value);
+    if (typeof value !== "object" || value === null || depth > 4) return false;
+    if (isElement(value) || value instanceof Failure) return true;
+    return isArray(value) && value.some((one) => holdsElement(one, depth + 1));
+  };
+  const shown = (value, inst, depth, site) => {
+    if (++nodes > limits.nodes) throw over("the result has more than " + limits.nodes + " parts");
+    if (depth > limits.depth) throw over("the parts lie more than " + limits.depth + " deep in each other");
+    switch (typeof value) {
+      case "string": return grow(value);
+      case "number": case "bigint": return grow(StringOf(value));
+      case "boolean": return value;
+    }
+    if (holdsElement(value, 0)) {
+      const out = [];
+      render(value, out, within(inst, 0), depth, site);
+      return [2, out];
+    }
+    if (typeof value !== "object" || value === null) return null;
+    if (isArray(value)) return [0, value.map((one, at) => shown(one, within(inst, at), depth + 1, site))];
+    if (value instanceof DateOf) return grow(value.toString());
+    const found = [];
+    for (const name of keys(value)) {
+      if (typeof value[name] === "function" || value[name] === undefined) continue;
+      push(found, grow(name));
+      push(found, shown(value[name], within(inst, name), depth + 1, site));
+    }
+    return [1, found];
+  };
+
+  // Runs the effects of the first render; returns whether the page must be rendered again.
+  const runEffects = () => {
+    const all = effects;
+    effects = [];
+    let changed = false;
+    for (const effect of all) {
+      changes = [];
+      try {
+        const result = effect();
+        if (result !== null && typeof result === "object" && typeof result.then === "function") throw result;
+        changed ||= changes.length > 0;
+      } catch {
+        for (const [cell, value] of changes.reverse()) cell.value = value;
+      }
+    }
+    changes = null;
+    return changed;
+  };
+
+  // --- What generated code and the program call.
+
+  const modules = new MapOf();
+  modules.set("react", { exports: React, names: {} });
+  const load = (path) => {
+    const module = modules.get(path);
+    if (module === undefined) throw new ErrorOf("`" + path + "` is not part of the documentation");
+    if (module.exports === null) {
+      module.exports = {};
+      const { factory, from } = module;
+      factory(runtime, module, (name, what) => imported(from, name, what));
+    }
+    return module;
+  };
+  const imported = (from, specifier, name) => {
+    try {
+      if (!own(from, specifier)) throw new ErrorOf("`" + specifier + "` is a package; pages use `react` and files of the documentation");
+      const { exports } = load(from[specifier]);
+      if (name === "*") return exports;
+      if (!(name in exports)) throw new ErrorOf("`" + specifier + "` exports no `" + name + "`");
+      return exports[name];
+    } catch (error) {
+      return failed(error);
+    }
+  };
+  const getters = (object, all) => {
+    for (const name of keys(all)) defineProperty(object, name, { get: all[name], enumerable: true, configurable: true });
+  };
+  const runtime = {
+    h: createElement,
+    F: FRAGMENT,
+    failed,
+    // A shell: an element or a piece of Markdown that the program keeps.
+    s: (shell, type, props, children) => {
+      const made = globals[type];
+      if (children.length > 0) props.children = children.length === 1 ? children[0] : children;
+      return element(made ?? type, props, null, { shell });
+    },
+    // A leaf: a finished part of the page.
+    l: (shell, name, text) => element(LEAF, text === undefined ? { name } : { name, children: text }, null, { shell }),
+    // A component of a page with its children, which are shown also if it fails.
+    c: (site, make, children) => {
+      try {
+        const [type, props] = make();
+        return { ...createElement(type, props, ...children), site };
+      } catch (error) {
+        return new Failure(site, "", error, children);
+      }
+    },
+    // Tries to get a value; the site is where it is written.
+    t: (site, make) => {
+      try {
+        const value = make();
+        if (isElement(value) && value.site === undefined) return { ...value, site };
+        if (typeof value === "function" && has(broken, value)) throw get(broken, value).error;
+        return value;
+      } catch (error) {
+        return new Failure(site, "", error, undefined);
+      }
+    },
+    exports: (module, all) => getters(module.exports, all),
+    names: (module, all) => { getters(module.names, all); },
+    star: (module, all) => {
+      if (has(broken, all)) return;
+      for (const name of keys(all)) {
+        if (name !== "default" && !own(module.exports, name)) getters(module.exports, { [name]: () => all[name] });
+      }
+    },
+  };
+  return {
+    runtime,
+    add: (path, factory, from) => { modules.set(path, { factory, from: parse(from), exports: null, names: {} }); },
+    // Calls a piece of a page and returns what it shows, as JSON.
+    run: (path, piece, isValue) => {
+      made = 0;
+      nodes = 0;
+      bytes = 0;
+      effects = [];
+      contexts = new MapOf();
+      const module = path === "" ? { names: {} } : load(path);
+      const root = { hooks: [], at: 0, changed: false, inner: new MapOf(), name: "", type: undefined };
+      const once = () => {
+        const value = piece(runtime, module.names);
+        if (isValue) return shown(value, root, 0, -1);
+        const out = [];
+        render(value, out, root, 0, -1);
+        return out;
+      };
+      let out = once();
+      for (let again = 0; again < limits.effectRenders && effects.length > 0 && runEffects(); again++) {
+        made = 0;
+        nodes = 0;
+        bytes = 0;
+        out = once();
+      }
+      return stringify([out, [...interactive]]);
+    },
+  };
+})

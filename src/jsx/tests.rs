@@ -1,0 +1,402 @@
+//! What an expression or a module is worth, and that no page can do more than it may.
+
+use serde_json::{Map, json};
+
+use super::*;
+
+/// Compiles and runs a module, and then an expression that uses its names.
+fn shown(module: &str, expression: &str) -> Result<Vec<Output>, Failed> {
+    let mut compiled = compile::Module::default();
+    compile::statements(module, "page.tsx", &mut compiled)
+        .map_err(|broken| Failed::Threw(broken.message))?;
+    let mut engine = Engine::start(["Card", "Tab"].into_iter())?;
+    let mut imports = Map::new();
+    imports.insert("react".to_owned(), json!("react"));
+    engine.add("page", &compiled.code(), &imports)?;
+    let piece = compile::expression(expression).map_err(|broken| Failed::Threw(broken.message))?;
+    let names = piece
+        .free
+        .iter()
+        .filter(|name| compiled.names.contains(*name));
+    let names: Vec<&str> = names.map(|name| &**name).collect();
+    let code = format!(
+        "(function (_, {{ {} }}) {{ return {RUNTIME}.t(0, () => {}); }})",
+        names.join(", "),
+        piece.code
+    );
+    engine.nodes("page", &code).map(|shown| shown.result)
+}
+
+/// Writes a result as markup.
+fn markup(outputs: &[Output]) -> String {
+    let mut out = String::new();
+    for output in outputs {
+        match output {
+            Output::Text(text) => out.push_str(text),
+            Output::Leaf(number) => out.push_str(&format!("#{number}")),
+            Output::Element {
+                name,
+                attributes,
+                children,
+                ..
+            } => {
+                out.push_str(&format!("<{name}"));
+                for (name, value) in attributes {
+                    let value = match value {
+                        Value::Text(text) => text.clone(),
+                        Value::Nodes(nodes) => markup(nodes),
+                        other => format!("{other:?}"),
+                    };
+                    out.push_str(&format!(" {name}={value}"));
+                }
+                out.push_str(&format!(">{}</{name}>", markup(children)));
+            }
+            Output::Failed(failure) => out.push_str(&format!(
+                "[{} failed: {}]{}",
+                failure.component,
+                failure.reason,
+                markup(&failure.children)
+            )),
+        }
+    }
+    out
+}
+
+#[track_caller]
+fn is(module: &str, expression: &str, expected: &str) {
+    let found = shown(module, expression).map(|outputs| markup(&outputs));
+    assert_eq!(found.as_deref(), Ok(expected), "{module}\n{expression}");
+}
+
+#[test]
+fn expressions_have_values() {
+    is("", "1 + 2", "3");
+    is(
+        "",
+        "[1, 2].map(n => <b key={n}>{n * 2}</b>)",
+        "<b>2</b><b>4</b>",
+    );
+    is("", "true && <i>yes</i>", "<i>yes</i>");
+    is("", "null ?? undefined ?? false", "");
+    is(
+        "const a = {b: {c: 'x'}};",
+        "a?.b?.c + `${a.d?.e ?? '-'}`",
+        "x-",
+    );
+    is(
+        "",
+        "<><a href='/x' {...{title: 't'}}>k</a>{' '}</>",
+        "<a href=/x title=t>k</a> ",
+    );
+    is(
+        "enum A { B = 'b' }\nconst f = (n: number): string => `${n as number}`;",
+        "f(1) + A.B",
+        "1b",
+    );
+    is(
+        "",
+        "<Card title={<b>t</b>} href=\"/x\" onClick={() => {}}>x</Card>",
+        "<Card title=<b>t</b> href=/x>x</Card>",
+    );
+}
+
+#[test]
+fn components_are_called_as_in_react() {
+    let module = "import { useState, useMemo, createContext, useContext, memo, forwardRef } from 'react';
+        import * as R from 'react';
+        const Theme = createContext('light');
+        const Name = ({ first = 'A', ...rest }) => <b {...rest}>{first}{useContext(Theme)}</b>;
+        function Count({ children }) {
+            const [n, setN] = useState(() => 1);
+            if (n < 3) setN(n + 1);
+            return <i>{useMemo(() => n * 10, [n])}{children}</i>;
+        }
+        const M = memo(Name), F = forwardRef((props, ref) => <u>{props.x}</u>);
+        const List = ({ children }) => R.Children.map(children, (child, at) => R.cloneElement(child, { at }));
+        class Old extends R.Component { state = { x: 1 }; render() { return <s>{this.state.x}{this.props.y}</s>; } }
+        const Late = () => { const [x, set] = useState('first'); R.useEffect(() => { set('second'); }, []); return x; };
+        const Never = () => { const [x, set] = useState('first'); R.useEffect(() => { set('lost'); window.x; }, []); return x; };";
+    is(
+        module,
+        "<Name className='c' />",
+        "<b className=c>Alight</b>",
+    );
+    is(
+        module,
+        "<Theme.Provider value='dark'><Name first='B' /></Theme.Provider>",
+        "<b>Bdark</b>",
+    );
+    is(module, "<Count>x</Count>", "<i>30x</i>");
+    is(module, "<M/>", "<b>Alight</b>");
+    is(module, "<F x='1'/>", "<u>1</u>");
+    is(
+        module,
+        "<List><p>a</p><p>b</p></List>",
+        "<p at=0>a</p><p at=1>b</p>",
+    );
+    is(module, "<Old y='2'/>", "<s>12</s>");
+    is(module, "<Late/>", "second");
+    is(module, "<Never/>", "first");
+}
+
+#[test]
+fn what_fails_leaves_the_rest() {
+    let module = "import Icon from 'lucide-react';
+        const now = Date.now();
+        export const x = 1;
+        const Bad = () => { throw new Error('no'); };
+        const Async = async () => <b/>;";
+    is(module, "x", "1");
+    is(
+        module,
+        "now",
+        "[ failed: Date.now is not available: the page is made when the site is built]",
+    );
+    is(
+        module,
+        "<p>a<Bad>kept</Bad>b</p>",
+        "<p>a[Bad failed: no]keptb</p>",
+    );
+    is(
+        module,
+        "<Icon/>",
+        "[ failed: `lucide-react` is a package; pages use `react` and files of the documentation]",
+    );
+    is(
+        module,
+        "window.location",
+        "[ failed: window is not defined]",
+    );
+    is(
+        module,
+        "typeof window === 'undefined' ? 'server' : 'browser'",
+        "server",
+    );
+    is(
+        module,
+        "<Async/>",
+        "[Async failed: asynchronous components are not available]",
+    );
+    assert_eq!(
+        shown(module, "({})"),
+        Err(Failed::Threw("an object is no part of a page".to_owned()))
+    );
+}
+
+#[test]
+fn nothing_of_the_machine_is_there() {
+    for code in [
+        "eval('1')",
+        "Function('return 1')()",
+        "(() => {}).constructor('return 1')()",
+        "(async () => {}).constructor('return 1')()",
+        "Math.random()",
+        "new Date()",
+        "Date()",
+        "setTimeout(() => {})",
+        "fetch('/')",
+        "performance.now()",
+        "new WeakRef({})",
+        "Atomics.load",
+        "new SharedArrayBuffer(1)",
+        "queueMicrotask(() => {})",
+        "document.body",
+        "localStorage.x",
+        "navigator.userAgent",
+        "process.env",
+        "require('fs')",
+        "10n ** 9n",
+        "new Intl.DateTimeFormat('de').format(new Date(0))",
+        "(1).toLocaleString('de-DE')",
+        "new Date(0).toLocaleDateString('en-US', { timeZone: 'Europe/Paris' })",
+        "new Intl.Collator()",
+        "'ä'.localeCompare('z')",
+    ] {
+        match shown("", code) {
+            Ok(outputs) => assert!(
+                matches!(outputs[..], [Output::Failed(_)]),
+                "{code}: {outputs:?}"
+            ),
+            Err(_failed) => {}
+        }
+    }
+}
+
+#[test]
+fn numbers_and_dates_are_written_as_browsers_do() {
+    // Results of Chromium 131 for the locale en-US and the time zone UTC.
+    for (code, expected) in [
+        ("(1234567.891).toLocaleString()", "1,234,567.891"),
+        (
+            "(1234.5).toLocaleString('en-US', { minimumFractionDigits: 2 })",
+            "1,234.50",
+        ),
+        (
+            "(0.256).toLocaleString(undefined, { style: 'percent' })",
+            "26%",
+        ),
+        (
+            "(1234.5).toLocaleString('en-US', { style: 'currency', currency: 'USD' })",
+            "$1,234.50",
+        ),
+        (
+            "(-5).toLocaleString('en', { style: 'currency', currency: 'EUR' })",
+            "-€5.00",
+        ),
+        (
+            "(5).toLocaleString('en', { style: 'currency', currency: 'GBP', maximumFractionDigits: 0 })",
+            "£5",
+        ),
+        (
+            "new Intl.NumberFormat('en-US', { notation: 'compact' }).format(1234)",
+            "1.2K",
+        ),
+        (
+            "new Intl.NumberFormat('en-US', { notation: 'compact' }).format(999999)",
+            "1M",
+        ),
+        ("(0.1 + 0.2).toLocaleString()", "0.3"),
+        ("(1e20).toLocaleString()", "100,000,000,000,000,000,000"),
+        (
+            "(1.005).toLocaleString(undefined, { maximumFractionDigits: 2 })",
+            "1",
+        ),
+        (
+            "new Date('2024-03-05').toLocaleDateString('en-US')",
+            "3/5/2024",
+        ),
+        (
+            "new Date('2024-03-05').toLocaleDateString('en-US', { month: 'long', day: 'numeric', year: 'numeric' })",
+            "March 5, 2024",
+        ),
+        (
+            "new Date('2024-03-05').toLocaleDateString('en-US', { month: 'short', year: 'numeric' })",
+            "Mar 2024",
+        ),
+        (
+            "new Date('2024-03-05').toLocaleDateString('en-US', { weekday: 'long', month: 'long', day: 'numeric' })",
+            "Tuesday, March 5",
+        ),
+        (
+            "new Date(Date.UTC(2024, 2, 5, 13, 4, 9)).toLocaleString('en-US')",
+            "3/5/2024, 1:04:09 PM",
+        ),
+        (
+            "new Date(2024, 2, 5).toISOString()",
+            "2024-03-05T00:00:00.000Z",
+        ),
+        ("new Date('2024-03-05T10:00').getHours()", "10"),
+        (
+            "String(new Date(0))",
+            "Thu Jan 01 1970 00:00:00 GMT+0000 (Coordinated Universal Time)",
+        ),
+        (
+            "['b', 'A', 'a', 'C', '_', '1'].sort((x, y) => x.localeCompare(y)).join('')",
+            "_1aAbC",
+        ),
+        (
+            "['a10', 'a9'].sort((x, y) => x.localeCompare(y, undefined, { numeric: true })).join()",
+            "a9,a10",
+        ),
+    ] {
+        is("", code, expected);
+    }
+}
+
+#[test]
+fn no_page_works_without_end() {
+    let failed = |module: &str, expression: &str| match shown(module, expression) {
+        Err(failed) => failed.to_string(),
+        Ok(outputs) => match &outputs[..] {
+            [Output::Failed(failure)] => failure.reason.clone(),
+            other => panic!(
+                "{expression}: {}",
+                markup(other).chars().take(200).collect::<String>()
+            ),
+        },
+    };
+    for (module, expression, expected) in [
+        ("", "(() => { for (;;) {} })()", "steps"),
+        (
+            "",
+            "(() => { for (;;) { try { for (;;) {} } catch {} } })()",
+            "steps",
+        ),
+        ("const X = () => <X/>;", "<X/>", "deep"),
+        ("const f = () => f();", "f()", "stack"),
+        ("", "(() => { let s = 'x'; for (;;) s += s; })()", ""),
+        (
+            "",
+            "(() => { const a = []; for (;;) a.push(new Array(1000).fill(0)); })()",
+            "",
+        ),
+        ("", "'x'.repeat(2 ** 28)", ""),
+        ("", "'x'.repeat(5e6)", "characters"),
+        (
+            "",
+            "Array.prototype.indexOf.call({ length: 2 ** 53 }, 1)",
+            "functions",
+        ),
+        ("", "new Array(4e9).includes(1)", "functions"),
+        ("", "new Array(4e9).fill(<b/>)", "functions"),
+        ("", "Array.from({ length: 1e6 }, () => <b/>)", "parts"),
+        ("", "/(a+)+$/.test('a'.repeat(50) + 'b')", "steps"),
+        ("", "new Proxy({}, { get() { for (;;) {} } })", "steps"),
+        (
+            "",
+            "({ get $$typeof() { throw new Error('getter'); } })",
+            "getter",
+        ),
+        (
+            "let a = []; for (let i = 0; i < 1e5; i++) a = [a];",
+            "a",
+            "",
+        ),
+        (
+            "",
+            "({ [Symbol.iterator]: function* () { for (;;) yield 'x'; } })",
+            "",
+        ),
+        (
+            "import { useState } from 'react'; const X = () => { const [n, set] = useState(0); set(n + 1); };",
+            "<X/>",
+            "renders",
+        ),
+        (
+            "Array.prototype.toJSON = () => { let a = 1; for (let i = 0; i < 1e5; i++) a = [a]; return a; };",
+            "1",
+            "",
+        ),
+        (
+            "Object.prototype.toJSON = () => 1; Array.prototype[Symbol.iterator] = null;",
+            "[1]",
+            "",
+        ),
+    ] {
+        let found = failed(module, expression);
+        assert!(found.contains(expected), "{expression}: {found}");
+    }
+}
+
+#[test]
+fn a_page_is_evaluated_alike_each_time() {
+    let module = "const f = n => n < 2 ? n : f(n - 1) + f(n - 2);
+        let count = 0; const all = [];
+        try { (function deep() { count++; deep(); })(); } catch {}
+        for (const key in { b: 1, a: 2, 1: 3 }) all.push(key);";
+    let first = shown(
+        module,
+        "[f(15), ' ', all.join(), ' ', new Set([3, 1, 2]).size]",
+    );
+    for _ in 0..3 {
+        let again = shown(
+            module,
+            "[f(15), ' ', all.join(), ' ', new Set([3, 1, 2]).size]",
+        );
+        assert_eq!(again, first);
+    }
+    assert_eq!(
+        first.map(|outputs| markup(&outputs)),
+        Ok("610 1,b,a 3".to_owned())
+    );
+}
