@@ -25,7 +25,6 @@ pub(super) const ACCORDION_GROUP: Component = Component {
 };
 
 fn html(writer: &mut html::Writer<'_>, accordion: &Element, open: &'static str) {
-    let title = accordion.text("title").unwrap_or("Details");
     let anchor = accordion.anchor.as_deref();
     writer.out.markup(open);
     writer.id(anchor);
@@ -35,21 +34,19 @@ fn html(writer: &mut html::Writer<'_>, accordion: &Element, open: &'static str) 
     writer.out.markup("><summary>");
     writer.aliases(anchor);
     writer.icon_of(accordion, "icon");
-    writer.out.text(title);
-    if let Some(description) = accordion.text("description") {
-        writer
-            .out
-            .markup("<small>")
-            .text(description)
-            .markup("</small>");
+    writer.label(accordion, "title", "Details");
+    if accordion.words("description").is_some() {
+        writer.out.markup("<small>");
+        writer.label(accordion, "description", "");
+        writer.out.markup("</small>");
     }
     writer.wrap("</summary><div>", &accordion.children, "</div></details>\n");
 }
 
 /// Writes the title with the description beside it, then the content.
 fn markdown(writer: &markdown::Writer<'_>, accordion: &Element, out: &mut String) {
-    let title = markdown::bold(accordion.text("title"));
-    let description = writer.prose(accordion.text("description").unwrap_or_default());
+    let title = writer.bold_label(accordion, "title");
+    let description = writer.description(accordion, "description");
     markdown::block(format!("{title} {description}").trim(), out);
     writer.blocks(&accordion.children, out);
 }

@@ -1,7 +1,7 @@
 //! `Card`, and `Tile`, a card that starts with its picture.
 
 use super::Component;
-use crate::mdx::{Element, Node};
+use crate::mdx::{Element, Node, Value};
 use crate::render::html;
 use crate::render::markdown::{self, block, escaped, prefixed};
 
@@ -42,14 +42,15 @@ fn card_html(writer: &mut html::Writer<'_>, card: &Element) {
         writer.image(src, "", &[("class", "card-image")]);
     }
     html_icon(writer, card);
-    html_title(writer, card.text("title").unwrap_or_default(), href);
+    html_title(writer, card, href);
+    writer.description(card, "description", "card-description");
     writer.wrap("<div>", &card.children, "</div>");
-    if let Some(action) = card.text("cta") {
+    if let Some(action) = card.words("cta") {
         // Hidden from screen readers, because the title is the same link already.
         writer
             .out
             .markup("<p class=card-action aria-hidden=true>")
-            .text(action)
+            .text(&action)
             .markup(" →</p>");
     }
     writer.out.markup("</div>\n");
@@ -61,13 +62,8 @@ fn tile_html(writer: &mut html::Writer<'_>, tile: &Element) {
         &tile.children,
         "</div>",
     );
-    let title = tile.text("title").unwrap_or_default();
-    html_title(writer, title, tile.text("href"));
-    if let Some(description) = tile.text("description") {
-        writer.out.markup("<p>");
-        writer.prose(description);
-        writer.out.markup("</p>");
-    }
+    html_title(writer, tile, tile.text("href"));
+    writer.description(tile, "description", "card-description");
     writer.out.markup("</div>\n");
 }
 
@@ -82,13 +78,17 @@ fn html_icon(writer: &mut html::Writer<'_>, card: &Element) {
     }
 }
 
-fn html_title(writer: &mut html::Writer<'_>, title: &str, href: Option<&str>) {
+fn html_title(writer: &mut html::Writer<'_>, card: &Element, href: Option<&str>) {
     writer.out.markup("<p class=card-title>");
-    match href {
-        Some(href) => writer.link(href, &[Node::Text(title.to_owned())]),
-        None => {
-            writer.out.text(title);
+    match (href, card.get("title")) {
+        (Some(href), Some(Value::Nodes(nodes))) if !nodes.iter().any(Node::is_or_holds_block) => {
+            writer.link(href, nodes);
         }
+        (Some(href), _) => {
+            let title = card.words("title").unwrap_or_default();
+            writer.link(href, &[Node::Text(title.into_owned())]);
+        }
+        (None, _) => writer.label(card, "title", ""),
     }
     writer.out.markup("</p>\n");
 }
@@ -96,7 +96,7 @@ fn html_title(writer: &mut html::Writer<'_>, title: &str, href: Option<&str>) {
 fn markdown(writer: &markdown::Writer<'_>, card: &Element, out: &mut String) {
     let mut head = String::new();
     markdown_title(writer, card, &mut head);
-    let description = writer.prose(card.text("description").unwrap_or_default());
+    let description = writer.description(card, "description");
     if !description.is_empty() {
         head = format!("{head}: {description}");
     }
@@ -108,7 +108,7 @@ fn markdown(writer: &markdown::Writer<'_>, card: &Element, out: &mut String) {
 /// Writes the title of a card, with the link of the card.
 fn markdown_title(writer: &markdown::Writer<'_>, card: &Element, out: &mut String) {
     let href = card.text("href").filter(|_| !card.has("disabled"));
-    let title = ["title", "cta"].map(|key| escaped(card.text(key).unwrap_or_default()));
+    let title = ["title", "cta"].map(|key| writer.label(card, key));
     let title = title.into_iter().find(|title| !title.is_empty());
     match (href, title) {
         (Some(href), title) => {

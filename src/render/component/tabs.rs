@@ -49,7 +49,8 @@ pub(in crate::render) fn views(writer: &mut html::Writer<'_>, views: &[&Element]
 }
 
 fn tab_html(writer: &mut html::Writer<'_>, tab: &Element, untitled: &str) {
-    let title = tab.text("title").unwrap_or(untitled);
+    let title = tab.words("title");
+    let title = title.as_deref().unwrap_or(untitled);
     let anchor = tab.anchor.as_deref();
     writer.out.markup("<section class=tab");
     writer.id(anchor);
@@ -59,6 +60,6 @@ fn tab_html(writer: &mut html::Writer<'_>, tab: &Element, untitled: &str) {
         .markup("><p class=tab-title>");
     writer.aliases(anchor);
     writer.icon_of(tab, "icon");
-    writer.out.text(title);
+    writer.label(tab, "title", untitled);
     writer.wrap("</p>", &tab.children, "</section>\n");
 }

@@ -13,7 +13,7 @@ pub(super) const UPDATE: Component = Component {
 };
 
 fn html(writer: &mut html::Writer<'_>, update: &Element) {
-    let label = update.text("label").unwrap_or_default();
+    let label = update.words("label").unwrap_or_default();
     let anchor = update.anchor.as_deref();
     writer.out.markup("<section class=update");
     writer.id(anchor);
@@ -23,8 +23,10 @@ fn html(writer: &mut html::Writer<'_>, update: &Element) {
     if let Some(anchor) = anchor {
         writer.out.attribute("href", &fragment(&anchor.id));
     }
-    writer.out.markup(">").text(label).markup("</a></p>");
-    writer.listed(2, anchor, label);
+    writer.out.markup(">");
+    writer.label_in_link(update, "label");
+    writer.out.markup("</a></p>");
+    writer.listed(2, anchor, &label);
     if let Some(Value::List(tags)) = update.get("tags") {
         writer.out.markup("<p class=update-tags>");
         for tag in tags.iter().filter_map(Value::as_text) {
@@ -36,16 +38,12 @@ fn html(writer: &mut html::Writer<'_>, update: &Element) {
         }
         writer.out.markup("</p>");
     }
-    if let Some(description) = update.text("description") {
-        writer.out.markup("<p class=update-description>");
-        writer.prose(description);
-        writer.out.markup("</p>");
-    }
+    writer.description(update, "description", "update-description");
     writer.wrap("<div>", &update.children, "</div></section>\n");
 }
 
 fn markdown(writer: &markdown::Writer<'_>, update: &Element, out: &mut String) {
-    let mut label = markdown::bold(update.text("label"));
+    let mut label = writer.bold_label(update, "label");
     if let Some(Value::List(tags)) = update.get("tags") {
         let tags: Vec<_> = tags
             .iter()
@@ -55,6 +53,6 @@ fn markdown(writer: &markdown::Writer<'_>, update: &Element, out: &mut String) {
         label += &format!(" ({})", tags.join(", "));
     }
     block(&label, out);
-    writer.prose_block(update.text("description"), out);
+    block(&writer.description(update, "description"), out);
     writer.blocks(&update.children, out);
 }

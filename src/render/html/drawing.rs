@@ -21,8 +21,11 @@ const ATTRIBUTES: &str = "\
 // === impl Writer ===
 
 impl Writer<'_> {
-    /// Writes a drawing.
+    /// Writes a drawing; nothing of one that would show nothing.
     pub(super) fn drawing(&mut self, element: &Element) {
+        if !draws(&element.children) {
+            return;
+        }
         self.out.markup("<svg");
         if let Some(class) = self.classes(element, None) {
             self.out.attribute("class", &class);
@@ -75,6 +78,21 @@ impl Writer<'_> {
             }
         }
     }
+}
+
+/// Returns whether some parts of a drawing show something (SVG 2 §9 to §11).
+fn draws(nodes: &[Node]) -> bool {
+    nodes.iter().any(|node| match node {
+        Node::Paragraph(children) => draws(children),
+        Node::Element(element) => match &*element.name {
+            "circle" | "ellipse" | "line" | "path" | "polygon" | "polyline" | "rect" | "text" => {
+                true
+            }
+            "" | "g" | "marker" | "mask" | "pattern" => draws(&element.children),
+            _ => false,
+        },
+        _ => false,
+    })
 }
 
 /// Returns whether two spellings name the same attribute: `strokeWidth` is `stroke-width`.

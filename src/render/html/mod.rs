@@ -25,7 +25,7 @@ use super::messages::Messages;
 use super::{component, css};
 use crate::mdx::anchor::{Anchor, of_footnote};
 use crate::mdx::component as known;
-use crate::mdx::{Alignment, Element, Item, Node, Table, plain, read_markdown};
+use crate::mdx::{Alignment, Element, Item, Node, Table, Value, plain, read_markdown};
 
 /// A heading of a page, for the list beside it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -231,7 +231,11 @@ impl Writer<'_> {
                 self.wrap("<div>", children, "</div></aside>\n");
             }
             Node::Element(element) => self.element(element),
-            Node::Expression(_) => {}
+            Node::Expression(_) => {
+                self.out.markup("<span class=left-out>");
+                self.out.text(self.messages.article.left_out);
+                self.out.markup("</span>");
+            }
         }
     }
 
@@ -256,6 +260,43 @@ impl Writer<'_> {
             _ => {
                 self.out.text(text);
             }
+        }
+    }
+
+    /// Writes an attribute that is shown in a line: a text, or a piece of a page.
+    pub(super) fn label(&mut self, element: &Element, name: &str, otherwise: &str) {
+        match element.get(name) {
+            Some(Value::Nodes(nodes)) if !nodes.iter().any(Node::is_or_holds_block) => {
+                self.inside(nodes);
+            }
+            _ => {
+                let words = element.words(name);
+                self.out.text(words.as_deref().unwrap_or(otherwise));
+            }
+        }
+    }
+
+    /// Writes an attribute in a link.
+    pub(super) fn label_in_link(&mut self, element: &Element, name: &str) {
+        let outer = std::mem::replace(&mut self.in_link, true);
+        self.label(element, name, "");
+        self.in_link = outer;
+    }
+
+    /// Writes an attribute that describes an element, if it is set: a text with inline Markdown,
+    /// or a piece of a page.
+    pub(super) fn description(&mut self, element: &Element, name: &str, class: &'static str) {
+        match element.get(name) {
+            Some(Value::Nodes(nodes)) => {
+                self.out.markup("<div").attribute("class", class);
+                self.wrap(">", nodes, "</div>");
+            }
+            Some(Value::Text(text)) if !text.is_empty() => {
+                self.out.markup("<p").attribute("class", class).markup(">");
+                self.prose(text);
+                self.out.markup("</p>");
+            }
+            _ => {}
         }
     }
 

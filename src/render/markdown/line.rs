@@ -6,7 +6,7 @@ use super::Writer;
 use crate::discovery::BASE_URL_PLACEHOLDER;
 use crate::mdx::component as known;
 use crate::mdx::drawing::is_part;
-use crate::mdx::{Element, Node, plain, read_markdown};
+use crate::mdx::{Element, Node, Value, plain, read_markdown};
 use crate::render::component;
 use crate::render::link::Target;
 use crate::site::percent::encode;
@@ -28,6 +28,25 @@ impl Writer<'_> {
         }
     }
 
+    /// Returns an attribute that is shown in a line: a text, or a piece of a page.
+    pub(in crate::render) fn label(&self, element: &Element, name: &str) -> String {
+        match element.get(name) {
+            Some(Value::Nodes(nodes)) if !nodes.iter().any(Node::is_or_holds_block) => {
+                self.line(nodes)
+            }
+            _ => escaped(&element.words(name).unwrap_or_default()),
+        }
+    }
+
+    /// Returns an attribute that describes an element: a text with inline Markdown, or a piece of
+    /// a page.
+    pub(in crate::render) fn description(&self, element: &Element, name: &str) -> String {
+        match element.get(name) {
+            Some(Value::Text(text)) => self.prose(text),
+            _ => self.label(element, name),
+        }
+    }
+
     pub(in crate::render) fn inline(&self, node: &Node, out: &mut String) {
         match node {
             Node::Text(text) => escape(text, out),
@@ -41,7 +60,9 @@ impl Writer<'_> {
             Node::Image { src, alt, .. } => self.image(src, alt, out),
             Node::FootnoteReference(label) => out.push_str(&format!("[^{label}]")),
             Node::Element(element) => self.inline_element(element, out),
-            Node::Expression(_) => {}
+            Node::Expression(_) => {
+                out.push_str(&format!("*{}*", escaped(self.messages.article.left_out)));
+            }
             block => escape(&plain(std::slice::from_ref(block)), out),
         }
     }

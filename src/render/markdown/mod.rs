@@ -16,7 +16,7 @@ use super::html::fence::Info;
 use super::link::Map;
 use super::messages::Messages;
 use crate::discovery::BASE_URL_PLACEHOLDER;
-use crate::mdx::{Alignment, Node, Table};
+use crate::mdx::{Alignment, Element, Node, Table};
 use crate::site::percent::encode;
 
 pub(super) use line::{code_span, escaped};
@@ -138,6 +138,16 @@ impl Writer<'_> {
     /// Writes the text of an attribute in bold as a block; nothing if it has no text.
     pub(super) fn bold_block(&self, text: Option<&str>, out: &mut String) {
         block(&bold(text), out);
+    }
+
+    /// Returns the title of an element in bold.
+    pub(super) fn bold_label(&self, element: &Element, name: &str) -> String {
+        match self.label(element, name) {
+            text if text.is_empty() => text,
+            // What is bold already is not marked twice.
+            text if text.contains("**") => bold(element.words(name).as_deref()),
+            text => format!("**{text}**"),
+        }
     }
 
     /// Writes the text of an attribute, which may hold inline Markdown, as a block.

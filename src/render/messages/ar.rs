@@ -12,6 +12,7 @@ pub(super) const MESSAGES: Messages = Messages {
         danger: "خطر",
         ticked: "منجز",
         not_ticked: "غير منجز",
+        left_out: "لا يمكن عرض هذا الجزء.",
         link_to: "رابط إلى",
         table: "جدول",
         diagram_source: "مصدر الرسم",

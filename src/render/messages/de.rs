@@ -12,6 +12,7 @@ pub(super) const MESSAGES: Messages = Messages {
         danger: "Gefahr",
         ticked: "Erledigt",
         not_ticked: "Offen",
+        left_out: "Dieser Teil kann nicht angezeigt werden.",
         link_to: "Link zu",
         table: "Tabelle",
         diagram_source: "Quelltext des Diagramms",

@@ -12,6 +12,7 @@ pub(super) const MESSAGES: Messages = Messages {
         danger: "Danger",
         ticked: "Done",
         not_ticked: "To do",
+        left_out: "This part cannot be shown.",
         link_to: "Link to",
         table: "Table",
         diagram_source: "Source of the diagram",

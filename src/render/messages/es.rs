@@ -12,6 +12,7 @@ pub(super) const MESSAGES: Messages = Messages {
         danger: "Peligro",
         ticked: "Hecho",
         not_ticked: "Pendiente",
+        left_out: "Esta parte no se puede mostrar.",
         link_to: "Enlace a",
         table: "Tabla",
         diagram_source: "Código del diagrama",

@@ -12,6 +12,7 @@ pub(super) const MESSAGES: Messages = Messages {
         danger: "Danger",
         ticked: "Fait",
         not_ticked: "À faire",
+        left_out: "Cette partie ne peut pas être affichée.",
         link_to: "Lien vers",
         table: "Tableau",
         diagram_source: "Source du diagramme",

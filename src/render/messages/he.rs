@@ -12,6 +12,7 @@ pub(super) const MESSAGES: Messages = Messages {
         danger: "סכנה",
         ticked: "בוצע",
         not_ticked: "לביצוע",
+        left_out: "לא ניתן להציג חלק זה.",
         link_to: "קישור אל",
         table: "טבלה",
         diagram_source: "מקור התרשים",
