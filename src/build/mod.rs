@@ -163,7 +163,8 @@ pub fn build_after(input: &Input, options: &Options, previous: &Previous<'_>) ->
 
     let release = release.finish();
     found.extend(diagnostics(input, &described, site.as_ref()));
-    let report = Report::new(&release, &described.skills, found);
+    let mut report = Report::new(&release, &described.skills, found);
+    report.add_interactive(&input.docs);
     Built {
         release,
         report,

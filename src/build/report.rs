@@ -1,8 +1,10 @@
 //! The report of a build, for the author and for the code that promotes the release.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::diagnostic::{self, Diagnostic, Tally, count};
+use crate::docs::Docs;
 use crate::release::{Release, ReleaseId};
 use crate::skills::Skill;
 
@@ -17,6 +19,9 @@ pub struct Report {
     pub bytes: u64,
     /// The skills that it serves, by slug.
     pub skills: Vec<Served>,
+    /// The components that react to their reader when their scripts run, each with the number of
+    /// its pages. These pages show the first render.
+    pub interactive: BTreeMap<Box<str>, usize>,
     /// The diagnostics, sorted by file and place.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -53,10 +58,19 @@ impl Report {
             files: release.files().len(),
             bytes: release.files().map(|(_, file)| file.length()).sum(),
             skills: skills.iter().map(served).collect(),
+            interactive: BTreeMap::new(),
             diagnostics: Vec::new(),
         };
         report.add(diagnostics);
         report
+    }
+
+    /// Adds the components of the pages of a documentation that react to their reader.
+    pub(super) fn add_interactive(&mut self, docs: &Docs) {
+        let pages = docs.pages.iter().filter_map(|page| page.read.as_ref().ok());
+        for name in pages.flat_map(|page| &page.interactive) {
+            *self.interactive.entry(name.clone()).or_default() += 1;
+        }
     }
 
     /// Adds diagnostics that other code found in the same tree.
@@ -95,6 +109,12 @@ impl fmt::Display for Report {
         }
         for Served { slug, file } in &self.skills {
             writeln!(f, "skill {slug} from {file}")?;
+        }
+        if !self.interactive.is_empty() {
+            let each = self.interactive.iter();
+            let each = each.map(|(name, pages)| format!("{name} ({})", count(*pages, "page")));
+            let names = each.collect::<Vec<_>>().join(", ");
+            writeln!(f, "interactive components show their first render: {names}")?;
         }
         let Self { release, bytes, .. } = self;
         let (skills, files) = (count(self.skills.len(), "skill"), count(self.files, "file"));

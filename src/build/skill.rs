@@ -50,7 +50,8 @@ impl Built {
         insert(&mut release, SUMMARY_PATH, file);
 
         let release = release.finish();
-        let report = Report::new(&release, &[skill], self.report.diagnostics);
+        let mut report = Report::new(&release, &[skill], self.report.diagnostics);
+        report.interactive = self.report.interactive;
         Self {
             release,
             report,
