@@ -76,6 +76,7 @@ mod both_paths;
 mod hostile;
 mod http2_frames;
 mod https_only;
+mod jsx;
 mod links;
 mod mcp;
 mod navigation;
