@@ -650,6 +650,7 @@ mod tests {
         pairs.push(("/x0-*", "/b"));
         assert_eq!(found(&pairs), Vec::<String>::new());
         pairs.push((&shapes[pattern::SHAPES_MAX], "/b"));
+        assert_eq!(found(&pairs).len(), 1);
         pairs.push((&shapes[pattern::SHAPES_MAX + 1], "/b"));
         assert_eq!(found(&pairs).len(), 1);
     }
