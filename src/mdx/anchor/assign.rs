@@ -19,6 +19,9 @@ struct Walk<'a> {
     fields: Vec<String>,
 }
 
+/// The beginning of the ids of footnotes.
+const FOOTNOTE: &str = "fn-";
+
 // === impl Anchors ===
 
 impl Anchors {
@@ -26,6 +29,19 @@ impl Anchors {
     ///
     /// A second call continues with further nodes of the same page.
     pub fn assign(&mut self, nodes: &mut [Node]) {
+        // First, so that no other place gets the id that a reference to a footnote names.
+        each(nodes, &mut |node| {
+            if let Node::Footnote { label, .. } = node {
+                let id = of_footnote(label);
+                let own = self.taken.take(&id);
+                // References lead to the first of several footnotes with one label.
+                if *own != *id
+                    && let Some(numbered) = own.strip_prefix(FOOTNOTE)
+                {
+                    *label = numbered.into();
+                }
+            }
+        });
         let mut walk = Walk {
             anchors: self,
             fields: Vec::new(),
@@ -87,11 +103,8 @@ impl Walk<'_> {
                 | Node::Emphasis(children)
                 | Node::Strong(children)
                 | Node::Struck(children)
+                | Node::Footnote { children, .. }
                 | Node::Link { children, .. } => self.nodes(children),
-                Node::Footnote { label, children } => {
-                    self.anchors.taken.claim(&of_footnote(label));
-                    self.nodes(children);
-                }
                 Node::List { items, .. } => {
                     for item in items {
                         self.nodes(&mut item.children);
@@ -242,7 +255,7 @@ fn spaceless(id: &str) -> String {
 /// Returns the id of a footnote.
 #[must_use]
 pub fn of_footnote(label: &str) -> String {
-    format!("fn-{}", github(label))
+    format!("{FOOTNOTE}{}", github(label))
 }
 
 fn claim_ids(element: &Element, anchors: &mut Anchors) {

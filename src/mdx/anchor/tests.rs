@@ -153,3 +153,20 @@ fn a_tooltip_without_a_text_has_no_anchor() {
         "<Tooltip>a</Tooltip> <Tooltip tip=\"\">b</Tooltip> <Tooltip tip=\"what\">c</Tooltip>";
     assert_eq!(all(text), ["tip"]);
 }
+
+#[test]
+fn a_footnote_has_its_id_alone() {
+    let text = "# Fn 1\n\n<span id=\"fn-1\">a</span>\n\nb[^1]\n\n[^1]: One.\n\n[^1]: Two.\n";
+    let page = page(text);
+    let mut ids = all(text);
+    for node in &page.nodes {
+        if let Node::Footnote { label, .. } = node {
+            ids.push(of_footnote(label));
+        }
+    }
+    ids.sort();
+    let mut different = ids.clone();
+    different.dedup();
+    assert_eq!(ids, different);
+    assert!(ids.contains(&"fn-1".to_owned()), "{ids:?}");
+}
