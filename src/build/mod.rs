@@ -199,7 +199,8 @@ impl Described {
     fn new(input: &Input, options: &Options) -> Self {
         let Input { tree, docs, .. } = input;
         let (mut skills, mut found) = skills::collect(tree, &options.service_name);
-        let title = Title::of(&docs.config);
+        let about = skills::about(docs);
+        let title = Title::of(&docs.config, about.as_deref());
         let mut list: Vec<Listed> = skills.iter().map(|skill| listed(skill, false)).collect();
         // A site without a public skill gets a generated one: where authors wrote none, where none
         // of theirs can be used, and where all of theirs are for some groups of readers only.

@@ -1,11 +1,14 @@
-//! The title and the description of a site: `name` and `description` of `docs.json`.
+//! The title and the description of a site, from `docs.json` and the first pages.
 //!
-//! A site always has a title, also when its configuration names none.
+//! A site always has a title, also when its configuration names none. A description that says only
+//! that this is a documentation does not say what the product is: see [`skills::about`].
+//!
+//! [`skills::about`]: crate::skills::about()
 //!
 //! | | first of |
 //! |---|---|
 //! | title | `name`; `Documentation` |
-//! | description | `description`; `Documentation of {name}.`; `Documentation.` |
+//! | description | `description` if it says what the product is; sentences of the first pages that do; `description`; `Documentation of {name}.`; `Documentation.` |
 //!
 //! The fallbacks are constants because a release must not depend on where it is built.
 
@@ -27,15 +30,16 @@ pub(super) struct Title {
 // === impl Title ===
 
 impl Title {
-    /// Returns the title and the description that a configuration gives a site.
-    pub(super) fn of(config: &Config) -> Self {
+    /// Returns the title and the description of a site. `about` says what its product is.
+    pub(super) fn of(config: &Config, about: Option<&str>) -> Self {
         let text = |text: &str, units_max| {
             let text = cut(text.trim(), units_max);
             (!text.is_empty()).then(|| text.to_owned())
         };
         let title = text(&config.name, NAME_UNITS_MAX);
-        let description = config.description.as_deref();
-        let description = description.and_then(|it| text(it, DESCRIPTION_UNITS_MAX));
+        let descriptions = [about, config.description.as_deref()].into_iter().flatten();
+        let mut descriptions = descriptions.filter_map(|it| text(it, DESCRIPTION_UNITS_MAX));
+        let description = descriptions.next();
         let fallback = match &title {
             Some(name) => format!("{TITLE} of {name}."),
             None => format!("{TITLE}."),
@@ -52,24 +56,40 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(name: &str, description: Option<&str>, title: &str, described: &str) {
-        let found = Title::of(&Config {
+    fn check(
+        (name, description, about): (&str, Option<&str>, Option<&str>),
+        title: &str,
+        described: &str,
+    ) {
+        let config = Config {
             name: name.into(),
             description: description.map(Box::from),
             ..Config::default()
-        });
+        };
+        let found = Title::of(&config, about);
         assert_eq!((&*found.title, &*found.description), (title, described));
     }
 
     #[test]
     fn a_site_has_the_name_in_its_configuration() {
-        check(" Acme ", Some("How to pay."), "Acme", "How to pay.");
-        check("Acme", None, "Acme", "Documentation of Acme.");
+        check((" Acme ", Some("How to pay."), None), "Acme", "How to pay.");
+        check(("Acme", None, None), "Acme", "Documentation of Acme.");
+        let about = Some("Acme is an API.");
+        check(("Acme", None, about), "Acme", "Acme is an API.");
+        check(
+            ("Acme", Some("Acme docs"), about),
+            "Acme",
+            "Acme is an API.",
+        );
     }
 
     #[test]
     fn a_site_without_a_usable_name_is_called_documentation() {
-        check("", None, "Documentation", "Documentation.");
-        check(" ", Some(" "), "Documentation", "Documentation.");
+        check(("", None, None), "Documentation", "Documentation.");
+        check(
+            (" ", Some(" "), Some(" ")),
+            "Documentation",
+            "Documentation.",
+        );
     }
 }

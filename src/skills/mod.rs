@@ -24,7 +24,7 @@
 //! | rule | meaning |
 //! |---|---|
 //! | `link-outside`, `link-loop`, `link-dangling` | A skill behind a link that has no target in the repository is left out. |
-//! | `skill-file` | A directory of skills contains `SKILL.md`, in this spelling; the root contains `skill.md`. A file with another spelling is left out, because only some file systems would find it. |
+//! | `skill-file` | A directory of skills contains `SKILL.md`, in this spelling; the root contains `skill.md`. A file with another spelling is left out, because only some file systems would find it. A skill in a directory inside another one is left out. |
 //! | `skill-size` | A file has at most [`BYTES_MAX`] bytes, all files together at most [`TOTAL_BYTES_MAX`]. Files that are longer, or that exceed the total, are left out. |
 //! | `skill-encoding` | A file that is not UTF-8 is left out. |
 //! | `skill-empty` | A file that contains only white space is left out. |
@@ -58,8 +58,8 @@ use crate::source::TreePath;
 pub use collect::collect;
 pub use description::cut;
 pub use generate::{
-    Age, CHARACTERS_MAX, Generated, LINES_MAX, Rejected, SourcePage, accept, documentation_version,
-    generate, source_pages,
+    Age, CHARACTERS_MAX, Generated, LINES_MAX, Rejected, SourcePage, about, accept,
+    documentation_version, generate, source_pages,
 };
 pub use meta::Meta;
 pub use slug::{InvalidSlug, Slug};

@@ -1,20 +1,30 @@
-//! The section about the documented API: specifications, servers, authentication.
+//! The section about what the product works with: specifications, their servers and their
+//! authentication; integrations, SDKs and command lines.
 
 use crate::docs::Docs;
 use crate::docs::openapi::{Security, Specification};
 use crate::docs::published::Published;
 use crate::syntax::Value;
 
-use super::outline::{Outline, endpoint};
+use super::outline::{Outline, endpoint, link_to};
+use super::role::Role;
+use super::sink::Sink;
 use super::text::{plain, short};
 
-/// The most lines of the section.
-pub(super) const LINES_MAX: usize = 40;
-const SERVERS_MAX: usize = 4;
+/// The most lines and characters of the section.
+pub(super) const LINES_MAX: usize = 36;
+const CHARACTERS_MAX: usize = 3000;
+/// The most characters about specifications.
+const SPECIFICATIONS_CHARACTERS_MAX: usize = 1500;
+const SERVERS_MAX: usize = 3;
 
-/// Describes each specification that a listed page belongs to.
+/// Describes each specification that a listed page belongs to, then lists the pages about
+/// integrations: the first page of every group before any second one.
 pub(super) fn integration(docs: &Docs, outline: &Outline, base_url: &str) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
+    let markdown = format!(
+        "- Pages as Markdown: add `.md` to an address; all of them: [llms.txt]({base_url}/llms.txt)"
+    );
+    let mut specifications = Sink::new(base_url, LINES_MAX / 2, SPECIFICATIONS_CHARACTERS_MAX);
     let mut seen: Vec<&str> = Vec::new();
     for id in outline.pages() {
         let Some((specification, _)) = endpoint(docs, docs.navigation.page(id)) else {
@@ -24,20 +34,44 @@ pub(super) fn integration(docs: &Docs, outline: &Outline, base_url: &str) -> Vec
             continue;
         }
         seen.push(&specification.path);
-        let mut described = describe(specification);
+        let first = link_to(docs, id, base_url);
+        let mut described = describe(specification, &first);
         if let Some(file) = file(docs, specification) {
             let link = format!("[{file}]({base_url}/{file})");
             described.insert(1, format!("  - Specification: {link}"));
         }
-        // The last line is the link to the list of pages.
-        if lines.len() + described.len() >= LINES_MAX {
-            break;
-        }
-        lines.extend(described);
+        specifications.add(&described);
     }
-    lines.push(format!(
-        "- Pages as Markdown: add `.md` to an address; all of them: [llms.txt]({base_url}/llms.txt)"
-    ));
+    let mut sink = Sink::new(base_url, LINES_MAX, CHARACTERS_MAX);
+    sink.add(std::slice::from_ref(&markdown));
+    sink.add(&specifications.lines);
+    let deepest = outline
+        .categories
+        .iter()
+        .map(|category| category.entries.len())
+        .max();
+    'all: for nth in 0..deepest.unwrap_or(0) {
+        for category in &outline.categories {
+            let mut entries = category.entries.iter();
+            let mut entries = entries
+                .by_ref()
+                .filter(|entry| entry.role == Role::Integration);
+            let Some(entry) = entries.nth(nth) else {
+                continue;
+            };
+            // The first page of a group says what the group is about; the others are named.
+            let line = match nth {
+                0 => entry.line(docs, base_url),
+                _ => format!("- {}", entry.link(docs, base_url)),
+            };
+            if !sink.add(&[line]) {
+                break 'all;
+            }
+        }
+    }
+    // The line about all pages is the last.
+    let mut lines = sink.lines.split_off(1);
+    lines.push(markdown);
     lines
 }
 
@@ -53,11 +87,13 @@ fn file<'d>(docs: &'d Docs, specification: &Specification) -> Option<&'d str> {
     path.bytes().all(is_plain).then_some(path)
 }
 
-fn describe(specification: &Specification) -> Vec<String> {
+fn describe(specification: &Specification, first: &str) -> Vec<String> {
     let title = plain(&specification.title);
     let count = specification.endpoints.len();
     let plural = if count == 1 { "" } else { "s" };
-    let mut lines = vec![format!("- **{title}**: OpenAPI, {count} endpoint{plural}")];
+    let mut lines = vec![format!(
+        "- **{title}**: OpenAPI, {count} endpoint{plural}, from {first} on"
+    )];
     let operations = || {
         let endpoints = specification.endpoints.iter();
         endpoints.filter_map(|endpoint| specification.operation(endpoint))
@@ -77,7 +113,7 @@ fn describe(specification: &Specification) -> Vec<String> {
     lines.extend(urls);
     let mut schemes: Vec<String> = Vec::new();
     for security in operations().flat_map(|operation| operation.security()) {
-        let line = format!("  - Authentication: {}", authentication_methods(&security));
+        let line = format!("  - Authentication: {}", authentication(&security));
         if !security.schemes.is_empty() && !schemes.contains(&line) && schemes.len() < SERVERS_MAX {
             schemes.push(line);
         }
@@ -87,8 +123,8 @@ fn describe(specification: &Specification) -> Vec<String> {
 }
 
 /// Describes how a request is authenticated.
-fn authentication_methods(security: &Security<'_>) -> String {
-    let authentication_methods = security.schemes.iter().map(|(name, scheme)| {
+pub(super) fn authentication(security: &Security<'_>) -> String {
+    let methods = security.schemes.iter().map(|(name, scheme)| {
         let text = |key| scheme.get(key).and_then(Value::text).unwrap_or_default();
         let (kind, place, field) = (text("type"), text("in"), text("name"));
         match (kind, text("scheme").to_ascii_lowercase().as_str()) {
@@ -99,5 +135,5 @@ fn authentication_methods(security: &Security<'_>) -> String {
             _ => plain(name),
         }
     });
-    authentication_methods.collect::<Vec<_>>().join(" and ")
+    methods.collect::<Vec<_>>().join(" and ")
 }

@@ -5,22 +5,27 @@
 //!
 //! | section | made from |
 //! |---|---|
-//! | frontmatter | the site's name and description; the default version's label |
-//! | Capabilities | the top level of the navigation: the first pages of each part |
-//! | Skills | every page by its group; endpoints with method, path and what they require |
-//! | Workflows | `<Steps>` and numbered lists |
-//! | Integration | specifications, their servers and their authentication; the list of all pages |
-//! | Context | the description of the first page, versions, languages |
+//! | frontmatter | the site's name; what the product is and what its guides do; the version that the default version's label names |
+//! | Capabilities | the first page of each part of the navigation; decisions: headings about a choice, alternatives of the code |
+//! | Skills | the first working call; guides by group; endpoints with method, path and what they require; then reference, community and changelog |
+//! | Workflows | `<Steps>`, numbered lists and numbered headings of pages that tell how to do something |
+//! | Integration | specifications, their servers and their authentication; pages about integrations, SDKs and command lines; the list of all pages |
+//! | Context | what the product is; pitfalls and limits from callouts; when not to use it; versions, languages |
+//!
+//! What a page is for decides where it is used: see `role`.
 //!
 //! **Rules**
 //!
 //! * G1: the same documentation gives the same bytes.
 //! * G2: it has at most [`LINES_MAX`] lines and [`CHARACTERS_MAX`] characters. The most
 //!   important content is written first: the first page of every group before any second page,
-//!   and the other sections before a long list of pages.
+//!   guides before reference, community and changelog, and the other sections before a long list
+//!   of pages.
 //! * G3: it uses only the default language and the default version, and only pages that are
 //!   public and not hidden.
-//! * G4: the public validator accepts it: block YAML, quoted texts, no `---` inside.
+//! * G4: the public validator accepts it: block YAML, quoted texts, no `---` in the frontmatter.
+//! * G5: every section is there, no heading is there twice, and every line names its page or is
+//!   below a line that does.
 //!
 //! Links begin with the base URL that the caller gives; a build gives a placeholder, because
 //! a release does not know its domain.
@@ -30,21 +35,35 @@
 //!
 //! Sources: `internals/decisions#generated-skill` (the sections); Agent Skills specification.
 
+mod about;
 mod accept;
+mod advice;
+mod code;
+mod first;
 mod integration;
 mod outline;
+mod reference;
+mod role;
 mod secret;
+mod sink;
 mod text;
+mod words;
 mod workflow;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
+
 use crate::docs::Docs;
 
 use super::{Slug, cut};
+pub use about::about;
 pub use accept::{Age, Rejected, accept};
+use advice::{Advice, advice};
+use first::first;
 use integration::integration;
-use outline::{Category, Outline};
+use outline::{Category, Outline, link_to};
+use sink::{Sink, cost};
 use text::{plain, quoted};
 use workflow::workflows;
 
@@ -55,21 +74,12 @@ pub const CHARACTERS_MAX: usize = 20_000;
 /// The version in the metadata when the documentation names none.
 const VERSION_DEFAULT: &str = "1.0";
 /// The longest description, in UTF-16 code units; clients accept 1024.
-const DESCRIPTION_UNITS_MAX: usize = 600;
-/// How many parts the description names, and how many pages each capability names.
-const PARTS_NAMED: usize = 6;
-/// Labels that nearly every documentation has: they do not say when to use the skill.
-const GENERIC_LABELS: [&str; 8] = [
-    "Getting started",
-    "Get started",
-    "Introduction",
-    "Overview",
-    "Documentation",
-    "Guides",
-    "Welcome",
-    "Other",
-];
-const CAPABILITIES_MAX: usize = 24;
+const DESCRIPTION_UNITS_MAX: usize = 800;
+/// How many parts the capabilities name, and how many characters they have.
+const CAPABILITIES_MAX: usize = 20;
+const CAPABILITIES_CHARACTERS_MAX: usize = 2600;
+/// How many characters one category of pages needs besides its lines.
+const CATEGORY_CHARACTERS: usize = 90;
 
 /// A generated skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,31 +139,46 @@ pub fn generate(docs: &Docs, title: &str, about: &str, base_url: &str) -> Option
     }
     let (title, about) = (plain(title), plain(about));
     let slug = Slug::from_name(&title).or_else(|| Slug::from_name("documentation"))?;
-    let description = description(&title, &about, &outline);
-    let version = outline
-        .version
-        .clone()
-        .unwrap_or_else(|| VERSION_DEFAULT.into());
+    let description = about::description(&title, &about, &outline);
+    let description = cut(&description, DESCRIPTION_UNITS_MAX).to_owned();
+    let version = outline.version().unwrap_or(VERSION_DEFAULT);
+
+    let first = first(docs, &outline, base_url);
+    let advice = advice(docs, &outline, &first.choices, base_url);
+    let capabilities = capabilities(docs, &outline, &advice, base_url);
+    let workflows = workflows(docs, &outline, &first.shown, base_url);
+    let workflows = or_line(workflows, || {
+        format!(
+            "No page describes a procedure in steps; the guides are in [llms.txt]({base_url}/llms.txt)."
+        )
+    });
+    let integration = integration(docs, &outline, base_url);
+    let context = context(docs, &outline, &advice, base_url);
+    let table = reference::table(docs, &outline, base_url);
 
     let mut page = Page::new();
-    page.frontmatter(&slug, &description, &title, &version);
+    page.frontmatter(&slug, &description, &title, version);
     page.line(&format!("# {title}"));
     if !about.is_empty() {
         page.line("");
         page.line(&about);
     }
-    let capabilities = capabilities(&outline);
-    let workflows = workflows(docs, &outline, base_url);
-    let integration = integration(docs, &outline, base_url);
-    let context = context(docs, &outline, base_url);
-    // Every other section has its own limit; the list of pages gets the rest.
-    let after: usize = [&workflows, &integration, &context]
-        .iter()
-        .map(|lines| cost(lines))
-        .sum();
     page.section("Capabilities", &capabilities);
-    let skills = skills(docs, &outline, base_url, page.left(after));
-    page.section("Skills", &skills);
+    // The other sections have limits of their own; the list of pages gets the rest.
+    let others = [&first.lines, &table, &workflows, &integration, &context];
+    let skills = skills(docs, &outline, base_url, page.rest(&others, base_url));
+    let mut of_skills = first.lines;
+    for lines in [
+        headed("Guides", skills.early),
+        headed("Entry points of the reference", table),
+        headed("Reference, community and changes", skills.late),
+    ] {
+        if !lines.is_empty() && !of_skills.is_empty() {
+            of_skills.push(String::new());
+        }
+        of_skills.extend(lines);
+    }
+    page.section("Skills", &of_skills);
     page.section("Workflows", &workflows);
     page.section("Integration", &integration);
     page.section("Context", &context);
@@ -164,173 +189,210 @@ pub fn generate(docs: &Docs, title: &str, about: &str, base_url: &str) -> Option
     })
 }
 
-/// Returns the label of the version that a documentation shows by default, else "1.0".
+/// Returns the version that the labels of the default versions name, else "1.0".
 #[must_use]
 pub fn documentation_version(docs: &Docs) -> Box<str> {
     Outline::of(docs)
-        .version
-        .unwrap_or_else(|| VERSION_DEFAULT.into())
+        .version()
+        .unwrap_or(VERSION_DEFAULT)
+        .into()
 }
 
-/// Writes when to use the skill: agents decide by this text.
-fn description(title: &str, about: &str, outline: &Outline) -> String {
-    let mut parts: Vec<&str> = Vec::new();
-    for category in &outline.categories {
-        let label = &*category.label;
-        let says_something = !GENERIC_LABELS
-            .iter()
-            .any(|word| label.eq_ignore_ascii_case(word));
-        if says_something && !parts.contains(&label) && parts.len() < PARTS_NAMED {
-            parts.push(label);
-        }
-    }
-    let mut text = format!("Use when working with {title}");
-    if !parts.is_empty() {
-        text.push_str(&format!(", for questions about {}", parts.join(", ")));
-    }
-    text.push('.');
-    if !about.is_empty() {
-        text.push_str(&format!(" {about}"));
-    }
-    cut(&text, DESCRIPTION_UNITS_MAX).to_owned()
-}
-
-/// Writes one line for each part of the navigation, with the titles of its first pages.
-fn capabilities(outline: &Outline) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    let mut parts: Vec<&str> = Vec::new();
-    for category in &outline.categories {
-        if parts.contains(&&*category.part) {
-            continue;
-        }
-        parts.push(&category.part);
-        let of_part = outline
+/// Writes one line for each part of the navigation, with the page that opens it, and the decisions
+/// that an agent must take.
+fn capabilities(docs: &Docs, outline: &Outline, advice: &Advice, base_url: &str) -> Vec<String> {
+    let mut sink = Sink::new(base_url, CAPABILITIES_MAX, CAPABILITIES_CHARACTERS_MAX);
+    let early = || {
+        outline
             .categories
             .iter()
-            .filter(|other| other.part == category.part);
-        let titles: Vec<&str> = of_part
-            .flat_map(|category| &category.entries)
-            .map(|entry| &*entry.title)
-            .take(PARTS_NAMED)
-            .collect();
-        lines.push(format!("- **{}**: {}", category.part, titles.join(", ")));
-        if lines.len() == CAPABILITIES_MAX {
-            break;
+            .filter(|category| !category.is_late())
+    };
+    let mut parts: Vec<&str> = Vec::new();
+    for category in early() {
+        if !parts.contains(&&*category.part) {
+            parts.push(&category.part);
         }
+    }
+    // A site with one part is described by its groups.
+    let is_one = parts.len() == 1;
+    let mut said = HashSet::new();
+    for category in early() {
+        let name = if is_one {
+            &category.label
+        } else {
+            &category.part
+        };
+        let opening = category.entries.iter().find(|entry| !entry.role.is_late());
+        let is_top = !is_one || category.parent.is_empty();
+        if let Some(opening) = opening
+            && is_top
+            && !name.trim().is_empty()
+            && said.insert(name)
+        {
+            let line = opening.line(docs, base_url);
+            let line = line.trim_start_matches("- ");
+            sink.add(&[format!("- **{name}** – {line}")]);
+        }
+    }
+    let mut lines = or_line(sink.lines, || {
+        format!("- The pages are a reference: [llms.txt]({base_url}/llms.txt)")
+    });
+    if !advice.decisions.is_empty() {
+        lines.push(String::new());
+        lines.extend(headed("Decide first", advice.decisions.clone()));
     }
     lines
 }
 
-/// Lists pages by category; the first pages of all categories are chosen before any second
-/// page (rule G2).
-fn skills(docs: &Docs, outline: &Outline, base_url: &str, budget: Budget) -> Vec<String> {
-    let lines: Vec<Vec<String>> = outline
-        .categories
-        .iter()
-        .map(|category| {
-            category
-                .entries
-                .iter()
-                .map(|entry| entry.line(docs, base_url))
-                .collect()
-        })
-        .collect();
-    let mut shown = vec![0; lines.len()];
-    let mut budget = budget;
-    let longest = lines.iter().map(Vec::len).max().unwrap_or(0);
-    'all: for nth in 0..longest {
-        for (category, (of_category, shown)) in
-            outline.categories.iter().zip(lines.iter().zip(&mut shown))
-        {
-            let Some(line) = of_category.get(nth) else {
-                continue;
-            };
-            // The first page of a category also needs the heading, and the line "and N more pages".
-            let heading = if nth == 0 {
-                category.heading().len() + 60
-            } else {
-                0
-            };
-            if !budget.take(
-                line.chars().count() + 1 + heading,
-                if nth == 0 { 5 } else { 1 },
-            ) {
-                break 'all;
-            }
-            *shown = nth + 1;
-        }
+/// Puts a heading above lines; without lines there is none.
+fn headed(heading: &str, lines: Vec<String>) -> Vec<String> {
+    if lines.is_empty() {
+        return lines;
     }
-    let listed = outline.categories.iter().zip(lines.iter().zip(shown));
-    let mut out = Vec::new();
-    for (category, (lines, shown)) in listed.filter(|(_, (_, shown))| *shown > 0) {
-        if !out.is_empty() {
-            out.push(String::new());
-        }
-        out.push(category.heading());
-        out.push(String::new());
-        out.extend_from_slice(&lines[..shown]);
-        if shown < lines.len() {
-            out.push(format!("- and {} more pages", lines.len() - shown));
-        }
-    }
-    out
+    let head = [format!("### {heading}"), String::new()];
+    head.into_iter().chain(lines).collect()
 }
 
-/// Writes the description of the first page, the versions and languages, and the number of pages.
-fn context(docs: &Docs, outline: &Outline, base_url: &str) -> Vec<String> {
-    let mut lines = Vec::new();
-    if let Some(opening) = docs.navigation.first().map(|id| docs.navigation.page(id)) {
-        let words = outline::words(docs, opening);
-        if !words.is_empty() {
-            lines.push(words);
-            lines.push(String::new());
-        }
-        let title = plain(&opening.title);
-        lines.push(format!(
-            "- Start here: [{title}]({base_url}{})",
-            opening.url
-        ));
+/// Returns the lines, or this one if there are none.
+fn or_line(lines: Vec<String>, line: impl FnOnce() -> String) -> Vec<String> {
+    if lines.is_empty() {
+        vec![line()]
+    } else {
+        lines
     }
-    let list = |what: &str, labels: &[Box<str>]| {
-        let others = labels.iter().map(|label| plain(label)).collect::<Vec<_>>();
-        format!(
-            "- {what}: {} (this skill describes the first)",
-            others.join(", ")
-        )
-    };
-    if outline.versions.len() > 1 {
-        lines.push(list("Versions", &outline.versions));
-    }
-    if outline.languages.len() > 1 {
-        lines.push(list("Languages", &outline.languages));
-    }
-    let pages: usize = outline
+}
+
+/// The list of pages: those that an agent needs first, and the others.
+#[derive(Default)]
+struct Listed {
+    early: Vec<String>,
+    late: Vec<String>,
+}
+
+/// Lists pages by category: a line for each, with links. The first page of every category is
+/// chosen before any second one, guides before reference, community and changelog (rule G2).
+fn skills(docs: &Docs, outline: &Outline, base_url: &str, rest: Rest) -> Listed {
+    let (early, late): (Vec<&Category>, Vec<&Category>) = outline
         .categories
         .iter()
-        .map(|category| category.entries.len())
-        .sum();
-    lines.push(format!("- Pages of the documentation: {pages}"));
+        .partition(|category| !category.is_late());
+    let mut budget = rest;
+    let mut listed = Listed::default();
+    for (categories, out) in [(early, &mut listed.early), (late, &mut listed.late)] {
+        let mut links: Vec<Vec<String>> = vec![Vec::new(); categories.len()];
+        let longest = categories
+            .iter()
+            .map(|category| category.entries.len())
+            .max();
+        for nth in 0..longest.unwrap_or(0) {
+            for (category, links) in categories.iter().zip(&mut links) {
+                let Some(entry) = category.entries.get(nth).filter(|_| links.len() == nth) else {
+                    continue;
+                };
+                let link = entry.link(docs, base_url);
+                // The first page also needs the label, and the words about the other pages.
+                let (lines, more) = match nth {
+                    0 => (1, category.name().chars().count() + CATEGORY_CHARACTERS),
+                    _ => (0, 0),
+                };
+                if budget.take(cost(&link, base_url) + 1 + more, lines) {
+                    links.push(link);
+                }
+            }
+        }
+        for (category, links) in categories.iter().zip(links) {
+            if links.is_empty() {
+                continue;
+            }
+            let left = category.entries.len() - links.len();
+            let more = match left {
+                0 => String::new(),
+                _ => format!(", and {left} more in [llms.txt]({base_url}/llms.txt)"),
+            };
+            out.push(format!(
+                "- **{}**: {}{more}",
+                category.name(),
+                links.join(", ")
+            ));
+        }
+    }
+    listed
+}
+
+/// Writes what the product is, pitfalls and limits, when not to use it, versions and languages.
+fn context(docs: &Docs, outline: &Outline, advice: &Advice, base_url: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    let home = outline.home(docs);
+    if let Some(id) = home {
+        let product = about::product(&docs.config.name);
+        let words = about::definition(docs, id, &product);
+        let words = words.unwrap_or_else(|| outline::words(docs, docs.navigation.page(id)));
+        let link = link_to(docs, id, base_url);
+        if words.is_empty() {
+            lines.push(format!("- Start here: {link}"));
+        } else {
+            lines.push(format!("- {words} – {link}"));
+        }
+    }
+    if outline.versions.len() > 1 {
+        let labels = outline.versions.iter().map(|label| plain(label));
+        let labels = labels.collect::<Vec<_>>().join(", ");
+        lines.push(format!(
+            "- Versions: {labels} (this skill describes the first)"
+        ));
+    }
+    if outline.languages.len() > 1 {
+        let codes = outline.languages.iter().map(|code| plain(code));
+        let codes = codes.collect::<Vec<_>>().join(", ");
+        lines.push(format!(
+            "- Languages: {codes} (this skill describes the first)"
+        ));
+    }
+    let pages: HashSet<_> = outline.pages().collect();
+    lines.push(format!(
+        "- Pages of the documentation: {}, all in [llms.txt]({base_url}/llms.txt)",
+        pages.len()
+    ));
+    if !advice.pitfalls.is_empty() {
+        lines.push(String::new());
+        lines.extend(headed("Pitfalls and limits", advice.pitfalls.clone()));
+    }
+    let product = about::product(&docs.config.name);
+    let unsuited = or_line(advice.unsuited.clone(), || {
+        let product = if product.is_empty() {
+            "this product"
+        } else {
+            &product
+        };
+        format!(
+            "- For anything that is not about {product}; the pages name no other case: [llms.txt]({base_url}/llms.txt)"
+        )
+    });
+    lines.push(String::new());
+    lines.extend(headed("When not to use it", unsuited));
     lines
 }
 
 impl Category {
-    fn heading(&self) -> String {
-        if self.part == self.label {
-            format!("### {}", self.label)
+    /// Returns the labels of its part and of itself.
+    fn name(&self) -> String {
+        if self.part == self.label || self.label.trim().is_empty() {
+            self.part.clone()
         } else {
-            format!("### {}: {}", self.part, self.label)
+            format!("{}: {}", self.part, self.label)
         }
     }
 }
 
 /// How many lines and characters a list may still use.
 #[derive(Clone, Copy)]
-struct Budget {
+struct Rest {
     lines: usize,
     characters: usize,
 }
 
-impl Budget {
+impl Rest {
     /// Uses some of it; returns `false` when too little is left.
     fn take(&mut self, characters: usize, lines: usize) -> bool {
         if characters > self.characters || lines > self.lines {
@@ -345,12 +407,15 @@ impl Budget {
 /// The text that is being written.
 struct Page {
     text: String,
+    /// The headings so far, in lower case.
+    headings: HashSet<String>,
 }
 
 impl Page {
     fn new() -> Self {
         Self {
             text: String::new(),
+            headings: HashSet::new(),
         }
     }
 
@@ -371,30 +436,60 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// Adds a section, unless it has no lines.
+    /// Adds a section. A heading in it that the text has already gets the name of the section.
     fn section(&mut self, title: &str, lines: &[String]) {
-        if lines.is_empty() {
-            return;
+        if !self.text.ends_with("\n\n") {
+            self.line("");
         }
-        self.line("");
         self.line(&format!("## {title}"));
         self.line("");
+        let mut fence: Option<&str> = None;
+        let mut is_blank = true;
         for line in lines {
-            self.line(line);
+            if fence.is_none() && is_blank && line.is_empty() {
+                continue;
+            }
+            is_blank = line.is_empty();
+            let mark = line.trim_start();
+            let is_fence = mark.starts_with("```");
+            let backticks = &mark[..mark.len() - mark.trim_start_matches('`').len()];
+            fence = match fence {
+                Some(open) if mark == open => None,
+                None if is_fence => Some(backticks),
+                fence => fence,
+            };
+            let heading = line.strip_prefix("### ").filter(|_| fence.is_none());
+            match heading {
+                Some(heading) => {
+                    let heading = self.unused(heading, title);
+                    self.line(&format!("### {heading}"));
+                }
+                None => self.line(line),
+            }
         }
     }
 
-    /// Returns the budget that is left when other sections need `after` characters.
-    fn left(&self, after: usize) -> Budget {
-        let used = self.text.chars().count() + after + 200;
-        let lines = self.text.lines().count() + workflow::LINES_MAX + integration::LINES_MAX + 40;
-        Budget {
-            lines: LINES_MAX.saturating_sub(lines),
-            characters: CHARACTERS_MAX.saturating_sub(used),
+    /// Makes a heading that the text does not have.
+    fn unused(&mut self, heading: &str, section: &str) -> String {
+        let numbered = (2..).map(|nth| format!("{heading} ({nth})"));
+        let names = [
+            heading.to_owned(),
+            format!("{heading} ({})", section.to_lowercase()),
+        ];
+        let free = names.into_iter().chain(numbered);
+        let mut free = free.filter(|name| self.headings.insert(name.to_lowercase()));
+        free.next().expect("there are more numbers than headings")
+    }
+
+    /// Returns what is left when these lines are added.
+    fn rest(&self, others: &[&Vec<String>], base_url: &str) -> Rest {
+        let others = others.iter().flat_map(|lines| lines.iter());
+        let after: usize = others.clone().map(|line| cost(line, base_url)).sum();
+        let lines: usize = others.map(|line| line.lines().count().max(1)).sum();
+        let used: usize = self.text.lines().map(|line| cost(line, base_url)).sum();
+        Rest {
+            lines: LINES_MAX.saturating_sub(lines + self.text.lines().count() + 30),
+            characters: CHARACTERS_MAX.saturating_sub(used + after + 400),
         }
     }
-}
-
-fn cost(lines: &[String]) -> usize {
-    lines.iter().map(|line| line.chars().count() + 1).sum()
 }

@@ -8,9 +8,11 @@ use crate::docs::openapi::{Endpoint, Operation, Specification};
 use crate::mdx::Node as MdxNode;
 use crate::syntax::Value;
 
+use super::about::is_meta;
+use super::role::Role;
 use super::text::{self, plain, short, shorten};
 
-/// The most required values that the line of an endpoint names.
+/// The most required values that the row of an endpoint names.
 const REQUIRED_NAMED: usize = 6;
 /// The label for pages that are in no group.
 const UNGROUPED: &str = "Documentation";
@@ -20,9 +22,9 @@ const UNGROUPED: &str = "Documentation";
 pub(super) struct Outline {
     /// Groups in the order of the navigation; none is empty.
     pub(super) categories: Vec<Category>,
-    /// The label of the default version.
-    pub(super) version: Option<Box<str>>,
-    /// All versions, the default first.
+    /// The labels of the default versions: each part of a site may have its own.
+    default_versions: Vec<Box<str>>,
+    /// The versions of the first part that has any, the default first.
     pub(super) versions: Vec<Box<str>>,
     /// All languages, the default first.
     pub(super) languages: Vec<Box<str>>,
@@ -37,6 +39,8 @@ pub(super) struct Category {
     pub(super) label: String,
     /// Its pages.
     pub(super) entries: Vec<Entry>,
+    /// The label of the group that contains it; empty at the top level.
+    pub(super) parent: String,
 }
 
 /// A page of a group.
@@ -44,6 +48,7 @@ pub(super) struct Category {
 pub(super) struct Entry {
     pub(super) page: PageId,
     pub(super) title: String,
+    pub(super) role: Role,
 }
 
 // === impl Outline ===
@@ -58,12 +63,44 @@ impl Outline {
         outline
     }
 
+    /// Returns the page that introduces the site: the one that a visitor sees first.
+    pub(super) fn home(&self, docs: &Docs) -> Option<PageId> {
+        let first = docs.navigation.first();
+        let first = first.filter(|id| is_shown(docs.navigation.page(*id)));
+        first.or_else(|| self.pages().next())
+    }
+
+    /// Returns the version that the skill describes; `None` if its parts have several, or if no
+    /// label names a version.
+    pub(super) fn version(&self) -> Option<&str> {
+        let mut versions = self.default_versions.iter().map(|label| version_of(label));
+        let first = versions.next()??;
+        versions.all(|other| other == Some(first)).then_some(first)
+    }
+
+    /// Returns the pages with their roles, in order.
+    pub(super) fn entries_of(&self, role: impl Fn(Role) -> bool) -> impl Iterator<Item = &Entry> {
+        let entries = self
+            .categories
+            .iter()
+            .flat_map(|category| &category.entries);
+        entries.filter(move |entry| role(entry.role))
+    }
+
     fn content(&mut self, docs: &Docs, content: &Content, part: Option<&str>) {
         match content {
-            Content::Entries(entries) => self.entries(docs, entries, part, UNGROUPED),
+            Content::Entries(entries) => {
+                self.list(
+                    docs,
+                    &entries.iter().collect::<Vec<_>>(),
+                    part,
+                    UNGROUPED,
+                    "",
+                );
+            }
             Content::Groups(groups) => {
                 for group in groups {
-                    self.group(docs, group, part);
+                    self.group(docs, group, part, "");
                 }
             }
             Content::Divisions(divisions) => self.divisions(docs, divisions, part),
@@ -86,7 +123,8 @@ impl Outline {
         };
         match divisions.kind {
             DivisionKind::Versions => {
-                self.version = self.version.take().or_else(|| Some(default?.label.clone()));
+                self.default_versions
+                    .extend(default.map(|default| default.label.clone()));
                 if self.versions.is_empty() {
                     self.versions = labels().collect();
                 }
@@ -114,21 +152,25 @@ impl Outline {
         }
     }
 
-    fn group(&mut self, docs: &Docs, group: &Group, part: Option<&str>) {
+    fn group(&mut self, docs: &Docs, group: &Group, part: Option<&str>, parent: &str) {
         if group.hidden {
             return;
         }
         let root = group.root.map(Node::Page);
         let entries: Vec<&Node> = root.iter().chain(&group.entries).collect();
-        self.list(docs, &entries, part, &group.label);
-    }
-
-    fn entries(&mut self, docs: &Docs, entries: &[Node], part: Option<&str>, label: &str) {
-        self.list(docs, &entries.iter().collect::<Vec<_>>(), part, label);
+        self.list(docs, &entries, part, &group.label, parent);
     }
 
     /// Adds a group's own pages, then the groups in it.
-    fn list(&mut self, docs: &Docs, nodes: &[&Node], part: Option<&str>, label: &str) {
+    fn list(
+        &mut self,
+        docs: &Docs,
+        nodes: &[&Node],
+        part: Option<&str>,
+        label: &str,
+        parent: &str,
+    ) {
+        let (own_part, own_label) = (plain(part.unwrap_or(label)), plain(label));
         let page = |node: &&Node| match node {
             Node::Page(id) => Some(*id),
             Node::Group(_) => None,
@@ -138,22 +180,45 @@ impl Outline {
             .filter_map(page)
             .filter(|id| is_shown(docs.navigation.page(*id)));
         let entries: Vec<Entry> = shown
-            .map(|page| Entry {
-                page,
-                title: plain(&docs.navigation.page(page).title),
+            .map(|id| {
+                let page = docs.navigation.page(id);
+                Entry {
+                    page: id,
+                    title: plain(&page.title),
+                    role: Role::of(page, &own_part, &own_label),
+                }
             })
             .collect();
         if !entries.is_empty() {
-            self.categories.push(Category {
-                part: plain(part.unwrap_or(label)),
-                label: plain(label),
-                entries,
-            });
+            self.add(own_part, own_label, plain(parent), entries);
         }
         for node in nodes {
             if let Node::Group(group) = node {
-                self.group(docs, group, Some(part.unwrap_or(label)));
+                self.group(docs, group, Some(part.unwrap_or(label)), label);
             }
+        }
+    }
+
+    /// Adds pages to the category of their group. If another group of the part has the same label,
+    /// the label of the enclosing group tells them apart.
+    fn add(&mut self, part: String, mut label: String, parent: String, entries: Vec<Entry>) {
+        let same = |other: &Category, label: &str| other.part == part && other.label == label;
+        if self
+            .categories
+            .iter()
+            .any(|other| same(other, &label) && other.parent != parent)
+            && !parent.is_empty()
+        {
+            label = format!("{parent}: {label}");
+        }
+        match self.categories.iter_mut().find(|other| same(other, &label)) {
+            Some(category) => category.entries.extend(entries),
+            None => self.categories.push(Category {
+                part,
+                label,
+                entries,
+                parent,
+            }),
         }
     }
 
@@ -174,7 +239,14 @@ pub(super) fn words(docs: &Docs, page: &Page) -> String {
     }
     let nodes = content(docs, page).unwrap_or_default();
     let words = first_paragraph(nodes).or_else(|| first_heading(nodes));
-    shorten(&words.unwrap_or_default())
+    let words = words.unwrap_or_default();
+    // A sentence that announces a list or an example says nothing without it.
+    let sentences = text::sentences(&words);
+    let kept = match sentences.split_last() {
+        Some((last, before)) if last.ends_with(':') => before.join(" "),
+        _ => words,
+    };
+    shorten(&kept)
 }
 
 /// Returns the content of a page; `None` if it is generated or could not be read.
@@ -187,10 +259,13 @@ pub(super) fn content<'d>(docs: &'d Docs, page: &Page) -> Option<&'d [MdxNode]> 
 fn first_paragraph(nodes: &[MdxNode]) -> Option<String> {
     nodes.iter().find_map(|node| match node {
         MdxNode::Paragraph(line) => {
-            Some(text::words(line)).filter(|words| words.chars().any(char::is_alphanumeric))
+            let says_something =
+                |words: &String| words.chars().any(char::is_alphanumeric) && !is_meta(words);
+            Some(text::words(line)).filter(says_something)
         }
         // Titles and cells are no sentences.
         MdxNode::Heading { .. } | MdxNode::Table(_) => None,
+        MdxNode::Element(element) if text::is_silent(&element.name) => None,
         node => {
             let mut found = None;
             node.each_children(&mut |children| {
@@ -214,33 +289,56 @@ fn is_shown(page: &Page) -> bool {
     page.is_indexed() && !page.deprecated && page.link.is_none()
 }
 
+/// Returns the version that a label names: `Version 2026-07-28 (latest)` names `2026-07-28`.
+fn version_of(label: &str) -> Option<&str> {
+    let inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+' | '_');
+    label.split(|c| !inside(c)).find_map(|word| {
+        let version = word.strip_prefix(['v', 'V']).unwrap_or(word);
+        version
+            .starts_with(|c: char| c.is_ascii_digit())
+            .then_some(version)
+    })
+}
+
+// === impl Category ===
+
+impl Category {
+    /// Returns whether more than half of its pages come after all others.
+    pub(super) fn is_late(&self) -> bool {
+        let late = self.entries.iter().filter(|entry| entry.role.is_late());
+        late.count() * 2 > self.entries.len()
+    }
+}
+
 // === impl Entry ===
 
 impl Entry {
-    /// Writes the line of the page: endpoint, link, description, required values.
+    /// Writes a link to the page.
+    pub(super) fn link(&self, docs: &Docs, base_url: &str) -> String {
+        link(&self.title, docs.navigation.page(self.page), base_url)
+    }
+
+    /// Writes the line of the page: link, description.
     pub(super) fn line(&self, docs: &Docs, base_url: &str) -> String {
-        let page = docs.navigation.page(self.page);
-        let link = format!("[{}]({base_url}{})", self.title, page.url);
-        if let Some((specification, endpoint)) = endpoint(docs, page) {
-            let about = endpoint.summary.as_deref().map(short).unwrap_or_default();
-            let about = if about.is_empty() || about == self.title {
-                String::new()
-            } else {
-                format!(": {about}")
-            };
-            let required = required(specification, endpoint);
-            return format!(
-                "- `{} {}` {link}{about}{required}",
-                endpoint.method, endpoint.path
-            );
-        }
-        let about = words(docs, page);
+        let about = words(docs, docs.navigation.page(self.page));
+        let link = self.link(docs, base_url);
         if about.is_empty() || about == self.title {
             format!("- {link}")
         } else {
             format!("- {link}: {about}")
         }
     }
+}
+
+/// Writes a link to a page. A title in code keeps its brackets; others have none (see `plain`).
+pub(super) fn link(title: &str, page: &Page, base_url: &str) -> String {
+    format!("[{title}]({base_url}{})", page.url)
+}
+
+/// Writes a link to a page under its own title.
+pub(super) fn link_to(docs: &Docs, id: PageId, base_url: &str) -> String {
+    let page = docs.navigation.page(id);
+    link(&plain(&page.title), page, base_url)
 }
 
 /// Returns the endpoint that a page describes.
@@ -254,7 +352,7 @@ pub(super) fn endpoint<'d>(
 }
 
 /// Names the values that a request requires, so that an agent need not open the page.
-fn required(specification: &Specification, endpoint: &Endpoint) -> String {
+pub(super) fn required(specification: &Specification, endpoint: &Endpoint) -> String {
     let Some(operation) = specification.operation(endpoint) else {
         return String::new();
     };
@@ -262,7 +360,8 @@ fn required(specification: &Specification, endpoint: &Endpoint) -> String {
     for parameter in operation
         .parameters()
         .iter()
-        .filter(|parameter| parameter.required)
+        // The path shows what it holds.
+        .filter(|parameter| parameter.required && parameter.place != "path")
     {
         names.push(format!("`{}` ({})", parameter.name, parameter.place));
     }
@@ -271,16 +370,13 @@ fn required(specification: &Specification, endpoint: &Endpoint) -> String {
             .into_iter()
             .map(|name| format!("`{name}`")),
     );
-    if names.is_empty() {
-        return String::new();
-    }
     let more = if names.len() > REQUIRED_NAMED {
         ", …"
     } else {
         ""
     };
     names.truncate(REQUIRED_NAMED);
-    format!("; requires {}{more}", names.join(", "))
+    format!("{}{more}", names.join(", "))
 }
 
 fn body_fields<'s>(operation: &Operation<'s>) -> Vec<&'s str> {
@@ -295,4 +391,20 @@ fn body_fields<'s>(operation: &Operation<'s>) -> Vec<&'s str> {
         .iter()
         .filter_map(Value::text)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_what_a_label_names() {
+        assert_eq!(
+            version_of("Version 2026-07-28 (latest)"),
+            Some("2026-07-28")
+        );
+        assert_eq!(version_of("v0.4.x"), Some("0.4.x"));
+        assert_eq!(version_of("2"), Some("2"));
+        assert_eq!(version_of("Latest"), None);
+    }
 }

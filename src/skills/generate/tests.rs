@@ -39,7 +39,7 @@ fn g2_a_large_documentation_is_cut_by_importance() {
         groups.join(",")
     );
     let body = "Words about it. ".repeat(30);
-    let steps = format!("{body}\n\n1. One {body}\n2. Two {body}\n");
+    let steps = format!("{body}\n\n1. Open {body}\n2. Close {body}\n");
     let paths: Vec<String> = pages.iter().map(|page| format!("{page}.mdx")).collect();
     let mut files: Vec<(&str, &str)> = paths.iter().map(|path| (&**path, &*steps)).collect();
     files.push(("docs.json", &config));
@@ -57,7 +57,7 @@ fn g2_a_large_documentation_is_cut_by_importance() {
     );
     for part in 0..20 {
         assert!(
-            text.contains(&format!("### Part {part}\n")),
+            text.contains(&format!("**Part {part}**")),
             "every group is there: {part}"
         );
         assert!(
@@ -65,7 +65,12 @@ fn g2_a_large_documentation_is_cut_by_importance() {
             "and its first page"
         );
     }
-    assert!(text.contains("more pages"));
+    assert!(text.contains("more in [llms.txt]"));
+    let starts = |line: &&str| line.starts_with("1. Open");
+    assert!(
+        text.lines().any(|line| starts(&line)),
+        "procedures have their place"
+    );
 }
 
 #[test]
@@ -111,6 +116,264 @@ fn a_name_in_any_script_has_a_slug() {
     let slug = |title: &str| generate(&docs, title, "", BASE).unwrap().slug;
     assert_eq!(slug("Ärger & Söhne").as_str(), "arger-sohne");
     assert_eq!(slug("---").as_str(), "documentation");
+}
+
+/// A product whose pages show each kind of content that a skill uses, and each that it must not.
+const PRODUCT: [(&str, &str); 13] = [
+    (
+        "docs.json",
+        r#"{"name":"Acme Docs","description":"The Acme documentation","navigation":{"tabs":[
+            {"tab":"Guides","versions":[{"version":"Version 2026-07-28 (latest)","groups":[
+                {"group":"Changelog","pages":["changes"]},
+                {"group":"Contributing","pages":["community"]},
+                {"group":"Get started","pages":["index","start","login"]},
+                {"group":"Boxes","pages":["boxes","attacks"]},
+                {"group":"Templates","pages":["templates",{"group":"More","pages":["more"]}]},
+                {"group":"Troubleshooting","pages":[{"group":"Templates","pages":["wrong"]}]},
+                {"group":"Integrations","pages":["slack"]}]}]},
+            {"tab":"API reference","openapi":"api.json"}]}}"#,
+    ),
+    (
+        "changes.mdx",
+        "# Changelog\n\n1. Add boxes.\n2. Remove bags.\n",
+    ),
+    (
+        "community.mdx",
+        "# Contribute\n\n1. Fork the repository.\n2. Send a change.\n",
+    ),
+    (
+        "index.mdx",
+        "---\ntitle: Home\n---\n\nimport { Hero } from '/snippets/hero.jsx';\n\n<Hero\n  title=\"x\"\n  \
+         size={3}\n/>\n\nHere you'll find all guides of Acme.\n\nAcme is a service that runs code of\n\
+         strangers in *small* boxes. It bills by the second.\n",
+    ),
+    (
+        "start.mdx",
+        "---\ntitle: Quickstart\n---\n\n<Steps>\n<Step title=\"Install Acme\">\n<CodeGroup>\n\
+         ```bash JavaScript\nnpm i @acme/box\n```\n```bash Python\npip install acme-box\n```\n</CodeGroup>\n\
+         </Step>\n<Step title=\"Set the key\">\n```bash .env\nACME_API_KEY=acme_***\n```\n</Step>\n\
+         <Step title=\"Run code\">\n```python Python {2}\nfrom acme import Box\n\nwith Box.create() as box:\n    \
+         box.run(\"print('hi')\")  # `hi`\n```\n</Step>\n</Steps>\n\n<Warning>\nA box is deleted\nafter five \
+         minutes.\n</Warning>\n",
+    ),
+    (
+        "login.mdx",
+        "---\ntitle: Log in from a browser\n---\n\nOpen the browser.\n",
+    ),
+    (
+        "boxes.mdx",
+        "---\ntitle: Pause a box\n---\n\n1. Call `box.pause()`.\n2. Keep the id\n   of the box.\n\n## How it \
+         works\n\n1. Acme stops the box.\n2. Start the copy.\n\n<Note>\nAt most 20 boxes can be paused at a \
+         time.\n</Note>\n\n<Note>\nThis page is new.\n</Note>\n\n## Choosing a size\n\nSmall boxes start \
+         faster than large ones.\n\nBoxes are not suitable for databases that must stay.\n",
+    ),
+    (
+        "attacks.mdx",
+        "---\ntitle: Security\n---\n\n## Token theft\n\n1. Send a link to the user.\n2. Steal the token.\n",
+    ),
+    (
+        "templates.mdx",
+        "---\ntitle: Build a template\n---\n\nA template holds files.\n",
+    ),
+    ("more.mdx", "---\ntitle: Delete a template\n---\n"),
+    ("wrong.mdx", "---\ntitle: Fix a template\n---\n"),
+    (
+        "slack.mdx",
+        "---\ntitle: Slack\n---\n\nSend messages from a box.\n",
+    ),
+    (
+        "api.json",
+        r#"{"openapi":"3.1.0","info":{"title":"Boxes"},"paths":{"/boxes/{id}":{"post":{"summary":"Run in a box","parameters":[{"name":"id","in":"path","required":true,"schema":{"type":"string"}},{"name":"team","in":"query","required":true,"schema":{"type":"string"}}]}}}}"#,
+    ),
+];
+
+/// Returns the lines of a section.
+fn section<'t>(text: &'t str, title: &str) -> &'t str {
+    let start = text.find(&format!("\n## {title}\n")).unwrap();
+    let rest = &text[start + 4..];
+    rest.find("\n## ").map_or(rest, |end| &rest[..end])
+}
+
+fn product() -> Generated {
+    let docs = docs(&PRODUCT);
+    let about = about(&docs).unwrap();
+    let generated = generate(&docs, "Acme Docs", &about, BASE).unwrap();
+    // The rules for the texts of programs hold for this text too.
+    assert_eq!(
+        accept(
+            &docs,
+            generated.text.as_bytes(),
+            generated.slug.as_str(),
+            BASE,
+            Age::Now
+        ),
+        Ok(generated.clone())
+    );
+    generated
+}
+
+#[test]
+fn a_skill_says_what_the_product_is_and_when_to_use_it() {
+    let generated = product();
+    assert_eq!(
+        generated.description,
+        "Acme is a service that runs code of strangers in small boxes. It bills by the second. \
+         Use when a task needs Acme, for example to pause a box, build a template, delete a template, \
+         fix a template or log in from a browser; also for Slack."
+    );
+    assert!(
+        generated.text.contains("version: \"2026-07-28\""),
+        "not the label"
+    );
+    for leak in ["Hero", "import ", "size", "Here you'll", "(latest)"] {
+        let head = &generated.text[..generated.text.find("## Skills").unwrap()];
+        assert!(!head.contains(leak), "{leak}: {head}");
+    }
+}
+
+#[test]
+fn a_skill_holds_the_first_call_unchanged_with_its_page() {
+    let text = product().text;
+    let skills = section(&text, "Skills");
+    let page = format!("[Quickstart]({BASE}/start)");
+    for line in [
+        format!("- Install (JavaScript): `npm i @acme/box` – {page}"),
+        format!("- Install (Python): `pip install acme-box` – {page}"),
+        format!("- Authenticate (.env): `ACME_API_KEY=acme_***` – {page}"),
+        format!(
+            "- Call (Python) – {page}:\n\n  ```python Python\n  from acme import Box\n\n  with Box.create() \
+             as box:\n      box.run(\"print('hi')\")  # `hi`\n  ```\n"
+        ),
+    ] {
+        assert!(skills.contains(&line), "{line}\n{skills}");
+    }
+    let decisions = section(&text, "Capabilities");
+    assert!(decisions.contains(&format!("- Choose one: JavaScript, Python – {page}")));
+    let size = format!(
+        "- Choosing a size: Small boxes start faster than large ones. – [Pause a box]({BASE}/boxes)"
+    );
+    assert!(decisions.contains(&size), "{decisions}");
+}
+
+#[test]
+fn workflows_are_procedures_of_the_product_only() {
+    let text = product().text;
+    let workflows = section(&text, "Workflows");
+    for wanted in [
+        "1. Install Acme",
+        "3. Run code",
+        "1. Call `box.pause()`.",
+        "2. Keep the id of the box.",
+    ] {
+        assert!(workflows.contains(wanted), "{wanted}: {workflows}");
+    }
+    for other in ["Steal", "Acme stops", "Start the copy", "Add boxes", "Fork"] {
+        assert!(!workflows.contains(other), "{other}: {workflows}");
+    }
+    let steps = workflows.find("Install Acme").unwrap();
+    assert!(
+        steps < workflows.find("box.pause").unwrap(),
+        "the start comes first"
+    );
+}
+
+#[test]
+fn pitfalls_limits_and_unsuited_cases_are_what_authors_wrote() {
+    let text = product().text;
+    let context = section(&text, "Context");
+    for line in [
+        format!("- A box is deleted after five minutes. – [Quickstart]({BASE}/start)"),
+        format!("- At most 20 boxes can be paused at a time. – [Pause a box]({BASE}/boxes)"),
+        format!(
+            "- Boxes are not suitable for databases that must stay. – [Pause a box]({BASE}/boxes)"
+        ),
+    ] {
+        assert!(context.contains(&line), "{line}\n{context}");
+    }
+    assert!(!context.contains("This page is new"), "{context}");
+}
+
+#[test]
+fn reference_community_and_changes_come_last_and_endpoints_are_a_table() {
+    let text = product().text;
+    let skills = section(&text, "Skills");
+    let row = "| POST | `/boxes/{id}` | [Run in a box](https://docs.acme.test/api-reference/run-in-a-box) | `team` (query) |";
+    assert!(skills.contains(row), "{skills}");
+    let at = |what: &str| {
+        skills
+            .find(what)
+            .unwrap_or_else(|| panic!("{what}: {skills}"))
+    };
+    assert!(at("**Guides: Integrations**") < at(row));
+    assert!(at(row) < at("**Guides: Changelog**") && at(row) < at("**Guides: Contributing**"));
+    let integration = section(&text, "Integration");
+    assert!(
+        integration.contains("[Slack]") && integration.contains("**Boxes**"),
+        "{integration}"
+    );
+}
+
+#[test]
+fn g5_every_section_is_there_and_no_heading_twice() {
+    let tiny = [
+        (
+            "docs.json",
+            r#"{"name":"x","navigation":{"pages":["index"]}}"#,
+        ),
+        ("index.mdx", ""),
+    ];
+    for text in [product().text, text(&tiny)] {
+        let mut fenced = false;
+        let headings = text.lines().filter(|line| {
+            fenced ^= line.trim_start().starts_with("```");
+            line.starts_with('#') && !fenced
+        });
+        let headings: Vec<&str> = headings.collect();
+        let sections: Vec<&&str> = headings
+            .iter()
+            .filter(|line| line.starts_with("## "))
+            .collect();
+        let wanted = [
+            "Capabilities",
+            "Skills",
+            "Workflows",
+            "Integration",
+            "Context",
+        ];
+        let wanted = wanted.map(|title| format!("## {title}"));
+        assert_eq!(sections, wanted.iter().collect::<Vec<_>>());
+        let different: HashSet<&&str> = headings.iter().collect();
+        assert_eq!(different.len(), headings.len(), "{headings:?}");
+        for section in wanted {
+            let content = self::section(&text, section.trim_start_matches("## "));
+            assert!(content.lines().count() > 2, "{section} is empty: {text}");
+        }
+    }
+}
+
+#[test]
+fn a_page_without_code_leads_to_the_start() {
+    let files = [
+        (
+            "docs.json",
+            r#"{"name":"x","navigation":{"pages":["index","start"]}}"#,
+        ),
+        ("index.mdx", "# x\n"),
+        (
+            "start.mdx",
+            "---\ntitle: Getting started\n---\n\nAsk us for an API key. You need an API key for all calls.\n",
+        ),
+    ];
+    let text = text(&files);
+    let skills = section(&text, "Skills");
+    assert!(
+        skills.contains("- Authenticate: Ask us for an API key."),
+        "{skills}"
+    );
+    assert!(
+        skills.contains(&format!("Start with [Getting started]({BASE}/start)")),
+        "{skills}"
+    );
 }
 
 proptest! {

@@ -67,7 +67,7 @@ fn gather(nodes: &[Node], out: &mut String) {
             }
             Node::Formula { tex, .. } => out.push_str(tex),
             Node::Image { .. } | Node::Fence { .. } => {}
-            Node::Element(element) if is_part(&element.name) => {}
+            Node::Element(element) if is_silent(&element.name) => {}
             Node::Break => out.push(' '),
             node => {
                 if node.is_block() {
@@ -79,6 +79,11 @@ fn gather(nodes: &[Node], out: &mut String) {
             }
         }
     }
+}
+
+/// Returns whether an element has text that is no prose: drawings, style sheets, scripts.
+pub(super) fn is_silent(name: &str) -> bool {
+    is_part(name) || matches!(name, "style" | "script")
 }
 
 /// Puts a text in one line that YAML and Markdown readers cannot take for a mark.
@@ -98,17 +103,76 @@ pub(super) fn short(text: &str) -> String {
 
 /// Returns the first sentences of a line that fit, else its first words.
 pub(super) fn shorten(line: &str) -> String {
-    if line.chars().count() <= CHARACTERS_MAX {
+    fit(line, CHARACTERS_MAX)
+}
+
+/// Returns the first sentences of a line with at most this many characters, else its first words.
+pub(super) fn fit(line: &str, characters_max: usize) -> String {
+    if line.chars().count() <= characters_max {
         return line.to_owned();
     }
-    let cut: String = line.chars().take(CHARACTERS_MAX).collect();
-    match cut.rfind(". ") {
-        Some(end) if end > CHARACTERS_MAX / 4 => cut[..=end].to_owned(),
-        _ => format!(
-            "{}…",
-            cut.rsplit_once(' ').map_or(&*cut, |(words, _)| words)
-        ),
+    let mut out = String::new();
+    for sentence in sentences(line) {
+        let space = if out.is_empty() { "" } else { " " };
+        if out.chars().count() + space.len() + sentence.chars().count() > characters_max {
+            break;
+        }
+        out.push_str(space);
+        out.push_str(sentence);
     }
+    if out.chars().count() > characters_max / 4 {
+        return out;
+    }
+    let cut: String = line
+        .chars()
+        .take(characters_max.saturating_sub(1))
+        .collect();
+    let words = cut.rsplit_once(' ').map_or(&*cut, |(words, _)| words);
+    format!("{}…", words.trim_end_matches([',', ';', ':', ' ']))
+}
+
+/// Splits a plain line into its sentences.
+pub(super) fn sentences(line: &str) -> Vec<&str> {
+    let mut out = Vec::new();
+    let mut start = 0;
+    let mut letters = line.char_indices().peekable();
+    let mut in_code = false;
+    while let Some((at, c)) = letters.next() {
+        let end = at + c.len_utf8();
+        in_code ^= c == '`';
+        let is_wide = matches!(c, '。' | '！' | '？');
+        if in_code || !(is_wide || matches!(c, '.' | '!' | '?')) {
+            continue;
+        }
+        let mut after = line[end..].chars();
+        let ends = match (after.next(), after.next()) {
+            (None, _) => true,
+            (Some(' '), next) => {
+                !next.is_some_and(char::is_lowercase) && !is_shortened(&line[start..at])
+            }
+            _ => is_wide,
+        };
+        if ends {
+            out.push(line[start..end].trim());
+            start = end;
+        }
+    }
+    if !line[start..].trim().is_empty() {
+        out.push(line[start..].trim());
+    }
+    out
+}
+
+/// Returns whether the last word of a text is a shortened one, whose point ends no sentence.
+fn is_shortened(text: &str) -> bool {
+    let last = text.rsplit(' ').next().unwrap_or_default();
+    let last = last.trim_start_matches('(').to_ascii_lowercase();
+    let is_number = !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit());
+    is_number
+        || matches!(
+            &*last,
+            "e.g" | "i.e" | "etc" | "vs" | "approx" | "no" | "fig"
+        )
 }
 
 /// Quotes a line for YAML, so that every reader reads the same text.
@@ -144,5 +208,20 @@ mod tests {
         );
         assert!(short(&text).ends_with("word."));
         assert!(short(&"word ".repeat(100)).ends_with("word…"));
+    }
+
+    #[test]
+    fn sentences_end_where_readers_see_an_end() {
+        let split = |line| sentences(line);
+        assert_eq!(
+            split("Use `a. B` now. It costs 2.5 units, e.g. Two! 完了。次"),
+            [
+                "Use `a. B` now.",
+                "It costs 2.5 units, e.g. Two!",
+                "完了。",
+                "次"
+            ]
+        );
+        assert_eq!(split(""), [""; 0]);
     }
 }

@@ -1,0 +1,541 @@
+//! The code of pages: which of it installs, gives access, or makes a call.
+
+use crate::mdx::{Element, Node};
+
+use super::text::{plain, words};
+
+/// The most bytes and lines of code that a skill repeats.
+const BYTES_MAX: usize = 2000;
+const LINES_MAX: usize = 50;
+/// The number of lines by which an example loses a point.
+const LONG_LINES: usize = 14;
+/// The most lines of code that only installs or only gives access.
+const SHORT_LINES_MAX: usize = 8;
+
+/// Commands that install something.
+const INSTALLS: [&str; 33] = [
+    "npm i ",
+    "npm install",
+    "npm add",
+    "pnpm add",
+    "pnpm install",
+    "pnpm i ",
+    "yarn add",
+    "yarn install",
+    "bun add",
+    "bun install",
+    "deno add",
+    "pip install",
+    "pip3 install",
+    "pipx install",
+    "uv add",
+    "uv pip install",
+    "uv tool install",
+    "poetry add",
+    "conda install",
+    "brew install",
+    "cargo add",
+    "cargo install",
+    "go get ",
+    "go install",
+    "gem install",
+    "bundle add",
+    "composer require",
+    "dotnet add",
+    "helm install",
+    "helm repo add",
+    "apt install",
+    "apt-get install",
+    "winget install",
+];
+/// Beginnings of shell lines that only prepare.
+const PREPARES: [&str; 33] = [
+    "cd ",
+    "mkdir ",
+    "touch ",
+    "source ",
+    "export ",
+    "set ",
+    "git clone",
+    "python -m venv",
+    "python3 -m venv",
+    "uv venv",
+    "uv init",
+    "npm init",
+    "pnpm init",
+    "echo ",
+    "cp ",
+    "#",
+    "//",
+    "git checkout",
+    "chmod ",
+    "git ",
+    "conda ",
+    "rm ",
+    "ls ",
+    "cat ",
+    "node -v",
+    "sudo ",
+    "tar ",
+    "brew ",
+    "which ",
+    "make ",
+    "unzip ",
+    "mv ",
+    "docker pull",
+];
+/// Languages of code that runs.
+const PROGRAMS: [&str; 37] = [
+    "js",
+    "javascript",
+    "jsx",
+    "ts",
+    "typescript",
+    "tsx",
+    "node",
+    "nodejs",
+    "mjs",
+    "python",
+    "py",
+    "python3",
+    "go",
+    "golang",
+    "rust",
+    "rs",
+    "ruby",
+    "rb",
+    "php",
+    "java",
+    "kotlin",
+    "swift",
+    "c",
+    "cpp",
+    "c++",
+    "csharp",
+    "c#",
+    "cs",
+    "dart",
+    "elixir",
+    "scala",
+    "sql",
+    "graphql",
+    "solidity",
+    "r",
+    "lua",
+    "http",
+];
+const SHELLS: [&str; 12] = [
+    "sh",
+    "bash",
+    "shell",
+    "zsh",
+    "console",
+    "terminal",
+    "cmd",
+    "powershell",
+    "curl",
+    "cli",
+    "shellscript",
+    "",
+];
+/// What shows that code stands by itself.
+const COMPLETE: [&str; 12] = [
+    "import ", "require(", "require ", "from ", "use ", "using ", "package ", "#include", "curl ",
+    "http://", "https://", "POST /",
+];
+
+/// What code does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// It installs something.
+    Install,
+    /// It sets or sends credentials.
+    Access,
+    /// It uses the product.
+    Call,
+    /// Anything else: output, configuration, long code.
+    Other,
+}
+
+/// A block of code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Block<'d> {
+    pub(super) language: &'d str,
+    /// Its title, or the title of its tab.
+    pub(super) label: String,
+    pub(super) code: &'d str,
+}
+
+/// The same code in several languages or for several tools.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Group<'d> {
+    /// The heading or step above it.
+    pub(super) heading: String,
+    pub(super) blocks: Vec<Block<'d>>,
+    pub(super) kind: Kind,
+}
+
+// === impl Block ===
+
+impl<'d> Block<'d> {
+    /// Reads a fence. The info string is a language, then a title and options such as `{1,3}` or
+    /// `wrap`.
+    pub(super) fn of(info: &'d str, code: &'d str, label: &str) -> Self {
+        let info = info.trim();
+        let end = info
+            .find(|c: char| c.is_whitespace() || c == '{')
+            .unwrap_or(info.len());
+        let (language, rest) = info.split_at(end);
+        let options = [
+            "lines",
+            "wrap",
+            "expandable",
+            "twoslash",
+            "showLineNumbers",
+            "numbered",
+        ];
+        let mut title: Vec<&str> = Vec::new();
+        for word in rest.split_whitespace() {
+            if word.starts_with('{') || word.ends_with('}') || options.contains(&word) {
+                continue;
+            }
+            match word.split_once('=') {
+                Some(("title" | "filename", value)) => title.push(value.trim_matches(['"', '\''])),
+                Some(_) => {}
+                None => title.push(word.trim_matches(['"', '\''])),
+            }
+        }
+        let own = plain(&title.join(" ")).replace('`', "");
+        Self {
+            language,
+            label: if own.is_empty() { plain(label) } else { own },
+            code: code.trim_matches('\n'),
+        }
+    }
+
+    /// Returns what the code does.
+    pub(super) fn kind(&self) -> Kind {
+        let lines = || {
+            self.code
+                .lines()
+                .map(str::trim)
+                .filter(|line| !line.is_empty())
+        };
+        let count = lines().count();
+        if self.code.len() > BYTES_MAX || count > LINES_MAX || count == 0 {
+            return Kind::Other;
+        }
+        let is_short = count <= SHORT_LINES_MAX;
+        let bare = |line: &'d str| line.trim_start_matches(['$', '>', '%', ' ']);
+        let installs = |line: &str| INSTALLS.iter().any(|command| line.contains(command));
+        let language = self.language.to_ascii_lowercase();
+        let is_program = self.is_program();
+        let is_shell = SHELLS.contains(&&*language);
+        if is_short && lines().any(|line| installs(bare(line))) {
+            return Kind::Install;
+        }
+        if is_short && self.gives_access() {
+            return Kind::Access;
+        }
+        let acts = |line: &str| {
+            let line = line.trim_start_matches(['$', '>', '%', ' ']);
+            !PREPARES.iter().any(|start| line.starts_with(start))
+                && !line.ends_with("version")
+                && !installs(line)
+                && looks_like_command(line)
+        };
+        // Imports alone call nothing.
+        let imports = |line: &str| {
+            let starts = [
+                "import ", "from ", "use ", "using ", "#", "//", "--", "package ",
+            ];
+            starts.iter().any(|start| line.starts_with(start))
+        };
+        if (is_program && !lines().all(imports)) || (is_shell && lines().any(acts)) {
+            return Kind::Call;
+        }
+        Kind::Other
+    }
+
+    /// Returns whether the code only sets or sends credentials.
+    fn gives_access(&self) -> bool {
+        let mut lines = self
+            .code
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty());
+        let is_remark = |line: &str| line.starts_with('#') || line.starts_with("//");
+        let is_access = |line: &str| {
+            let upper = line.to_ascii_uppercase();
+            let is_secret = [
+                "API_KEY",
+                "APIKEY",
+                "_TOKEN",
+                "_SECRET",
+                "SECRET_KEY",
+                "CLIENT_ID",
+                "ACCESS_KEY",
+            ]
+            .iter()
+            .any(|name| upper.contains(name));
+            let sets = is_secret
+                && (line.starts_with("export ") || line.starts_with("set ") || is_assignment(line));
+            sets || upper.starts_with("AUTHORIZATION:")
+                || line.ends_with(" login")
+                || line.contains(" auth login")
+        };
+        let mut some = false;
+        let all = lines.all(|line| {
+            let is = is_access(line);
+            some |= is;
+            is || is_remark(line) || is_assignment(line)
+        });
+        all && some
+    }
+
+    /// Returns whether the code stands by itself, without other code of its page.
+    pub(super) fn is_complete(&self) -> bool {
+        COMPLETE.iter().any(|mark| self.code.contains(mark))
+            || SHELLS.contains(&&*self.language.to_ascii_lowercase())
+    }
+
+    /// Returns how well the code shows a use of the product with one of these names. Of code that
+    /// shows the same, the shorter is better.
+    pub(super) fn score(&self, names: &[String]) -> usize {
+        let long = self.code.lines().count() / LONG_LINES;
+        let mentions = 2 * usize::from(self.mentions(names));
+        let shows = mentions + usize::from(self.is_program()) + usize::from(self.is_complete());
+        (2 + shows).saturating_sub(long)
+    }
+
+    /// Returns whether the code is in a programming language.
+    pub(super) fn is_program(&self) -> bool {
+        PROGRAMS.contains(&&*self.language.to_ascii_lowercase())
+    }
+
+    /// Returns whether the code mentions one of these names.
+    pub(super) fn mentions(&self, names: &[String]) -> bool {
+        let code = self.code.to_lowercase();
+        names.iter().any(|name| code.contains(&**name))
+    }
+
+    /// Returns the code if it is one line that fits between backticks.
+    pub(super) fn one_line(&self) -> Option<&'d str> {
+        let mut lines = self
+            .code
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty());
+        let first = lines.next()?;
+        (lines.next().is_none() && !first.contains('`') && first.len() <= 160).then_some(first)
+    }
+
+    /// Writes the code as a fence, unchanged.
+    pub(super) fn fence(&self, indent: &str) -> Vec<String> {
+        let backticks = |line: &str| line.trim_start().chars().take_while(|c| *c == '`').count();
+        let longest = self.code.lines().map(backticks).max().unwrap_or(0);
+        let fence = "`".repeat(longest.max(2) + 1);
+        let space = if self.label.is_empty() { "" } else { " " };
+        let language = self.language.replace('`', "");
+        let mut lines = vec![format!("{indent}{fence}{language}{space}{}", self.label)];
+        let put = |line: &str| match line.is_empty() {
+            true => String::new(),
+            false => format!("{indent}{line}"),
+        };
+        lines.extend(self.code.lines().map(put));
+        lines.push(format!("{indent}{fence}"));
+        lines
+    }
+}
+
+/// Returns whether a line of a shell could be a command, not output: it starts with a small letter
+/// or a path and has an argument.
+fn looks_like_command(line: &str) -> bool {
+    let word = line.split(' ').next().unwrap_or_default();
+    let inside = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_./".contains(c);
+    word.len() > 1 && line.contains(' ') && word.chars().all(inside) && !word.ends_with('.')
+}
+
+/// Returns whether a line sets a variable: `NAME=value`, `export NAME=value`.
+fn is_assignment(line: &str) -> bool {
+    let line = line.strip_prefix("export ").unwrap_or(line);
+    let Some((name, _)) = line.split_once('=') else {
+        return false;
+    };
+    let name = name.trim();
+    !name.is_empty()
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+}
+
+// === impl Group ===
+
+impl<'d> Group<'d> {
+    fn new(heading: &str, blocks: Vec<Block<'d>>) -> Self {
+        let kinds: Vec<Kind> = blocks.iter().map(Block::kind).collect();
+        let order = [Kind::Install, Kind::Access, Kind::Call];
+        let kind = order.into_iter().find(|kind| kinds.contains(kind));
+        let kind = kind.unwrap_or(Kind::Other);
+        let blocks = blocks.into_iter().zip(kinds);
+        Self {
+            heading: heading.to_owned(),
+            // Other code of a group, such as output beside a request, is left out.
+            blocks: blocks
+                .filter(|(_, of)| *of == kind)
+                .map(|(block, _)| block)
+                .collect(),
+            kind,
+        }
+    }
+}
+
+/// Lists the code of a page in order.
+pub(super) fn groups(nodes: &[Node]) -> Vec<Group<'_>> {
+    let mut reader = Reader::default();
+    reader.nodes(nodes, "");
+    reader.found
+}
+
+#[derive(Default)]
+struct Reader<'d> {
+    found: Vec<Group<'d>>,
+    heading: String,
+}
+
+impl<'d> Reader<'d> {
+    fn nodes(&mut self, nodes: &'d [Node], label: &str) {
+        for node in nodes {
+            match node {
+                Node::Heading { children, .. } => self.heading = words(children),
+                Node::Fence { info, code } => {
+                    let block = Block::of(info, code, label);
+                    self.found.push(Group::new(&self.heading, vec![block]));
+                }
+                Node::Element(element) => self.element(element, label),
+                node => node.each_children(&mut |children| self.nodes(children, label)),
+            }
+        }
+    }
+
+    fn element(&mut self, element: &'d Element, label: &str) {
+        let title = element.text("title").map(plain).unwrap_or_default();
+        match &*element.name {
+            "CodeGroup" | "RequestExample" => {
+                let mut blocks = Vec::new();
+                fences(&element.children, label, &mut blocks);
+                if !blocks.is_empty() {
+                    self.found.push(Group::new(&self.heading, blocks));
+                }
+            }
+            "Tabs" => self.tabs(element),
+            "Step" => {
+                let outer = std::mem::replace(&mut self.heading, title);
+                self.nodes(&element.children, label);
+                self.heading = outer;
+            }
+            "ResponseExample" => {}
+            _ => self.nodes(&element.children, label),
+        }
+    }
+
+    /// Reads tabs: the first code of every tab is one group, then the second.
+    fn tabs(&mut self, tabs: &'d Element) {
+        let mut columns: Vec<Vec<Group<'d>>> = Vec::new();
+        for child in &tabs.children {
+            if let Node::Element(tab) = child {
+                let title = tab.text("title").map(plain).unwrap_or_default();
+                let mut inner = Self {
+                    found: Vec::new(),
+                    heading: self.heading.clone(),
+                };
+                inner.nodes(&tab.children, &title);
+                for block in inner.found.iter_mut().flat_map(|group| &mut group.blocks) {
+                    if block.label.is_empty() {
+                        block.label.clone_from(&title);
+                    }
+                }
+                columns.push(inner.found);
+            }
+        }
+        for kind in [Kind::Install, Kind::Access, Kind::Call] {
+            let firsts = columns.iter().filter_map(|column| {
+                column
+                    .iter()
+                    .find(|group| group.kind == kind)?
+                    .blocks
+                    .first()
+                    .cloned()
+            });
+            let blocks: Vec<Block<'d>> = firsts.collect();
+            if !blocks.is_empty() {
+                self.found.push(Group {
+                    heading: self.heading.clone(),
+                    blocks,
+                    kind,
+                });
+            }
+        }
+    }
+}
+
+fn fences<'d>(nodes: &'d [Node], label: &str, out: &mut Vec<Block<'d>>) {
+    for node in nodes {
+        match node {
+            Node::Fence { info, code } => out.push(Block::of(info, code, label)),
+            node => node.each_children(&mut |children| fences(children, label, out)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(info: &str, code: &str) -> Kind {
+        Block::of(info, code, "").kind()
+    }
+
+    #[test]
+    fn code_is_told_apart_by_what_it_does() {
+        assert_eq!(
+            kind("javascript JavaScript", "npm i @acme/pay dotenv"),
+            Kind::Install
+        );
+        assert_eq!(kind("bash", "export ACME_API_KEY=sk_..."), Kind::Access);
+        assert_eq!(
+            kind("bash .env", "# the key\nACME_API_KEY=e2b_***"),
+            Kind::Access
+        );
+        assert_eq!(kind("bash", "acme login"), Kind::Access);
+        assert_eq!(kind("python", "import acme\nacme.pay(1)"), Kind::Call);
+        assert_eq!(
+            kind("sh", "curl https://api.acme.test/v2/charges -d amount=500"),
+            Kind::Call
+        );
+        assert_eq!(kind("bash", "cd app && ls"), Kind::Other);
+        assert_eq!(kind("json", "{\"a\": 1}"), Kind::Other);
+        assert_eq!(kind("", "Ready in 3 seconds"), Kind::Other);
+    }
+
+    #[test]
+    fn titles_are_told_from_options() {
+        let block = Block::of("python my_server.py (stdio) {9, 10} wrap", "x\n", "");
+        assert_eq!(
+            (block.language, &*block.label),
+            ("python", "my_server.py (stdio)")
+        );
+        let block = Block::of("ts title=\"a.ts\" icon=\"x\"", "x\n", "Tab");
+        assert_eq!(&*block.label, "a.ts");
+        assert_eq!(&*Block::of("ts", "x", "Tab").label, "Tab");
+    }
+
+    #[test]
+    fn code_is_written_unchanged() {
+        let block = Block::of("md", "a\n\n```\n  b\n```\n", "");
+        assert_eq!(
+            block.fence(""),
+            ["````md", "a", "", "```", "  b", "```", "````"]
+        );
+    }
+}

@@ -1,0 +1,429 @@
+//! The first working call: install, authenticate, call. The code is copied unchanged.
+//!
+//! The page that holds most of the three comes first; what it lacks is taken from other pages of
+//! the same part. So an agent gets code that belongs together.
+
+use std::collections::HashSet;
+
+use crate::docs::Docs;
+use crate::docs::navigation::tree::PageId;
+use crate::mdx::Node;
+
+use super::about;
+use super::code::{Block, Group, Kind, groups};
+use super::outline::{Entry, Outline, content, endpoint, link_to};
+use super::role::{Role, has, normal};
+use super::sink::Sink;
+use super::text::{fit, sentences, words};
+use super::words::is_instruction;
+
+/// The most lines and characters of the section.
+pub(super) const LINES_MAX: usize = 130;
+const CHARACTERS_MAX: usize = 4200;
+/// How many alternatives of the first call are shown, and of an installation.
+const CALLS_MAX: usize = 2;
+const INSTALLS_MAX: usize = 3;
+/// How many parts of a site get a first call of their own.
+const PARTS_MAX: usize = 3;
+/// How many guides are searched if no page about the start has code.
+const GUIDES_MAX: usize = 40;
+/// The longest sentence about credentials, in characters.
+const SENTENCE_MAX: usize = 240;
+
+/// Labels among which nobody must be told to choose.
+const MANAGERS: [&str; 16] = [
+    "npm",
+    "pnpm",
+    "yarn",
+    "bun",
+    "pip",
+    "uv",
+    "poetry",
+    "brew",
+    "homebrew",
+    "bash",
+    "shell",
+    "sh",
+    "powershell",
+    "zsh",
+    "conda",
+    "curl",
+];
+
+/// A group of code, and its page.
+type Found<'d> = (PageId, Group<'d>);
+
+/// What leads to a first result.
+#[derive(Debug, Default)]
+struct Plan<'d> {
+    install: Option<Found<'d>>,
+    access: Option<Found<'d>>,
+    call: Option<Found<'d>>,
+}
+
+/// The section, and what other sections need of it.
+#[derive(Debug, Default)]
+pub(super) struct First<'d> {
+    pub(super) lines: Vec<String>,
+    /// The code that the section shows.
+    pub(super) shown: HashSet<&'d str>,
+    /// The alternatives among which an agent must choose: their names, and the page.
+    pub(super) choices: Vec<(Vec<String>, PageId)>,
+}
+
+/// Writes the first calls of a documentation.
+pub(super) fn first<'d>(docs: &'d Docs, outline: &Outline, base_url: &str) -> First<'d> {
+    let mut sink = Sink::new(base_url, LINES_MAX, CHARACTERS_MAX);
+    let mut first = First::default();
+    let mut plans = plans(docs, outline);
+    plans.truncate(PARTS_MAX);
+    for (nth, (part, plan)) in plans.iter().enumerate() {
+        let heading = match nth {
+            0 => "First working call".to_owned(),
+            _ => format!("First working call: {part}"),
+        };
+        // Later parts show one alternative, and only what fits.
+        let calls_max = if nth == 0 { CALLS_MAX } else { 1 };
+        for calls in (1..=calls_max).rev() {
+            let (lines, shown) = plan.lines(docs, outline, base_url, calls, nth == 0);
+            if sink.add_under(&heading, lines) {
+                first.shown.extend(shown);
+                first.choices.extend(plan.choices());
+                break;
+            }
+        }
+    }
+    if sink.lines.is_empty() {
+        let home = outline.entries_of(|role| role == Role::Start).next();
+        let home = home.map(|entry| entry.page).or_else(|| outline.home(docs));
+        let mut lines = Vec::new();
+        lines.extend(credentials(docs, outline, &[], base_url));
+        if let Some(id) = home {
+            let link = link_to(docs, id, base_url);
+            lines.push(format!(
+                "- The pages that lead to a first result show no code. Start with {link}."
+            ));
+        }
+        sink.add_under("First working call", lines);
+    }
+    first.lines = sink.lines;
+    first
+}
+
+/// Finds the plans of the parts; the part of the first page comes first, and the others only if
+/// they have a page about the start.
+fn plans<'d>(docs: &'d Docs, outline: &Outline) -> Vec<(String, Plan<'d>)> {
+    let home = outline.home(docs);
+    let mut parts: Vec<&str> = Vec::new();
+    for category in &outline.categories {
+        if !category.is_late() && !parts.contains(&&*category.part) {
+            parts.push(&category.part);
+        }
+    }
+    let names = names_of(&about::product(&docs.config.name));
+    let mut plans: Vec<(String, Plan<'d>)> = Vec::new();
+    for part in &parts {
+        let candidates: Vec<(PageId, bool)> = entries_of_part(outline, part)
+            .filter(|entry| Some(entry.page) == home || entry.role <= Role::Access)
+            .map(|entry| {
+                let is_start = Some(entry.page) == home || entry.role == Role::Start;
+                (entry.page, is_start)
+            })
+            .collect();
+        let mut names = names.clone();
+        names.extend(names_of(part));
+        let plan = Plan::of(docs, &candidates, &names);
+        let is_own = |(id, group): &Found<'_>| {
+            let starts = candidates
+                .iter()
+                .any(|(other, starts)| *starts && other == id);
+            starts && group.blocks.iter().any(|block| block.mentions(&names))
+        };
+        if plan.call.as_ref().is_some_and(is_own) {
+            plans.push(((*part).to_owned(), plan));
+        }
+    }
+    // The part that a visitor sees first gets the best that its guides have.
+    let first_part = parts
+        .first()
+        .filter(|part| plans.first().is_none_or(|(own, _)| own != *part));
+    if let Some(part) = first_part {
+        let guides = |entry: &&Entry| entry.role <= Role::Integration;
+        let guides = entries_of_part(outline, part)
+            .filter(guides)
+            .take(GUIDES_MAX);
+        let candidates: Vec<(PageId, bool)> = home
+            .into_iter()
+            .chain(guides.map(|entry| entry.page))
+            .map(|id| (id, false))
+            .collect();
+        let plan = Plan::of(docs, &candidates, &names);
+        let is_program = |(_, group): &Found<'_>| group.blocks.iter().any(Block::is_program);
+        if plan
+            .call
+            .as_ref()
+            .is_some_and(|call| plans.is_empty() || is_program(call))
+        {
+            plans.insert(0, ((*part).to_owned(), plan));
+        }
+    }
+    if plans.is_empty() {
+        // No page of the first part makes a call: take the best of all guides.
+        let guides = outline
+            .entries_of(|role| role <= Role::Integration)
+            .take(GUIDES_MAX);
+        let candidates: Vec<(PageId, bool)> = guides
+            .map(|entry| (entry.page, entry.role == Role::Start))
+            .collect();
+        let plan = Plan::of(docs, &candidates, &names);
+        if plan.call.is_some() || plan.install.is_some() {
+            plans.push((String::new(), plan));
+        }
+    }
+    // What the first part lacks may be on a page of another part.
+    if let Some((_, plan)) = plans.first_mut() {
+        let others: Vec<PageId> = outline
+            .entries_of(|role| matches!(role, Role::Install | Role::Access))
+            .map(|entry| entry.page)
+            .collect();
+        plan.complete(docs, &others, &names);
+    }
+    plans
+}
+
+/// Returns the pages of a part, in order.
+fn entries_of_part<'o>(outline: &'o Outline, part: &'o str) -> impl Iterator<Item = &'o Entry> {
+    let of_part = outline
+        .categories
+        .iter()
+        .filter(move |category| category.part == part);
+    of_part.flat_map(|category| &category.entries)
+}
+
+/// Returns the names by which code mentions a product: its words, and their initials.
+fn names_of(product: &str) -> Vec<String> {
+    let words: Vec<String> = product.split(' ').map(str::to_lowercase).collect();
+    let initials: String = words
+        .iter()
+        .filter_map(|word| word.chars().next())
+        .collect();
+    let names = words.into_iter().filter(|word| word.chars().count() > 2);
+    let initials = Some(initials).filter(|initials| initials.chars().count() > 2);
+    names.chain(initials).collect()
+}
+
+fn score(group: &Group<'_>, names: &[String]) -> usize {
+    let scores = group.blocks.iter().map(|block| block.score(names));
+    scores.max().unwrap_or(0)
+}
+
+// === impl Plan ===
+
+impl<'d> Plan<'d> {
+    /// Finds the best of some pages; `true` marks those about the start.
+    fn of(docs: &'d Docs, candidates: &[(PageId, bool)], names: &[String]) -> Self {
+        let mut best = Self::default();
+        let mut most = 0;
+        for (id, is_start) in candidates {
+            let plan = Self::of_page(docs, *id, names);
+            let score = plan.score(*is_start, names);
+            if score > most {
+                most = score;
+                best = plan;
+            }
+        }
+        let pages: Vec<PageId> = candidates.iter().map(|(id, _)| *id).collect();
+        best.complete(docs, &pages, names);
+        best
+    }
+
+    fn of_page(docs: &'d Docs, id: PageId, names: &[String]) -> Self {
+        let nodes = content(docs, docs.navigation.page(id)).unwrap_or_default();
+        let groups = groups(nodes);
+        let find = |kind: Kind| groups.iter().find(|group| group.kind == kind);
+        let calls = groups.iter().filter(|group| group.kind == Kind::Call);
+        // Of several with the same score, the first is the smallest example.
+        let call = calls.rev().max_by_key(|group| score(group, names));
+        let found = |group: Option<&Group<'d>>| group.map(|group| (id, group.clone()));
+        Self {
+            install: found(find(Kind::Install)),
+            access: found(find(Kind::Access)),
+            call: found(call),
+        }
+    }
+
+    /// Adds what is missing, from the first page that has it.
+    fn complete(&mut self, docs: &'d Docs, candidates: &[PageId], names: &[String]) {
+        for id in candidates {
+            if self.install.is_some() && self.access.is_some() && self.call.is_some() {
+                return;
+            }
+            let other = Self::of_page(docs, *id, names);
+            // The installation of something else would mislead.
+            let is_own =
+                |(_, group): &Found<'d>| group.blocks.iter().any(|block| block.mentions(names));
+            self.install = self.install.take().or(other.install.filter(is_own));
+            self.access = self.access.take().or(other.access.filter(is_own));
+            self.call = self.call.take().or(other.call);
+        }
+    }
+
+    fn score(&self, is_start: bool, names: &[String]) -> usize {
+        let steps = usize::from(self.install.is_some()) + usize::from(self.access.is_some());
+        let call = self.call.as_ref().map_or(0, |(_, group)| {
+            2 + score(group, names) + 2 * usize::from(is_start)
+        });
+        steps + call
+    }
+
+    fn pages(&self) -> Vec<PageId> {
+        let found = [&self.call, &self.install, &self.access];
+        found.into_iter().flatten().map(|(id, _)| *id).collect()
+    }
+
+    /// Writes the plan with at most this many alternatives of the call; returns the code it shows.
+    fn lines(
+        &self,
+        docs: &'d Docs,
+        outline: &Outline,
+        base_url: &str,
+        calls: usize,
+        has_credentials: bool,
+    ) -> (Vec<String>, Vec<&'d str>) {
+        let mut lines = Vec::new();
+        let mut shown = Vec::new();
+        let mut put =
+            |what: &str, found: &Option<Found<'d>>, max: usize, lines: &mut Vec<String>| {
+                if let Some((id, group)) = found {
+                    let from = link_to(docs, *id, base_url);
+                    let blocks = &group.blocks[..group.blocks.len().min(max)];
+                    lines.extend(step(what, blocks, &from));
+                    shown.extend(blocks.iter().map(|block| block.code));
+                }
+            };
+        put("Install", &self.install, INSTALLS_MAX, &mut lines);
+        put("Authenticate", &self.access, 1, &mut lines);
+        if self.access.is_none() && has_credentials {
+            lines.extend(credentials(docs, outline, &self.pages(), base_url));
+        }
+        put("Call", &self.call, calls, &mut lines);
+        (lines, shown)
+    }
+
+    /// Returns the alternatives of the plan.
+    fn choices(&self) -> Vec<(Vec<String>, PageId)> {
+        let found = [&self.install, &self.call].into_iter().flatten();
+        found
+            .filter_map(|(id, group)| {
+                let mut labels: Vec<String> = Vec::new();
+                for block in &group.blocks {
+                    if !block.label.is_empty() && !labels.contains(&block.label) {
+                        labels.push(block.label.clone());
+                    }
+                }
+                let is_tool = |label: &String| {
+                    let label = label.to_lowercase();
+                    MANAGERS.contains(&&*label)
+                };
+                let is_choice = labels.len() > 1 && !labels.iter().all(is_tool);
+                is_choice.then_some((labels, *id))
+            })
+            .collect()
+    }
+}
+
+/// Writes a step with its code: in the line if it is one line, else as a fence.
+fn step(what: &str, blocks: &[Block<'_>], from: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for block in blocks {
+        let label = match &*block.label {
+            "" => String::new(),
+            label => format!(" ({label})"),
+        };
+        match block.one_line() {
+            Some(code) => lines.push(format!("- {what}{label}: `{code}` – {from}")),
+            None => {
+                lines.push(format!("- {what}{label} – {from}:"));
+                lines.push(String::new());
+                lines.extend(block.fence("  "));
+                lines.push(String::new());
+            }
+        }
+    }
+    lines
+}
+
+/// Says how requests are authenticated: from a specification, else a sentence of a page.
+fn credentials(docs: &Docs, outline: &Outline, first: &[PageId], base_url: &str) -> Option<String> {
+    let access = outline
+        .entries_of(|role| role <= Role::Access)
+        .map(|entry| entry.page);
+    let pages: Vec<PageId> = first
+        .iter()
+        .copied()
+        .chain(access)
+        .chain(outline.home(docs))
+        .collect();
+    for id in pages {
+        let nodes = content(docs, docs.navigation.page(id)).unwrap_or_default();
+        if let Some(sentence) = about_credentials(nodes) {
+            let from = link_to(docs, id, base_url);
+            return Some(format!("- Authenticate: {sentence} – {from}"));
+        }
+    }
+    let id = outline
+        .pages()
+        .find(|id| endpoint(docs, docs.navigation.page(*id)).is_some())?;
+    let (specification, one) = endpoint(docs, docs.navigation.page(id))?;
+    let security = specification.operation(one)?.security();
+    let method = security
+        .iter()
+        .find(|security| !security.schemes.is_empty())?;
+    let method = super::integration::authentication(method);
+    let from = link_to(docs, id, base_url);
+    Some(format!("- Authenticate: {method} – {from}"))
+}
+
+/// Returns whether a sentence tells a reader what to do.
+fn tells(sentence: &str) -> bool {
+    const TELLS: [&str; 7] = [
+        "you need",
+        "you ll need",
+        "you must",
+        "you can create",
+        "you can get",
+        "you can find",
+        "requires",
+    ];
+    (is_instruction(sentence) || has(&normal(sentence), &TELLS))
+        && !sentence.ends_with([':', '?'])
+        && !sentence.starts_with("See ")
+}
+
+fn about_credentials(nodes: &[Node]) -> Option<String> {
+    const MARKS: [&str; 6] = [
+        "api key",
+        "api keys",
+        "access token",
+        "api token",
+        "sign up",
+        "client id",
+    ];
+    nodes.iter().find_map(|node| match node {
+        Node::Paragraph(line) => {
+            let line = words(line);
+            let found = sentences(&line)
+                .into_iter()
+                .find(|sentence| has(&normal(sentence), &MARKS) && tells(sentence))?;
+            Some(fit(found, SENTENCE_MAX))
+        }
+        Node::Heading { .. } | Node::Table(_) | Node::Fence { .. } => None,
+        node => {
+            let mut found = None;
+            node.each_children(&mut |children| {
+                found = found.take().or_else(|| about_credentials(children));
+            });
+            found
+        }
+    })
+}

@@ -1,0 +1,66 @@
+//! The entry points of the reference: the endpoints of the specifications, as a table.
+
+use crate::docs::Docs;
+
+use super::outline::{Category, Outline, endpoint, link, required};
+use super::sink::Sink;
+use super::text::plain;
+
+/// The most rows and characters of the table.
+pub(super) const ROWS_MAX: usize = 28;
+const CHARACTERS_MAX: usize = 3200;
+
+/// Writes the table: the first endpoints of every group before the others, without endpoints that
+/// another group has shown. A documentation without endpoints has no table.
+pub(super) fn table(docs: &Docs, outline: &Outline, base_url: &str) -> Vec<String> {
+    let groups: Vec<&Category> = outline.categories.iter().collect();
+    let deepest = groups.iter().map(|group| group.entries.len()).max();
+    let mut sink = Sink::new(base_url, ROWS_MAX, CHARACTERS_MAX);
+    let mut rows: Vec<(usize, usize, String)> = Vec::new();
+    let mut left_out = 0;
+    let mut seen = std::collections::HashSet::new();
+    for nth in 0..deepest.unwrap_or(0) {
+        for (group_nth, group) in groups.iter().enumerate() {
+            let Some(entry) = group.entries.get(nth) else {
+                continue;
+            };
+            let page = docs.navigation.page(entry.page);
+            let Some((specification, one)) = endpoint(docs, page) else {
+                continue;
+            };
+            if !seen.insert((&*specification.path, one.method, &*one.path)) {
+                continue;
+            }
+            let cell = |text: &str| text.replace('|', "\\|");
+            let row = format!(
+                "| {} | `{}` | {} | {} |",
+                one.method,
+                cell(&one.path),
+                cell(&link(&entry.title, page, base_url)),
+                cell(&required(specification, one)),
+            );
+            if sink.add(std::slice::from_ref(&row)) {
+                rows.push((group_nth, nth, row));
+            } else {
+                left_out += 1;
+            }
+        }
+    }
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    rows.sort();
+    let mut lines = vec![
+        "| Method | Path | Page | Required |".to_owned(),
+        "|---|---|---|---|".to_owned(),
+    ];
+    lines.extend(rows.into_iter().map(|(_, _, row)| row));
+    if left_out > 0 {
+        lines.push(String::new());
+        lines.push(format!(
+            "{left_out} more endpoints of {} are in [llms.txt]({base_url}/llms.txt).",
+            plain(&docs.config.name)
+        ));
+    }
+    lines
+}

@@ -1,0 +1,281 @@
+//! What a page is for, by its title, its group and its path.
+//!
+//! An agent needs the pages that lead to a first call before a reference, and a reference before a
+//! changelog. No page says what it is, so the words that authors use for such pages decide. A page
+//! with other words is a guide.
+
+use crate::docs::navigation::tree::Page;
+
+/// What a page is for. The order is the order of use in the generated skill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Role {
+    /// It leads to a first result.
+    Start,
+    /// It installs something.
+    Install,
+    /// It says how to get and send credentials.
+    Access,
+    /// It says how to do something.
+    Guide,
+    /// It connects the product with another tool.
+    Integration,
+    /// It explains.
+    Concept,
+    /// It lists what there is: endpoints, modules, fields.
+    Reference,
+    /// It is about the people and the organisation.
+    Community,
+    /// It lists changes, or is about something old.
+    Changelog,
+}
+
+const START: [&str; 8] = [
+    "quickstart",
+    "quick start",
+    "getting started",
+    "get started",
+    "getstarted",
+    "hello world",
+    "your first",
+    "first steps",
+];
+const INSTALL: [&str; 5] = ["install", "installation", "installing", "setup", "set up"];
+const ACCESS: [&str; 9] = [
+    "authentication",
+    "authenticate",
+    "authorization",
+    "api key",
+    "api keys",
+    "credentials",
+    "access token",
+    "access tokens",
+    "api authentication",
+];
+const CHANGELOG: [&str; 6] = [
+    "changelog",
+    "changelogs",
+    "release notes",
+    "release note",
+    "what s new",
+    "version history",
+];
+const COMMUNITY: [&str; 17] = [
+    "community",
+    "contributing",
+    "contribute",
+    "contributor",
+    "contributors",
+    "governance",
+    "code of conduct",
+    "showcase",
+    "legal",
+    "blog",
+    "roadmap",
+    "antitrust",
+    "maintainers",
+    "working groups",
+    "interest groups",
+    "newsletter",
+    "groups and governance",
+];
+/// Words that make a page one of the community only if the title has no others.
+const COMMUNITY_TITLES: [&str; 4] = ["support", "help", "get help", "contact"];
+const REFERENCE: [&str; 9] = [
+    "reference",
+    "references",
+    "api docs",
+    "specification",
+    "specifications",
+    "specs",
+    "adrs",
+    "rfcs",
+    "seps",
+];
+/// Words of parts and groups whose pages all lead to a first result.
+const STARTS: [&str; 4] = ["quickstart", "quickstarts", "quick start", "quick starts"];
+/// Words for what is no longer the way.
+const OLD: [&str; 4] = ["legacy", "deprecated", "archive", "archived"];
+/// Words of pages about a change from something else: guides, whatever they connect.
+const MIGRATION: [&str; 5] = ["migration", "migrate", "migrating", "upgrade", "upgrading"];
+const INTEGRATION: [&str; 12] = [
+    "integration",
+    "integrations",
+    "sdk",
+    "sdks",
+    "cli",
+    "plugin",
+    "plugins",
+    "connector",
+    "connectors",
+    "client libraries",
+    "extension",
+    "extensions",
+];
+const CONCEPT: [&str; 26] = [
+    "how it works",
+    "architecture",
+    "concept",
+    "concepts",
+    "overview",
+    "understanding",
+    "about",
+    "glossary",
+    "background",
+    "lifecycle",
+    "internals",
+    "security",
+    "attack",
+    "attacks",
+    "threat",
+    "what is",
+    "explained",
+    "terminology",
+    "principles",
+    "introduction",
+    "intro",
+    "welcome",
+    "best practices",
+    "faq",
+    "faqs",
+    "design",
+];
+/// Words of headings whose lists are no procedures of the product.
+const NO_PROCEDURE: [&str; 29] = [
+    "attack",
+    "attacks",
+    "attacker",
+    "threat",
+    "threats",
+    "risk",
+    "risks",
+    "vulnerability",
+    "exploit",
+    "flow",
+    "how it works",
+    "how does it work",
+    "how this works",
+    "under the hood",
+    "background",
+    "lifecycle",
+    "architecture",
+    "overview",
+    "why",
+    "what happens",
+    "process",
+    "changelog",
+    "benefits",
+    "features",
+    "next steps",
+    "what s next",
+    "resolution order",
+    "table of contents",
+    "contents",
+];
+
+/// Returns the words of a text in lower case, with a space before and after each.
+pub(super) fn normal(text: &str) -> String {
+    let mut out = String::from(" ");
+    for c in text.chars() {
+        if c.is_alphanumeric() {
+            out.extend(c.to_lowercase());
+        } else if !out.ends_with(' ') {
+            out.push(' ');
+        }
+    }
+    if !out.ends_with(' ') {
+        out.push(' ');
+    }
+    out
+}
+
+/// Returns whether some normal words contain one of these.
+pub(super) fn has(normal: &str, any: &[&str]) -> bool {
+    any.iter().any(|words| {
+        normal.match_indices(words).any(|(at, found)| {
+            normal[..at].ends_with(' ') && normal[at + found.len()..].starts_with(' ')
+        })
+    })
+}
+
+/// Returns whether the lists below a heading are no procedures of the product.
+pub(super) fn is_explanation(heading: &str) -> bool {
+    has(&normal(heading), &NO_PROCEDURE)
+}
+
+// === impl Role ===
+
+impl Role {
+    /// Returns what a page is for. `part` and `label` are the labels of its part and its group.
+    pub(super) fn of(page: &Page, part: &str, label: &str) -> Self {
+        let segments = page.slug.trim_end_matches("/index");
+        let last = normal(segments.rsplit('/').next().unwrap_or_default());
+        let title = normal(&page.title);
+        let places = [normal(part), normal(label)];
+        let in_places = |any: &[&str]| places.iter().any(|place| has(place, any));
+        let named = |any: &[&str]| has(&title, any) || has(&last, any);
+        let is_only = |any: &[&str]| any.iter().any(|words| title.trim() == *words);
+        if page.subject.is_some() {
+            return Self::Reference;
+        }
+        let is_old = has(&normal(&page.slug), &OLD) || has(&title, &OLD) || in_places(&OLD);
+        if is_old || named(&CHANGELOG) || in_places(&CHANGELOG) {
+            return Self::Changelog;
+        }
+        if named(&COMMUNITY) || in_places(&COMMUNITY) || is_only(&COMMUNITY_TITLES) {
+            return Self::Community;
+        }
+        if named(&START) || in_places(&STARTS) {
+            return Self::Start;
+        }
+        if is_only(&ACCESS) {
+            return Self::Access;
+        }
+        let is_identifier = !page.title.trim().contains(char::is_whitespace)
+            && page.title.contains(['_', '.', '('])
+            && page.title.chars().any(char::is_alphabetic);
+        if is_identifier || named(&REFERENCE) || in_places(&REFERENCE) {
+            return Self::Reference;
+        }
+        if has(&normal(&page.slug), &["api reference", "sdk reference"]) {
+            return Self::Reference;
+        }
+        if named(&INSTALL) {
+            return Self::Install;
+        }
+        if has(&title, &MIGRATION) {
+            return Self::Guide;
+        }
+        if has(&title, &INTEGRATION) || in_places(&INTEGRATION) {
+            return Self::Integration;
+        }
+        if has(&title, &CONCEPT) {
+            return Self::Concept;
+        }
+        Self::Guide
+    }
+
+    /// Returns whether the pages come after all others: reference, community, changelog.
+    pub(super) fn is_late(self) -> bool {
+        self >= Self::Reference
+    }
+
+    /// Returns whether the page can hold procedures of the product.
+    pub(super) fn has_procedures(self) -> bool {
+        self <= Self::Integration
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_whole_words() {
+        assert!(has(&normal("The SDK's (new)"), &["sdk"]));
+        assert!(!has(&normal("Reclining"), &["cli"]));
+        assert!(has(&normal("what's new"), &["what s new"]));
+        assert!(is_explanation("Attack description"));
+        assert!(is_explanation("How it works"));
+        assert!(!is_explanation("Refund a charge"));
+    }
+}

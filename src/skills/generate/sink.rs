@@ -1,0 +1,55 @@
+//! Lines that are written within a budget.
+
+/// How many characters longer the address of a site may be than the base URL that a build gives.
+const BASE_URL_SPARE: usize = 12;
+
+/// The lines of a section, and how many more it may have.
+#[derive(Debug)]
+pub(super) struct Sink<'b> {
+    pub(super) lines: Vec<String>,
+    base_url: &'b str,
+    lines_left: usize,
+    characters_left: usize,
+}
+
+// === impl Sink ===
+
+impl<'b> Sink<'b> {
+    pub(super) fn new(base_url: &'b str, lines_max: usize, characters_max: usize) -> Self {
+        Self {
+            lines: Vec::new(),
+            base_url,
+            lines_left: lines_max,
+            characters_left: characters_max,
+        }
+    }
+
+    /// Adds lines if all of them fit; returns whether they did.
+    pub(super) fn add(&mut self, lines: &[String]) -> bool {
+        let count: usize = lines.iter().map(|line| line.lines().count().max(1)).sum();
+        let cost: usize = lines.iter().map(|line| cost(line, self.base_url)).sum();
+        if count > self.lines_left || cost > self.characters_left {
+            return false;
+        }
+        self.lines_left -= count;
+        self.characters_left -= cost;
+        self.lines.extend_from_slice(lines);
+        true
+    }
+
+    /// Adds a heading before the lines that follow, or nothing if there are none.
+    pub(super) fn add_under(&mut self, heading: &str, lines: Vec<String>) -> bool {
+        if lines.is_empty() {
+            return false;
+        }
+        let space = (!self.lines.is_empty()).then(String::new);
+        let head = [format!("### {heading}"), String::new()];
+        let all: Vec<String> = space.into_iter().chain(head).chain(lines).collect();
+        self.add(&all)
+    }
+}
+
+/// Returns how many characters a line needs, with some for a longer address of the site.
+pub(super) fn cost(line: &str, base_url: &str) -> usize {
+    line.chars().count() + 1 + line.matches(base_url).count() * BASE_URL_SPARE
+}
