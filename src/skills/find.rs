@@ -102,6 +102,7 @@ impl Search {
     }
 
     fn directory(&mut self, tree: &Tree, directory: TreePath) -> Option<(Candidate, TreePath)> {
+        self.report_nested(tree, &directory);
         let path = directory.join(FILE).expect("a constant segment");
         let real = self.file(tree, &directory, path.clone())?;
         let mut companions = tree.list(&directory).unwrap_or_default();
@@ -151,6 +152,31 @@ impl Search {
         self.diagnostics
             .push(diagnostic.help("move it to a directory of its own"));
         self.unusable += 1;
+    }
+
+    /// Reports skills in directories below the directory of a skill: clients install each directory
+    /// of the skills directory as one skill.
+    fn report_nested(&mut self, tree: &Tree, directory: &TreePath) {
+        for (name, kind) in tree.list(directory).unwrap_or_default() {
+            let below = directory.join(&name).and_then(|inner| inner.join(FILE));
+            let Ok(path) = below else {
+                continue;
+            };
+            let is_nested = kind == EntryKind::Directory
+                && tree
+                    .lookup(&path)
+                    .is_ok_and(|found| found.kind == Kind::File);
+            if is_nested {
+                let message = "this skill is not served: its directory is inside another one";
+                let diagnostic = Diagnostic::warning("skill-file", path.as_str(), message);
+                let help = format!(
+                    "move the directory `{name}` up, beside `{}`",
+                    directory.name()
+                );
+                self.diagnostics.push(diagnostic.help(help));
+                self.unusable += 1;
+            }
+        }
     }
 
     /// Reports a missing skill file, or a file whose name differs only in letter case.

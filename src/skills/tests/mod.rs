@@ -363,3 +363,23 @@ fn the_same_tree_gives_the_same_skills_and_diagnostics() {
     reversed.reverse();
     assert_eq!(collected(&files), collected(&reversed));
 }
+
+#[test]
+fn a_skill_inside_the_directory_of_another_is_reported() {
+    let (skills, found) = collected(&[
+        (".waypost/skills/acme/SKILL.md", SOUND),
+        (".waypost/skills/acme/more/SKILL.md", SOUND),
+        (".waypost/skills/outer/inner/SKILL.md", SOUND),
+    ]);
+    assert_eq!(slugs(&skills), ["acme"]);
+    let nested: Vec<&str> = found
+        .iter()
+        .filter(|found| found.message.contains("inside another"))
+        .map(|found| &*found.file)
+        .collect();
+    let wanted = [
+        ".waypost/skills/acme/more/SKILL.md",
+        ".waypost/skills/outer/inner/SKILL.md",
+    ];
+    assert_eq!(nested, wanted);
+}
