@@ -19,6 +19,27 @@ pub fn lines(address: &str) -> String {
     )
 }
 
+/// Returns the Markdown of a page with a line below its title that says where all pages of the
+/// site at `address` are listed.
+///
+/// The line is added when a page is sent, so that places in the Markdown of a release stay.
+///
+/// ```
+/// use waypost::release::announcements::with_index;
+///
+/// let page = with_index("# Pay\n\nMoney.\n", "https://docs.acme.com");
+/// assert!(page.starts_with("# Pay\n\n> "));
+/// assert!(page.contains("https://docs.acme.com/llms.txt") && page.ends_with("\n\nMoney.\n"));
+/// ```
+#[must_use]
+pub fn with_index(markdown: &str, address: &str) -> String {
+    let line = format!("> For agents: all pages are listed in [llms.txt]({address}/llms.txt)\n\n");
+    let is_title = markdown.starts_with("# ");
+    let end = markdown.find("\n\n").map(|at| at + 2).filter(|_| is_title);
+    let (title, rest) = markdown.split_at(end.unwrap_or(0));
+    [title, &line, rest].concat()
+}
+
 /// Returns `llms.txt` without the announcement of the MCP server.
 ///
 /// ```

@@ -31,6 +31,7 @@ use bytes::Bytes;
 
 use crate::digest::Digest;
 use crate::discovery::BASE_URL_PLACEHOLDER;
+use crate::release::announcements;
 use crate::release::site::{STATIC, SiteDescription};
 use crate::release::{Item, ReleaseId};
 use crate::response::encoding::{Accepted, Effort};
@@ -269,12 +270,12 @@ impl Open<'_> {
         match &self.list {
             List::Release(stored, listing) => match listing.get(path) {
                 Some(item) => stored
-                    .read_addressed(item, address, accepted, self.reading)
+                    .read_addressed(item, (address, is_page(path)), accepted, self.reading)
                     .map(Some),
                 None => Ok(None),
             },
             List::Live(files) => Ok(files.file(path).map(|(bytes, media_type)| {
-                let bytes = addressed(&bytes, address);
+                let bytes = completed(&bytes, (address, is_page(path)));
                 let digest = Digest::of(&bytes);
                 File::plain(bytes, digest, media_type)
             })),
@@ -390,14 +391,16 @@ impl Stored {
     fn read_addressed(
         &self,
         item: &Item,
-        address: &str,
+        (address, is_page): (&str, bool),
         accepted: Accepted,
         reading: Reading,
     ) -> Result<File, ReadFileError> {
         // A text without known places is small, or it has not been requested yet.
         let may_be_small =
             item.length <= FILE_BYTES_MAX as u64 && self.cache.places(&item.digest).is_none();
-        if may_be_small && let Some(text) = self.small_text(item, address, accepted, reading)? {
+        if may_be_small
+            && let Some(text) = self.small_text(item, (address, is_page), accepted, reading)?
+        {
             return Ok(File::of(text, &item.media_type));
         }
         self.large_text(item, address, accepted, reading)
@@ -408,7 +411,7 @@ impl Stored {
     fn small_text(
         &self,
         item: &Item,
-        address: &str,
+        (address, is_page): (&str, bool),
         accepted: Accepted,
         reading: Reading,
     ) -> Result<Option<Coded>, ReadFileError> {
@@ -420,7 +423,7 @@ impl Stored {
         if reading == Reading::Cached {
             return Err(ReadFileError::NotCached);
         }
-        let bytes = addressed(&self.store.read(item)?, address);
+        let bytes = completed(&self.store.read(item)?, (address, is_page));
         if bytes.len() > FILE_BYTES_MAX {
             return Ok(None);
         }
@@ -573,6 +576,21 @@ impl File {
 fn form_name(item: &Item, address: &str, encoding: Encoding) -> Digest {
     let name = format!("{} {address} {}", item.digest, encoding.suffix());
     Digest::of(name.as_bytes())
+}
+
+/// Returns whether a file is the Markdown of a page.
+fn is_page(path: &str) -> bool {
+    path.starts_with("pages/") && path.ends_with(".md")
+}
+
+/// Replaces the placeholder by an address. The Markdown of a page then says where all pages are
+/// listed.
+fn completed(bytes: &Bytes, (address, is_page): (&str, bool)) -> Bytes {
+    let bytes = addressed(bytes, address);
+    match str::from_utf8(&bytes) {
+        Ok(text) if is_page => announcements::with_index(text, address).into(),
+        _ => bytes,
+    }
 }
 
 /// Replaces the placeholder by an address.

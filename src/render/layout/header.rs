@@ -14,7 +14,9 @@ impl PageWriter<'_> {
     pub(super) fn top(&mut self, has_sidebar: bool) {
         self.banner();
         self.out
-            .markup("<header class=top><div class=head><div class=bar>");
+            .markup("<header class=top><p class=agents lang=en>For agents: all pages of this site are listed in <a tabindex=-1")
+            .attribute("href", &self.start.to("llms.txt"))
+            .markup(">/llms.txt</a>, and each of them is Markdown at its address with .md at the end.</p><div class=head><div class=bar>");
         if has_sidebar {
             // A popover works without a script: it closes on Escape or a press outside, and
             // returns the focus.
