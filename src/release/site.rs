@@ -11,7 +11,7 @@
 //! | `pages/{path}.md` | `/{path}.md`, and `/{path}` for clients that prefer Markdown |
 //! | `assets/{path}` | `/{path}`: files of the repository |
 //! | `static/{path}` | `/{path}`: styles, script, list of pages |
-//! | `texts/{path}` | `/{path}`: `llms.txt`, `llms-full.txt`, `sitemap.xml`, `robots.txt` |
+//! | `texts/{path}` | `/{path}`: `llms.txt`, `llms-agents.txt`, `llms-full.txt`, `sitemap.xml`, `robots.txt` |
 //! | `texts/api-catalog` | `/.well-known/api-catalog` |
 //! | `texts/_waypost/pages` | `/_waypost/pages`: the list of pages, for programs ([`pages`](super::pages)) |
 //! | `404.html` | every path without a page |

@@ -14,6 +14,7 @@ mod articles;
 mod canonical;
 mod catalog;
 mod files;
+mod llms;
 mod search;
 mod texts;
 

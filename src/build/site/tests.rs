@@ -561,3 +561,99 @@ fn a_sitemap_lists_pages_whose_own_address_is_canonical() {
         .collect();
     assert_eq!(listed, ["/", "/b", "/d", "/guides/%C3%B6"], "{sitemap}");
 }
+
+/// Reads the addresses of the pages in a list.
+fn addresses(list: &str) -> Vec<&str> {
+    let links = list.split("](https://base-url.invalid/").skip(1);
+    let addresses = links
+        .filter_map(|rest| rest.split_once(')'))
+        .map(|(address, _)| address);
+    addresses
+        .filter(|address| address.ends_with(".md"))
+        .collect()
+}
+
+#[test]
+fn a_long_list_is_divided_and_loses_no_page() {
+    let description = "What this page is about, in many words. ".repeat(8);
+    let page = format!("---\ndescription: {description}\n---\nText.\n");
+    let groups = ["Guides", "Guides for experts", "Other"].map(|label| {
+        let pages = (0..200).map(|n| format!("\"{}/p{n}\"", label.replace(' ', "-")));
+        let pages = pages.collect::<Vec<_>>().join(",");
+        format!("{{\"group\":\"{label}\",\"pages\":[{pages}]}}")
+    });
+    let config = format!(
+        "{{\"name\":\"A\",\"navigation\":{{\"groups\":[{}]}}}}",
+        groups.join(",")
+    );
+    let file = |path: &str, text: &str| (TreePath::parse(path).unwrap(), text.to_owned().into());
+    let mut files = vec![file("docs.json", &config)];
+    for directory in ["Guides", "Guides-for-experts", "Other"] {
+        files.extend((0..200).map(|n| file(&format!("{directory}/p{n}.mdx"), &page)));
+    }
+    let release = of_tree(Tree::from_files(files, [])).release;
+    let first = text(&release, "texts/llms.txt");
+    assert_eq!(addresses(&first), [""; 0], "the first list names the parts");
+    let mut listed = Vec::new();
+    let mut parts = 0;
+    for (path, file) in release.files() {
+        let path = path.to_string();
+        let Some(name) = path
+            .strip_prefix("texts/")
+            .filter(|name| name.ends_with("llms.txt"))
+        else {
+            continue;
+        };
+        let list = String::from_utf8_lossy(&file.bytes).into_owned();
+        assert!(list.chars().count() < 50_000, "{name}: {}", list.len());
+        assert!(
+            name == "llms.txt" || first.contains(&format!("/{name})")),
+            "{name}: {first}"
+        );
+        parts += 1;
+        listed.extend(addresses(&list).into_iter().map(str::to_owned));
+    }
+    assert!(parts > 4, "{first}");
+    listed.sort();
+    let count = listed.len();
+    listed.dedup();
+    assert_eq!(
+        (listed.len(), count),
+        (600, 600),
+        "each page is in one list"
+    );
+
+    let agents = text(&release, "texts/llms-agents.txt");
+    assert!(agents.len() <= 8 << 10, "{}", agents.len());
+    assert!(agents.contains("- Guides/: p0, p1, "), "{agents}");
+    assert!(agents.contains("- Other/: "), "{agents}");
+}
+
+#[test]
+fn the_first_list_has_the_default_versions_and_names_the_others() {
+    let config = r#"{"name": "A", "navigation": {"tabs": [
+        {"tab": "Pay", "versions": [
+            {"version": "v2", "default": true, "pages": ["pay"]},
+            {"version": "v1 (old)", "pages": ["old"]}]},
+        {"tab": "Help", "pages": ["help"]}]}}"#;
+    let file = |path: &str, text: &str| (TreePath::parse(path).unwrap(), text.to_owned().into());
+    let files = [
+        file("docs.json", config),
+        file("pay.mdx", "Pay."),
+        file("old.mdx", "Old."),
+        file("help.mdx", "Help."),
+    ];
+    let release = of_tree(Tree::from_files(files, [])).release;
+    let first = text(&release, "texts/llms.txt");
+    assert_eq!(addresses(&first), ["pay.md", "help.md"], "{first}");
+    assert!(
+        first.contains("- [v1 (old)](https://base-url.invalid/v1-old/llms.txt)"),
+        "{first}"
+    );
+    assert_eq!(
+        addresses(&text(&release, "texts/v1-old/llms.txt")),
+        ["old.md"]
+    );
+    let agents = text(&release, "texts/llms-agents.txt");
+    assert!(agents.contains("- /: pay, help\n"), "{agents}");
+}

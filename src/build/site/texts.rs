@@ -4,14 +4,14 @@
 //! sitemap has no page with another canonical address. Addresses begin with the placeholder of the
 //! base URL.
 
-use std::collections::BTreeSet;
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
+use super::llms::{self, AGENTS};
 use super::{canonical, catalog};
 use crate::discovery::{BASE_URL_PLACEHOLDER, JSON};
 use crate::docs::Docs;
-use crate::docs::navigation::tree::Page;
-use crate::release::announcements;
+use crate::docs::navigation::tree::{Page, PageId};
 use crate::release::pages::{self, Pages, id_of};
 use crate::render::article::Article;
 use crate::render::layout::path_of;
@@ -19,8 +19,6 @@ use crate::render::link::Map;
 use crate::render::markdown;
 use crate::site::percent::encode;
 
-/// How many characters `llms.txt` may have: the limit of the tools that read it.
-const LLMS_CHARS_MAX: usize = 100_000;
 /// How many bytes `llms-full.txt` may have.
 const LLMS_FULL_BYTES_MAX: usize = 8 << 20;
 /// sitemaps.org: at most 50,000 addresses.
@@ -29,7 +27,6 @@ const SITEMAP_MAX: usize = 50_000;
 const PLAIN: &str = "text/plain; charset=utf-8";
 const XML: &str = "application/xml; charset=utf-8";
 
-const LLMS: &str = "llms.txt";
 const LLMS_FULL: &str = "llms-full.txt";
 const SITEMAP: &str = "sitemap.xml";
 const ROBOTS: &str = "robots.txt";
@@ -37,11 +34,11 @@ const CATALOG: &str = "api-catalog";
 const PAGES: &str = pages::PAGES;
 const API_DESCRIPTION: &str = pages::API_DESCRIPTION;
 
-/// Returns the names of the lists, which are their paths: `llms.txt` for the default language,
-/// `{language}/llms.txt` for the others. The API catalog is served below `.well-known`.
+/// Returns the names of the lists, which are their paths. The API catalog is served below
+/// `.well-known`.
 pub(super) fn names(docs: &Docs) -> Vec<String> {
     let lists = [
-        LLMS,
+        AGENTS,
         LLMS_FULL,
         SITEMAP,
         ROBOTS,
@@ -50,20 +47,7 @@ pub(super) fn names(docs: &Docs) -> Vec<String> {
         API_DESCRIPTION,
     ];
     let lists = lists.map(str::to_owned);
-    let shown = first(docs).and_then(|(language, _)| language);
-    let others = languages(docs).into_iter();
-    let others = others.filter(|language| Some(*language) != shown);
-    let others = others.map(|language| format!("{language}/{LLMS}"));
-    lists.into_iter().chain(others).collect()
-}
-
-/// Returns the codes of the languages of a documentation that has several.
-fn languages(docs: &Docs) -> BTreeSet<&str> {
-    let pages = docs.navigation.pages.iter();
-    let places = pages.filter_map(|page| page.place.as_ref());
-    places
-        .filter_map(|place| place.language.as_deref())
-        .collect()
+    lists.into_iter().chain(llms::names(docs)).collect()
 }
 
 /// Writes a list by its name; returns its text and media type.
@@ -82,10 +66,7 @@ pub(super) fn write(
         first(docs).is_none_or(|first| Some(first) == division(page))
     };
     match name {
-        LLMS => {
-            let of_first: Vec<_> = listed.into_iter().filter(of_first).collect();
-            (llms(docs, &of_first), PLAIN)
-        }
+        AGENTS => (llms::agents(docs), PLAIN),
         LLMS_FULL => {
             let of_first: Vec<_> = listed.into_iter().filter(of_first).collect();
             (llms_full(&of_first), PLAIN)
@@ -99,15 +80,15 @@ pub(super) fn write(
         CATALOG => (catalog::write(docs), catalog::LINKSET),
         PAGES => (page_list(docs, &listed), JSON),
         API_DESCRIPTION => (catalog::api_description(docs), JSON),
-        of_language => {
-            let language = of_language.split('/').next();
-            // The pages of the default version come first.
-            let is_in = |page: &Page| division(page).is_some_and(|(code, _)| code == language);
-            let first = listed.iter().find(|(page, _)| is_in(page));
-            let first = first.and_then(|(page, _)| division(page));
-            let same = |(page, _): &(&Page, &Article)| division(page) == first;
-            let of_language: Vec<_> = listed.into_iter().filter(same).collect();
-            (llms(docs, &of_language), PLAIN)
+        list => {
+            let places: HashMap<PageId, &Article> = docs
+                .navigation
+                .pages()
+                .zip(articles)
+                .filter_map(|((id, _), article)| Some((id, (*article)?)))
+                .collect();
+            let text = llms::write(list, docs, &|id| places.get(&id).copied());
+            (text.unwrap_or_default(), PLAIN)
         }
     }
 }
@@ -121,52 +102,6 @@ fn division(page: &Page) -> Option<(Option<&str>, Option<&str>)> {
 /// Returns the default language and version.
 fn first(docs: &Docs) -> Option<(Option<&str>, Option<&str>)> {
     division(docs.navigation.page(docs.navigation.first()?))
-}
-
-fn llms(docs: &Docs, listed: &[(&Page, &Article)]) -> String {
-    let name = if docs.config.name.is_empty() {
-        "Documentation"
-    } else {
-        &docs.config.name
-    };
-    let mut out = format!("# {name}\n\n");
-    if let Some(description) = &docs.config.description {
-        out += &format!("> {}\n\n", description.replace('\n', " "));
-    }
-    out += &announcements::lines(BASE_URL_PLACEHOLDER);
-    let mut section: Option<&str> = None;
-    for (page, article) in listed {
-        let mut line = String::new();
-        let place = page.place.as_ref();
-        let here = place.and_then(|place| place.breadcrumb.first());
-        let here = here.map_or("Pages", |label| label);
-        if section != Some(here) {
-            let space = if section.is_some() { "\n" } else { "" };
-            line += &format!("{space}## {here}\n\n");
-        }
-        line += &format!("- [{}]({})", page.title, markdown::address(path_of(page)));
-        if let Some(summary) = &article.summary {
-            line += &format!(": {}", summary.replace('\n', " "));
-        }
-        line.push('\n');
-        if out.len() + line.len() > LLMS_CHARS_MAX {
-            break;
-        }
-        section = Some(here);
-        out += &line;
-    }
-    for (nth, interface) in catalog::interfaces(docs).into_iter().enumerate() {
-        let title = if nth == 0 { "\n## OpenAPI\n\n" } else { "" };
-        let line = format!(
-            "{title}- [{}]({})\n",
-            interface.title, interface.description
-        );
-        if out.len() + line.len() > LLMS_CHARS_MAX {
-            break;
-        }
-        out += &line;
-    }
-    out
 }
 
 fn llms_full(listed: &[(&Page, &Article)]) -> String {

@@ -2,7 +2,7 @@
 //!
 //! A path is looked up in this order, below the base path of the site:
 //!
-//! 1. `llms.txt`, `llms-full.txt` (also below `/.well-known`), `{language}/llms.txt`,
+//! 1. `llms.txt`, `llms-full.txt` (also below `/.well-known`), `{part}/llms.txt`, `llms-agents.txt`,
 //!    `sitemap.xml`, `robots.txt`, `.well-known/api-catalog`, `_waypost/pages`; all but the third
 //!    and the last also at the root of the host;
 //! 2. a file that pages load, below `/_waypost`;
@@ -45,7 +45,7 @@ const WELL_KNOWN: [&str; 2] = ["llms.txt", "llms-full.txt"];
 /// The catalog of APIs (RFC 9727 §2), below `/.well-known` only.
 const CATALOG: &str = "api-catalog";
 /// The other texts.
-const TEXTS: [&str; 2] = ["sitemap.xml", "robots.txt"];
+const TEXTS: [&str; 3] = ["sitemap.xml", "robots.txt", "llms-agents.txt"];
 /// The request fields that select the response for a page.
 const VARY_PAGE: &str = "Accept, Accept-Encoding";
 const VARY_FILE: &str = "Accept-Encoding";
@@ -229,7 +229,7 @@ impl Request<'_> {
     /// Finds a text of the site.
     fn text(&self) -> Found {
         let name = self.path.strip_prefix(".well-known/").unwrap_or(self.path);
-        // `{language}/llms.txt`. If the release has none, `addressed` finds no file.
+        // `{part}/llms.txt`. If the release has none, `addressed` finds no file.
         let of_language = self.path.strip_suffix("/llms.txt");
         let of_language = of_language.is_some_and(|language| !language.contains('/'));
         let is_catalog = name == CATALOG && name != self.path;
