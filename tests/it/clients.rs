@@ -4,7 +4,7 @@
 //!
 //! | client | from | what it does in these tests |
 //! |---|---|---|
-//! | `skills` 1.7.4 | npm | finds and installs every skill of a site |
+//! | `skills` 1.3.9, 1.4.9, 1.5.14, 1.7.4 | npm | finds and installs every skill of a site |
 //! | `@a2a-js/sdk` 0.3.14, 1.3.0 | npm | resolves the card and chooses a transport by it |
 //! | `a2a-sdk` 0.3.26, 1.3.0 | `PyPI` | the same |
 //!
@@ -126,14 +126,22 @@ fn node(edge: &Edge, client: &Path) -> Command {
     node
 }
 
+/// The newest version of the `skills` tool, and the folder in which it is installed.
+const SKILLS: (&str, &str) = ("skills", "1.7.4");
+
 /// Runs the `skills` tool in a new project; returns its output and the installed files.
-fn skills(edge: &Edge, arguments: &[&str]) -> (Output, BTreeMap<String, String>) {
-    let folder = client("skills", "skills@1.7.4");
+fn skills(
+    edge: &Edge,
+    (folder, version): (&str, &str),
+    arguments: &[&str],
+) -> (Output, BTreeMap<String, String>) {
+    let tool = client(folder, &format!("skills@{version}"));
+    let with_node = client(SKILLS.0, &format!("skills@{}", SKILLS.1));
     let home = edge.setup.path("home");
     let project = tempfile::tempdir_in(edge.setup.path(".")).unwrap();
     fs::create_dir_all(&home).unwrap();
-    let output = node(edge, &folder)
-        .arg(folder.join("node_modules/skills/bin/cli.mjs"))
+    let output = node(edge, &with_node)
+        .arg(tool.join("node_modules/skills/bin/cli.mjs"))
         .args(arguments)
         .current_dir(project.path())
         .env("HOME", home)
@@ -157,7 +165,13 @@ fn skills(edge: &Edge, arguments: &[&str]) -> (Output, BTreeMap<String, String>)
 #[track_caller]
 fn installs_all(edge: &Edge, host: &str, path: &str) {
     let url = format!("http://{host}:{}{path}", edge.http.port());
-    let (output, installed) = skills(edge, &["add", &url, "-a", "claude-code", "-y", "--copy"]);
+    installs_all_with(edge, SKILLS, &url);
+}
+
+#[track_caller]
+fn installs_all_with(edge: &Edge, tool: (&str, &str), url: &str) {
+    let arguments = ["add", url, "-a", "claude-code", "-y", "--copy"];
+    let (output, installed) = skills(edge, tool, &arguments);
     let wanted = BTreeMap::from([
         ("pay-refund".to_owned(), PAY.to_owned()),
         ("sdk".to_owned(), SKILL.to_owned()),
@@ -206,7 +220,7 @@ fn the_skills_tool_installs_one_skill_by_its_name() {
         "-y",
         "--copy",
     ];
-    let (output, installed) = skills(&edge, &arguments);
+    let (output, installed) = skills(&edge, SKILLS, &arguments);
     assert!(output.status.success(), "{output:?}");
     assert_eq!(installed.keys().collect::<Vec<_>>(), ["sdk"], "{output:?}");
 }
@@ -216,9 +230,43 @@ fn the_skills_tool_finds_nothing_on_a_private_site() {
     let edge = serving("");
     edge.write_site("acme", "domains: [docs.acme.test]\nvisibility: private");
     let url = format!("http://docs.acme.test:{}", edge.http.port());
-    let (output, installed) = skills(&edge, &["add", &url, "-a", "claude-code", "-y", "--copy"]);
+    let arguments = ["add", &url, "-a", "claude-code", "-y", "--copy"];
+    let (output, installed) = skills(&edge, SKILLS, &arguments);
     assert!(!output.status.success(), "{output:?}");
     assert_eq!(installed, BTreeMap::new());
+}
+
+/// Installs from the address of the skill file and from that of a page, with and without a base
+/// path.
+#[track_caller]
+fn installs_from_any_address(folder: &str, version: &str) {
+    for (record, base) in [("", ""), ("base_path: /docs", "/docs")] {
+        let edge = serving(record);
+        for path in ["", "/skill.md", "/index", "/index.md"] {
+            let url = format!("http://docs.acme.test:{}{base}{path}", edge.http.port());
+            installs_all_with(&edge, (folder, version), &url);
+        }
+    }
+}
+
+#[test]
+fn skills_1_3_installs_from_any_address_of_a_site() {
+    installs_from_any_address("skills-1.3", "1.3.9");
+}
+
+#[test]
+fn skills_1_4_installs_from_any_address_of_a_site() {
+    installs_from_any_address("skills-1.4", "1.4.9");
+}
+
+#[test]
+fn skills_1_5_installs_from_any_address_of_a_site() {
+    installs_from_any_address("skills-1.5", "1.5.14");
+}
+
+#[test]
+fn skills_1_7_installs_from_any_address_of_a_site() {
+    installs_from_any_address(SKILLS.0, SKILLS.1);
 }
 
 /// Reads the output of a resolver about a card.
