@@ -338,6 +338,35 @@ mod tests {
     }
 
     #[test]
+    fn the_client_is_the_last_address_that_is_not_trusted() {
+        let trusted = TrustedPeers::new(vec!["10.0.0.0/8".parse().unwrap()]);
+        let client = |lines: &[&str]| {
+            let lines = lines.iter().map(|line| line.as_bytes());
+            trusted.client_of("10.0.0.1".parse().unwrap(), lines)
+        };
+        for (lines, expected) in [
+            (&[][..], "10.0.0.1"),
+            (&["192.0.2.1"], "192.0.2.1"),
+            // A client can write the first members.
+            (&["203.0.113.9, 192.0.2.1 ,10.0.0.2"], "192.0.2.1"),
+            (
+                &["203.0.113.9", "192.0.2.1", "10.0.0.2, 10.0.0.3"],
+                "192.0.2.1",
+            ),
+            (&["10.0.0.4, 10.0.0.5"], "10.0.0.4"),
+            (&["192.0.2.1, unknown, 10.0.0.2"], "10.0.0.2"),
+            (&["192.0.2.1, unknown"], "10.0.0.1"),
+            (&["192.0.2.1:4711"], "192.0.2.1"),
+            (&["[2001:db8::1]"], "2001:db8::1"),
+            (&["[2001:db8::1]:4711"], "2001:db8::1"),
+            (&["2001:db8::1"], "2001:db8::1"),
+            (&["\u{e9}"], "10.0.0.1"),
+        ] {
+            assert_eq!(client(lines).to_string(), expected, "{lines:?}");
+        }
+    }
+
+    #[test]
     fn forwarding_fields_of_an_untrusted_client_are_dropped() {
         let mut request = request(&[
             ("x-forwarded-for", "1.2.3.4"),

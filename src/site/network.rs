@@ -75,6 +75,7 @@ mod tests {
             ("::/0", "::1", "1.1.1.1"),
         ] {
             let network: Network = network.parse().unwrap();
+            assert_eq!(String::from(network).parse(), Ok(network));
             assert!(
                 network.contains(inside.parse().unwrap()),
                 "{network} {inside}"
