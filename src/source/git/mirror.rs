@@ -4,10 +4,14 @@
 //! {mirrors}/
 //!   {name}.git/    the mirror; {name} begins the digest of project and URL
 //!   {name}.lock    locked while an update uses the mirror; holds its size in bytes
+//!   {name}-2.git   the same for an update that finds the first one locked
 //! ```
 //!
 //! Projects do not share mirrors, also if they have the same repository. So what one project may
 //! read comes from its own fetch, with its own credentials, and no update waits for another.
+//!
+//! Only one update of a project runs, so a locked mirror belongs to a process that has lost its
+//! update: it is frozen, or about to end. The update does not wait for it and uses a second mirror.
 //!
 //! The size of a mirror is limited, and the size of all together. While an update uses a mirror,
 //! its file says the limit, because the mirror may grow to it; afterwards it says the size. If
@@ -26,6 +30,8 @@ use crate::isolation::{User, make_directory, make_passage};
 
 /// How often a lock is taken again when its file was removed meanwhile.
 const ATTEMPTS_MAX: u32 = 16;
+/// How the names of a project's mirrors end.
+const PLACES: [&str; 2] = ["", "-2"];
 /// Less room than this is none.
 const ROOM_BYTES_MIN: u64 = 64 << 10;
 
@@ -53,7 +59,7 @@ impl Mirror {
     ///
     /// # Errors
     ///
-    /// [`FetchError::Busy`] when another process uses it, [`FetchError::Full`] when there is no
+    /// [`FetchError::Busy`] when other processes use both places for it, [`FetchError::Full`] when there is no
     /// room for it, [`FetchError::Mirror`] when the disk fails.
     pub fn take(
         config: &Config,
@@ -68,11 +74,16 @@ impl Mirror {
         };
         make_passage(root, owner.is_some()).map_err(failed(root))?;
         let name = name(project, url);
-        let directory = root.join(format!("{name}.git"));
-        let path = root.join(format!("{name}.lock"));
-        let lock = lock(&path)
-            .map_err(failed(&path))?
-            .ok_or(FetchError::Busy)?;
+        let mut free = None;
+        for place in PLACES {
+            let path = root.join(format!("{name}{place}.lock"));
+            if let Some(lock) = lock(&path).map_err(failed(&path))? {
+                free = Some((path, lock));
+                break;
+            }
+        }
+        let (path, lock) = free.ok_or(FetchError::Busy)?;
+        let directory = path.with_extension("git");
         let bytes_max = make_room(config, &path).map_err(failed(root))?;
         if bytes_max < ROOM_BYTES_MIN {
             return Err(FetchError::Full);
@@ -281,14 +292,18 @@ mod tests {
     }
 
     #[test]
-    fn a_mirror_in_use_is_taken_by_nobody_else() {
+    fn a_mirror_in_use_is_taken_by_nobody_else_and_a_second_one_only_once() {
         let root = tempfile::tempdir().unwrap();
         let config = config(root.path());
         let held = Mirror::take(&config, "a", "u", None).unwrap();
-        let again = Mirror::take(&config, "a", "u", None);
-        assert!(matches!(again, Err(FetchError::Busy)));
+        let second = Mirror::take(&config, "a", "u", None).unwrap();
+        assert_ne!(held.directory(), second.directory());
+        let third = Mirror::take(&config, "a", "u", None);
+        assert!(matches!(third, Err(FetchError::Busy)));
+        let first = held.directory().to_owned();
         drop(held);
-        Mirror::take(&config, "a", "u", None).unwrap();
+        let again = Mirror::take(&config, "a", "u", None).unwrap();
+        assert_eq!(again.directory(), first);
     }
 
     #[test]

@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
+use super::neighbours::children;
 use super::wait_until;
 use crate::edge::{Edge, Setup};
 use crate::full::SmallDisk;
@@ -435,4 +437,97 @@ fn a_store_and_a_queue_that_cannot_be_written_stop_no_site() {
     wait_until("the queue is not written again", || {
         served_and_triggered(&edge, &key).status == 202
     });
+}
+
+/// A file of a page that has not changed is taken from the store, and is damaged there: the update
+/// makes it anew.
+#[test]
+fn an_update_mends_a_damaged_file_of_a_page_that_has_not_changed() {
+    let setup = setup();
+    let docs = Repository::new(&setup, "docs");
+    let config = r#"{ "name": "Acme", "navigation": { "pages": ["index", "guide"] } }"#;
+    docs.push(
+        "Begin",
+        &[
+            ("docs.json", config),
+            ("index.mdx", "# Hi\n"),
+            ("guide.mdx", "# Guide\n"),
+        ],
+    );
+    let file = setup.path("updates.sqlite").display().to_string();
+    let edge = setup
+        .conf(
+            "queue",
+            &format!("{{ sqlite: {{ path: {file} }}, retry_seconds: 1 }}"),
+        )
+        .site("acme", &docs.record())
+        .start();
+    let first = follow(&edge.setup, &queue(&edge.setup, "acme"));
+    let release = first["release"].as_str().unwrap();
+    let inventory = format!("store/inventories/{}/{}.json", &release[..2], &release[2..]);
+    let inventory = fs::read(edge.setup.path(&inventory)).unwrap();
+    let inventory: serde_json::Value = serde_json::from_slice(&inventory).unwrap();
+    let digest = inventory["files"]["pages/index.html.br"]["digest"]
+        .as_str()
+        .unwrap();
+    let content = format!("store/content/{}/{}", &digest[..2], &digest[2..]);
+    let content = edge.setup.path(&content);
+    let whole = fs::read(&content).unwrap();
+    fs::write(&content, &whole[1..]).unwrap();
+
+    docs.push("Say more", &[("guide.mdx", "# Guide\n\nMore.\n")]);
+    let second = follow(&edge.setup, &queue(&edge.setup, "acme"));
+    assert_eq!(second["status"], "success", "{second:#}");
+    assert_eq!(second["attempts"], 2, "{second:#}");
+    assert_eq!(fs::read(&content).unwrap(), whole);
+    assert!(edge.get(HOST, "/guide").text().contains("More."));
+    assert!(edge.setup.run(&["store", "check"]).status.success());
+}
+
+/// A worker and the processes of its update are frozen while they hold the update and its mirror.
+#[test]
+fn another_worker_ends_the_update_of_a_frozen_one() {
+    let setup = setup();
+    let docs = Repository::new(&setup, "docs");
+    docs.push("Begin", &PAGES);
+    let root = setup.path("").display().to_string();
+    let root = root.trim_end_matches('/');
+    // The command of the frozen worker does not end; its mirror stays locked.
+    fs::write(setup.path("write"), "exec sleep 600").unwrap();
+    let edge = setup
+        .conf(
+            "queue",
+            &format!("{{ sqlite: {{ path: {root}/updates.sqlite }}, lease_seconds: 5 }}"),
+        )
+        .conf("generate", &format!("{{ command: [sh, {root}/write] }}"))
+        .site("acme", &docs.record())
+        .start();
+    let id = queue(&edge.setup, "acme");
+    let has_begun = |processes: &[u32]| processes.iter().any(|id| !children(*id).is_empty());
+    let mut processes = Vec::new();
+    wait_until("the command does not run", || {
+        processes = children(edge.id());
+        processes.len() == 2 && has_begun(&processes)
+    });
+    let signal = |name: &str, processes: &[u32]| {
+        let ids = processes.iter().map(u32::to_string);
+        let sent = Command::new("kill").args(["-s", name]).args(ids).status();
+        assert!(sent.unwrap().success());
+    };
+    processes.push(edge.id());
+    signal("STOP", &processes);
+
+    fs::write(edge.setup.path("write"), "exit 3").unwrap();
+    docs.push("Change", &[("index.mdx", "# Changed\n")]);
+    let other = edge.setup.beside().start();
+    let record = follow(&other.setup, &id);
+    assert_eq!(record["status"], "success", "{record:#}");
+    assert_eq!(record["attempts"], 2, "{record:#}");
+    assert!(other.get(HOST, "/").text().contains("Changed"));
+    signal("CONT", &processes);
+    // The worker that was frozen has lost the update, and changes nothing.
+    wait_until("the frozen worker goes on", || {
+        edge.metric("deploy_updates_total{outcome=\"lost\"}") >= 1.0
+    });
+    assert!(other.get(HOST, "/").text().contains("Changed"));
 }
