@@ -400,3 +400,25 @@ fn a_page_is_evaluated_alike_each_time() {
         Ok("610 1,b,a 3".to_owned())
     );
 }
+
+#[test]
+fn an_engine_can_be_called_on_any_stack() {
+    // Each call may come from another place of the stack, or from another stack.
+    fn call(engine: &mut Engine, deep: usize) -> String {
+        let room = [deep; 2048];
+        if room[deep] > 0 {
+            return call(engine, deep - 1);
+        }
+        let code = "(function () { const f = n => (n === 0 ? 0 : 1 + f(n - 1)); return f(500); })";
+        match engine.nodes("", code) {
+            Ok(shown) => markup(&shown.result),
+            Err(failed) => failed.to_string(),
+        }
+    }
+    let mut engine = Engine::start(["Card"].into_iter()).unwrap();
+    for deep in [0, 50, 3, 400, 0] {
+        assert_eq!(call(&mut engine, deep), "500", "{deep}");
+        let on_another = stacker::grow(8 << 20, || call(&mut engine, deep));
+        assert_eq!(on_another, "500", "{deep}");
+    }
+}
