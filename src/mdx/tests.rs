@@ -140,6 +140,8 @@ fn what_cannot_be_evaluated_is_told_and_leaves_a_note() {
         "the component `A` cannot be evaluated: window is not defined",
     );
     assert_eq!(plain(&kept).trim(), "kept text");
+    let text = warned("Open {yourDomain} now.", "`{yourDomain}` is shown as text");
+    assert_eq!(plain(&text).trim(), "Open {yourDomain} now.");
     // What is not used is not evaluated.
     assert_eq!(
         plain(&nodes("export const now = Date.now();\n\ntext")).trim(),

@@ -68,6 +68,8 @@ pub(super) struct Evaluation {
     shells: Vec<Node>,
     /// The components of which only the first render is shown.
     pub interactive: BTreeSet<Box<str>>,
+    /// Whether a Markdown file is read whose props are not known yet.
+    is_showing_file: bool,
     /// Whether a result was deeper than a page may be, which is reported once.
     is_flattened: bool,
 }
@@ -110,10 +112,32 @@ impl Evaluation {
 impl Reader<'_> {
     /// Returns the nodes of an expression that has no plain value; `None` if it cannot be read.
     pub(super) fn expression(&mut self, code: Code<'_>, span: Span) -> Vec<Node> {
+        if let Some(name) = self.unknown_name(code) {
+            let message = format!("`{name}` is not defined; `{{{name}}}` is shown as text");
+            self.warn("mdx-script", self.line(code.at), message);
+            return vec![Node::Text(format!("{{{}}}", code.source))];
+        }
         match self.piece_of(code, span) {
             Some(piece) => self.shown_or_kept(code.scope, piece, span, code.depth),
             None => Vec::new(),
         }
+    }
+
+    /// Returns the name if an expression is only a name that nothing declares: `{userId}` in a
+    /// sentence.
+    fn unknown_name<'c>(&self, code: Code<'c>) -> Option<&'c str> {
+        let name = code.source.trim();
+        let is_letter = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
+        let is_name = !name.is_empty()
+            && name.chars().all(is_letter)
+            && !name.starts_with(|c: char| c.is_numeric());
+        let is_unknown = is_name
+            && name != "this"
+            && !is_known(name)
+            && !self.scopes.is_declared(code.scope, name)
+            && self.scopes.props(code.scope).is_none()
+            && !self.evaluation.is_showing_file;
+        is_unknown.then_some(name)
     }
 
     /// Makes a piece of an expression.
@@ -361,7 +385,9 @@ impl Reader<'_> {
             let count = self.scopes.len();
             let scope = self.scopes.add(None);
             self.evaluation.inside += 1;
+            let outside = std::mem::replace(&mut self.evaluation.is_showing_file, true);
             let nodes = self.file(&body, 0, scope, DEPTH_MAX / 2);
+            self.evaluation.is_showing_file = outside;
             self.evaluation.inside -= 1;
             let mut free = BTreeSet::new();
             let parts = self.parts(nodes, 0, &mut free);
