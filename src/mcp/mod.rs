@@ -85,6 +85,13 @@ pub trait Library: Debug {
     /// [`Unread`] if it cannot be read now.
     fn redirect(&self, path: &str) -> Result<Option<String>, Unread>;
 
+    /// Returns a part of an answer that was kept under this name; it depends on nothing but the
+    /// site's release and record.
+    fn kept(&self, name: &str) -> Option<Bytes>;
+
+    /// Keeps a part of an answer.
+    fn keep(&self, name: &str, part: &str);
+
     /// Returns whether long work is allowed. On a thread that serves connections it is not.
     fn may_work(&self) -> bool;
 }

@@ -45,12 +45,17 @@ impl Call<'_> {
     /// The cursor is the id of the last page of a list, so it stays valid when other pages
     /// change.
     pub(super) fn resources(&self) -> Result<Outcome, Refusal> {
-        let mut listed: Vec<String> = Vec::new();
         let after = match self.params.get("cursor") {
             None | Some(Value::Null) => None,
             Some(Value::String(after)) => Some(after.as_str()),
             Some(_) => return Err(Refusal::cursor()),
         };
+        let name = format!("resources/list {}", after.unwrap_or_default());
+        let kept = self.library.kept(&name);
+        if let Some(kept) = kept.as_deref().and_then(|kept| str::from_utf8(kept).ok()) {
+            return Ok(Outcome::Kept(kept.to_owned()));
+        }
+        let mut listed: Vec<String> = Vec::new();
         if after.is_none() {
             let skills = self.server.skills.iter();
             listed.extend(skills.map(|skill| skill.resource.to_owned()));
@@ -75,7 +80,9 @@ impl Call<'_> {
             return Err(Refusal::cursor());
         }
         let listed = listed.join(",");
-        Ok(Outcome::Kept(format!(r#""resources":[{listed}]{next}"#)))
+        let members = format!(r#""resources":[{listed}]{next}"#);
+        self.library.keep(&name, &members);
+        Ok(Outcome::Kept(members))
     }
 
     pub(super) fn templates(&self) -> Result<Outcome, Refusal> {

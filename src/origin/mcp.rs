@@ -7,18 +7,24 @@ use bytes::Bytes;
 use crate::digest::Digest;
 use crate::discovery::JSON;
 use crate::discovery::paths::{self, McpPath};
-use crate::index::{Open, ReadFileError, Reading, Served, State};
+use crate::index::{Open, ReadFileError, Reading, Served, State, Variant};
 use crate::mcp::{self, Library, Unread, transport};
 use crate::release::pages::Pages;
 use crate::release::site::page_file;
 use crate::response::encoding::Accepted;
 use crate::response::{
-    ALLOW_STATIC, Cors, ETag, Encoding, Method, Outcome, Problem, RequestHeaders, Response, caching,
+    ALLOW_STATIC, Cors, ETag, Encoding, MaybeCached, Method, Outcome, Problem, RequestHeaders,
+    Response, caching,
 };
 use crate::site::Site;
 
 /// The longest page that is read into memory, in bytes.
 const PAGE_BYTES_MAX: usize = 8 << 20;
+/// The variant of parts of answers among the cached responses. Their names are no paths.
+const KEPT: Variant = Variant {
+    accepted: Accepted::IDENTITY_ONLY,
+    markdown: false,
+};
 /// The media type of a server card (SEP-2127, draft).
 const CARD: &str = "application/mcp-server-card+json";
 
@@ -180,6 +186,18 @@ impl Library for SiteLibrary<'_> {
     fn redirect(&self, path: &str) -> Result<Option<String>, Unread> {
         let redirect = self.open.and_then(|open| open.description().redirect(path));
         Ok(redirect.map(|(destination, _permanent)| destination))
+    }
+
+    fn kept(&self, name: &str) -> Option<Bytes> {
+        let kept = self.open?.files.cached(name, KEPT)?;
+        MaybeCached::Cached(kept).response().body.memory().cloned()
+    }
+
+    fn keep(&self, name: &str, part: &str) {
+        if let Some(open) = self.open {
+            let part = Bytes::copy_from_slice(part.as_bytes());
+            open.files.cache(name, KEPT, Response::new(200, JSON, part));
+        }
     }
 
     fn may_work(&self) -> bool {

@@ -6,6 +6,8 @@
 
 /// The beginning of the line in `llms.txt`.
 const MCP: &str = "MCP server: ";
+/// The beginning of the line in the Markdown of a page.
+const INDEX: &str = "> For agents: all pages are listed in [llms.txt]";
 
 /// Returns the lines of `llms.txt` that tell agents where the skills and the MCP server of the
 /// site at `address` are.
@@ -17,6 +19,12 @@ pub fn lines(address: &str) -> String {
         "Skills for agents: [list]({address}/.well-known/agent-skills/index.json)\n\n\
          {MCP}`{address}/mcp`\n\n"
     )
+}
+
+/// Returns whether a line of a page's Markdown is the one of [`with_index`].
+#[must_use]
+pub fn is_index_line(line: &str) -> bool {
+    line.starts_with(INDEX)
 }
 
 /// Returns the Markdown of a page with a line below its title that says where all pages of the
@@ -33,7 +41,7 @@ pub fn lines(address: &str) -> String {
 /// ```
 #[must_use]
 pub fn with_index(markdown: &str, address: &str) -> String {
-    let line = format!("> For agents: all pages are listed in [llms.txt]({address}/llms.txt)\n\n");
+    let line = format!("{INDEX}({address}/llms.txt)\n\n");
     let is_title = markdown.starts_with("# ");
     let end = markdown.find("\n\n").map(|at| at + 2).filter(|_| is_title);
     let (title, rest) = markdown.split_at(end.unwrap_or(0));

@@ -17,6 +17,7 @@ use super::arguments::Arguments;
 use super::excerpt::{Heading, headings};
 use super::{Called, Failure, Result, Scope, object, scope_schemas, tokens_schema};
 use crate::mcp::{Call, Unread};
+use crate::release::announcements::is_index_line;
 use crate::release::pages::Page;
 
 /// The longest expression, in bytes.
@@ -214,7 +215,8 @@ impl Search<'_> {
             }
             let searched = &line[..line.floor_char_boundary(LINE_BYTES_MAX)];
             let searched = searched.trim_end_matches(['\n', '\r']);
-            if self.expression.is_match(searched) {
+            // Every page has the line that names the list of pages.
+            if !is_index_line(searched) && self.expression.is_match(searched) {
                 let headings = above.get_or_insert_with(|| headings(text));
                 let heading = headings.iter().take_while(|heading| heading.start <= here);
                 let heading = heading.last().map(|heading| heading.text);

@@ -302,6 +302,8 @@ fn grep_finds_lines_with_the_heading_above_them() {
         (json!({"pattern": "--max-bytes 10", "literal": true}), 1),
         (json!({"pattern": "(", "literal": true}), 1),
         (json!({"pattern": "^## "}), 2),
+        // A line for agents that every page has.
+        (json!({"pattern": "llms.txt"}), 0),
     ] {
         let result = call(&edge, "grep", arguments.clone());
         let found = result["structuredContent"]["matches"]
