@@ -435,7 +435,7 @@ impl Http1 {
         // The connection closes a client that reads too slowly; pingora would do so for a client
         // that needs longer for one piece.
         session.set_write_timeout(None);
-        let serving = Box::pin(handler.proxy.process_new_http(session, &handler.shutdown));
+        let serving = handler.proxy.process_new_http(session, &handler.shutdown);
         // The stream is dropped with what pingora returns, and so its parts come home. `None` is
         // a panic.
         let reusable = panics::caught(serving)

@@ -373,7 +373,7 @@ fn proxy(
         let home = Home::new();
         let session = stream.into_session(&handler.gateway, home.clone());
         let session = ServerSession::new_custom(Box::new(session));
-        let serving = Box::pin(handler.proxy.process_new_http(session, &handler.shutdown));
+        let serving = handler.proxy.process_new_http(session, &handler.shutdown);
         let is_served = panics::caught(serving).await.is_ok();
         if let Some(mut stream) = home.take() {
             let gateway = &handler.gateway;

@@ -199,6 +199,45 @@ fn parts_of_a_file_are_selected_as_rfc_9110_says() {
 }
 
 #[test]
+fn a_connection_serves_more_requests_after_a_file_and_each_is_logged() {
+    let site = Site::start("{}", 1 << 20);
+    let mut connection = Connection::open(site.edge.http);
+    let request = |path: &str, version: &str, fields: &str| {
+        format!("GET {path} HTTP/{version}\r\nHost: {DOMAIN}\r\n{fields}\r\n")
+    };
+    let pipelined = [
+        request(VIDEO, "1.1", ""),
+        request("/", "1.1", ""),
+        request("/video.mp4?x", "1.1", "Range: bytes=5-300004\r\n"),
+        request("/skill.md", "1.1", ""),
+        request(VIDEO, "1.0", "Connection: keep-alive\r\n"),
+    ];
+    connection.send(pipelined.concat().as_bytes());
+    for (status, body) in [
+        (200, Some(&site.video[..])),
+        (200, None),
+        (206, Some(&site.video[5..300_005])),
+        (200, None),
+        (200, Some(&site.video[..])),
+    ] {
+        let response = connection.receive("GET").unwrap();
+        assert_eq!(response.status, status);
+        assert!(body.is_none_or(|body| response.body == body));
+    }
+    // A file ends the connection of a client with HTTP/1.0.
+    assert_eq!(connection.receive_rest(), b"");
+    let mut lines = site.edge.stop();
+    lines.retain(|line| line["path"] == VIDEO);
+    let logged: Vec<_> = lines
+        .iter()
+        .map(|line| (line["status"].as_u64(), line["bytes"].as_u64()))
+        .collect();
+    let whole = (Some(200), Some(1 << 20));
+    assert_eq!(logged, [whole, (Some(206), Some(300_000)), whole]);
+    assert_eq!(lines[1]["host"], DOMAIN);
+}
+
+#[test]
 fn a_file_that_cannot_be_read_is_rejected_and_a_damaged_one_is_cut_then_rejected() {
     let site = Site::start("{}", 1 << 20);
     let path = site.stored();
