@@ -11,6 +11,9 @@ use crate::release::site::STATIC;
 /// How many hexadecimal digits of the digest are in a name.
 const DIGITS: usize = 16;
 
+/// The media type of a stylesheet (RFC 2318).
+pub const CSS: &str = "text/css; charset=utf-8";
+
 /// A file whose name contains its digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
@@ -34,5 +37,44 @@ impl File {
             bytes,
             media_type,
         }
+    }
+
+    /// Returns whether this is a stylesheet.
+    #[must_use]
+    pub fn is_stylesheet(&self) -> bool {
+        self.media_type == CSS
+    }
+}
+
+/// Serialises stylesheets: their paths and texts. Other files are left out.
+pub mod stylesheets {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::{CSS, File};
+
+    /// Writes the stylesheets among some files.
+    ///
+    /// # Errors
+    ///
+    /// Those of the serialiser.
+    pub fn serialize<S: Serializer>(files: &[File], to: S) -> Result<S::Ok, S::Error> {
+        let sheets = files.iter().filter(|file| file.is_stylesheet());
+        let sheets: Vec<(&str, &[u8])> = sheets.map(|file| (&*file.path, &*file.bytes)).collect();
+        sheets.serialize(to)
+    }
+
+    /// Reads what [`serialize`] wrote.
+    ///
+    /// # Errors
+    ///
+    /// Those of the deserialiser.
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<File>, D::Error> {
+        let sheets = Vec::<(String, Vec<u8>)>::deserialize(from)?.into_iter();
+        let file = |(path, bytes): (String, Vec<u8>)| File {
+            path,
+            bytes: bytes.into(),
+            media_type: CSS,
+        };
+        Ok(sheets.map(file).collect())
     }
 }

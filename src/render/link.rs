@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::icon::Library;
+use super::image::Form;
 use crate::discovery::BASE_URL_PLACEHOLDER;
 use crate::docs::config_link::SCHEMES;
 use crate::release::site::page_of;
@@ -23,6 +24,8 @@ pub struct Map {
     pub pages: BTreeSet<Box<str>>,
     /// Other files that may be referenced, by path from the root of the docs.
     pub assets: BTreeMap<Box<str>, Asset>,
+    /// The smaller form of the icon of the site, if it has one.
+    pub icon: Option<Form>,
     /// The icon set that is searched first.
     pub library: Library,
     /// The hosts that pages may show in frames.
@@ -30,10 +33,12 @@ pub struct Map {
 }
 
 /// A file that pages may show.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asset {
     /// Width and height of an image, when they could be read.
     pub size: Option<(usize, usize)>,
+    /// The smaller form of an image, if it has one.
+    pub form: Option<Form>,
 }
 
 /// What links are relative to.

@@ -26,6 +26,7 @@ pub mod file;
 mod highlight;
 pub mod html;
 pub mod icon;
+pub mod image;
 pub mod layout;
 pub mod link;
 pub mod markdown;

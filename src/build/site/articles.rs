@@ -17,6 +17,7 @@ use crate::digest::Digest;
 use crate::docs::Docs;
 use crate::docs::navigation::tree::Page;
 use crate::render::article::{self, Article, Source};
+use crate::render::file::File;
 use crate::render::link::Map;
 use crate::source::{Tree, TreePath};
 
@@ -44,12 +45,14 @@ impl Articles {
         Self(cached.into_iter().collect())
     }
 
-    /// Serialises the articles for the same program. Articles with diagnostics or with files of
-    /// their own are left out, because these are made when the page is rendered.
+    /// Serialises the articles for the same program. Articles with diagnostics, or with files of
+    /// their own that are no stylesheets, are left out, because these are made when the page is
+    /// rendered.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let good = |(_, cached): &(&Digest, &CachedArticle)| {
-            cached.0.diagnostics.is_empty() && cached.0.files.is_empty()
+            let files = &cached.0.files;
+            cached.0.diagnostics.is_empty() && files.iter().all(File::is_stylesheet)
         };
         let good: Vec<(&[u8; 32], &CachedArticle)> = self
             .0
@@ -195,7 +198,8 @@ fn digest(map: &Map) -> Digest {
         text.push('\0');
     }
     for (path, asset) in &map.assets {
-        text.push_str(&format!("\0{path}\0{:?}", asset.size));
+        let form = asset.form.as_ref().map(|form| &form.path);
+        text.push_str(&format!("\0{path}\0{:?}{form:?}", asset.size));
     }
     text.push_str(&format!("\0{:?}\0{:?}", map.frames, map.library));
     Digest::of(text.as_bytes())

@@ -13,7 +13,8 @@ use crate::diagnostic::Diagnostic;
 use crate::docs::Docs;
 use crate::docs::published::Published;
 use crate::render::css::{self, Sheet};
-use crate::render::link::{Asset, Map};
+use crate::render::image::{self, Form, SITE_PIXELS_MAX, Use};
+use crate::render::link::{Asset, Map, Target};
 use crate::source::{Tree, TreePath};
 
 /// The largest size of a file.
@@ -52,11 +53,68 @@ const KINDS: [(&str, &str); 26] = [
 /// Finds the files that pages may show, with the sizes of images.
 pub(super) fn find(tree: &Tree, docs: &Docs) -> BTreeMap<Box<str>, Asset> {
     let files = shown(tree, docs);
-    let sizes: Vec<_> = files.par_iter().map(|path| size(tree, path)).collect();
-    let named = files.iter().zip(sizes);
+    let mut images: Vec<_> = files.par_iter().map(|path| image(tree, path)).collect();
+    plan_forms(tree, &files, &mut images);
+    let named = files.iter().zip(images);
     named
-        .filter_map(|(path, size)| Some((below(tree, path)?, Asset { size })))
+        .filter_map(|(path, image)| Some((below(tree, path)?, image.asset)))
         .collect()
+}
+
+/// What is known of a file that pages may show.
+#[derive(Default)]
+struct Image {
+    asset: Asset,
+    /// How many bytes the file has.
+    length: usize,
+    /// Whether it is an image that gets a smaller form.
+    is_large: bool,
+}
+
+/// Plans the smaller forms of images, the heaviest files first, up to [`SITE_PIXELS_MAX`].
+fn plan_forms(tree: &Tree, files: &[&TreePath], images: &mut [Image]) {
+    let mut order: Vec<usize> = (0..images.len())
+        .filter(|at| images[*at].is_large)
+        .collect();
+    order.sort_by_key(|at| (std::cmp::Reverse(images[*at].length), files[*at]));
+    let mut left = SITE_PIXELS_MAX;
+    order.retain(|at| {
+        let (width, height) = images[*at].asset.size.unwrap_or_default();
+        let rest = left.checked_sub(width as u64 * height as u64);
+        left = rest.unwrap_or(left);
+        rest.is_some()
+    });
+    let planned: Vec<(usize, Option<Form>)> = order
+        .into_par_iter()
+        .map(|at| {
+            let (path, size) = (files[at], images[at].asset.size);
+            let bytes = tree.read_at_most(path, BYTES_MAX).ok();
+            let form = bytes.zip(size);
+            let form = form.map(|(bytes, size)| Form::new(&bytes, size, Use::Picture));
+            (at, form)
+        })
+        .collect();
+    for (at, form) in planned {
+        images[at].asset.form = form;
+    }
+}
+
+/// Returns the smaller form of a site's icon, if the icon is one that gets a form.
+pub(super) fn icon(tree: &Tree, docs: &Docs, map: &Map) -> Option<Form> {
+    let path = icon_file(docs, map)?;
+    let size = map.assets.get(&path)?.size?;
+    let (bytes, _) = read(tree, &path)?;
+    let is_large = Form::is_needed(&path, &bytes, size, Use::Icon);
+    is_large.then(|| Form::new(&bytes, size, Use::Icon))
+}
+
+/// Returns the file of the repository that is the icon of a site.
+pub(super) fn icon_file(docs: &Docs, map: &Map) -> Option<Box<str>> {
+    let icon = docs.config.favicon.as_ref()?;
+    match map.resolve(crate::docs::CONFIG, &icon.light) {
+        Target::Asset(path) => Some(path),
+        _ => None,
+    }
 }
 
 /// Finds the files that pages may show, without reading them.
@@ -132,15 +190,21 @@ pub(super) fn is_text(path: &str) -> bool {
     kind(path).is_some_and(|kind| kind.starts_with("text/") || texts.contains(&kind))
 }
 
-fn size(tree: &Tree, path: &TreePath) -> Option<(usize, usize)> {
-    let media_type = kind(path.as_str())?;
-    let measurable = ["image/png", "image/jpeg", "image/gif", "image/webp"];
-    if !measurable.contains(&media_type) {
-        return None;
+/// Reads what pages must know of a file.
+fn image(tree: &Tree, path: &TreePath) -> Image {
+    if !kind(path.as_str()).is_some_and(|kind| kind.starts_with("image/")) {
+        return Image::default();
     }
-    let bytes = tree.read_at_most(path, BYTES_MAX).ok()?;
-    let size = imagesize::blob_size(&bytes).ok()?;
-    Some((size.width, size.height))
+    let Ok(bytes) = tree.read_at_most(path, BYTES_MAX) else {
+        return Image::default();
+    };
+    let size = image::size(path.as_str(), &bytes);
+    let is_large = |size| Form::is_needed(path.as_str(), &bytes, size, Use::Picture);
+    Image {
+        asset: Asset { size, form: None },
+        length: bytes.len(),
+        is_large: size.is_some_and(is_large),
+    }
 }
 
 /// Reads a file that pages show.

@@ -37,6 +37,7 @@ use crate::render::article::{self, Article, Source};
 use crate::render::css::{self, Confined};
 use crate::render::file::File as Made;
 use crate::render::icon::Library;
+use crate::render::image::Form;
 use crate::render::layout::{Assets, Layout, Mode, Part, linked_files, path_of, unknown_icons};
 use crate::render::link::Map;
 use crate::response::Encoding;
@@ -102,6 +103,8 @@ pub(super) enum File {
     SiteDescription,
     /// A file of the repository.
     Asset(Box<str>),
+    /// A smaller form of an image of the repository, by the path of the image.
+    Form(Box<str>, Form),
 }
 
 /// Finds what [`Site::found`] finds, without making a site.
@@ -153,12 +156,14 @@ impl Plan {
     /// Finds the inputs of a site. Nothing is rendered yet.
     pub(super) fn new(input: &Input, options: &Options, before: Articles) -> Self {
         let Input { tree, docs, .. } = input;
-        let map = Map {
+        let mut map = Map {
             pages: public(docs).map(|(_, page)| path_of(page).into()).collect(),
             assets: files::find(tree, docs),
+            icon: None,
             frames: options.frames.clone(),
             library: Library::parse(docs.config.icons.library.as_deref()),
         };
+        map.icon = files::icon(tree, docs, &map);
         let pages: Vec<PageId> = public(docs).map(|(id, _)| id).collect();
         let authors = authors(tree, docs, &map);
         Self {
@@ -179,6 +184,14 @@ impl Plan {
 
     /// Finds a file that was generated for a page that is rendered.
     pub(super) fn made(&self, path: &str) -> Option<File> {
+        let mut images = self.map.assets.iter();
+        let of_image = images.find_map(|(image, asset)| {
+            let form = asset.form.as_ref().filter(|form| *form.path == *path)?;
+            Some(File::Form(image.clone(), form.clone()))
+        });
+        if of_image.is_some() {
+            return of_image;
+        }
         let rendered = self.articles.iter().filter_map(OnceLock::get);
         let mut files = rendered.flat_map(|(_, kept)| &kept.article().files);
         let made = files.find(|made| made.path == path)?;
@@ -291,6 +304,12 @@ impl<'s> Site<'s> {
         file: &File,
         previous: Option<&PreviousRelease<'_>>,
     ) -> Vec<(String, ReleaseFile)> {
+        // The name of a form has the digest of its image, so the previous one is the same.
+        if let (File::Form(..), Some(previous)) = (file, previous)
+            && let Some(Some(form)) = previous.take(path)
+        {
+            return vec![(path.to_owned(), form)];
+        }
         let Some((bytes, media_type)) = self.make(file) else {
             return Vec::new();
         };
@@ -316,9 +335,26 @@ impl<'s> Site<'s> {
         shown.extend(linked_files(self.docs, &self.plan.map));
         shown.extend(self.plan.authors.assets.iter().cloned());
         shown.extend(files::specification_files(self.docs, &self.plan.map));
+        // Two files with the same bytes have the same form.
+        let forms = shown.iter().filter_map(|path| {
+            let form = self.plan.map.assets.get(path)?.form.clone()?;
+            Some((
+                format!("static/{}", form.path),
+                File::Form(path.clone(), form),
+            ))
+        });
+        let forms: BTreeMap<_, _> = forms.collect();
+        files.extend(forms);
         let asset = |path: Box<str>| (format!("assets/{path}"), File::Asset(path));
         files.extend(shown.into_iter().map(asset));
         files
+    }
+
+    /// Returns the smaller form of the site's icon with its path.
+    fn icon(&self) -> Option<(String, File)> {
+        let form = self.plan.map.icon.clone()?;
+        let path = files::icon_file(self.docs, &self.plan.map)?;
+        Some((format!("static/{}", form.path), File::Form(path, form)))
     }
 
     /// Lists the HTML and Markdown files of the pages.
@@ -343,6 +379,7 @@ impl<'s> Site<'s> {
                 .map(|(directory, beside)| (not_found_file(directory), File::NotFound(beside))),
         );
         files.extend(self.plan.assets.files().map(into_file));
+        files.extend(self.icon());
         for directory in self.searched() {
             let path = format!("static/{directory}/{}", search::TITLES);
             files.push((path, File::Titles(directory.into())));
@@ -380,6 +417,11 @@ impl<'s> Site<'s> {
             }
             File::SiteDescription => (self.description().to_bytes().into(), JSON),
             File::Asset(path) => return files::read(self.tree, path),
+            File::Form(path, form) => {
+                let (bytes, _) = files::read(self.tree, path)?;
+                let (bytes, media_type) = form.make(&bytes);
+                (bytes.into(), media_type)
+            }
         })
     }
 
@@ -461,6 +503,7 @@ impl File {
     fn is_coded(&self) -> bool {
         match self {
             Self::Html(_) | Self::Made(_) | Self::Titles(_) => true,
+            Self::Form(..) => false,
             Self::Markdown(_) | Self::NotFound(_) | Self::Text(_) | Self::SiteDescription => false,
             Self::Asset(path) => files::is_text(path),
         }

@@ -97,6 +97,95 @@ fn stylesheets_of_authors_apply_to_every_page_and_load_files_of_the_release() {
     assert!(found[0].starts_with("style.css:2:"), "{found:?}");
 }
 
+/// Returns a PNG of random pixels, which no encoding makes much smaller.
+fn noisy_png(width: u32, height: u32) -> Vec<u8> {
+    let mut state = 1_u32;
+    let pixels = image::GrayImage::from_fn(width, height, |_, _| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        image::Luma([state.to_be_bytes()[0]])
+    });
+    let mut out = std::io::Cursor::new(Vec::new());
+    pixels.write_to(&mut out, image::ImageFormat::Png).unwrap();
+    out.into_inner()
+}
+
+#[test]
+fn a_large_picture_and_a_heavy_icon_have_smaller_forms_that_are_made_once() {
+    let config = CONFIG.replacen('{', "{\"favicon\": \"/icon.png\", ", 1);
+    let tree = |page: &str| {
+        let file = |path: &str, bytes: Vec<u8>| (TreePath::parse(path).unwrap(), bytes.into());
+        let files = [
+            file("docs.json", config.clone().into_bytes()),
+            file("index.mdx", format!("![](/wide.png) {page}").into_bytes()),
+            file("guides/a.mdx", b"![](/copy.png)".to_vec()),
+            file("wide.png", noisy_png(3_000, 100)),
+            file("copy.png", noisy_png(3_000, 100)),
+            file("unused.png", noisy_png(2_999, 100)),
+            file("icon.png", noisy_png(200, 200)),
+        ];
+        Tree::from_files(files, [])
+    };
+    let first = of_tree(tree("One."));
+    let forms: Vec<(String, _)> = first
+        .release
+        .files()
+        .filter(|(path, _)| path.as_str().contains("/image."))
+        .map(|(path, file)| (path.to_string(), file.clone()))
+        .collect();
+    assert_eq!(
+        forms.len(),
+        2,
+        "one of two equal pictures, one of the icon: {forms:?}"
+    );
+    let (path, wide) = forms
+        .iter()
+        .find(|(path, _)| path.ends_with(".webp"))
+        .unwrap();
+    assert_eq!(&*wide.media_type, "image/webp");
+    let original = first.release.file("assets/wide.png").unwrap();
+    assert!(wide.bytes.len() * 2 < original.bytes.len() * 3 / 2);
+    let index = text(&first.release, "pages/index.html");
+    assert!(
+        index.contains(path.strip_prefix("static/").unwrap()),
+        "{index}"
+    );
+    let (icon, _) = forms
+        .iter()
+        .find(|(path, _)| path.ends_with(".png"))
+        .unwrap();
+    let link = format!(
+        "<link rel=icon href=\"{}\"",
+        icon.strip_prefix("static/").unwrap()
+    );
+    assert!(index.contains(&link), "{index}");
+
+    // The next build takes the forms from the release before it.
+    let taken = std::sync::Mutex::new(Vec::new());
+    let take = |item: &Item| {
+        let (path, file) = first
+            .release
+            .files()
+            .find(|(_, file)| file.digest() == item.digest)?;
+        taken.lock().unwrap().push(path.to_string());
+        Some(file.clone())
+    };
+    let inventory = first.release.inventory();
+    let previous = Previous {
+        release: Some(PreviousRelease {
+            inventory,
+            file: &take,
+        }),
+        ..Previous::default()
+    };
+    let again = build_after(&input(tree("Two.")), &Options::default(), &previous);
+    assert_eq!(again.release.id(), of_tree(tree("Two.")).release.id());
+    let taken = taken.into_inner().unwrap();
+    assert!(
+        forms.iter().all(|(path, _)| taken.contains(path)),
+        "{taken:?}"
+    );
+}
+
 #[test]
 fn a_page_has_a_sheet_of_the_utility_classes_that_it_uses() {
     let page = "<div className=\"flex md:p-4 unknown\" style={{gap: '1px'}}>Text.</div>";
@@ -116,6 +205,25 @@ fn a_page_has_a_sheet_of_the_utility_classes_that_it_uses() {
     );
     assert!(!sheet.contains("unknown"), "{sheet}");
     assert!(!text(&built.release, "pages/guides/a.html").contains("page."));
+
+    // A later process takes the page with its sheet.
+    let articles = Articles::from_bytes(&built.articles.to_bytes()).unwrap();
+    assert_eq!(articles.len(), 2);
+    let file =
+        |(path, text): (&str, &str)| (TreePath::parse(path).unwrap(), text.to_owned().into());
+    let files = [
+        ("docs.json", CONFIG),
+        ("index.mdx", page),
+        ("guides/a.mdx", "Text."),
+    ];
+    let previous = Previous {
+        articles: articles.clone(),
+        ..Previous::default()
+    };
+    let tree = Tree::from_files(files.map(file), []);
+    let again = build_after(&input(tree), &Options::default(), &previous);
+    assert_eq!(again.release.id(), built.release.id());
+    assert_eq!(again.articles.shared(&articles), 2);
 }
 
 #[test]

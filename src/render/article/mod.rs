@@ -31,7 +31,7 @@ const SOURCE_BYTES_MAX: usize = 128 << 10;
 
 /// A rendered page.
 ///
-/// It can be serialised, without its generated files and its diagnostics.
+/// It can be serialised, without its diagnostics and its generated files other than stylesheets.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Article {
     /// Its path in URLs, without leading slash.
@@ -49,7 +49,7 @@ pub struct Article {
     /// The files of the site that it uses.
     pub assets: BTreeSet<Box<str>>,
     /// The files that were generated for it.
-    #[serde(skip)]
+    #[serde(with = "super::file::stylesheets")]
     pub files: Vec<File>,
     /// The problems that were found while rendering it.
     #[serde(skip)]

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::diagnostic::Diagnostic;
 
 use super::escape::Html;
-use super::file::File;
+use super::file::{CSS, File};
 use super::link::{Map, Start, Target};
 use super::messages::Messages;
 use super::{component, css};
@@ -37,6 +37,9 @@ pub struct Heading {
     /// Its text.
     pub text: Box<str>,
 }
+
+/// How wide an image is shown: at most as wide as the text of a page.
+const IMAGE_SIZES: &str = "(max-width: 47rem) 100vw, 47rem";
 
 /// A page as HTML.
 #[derive(Debug, Default)]
@@ -153,7 +156,7 @@ impl Writer<'_> {
         let utilities = css::utility::sheet(self.utilities.iter().map(|class| &**class));
         let styles = utilities + &style::stylesheet(self.styles.iter());
         if !styles.is_empty() {
-            let file = File::new("page", "css", styles.into(), "text/css; charset=utf-8");
+            let file = File::new("page", "css", styles.into(), CSS);
             html.markup("<link rel=stylesheet");
             html.attribute("href", &self.start.to(&file.path));
             html.markup(">\n");
@@ -420,15 +423,36 @@ impl Writer<'_> {
             self.out.attribute("src", "");
         }
         self.out.attribute("alt", alt).markup(" loading=lazy");
-        let has_size = more
-            .iter()
-            .any(|(name, _)| matches!(*name, "width" | "height"));
         if let Target::Asset(path) = self.map.resolve(self.file, src)
-            && let Some((width, height)) = self.map.assets.get(&path).and_then(|a| a.size)
-            && !has_size
+            && let Some(asset) = self.map.assets.get(&path)
+            && let Some((width, height)) = asset.size
         {
-            self.out.attribute("width", &width.to_string());
-            self.out.attribute("height", &height.to_string());
+            // What the author gives is written below; the ratio is that of the file.
+            let own = |wanted: &str| {
+                let (_, value) = more.iter().find(|(name, _)| *name == wanted)?;
+                value.parse::<usize>().ok()
+            };
+            let scaled = |length: usize, by: usize, of: usize| {
+                (length.saturating_mul(by) + of / 2) / of.max(1)
+            };
+            let (own_width, own_height) = (own("width"), own("height"));
+            if own_width.is_none() {
+                let width = own_height.map_or(width, |own| scaled(own, width, height));
+                self.out.attribute("width", &width.to_string());
+            }
+            if own_height.is_none() {
+                let height = own_width.map_or(height, |own| scaled(own, height, width));
+                self.out.attribute("height", &height.to_string());
+            }
+            if let Some(form) = &asset.form {
+                let (small, large) = (self.start.to(&form.path), self.start.to(&path));
+                let all = match form.width as usize == width {
+                    true => format!("{small} {width}w"),
+                    false => format!("{small} {}w, {large} {width}w", form.width),
+                };
+                self.out.attribute("srcset", &all);
+                self.out.attribute("sizes", IMAGE_SIZES);
+            }
         }
         for (name, value) in more {
             self.out.attribute(name, value);

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::mdx;
+use crate::render::image::{Form, Use};
 use crate::render::link::{Asset, Start};
 
 fn map() -> Map {
@@ -11,6 +12,7 @@ fn map() -> Map {
             "images/a.png".into(),
             Asset {
                 size: Some((640, 480)),
+                form: None,
             },
         )]
         .into(),
@@ -19,12 +21,16 @@ fn map() -> Map {
 }
 
 fn written(text: &str) -> Written {
+    written_with(text, &map())
+}
+
+fn written_with(text: &str, map: &Map) -> Written {
     let read = mdx::read(&mdx::Source::new("guides/a.mdx", text), &|_| None).unwrap();
     write(
         "guides/a.mdx",
         Start::Page("guides/a"),
         &read.nodes,
-        &map(),
+        map,
         Messages::of("en"),
     )
 }
@@ -220,4 +226,43 @@ fn every_tag_that_is_opened_is_closed() {
         }
     }
     assert!(open.is_empty(), "{open:?} {html}");
+}
+
+#[test]
+fn an_image_has_both_sizes_and_names_its_smaller_form() {
+    let mut map = map();
+    let form = Form {
+        path: "_waypost/image.0.webp".into(),
+        width: 1504,
+        used: Use::Picture,
+    };
+    let large = Asset {
+        size: Some((3008, 1000)),
+        form: Some(form),
+    };
+    map.assets.insert("images/b.png".into(), large);
+    for (text, expected) in [
+        (
+            "<img src=\"/images/a.png\" width=\"320\" />",
+            "height=\"240\" width=\"320\"",
+        ),
+        (
+            "<img src=\"/images/a.png\" height=\"120\" />",
+            "width=\"160\" height=\"120\"",
+        ),
+        (
+            "<img src=\"/images/a.png\" width=\"1\" height=\"2\" />",
+            "width=\"1\" height=\"2\"",
+        ),
+        ("![](/images/a.png)", "width=\"640\" height=\"480\">"),
+        (
+            "![](/images/b.png)",
+            "width=\"3008\" height=\"1000\" srcset=\"../_waypost/image.0.webp 1504w, \
+             ../images/b.png 3008w\" sizes=",
+        ),
+    ] {
+        let written = written_with(text, &map);
+        let html = written.html.as_str();
+        assert!(html.contains(expected), "{html}");
+    }
 }

@@ -29,7 +29,7 @@ pub const HEAVY_BYTES: usize = 200 << 10;
 /// How many pixels an image may have that gets a form.
 pub const IMAGE_PIXELS_MAX: u64 = 16_000_000;
 /// How many pixels all images may have together that get forms.
-pub const SITE_PIXELS_MAX: u64 = 100_000_000;
+pub const SITE_PIXELS_MAX: u64 = 50_000_000;
 /// The width of the form of a site's icon, in pixels.
 const ICON_WIDTH: u32 = 96;
 /// An icon with at least so many bytes gets a form.
@@ -67,7 +67,10 @@ pub fn size(path: &str, bytes: &[u8]) -> Option<(usize, usize)> {
         return svg::size(bytes);
     }
     let known = ["png", "jpg", "jpeg", "gif", "webp"];
-    if !known.iter().any(|known| extension.eq_ignore_ascii_case(known)) {
+    if !known
+        .iter()
+        .any(|known| extension.eq_ignore_ascii_case(known))
+    {
         return None;
     }
     let size = imagesize::blob_size(bytes).ok()?;
@@ -77,32 +80,40 @@ pub fn size(path: &str, bytes: &[u8]) -> Option<(usize, usize)> {
 // === impl Form ===
 
 impl Form {
-    /// Plans the form of an image, if it is one that gets a form.
+    /// Returns whether an image is one that gets a smaller form.
     #[must_use]
-    pub fn plan(path: &str, bytes: &[u8], size: (usize, usize), used: Use) -> Option<Self> {
-        let (width, height) = (u32::try_from(size.0).ok()?, u32::try_from(size.1).ok()?);
-        let is_png = path.to_ascii_lowercase().ends_with(".png");
-        let pixels = u64::from(width) * u64::from(height);
-        let (width_max, heavy) = match used {
-            Use::Picture => (FORM_WIDTH, HEAVY_BYTES),
-            Use::Icon => (ICON_WIDTH, ICON_HEAVY_BYTES),
+    pub fn is_needed(path: &str, bytes: &[u8], size: (usize, usize), used: Use) -> bool {
+        let (width, height) = size;
+        let pixels = width as u64 * height as u64;
+        let heavy = match used {
+            Use::Picture => HEAVY_BYTES,
+            Use::Icon => ICON_HEAVY_BYTES,
         };
-        let is_large = bytes.len() >= heavy || used == Use::Picture && width > width_max;
-        if !is_png || !is_large || pixels == 0 || pixels > IMAGE_PIXELS_MAX || is_animated(bytes) {
-            return None;
-        }
+        let is_wide = used == Use::Picture && width > FORM_WIDTH as usize;
+        path.to_ascii_lowercase().ends_with(".png")
+            && (is_wide || bytes.len() >= heavy)
+            && (1..=IMAGE_PIXELS_MAX).contains(&pixels)
+            && !is_animated(bytes)
+    }
+
+    /// Plans the form of an image.
+    #[must_use]
+    pub fn new(bytes: &[u8], size: (usize, usize), used: Use) -> Self {
+        let (width_max, extension) = match used {
+            Use::Picture => (FORM_WIDTH, "webp"),
+            Use::Icon => (ICON_WIDTH, "png"),
+        };
         let digest = Digest::of(bytes).to_string();
-        let width = width.min(width_max);
-        let extension = match used {
-            Use::Picture => "webp",
-            Use::Icon => "png",
-        };
-        let path = format!("{STATIC}/image.{}-{VERSION}-{width}.{extension}", &digest[..16]);
-        Some(Self {
+        let width = u32::try_from(size.0).map_or(width_max, |width| width.min(width_max));
+        let path = format!(
+            "{STATIC}/image.{}-{VERSION}-{width}.{extension}",
+            &digest[..16]
+        );
+        Self {
             path: path.into(),
             width,
             used,
-        })
+        }
     }
 
     /// Makes the form: its bytes and its media type. If the image cannot be decoded, or its form
@@ -167,7 +178,9 @@ fn is_animated(bytes: &[u8]) -> bool {
             b"IDAT" => return false,
             _ => {}
         }
-        let next = usize::try_from(length).ok().and_then(|length| length.checked_add(4));
+        let next = usize::try_from(length)
+            .ok()
+            .and_then(|length| length.checked_add(4));
         rest = next.and_then(|next| body.get(next..)).unwrap_or_default();
     }
     false
@@ -178,7 +191,7 @@ mod tests {
     use super::*;
 
     fn png(width: u32, height: u32) -> Vec<u8> {
-        let pixel = |x: u32, y: u32| image::Rgb([(x * 7 + y * 13) as u8, (x ^ y) as u8, (x * y) as u8]);
+        let pixel = |x: u32, y: u32| image::Rgb([low(x * 7 + y * 13), low(x ^ y), low(x * y)]);
         let image = DynamicImage::ImageRgb8(image::RgbImage::from_fn(width, height, pixel));
         let mut out = Cursor::new(Vec::new());
         image.write_to(&mut out, image::ImageFormat::Png).unwrap();
@@ -188,7 +201,8 @@ mod tests {
     #[test]
     fn a_wide_image_has_a_smaller_form_with_the_same_bytes_each_time() {
         let bytes = png(1600, 40);
-        let form = Form::plan("a.png", &bytes, (1600, 40), Use::Picture).unwrap();
+        assert!(Form::is_needed("a.png", &bytes, (1600, 40), Use::Picture));
+        let form = Form::new(&bytes, (1600, 40), Use::Picture);
         assert_eq!(form.width, FORM_WIDTH);
         let (made, media_type) = form.make(&bytes);
         assert_eq!(media_type, "image/webp");
@@ -198,16 +212,23 @@ mod tests {
 
     #[test]
     fn small_animated_broken_and_huge_images_have_none() {
-        let small = png(20, 20);
-        assert_eq!(Form::plan("a.png", &small, (20, 20), Use::Picture), None);
-        let wide = png(1600, 2);
-        assert_eq!(Form::plan("a.jpg", &wide, (1600, 2), Use::Picture), None);
+        let (small, wide) = (png(20, 20), png(1600, 2));
         let mut animated = wide.clone();
         animated.splice(33..33, *b"\0\0\0\x08acTL\0\0\0\x02\0\0\0\0\0\0\0\0");
-        assert_eq!(Form::plan("a.png", &animated, (1600, 2), Use::Picture), None);
-        assert_eq!(Form::plan("a.png", &wide, (100_000, 100_000), Use::Picture), None);
+        for (path, bytes, size) in [
+            ("a.png", &small, (20, 20)),
+            ("a.jpg", &wide, (1600, 2)),
+            ("a.png", &animated, (1600, 2)),
+            ("a.png", &wide, (100_000, 100_000)),
+            ("a.png", &wide, (0, 2)),
+        ] {
+            assert!(
+                !Form::is_needed(path, bytes, size, Use::Picture),
+                "{path} {size:?}"
+            );
+        }
         // The header says more than the data has.
-        let form = Form::plan("a.png", &wide[..60], (1600, 2), Use::Picture).unwrap();
+        let form = Form::new(&wide[..60], (1600, 2), Use::Picture);
         assert_eq!(form.make(&wide[..60]), (wide[..60].to_vec(), "image/png"));
     }
 
@@ -215,7 +236,7 @@ mod tests {
     fn a_header_that_claims_a_million_pixels_a_side_is_not_decoded() {
         let mut bomb = png(1600, 2);
         bomb[16..24].copy_from_slice(&[0, 0x0f, 0x42, 0x40, 0, 0x0f, 0x42, 0x40]);
-        let form = Form::plan("a.png", &bomb, (1600, 2), Use::Picture).unwrap();
+        let form = Form::new(&bomb, (1600, 2), Use::Picture);
         assert_eq!(form.make(&bomb).1, "image/png");
     }
 
@@ -223,7 +244,8 @@ mod tests {
     fn a_heavy_icon_has_a_small_form() {
         let bytes = png(200, 200);
         assert!(bytes.len() > ICON_HEAVY_BYTES);
-        let form = Form::plan("icon.png", &bytes, (200, 200), Use::Icon).unwrap();
+        assert!(Form::is_needed("icon.png", &bytes, (200, 200), Use::Icon));
+        let form = Form::new(&bytes, (200, 200), Use::Icon);
         let (made, media_type) = form.make(&bytes);
         assert_eq!(media_type, "image/png");
         assert_eq!(imagesize::blob_size(&made).unwrap().width, 96);

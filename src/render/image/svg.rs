@@ -1,5 +1,7 @@
 //! The size of an SVG file, from the attributes of its root element.
 
+/// The width of a drawing that has a ratio only. It is wider than its place.
+const WIDTH: f64 = super::FORM_WIDTH as f64;
 /// How many bytes of the file are read.
 const HEAD_BYTES: usize = 4 << 10;
 
@@ -15,7 +17,9 @@ pub(super) fn size(bytes: &[u8]) -> Option<(usize, usize)> {
     let (width, height) = (width.and_then(pixels), height.and_then(pixels));
     let drawn = attribute(tag, "viewBox").and_then(|text| {
         let numbers = text.split([' ', ',', '\t', '\n', '\r']);
-        let numbers = numbers.filter(|part| !part.is_empty()).map(str::parse::<f64>);
+        let numbers = numbers
+            .filter(|part| !part.is_empty())
+            .map(str::parse::<f64>);
         let numbers: Vec<f64> = numbers.collect::<Result<_, _>>().ok()?;
         let [_, _, width, height] = numbers[..] else {
             return None;
@@ -26,7 +30,8 @@ pub(super) fn size(bytes: &[u8]) -> Option<(usize, usize)> {
         (Some(width), Some(height), _) => (width, height),
         (Some(width), None, Some((w, h))) => (width, width * h / w),
         (None, Some(height), Some((w, h))) => (height * w / h, height),
-        (None, None, Some(drawn)) => drawn,
+        // Without a size of its own, a drawing is as wide as its place.
+        (None, None, Some((w, h))) => (WIDTH, WIDTH * h / w),
         _ => return None,
     };
     Some((whole(width)?, whole(height)?))
@@ -73,10 +78,22 @@ mod tests {
     fn the_size_comes_from_the_attributes_of_the_root() {
         for (svg, expected) in [
             ("<svg width=\"24\" height='12px'/>", Some((24, 12))),
-            ("<?xml version='1.0'?>\n<svg xmlns='x' viewBox=\"0 0 100 50\">", Some((100, 50))),
-            ("<svg width=\"200\" viewBox=\"0,0,100,50\">", Some((200, 100))),
-            ("<svg stroke-width=\"3\" height=\"10\" viewBox=\"0 0 2 1\">", Some((20, 10))),
-            ("<svg width=\"100%\" viewBox=\"0 0 3 4\">", Some((3, 4))),
+            (
+                "<?xml version='1.0'?>\n<svg xmlns='x' viewBox=\"0 0 100 50\">",
+                Some((1504, 752)),
+            ),
+            (
+                "<svg width=\"200\" viewBox=\"0,0,100,50\">",
+                Some((200, 100)),
+            ),
+            (
+                "<svg stroke-width=\"3\" height=\"10\" viewBox=\"0 0 2 1\">",
+                Some((20, 10)),
+            ),
+            (
+                "<svg width=\"100%\" viewBox=\"0 0 3 4\">",
+                Some((1504, 2005)),
+            ),
             ("<svg width=\"100%\">", None),
             ("<svg viewBox=\"0 0 nan 4\">", None),
             ("<svg viewBox=\"0 0 0 4\">", None),

@@ -9,7 +9,7 @@ use super::colour::Rgb;
 use crate::docs::Docs;
 use crate::release::site::SPECULATION;
 use crate::render::css::LAYERS;
-use crate::render::file::File;
+use crate::render::file::{CSS, File};
 use crate::render::html;
 use crate::site::percent::encode;
 
@@ -23,8 +23,6 @@ pub const SCRIPT: &str = concat!(
     include_str!("scripts/search.js"),
 );
 const FINDER: &str = include_str!("scripts/finder.js");
-/// The media type of a stylesheet (RFC 2318).
-const CSS: &str = "text/css; charset=utf-8";
 /// The media type of a script (RFC 9239 §6).
 pub const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 

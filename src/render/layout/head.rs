@@ -88,7 +88,10 @@ impl PageWriter<'_> {
         self.out.attribute("src", &script).markup("></script>\n");
         if let Some(icon) = &self.layout.config().favicon {
             self.out.markup("<link rel=icon");
-            self.href_written(&icon.light);
+            match &self.layout.map().icon {
+                Some(form) => self.href(&form.path),
+                None => self.href_written(&icon.light),
+            }
             self.out.markup(">\n");
         }
     }

@@ -8,6 +8,9 @@ use crate::mdx;
 use crate::render::html;
 use crate::render::messages::Messages;
 
+/// The height of the logo in pixels, as it is written.
+const LOGO_HEIGHT: usize = 28;
+
 // === impl PageWriter ===
 
 impl PageWriter<'_> {
@@ -93,7 +96,12 @@ impl PageWriter<'_> {
         }
         self.out.markup(">");
         let logo = config.logo.as_ref();
-        let shown = |source| Some(Picture::of(source, self.layout.map())?.address(self.start));
+        let map = self.layout.map();
+        let shown = |source| {
+            let picture = Picture::of(source, map)?;
+            let width = picture.width_at(LOGO_HEIGHT, map);
+            Some((picture.address(self.start), width))
+        };
         match logo.map(|logo| (shown(&logo.light), shown(&logo.dark))) {
             Some((Some(light), Some(dark))) if light != dark => {
                 self.picture(&light, Some("only-light"));
@@ -114,8 +122,12 @@ impl PageWriter<'_> {
         });
     }
 
-    fn picture(&mut self, address: &str, class: Option<&str>) {
-        self.out.markup("<img height=28").attribute("src", address);
+    fn picture(&mut self, (address, width): &(String, Option<usize>), class: Option<&str>) {
+        self.out.markup("<img height=28");
+        if let Some(width) = width {
+            self.out.attribute("width", &width.to_string());
+        }
+        self.out.attribute("src", address);
         self.out.attribute("alt", &self.layout.config().name);
         if let Some(class) = class {
             self.out.attribute("class", class);

@@ -82,6 +82,15 @@ impl Picture {
         }
     }
 
+    /// Returns the width of a file of the site at a height in pixels, if its size is known.
+    pub(super) fn width_at(&self, height: usize, map: &Map) -> Option<usize> {
+        let Self::File(path) = self else {
+            return None;
+        };
+        let (width, full) = map.assets.get(path)?.size?;
+        width.checked_mul(height)?.checked_div(full)
+    }
+
     pub(super) fn address(self, start: Start<'_>) -> String {
         match self {
             Self::File(path) => start.to(&path),
