@@ -84,12 +84,14 @@ impl Encoding {
         if bytes.len() <= ENCODED_ABOVE_BYTES {
             return None;
         }
-        let encoded = match self {
+        let mut encoded = match self {
             Self::Brotli => brotli(bytes, effort),
             Self::Zstd => zstd(bytes, effort),
             Self::Gzip => gzip(bytes, effort),
             Self::Identity => return None,
         };
+        // The encoders reserve more than they need, and a release keeps thousands of results.
+        encoded.shrink_to_fit();
         (encoded.len() <= bytes.len() / 5 * 4).then_some(encoded)
     }
 }

@@ -38,7 +38,7 @@ fn map() -> Map {
     Map {
         pages: ["", "guides/a", "guides/b"].map(Into::into).into(),
         assets: ["images/a.png", "images/b.png"]
-            .map(|path| (path.into(), Asset { size }))
+            .map(|path| (path.into(), Asset { size, form: None }))
             .into(),
         ..Map::default()
     }

@@ -397,9 +397,11 @@ impl<'s> Site<'s> {
             File::Html(at) => {
                 let written = self.docs.pages.get(&self.page(*at).slug);
                 let mode = Mode::parse(written.and_then(|page| page.meta.mode.as_deref()));
-                let html = self
+                let mut html = self
                     .layout
                     .page(self.plan.pages[*at], self.article(*at), mode);
+                // The text grew while it was written; a release keeps it.
+                html.shrink_to_fit();
                 (html.into(), HTML)
             }
             File::Markdown(at) => (self.article(*at).markdown.clone().into(), MARKDOWN),

@@ -17,7 +17,7 @@ use std::io::Cursor;
 use image::codecs::png::{PngDecoder, PngEncoder};
 use image::codecs::webp::WebPEncoder;
 use image::imageops::FilterType;
-use image::{DynamicImage, ImageEncoder, Limits};
+use image::{DynamicImage, ImageDecoder, ImageEncoder, Limits};
 
 use crate::digest::Digest;
 use crate::release::site::STATIC;
@@ -134,10 +134,11 @@ impl Form {
         let mut limits = Limits::default();
         limits.max_alloc = Some(DECODER_BYTES_MAX);
         let decoder = PngDecoder::with_limits(Cursor::new(bytes), limits).ok()?;
-        let image = DynamicImage::from_decoder(decoder).ok()?;
-        if u64::from(image.width()) * u64::from(image.height()) > IMAGE_PIXELS_MAX {
+        let (width, height) = decoder.dimensions();
+        if u64::from(width) * u64::from(height) > IMAGE_PIXELS_MAX {
             return None;
         }
+        let image = DynamicImage::from_decoder(decoder).ok()?;
         // Eight bits for each channel, which is all that WebP has.
         let image = match image.color().has_alpha() {
             true => DynamicImage::ImageRgba8(image.into_rgba8()),
@@ -191,6 +192,7 @@ mod tests {
     use super::*;
 
     fn png(width: u32, height: u32) -> Vec<u8> {
+        let low = |number: u32| number.to_le_bytes()[0];
         let pixel = |x: u32, y: u32| image::Rgb([low(x * 7 + y * 13), low(x ^ y), low(x * y)]);
         let image = DynamicImage::ImageRgb8(image::RgbImage::from_fn(width, height, pixel));
         let mut out = Cursor::new(Vec::new());

@@ -1,7 +1,7 @@
 //! The size of an SVG file, from the attributes of its root element.
 
 /// The width of a drawing that has a ratio only. It is wider than its place.
-const WIDTH: f64 = super::FORM_WIDTH as f64;
+const WIDTH: f64 = 1504.0;
 /// How many bytes of the file are read.
 const HEAD_BYTES: usize = 4 << 10;
 
