@@ -310,11 +310,6 @@ pub const RULES: &[Rule] = &[
         text: "A label must not be missing or empty, and a redirect needs a destination.",
     },
     Rule {
-        id: "search-index",
-        title: "pages can be indexed for search",
-        text: "Without an index the site has no search.",
-    },
-    Rule {
         id: "shape",
         title: "values have the right type",
         text: "A value of the wrong type counts as absent.",

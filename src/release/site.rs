@@ -10,12 +10,14 @@
 //! | `pages/{path}.html`, `pages/index.html` | `/{path}`, `/` |
 //! | `pages/{path}.md` | `/{path}.md`, and `/{path}` for clients that prefer Markdown |
 //! | `assets/{path}` | `/{path}`: files of the repository |
-//! | `static/{path}` | `/{path}`: styles, script, list of pages |
+//! | `static/{path}` | `/{path}`: styles, scripts |
 //! | `texts/{path}` | `/{path}`: `llms.txt`, `llms-agents.txt`, `llms-full.txt`, `sitemap.xml`, `robots.txt` |
 //! | `texts/api-catalog` | `/.well-known/api-catalog` |
 //! | `texts/_waypost/pages` | `/_waypost/pages`: the list of pages, for programs ([`pages`](super::pages)) |
 //! | `404.html` | every path without a page |
 //! | `404/{directory}.html` | the same below a directory |
+//! | `search.index` | nowhere: questions are answered from it |
+//! | `search.html`, `search/{language}.html` | `/_waypost/search`, with results |
 
 use std::collections::BTreeMap;
 
@@ -25,8 +27,19 @@ use crate::site::redirect::{self, Patterns};
 
 /// The path of the description in a release.
 pub const SITE_FILE: &str = "site.json";
+/// The path of the search index in a release. It has no URL.
+pub const SEARCH_FILE: &str = "search.index";
 /// The directory, in URLs below the base path, of the files that pages load.
 pub const STATIC: &str = "_waypost";
+/// The path, in URLs below the base path, at which questions are asked ([`SEARCH_FILE`]).
+pub const SEARCH: &str = "_waypost/search";
+/// What stands in a page of results for the words that were asked, in an attribute.
+pub const SEARCH_QUERY_PLACEHOLDER: &str = "waypost-search-words";
+/// What stands before the texts of the layout, in the place of the results: what is said when
+/// nothing was found, a bar, and the text of the link to more results.
+pub const SEARCH_RESULTS_START: &str = "<!--waypost-search-results:";
+/// What stands after them.
+pub const SEARCH_RESULTS_END: &str = "-->";
 /// The path of the speculation rules, in URLs below the base path.
 ///
 /// The rules say which links a browser may load before a click.
@@ -248,6 +261,16 @@ pub fn is_named_by_digest(name: &str) -> bool {
 pub fn page_file(path: &str, extension: &str) -> String {
     let path = if path.is_empty() { "index" } else { path };
     format!("pages/{path}.{extension}")
+}
+
+/// Returns the file in a release of the page of search results, of the whole site or in a
+/// language given by its BCP 47 tag.
+#[must_use]
+pub fn search_page_file(language: Option<&str>) -> String {
+    match language {
+        None => "search.html".to_owned(),
+        Some(tag) => format!("search/{tag}.html"),
+    }
 }
 
 /// Returns the file in a release of the 404 page for a directory.

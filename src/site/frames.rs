@@ -181,7 +181,7 @@ fn policy(hosts: &[FrameHost]) -> HeaderValue {
         .map(|host| format!(" https://{}", host.0))
         .collect();
     let policy = format!(
-        "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; \
+        "default-src 'none'; script-src 'self'; \
          style-src 'self'; img-src 'self' https: data:; \
          media-src 'self' https:; font-src 'self'; connect-src 'self'; frame-src 'self'{frames}; \
          base-uri 'none'; form-action 'none'; frame-ancestors 'self'",

@@ -89,6 +89,7 @@ mod reference;
 mod references;
 mod reload;
 mod rendering;
+mod search;
 mod sites;
 mod specifications;
 mod start;

@@ -125,6 +125,26 @@ fn write(root: &Path, path: &str, text: &str) {
 }
 
 #[test]
+fn the_search_finds_what_was_saved_a_moment_ago() {
+    let preview = Preview::start();
+    let mut events = preview.events();
+    let version = events.site_after(0);
+    let ask = |word: &str| preview.get(&format!("/_waypost/search?q={word}"));
+    assert!(
+        ask("whales").contains("\"results\":[]"),
+        "{}",
+        ask("whales")
+    );
+    preview.save("guide.mdx", "Whales sing.");
+    events.site_after(version);
+    assert!(
+        ask("whales").contains("\"url\":\"/guide\""),
+        "{}",
+        ask("whales")
+    );
+}
+
+#[test]
 fn a_saved_page_is_shown_when_the_browser_is_notified() {
     let preview = Preview::start();
     let mut events = preview.events();

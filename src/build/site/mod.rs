@@ -31,18 +31,19 @@ use crate::digest::Digest;
 use crate::discovery::{JSON, MARKDOWN};
 use crate::docs::Docs;
 use crate::docs::navigation::tree::{Page, PageId};
-use crate::release::site::{Redirect, SITE_FILE, SiteDescription, not_found_file, page_file};
+use crate::release::site::{
+    Redirect, SEARCH_FILE, SITE_FILE, SiteDescription, not_found_file, page_file, search_page_file,
+};
 use crate::release::{ReleaseFile, ReleasePath};
 use crate::render::article::{self, Article, Source};
 use crate::render::css::{self, Confined};
 use crate::render::file::File as Made;
 use crate::render::icon::Library;
 use crate::render::image::Form;
-use crate::render::layout::{Assets, Layout, Mode, Part, linked_files, path_of, unknown_icons};
+use crate::render::layout::{Assets, Layout, Mode, linked_files, path_of, unknown_icons};
 use crate::render::link::Map;
 use crate::response::Encoding;
 use crate::response::encoding::Effort;
-use crate::search::Unindexed;
 use crate::site::EditLink;
 use crate::source::Tree;
 
@@ -68,6 +69,8 @@ pub(super) struct Plan {
     pages: Vec<PageId>,
     /// The articles of these pages, as far as they were rendered.
     articles: Vec<OnceLock<(Digest, CachedArticle)>>,
+    /// The search index, after it was requested.
+    index: OnceLock<Bytes>,
 }
 
 /// A site whose files are made on demand.
@@ -79,8 +82,6 @@ pub(super) struct Site<'s> {
     /// The articles of all pages of the navigation, after all are rendered; private pages have
     /// none.
     articles: OnceLock<Vec<Option<&'s Article>>>,
-    /// The pages of each part with its own search, after all are rendered.
-    parts: OnceLock<BTreeMap<Part<'s>, Vec<search::Found<'s>>>>,
     description: OnceLock<SiteDescription>,
 }
 
@@ -95,8 +96,10 @@ pub(super) enum File {
     NotFound(Option<PageId>),
     /// A file that was generated for pages.
     Made(Made),
-    /// The titles of the pages of a part.
-    Titles(Box<str>),
+    /// The search index.
+    SearchIndex,
+    /// The page of search results, with the sidebar of a page.
+    SearchPage(Option<PageId>),
     /// One of the lists for agents and search engines.
     Text(Box<str>),
     /// The description of the site.
@@ -172,6 +175,7 @@ impl Plan {
             inputs: RenderInputs::new(before, tree, docs, &map),
             edit: options.edit.clone(),
             articles: pages.iter().map(|_| OnceLock::new()).collect(),
+            index: OnceLock::new(),
             pages,
             map,
         }
@@ -221,7 +225,6 @@ impl<'s> Site<'s> {
             plan,
             layout: Layout::new(docs, &plan.map, &plan.assets).edited_at(plan.edit.as_ref()),
             articles: OnceLock::new(),
-            parts: OnceLock::new(),
             description: OnceLock::new(),
         }
     }
@@ -234,43 +237,13 @@ impl<'s> Site<'s> {
         previous: Option<&PreviousRelease<'_>>,
     ) -> Vec<Diagnostic> {
         self.render_all();
-        let parts: Vec<Part<'_>> = self.parts().keys().copied().collect();
         let files = self.files();
-        // The search library runs in rayon's own pool and waits for it. If the indices were made in
-        // threads of that pool, they would wait for themselves.
-        let threads = parts.len().clamp(1, rayon::current_num_threads());
-        let indexing = rayon::ThreadPoolBuilder::new().num_threads(threads);
-        let indexing = indexing.build().expect("threads can be started");
-        // An index takes longer than any file, so the indices are started first.
-        let (indices, files): (Vec<_>, Vec<_>) = rayon::join(
-            || indexing.install(|| parts.par_iter().map(|part| self.index(*part)).collect()),
-            || {
-                let files = files.par_iter();
-                files
-                    .flat_map_iter(|(path, file)| self.encoded(path, file, previous))
-                    .collect()
-            },
-        );
-        let mut found: Vec<Diagnostic> = Vec::new();
-        for index in indices {
-            match index {
-                Ok(files) => {
-                    let put = |(path, file): (String, _)| put(release, &path, file);
-                    found.extend(files.into_iter().filter_map(put));
-                }
-                Err(unindexed) => found.push(Diagnostic::warning(
-                    "search-index",
-                    crate::docs::CONFIG,
-                    unindexed.to_string(),
-                )),
-            }
-        }
-        found.extend(
-            files
-                .into_iter()
-                .filter_map(|(path, file)| put(release, &path, file)),
-        );
-        let found = found.into_iter();
+        let files: Vec<_> = files
+            .par_iter()
+            .flat_map_iter(|(path, file)| self.encoded(path, file, previous))
+            .collect();
+        let put = |(path, file): (String, _)| put(release, &path, file);
+        let found = files.into_iter().filter_map(put);
         found
             .map(|found| with_repository_path(self.tree, found))
             .collect()
@@ -287,14 +260,6 @@ impl<'s> Site<'s> {
         found.extend(unknown_icons(self.docs, &self.plan.map));
         found.extend(canonical::invalid_addresses(self.docs, &self.plan.map));
         found
-    }
-
-    /// Makes the files of the full-text index of a part.
-    fn index(&self, part: Part<'s>) -> Result<Vec<(String, ReleaseFile)>, Unindexed> {
-        let files = search::index(part, &self.parts()[&part])?.into_iter();
-        let directory = part.directory();
-        let named = |(name, file)| (format!("static/{directory}/{name}"), file);
-        Ok(files.map(named).collect())
     }
 
     /// Makes a file, with its encoded variants.
@@ -380,9 +345,11 @@ impl<'s> Site<'s> {
         );
         files.extend(self.plan.assets.files().map(into_file));
         files.extend(self.icon());
-        for directory in self.searched() {
-            let path = format!("static/{directory}/{}", search::TITLES);
-            files.push((path, File::Titles(directory.into())));
+        files.push((SEARCH_FILE.to_owned(), File::SearchIndex));
+        files.push((search_page_file(None), File::SearchPage(None)));
+        for (language, first) in self.layout.languages() {
+            let path = search_page_file(Some(language));
+            files.push((path, File::SearchPage(Some(first))));
         }
         for name in texts::names(self.docs) {
             files.push((format!("texts/{name}"), File::Text(name.into())));
@@ -407,11 +374,12 @@ impl<'s> Site<'s> {
             File::Markdown(at) => (self.article(*at).markdown.clone().into(), MARKDOWN),
             File::NotFound(beside) => (self.layout.not_found(*beside).into(), HTML),
             File::Made(made) => (made.bytes.clone(), made.media_type),
-            File::Titles(directory) => {
-                let mut parts = self.parts().iter();
-                let (_, pages) = parts.find(|(part, _)| part.directory() == **directory)?;
-                (search::titles(pages).into(), JSON)
+            File::SearchIndex => {
+                let write = || search::index(self.docs, &self.layout, self.all_articles());
+                let index = self.plan.index.get_or_init(|| write().into());
+                (index.clone(), "application/octet-stream")
             }
+            File::SearchPage(beside) => (self.layout.results(*beside).into(), HTML),
             File::Text(name) => {
                 let (text, media_type) =
                     texts::write(name, self.docs, self.all_articles(), &self.plan.map);
@@ -425,19 +393,6 @@ impl<'s> Site<'s> {
                 (bytes.into(), media_type)
             }
         })
-    }
-
-    /// Returns the directories of the parts that have a search of their own.
-    fn searched(&self) -> BTreeSet<String> {
-        let pages = self.docs.navigation.pages().map(|(id, _)| Some(id));
-        // The 404 page searches the default part, also on an empty site.
-        let pages = pages.chain([None]);
-        pages.map(|id| self.layout.part(id).directory()).collect()
-    }
-
-    fn parts(&self) -> &BTreeMap<Part<'s>, Vec<search::Found<'s>>> {
-        let find = || search::parts(self.docs, &self.layout, self.all_articles());
-        self.parts.get_or_init(find)
     }
 
     /// Returns the description of the site, which a release has as a file.
@@ -504,9 +459,14 @@ impl File {
     /// the address of the site is encoded when that address is known.
     fn is_coded(&self) -> bool {
         match self {
-            Self::Html(_) | Self::Made(_) | Self::Titles(_) => true,
-            Self::Form(..) => false,
-            Self::Markdown(_) | Self::NotFound(_) | Self::Text(_) | Self::SiteDescription => false,
+            Self::Html(_) | Self::Made(_) => true,
+            Self::Form(..)
+            | Self::Markdown(_)
+            | Self::NotFound(_)
+            | Self::Text(_)
+            | Self::SearchIndex
+            | Self::SearchPage(_)
+            | Self::SiteDescription => false,
             Self::Asset(path) => files::is_text(path),
         }
     }

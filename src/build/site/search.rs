@@ -1,104 +1,58 @@
-//! Search that works in the page: for each language and version a list of titles, and a
-//! full-text index.
-//!
-//! With the index alone, the page whose title is typed comes first in about nine of ten cases, so
-//! the list of titles is searched first; the 404 page uses the list too. If the index cannot be
-//! made, the build continues without it: titles and headings are still found.
-//!
-//! | in the directory of a [`Part`] | is |
-//! |---|---|
-//! | `pages.json` | `[[path, title, where, description, [[anchor, heading]…]]…]` |
-//! | everything else | the [`search`] index |
+//! The search index of a site, and which pages it has.
 
-use std::collections::BTreeMap;
-
-use bytes::Bytes;
-use serde_json::{Value, json};
-
-use crate::discovery::JSON;
 use crate::docs::Docs;
-use crate::docs::navigation::tree::Page;
-use crate::release::ReleaseFile;
+use crate::docs::navigation::tree::PageId;
 use crate::render::article::Article;
-use crate::render::escape::Html;
-use crate::render::layout::{JAVASCRIPT, Layout, Part, path_of};
-use crate::search::{self, Document, Unindexed};
+use crate::render::layout::{Layout, path_of};
+use crate::search::{self, Document, Heading, Part};
 
-/// The name of the list of titles in the directory of a part.
-pub(super) const TITLES: &str = "pages.json";
-/// How many headings of a page the list of titles has.
-const HEADINGS_MAX: usize = 60;
-/// A page that can be found.
-pub(super) type Found<'d> = (&'d Page, &'d Article);
-
-/// Groups the pages that can be found by part. Hidden pages are not among them.
-pub(super) fn parts<'d>(
-    docs: &'d Docs,
-    layout: &Layout<'d>,
-    articles: &[Option<&'d Article>],
-) -> BTreeMap<Part<'d>, Vec<Found<'d>>> {
-    // A site without pages has a list too, because its 404 page names one.
-    let mut parts = BTreeMap::from([(layout.part(None), Vec::new())]);
+/// Writes the search index. Hidden pages are not in it, nor those that are not listed.
+pub(super) fn index(docs: &Docs, layout: &Layout<'_>, articles: &[Option<&Article>]) -> Vec<u8> {
+    let mut parts: Vec<Part<'_>> = Vec::new();
     for ((id, page), article) in docs.navigation.pages().zip(articles) {
-        let part: &mut Vec<_> = parts.entry(layout.part(Some(id))).or_default();
-        if let (true, Some(article)) = (page.is_listed(), *article) {
-            part.push((page, article));
-        }
-    }
-    parts
-}
-
-/// Writes the list of titles of a part.
-pub(super) fn titles(pages: &[Found<'_>]) -> Vec<u8> {
-    let row = |(page, article): &Found<'_>| {
-        let headings = article.headings.iter().take(HEADINGS_MAX);
-        let headings: Vec<Value> = headings.map(|h| json!([h.id, h.text])).collect();
-        let place = page.place.as_ref();
-        let place = place.map(|place| place.breadcrumb.join(" › "));
-        let summary = article.summary.as_deref().unwrap_or_default();
-        json!([path_of(page), page.title, place, summary, headings])
-    };
-    let rows: Vec<Value> = pages.iter().map(row).collect();
-    serde_json::to_vec(&rows).expect("texts are JSON")
-}
-
-/// Builds the full-text index of a part; returns files with their names in its directory.
-///
-/// # Errors
-///
-/// The library cannot make one.
-pub(super) fn index(
-    part: Part<'_>,
-    pages: &[Found<'_>],
-) -> Result<Vec<(String, ReleaseFile)>, Unindexed> {
-    let document = |(page, article): &Found<'_>| Document {
-        // With a leading slash, so that the root page has an address.
-        address: format!("/{}", path_of(page)),
-        html: document(part, page, article),
-    };
-    let files = search::index(part.language, pages.iter().map(document).collect())?;
-    let file = |(name, bytes): (String, Bytes)| {
-        let media_type = match name.rsplit_once('.') {
-            Some((_, "js")) => JAVASCRIPT,
-            Some((_, "json")) => JSON,
-            _ => "application/octet-stream",
+        let (true, Some(article)) = (page.is_listed(), *article) else {
+            continue;
         };
-        (name, ReleaseFile::new(bytes, media_type))
-    };
-    Ok(files.into_iter().map(file).collect())
+        let of = layout.part(Some(id));
+        let part = parts
+            .iter()
+            .position(|part| part.language == of.language && part.version == of.version);
+        let part = part.unwrap_or_else(|| {
+            parts.push(Part {
+                language: of.language,
+                version: of.version,
+                is_default: false,
+                documents: Vec::new(),
+            });
+            parts.len() - 1
+        });
+        // A version may be the default in one tab and not in another.
+        parts[part].is_default |= of.is_default;
+        parts[part].documents.push(document(docs, id, article));
+    }
+    // The language that readers get who name none comes first.
+    let first = layout.part(None).language;
+    parts.sort_by_key(|part| part.language != first);
+    search::write(&parts)
 }
 
-/// Writes the text of a page for the index. Pagefind takes headings with an id for sections.
-fn document(part: Part<'_>, page: &Page, article: &Article) -> String {
-    let mut out = Html::default();
-    out.markup("<!doctype html><html")
-        .attribute("lang", part.language);
-    out.markup("><body><main data-pagefind-body><h1 data-pagefind-meta=title>");
-    out.text(&page.title).markup("</h1>");
-    if let Some(summary) = &article.summary {
-        out.markup("<p>").text(summary).markup("</p>");
+fn document<'d>(docs: &'d Docs, id: PageId, article: &'d Article) -> Document<'d> {
+    let page = docs.navigation.page(id);
+    let meta = docs.pages.get(&page.slug).map(|written| &written.meta);
+    let heading = |heading: &'d crate::render::html::Heading| Heading {
+        anchor: &heading.id,
+        text: &heading.text,
+    };
+    let labels = page.place.iter().flat_map(|place| &place.breadcrumb);
+    let keywords = meta.iter().flat_map(|meta| &meta.keywords);
+    Document {
+        path: path_of(page),
+        title: &page.title,
+        breadcrumb: labels.map(|label| &**label).collect(),
+        keywords: keywords.map(|keyword| &**keyword).collect(),
+        description: page.description.as_deref(),
+        boost: None,
+        markdown: &article.markdown,
+        headings: article.headings.iter().map(heading).collect(),
     }
-    out.append(&article.html);
-    out.markup("</main></body></html>");
-    out.into_string()
 }

@@ -6,7 +6,9 @@ use crate::build::{
     Articles, Built, Input, Options, Previous, PreviousRelease, build, build_after,
 };
 use crate::discovery::BASE_URL_PLACEHOLDER;
+use crate::release::site::{SEARCH_FILE, page_file};
 use crate::release::{Item, Release};
+use crate::search::{Index, PartInfo, Question};
 use crate::site::{FrameHost, Frames};
 use crate::source::{Tree, TreePath};
 
@@ -271,18 +273,29 @@ fn lists_leave_out_hidden_pages() {
         text(&release, "texts/llms.txt"),
         "# Acme\n\nSkills for agents: [list](https://base-url.invalid/.well-known/agent-skills/index.json)\n\nMCP server: `https://base-url.invalid/mcp`\n\n## Start\n\n- [Index](https://base-url.invalid/index.md): See a .\n- [A & B](https://base-url.invalid/guides/a.md): About a.\n"
     );
-    for list in [
-        "texts/llms-full.txt",
-        "texts/sitemap.xml",
-        "static/_waypost/search/en/pages.json",
-    ] {
+    for list in ["texts/llms-full.txt", "texts/sitemap.xml"] {
         let list = text(&release, list);
         assert!(list.contains("guides/a"), "{list}");
         for absent in ["hidden", "loose", "secret", "SECRET"] {
             assert!(!list.contains(absent), "{absent} in {list}");
         }
     }
+    assert_eq!(found(&release, "text").as_slice(), ["", "guides/a"]);
     assert!(text(&release, "texts/robots.txt").ends_with("/sitemap.xml\n"));
+}
+
+/// Returns the paths of the pages that the search of a release finds, sorted.
+fn found(release: &Release, text: &str) -> Vec<String> {
+    let file = release.file(SEARCH_FILE).unwrap().bytes.clone();
+    let texts = |path: &str, range: std::ops::Range<u64>| {
+        let text = release.file(&page_file(path, "md"))?.bytes.clone();
+        Some(text.slice(usize::try_from(range.start).ok()?..usize::try_from(range.end).ok()?))
+    };
+    let index = Index::open(&file).unwrap();
+    let found = index.search(&file, &texts, &Question::new(text)).unwrap();
+    let mut paths: Vec<_> = found.hits.into_iter().map(|hit| hit.path).collect();
+    paths.sort();
+    paths
 }
 
 #[test]
@@ -594,7 +607,7 @@ const PARTS: &str = r#"{"name": "Acme", "navigation": {"languages": [
     {"language": "jp", "pages": ["jp/a"]}]}}"#;
 
 #[test]
-fn each_version_of_each_language_has_its_own_search_index() {
+fn each_version_of_each_language_is_searched_apart() {
     let page = |path: &str, text: &str| (TreePath::parse(path).unwrap(), text.to_owned().into());
     let files = [
         page("docs.json", PARTS),
@@ -603,43 +616,31 @@ fn each_version_of_each_language_has_its_own_search_index() {
         page("jp/a.mdx", "# 最初\n\n東京に住んでいます。"),
     ];
     let Built { release, .. } = of_tree(Tree::from_files(files, []));
-    let lists: Vec<_> = release
-        .files()
-        .filter(|(path, _)| path.as_str().ends_with("/pages.json"))
-        .collect();
-    assert_eq!(lists.len(), 3);
-    for (list, file) in lists {
-        let rows: serde_json::Value = serde_json::from_slice(&file.bytes).unwrap();
-        assert_eq!(rows.as_array().unwrap().len(), 1, "{list}");
-        let directory = list.as_str().strip_suffix("pages.json").unwrap();
-        let page = rows[0][0].as_str().unwrap();
-        let html = text(&release, &format!("pages/{page}.html"));
-        let named = directory.strip_prefix("static/").unwrap();
-        assert!(
-            html.contains(named.trim_end_matches('/')),
-            "{page}: {named}"
-        );
-        let entry = text(&release, &format!("{directory}pagefind-entry.json"));
-        assert!(entry.contains("\"page_count\":1"), "{entry}");
-    }
-}
-
-#[test]
-fn the_search_index_has_no_files_of_the_library_interface() {
-    let Built { release, .. } = acme();
-    let paths = release.files().map(|(path, _)| path.as_str());
-    let names: Vec<_> = paths
-        .filter_map(|path| path.strip_prefix("static/_waypost/search/en/"))
-        .collect();
-    for needed in [
-        "pagefind.js",
-        "pagefind-worker.js",
-        "pagefind-entry.json",
-        "wasm.en.pagefind",
+    let file = release.file(SEARCH_FILE).unwrap().bytes.clone();
+    let index = Index::open(&file).unwrap();
+    let parts: Vec<_> = index.parts().cloned().collect();
+    let part = |language: &str, version: Option<&str>, is_default| PartInfo {
+        language: language.to_owned(),
+        version: version.map(str::to_owned),
+        is_default,
+        pages: 1,
+    };
+    assert_eq!(
+        parts,
+        [
+            part("en", Some("v2 (beta)"), true),
+            part("en", Some("v1"), false),
+            part("ja", None, true),
+        ]
+    );
+    assert_eq!(found(&release, "whale"), ["a"]);
+    for (page, part) in [
+        ("a", "data-language=\"en\" data-version=\"v2 (beta)\""),
+        ("jp/a", "data-language=\"ja\" data-finder"),
     ] {
-        assert!(names.contains(&needed), "{needed} in {names:?}");
+        let html = text(&release, &format!("pages/{page}.html"));
+        assert!(html.contains(part), "{page}: {html}");
     }
-    assert!(!names.iter().any(|name| name.contains("ui")), "{names:?}");
 }
 
 #[test]

@@ -9,7 +9,7 @@
 //! Files and responses get half of the bytes each; bytes that are in both exist once and count
 //! twice. Listings get an additional half. Their map has one shard, because the listing of a
 //! release with thousands of pages is larger than one shard of many. Encoded forms of large texts
-//! get an additional quarter, and lists of pages an eighth.
+//! get an additional quarter, lists of pages an eighth, and open search indexes an eighth.
 //!
 //! Files over [`FILE_BYTES_MAX`] are never in the cache: they are read while they are sent. What
 //! is known about such a file is in two small maps: whether its digest is right, and where the
@@ -33,6 +33,7 @@ use super::Listing;
 use super::large::Checked;
 use super::texts::Texts;
 use crate::release::pages::Pages;
+use crate::search::Index;
 
 /// The default size of the cache of files and responses, in bytes, for all sites together.
 pub const CACHE_BYTES_MAX: usize = 64 << 20;
@@ -75,12 +76,14 @@ pub struct Variant {
     pub markdown: bool,
 }
 
-/// Files by digest, responses by request, listings by release.
+/// Files by digest, responses by request, listings and search indexes of releases.
 #[derive(Debug)]
 pub struct Cache {
     files: Bounded<Digest, Coded>,
     responses: Bounded<ResponseKey, Arc<CachedResponse>>,
     listings: Bounded<ReleaseId, Arc<Listing>>,
+    /// Search indexes, by the digest of their file.
+    indexes: Bounded<Digest, Arc<Index>>,
     /// How many numbers have been assigned.
     numbers: AtomicU64,
     checked: Bounded<Digest, Checked>,
@@ -130,6 +133,7 @@ impl Cache {
             files: bounded(half, SHARDS),
             responses: bounded(half, SHARDS),
             listings: bounded(half, 1),
+            indexes: bounded(half / 4, 1),
             numbers: AtomicU64::new(0),
             checked: bounded(CHECKED_MAX * ENTRY_BYTES, SHARDS),
             places: bounded(PLACES_BYTES_MAX, 1),
@@ -154,6 +158,14 @@ impl Cache {
         if file.bytes.len() <= FILE_BYTES_MAX {
             self.files.insert(name, file);
         }
+    }
+
+    pub(super) fn index(&self, file: &Digest) -> Option<Arc<Index>> {
+        self.indexes.get(file)
+    }
+
+    pub(super) fn put_index(&self, file: Digest, index: Arc<Index>) {
+        self.indexes.insert(file, index);
     }
 
     pub(super) fn checked(&self, file: &Digest) -> Option<Checked> {
@@ -278,6 +290,12 @@ impl Weighter<ResponseKey, Arc<CachedResponse>> for ByBytes {
 impl Weighter<ReleaseId, Arc<Listing>> for ByBytes {
     fn weight(&self, _release: &ReleaseId, listing: &Arc<Listing>) -> u64 {
         listing.bytes as u64
+    }
+}
+
+impl Weighter<Digest, Arc<Index>> for ByBytes {
+    fn weight(&self, _file: &Digest, index: &Arc<Index>) -> u64 {
+        index.bytes() as u64
     }
 }
 

@@ -15,6 +15,8 @@
 //! from the inventory, so a `HEAD`, a 304 and a range read nothing but the bytes that they send.
 //! Nothing of that size is encoded while a request waits (`texts`).
 //!
+//! Questions are answered from the search index of a release (`search`).
+//!
 //! In a preview the files are [`LiveFiles`], and each file is made when it is requested.
 
 mod cache;
@@ -22,6 +24,7 @@ mod kind;
 mod large;
 mod listing;
 mod pages;
+mod search;
 mod texts;
 
 use std::collections::HashMap;
@@ -36,6 +39,7 @@ use crate::release::site::{STATIC, SiteDescription};
 use crate::release::{Item, ReleaseId};
 use crate::response::encoding::{Accepted, Effort};
 use crate::response::{Body, CachedResponse, Encoding, Response, Stored as StoredBody};
+use crate::search::SearchError;
 use crate::site::ProjectId;
 use crate::store::{ReadError, Store};
 
@@ -136,6 +140,9 @@ pub enum ReadFileError {
     /// The list of pages cannot be read.
     #[error("read the list of pages")]
     Pages(#[source] serde_json::Error),
+    /// The search index of the release cannot be read.
+    #[error(transparent)]
+    Search(#[from] SearchError),
 }
 
 /// A file to be sent.
@@ -174,6 +181,15 @@ impl Files {
             number: 0,
             address: address.trim_end_matches('/').into(),
             promoted_at: now,
+        }
+    }
+
+    /// Returns the release; `None` in a preview.
+    #[must_use]
+    pub fn release(&self) -> Option<ReleaseId> {
+        match &self.source {
+            Source::Release(stored) => Some(stored.release),
+            Source::Live(_) => None,
         }
     }
 

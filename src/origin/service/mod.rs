@@ -5,12 +5,13 @@
 //! 1. `llms.txt`, `llms-full.txt` (also below `/.well-known`), `{part}/llms.txt`, `llms-agents.txt`,
 //!    `sitemap.xml`, `robots.txt`, `.well-known/api-catalog`, `_waypost/pages`; all but the third
 //!    and the last also at the root of the host;
-//! 2. a file that pages load, below `/_waypost`;
+//! 2. the search, at `/_waypost/search`, and a file that pages load, below `/_waypost`;
 //! 3. another spelling of a page's path (`/x/`, `/x.mdx`, `/x/index`): 308 to the page;
 //! 4. a page: HTML, or Markdown if the client prefers it; its Markdown at `{page}.md`;
 //! 5. a file of the repository;
 //! 6. a redirect of the site;
-//! 7. the 404 page of the nearest directory.
+//! 7. the search, at `/search`;
+//! 8. the 404 page of the nearest directory.
 //!
 //! **Invariant:** only files in the inventory of the current release can be sent: paths are only
 //! looked up there. **Invariant:** a private site serves nothing, because nothing here
@@ -21,6 +22,7 @@
 mod announce;
 mod fields;
 mod redirect;
+mod search;
 
 use bytes::Bytes;
 use http::header::{self, HeaderValue};
@@ -29,7 +31,7 @@ use super::negotiation::prefers_markdown;
 use crate::index::{File, Open, ReadFileError, Reading, Served, State, Variant};
 use crate::release::pages::{API_DESCRIPTION, PAGES};
 use crate::release::site::{
-    DIAGRAM_FRAME, DIAGRAM_POLICY, STATIC, is_named_by_digest, not_found_files, page_file,
+    DIAGRAM_FRAME, DIAGRAM_POLICY, SEARCH, STATIC, is_named_by_digest, not_found_files, page_file,
 };
 use crate::response::encoding::Accepted;
 use crate::response::{
@@ -50,6 +52,8 @@ const TEXTS: [&str; 3] = ["sitemap.xml", "robots.txt", "llms-agents.txt"];
 const VARY_PAGE: &str = "Accept, Accept-Encoding";
 const VARY_FILE: &str = "Accept-Encoding";
 const HTML: &str = "text/html; charset=utf-8";
+/// Where the search is too, below the base path, unless the site has something there.
+const SEARCH_SHORT: &str = "search";
 
 /// Returns the response to a request for `path` (normalised, without query) on a host of a site.
 ///
@@ -80,6 +84,15 @@ pub fn respond_from_memory(
         let made = find(served, path, headers, Reading::Cached);
         return made.ok().map(MaybeCached::Built);
     };
+    // An answer depends on the query, which is not in the name of a cached response, and it is
+    // read from the store.
+    let below = served.site.base_path.strip(path).unwrap_or_default();
+    if [SEARCH, SEARCH_SHORT]
+        .iter()
+        .any(|search| below.strip_prefix('/') == Some(search))
+    {
+        return None;
+    }
     let variant = Variant {
         accepted: headers.accepted(),
         markdown: headers.accept.is_some_and(prefers_markdown),
@@ -208,6 +221,9 @@ impl Request<'_> {
         if let Some(found) = self.text()? {
             return Ok(found);
         }
+        if self.path == SEARCH {
+            return self.search();
+        }
         if let Some(found) = self.static_file()? {
             return Ok(found);
         }
@@ -222,6 +238,9 @@ impl Request<'_> {
         }
         if let Some((destination, permanent)) = self.files.description().redirect(self.path) {
             return Ok(self.redirect(&destination, permanent));
+        }
+        if self.path == SEARCH_SHORT {
+            return self.search();
         }
         self.not_found()
     }

@@ -2,6 +2,7 @@
 
 use super::PageWriter;
 use crate::digest::Digest;
+use crate::release::site::SEARCH;
 
 /// Languages that are written from right to left.
 const RIGHT_TO_LEFT: [&str; 2] = ["ar", "he"];
@@ -45,8 +46,12 @@ impl PageWriter<'_> {
         self.out.markup("</head>\n<body");
         let root = self.start.to("");
         self.out.attribute("data-root", &root);
-        let search = self.start.to(&self.layout.part(self.beside).directory());
-        self.out.attribute("data-search", &search);
+        let part = self.layout.part(self.beside);
+        self.out.attribute("data-search", &self.start.to(SEARCH));
+        self.out.attribute("data-language", part.language);
+        if let Some(version) = part.version {
+            self.out.attribute("data-version", version);
+        }
         let finder = self.start.to(&self.layout.assets().finder.path);
         self.out.attribute("data-finder", &finder);
         self.out

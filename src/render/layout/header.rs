@@ -5,6 +5,7 @@ use super::icon::Picture;
 use crate::docs::CONFIG;
 use crate::docs::navigation::tree::DivisionKind;
 use crate::mdx;
+use crate::release::site::SEARCH;
 use crate::render::html;
 use crate::render::messages::Messages;
 
@@ -33,10 +34,14 @@ impl PageWriter<'_> {
         if !has_sidebar {
             self.choices();
         }
+        // Without a script it leads to a page with a form.
+        self.out.markup("<a class=\"search sign sign-search\"");
+        let search = self.start.to(SEARCH);
         self.out
-            .markup("<button class=\"search scripted sign sign-search\" type=button><span>")
+            .attribute("href", &search)
+            .markup("><span>")
             .text(self.messages.search)
-            .markup("</span><kbd>/</kbd></button>");
+            .markup("</span><kbd class=scripted>/</kbd></a>");
         let sidebar = self.layout.sidebar(self.beside);
         for (divisions, at) in &sidebar.selected {
             if divisions.kind == DivisionKind::Languages {

@@ -5,7 +5,7 @@
 //!
 //! A reader who follows a dead link below `/fr` expects French. So each language and version
 //! whose pages are in one directory has its own 404 page: in its language, with its sidebar,
-//! and with suggestions from its part of the search index. The origin serves the one of the
+//! and with suggestions of the search in its language. The origin serves the one of the
 //! deepest directory that contains the path. A script could choose instead, but then readers
 //! without scripts would get English.
 //!

@@ -12,7 +12,8 @@
 //!  footer     └─────────────────────────────┘                          footer.rs
 //! ```
 //!
-//! The page for a path without an article is in `missing.rs`.
+//! The page for a path without an article is in `missing.rs`, that of search results in
+//! `results.rs`.
 //!
 //! A page can be read and used without scripts: menus are `<details>` or popovers, and every
 //! choice is a link. What needs a script has the class `scripted` and is hidden without one.
@@ -33,6 +34,7 @@ mod linked;
 mod listing;
 mod missing;
 mod part;
+mod results;
 mod selector;
 mod sidebar;
 mod shared;

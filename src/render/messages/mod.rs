@@ -109,6 +109,20 @@ pub(super) struct Script {
     pub(super) search: &'static str,
     pub(super) nothing_found: &'static str,
     pub(super) did_you_mean: &'static str,
+    /// What a reader can do when nothing was found.
+    pub(super) search_help: &'static str,
+    pub(super) recent_searches: &'static str,
+    pub(super) clear: &'static str,
+    /// What the arrow keys do in the search.
+    pub(super) to_choose: &'static str,
+    /// What Enter does.
+    pub(super) to_open: &'static str,
+    /// What Escape does.
+    pub(super) to_close: &'static str,
+    /// Said when only other versions or languages have results.
+    pub(super) found_elsewhere: &'static str,
+    pub(super) search_failed: &'static str,
+    pub(super) version: &'static str,
 }
 
 /// Messages on the page of an endpoint.
@@ -215,8 +229,33 @@ impl Script {
             search,
             nothing_found,
             did_you_mean,
+            search_help,
+            recent_searches,
+            clear,
+            to_choose,
+            to_open,
+            to_close,
+            found_elsewhere,
+            search_failed,
+            version,
         } = self;
-        [*copy, copied, search, nothing_found, did_you_mean].join("|")
+        [
+            *copy,
+            copied,
+            search,
+            nothing_found,
+            did_you_mean,
+            search_help,
+            recent_searches,
+            clear,
+            to_choose,
+            to_open,
+            to_close,
+            found_elsewhere,
+            search_failed,
+            version,
+        ]
+        .join("|")
     }
 }
 

@@ -1,195 +1,203 @@
-// Waypost: search. Pages whose title matches come first, from the list of titles. Results of
-// the full-text index of this language and version follow, section by section.
-const { root, search: directory, messages } = document.body.dataset;
-const [, , search, none, near] = messages.split("|");
-const at = (path) => new URL(path, new URL(root.replace(/\/?$/, "/"), location.href)).href;
-const inside = (path) => new URL(path, new URL(`${directory}/`, location.href)).href;
+// Waypost: search. The server answers questions; here they are asked while a reader types.
+const { root, search: api, language, version, messages } = document.body.dataset;
+const [
+  , , search, none, near, help, recently, clear, toChoose, toOpen, toClose, elsewhere, failed, versionOf,
+] = messages.split("|");
 
-const RESULTS_MAX = 20;
-const PAGES_MAX = 8;
-const SECTIONS_MAX = 3;
+// How long after a key the question is asked, in milliseconds.
+const PAUSE = 30;
+const ANSWERS_MAX = 100;
+const RECENT_MAX = 5;
+const SUGGESTIONS_MAX = 5;
 
 const make = (name, properties, ...children) => {
   const element = Object.assign(document.createElement(name), properties);
   element.append(...children);
   return element;
 };
-
-// The list of pages: [path, title, breadcrumb, description, [[anchor, heading]…]].
-let titles;
-const load = () => titles ??= fetch(inside("pages.json")).then((answer) => answer.json());
-
-// The full-text index; if it cannot be loaded, only titles and headings are searched.
-let index;
-const words = () => index ??= import(inside("pagefind.js")).then(async (pagefind) => {
-  await pagefind.options({ excerptLength: 22 });
-  await pagefind.init();
-  return pagefind;
-}).catch(() => null);
-
-const fold = (text) => text.toLowerCase().normalize("NFKD").replace(/\p{M}/gu, "");
-
-const rank = ([, title, where, description, headings], query, terms) => {
-  const name = fold(title);
-  if (name === query) return { score: 1000 };
-  if (name.startsWith(query)) return { score: 500 };
-  if (name.includes(query)) return { score: 300 };
-  if (terms.every((term) => name.includes(term))) return { score: 200 };
-  const heading = headings.find(([, text]) => terms.every((term) => fold(text).includes(term)));
-  if (heading) return { score: 100, heading };
-  const about = fold(`${title} ${where} ${description}`);
-  return { score: terms.every((term) => about.includes(term)) ? 50 : 0 };
-};
-
-const byTitle = (pages, typed) => {
-  const query = fold(typed);
-  const terms = query.split(/\s+/);
-  return pages
-    .map((page) => ({ page, ...rank(page, query, terms) }))
-    .filter(({ score }) => score)
-    // If two titles match equally, the shorter one comes first.
-    .sort((one, other) => other.score - one.score || one.page[1].length - other.page[1].length)
-    .map(({ page: [path, title, where], heading }) => ({
-      path: heading ? `${path}#${heading[0]}` : path,
-      title: heading ? heading[1] : title,
-      under: heading ? title : where,
-    }));
-};
-
-const byWords = async (typed) => {
-  const pagefind = await words();
-  const found = await pagefind?.search(typed);
-  const pages = await Promise.all((found?.results ?? []).slice(0, PAGES_MAX).map((one) => one.data()));
-  return pages.flatMap(({ raw_url, meta, excerpt, sub_results: sections }) => {
-    const path = raw_url.slice(1);
-    const within = sections.filter((section) => section.anchor).slice(0, SECTIONS_MAX);
-    if (!within.length) return [{ path, title: meta.title, excerpt }];
-    return within.map((section) => ({
-      path: `${path}#${section.anchor.id}`, title: section.title, under: meta.title, excerpt: section.excerpt,
-    }));
-  });
-};
-
-// An excerpt is HTML with `<mark>`. It is parsed, and only text and marks are taken from it.
-const excerpt = (html) => [...new DOMParser().parseFromString(html, "text/html").body.childNodes]
-  .map((node) => (node.nodeName === "MARK" ? make("mark", {}, node.textContent) : node.textContent));
-
-const marked = (text, typed) => {
-  const folded = fold(text);
-  const start = folded.indexOf(fold(typed));
-  if (start < 0 || folded.length !== text.length) return [text];
-  const end = start + typed.length;
-  return [text.slice(0, start), make("mark", {}, text.slice(start, end)), text.slice(end)];
-};
-
-const link = ({ path, title, under, excerpt: html }, typed) => {
-  const entry = make("a", { href: at(path) }, make("span", {}, ...marked(title, typed)));
-  if (under) entry.append(make("small", {}, under));
-  if (html) entry.append(make("small", { className: "excerpt" }, ...excerpt(html)));
-  return entry;
-};
-
-const input = make("input", { type: "search", className: "sign-close", placeholder: search, autocomplete: "off", spellcheck: false });
-const list = make("div", { id: "found" });
-const status = make("p", { className: "said" });
-const dialog = make("dialog", { className: "finder" }, input, list, status);
 const describe = (element, attributes) => {
   Object.entries(attributes).forEach(([name, value]) => element.setAttribute(name, value));
+  return element;
 };
+
+// Answers by their address. An answer that was asked a moment ago is not asked again.
+const answers = new Map();
+const ask = async (parameters, signal) => {
+  const address = `${api}?${new URLSearchParams(parameters)}`;
+  if (answers.has(address)) return answers.get(address);
+  const answer = await fetch(address, { signal, headers: { accept: "application/json" } });
+  if (!answer.ok) throw new Error(answer.status);
+  const found = await answer.json();
+  if (answers.size >= ANSWERS_MAX) answers.delete(answers.keys().next().value);
+  answers.set(address, found);
+  return found;
+};
+
+// What was searched before, the last first.
+const key = `searches:${new URL(root || ".", location.href).pathname}`;
+const recent = {
+  get: () => {
+    try { return JSON.parse(localStorage.getItem(key)) ?? []; } catch { return []; }
+  },
+  set: (list) => { try { localStorage.setItem(key, JSON.stringify(list)); } catch { /* private mode */ } },
+  add: (typed) => {
+    if (typed) recent.set([typed, ...recent.get().filter((other) => other !== typed)].slice(0, RECENT_MAX));
+  },
+};
+
+const input = make("input", { type: "search", className: "sign-close", placeholder: search, autocomplete: "off", spellcheck: false, enterKeyHint: "search", maxLength: 200 });
+const versions = make("select", { hidden: true });
+const close = make("button", { type: "button", className: "plain-button leave sign sign-close" });
+const list = make("div", { id: "found" });
+const status = make("p", { className: "said" });
+const hint = (keys, text) => make("span", {}, ...keys.map((name) => make("kbd", {}, name)), ` ${text}`);
+const keys = make("p", { className: "keys" }, hint(["↑", "↓"], toChoose), hint(["↵"], toOpen), hint(["esc"], toClose));
+const dialog = make("dialog", { className: "finder" }, make("div", { className: "asked" }, input, versions, close), list, status, keys);
 describe(dialog, { "aria-label": search });
 describe(input, {
   role: "combobox", "aria-label": search, "aria-controls": "found", "aria-expanded": false, "aria-autocomplete": "list",
 });
+describe(versions, { "aria-label": versionOf });
+describe(close, { "aria-label": toClose });
 describe(list, { role: "listbox", "aria-label": search });
 describe(status, { role: "status" });
+keys.setAttribute("aria-hidden", "true");
 
 let chosen = 0;
+const options = () => [...list.querySelectorAll("[role=option]")];
 const choose = (n) => {
-  const options = [...list.children];
-  if (!options.length) { input.removeAttribute("aria-activedescendant"); return; }
-  chosen = (n + options.length) % options.length;
-  options.forEach((option, n) => option.setAttribute("aria-selected", n === chosen));
-  options[chosen].scrollIntoView({ block: "nearest" });
-  input.setAttribute("aria-activedescendant", options[chosen].id);
+  const all = options();
+  all.forEach((option, at) => { option.id = `found-${at}`; });
+  if (!all.length) { input.removeAttribute("aria-activedescendant"); return; }
+  chosen = (n + all.length) % all.length;
+  all.forEach((option, at) => option.setAttribute("aria-selected", at === chosen));
+  all[chosen].scrollIntoView({ block: "nearest" });
+  input.setAttribute("aria-activedescendant", all[chosen].id);
 };
-
-const show = (found, typed) => {
-  const seen = new Set();
-  const fresh = found.filter(({ path }) => !seen.has(path) && seen.add(path)).slice(0, RESULTS_MAX);
-  list.replaceChildren(...fresh.map((one, n) => {
-    const option = link(one, typed);
-    describe(option, { role: "option", id: `found-${n}`, tabindex: -1 });
-    return option;
-  }));
-  input.setAttribute("aria-expanded", fresh.length > 0);
-  return fresh.length;
-};
-
-// Results of an earlier query are dropped if a later one was typed meanwhile.
-let asked = 0;
-const find = async () => {
-  const turn = ++asked;
-  const typed = input.value.trim();
-  status.textContent = "";
-  if (!typed) { show([], ""); choose(0); return; }
-  const pages = byTitle(await load(), typed);
-  if (turn !== asked) return;
-  show(pages, typed);
+const show = (...entries) => {
+  list.replaceChildren(...entries);
+  input.setAttribute("aria-expanded", entries.length > 0);
   choose(0);
-  const sections = await byWords(typed);
-  if (turn !== asked) return;
-  // Pages whose title matches come before pages whose text does.
-  const count = show([...pages.slice(0, PAGES_MAX), ...sections, ...pages.slice(PAGES_MAX)], typed);
-  choose(chosen);
-  status.textContent = count || `${none}: ${typed}`;
 };
 
-input.addEventListener("input", find);
+const excerpt = (pieces) => make("small", { className: "excerpt" }, ...pieces
+  .map(({ text, match }) => (match ? make("mark", {}, text) : text)));
+const marked = (text, typed) => {
+  const words = typed.toLowerCase().split(/\s+/).filter((word) => word.length > 1);
+  const parts = text.split(/([\p{L}\p{N}_]+)/u);
+  return parts.map((part) => {
+    const is = words.find((word) => part.toLowerCase().startsWith(word));
+    return is ? [make("mark", {}, part.slice(0, is.length)), part.slice(is.length)] : [part];
+  }).flat();
+};
+const option = (element, typed) => {
+  element.addEventListener("click", () => { recent.add(typed); dialog.close(); });
+  return describe(element, { role: "option", tabindex: -1 });
+};
+
+// A page with its sections. The beginning of the page is shown below its title.
+const group = ({ url, title, breadcrumb, version: of, sections }, typed, isElsewhere) => {
+  const page = make("a", { href: url }, make("span", {}, ...marked(title, typed)));
+  const where = [...breadcrumb, ...(isElsewhere && of ? [of] : [])].join(" › ");
+  if (where) page.append(make("small", {}, where));
+  const lead = sections.find(({ heading }) => heading === null);
+  if (lead?.excerpt.length) page.append(excerpt(lead.excerpt));
+  const below = sections.filter(({ heading }) => heading !== null).map(({ url, heading, excerpt: pieces }) => {
+    const section = make("a", { href: url, className: "section" }, make("span", {}, ...marked(heading, typed)));
+    if (pieces.length) section.append(excerpt(pieces));
+    return option(section, typed);
+  });
+  return describe(make("div", {}, option(page, typed), ...below), { role: "group", "aria-label": title });
+};
+
+const showRecent = () => {
+  status.textContent = "";
+  const searched = recent.get();
+  if (!searched.length) { show(); return; }
+  const again = searched.map((typed) => {
+    const entry = make("button", { type: "button", className: "again" }, typed);
+    entry.addEventListener("click", () => { input.value = typed; input.focus(); find(0); });
+    return describe(entry, { role: "option", tabindex: -1 });
+  });
+  const forget = make("button", { type: "button", className: "plain-button forget" }, clear);
+  forget.addEventListener("click", () => { recent.set([]); showRecent(); input.focus(); });
+  show(describe(make("div", {}, ...again), { role: "group", "aria-label": recently }));
+  status.replaceChildren(recently, " · ", forget);
+};
+
+// The versions that can be chosen. The first one that is shown is that of the page.
+const offer = (all) => {
+  if (versions.options.length || all.length < 2) return;
+  const labels = version ? all : ["", ...all];
+  versions.append(...labels.map((label) => make("option", { value: label, selected: label === (version ?? "") }, label || versionOf)));
+  versions.hidden = false;
+};
+
+const parametersOf = (typed) => ({
+  q: typed, language, typing: 1, limit: 8, ...(versions.value || version ? { version: versions.value || version } : {}),
+});
+
+// An earlier question is dropped when a later one is asked.
+let running;
+let timer;
+const find = (pause) => {
+  running?.abort();
+  clearTimeout(timer);
+  const typed = input.value.trim();
+  if (!typed) { showRecent(); return; }
+  const { signal } = running = new AbortController();
+  timer = setTimeout(async () => {
+    try {
+      const found = await ask(parametersOf(typed), signal);
+      if (signal.aborted) return;
+      offer(found.versions);
+      show(...found.results.map((result) => group(result, typed, found.elsewhere)));
+      if (!found.results.length) status.textContent = `${none}: ${typed}. ${help}`;
+      else status.textContent = found.elsewhere ? elsewhere : found.total;
+      status.classList.toggle("seen", found.elsewhere);
+    } catch {
+      if (signal.aborted) return;
+      show();
+      status.textContent = failed;
+    }
+  }, pause);
+};
+
+input.addEventListener("input", () => find(PAUSE));
+versions.addEventListener("change", () => { find(0); input.focus(); });
 input.addEventListener("keydown", (event) => {
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (step) { event.preventDefault(); choose(chosen + step); }
-  if (event.key === "Enter") { event.preventDefault(); list.children[chosen]?.click(); }
+  // Not the Enter that ends the input of a character.
+  if (event.key === "Enter" && !event.isComposing) { event.preventDefault(); options()[chosen]?.click(); }
 });
-list.addEventListener("click", () => dialog.close());
+close.addEventListener("click", () => dialog.close());
 dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
 document.body.append(dialog);
 
 // Opens the search.
 export const open = () => {
   if (dialog.open) return;
-  load();
-  words();
   dialog.showModal();
   input.select();
+  if (!input.value) showRecent();
 };
 
-// The similarity of two texts is the share of letter pairs that they have in common. It finds
-// misspelt words and words in another order.
-const pairs = (text) => {
-  const letters = [...fold(text).replace(/[^\p{L}\p{N}]+/gu, " ").trim()];
-  return new Set(letters.slice(1).map((letter, n) => letters[n] + letter));
-};
-const nearness = (one, other) => {
-  const common = [...one].filter((pair) => other.has(pair)).length;
-  return 2 * common / (one.size + other.size || 1);
-};
-const SUGGESTIONS_MAX = 5;
-const NEAR = 0.4;
-
-// Suggests the pages whose titles and paths are most similar to the requested path.
+// Suggests the pages that have the words of the requested path.
 export const suggest = async (place) => {
-  const address = decodeURIComponent(location.pathname);
-  const last = (path) => path.split("/").filter(Boolean).pop() ?? "";
-  const [wanted, end] = [pairs(address), pairs(last(address))];
-  const score = ([path, title]) => Math.max(
-    nearness(wanted, pairs(path)), nearness(end, pairs(title)), nearness(end, pairs(last(path))),
-  );
-  const nearest = (await load())
-    .map((page) => ({ page, score: score(page) }))
-    .filter((found) => found.score > NEAR)
-    .sort((one, other) => other.score - one.score)
-    .slice(0, SUGGESTIONS_MAX);
-  if (!nearest.length) return;
-  const items = nearest.map(({ page: [path, title, under] }) => make("li", {}, link({ path, title, under }, "")));
+  const base = new URL(root || ".", location.href).pathname;
+  const path = decodeURIComponent(location.pathname);
+  const below = path.startsWith(base) ? path.slice(base.length) : path;
+  const words = below.replace(/\.\w+$/, "").split(/[^\p{L}\p{N}]+/u).filter(Boolean);
+  // The last words say most, and a question has an end.
+  const typed = words.slice(-12).join(" ").slice(-200);
+  if (!typed) return;
+  const { results } = await ask({ q: typed, language, limit: SUGGESTIONS_MAX });
+  if (!results.length) return;
+  const items = results.map(({ url, title, breadcrumb }) => {
+    const entry = make("a", { href: url }, make("span", {}, title));
+    if (breadcrumb.length) entry.append(make("small", {}, breadcrumb.join(" › ")));
+    return make("li", {}, entry);
+  });
   place.append(make("p", {}, near), make("ul", {}, ...items));
 };

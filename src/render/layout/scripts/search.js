@@ -1,11 +1,18 @@
 // Search, and the suggestions of the 404 page. Both are in a script of their own, which is
-// loaded on first use.
+// loaded on first use. Without a script the link leads to a page with a form.
 const finder = () => import(new URL(document.body.dataset.finder, location.href));
 parts.push(() => {
-  const button = document.querySelector("button.search");
-  if (!button) return;
+  const link = document.querySelector("a.search");
+  if (!link) return;
+  const isApple = /Mac|iP/.test(navigator.platform);
+  link.querySelector("kbd").textContent = isApple ? "⌘K" : "Ctrl K";
+  link.setAttribute("aria-haspopup", "dialog");
   const open = async () => (await finder()).open();
-  button.addEventListener("click", open);
+  link.addEventListener("click", (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    open();
+  });
   document.addEventListener("keydown", (event) => {
     const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
     const asked = event.key === "/" && !typing

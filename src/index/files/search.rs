@@ -1,0 +1,153 @@
+//! Answers questions from the search index of a release.
+//!
+//! The index is read from the store in parts, and so is the Markdown from which excerpts are
+//! written. The cache holds what an open index has in memory, for the sites that are asked; a
+//! site that nobody asks takes no memory.
+
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+
+use super::{List, LiveFiles, Open, ReadFileError, Reading, Stored};
+use crate::release::Item;
+use crate::release::site::{SEARCH_FILE, page_file};
+use crate::search::{Found, Index, PartInfo, Question, Storage, Texts};
+use crate::store::ContentFile;
+
+/// The index file of a release, in the store.
+struct IndexFile {
+    file: ContentFile,
+    length: u64,
+}
+
+/// The Markdown of the pages of a release.
+struct StoredTexts<'f> {
+    stored: &'f Stored,
+    list: &'f List<'f>,
+}
+
+/// The Markdown of the pages of a preview.
+struct LiveTexts<'f>(&'f dyn LiveFiles);
+
+// === impl Open ===
+
+impl Open<'_> {
+    /// Answers a question. A release without an index has no answers.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadFileError`] when the index cannot be read or is damaged; always if nothing may be
+    /// read from the store.
+    pub fn search(&self, question: &Question<'_>) -> Result<Found, ReadFileError> {
+        self.with_index(|index, file, texts| Ok(index.search(file, texts, question)?))
+            .map(Option::unwrap_or_default)
+    }
+
+    /// Returns the languages and versions that can be asked.
+    ///
+    /// # Errors
+    ///
+    /// As [`Open::search`].
+    pub fn search_parts(&self) -> Result<Vec<PartInfo>, ReadFileError> {
+        self.with_index(|index, _, _| Ok(index.parts().cloned().collect()))
+            .map(Option::unwrap_or_default)
+    }
+
+    fn with_index<T>(
+        &self,
+        ask: impl FnOnce(&Index, &dyn Storage, &dyn Texts) -> Result<T, ReadFileError>,
+    ) -> Result<Option<T>, ReadFileError> {
+        if self.reading == Reading::Cached {
+            return Err(ReadFileError::NotCached);
+        }
+        match &self.list {
+            List::Release(stored, listing) => {
+                let Some(item) = listing.get(SEARCH_FILE) else {
+                    return Ok(None);
+                };
+                let file = IndexFile {
+                    file: stored.store.open(item)?,
+                    length: item.length,
+                };
+                let index = stored.index(item, &file)?;
+                let texts = StoredTexts {
+                    stored,
+                    list: &self.list,
+                };
+                ask(&index, &file, &texts).map(Some)
+            }
+            List::Live(files) => {
+                let Some((bytes, _)) = files.file(SEARCH_FILE) else {
+                    return Ok(None);
+                };
+                ask(&Index::open(&bytes)?, &bytes, &LiveTexts(*files)).map(Some)
+            }
+        }
+    }
+}
+
+// === impl Stored ===
+
+impl Stored {
+    /// Returns the open index from the cache, or opens it.
+    fn index(&self, item: &Item, file: &IndexFile) -> Result<Arc<Index>, ReadFileError> {
+        if let Some(index) = self.cache.index(&item.digest) {
+            return Ok(index);
+        }
+        let index = Arc::new(Index::open(file)?);
+        self.cache.put_index(item.digest, Arc::clone(&index));
+        Ok(index)
+    }
+}
+
+// === impl IndexFile ===
+
+impl Storage for IndexFile {
+    fn length(&self) -> u64 {
+        self.length
+    }
+
+    fn read(&self, range: Range<u64>) -> io::Result<Bytes> {
+        read(&self.file, range)
+    }
+}
+
+fn read(file: &ContentFile, range: Range<u64>) -> io::Result<Bytes> {
+    let length = range.end.saturating_sub(range.start);
+    let mut bytes = BytesMut::zeroed(usize::try_from(length).map_err(io::Error::other)?);
+    file.read_at(&mut bytes, range.start)
+        .map_err(io::Error::other)?;
+    Ok(bytes.freeze())
+}
+
+// === impl Texts ===
+
+impl Texts for StoredTexts<'_> {
+    fn markdown(&self, path: &str, range: Range<u64>) -> Option<Bytes> {
+        let List::Release(_, listing) = self.list else {
+            return None;
+        };
+        let item = listing.get(&page_file(path, "md"))?;
+        let range = range.start.min(item.length)..range.end.min(item.length);
+        if let Some(file) = self.stored.cache.file(&item.digest) {
+            return slice(&file.bytes, range);
+        }
+        read(&self.stored.store.open(item).ok()?, range).ok()
+    }
+}
+
+impl Texts for LiveTexts<'_> {
+    fn markdown(&self, path: &str, range: Range<u64>) -> Option<Bytes> {
+        let (bytes, _) = self.0.file(&page_file(path, "md"))?;
+        slice(&bytes, range)
+    }
+}
+
+/// Returns a range of a text, as far as it exists.
+fn slice(bytes: &Bytes, range: Range<u64>) -> Option<Bytes> {
+    let end = usize::try_from(range.end).ok()?.min(bytes.len());
+    let start = usize::try_from(range.start).ok()?.min(end);
+    Some(bytes.slice(start..end))
+}

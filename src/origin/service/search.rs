@@ -1,0 +1,417 @@
+//! The search of a site, at `/_waypost/search` and at `/search`.
+//!
+//! Programs get JSON; a browser without scripts gets a page of results, which is a file of the
+//! release in which the results are put. Answers depend on the release, the base path and the
+//! question alone, so an entity tag is known before anything is searched.
+//!
+//! Sources: WHATWG URL §5.2 (`application/x-www-form-urlencoded`).
+
+use std::fmt::Write as _;
+
+use bytes::Bytes;
+use http::header::{self, HeaderValue};
+use serde_json::{Value, json};
+
+use super::{HTML, Request};
+use crate::digest::Digest;
+use crate::index::ReadFileError;
+use crate::release::site::{
+    SEARCH, SEARCH_QUERY_PLACEHOLDER, SEARCH_RESULTS_END, SEARCH_RESULTS_START, search_page_file,
+};
+use crate::response::encoding::Accepted;
+use crate::response::{Cors, ETag, Encoding, Outcome, Problem, Response, caching};
+use crate::search::{
+    Excerpt, Found, Hit, LIMIT_DEFAULT, LIMIT_MAX, QUESTION_BYTES_MAX, Question, Section,
+};
+use crate::site::percent::{decode, encode, encode_component};
+
+const JSON: &str = "application/json";
+/// The longest query of a request, in bytes.
+const QUERY_BYTES_MAX: usize = 4096;
+/// The most pages that can be skipped.
+const SKIP_MAX: usize = 1000;
+const VARY: &str = "Accept";
+
+/// The parameters of a question, decoded.
+#[derive(Debug, Default)]
+struct Parameters {
+    text: Option<String>,
+    limit: Option<String>,
+    cursor: Option<String>,
+    version: Option<String>,
+    language: Option<String>,
+    typing: Option<String>,
+}
+
+/// A mistake in a question, as a sentence.
+type Mistake = String;
+
+// === impl Request ===
+
+impl Request<'_> {
+    /// Answers a question: JSON, or a page for a browser.
+    pub(super) fn search(&self) -> Result<Response, ReadFileError> {
+        let wants_page = self.headers.accept.is_some_and(is_browser);
+        let etag = self.search_etag(wants_page);
+        let response = |body: Bytes, media_type| Response {
+            etag,
+            caching: caching::DISCOVERY,
+            vary: Some(VARY),
+            ..Response::new(200, media_type, body)
+        };
+        // The answer itself is not needed to see that it is the same.
+        let is_current = |etag| match (Response {
+            etag,
+            ..Response::empty(200)
+        })
+        .evaluate(&self.headers.conditions)
+        {
+            Outcome::NotModified => true,
+            Outcome::Send | Outcome::Failed => false,
+        };
+        let parameters = Parameters::parse(self.headers.query.unwrap_or_default());
+        if wants_page && let Some(page) = self.search_page(&parameters)? {
+            let page = response(page, HTML);
+            let page = page.with(header::CONTENT_SECURITY_POLICY, with_form(self.policy));
+            return Ok(self.conditional(page));
+        }
+        let open = |response: Response| Response {
+            cors: Cors::Open,
+            ..response
+        };
+        let question = match parameters.question() {
+            Ok(question) => question,
+            Err(mistake) => return Ok(open(Problem::new(400, mistake).response())),
+        };
+        if is_current(etag) {
+            return Ok(open(response(Bytes::new(), JSON).not_modified()));
+        }
+        let found = self.files.search(&question)?;
+        let mut body =
+            serde_json::to_vec(&self.search_json(&question, &found)?).unwrap_or_default();
+        body.push(b'\n');
+        Ok(open(self.conditional(response(body.into(), JSON))))
+    }
+
+    /// Returns the entity tag of an answer. A preview has none, because its files change.
+    fn search_etag(&self, is_page: bool) -> Option<ETag> {
+        let release = self.files.files.release()?;
+        let query = self.headers.query.unwrap_or_default();
+        let name = format!("{release} {} {is_page} {query}", self.base);
+        Some(ETag::new(&Digest::of(name.as_bytes()), Encoding::Identity))
+    }
+
+    fn search_json(&self, question: &Question<'_>, found: &Found) -> Result<Value, ReadFileError> {
+        let parts = self.files.search_parts()?;
+        let language = found.hits.first().map(|hit| hit.language.as_str());
+        let language = language.or(question.language);
+        let language = language.or(parts.first().map(|part| part.language.as_str()));
+        let mut versions: Vec<&str> = Vec::new();
+        for part in &parts {
+            if Some(part.language.as_str()) == language
+                && let Some(version) = &part.version
+                && !versions.contains(&version.as_str())
+            {
+                versions.push(version);
+            }
+        }
+        let results: Vec<Value> = found.hits.iter().map(|hit| self.hit_json(hit)).collect();
+        Ok(json!({
+            "query": question.text,
+            "total": found.total,
+            "elsewhere": found.is_elsewhere,
+            "cursor": next(question, found).map(|next| next.to_string()),
+            "versions": versions,
+            "results": results,
+        }))
+    }
+
+    fn hit_json(&self, hit: &Hit) -> Value {
+        let url = self.location(&hit.path);
+        let section = |section: &Section| {
+            json!({
+                "heading": section.heading,
+                "url": address(&url, section),
+                "excerpt": excerpt_json(&section.excerpt),
+            })
+        };
+        json!({
+            "url": url,
+            "title": hit.title,
+            "breadcrumb": hit.breadcrumb,
+            "language": hit.language,
+            "version": hit.version,
+            "score": hit.score,
+            "sections": hit.sections.iter().map(section).collect::<Vec<_>>(),
+        })
+    }
+
+    /// Writes the page of results for a browser; `None` if the release has no such page.
+    fn search_page(&self, parameters: &Parameters) -> Result<Option<Bytes>, ReadFileError> {
+        let of_language = parameters
+            .language
+            .as_deref()
+            .map(|tag| search_page_file(Some(tag)));
+        let of_language = of_language.filter(|path| self.files.has(path));
+        let path = of_language.unwrap_or_else(|| search_page_file(None));
+        let identity = Accepted::IDENTITY_ONLY;
+        let Some(file) = self.files.read_addressed(&path, self.base, identity)? else {
+            return Ok(None);
+        };
+        let Ok(page) = file.body.read_all() else {
+            return Ok(None);
+        };
+        let page = String::from_utf8_lossy(&page);
+        let text = parameters.text.as_deref().unwrap_or_default();
+        let page = page.replace(SEARCH_QUERY_PLACEHOLDER, &escaped(text));
+        let parts = page
+            .split_once(SEARCH_RESULTS_START)
+            .and_then(|(before, rest)| {
+                let (messages, after) = rest.split_once(SEARCH_RESULTS_END)?;
+                Some((before, messages, after))
+            });
+        let Some((before, messages, after)) = parts else {
+            return Ok(None);
+        };
+        let results = match (text.trim().is_empty(), parameters.question()) {
+            (true, _) => String::new(),
+            (false, Ok(question)) => {
+                let found = self.files.search(&question)?;
+                self.results(&question, &found, messages)
+            }
+            (false, Err(mistake)) => format!("<p>{}</p>", escaped(&mistake)),
+        };
+        Ok(Some([before, &results, after].concat().into()))
+    }
+
+    /// Writes results as HTML. `messages` are texts of the layout, divided by bars.
+    fn results(&self, question: &Question<'_>, found: &Found, messages: &str) -> String {
+        let (nothing, more) = messages.split_once('|').unwrap_or((messages, ""));
+        if found.hits.is_empty() {
+            return format!("<p>{nothing}</p>");
+        }
+        let mut out = String::from("<ol class=results>\n");
+        for hit in &found.hits {
+            let url = self.location(&hit.path);
+            let where_ = hit.breadcrumb.iter().chain(&hit.version);
+            let where_: Vec<String> = where_.map(|label| escaped(label)).collect();
+            let _ = write!(
+                out,
+                "<li><h2><a href=\"{}\">{}</a></h2><small>{}</small>\n",
+                escaped(&url),
+                escaped(&hit.title),
+                where_.join(" › "),
+            );
+            for section in &hit.sections {
+                if let Some(heading) = &section.heading {
+                    let address = address(&url, section);
+                    let (address, heading) = (escaped(&address), escaped(heading));
+                    let _ = write!(out, "<h3><a href=\"{address}\">{heading}</a></h3>");
+                }
+                let _ = writeln!(out, "<p>{}</p>", excerpt_html(&section.excerpt));
+            }
+            out.push_str("</li>\n");
+        }
+        out.push_str("</ol>\n");
+        if let Some(next) = next(question, found) {
+            let mut query = format!("q={}&cursor={next}", encode_component(question.text));
+            let limit = Some(question.limit.to_string());
+            let limit = limit.filter(|_| question.limit != LIMIT_DEFAULT);
+            let others = [
+                ("limit", limit.as_deref()),
+                ("version", question.version),
+                ("language", question.language),
+            ];
+            for (name, value) in others {
+                if let Some(value) = value {
+                    let _ = write!(query, "&{name}={}", encode_component(value));
+                }
+            }
+            let href = format!("{}/{SEARCH}?{query}", self.base);
+            let _ = writeln!(
+                out,
+                "<p><a rel=next href=\"{}\">{more}</a></p>",
+                escaped(&href)
+            );
+        }
+        out
+    }
+}
+
+/// Returns how many pages are seen after this answer, if there are more.
+fn next(question: &Question<'_>, found: &Found) -> Option<usize> {
+    let seen = question.skip + found.hits.len();
+    (seen < found.total && found.hits.len() == question.limit && seen <= SKIP_MAX).then_some(seen)
+}
+
+/// Returns the address of a section of a page.
+fn address(url: &str, section: &Section) -> String {
+    match &section.anchor {
+        Some(anchor) => format!("{url}#{}", encode(anchor)),
+        None => url.to_owned(),
+    }
+}
+
+/// Returns whether a client is a browser that shows a page.
+fn is_browser(accept: &[u8]) -> bool {
+    let accept = accept.to_ascii_lowercase();
+    memchr::memmem::find(&accept, b"text/html").is_some()
+}
+
+/// Returns the policy of a page with a form that is sent to the site itself.
+fn with_form(policy: &HeaderValue) -> HeaderValue {
+    let allowed = policy
+        .to_str()
+        .map(|policy| policy.replace("form-action 'none'", "form-action 'self'"));
+    let allowed = allowed
+        .ok()
+        .and_then(|policy| HeaderValue::from_str(&policy).ok());
+    allowed.unwrap_or_else(|| policy.clone())
+}
+
+/// Divides an excerpt into texts, of which some are marked.
+fn pieces(excerpt: &Excerpt) -> Vec<(&str, bool)> {
+    let mut pieces = Vec::new();
+    let mut at = 0;
+    for mark in &excerpt.marks {
+        let between = excerpt.text.get(at..mark.start).unwrap_or_default();
+        let marked = excerpt.text.get(mark.clone()).unwrap_or_default();
+        pieces.extend([(between, false), (marked, true)]);
+        at = mark.end;
+    }
+    pieces.push((excerpt.text.get(at..).unwrap_or_default(), false));
+    pieces.retain(|(text, _)| !text.is_empty());
+    pieces
+}
+
+fn excerpt_json(excerpt: &Excerpt) -> Vec<Value> {
+    let piece = |(text, is_marked)| match is_marked {
+        true => json!({"text": text, "match": true}),
+        false => json!({"text": text}),
+    };
+    pieces(excerpt).into_iter().map(piece).collect()
+}
+
+fn excerpt_html(excerpt: &Excerpt) -> String {
+    let piece = |(text, is_marked)| match is_marked {
+        true => format!("<mark>{}</mark>", escaped(text)),
+        false => escaped(text),
+    };
+    pieces(excerpt).into_iter().map(piece).collect()
+}
+
+/// Escapes a text for HTML, in an attribute too.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+// === impl Parameters ===
+
+impl Parameters {
+    /// Reads the query of a request. Of a repeated parameter the first counts, unknown ones are
+    /// ignored.
+    fn parse(query: &str) -> Self {
+        let mut parameters = Self::default();
+        if query.len() > QUERY_BYTES_MAX {
+            return parameters;
+        }
+        for pair in query.split('&') {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let place = match name {
+                "q" => &mut parameters.text,
+                "limit" => &mut parameters.limit,
+                "cursor" => &mut parameters.cursor,
+                "version" => &mut parameters.version,
+                "language" => &mut parameters.language,
+                "typing" => &mut parameters.typing,
+                _ => continue,
+            };
+            if place.is_none() {
+                *place = Some(decode(&value.replace('+', " ")).into_owned());
+            }
+        }
+        parameters
+    }
+
+    fn question(&self) -> Result<Question<'_>, Mistake> {
+        let text = self.text.as_deref().map(str::trim).unwrap_or_default();
+        if text.is_empty() {
+            return Err("`q` is missing: the words to search".to_owned());
+        }
+        if text.len() > QUESTION_BYTES_MAX {
+            return Err(format!("`q` is longer than {QUESTION_BYTES_MAX} bytes"));
+        }
+        let number = |name: &str, text: &Option<String>, least: usize, most: usize| {
+            let Some(text) = text else {
+                return Ok(None);
+            };
+            match text.parse::<usize>() {
+                Ok(number) if (least..=most).contains(&number) => Ok(Some(number)),
+                _ => Err(format!("`{name}` is a number from {least} to {most}")),
+            }
+        };
+        Ok(Question {
+            text,
+            limit: number("limit", &self.limit, 1, LIMIT_MAX)?.unwrap_or(LIMIT_DEFAULT),
+            skip: number("cursor", &self.cursor, 0, SKIP_MAX)?.unwrap_or(0),
+            version: self.version.as_deref().filter(|text| !text.is_empty()),
+            language: self.language.as_deref().filter(|text| !text.is_empty()),
+            is_typing: self.typing.as_deref() == Some("1"),
+            ..Question::new(text)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_decoded_and_checked() {
+        let parameters = Parameters::parse("q=max+tokens%3F&limit=5&version=v%201&x=1&q=other");
+        let question = parameters.question().unwrap();
+        assert_eq!((question.text, question.limit), ("max tokens?", 5));
+        assert_eq!(question.version, Some("v 1"));
+        for (query, wrong) in [
+            ("", "`q` is missing"),
+            ("q=+", "`q` is missing"),
+            ("q=a&limit=0", "`limit` is a number from 1 to 50"),
+            ("q=a&limit=51", "`limit`"),
+            ("q=a&cursor=-1", "`cursor`"),
+            (&format!("q={}", "a".repeat(513)), "longer than 512"),
+            (&format!("q=a&x={}", "a".repeat(5000)), "`q` is missing"),
+        ] {
+            let mistake = Parameters::parse(query).question().unwrap_err();
+            assert!(mistake.contains(wrong), "{query}: {mistake}");
+        }
+    }
+
+    #[test]
+    fn excerpts_are_escaped_and_marked() {
+        let excerpt = Excerpt {
+            text: "a <b> & c".to_owned(),
+            marks: vec![2..5],
+        };
+        assert_eq!(excerpt_html(&excerpt), "a <mark>&lt;b&gt;</mark> &amp; c");
+        assert_eq!(
+            serde_json::to_string(&excerpt_json(&excerpt)).unwrap(),
+            r#"[{"text":"a "},{"text":"<b>","match":true},{"text":" & c"}]"#
+        );
+        let odd = Excerpt {
+            text: "é".to_owned(),
+            marks: vec![1..9],
+        };
+        assert_eq!(excerpt_html(&odd), "");
+    }
+}

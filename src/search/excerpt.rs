@@ -1,0 +1,196 @@
+//! Excerpts: the part of a section that has most of the words of a question.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::Excerpt;
+use super::query::QueryTerm;
+use super::section::text_of;
+use super::words::{Stemmer, runs, terms};
+
+/// How many bytes stand before the first word that was asked.
+const BEFORE: usize = 60;
+
+/// Finds the words of a question in texts.
+pub(super) struct Finder<'q> {
+    /// By term: its number in the question.
+    terms: HashMap<&'q str, usize>,
+    /// By number: the word of the question, and its weight.
+    clauses: Vec<(usize, f32)>,
+    /// The first letters of the terms, to skip other words quickly.
+    firsts: Vec<char>,
+    stemmer: &'q Stemmer,
+}
+
+/// An excerpt, and how well its words stand together.
+pub(super) struct Excerpted {
+    pub(super) excerpt: Excerpt,
+    /// The share of neighbours in the question that are neighbours in the text, from 0 to 1.
+    pub(super) nearness: f32,
+}
+
+/// A run of a text that has a term of the question.
+struct Match {
+    place: Range<usize>,
+    /// The number of the run in the text.
+    run: usize,
+    term: usize,
+}
+
+// === impl Finder ===
+
+impl<'q> Finder<'q> {
+    pub(super) fn new(query: &'q [QueryTerm], weights: &[f32], stemmer: &'q Stemmer) -> Self {
+        let mut terms = HashMap::new();
+        let mut clauses = Vec::new();
+        for (at, (term, weight)) in query.iter().zip(weights).enumerate() {
+            for entry in &term.entries {
+                terms.entry(entry.term.as_str()).or_insert(at);
+            }
+            clauses.push((term.clause, *weight));
+        }
+        let firsts = terms
+            .keys()
+            .filter_map(|term| term.chars().next())
+            .collect();
+        Self {
+            terms,
+            clauses,
+            firsts,
+            stemmer,
+        }
+    }
+
+    /// Writes the excerpt of a section, given as Markdown.
+    pub(super) fn excerpt(&self, markdown: &str, bytes_max: usize) -> Excerpted {
+        let text = text_of(markdown);
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let found = self.matches(&text);
+        let shown = self.window(&text, &found, bytes_max);
+        let marks = found
+            .iter()
+            .filter(|found| shown.start <= found.place.start && found.place.end <= shown.end);
+        let mut out = String::with_capacity(shown.len() + 8);
+        if shown.start > 0 {
+            out.push_str("… ");
+        }
+        let shift = out.len();
+        out.push_str(&text[shown.clone()]);
+        if shown.end < text.len() {
+            out.push_str(" …");
+        }
+        let place = |found: &Match| {
+            found.place.start - shown.start + shift..found.place.end - shown.start + shift
+        };
+        Excerpted {
+            excerpt: Excerpt {
+                marks: marks.map(place).collect(),
+                text: out,
+            },
+            nearness: self.nearness(&found),
+        }
+    }
+
+    /// Finds the runs that have a term of the question.
+    fn matches(&self, text: &str) -> Vec<Match> {
+        let mut found = Vec::new();
+        let mut run = 0;
+        runs(text, |place, kind| {
+            run += 1;
+            let word = &text[place.clone()];
+            if !self.may_match(word) {
+                return;
+            }
+            let mut best: Option<usize> = None;
+            terms(word, kind, self.stemmer, |_, term| {
+                if let Some(at) = self.terms.get(term)
+                    && best.is_none_or(|best| self.clauses[best].1 < self.clauses[*at].1)
+                {
+                    best = Some(*at);
+                }
+            });
+            if let Some(term) = best {
+                found.push(Match { place, run, term });
+            }
+        });
+        found
+    }
+
+    /// Returns false for most words that have no term of the question: a term is the beginning
+    /// of a word, or of a part after a joint or before a capital.
+    fn may_match(&self, word: &str) -> bool {
+        if !word.is_ascii() {
+            return true;
+        }
+        let bytes = word.as_bytes();
+        let is_first = |at: usize| {
+            let letter = char::from(bytes[at].to_ascii_lowercase());
+            self.firsts.contains(&letter)
+        };
+        let is_start = |at: usize| {
+            at == 0 || bytes[at].is_ascii_uppercase() || !bytes[at - 1].is_ascii_alphanumeric()
+        };
+        (0..bytes.len()).any(|at| is_start(at) && is_first(at))
+    }
+
+    /// Chooses the part of a text that has the most of the question.
+    fn window(&self, text: &str, found: &[Match], bytes_max: usize) -> Range<usize> {
+        if text.len() <= bytes_max {
+            return 0..text.len();
+        }
+        let room = bytes_max.saturating_sub(BEFORE);
+        let mut best = (0.0, 0);
+        for (at, first) in found.iter().enumerate() {
+            let mut seen = 0_u32;
+            let mut weight = 0.0;
+            let inside = found[at..].iter();
+            for other in inside.take_while(|other| other.place.end <= first.place.start + room) {
+                let bit = 1 << other.term;
+                // Another occurrence counts little.
+                let share = if seen & bit == 0 { 1.0 } else { 0.05 };
+                seen |= bit;
+                weight += self.clauses[other.term].1 * share;
+            }
+            if weight > best.0 {
+                best = (weight, first.place.start);
+            }
+        }
+        let (_, first) = best;
+        let start = match first <= BEFORE {
+            true => 0,
+            false => {
+                // A sentence that begins shortly before, or else a word.
+                let from = text.floor_char_boundary(first - BEFORE);
+                let before = &text[from..first];
+                let sentence = before.rfind(". ").map(|at| at + 2);
+                from + sentence
+                    .or_else(|| before.find(' ').map(|at| at + 1))
+                    .unwrap_or(0)
+            }
+        };
+        let end = text.floor_char_boundary((start + bytes_max).min(text.len()));
+        let end = match end < text.len() {
+            true => text[start..end].rfind(' ').map_or(end, |at| start + at),
+            false => end,
+        };
+        start..end
+    }
+
+    /// Returns the share of neighbours in the question that are neighbours in the text.
+    fn nearness(&self, found: &[Match]) -> f32 {
+        let last = self.clauses.iter().map(|(clause, _)| *clause).max();
+        let Some(pairs) = last.filter(|pairs| (1..32).contains(pairs)) else {
+            return 0.0;
+        };
+        let mut seen = 0_u32;
+        for pair in found.windows(2) {
+            let (one, other) = (self.clauses[pair[0].term].0, self.clauses[pair[1].term].0);
+            if pair[1].run == pair[0].run + 1 && other == one + 1 {
+                seen |= 1 << one;
+            }
+        }
+        #[expect(clippy::cast_precision_loss, reason = "both are below 32")]
+        let share = seen.count_ones() as f32 / pairs as f32;
+        share
+    }
+}

@@ -1,0 +1,559 @@
+//! Reads an index.
+//!
+//! A reader holds the *tables* of the parts that were asked: the length of each section, and the
+//! places of blocks. Everything else is read from the file when a question needs it, so an open
+//! index takes about a tenth of its file in memory. A file may be damaged or hostile: every
+//! number that it contains is checked before it is used.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::io;
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+
+use super::bytes::Reader;
+use super::posting::{self, Posting};
+use super::words::Stemmer;
+use super::write::{BLOCK_TERMS, BLOCK_TEXTS, MAGIC};
+use super::{InvalidIndex, SearchError};
+
+/// How many bytes of a file are read first.
+const HEAD_BYTES: u64 = 4 << 10;
+/// The longest header, in bytes.
+const HEADER_BYTES_MAX: u64 = 1 << 20;
+/// The longest table, in bytes before it was compressed.
+const TABLE_BYTES_MAX: usize = 64 << 20;
+/// The longest block of texts, in bytes before it was compressed.
+const BLOCK_BYTES_MAX: usize = 8 << 20;
+/// The most bytes of postings that are read for one term.
+const POSTINGS_BYTES_MAX: u64 = 32 << 20;
+
+/// The bytes of an index, wherever they are.
+pub trait Storage {
+    /// Returns their number.
+    fn length(&self) -> u64;
+
+    /// Reads some of them. The range is within the length.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be read.
+    fn read(&self, range: Range<u64>) -> io::Result<Bytes>;
+}
+
+impl Storage for Bytes {
+    fn length(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn read(&self, range: Range<u64>) -> io::Result<Bytes> {
+        let place = |at: u64| usize::try_from(at).map_err(io::Error::other);
+        let (start, end) = (place(range.start)?, place(range.end)?);
+        if start > end || end > self.len() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(self.slice(start..end))
+    }
+}
+
+/// An open index.
+#[derive(Debug)]
+pub struct Index {
+    pub(super) parts: Vec<OpenPart>,
+    bytes: usize,
+}
+
+/// A language and version of the site of an index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartInfo {
+    /// The BCP 47 tag of the language.
+    pub language: String,
+    /// The label of the version, on a site that has several.
+    pub version: Option<String>,
+    /// Whether readers get it who name no version and no language.
+    pub is_default: bool,
+    /// How many pages it has.
+    pub pages: usize,
+}
+
+/// A part of an index.
+#[derive(Debug)]
+pub(super) struct OpenPart {
+    pub(super) info: PartInfo,
+    table_length: usize,
+    /// Where its regions are in the file.
+    table: Range<u64>,
+    dictionary: Range<u64>,
+    postings: Range<u64>,
+    sections: Range<u64>,
+    pages: Range<u64>,
+    /// Read at the first question.
+    read: OnceLock<Table>,
+}
+
+/// What is held in memory of a part.
+#[derive(Debug)]
+pub(super) struct Table {
+    pub(super) stemmer: Stemmer,
+    /// By page.
+    pub(super) pages: Vec<PageRow>,
+    /// By section: the page that has it.
+    pub(super) page_of: Vec<u32>,
+    /// By section: the stored length.
+    pub(super) lengths: Vec<u8>,
+    /// By page: the number of its words.
+    words: Vec<f32>,
+    /// The mean number of words of a page.
+    page_mean: f32,
+    /// By stored length: the number of words of a section.
+    section_words: Vec<f32>,
+    section_mean: f32,
+    terms: Vec<TermBlock>,
+    section_blocks: Vec<TextBlock>,
+    page_blocks: Vec<TextBlock>,
+}
+
+/// What is held of a page.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PageRow {
+    /// Its first section.
+    pub(super) first: u32,
+    /// Its weight, as it is stored.
+    pub(super) boost: u8,
+    /// How many terms its title has.
+    pub(super) title_terms: u8,
+}
+
+#[derive(Debug)]
+struct TermBlock {
+    first: Box<str>,
+    bytes: Range<u64>,
+    postings: u64,
+}
+
+#[derive(Debug)]
+struct TextBlock {
+    length: usize,
+    bytes: Range<u64>,
+}
+
+/// A term of the dictionary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Term {
+    pub(super) term: String,
+    /// In how many sections it occurs.
+    pub(super) sections: u32,
+    /// Where its postings are in the region.
+    postings: Range<u64>,
+}
+
+/// The blocks of texts that were read for one answer, by their place in the file. Results are
+/// often in the same block.
+#[derive(Debug, Default)]
+pub(super) struct Blocks(RefCell<HashMap<u64, Vec<u8>>>);
+
+/// The texts of a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PageText {
+    pub(super) path: String,
+    pub(super) title: String,
+    pub(super) breadcrumb: Vec<String>,
+}
+
+/// The texts of a section.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct SectionText {
+    pub(super) heading: Option<String>,
+    pub(super) anchor: Option<String>,
+    pub(super) range: Range<u64>,
+}
+
+// === impl Index ===
+
+impl Index {
+    /// Opens an index: reads the list of its parts.
+    ///
+    /// # Errors
+    ///
+    /// [`SearchError`] when the file cannot be read or is not an index.
+    pub fn open(file: &dyn Storage) -> Result<Self, SearchError> {
+        let length = file.length();
+        let head = file.read(0..length.min(HEAD_BYTES))?;
+        let (magic, rest) = head
+            .split_at_checked(MAGIC.len())
+            .ok_or(InvalidIndex::Cut)?;
+        if magic != MAGIC {
+            return Err(InvalidIndex::Magic.into());
+        }
+        let (header_length, rest) = rest.split_first_chunk::<8>().ok_or(InvalidIndex::Cut)?;
+        let header_length = u64::from_le_bytes(*header_length);
+        let start = (MAGIC.len() + 8) as u64;
+        if header_length > HEADER_BYTES_MAX || start + header_length > length {
+            return Err(InvalidIndex::Cut.into());
+        }
+        let longer;
+        let header = match rest.get(..usize::try_from(header_length).unwrap_or(usize::MAX)) {
+            Some(header) => header,
+            None => {
+                longer = file.read(start..start + header_length)?;
+                &longer
+            }
+        };
+        let mut reader = Reader::new(header);
+        let count = reader.length()?;
+        let mut at = start + header_length;
+        let mut parts = Vec::new();
+        for _ in 0..count {
+            parts.push(OpenPart::read(&mut reader, &mut at, length)?);
+        }
+        // A table takes some six times its stored bytes in memory; most of it are numbers.
+        let tables = parts.iter().map(|part| 6 * part.table_length + 256);
+        Ok(Self {
+            bytes: tables.sum::<usize>() + 256,
+            parts,
+        })
+    }
+
+    /// Returns about how many bytes of memory the index takes when all its parts were asked.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Returns the languages and versions, in the order of the site.
+    pub fn parts(&self) -> impl Iterator<Item = &PartInfo> {
+        self.parts.iter().map(|part| &part.info)
+    }
+}
+
+// === impl OpenPart ===
+
+impl OpenPart {
+    fn read(reader: &mut Reader<'_>, at: &mut u64, length: u64) -> Result<Self, InvalidIndex> {
+        let info = PartInfo {
+            language: reader.text()?.to_owned(),
+            version: reader.optional()?.map(str::to_owned),
+            is_default: reader.number()? == 1,
+            pages: reader.length()?,
+        };
+        let table_length = reader.length()?;
+        if table_length > TABLE_BYTES_MAX {
+            return Err(InvalidIndex::Number);
+        }
+        let mut region = || {
+            let start = *at;
+            let end = start.checked_add(reader.number()?);
+            *at = end.filter(|end| *end <= length).ok_or(InvalidIndex::Cut)?;
+            Ok::<_, InvalidIndex>(start..*at)
+        };
+        Ok(Self {
+            info,
+            table_length,
+            table: region()?,
+            dictionary: region()?,
+            postings: region()?,
+            sections: region()?,
+            pages: region()?,
+            read: OnceLock::new(),
+        })
+    }
+
+    /// Returns the table, which is read at the first call.
+    pub(super) fn table(&self, file: &dyn Storage) -> Result<&Table, SearchError> {
+        if let Some(table) = self.read.get() {
+            return Ok(table);
+        }
+        let bytes = decompressed(&file.read(self.table.clone())?, self.table_length)?;
+        let table = self.parse(&bytes)?;
+        Ok(self.read.get_or_init(|| table))
+    }
+
+    fn parse(&self, bytes: &[u8]) -> Result<Table, InvalidIndex> {
+        let mut reader = Reader::new(bytes);
+        let count = reader.length()?;
+        // Each page and each section has at least a byte of the table.
+        if count > bytes.len() {
+            return Err(InvalidIndex::Number);
+        }
+        let mut pages = Vec::with_capacity(count);
+        let mut page_of = Vec::new();
+        for page in 0..count {
+            let sections = reader.length()?;
+            let boost = reader.byte()?;
+            let title_terms = reader.byte()?;
+            let first = u32::try_from(page_of.len()).map_err(|_too_many| InvalidIndex::Number)?;
+            if sections == 0 || page_of.len().saturating_add(sections) > bytes.len() {
+                return Err(InvalidIndex::Number);
+            }
+            let page = u32::try_from(page).map_err(|_too_many| InvalidIndex::Number)?;
+            page_of.resize(page_of.len() + sections, page);
+            pages.push(PageRow {
+                first,
+                boost,
+                title_terms,
+            });
+        }
+        let lengths = reader.take(page_of.len())?.to_vec();
+        let count = reader.length()?;
+        let mut terms = Vec::with_capacity(count.min(bytes.len()));
+        let mut at = self.dictionary.start;
+        for _ in 0..count {
+            let first = reader.text()?.into();
+            let postings = reader.number()?;
+            let bytes = region(&mut at, reader.number()?, self.dictionary.end)?;
+            terms.push(TermBlock {
+                first,
+                bytes,
+                postings,
+            });
+        }
+        let section_words: Vec<f32> = (0..=u8::MAX).map(words).collect();
+        let mut words = vec![0.0; pages.len()];
+        for (page, length) in page_of.iter().zip(&lengths) {
+            words[*page as usize] += section_words[usize::from(*length)];
+        }
+        let total: f32 = words.iter().sum();
+        Ok(Table {
+            page_mean: mean(total, pages.len()),
+            section_mean: mean(total, page_of.len()),
+            words,
+            section_words,
+            stemmer: Stemmer::of(&self.info.language),
+            terms,
+            section_blocks: text_blocks(&mut reader, &self.sections)?,
+            page_blocks: text_blocks(&mut reader, &self.pages)?,
+            pages,
+            page_of,
+            lengths,
+        })
+    }
+
+    /// Finds a term of the dictionary.
+    pub(super) fn find(
+        &self,
+        file: &dyn Storage,
+        table: &Table,
+        term: &str,
+    ) -> Result<Option<Term>, SearchError> {
+        let mut found = None;
+        self.scan(file, table, term, |entry| {
+            if entry.term == term {
+                found = Some(entry.clone());
+            }
+            entry.term.as_str() < term
+        })?;
+        Ok(found)
+    }
+
+    /// Calls `each` for the terms in ascending order, from the block that may have `from`, until
+    /// it returns false.
+    pub(super) fn scan(
+        &self,
+        file: &dyn Storage,
+        table: &Table,
+        from: &str,
+        mut each: impl FnMut(&Term) -> bool,
+    ) -> Result<(), SearchError> {
+        let block = table.terms.partition_point(|block| &*block.first <= from);
+        let blocks = &table.terms[block.saturating_sub(1)..];
+        let mut entry = Term {
+            term: String::new(),
+            sections: 0,
+            postings: 0..0,
+        };
+        for block in blocks {
+            let bytes = file.read(block.bytes.clone())?;
+            let mut reader = Reader::new(&bytes);
+            entry.term.clear();
+            let mut at = block.postings;
+            for _ in 0..BLOCK_TERMS {
+                if reader.is_empty() {
+                    break;
+                }
+                let shared = reader.length()?;
+                if !entry.term.is_char_boundary(shared) {
+                    return Err(InvalidIndex::Text.into());
+                }
+                entry.term.truncate(shared);
+                entry.term.push_str(reader.text()?);
+                entry.sections = reader.small()?;
+                let length = self.postings.end - self.postings.start;
+                entry.postings = region(&mut at, reader.number()?, length)?;
+                if !each(&entry) {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `each` for each posting of a term.
+    pub(super) fn postings(
+        &self,
+        file: &dyn Storage,
+        table: &Table,
+        entry: &Term,
+        each: impl FnMut(Posting),
+    ) -> Result<(), SearchError> {
+        let range = &entry.postings;
+        if range.end - range.start > POSTINGS_BYTES_MAX {
+            return Err(InvalidIndex::Number.into());
+        }
+        let start = self.postings.start;
+        let bytes = file.read(start + range.start..start + range.end)?;
+        let sections = u32::try_from(table.page_of.len()).unwrap_or(u32::MAX);
+        Ok(posting::read(&bytes, sections, each)?)
+    }
+
+    /// Reads the texts of a page.
+    pub(super) fn page(
+        &self,
+        file: &dyn Storage,
+        blocks: &Blocks,
+        page: u32,
+    ) -> Result<PageText, SearchError> {
+        let table = self.table(file)?;
+        let skip = |reader: &mut Reader<'_>| {
+            reader.text()?;
+            reader.text()?;
+            for _ in 0..reader.length()? {
+                reader.text()?;
+            }
+            Ok(())
+        };
+        blocks.text(file, &table.page_blocks, page, skip, |reader| {
+            let path = reader.text()?.to_owned();
+            let title = reader.text()?.to_owned();
+            let count = reader.length()?;
+            let mut breadcrumb = Vec::new();
+            for _ in 0..count {
+                breadcrumb.push(reader.text()?.to_owned());
+            }
+            Ok(PageText {
+                path,
+                title,
+                breadcrumb,
+            })
+        })
+    }
+
+    /// Reads the texts of a section.
+    pub(super) fn section(
+        &self,
+        file: &dyn Storage,
+        blocks: &Blocks,
+        section: u32,
+    ) -> Result<SectionText, SearchError> {
+        let table = self.table(file)?;
+        let skip = |reader: &mut Reader<'_>| {
+            reader.optional()?;
+            reader.optional()?;
+            reader.number()?;
+            reader.number()?;
+            Ok(())
+        };
+        blocks.text(file, &table.section_blocks, section, skip, |reader| {
+            let heading = reader.optional()?.map(str::to_owned);
+            let anchor = reader.optional()?.map(str::to_owned);
+            let start = reader.number()?;
+            let end = start.checked_add(reader.number()?);
+            Ok(SectionText {
+                heading,
+                anchor,
+                range: start..end.ok_or(InvalidIndex::Number)?,
+            })
+        })
+    }
+}
+
+// === impl Blocks ===
+
+impl Blocks {
+    /// Reads one text of a block. `skip` passes the texts before it.
+    fn text<T>(
+        &self,
+        file: &dyn Storage,
+        blocks: &[TextBlock],
+        number: u32,
+        skip: impl Fn(&mut Reader<'_>) -> Result<(), InvalidIndex>,
+        read: impl Fn(&mut Reader<'_>) -> Result<T, InvalidIndex>,
+    ) -> Result<T, SearchError> {
+        let number = number as usize;
+        let block = blocks.get(number / BLOCK_TEXTS).ok_or(InvalidIndex::Cut)?;
+        let mut known = self.0.borrow_mut();
+        let bytes = match known.entry(block.bytes.start) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                let bytes = file.read(block.bytes.clone())?;
+                place.insert(decompressed(&bytes, block.length)?)
+            }
+        };
+        let mut reader = Reader::new(bytes);
+        for _ in 0..number % BLOCK_TEXTS {
+            skip(&mut reader)?;
+        }
+        Ok(read(&mut reader)?)
+    }
+}
+
+// === impl Table ===
+
+impl Table {
+    /// Returns the factor by which the length of a page divides the frequency of its words.
+    pub(super) fn page_norm(&self, page: usize, share: f32) -> f32 {
+        1.0 - share + share * self.words[page] / self.page_mean
+    }
+
+    /// Returns the same for a section.
+    pub(super) fn section_norm(&self, section: usize, share: f32) -> f32 {
+        let words = self.section_words[usize::from(self.lengths[section])];
+        1.0 - share + share * words / self.section_mean
+    }
+}
+
+/// Returns the number of words of a stored length.
+fn words(length: u8) -> f32 {
+    (f32::from(length) / 8.0).exp2() - 1.0
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a mean is approximate")]
+fn mean(total: f32, count: usize) -> f32 {
+    (total / count as f32).max(1.0)
+}
+
+/// Takes the next region of a file.
+fn region(at: &mut u64, length: u64, end_max: u64) -> Result<Range<u64>, InvalidIndex> {
+    let start = *at;
+    let end = start.checked_add(length).filter(|end| *end <= end_max);
+    *at = end.ok_or(InvalidIndex::Cut)?;
+    Ok(start..*at)
+}
+
+fn text_blocks(
+    reader: &mut Reader<'_>,
+    within: &Range<u64>,
+) -> Result<Vec<TextBlock>, InvalidIndex> {
+    let mut at = within.start;
+    let mut blocks = Vec::new();
+    for _ in 0..reader.length()? {
+        let length = reader.length()?;
+        if length > BLOCK_BYTES_MAX {
+            return Err(InvalidIndex::Number);
+        }
+        let bytes = region(&mut at, reader.number()?, within.end)?;
+        blocks.push(TextBlock { length, bytes });
+    }
+    Ok(blocks)
+}
+
+fn decompressed(bytes: &[u8], length: usize) -> Result<Vec<u8>, InvalidIndex> {
+    let raw = zstd::bulk::decompress(bytes, length);
+    let raw = raw.map_err(|_damaged| InvalidIndex::Compressed)?;
+    match raw.len() == length {
+        true => Ok(raw),
+        false => Err(InvalidIndex::Compressed),
+    }
+}

@@ -1,0 +1,429 @@
+//! Search: one index for each release, written by the build and asked at the edge.
+//!
+//! [`write()`] makes the file of an index from the pages of a site; [`Index`] answers questions
+//! from it. What is found is a page, with the sections that answer best. The index has no copy of
+//! the texts: an excerpt is read from the Markdown of the page, which the release has anyway.
+//!
+//! | module | does |
+//! |---|---|
+//! | `words` | divides texts into terms: stems, identifiers, pairs of characters |
+//! | `section` | divides the Markdown of a page into sections |
+//! | `write` | writes the file |
+//! | `index` | reads the file, with every bound checked |
+//! | `query` | finds the terms of a question, and forgives mistakes |
+//! | `rank` | ranks pages and sections |
+//! | `excerpt` | chooses what is shown of a section |
+//!
+//! # The file
+//!
+//! The file begins with the list of its parts: one for each language and version, each with its
+//! own words, because a reader of version 2 in French does not look for a page of version 1 in
+//! English. A part has five regions: a table that a reader holds in memory, the dictionary
+//! (sorted terms, of which each leaves out what it has in common with the one before), the
+//! postings ([`posting`]), and the names of sections and pages, compressed in blocks. The crate
+//! `fst` would make a smaller dictionary, but it reads bytes unchecked in places, and a damaged
+//! file must not end a process that serves a million sites.
+//!
+//! **Invariant:** the same pages give the same file, byte for byte. **Invariant:** no file and no
+//! question makes a reader panic, or read without end.
+
+mod bytes;
+mod excerpt;
+mod index;
+mod posting;
+mod query;
+mod rank;
+mod section;
+mod words;
+mod write;
+
+use std::io;
+use std::ops::Range;
+
+pub use index::{Index, PartInfo, Storage};
+pub use section::Heading;
+pub use write::{Document, Part, write};
+
+use ::bytes::Bytes;
+use excerpt::Finder;
+use index::{Blocks, OpenPart};
+use rank::{Candidate, Ranked, rank};
+
+/// The longest question, in bytes. The rest of a longer one is not read.
+pub const QUESTION_BYTES_MAX: usize = 512;
+/// How many pages are found if a question does not say it.
+pub const LIMIT_DEFAULT: usize = 10;
+/// The most pages of one answer.
+pub const LIMIT_MAX: usize = 50;
+/// The length of an excerpt if a question does not say it, in bytes.
+pub const EXCERPT_BYTES_DEFAULT: usize = 240;
+/// The longest excerpt, in bytes.
+pub const EXCERPT_BYTES_MAX: usize = 4000;
+/// The longest part of a page that is read for an excerpt, in bytes.
+const SECTION_BYTES_MAX: u64 = 16 << 10;
+/// How many pages are compared by how well their words stand together.
+const COMPARED: usize = 12;
+/// The weight of words that stand together as in the question.
+const NEARNESS: f32 = 0.25;
+/// How many sections of a page are shown.
+const SECTIONS_SHOWN: usize = 3;
+/// How many parts are asked when the asked ones have no answer.
+const OTHER_PARTS_MAX: usize = 16;
+
+/// What a reader asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Question<'q> {
+    /// The words, at most [`QUESTION_BYTES_MAX`] bytes of them.
+    pub text: &'q str,
+    /// How many pages are wanted, at most [`LIMIT_MAX`].
+    pub limit: usize,
+    /// How many pages were already seen.
+    pub skip: usize,
+    /// The label of a version. Without it the default version of each part of the site is asked.
+    pub version: Option<&'q str>,
+    /// The BCP 47 tag of a language. Without it the first language of the site is asked.
+    pub language: Option<&'q str>,
+    /// Whether the last word may be only a beginning.
+    pub is_typing: bool,
+    /// The longest excerpt, in bytes, at most [`EXCERPT_BYTES_MAX`].
+    pub excerpt_bytes: usize,
+}
+
+/// The answer to a question.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Found {
+    /// Pages, the best first. Empty if nothing was found.
+    pub hits: Vec<Hit>,
+    /// How many pages were found.
+    pub total: usize,
+    /// Whether the hits are of other versions or languages, because the asked ones have none.
+    pub is_elsewhere: bool,
+}
+
+/// A page that was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hit {
+    /// Its path, without leading slash; empty for the root.
+    pub path: String,
+    /// Its title.
+    pub title: String,
+    /// The labels above it in the navigation, without versions and languages.
+    pub breadcrumb: Vec<String>,
+    /// The BCP 47 tag of its language.
+    pub language: String,
+    /// The label of its version.
+    pub version: Option<String>,
+    /// Its score, comparable within one answer.
+    pub score: f32,
+    /// Its best sections, the best first. There is at least one.
+    pub sections: Vec<Section>,
+}
+
+/// A section that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// Its anchor; `None` at the beginning of the page.
+    pub anchor: Option<String>,
+    /// Its heading; `None` at the beginning of the page.
+    pub heading: Option<String>,
+    /// What it says about the question. Empty if the page could not be read.
+    pub excerpt: Excerpt,
+    /// Its bytes in the Markdown of the page.
+    pub range: Range<u64>,
+}
+
+/// A part of a text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Excerpt {
+    /// The text, without markup.
+    pub text: String,
+    /// Where words of the question are in it, in bytes, in ascending order.
+    pub marks: Vec<Range<usize>>,
+}
+
+/// Why a question has no answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SearchError {
+    /// The file cannot be read.
+    #[error("read the search index: {0}")]
+    Storage(#[from] io::Error),
+    /// The file is not an index, or is damaged.
+    #[error("the search index is damaged: {0}")]
+    Invalid(#[from] InvalidIndex),
+}
+
+/// Why a file is not an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidIndex {
+    /// It does not begin as an index of this version.
+    #[error("it does not begin as an index that this version reads")]
+    Magic,
+    /// It ends too early.
+    #[error("it ends too early")]
+    Cut,
+    /// A number is too large.
+    #[error("a number in it is too large")]
+    Number,
+    /// A text is not UTF-8.
+    #[error("a text in it is not UTF-8")]
+    Text,
+    /// Sections are not in order, or do not exist.
+    #[error("it names sections that do not exist")]
+    Order,
+    /// A block cannot be decompressed.
+    #[error("a block of it cannot be decompressed")]
+    Compressed,
+}
+
+/// The Markdown of pages, from which excerpts are written.
+pub trait Texts {
+    /// Returns a range of the Markdown of a page, as far as it exists; `None` if it cannot be
+    /// read.
+    fn markdown(&self, path: &str, range: Range<u64>) -> Option<Bytes>;
+}
+
+impl<F: Fn(&str, Range<u64>) -> Option<Bytes>> Texts for F {
+    fn markdown(&self, path: &str, range: Range<u64>) -> Option<Bytes> {
+        self(path, range)
+    }
+}
+
+// === impl Question ===
+
+impl<'q> Question<'q> {
+    /// Makes a question with the defaults.
+    #[must_use]
+    pub fn new(text: &'q str) -> Self {
+        Self {
+            text,
+            limit: LIMIT_DEFAULT,
+            skip: 0,
+            version: None,
+            language: None,
+            is_typing: false,
+            excerpt_bytes: EXCERPT_BYTES_DEFAULT,
+        }
+    }
+}
+
+// === impl Index ===
+
+impl Index {
+    /// Answers a question. `file` is the file that was opened.
+    ///
+    /// # Errors
+    ///
+    /// [`SearchError`] when the file cannot be read or is damaged.
+    pub fn search(
+        &self,
+        file: &dyn Storage,
+        texts: &dyn Texts,
+        question: &Question<'_>,
+    ) -> Result<Found, SearchError> {
+        let text = question.text.trim();
+        let question = Question {
+            text: &text[..text.floor_char_boundary(QUESTION_BYTES_MAX)],
+            limit: question.limit.min(LIMIT_MAX),
+            excerpt_bytes: question.excerpt_bytes.min(EXCERPT_BYTES_MAX),
+            ..*question
+        };
+        let (asked, others) = self.select(&question);
+        let found = self.ask(file, texts, &question, &asked)?;
+        if found.total > 0 || others.is_empty() {
+            return Ok(found);
+        }
+        let found = self.ask(file, texts, &question, &others)?;
+        Ok(Found {
+            is_elsewhere: found.total > 0,
+            ..found
+        })
+    }
+
+    /// Divides the parts into those that a question asks, and others to ask instead: first those
+    /// in the same language.
+    fn select(&self, question: &Question<'_>) -> (Vec<&OpenPart>, Vec<&OpenPart>) {
+        let first = self.parts.first().map(|part| &*part.info.language);
+        let wanted = question.language.or(first).unwrap_or_default();
+        let primary = |tag: &str| {
+            tag.split('-')
+                .next()
+                .unwrap_or_default()
+                .to_ascii_lowercase()
+        };
+        let has = |is: &dyn Fn(&str) -> bool| self.parts.iter().any(|part| is(&part.info.language));
+        let exactly = |tag: &str| tag.eq_ignore_ascii_case(wanted);
+        let nearly = |tag: &str| primary(tag) == primary(wanted);
+        let is_language: &dyn Fn(&str) -> bool = match (has(&exactly), has(&nearly)) {
+            (true, _) => &exactly,
+            (false, true) => &nearly,
+            (false, false) => &|tag| Some(tag) == first,
+        };
+        let in_language = |part: &&OpenPart| is_language(&part.info.language);
+        let version = question.version.filter(|version| {
+            let mut parts = self.parts.iter().filter(in_language);
+            parts.any(|part| part.info.version.as_deref() == Some(*version))
+        });
+        let is_asked = |part: &&OpenPart| {
+            let is_version = match (version, &part.info.version) {
+                (_, None) => true,
+                (Some(wanted), Some(version)) => wanted == version,
+                (None, Some(_)) => part.info.is_default,
+            };
+            in_language(part) && is_version
+        };
+        let (asked, mut others): (Vec<_>, Vec<_>) = self.parts.iter().partition(is_asked);
+        others.sort_by_key(|part| (!in_language(part), !part.info.is_default));
+        others.truncate(OTHER_PARTS_MAX);
+        (asked, others)
+    }
+
+    fn ask(
+        &self,
+        file: &dyn Storage,
+        texts: &dyn Texts,
+        question: &Question<'_>,
+        parts: &[&OpenPart],
+    ) -> Result<Found, SearchError> {
+        let mut answers: Vec<Answer<'_>> = Vec::with_capacity(parts.len());
+        for part in parts {
+            answers.push(Answer {
+                part,
+                ranked: rank(question, part, file)?,
+                blocks: Blocks::default(),
+            });
+        }
+        let total = answers.iter().map(|answer| answer.ranked.total).sum();
+        let mut best: Vec<(usize, Candidate)> = Vec::new();
+        for (at, answer) in answers.iter_mut().enumerate() {
+            let candidates = answer.ranked.candidates.drain(..);
+            best.extend(candidates.map(|candidate| (at, candidate)));
+        }
+        // Stable, so equal scores stay in the order of the site.
+        best.sort_by(|(_, one), (_, other)| other.score.total_cmp(&one.score));
+        let end = question.skip.saturating_add(question.limit).min(best.len());
+        // Pages of results must not overlap, so the same pages are compared for each of them.
+        let compared = COMPARED.min(best.len());
+        let read = match question.skip < compared {
+            true => 0..end.max(compared),
+            false => question.skip.min(end)..end,
+        };
+        let mut hits = Vec::with_capacity(read.len());
+        for (at, candidate) in &best[read.clone()] {
+            let answer = &answers[*at];
+            hits.push((
+                answer,
+                candidate,
+                answer.hit(file, texts, question, candidate)?,
+            ));
+        }
+        if read.start == 0 {
+            hits[..compared]
+                .sort_by(|(_, _, one), (_, _, other)| other.score.total_cmp(&one.score));
+        }
+        let skipped = question.skip - read.start;
+        let mut shown = Vec::with_capacity(question.limit);
+        for (answer, candidate, mut hit) in hits.into_iter().skip(skipped).take(question.limit) {
+            answer.complete(file, texts, question, candidate, &mut hit)?;
+            shown.push(hit);
+        }
+        Ok(Found {
+            hits: shown,
+            total,
+            is_elsewhere: false,
+        })
+    }
+}
+
+/// What a part answers.
+struct Answer<'i> {
+    part: &'i OpenPart,
+    ranked: Ranked,
+    blocks: Blocks,
+}
+
+// === impl Answer ===
+
+impl Answer<'_> {
+    /// Reads a page that was found, with its best section.
+    fn hit(
+        &self,
+        file: &dyn Storage,
+        texts: &dyn Texts,
+        question: &Question<'_>,
+        candidate: &Candidate,
+    ) -> Result<Hit, SearchError> {
+        let page = self.part.page(file, &self.blocks, candidate.page)?;
+        let mut hit = Hit {
+            path: page.path,
+            title: page.title,
+            breadcrumb: page.breadcrumb,
+            language: self.part.info.language.clone(),
+            version: self.part.info.version.clone(),
+            score: candidate.score,
+            sections: Vec::new(),
+        };
+        if let Some(best) = candidate.sections.first() {
+            let nearness = self.section(file, texts, question, *best, &mut hit)?;
+            hit.score *= 1.0 + NEARNESS * nearness;
+        }
+        Ok(hit)
+    }
+
+    /// Reads the other sections.
+    fn complete(
+        &self,
+        file: &dyn Storage,
+        texts: &dyn Texts,
+        question: &Question<'_>,
+        candidate: &Candidate,
+        hit: &mut Hit,
+    ) -> Result<(), SearchError> {
+        for number in candidate.sections.iter().skip(1) {
+            if hit.sections.len() == SECTIONS_SHOWN {
+                break;
+            }
+            self.section(file, texts, question, *number, hit)?;
+        }
+        Ok(())
+    }
+
+    /// Reads a section, unless another with the same anchor is shown. Returns how near its words
+    /// stand together.
+    fn section(
+        &self,
+        file: &dyn Storage,
+        texts: &dyn Texts,
+        question: &Question<'_>,
+        number: u32,
+        hit: &mut Hit,
+    ) -> Result<f32, SearchError> {
+        let table = self.part.table(file)?;
+        let section = self.part.section(file, &self.blocks, number)?;
+        if hit
+            .sections
+            .iter()
+            .any(|shown| shown.anchor == section.anchor)
+        {
+            return Ok(0.0);
+        }
+        let range = section.range;
+        let end = range.end.min(range.start.saturating_add(SECTION_BYTES_MAX));
+        let markdown = texts.markdown(&hit.path, range.start..end);
+        let markdown = markdown.unwrap_or_default();
+        let markdown = String::from_utf8_lossy(&markdown);
+        let finder = Finder::new(&self.ranked.terms, &self.ranked.weights, &table.stemmer);
+        let excerpted = finder.excerpt(&markdown, question.excerpt_bytes);
+        hit.sections.push(Section {
+            anchor: section.anchor,
+            heading: section.heading,
+            excerpt: excerpted.excerpt,
+            range,
+        });
+        Ok(excerpted.nearness)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,272 @@
+//! The terms of a question, as far as a part of the index knows them.
+
+use super::index::{OpenPart, Storage, Table, Term};
+use super::posting::Posting;
+use super::words::{Role, folded, is_common, runs, terms};
+use super::{Question, SearchError};
+
+/// How many terms of a question are searched; each has a bit in a mask.
+pub(super) const TERMS_MAX: usize = 32;
+/// From how many letters on a word may have a mistake.
+const LONG: usize = 5;
+/// How many words of a question may have a mistake.
+const MISTAKES_MAX: usize = 4;
+/// How many letters of a word may follow the term that it is taken for: endings that the stemmer
+/// does not remove from a word with a mistake.
+const ENDING_MAX: usize = 4;
+/// How many terms one word is taken for at most.
+const ALTERNATIVES_MAX: usize = 3;
+/// How many terms are looked at that begin with what was typed.
+const BEGUN_SCANNED_MAX: usize = 400;
+/// How many of them are searched.
+const BEGUN_MAX: usize = 24;
+/// The weight of a term that differs from what was asked.
+const ALTERNATIVE_WEIGHT: f32 = 0.7;
+/// The weight of a word that says little.
+const COMMON_WEIGHT: f32 = 0.13;
+/// The weight of a whole identifier beside its parts.
+const WHOLE_WEIGHT: f32 = 1.0;
+/// The weight of a part of an identifier.
+const PART_WEIGHT: f32 = 0.6;
+
+/// A term of a question.
+#[derive(Debug)]
+pub(super) struct QueryTerm {
+    /// The run of the question that it comes from.
+    pub(super) clause: usize,
+    pub(super) role: Role,
+    /// Its weight without the frequency of the term.
+    pub(super) weight: f32,
+    /// The terms of the index that it is taken for. Empty if the index does not know it.
+    pub(super) entries: Vec<Term>,
+    /// Where these occur.
+    pub(super) postings: Vec<Posting>,
+    term: String,
+    /// The word in lower case, before stemming.
+    word: String,
+    /// Whether the word may go on.
+    is_begun: bool,
+}
+
+// === impl QueryTerm ===
+
+impl QueryTerm {
+    /// Finds the terms of a question.
+    pub(super) fn of(
+        question: &Question<'_>,
+        part: &OpenPart,
+        table: &Table,
+        file: &dyn Storage,
+    ) -> Result<Vec<Self>, SearchError> {
+        let text = question.text;
+        let mut all: Vec<Self> = Vec::new();
+        let mut clause = 0;
+        runs(text, |place, kind| {
+            let run = &text[place.clone()];
+            let is_begun = question.is_typing && place.end == text.len();
+            terms(run, kind, &table.stemmer, |role, term| {
+                if all.len() == TERMS_MAX || all.iter().any(|known| known.term == term) {
+                    return;
+                }
+                let word = match role {
+                    Role::Word => folded(run),
+                    _ => term.to_owned(),
+                };
+                let weight = match role {
+                    Role::Word if is_common(&part.info.language, &word) => COMMON_WEIGHT,
+                    Role::Word => 1.0,
+                    Role::Whole | Role::Flag => WHOLE_WEIGHT,
+                    Role::Part => PART_WEIGHT,
+                };
+                all.push(Self {
+                    clause,
+                    role,
+                    weight,
+                    entries: Vec::new(),
+                    postings: Vec::new(),
+                    term: term.to_owned(),
+                    word,
+                    is_begun,
+                });
+            });
+            clause += 1;
+        });
+        let mut mistakes = 0;
+        for term in &mut all {
+            term.entries.extend(part.find(file, table, &term.term)?);
+            if term.is_begun {
+                term.begun(part, table, file)?;
+            }
+            let is_word = matches!(term.role, Role::Word | Role::Part);
+            if term.entries.is_empty() && is_word && mistakes < MISTAKES_MAX {
+                mistakes += 1;
+                term.forgive(part, table, file)?;
+            }
+            term.read(part, table, file)?;
+        }
+        Ok(all)
+    }
+
+    /// Adds the terms that begin with what was typed, the most frequent ones.
+    fn begun(
+        &mut self,
+        part: &OpenPart,
+        table: &Table,
+        file: &dyn Storage,
+    ) -> Result<(), SearchError> {
+        let start = self.word.as_str();
+        let mut begun = Vec::new();
+        let mut scanned = 0;
+        part.scan(file, table, start, |entry| {
+            if entry.term.starts_with(start) {
+                scanned += 1;
+                begun.push(entry.clone());
+            }
+            (entry.term.as_str() < start || entry.term.starts_with(start))
+                && scanned < BEGUN_SCANNED_MAX
+        })?;
+        begun.retain(|entry| self.entries.iter().all(|known| known.term != entry.term));
+        begun.sort_by_key(|entry| std::cmp::Reverse(entry.sections));
+        begun.truncate(BEGUN_MAX);
+        if self.entries.is_empty() && !begun.is_empty() {
+            self.weight *= ALTERNATIVE_WEIGHT;
+        }
+        self.entries.extend(begun);
+        Ok(())
+    }
+
+    /// Finds the terms that differ from the word in one letter, or in its ending. The first
+    /// letter must be right.
+    fn forgive(
+        &mut self,
+        part: &OpenPart,
+        table: &Table,
+        file: &dyn Storage,
+    ) -> Result<(), SearchError> {
+        let word: Vec<char> = self.word.chars().collect();
+        let stem: Vec<char> = self.term.chars().collect();
+        let is_long = word.len() >= LONG && word.iter().all(|c| c.is_alphabetic());
+        let Some(first) = word.first().filter(|_| is_long) else {
+            return Ok(());
+        };
+        let mut near: Vec<((usize, usize), Term)> = Vec::new();
+        let mut letters = Vec::new();
+        part.scan(file, table, first.encode_utf8(&mut [0; 4]), |entry| {
+            letters.clear();
+            letters.extend(entry.term.chars());
+            if letters.first() > Some(first) {
+                return false;
+            }
+            if letters.first() == Some(first)
+                && let Some(distance) = distance(&word, &stem, &letters)
+            {
+                near.push((distance, entry.clone()));
+            }
+            true
+        })?;
+        near.sort_by(|(one, of_one), (other, of_other)| {
+            one.cmp(other).then(of_other.sections.cmp(&of_one.sections))
+        });
+        let Some(least) = near.first().map(|(distance, _)| *distance) else {
+            return Ok(());
+        };
+        let near = near
+            .into_iter()
+            .take_while(|(distance, _)| *distance == least);
+        self.entries
+            .extend(near.take(ALTERNATIVES_MAX).map(|(_, entry)| entry));
+        self.weight *= ALTERNATIVE_WEIGHT;
+        Ok(())
+    }
+
+    /// Reads the postings; those of several terms are merged.
+    fn read(
+        &mut self,
+        part: &OpenPart,
+        table: &Table,
+        file: &dyn Storage,
+    ) -> Result<(), SearchError> {
+        let postings = &mut self.postings;
+        for entry in &self.entries {
+            part.postings(file, table, entry, |posting| postings.push(posting))?;
+        }
+        if self.entries.len() > 1 {
+            postings.sort_unstable_by_key(|posting| posting.section);
+            postings.dedup_by(|later, first| {
+                let is_same = later.section == first.section;
+                if is_same {
+                    first.count = first.count.max(later.count);
+                    first.fields |= later.fields;
+                }
+                is_same
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Returns how far a word is from a term: the letters that differ, at most one, and the letters
+/// of its ending. `None` if it is another word.
+fn distance(word: &[char], stem: &[char], term: &[char]) -> Option<(usize, usize)> {
+    if term.len() + 1 < LONG {
+        return None;
+    }
+    if word.starts_with(term) {
+        let ending = word.len() - term.len();
+        return (ending <= ENDING_MAX).then_some((0, ending));
+    }
+    if differs_in_one(stem, term) {
+        return Some((1, 0));
+    }
+    let ends = term.len().saturating_sub(1)..=term.len() + 1;
+    let endings = ends.filter(|end| *end <= word.len() && word.len() - end <= ENDING_MAX);
+    let mut endings =
+        endings.filter(|end| term.len() >= LONG && differs_in_one(&word[..*end], term));
+    endings.next_back().map(|end| (1, word.len() - end))
+}
+
+/// Returns whether one letter is missing, added, wrong, or exchanged with its neighbour.
+fn differs_in_one(one: &[char], other: &[char]) -> bool {
+    let (short, long) = match one.len() <= other.len() {
+        true => (one, other),
+        false => (other, one),
+    };
+    let start = short.iter().zip(long).take_while(|(a, b)| a == b).count();
+    let (short, long) = (&short[start..], &long[start..]);
+    match long.len() - short.len() {
+        1 => *short == long[1..],
+        0 if short.is_empty() => true,
+        0 => {
+            short[1..] == long[1..]
+                || short.len() > 1
+                    && short[0] == long[1]
+                    && short[1] == long[0]
+                    && short[2..] == long[2..]
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_near(word: &str, term: &str) -> bool {
+        let letters = |text: &str| text.chars().collect::<Vec<_>>();
+        distance(&letters(word), &letters(word), &letters(term)).is_some()
+    }
+
+    #[test]
+    fn one_letter_and_an_ending_are_forgiven() {
+        assert!(is_near("deplyment", "deploy"));
+        assert!(is_near("instal", "install"));
+        assert!(is_near("kubernets", "kubernetes"));
+        assert!(is_near("webhoks", "webhook"));
+        assert!(is_near("cnofigure", "configur"));
+        assert!(!is_near("configuracion", "configur"));
+        assert!(is_near("authentica", "authent"));
+        assert!(!is_near("kubernetes", "cube"));
+        assert!(!is_near("helm", "help"));
+        assert!(!is_near("terraform", "terrain"));
+    }
+}

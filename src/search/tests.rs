@@ -1,0 +1,343 @@
+//! Tests of whole indexes: written, and asked.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// A page: path, title, text.
+type Page = (&'static str, &'static str, &'static str);
+
+const PAGES: [Page; 7] = [
+    (
+        "start",
+        "Quickstart",
+        "Install the program, then deploy it.",
+    ),
+    (
+        "deploy",
+        "Deploy a site",
+        "A deployment takes seconds. See `max_tokens` too.",
+    ),
+    (
+        "limits",
+        "Limits",
+        "How many words a model writes.\n\n## Tokens\n\nThe limit `max_tokens` counts tokens. Pass `--max-tokens 5`.\n\n\
+         ## Errors\n\nThe code `E0308` says that a key is wrong.",
+    ),
+    (
+        "keys",
+        "API keys",
+        "A key is a secret. Replace it each year.",
+    ),
+    (
+        "webhooks",
+        "Webhooks",
+        "A webhook calls your server when a site changes.",
+    ),
+    (
+        "words",
+        "Max",
+        "The maximum number of all tokens of every kind and of each.",
+    ),
+    ("about", "About", "We make software for documentation."),
+];
+const HEADINGS: [Heading<'static>; 2] = [
+    Heading {
+        anchor: "tokens",
+        text: "Tokens",
+    },
+    Heading {
+        anchor: "errors",
+        text: "Errors",
+    },
+];
+
+struct Site {
+    file: Bytes,
+    texts: Vec<(String, String)>,
+}
+
+impl Site {
+    /// Makes an index of parts: language, version, whether it is a default, pages.
+    fn new(parts: &[(&str, Option<&str>, bool, &[Page])]) -> Self {
+        let mut texts = Vec::new();
+        for (_, _, _, pages) in parts {
+            for (path, title, text) in *pages {
+                texts.push(((*path).to_owned(), format!("# {title}\n\n{text}\n")));
+            }
+        }
+        let markdown = |path: &str| {
+            let found = texts.iter().find(|(known, _)| known == path);
+            found.map(|(_, text)| text.as_str()).unwrap()
+        };
+        let parts: Vec<_> = parts
+            .iter()
+            .map(|(language, version, is_default, pages)| {
+                let document = |(path, title, _): &Page| Document {
+                    path,
+                    title,
+                    markdown: markdown(path),
+                    headings: HEADINGS.to_vec(),
+                    ..Document::default()
+                };
+                Part {
+                    language,
+                    version: *version,
+                    is_default: *is_default,
+                    documents: pages.iter().map(document).collect(),
+                }
+            })
+            .collect();
+        let file = write(&parts).into();
+        Self { file, texts }
+    }
+
+    fn english() -> Self {
+        Self::new(&[("en", None, true, &PAGES)])
+    }
+
+    fn texts(&self) -> impl Texts + '_ {
+        |path: &str, range: Range<u64>| {
+            let (_, text) = self.texts.iter().find(|(known, _)| known == path)?;
+            let place = |at: u64| usize::try_from(at).unwrap().min(text.len());
+            Some(Bytes::copy_from_slice(
+                &text.as_bytes()[place(range.start)..place(range.end)],
+            ))
+        }
+    }
+
+    fn ask(&self, question: &Question<'_>) -> Found {
+        let index = Index::open(&self.file).unwrap();
+        index.search(&self.file, &self.texts(), question).unwrap()
+    }
+
+    /// Returns the paths that a question finds, the best first.
+    fn paths(&self, text: &str) -> Vec<String> {
+        let found = self.ask(&Question::new(text));
+        found.hits.into_iter().map(|hit| hit.path).collect()
+    }
+
+    #[track_caller]
+    fn finds_first(&self, text: &str, path: &str) {
+        assert_eq!(
+            self.paths(text).first().map(String::as_str),
+            Some(path),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn titles_stems_and_whole_identifiers_come_first() {
+    let site = Site::english();
+    site.finds_first("quickstart", "start");
+    site.finds_first("how do I deploy a site", "deploy");
+    site.finds_first("deploying", "deploy");
+    site.finds_first("max_tokens", "limits");
+    site.finds_first("--max-tokens", "limits");
+    site.finds_first("maxTokens", "limits");
+    site.finds_first("E0308", "limits");
+    site.finds_first("api key", "keys");
+}
+
+#[test]
+fn a_section_is_found_with_its_anchor_and_an_excerpt() {
+    let found = Site::english().ask(&Question::new("e0308"));
+    let section = &found.hits[0].sections[0];
+    assert_eq!(section.anchor.as_deref(), Some("errors"));
+    assert_eq!(section.heading.as_deref(), Some("Errors"));
+    assert_eq!(
+        section.excerpt.text,
+        "The code E0308 says that a key is wrong."
+    );
+    assert_eq!(section.excerpt.marks, [9..14]);
+}
+
+#[test]
+fn one_letter_is_forgiven_in_long_words_and_nothing_else_is_found() {
+    let site = Site::english();
+    site.finds_first("deplyment", "deploy");
+    site.finds_first("webhoks", "webhooks");
+    site.finds_first("documentaiton", "about");
+    for nothing in ["kubernetes helm", "zzzz", "kye", "?!", ""] {
+        let found = site.ask(&Question::new(nothing));
+        assert_eq!(found, Found::default(), "{nothing}");
+    }
+}
+
+#[test]
+fn a_beginning_finds_its_word_only_while_it_is_typed() {
+    let site = Site::english();
+    let typing = |text: &'static str| Question {
+        is_typing: true,
+        ..Question::new(text)
+    };
+    for (typed, path) in [("quick", "start"), ("webh", "webhooks"), ("api ke", "keys")] {
+        assert_eq!(site.ask(&typing(typed)).hits[0].path, path, "{typed}");
+    }
+    assert_eq!(site.paths("webh"), Vec::<String>::new());
+}
+
+const OLD: [Page; 1] = [("v1/deploy", "Deploy", "Deploy with the old command.")];
+const FRENCH: [Page; 1] = [(
+    "fr/deploy",
+    "Déployer",
+    "Un déploiement prend quelques secondes.",
+)];
+const CHINESE: [Page; 1] = [("cn/deploy", "部署", "如何部署文档网站。")];
+
+#[test]
+fn versions_and_languages_are_searched_apart_and_the_others_if_there_is_nothing() {
+    let site = Site::new(&[
+        ("en", Some("v2"), true, &PAGES),
+        ("en", Some("v1"), false, &OLD),
+        ("fr", None, true, &FRENCH),
+        ("zh-Hans", None, true, &CHINESE),
+    ]);
+    let ask = |text: &str, version: Option<&str>, language: Option<&str>| {
+        let found = site.ask(&Question {
+            version,
+            language,
+            ..Question::new(text)
+        });
+        let paths: Vec<_> = found.hits.into_iter().map(|hit| hit.path).collect();
+        (
+            paths.first().cloned().unwrap_or_default(),
+            found.is_elsewhere,
+        )
+    };
+    let is = |path: &str, elsewhere| (path.to_owned(), elsewhere);
+    assert_eq!(ask("deploy", None, None), is("deploy", false));
+    assert_eq!(ask("deploy", Some("v1"), None), is("v1/deploy", false));
+    assert_eq!(ask("deploy", Some("none"), None), is("deploy", false));
+    assert_eq!(ask("webhook", Some("v1"), None), is("webhooks", true));
+    assert_eq!(ask("deploiement", None, Some("fr")), is("fr/deploy", false));
+    assert_eq!(ask("déployer", None, Some("fr-CA")), is("fr/deploy", false));
+    assert_eq!(ask("部署", None, Some("zh-Hans")), is("cn/deploy", false));
+    assert_eq!(ask("文档", None, None), is("cn/deploy", true));
+}
+
+#[test]
+fn an_author_can_raise_a_page_and_give_it_words() {
+    let page = |path: &'static str, boost, keywords| Document {
+        path,
+        title: "Same",
+        markdown: "# Same\n\nThe same words.",
+        boost,
+        keywords,
+        ..Document::default()
+    };
+    let documents = vec![
+        page("a", None, vec![]),
+        page("b", Some(2.0), vec![]),
+        page("c", Some(0.5), vec!["billing"]),
+    ];
+    let part = Part {
+        language: "en",
+        version: None,
+        is_default: true,
+        documents,
+    };
+    let file = Bytes::from(write(&[part]));
+    let index = Index::open(&file).unwrap();
+    let paths = |text: &str| {
+        let texts = |_: &str, _: Range<u64>| None;
+        let found = index.search(&file, &texts, &Question::new(text)).unwrap();
+        found
+            .hits
+            .into_iter()
+            .map(|hit| hit.path)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(paths("words"), ["b", "a", "c"]);
+    assert_eq!(paths("billing"), ["c"]);
+}
+
+#[test]
+fn pages_of_results_do_not_overlap() {
+    const TEXT: &str = "Words to be found.";
+    let pages: Vec<Page> = (0..40)
+        .map(|n: u32| (&*Box::leak(format!("p{n}").into_boxed_str()), "Page", TEXT))
+        .collect();
+    let site = Site::new(&[("en", None, true, &pages)]);
+    let mut seen = Vec::new();
+    for skip in (0..40).step_by(7) {
+        let found = site.ask(&Question {
+            skip,
+            limit: 7,
+            ..Question::new("words found")
+        });
+        assert_eq!(found.total, 40);
+        seen.extend(found.hits.into_iter().map(|hit| hit.path));
+    }
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), 40);
+}
+
+#[test]
+fn a_long_question_is_cut_and_the_excerpt_is_bounded() {
+    let site = Site::english();
+    let long = "deploy ".repeat(10_000);
+    assert_eq!(site.paths(&long)[0], "deploy");
+    let found = site.ask(&Question {
+        excerpt_bytes: 20,
+        ..Question::new("max_tokens")
+    });
+    for hit in &found.hits {
+        for section in &hit.sections {
+            let Excerpt { text, marks } = &section.excerpt;
+            assert!(text.len() <= 20 + "… ".len() + " …".len(), "{text}");
+            assert!(marks.iter().all(|mark| text.get(mark.clone()).is_some()));
+        }
+    }
+}
+
+#[test]
+fn the_same_pages_give_the_same_bytes_with_any_number_of_threads() {
+    let pages: Vec<Page> = PAGES.iter().copied().cycle().take(200).collect();
+    let parts: [(_, _, _, &[Page]); 1] = [("en", None, true, &pages)];
+    let with = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        pool.unwrap().install(|| Site::new(&parts).file)
+    };
+    assert_eq!(with(1), with(3));
+}
+
+#[test]
+fn no_prefix_of_an_index_makes_the_reader_panic() {
+    let site = Site::english();
+    for length in 0..site.file.len() {
+        let cut = site.file.slice(..length);
+        if let Ok(index) = Index::open(&cut) {
+            let asked = index.search(&cut, &site.texts(), &Question::new("max_tokens keys"));
+            assert!(asked.is_err() || length > site.file.len() / 2, "{length}");
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_damage_makes_the_reader_panic(
+        damage in prop::collection::vec((0_usize..4000, any::<u8>()), 1..8),
+        text in "[a-z_]{1,12}( [a-z]{1,8}){0,3}",
+    ) {
+        let site = Site::english();
+        let mut bytes = site.file.to_vec();
+        for (at, byte) in damage {
+            let at = at % bytes.len();
+            bytes[at] = byte;
+        }
+        let file = Bytes::from(bytes);
+        if let Ok(index) = Index::open(&file) {
+            let question = Question { is_typing: true, ..Question::new(&text) };
+            let _answer = index.search(&file, &site.texts(), &question);
+        }
+    }
+
+    #[test]
+    fn any_question_gets_an_answer(text in "\\PC{0,80}") {
+        let found = Site::english().ask(&Question::new(&text));
+        prop_assert!(found.hits.len() <= LIMIT_DEFAULT);
+    }
+}

@@ -1,0 +1,226 @@
+//! The search of a site, over HTTP: for programs, for browsers without scripts, in a preview.
+
+use serde_json::Value;
+
+use crate::edge::{Edge, Setup};
+use crate::presets::SUBDOMAIN;
+
+const CONFIG: &str = r#"{"name": "Acme", "navigation": {"versions": [
+    {"version": "v2", "pages": ["index", "limits", "secret", "hidden"]},
+    {"version": "v1", "pages": ["v1/limits"]}]},
+    "redirects": [{"source": "/old", "destination": "/limits"}]}"#;
+
+const FILES: [(&str, &str); 6] = [
+    ("docs.json", CONFIG),
+    (
+        "index.mdx",
+        "---\ntitle: Welcome\n---\n\nRead about limits first.",
+    ),
+    (
+        "limits.mdx",
+        "---\ntitle: Limits\n---\n\nWhat is counted.\n\n## Tokens\n\nThe option `max_tokens` counts <b>every</b> token & word.",
+    ),
+    (
+        "v1/limits.mdx",
+        "---\ntitle: Limits\n---\n\nThe old quota, with `max_tokens` too.",
+    ),
+    (
+        "secret.mdx",
+        "---\ngroups: [staff]\n---\n\nThe password counts.",
+    ),
+    (
+        "hidden.mdx",
+        "---\nhidden: true\n---\n\nThe unlisted trick counts.",
+    ),
+];
+
+fn edge() -> Edge {
+    let edge = Setup::new().site("acme", "origin: embedded").start();
+    edge.publish("acme", &FILES);
+    edge
+}
+
+#[track_caller]
+fn ask(edge: &Edge, query: &str) -> Value {
+    let answer = edge.get(SUBDOMAIN, &format!("/_waypost/search?{query}"));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer.json()
+}
+
+fn urls(answer: &Value) -> Vec<&str> {
+    let results = answer["results"].as_array().unwrap().iter();
+    results
+        .map(|result| result["url"].as_str().unwrap())
+        .collect()
+}
+
+#[test]
+fn a_question_finds_pages_with_sections_and_excerpts() {
+    let edge = edge();
+    let answer = ask(&edge, "q=max_tokens");
+    assert_eq!(urls(&answer), ["/limits"]);
+    let result = &answer["results"][0];
+    assert_eq!(
+        (&result["title"], &result["version"]),
+        (&"Limits".into(), &"v2".into())
+    );
+    let section = &result["sections"][0];
+    assert_eq!(section["heading"], "Tokens");
+    assert_eq!(section["url"], "/limits#tokens");
+    let excerpt = section["excerpt"].as_array().unwrap();
+    let marked = excerpt.iter().find(|piece| piece["match"] == true).unwrap();
+    assert_eq!(marked["text"], "max_tokens");
+    assert_eq!(answer["versions"], serde_json::json!(["v2", "v1"]));
+    assert_eq!(urls(&ask(&edge, "q=max_tokens&version=v1")), ["/v1/limits"]);
+    let elsewhere = ask(&edge, "q=quota");
+    assert_eq!(
+        (urls(&elsewhere), &elsewhere["elsewhere"]),
+        (vec!["/v1/limits"], &true.into())
+    );
+}
+
+#[test]
+fn hidden_and_private_pages_are_never_found() {
+    let edge = edge();
+    for query in ["q=password", "q=unlisted+trick", "q=kubernetes+helm"] {
+        let answer = ask(&edge, query);
+        assert_eq!(urls(&answer), Vec::<&str>::new(), "{query}");
+        assert_eq!(answer["total"], 0);
+    }
+    assert!(
+        !urls(&ask(&edge, "q=counts"))
+            .iter()
+            .any(|url| url.contains("secret"))
+    );
+}
+
+#[test]
+fn an_answer_may_be_cached_a_minute_and_is_confirmed_by_its_tag() {
+    let edge = edge();
+    let path = "/_waypost/search?q=limits";
+    let first = edge.get(SUBDOMAIN, path);
+    let caching = first.field("cache-control").unwrap();
+    assert!(caching.contains("max-age=60"), "{caching}");
+    assert_eq!(first.field("access-control-allow-origin"), Some("*"));
+    let tag = first.field("etag").unwrap().to_owned();
+    let fields = [("if-none-match", tag.as_str())];
+    assert_eq!(edge.request("GET", SUBDOMAIN, path, &fields).status, 304);
+    let other = edge.request("GET", SUBDOMAIN, "/_waypost/search?q=tokens", &fields);
+    assert_eq!(other.status, 200);
+    assert_eq!(edge.request("HEAD", SUBDOMAIN, path, &[]).status, 200);
+    assert_eq!(edge.request("POST", SUBDOMAIN, path, &[]).status, 405);
+    let mut files = FILES;
+    files[1].1 = "---\ntitle: Welcome\n---\n\nThere are no limits.";
+    edge.publish("acme", &files);
+    let after = edge.request("GET", SUBDOMAIN, path, &fields);
+    assert_eq!(after.status, 200, "another release has other tags");
+}
+
+#[test]
+fn a_question_that_cannot_be_answered_says_why() {
+    let edge = edge();
+    let long = "a".repeat(600);
+    for (query, why) in [
+        ("", "`q` is missing"),
+        ("q=a&limit=1000", "`limit` is a number from 1 to 50"),
+        ("q=a&cursor=x", "`cursor`"),
+        (&format!("q={long}"), "longer than 512 bytes"),
+    ] {
+        let answer = edge.get(SUBDOMAIN, &format!("/_waypost/search?{query}"));
+        assert_eq!(answer.status, 400, "{query}");
+        let problem = answer.json();
+        assert!(
+            problem["detail"].as_str().unwrap().contains(why),
+            "{query}: {problem}"
+        );
+    }
+    assert_eq!(
+        urls(&ask(&edge, "q=limits%00%ff&version=%F0")),
+        ["/limits", "/"]
+    );
+}
+
+#[test]
+fn a_browser_without_scripts_gets_a_page_of_results() {
+    let edge = edge();
+    let browser = [("accept", "text/html,application/xhtml+xml,*/*;q=0.8")];
+    for path in ["/_waypost/search", "/search"] {
+        let path = format!("{path}?q=%22max_tokens%22");
+        let page = edge.request("GET", SUBDOMAIN, &path, &browser);
+        assert_eq!(page.status, 200);
+        let text = page.text();
+        for piece in [
+            "value=\"&quot;max_tokens&quot;\"",
+            "<a href=\"/limits\">Limits</a>",
+            "<a href=\"/limits#tokens\">Tokens</a>",
+            "<mark>max_tokens</mark> counts every token &amp; word",
+        ] {
+            assert!(text.contains(piece), "no {piece} in {text}");
+        }
+        let policy = page.field("content-security-policy").unwrap();
+        assert!(policy.contains("form-action 'self'"), "{policy}");
+    }
+    let hostile = edge.request(
+        "GET",
+        SUBDOMAIN,
+        "/search?q=%3Cscript%3Ealert%3C/script%3E",
+        &browser,
+    );
+    assert!(
+        !hostile.text().contains("<script>alert"),
+        "{}",
+        hostile.text()
+    );
+    let nothing = edge.request("GET", SUBDOMAIN, "/search?q=zzzz", &browser);
+    assert!(nothing.text().contains("Nothing found"));
+    let form = edge.request("GET", SUBDOMAIN, "/search", &browser);
+    assert!(form.text().contains("<form role=search") && !form.text().contains("Nothing found"));
+    assert_eq!(edge.get(SUBDOMAIN, "/search?q=limits").json()["total"], 2);
+}
+
+#[test]
+fn a_page_of_the_site_at_search_is_served() {
+    let edge = Setup::new().site("acme", "origin: embedded").start();
+    let config = r#"{"name": "Acme", "navigation": {"pages": ["search", "other"]}}"#;
+    let files = [
+        ("docs.json", config),
+        ("search.mdx", "Our own page."),
+        ("other.mdx", "Whales."),
+    ];
+    edge.publish("acme", &files);
+    let page = edge.get(SUBDOMAIN, "/search?q=whales");
+    assert!(page.text().contains("Our own page."), "{}", page.text());
+    assert_eq!(urls(&ask(&edge, "q=whales")), ["/other"]);
+}
+
+#[test]
+fn results_are_read_in_pages() {
+    let edge = Setup::new().site("acme", "origin: embedded").start();
+    let names: Vec<String> = (0..12).map(|n| format!("page-{n}")).collect();
+    let config = serde_json::json!({"name": "Acme", "navigation": {"pages": names}}).to_string();
+    let texts: Vec<(String, String)> = names
+        .iter()
+        .map(|name| (format!("{name}.mdx"), "Whales sing.".to_owned()))
+        .collect();
+    let texts = texts
+        .iter()
+        .map(|(path, text)| (path.as_str(), text.as_str()));
+    let files: Vec<_> = [("docs.json", config.as_str())]
+        .into_iter()
+        .chain(texts)
+        .collect();
+    edge.publish("acme", &files);
+    let mut seen = Vec::new();
+    let mut query = "q=whales&limit=5".to_owned();
+    loop {
+        let answer = ask(&edge, &query);
+        seen.extend(urls(&answer).into_iter().map(str::to_owned));
+        let Some(cursor) = answer["cursor"].as_str() else {
+            break;
+        };
+        query = format!("q=whales&limit=5&cursor={cursor}");
+    }
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), 12);
+}
