@@ -48,6 +48,7 @@ use serde_json::{Map, Value, json};
 
 use crate::release::pages::Pages;
 use crate::response::McpFields;
+use crate::search::{Found, Question};
 
 use message::{Id, Message};
 use version::Era;
@@ -84,6 +85,13 @@ pub trait Library: Debug {
     ///
     /// [`Unread`] if it cannot be read now.
     fn redirect(&self, path: &str) -> Result<Option<String>, Unread>;
+
+    /// Answers a question.
+    ///
+    /// # Errors
+    ///
+    /// [`Unread`] if the index cannot be read now.
+    fn search(&self, question: &Question<'_>) -> Result<Found, Unread>;
 
     /// Returns a part of an answer that was kept under this name; it depends on nothing but the
     /// site's release and record.

@@ -16,6 +16,7 @@ use crate::response::{
     ALLOW_STATIC, Cors, ETag, Encoding, MaybeCached, Method, Outcome, Problem, RequestHeaders,
     Response, caching,
 };
+use crate::search::{Found, Question};
 use crate::site::Site;
 
 /// The longest page that is read into memory, in bytes.
@@ -186,6 +187,13 @@ impl Library for SiteLibrary<'_> {
     fn redirect(&self, path: &str) -> Result<Option<String>, Unread> {
         let redirect = self.open.and_then(|open| open.description().redirect(path));
         Ok(redirect.map(|(destination, _permanent)| destination))
+    }
+
+    fn search(&self, question: &Question<'_>) -> Result<Found, Unread> {
+        match self.open {
+            Some(open) => open.search(question).map_err(|error| self.failed(&error)),
+            None => Ok(Found::default()),
+        }
     }
 
     fn kept(&self, name: &str) -> Option<Bytes> {

@@ -16,6 +16,7 @@ mod fetch;
 mod grep;
 mod list_pages;
 mod read_skill;
+mod search;
 
 use std::sync::LazyLock;
 
@@ -35,6 +36,7 @@ const ALL: &str = "all";
 /// A tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tool {
+    Search,
     Fetch,
     ListPages,
     Grep,
@@ -63,7 +65,13 @@ type Result<T, E = Failure> = std::result::Result<T, E>;
 // === impl Tool ===
 
 impl Tool {
-    const ALL: [Self; 4] = [Self::Fetch, Self::ListPages, Self::Grep, Self::Skill];
+    const ALL: [Self; 5] = [
+        Self::Search,
+        Self::Fetch,
+        Self::ListPages,
+        Self::Grep,
+        Self::Skill,
+    ];
 
     /// Returns the tools of a server, always in the same order.
     pub(super) fn listed(server: &Server<'_>) -> impl Iterator<Item = Self> {
@@ -76,6 +84,7 @@ impl Tool {
 
     pub(super) fn name(self) -> &'static str {
         match self {
+            Self::Search => "search",
             Self::Fetch => "fetch",
             Self::ListPages => "list_pages",
             Self::Grep => "grep",
@@ -86,6 +95,7 @@ impl Tool {
     /// Returns a line about it.
     pub(super) fn summary(self) -> &'static str {
         match self {
+            Self::Search => "finds the pages and sections that answer a question.",
             Self::Fetch => "returns pages as Markdown, by id or address.",
             Self::ListPages => "lists the pages with their titles and descriptions.",
             Self::Grep => {
@@ -98,6 +108,7 @@ impl Tool {
     /// Returns the definition (2026-07-28, `server/tools`, "Tool").
     fn definition(self) -> Value {
         let (title, description, input, output) = match self {
+            Self::Search => search::definition(),
             Self::Fetch => fetch::definition(),
             Self::ListPages => list_pages::definition(),
             Self::Grep => grep::definition(),
@@ -157,7 +168,10 @@ impl Call<'_> {
 
     pub(super) fn call_tool(&self) -> Result<Outcome, Refusal> {
         let name = self.text("name")?;
-        let tool = Tool::listed(self.server).find(|tool| tool.name() == name);
+        let is_named = |tool: &Tool| {
+            tool.name() == name || *tool == Tool::Search && is_alias(self.server, name)
+        };
+        let tool = Tool::listed(self.server).find(is_named);
         let tool =
             tool.ok_or_else(|| Refusal::invalid(format!("Unknown tool: {}", shortened(name))))?;
         let none = Map::new();
@@ -168,6 +182,7 @@ impl Call<'_> {
         };
         let arguments = Arguments(arguments);
         let called = match tool {
+            Tool::Search => search::call(self, &arguments),
             Tool::Fetch => fetch::call(self, &arguments),
             Tool::ListPages => list_pages::call(self, &arguments),
             Tool::Grep => grep::call(self, &arguments),
@@ -179,6 +194,33 @@ impl Call<'_> {
             Err(Failure::Refused(refusal)) => Err(refusal),
         }
     }
+}
+
+/// Returns whether a name is the one that the hosted service gives the search of a site:
+/// `search_` and the words of its title, or of its subdomain.
+fn is_alias(server: &Server<'_>, name: &str) -> bool {
+    let Some(slug) = name.strip_prefix("search_") else {
+        return false;
+    };
+    slug == snake_case(server.title) || slug == snake_case(server.name)
+}
+
+/// Returns the words of a text in lower case, joined by underscores. A word also begins with a
+/// capital letter after a small one.
+fn snake_case(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 8);
+    let mut before = ' ';
+    for c in text.chars() {
+        if c.is_alphanumeric() {
+            let begins = !before.is_alphanumeric() || c.is_uppercase() && before.is_lowercase();
+            if begins && !out.is_empty() {
+                out.push('_');
+            }
+            out.extend(c.to_lowercase());
+        }
+        before = c;
+    }
+    out
 }
 
 // === impl Called ===
@@ -327,4 +369,22 @@ fn tokens_schema(default: usize) -> Value {
 /// Makes the schema of an object with these properties.
 fn object(properties: Value, required: &[&str]) -> Value {
     json!({"type": "object", "properties": properties, "required": required})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::snake_case;
+
+    #[test]
+    fn names_are_written_as_the_hosted_service_writes_them() {
+        for (title, name) in [
+            ("bun", "bun"),
+            ("Docs by LangChain", "docs_by_lang_chain"),
+            ("FastMCP", "fast_mcp"),
+            ("acme-docs", "acme_docs"),
+            (" A  B!", "a_b"),
+        ] {
+            assert_eq!(snake_case(title), name);
+        }
+    }
 }

@@ -35,7 +35,7 @@ fn cards_lists_and_links_name_the_address_of_the_server() {
                 (&json!(endpoint), &json!(endpoint))
             );
             assert_eq!(card["name"], "test.acme.docs/acme");
-            assert_eq!(card["tools"][0]["name"], "fetch");
+            assert_eq!(card["tools"][0]["name"], "search");
             for list in ["mcp", "mcp.json", "mcp/server-cards.json"] {
                 let list = edge.get(host, &format!("{root}/.well-known/{list}")).json();
                 assert_eq!(list["servers"][0]["url"], endpoint);

@@ -103,7 +103,7 @@ fn asked(output: &Output, revision: &str) {
     assert_eq!(said["revision"], revision);
     assert_eq!(
         said["tools"],
-        json!(["fetch", "list_pages", "grep", "skill"])
+        json!(["search", "fetch", "list_pages", "grep", "skill"])
     );
     assert_eq!(said["resources"].as_array().unwrap().len(), 6, "{said}");
     assert_eq!(
@@ -305,7 +305,7 @@ fn the_command_line_of_the_inspector_lists_reads_and_calls() {
         serde_json::from_slice(&output.stdout).unwrap()
     };
     let tools = inspect(&["--method", "tools/list"]);
-    assert_eq!(tools["tools"].as_array().unwrap().len(), 4);
+    assert_eq!(tools["tools"].as_array().unwrap().len(), 5);
     let uri = "skill://sdk/SKILL.md";
     let read = inspect(&["--method", "resources/read", "--uri", uri]);
     assert_eq!(read["contents"][0]["text"], SKILL);

@@ -21,7 +21,7 @@ fn tools_are_described_as_directories_of_connectors_demand() {
         .iter()
         .map(|tool| tool["name"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["fetch", "list_pages", "grep", "skill"]);
+    assert_eq!(names, ["search", "fetch", "list_pages", "grep", "skill"]);
     for tool in tools {
         let name = tool["name"].as_str().unwrap();
         assert!(name.len() < 64 && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'));
@@ -47,6 +47,74 @@ fn tools_are_described_as_directories_of_connectors_demand() {
             -32602,
             "{name}"
         );
+    }
+}
+
+#[test]
+fn search_answers_in_the_shape_of_connectors_and_fetch_takes_its_ids() {
+    let edge = serving("");
+    for name in ["search", "search_acme_docs", "search_acme"] {
+        let result = call(&edge, name, json!({"query": "max_tokens"}));
+        let found: Value = serde_json::from_str(text(&result)).unwrap();
+        let best = &found["results"][0];
+        assert_eq!(best["id"], "guides/limits#requests", "{result}");
+        assert_eq!(best["url"], "https://docs.acme.test/guides/limits#requests");
+        assert_eq!(best["title"], "Limits › Requests");
+        assert!(
+            best["text"].as_str().unwrap().contains("max_tokens"),
+            "{best}"
+        );
+        let structured = &result["structuredContent"];
+        assert_eq!(
+            structured["results"][0]["sections"][0]["heading"],
+            "Requests"
+        );
+        let fetched = call(&edge, "fetch", json!({"id": best["id"]}));
+        let fetched = fetched["structuredContent"]["text"].as_str().unwrap();
+        assert!(fetched.starts_with("## Requests"), "{fetched}");
+    }
+    // The hidden page has this word too.
+    let secret = call(&edge, "search", json!({"query": "secret"}));
+    assert!(!secret.to_string().contains("hidden"), "{secret}");
+    let nothing = call(&edge, "search", json!({"query": "xylophone quartz"}));
+    assert_eq!(
+        nothing["structuredContent"],
+        json!({"results": [], "total": 0})
+    );
+    assert_eq!(text(&nothing), "{\"results\":[]}");
+    let first = call(
+        &edge,
+        "search",
+        json!({"query": "E1042 limits", "limit": 1}),
+    );
+    let structured = &first["structuredContent"];
+    assert_eq!(structured["results"].as_array().unwrap().len(), 1);
+    let cursor = structured["next_cursor"].clone();
+    let second = call(
+        &edge,
+        "search",
+        json!({"query": "E1042 limits", "limit": 1, "cursor": cursor}),
+    );
+    assert_ne!(
+        second["structuredContent"]["results"][0]["id"],
+        structured["results"][0]["id"]
+    );
+    let few = call(&edge, "search", json!({"query": "E1042", "max_tokens": 1}));
+    assert_eq!(
+        few["structuredContent"]["results"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    for (arguments, sentence) in [
+        (json!({}), "`query` is missing"),
+        (json!({"query": "  "}), "`query` is missing"),
+        (json!({"query": "a".repeat(513)}), "at most 512"),
+        (json!({"query": "a", "limit": 51}), "from 1 to 50"),
+        (json!({"query": "a", "cursor": "x"}), "without a cursor"),
+    ] {
+        helps(&call(&edge, "search", arguments), sentence);
     }
 }
 

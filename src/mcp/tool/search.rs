@@ -1,0 +1,175 @@
+//! `search`: the pages and sections that answer a question.
+//!
+//! The text is the JSON that OpenAI's connectors demand of a tool of this name: `results`, each
+//! with `id`, `title` and `url`. Clients that show only the text to a model find an excerpt there
+//! too. An id is what `fetch` takes: the page, with the anchor of its best section.
+
+use serde_json::{Map, Value, json};
+
+use super::arguments::Arguments;
+use super::{Called, Failure, Result, object, tokens_schema};
+use crate::mcp::{Call, Server, Unread};
+use crate::release::pages::id_of;
+use crate::search::{Found, Hit, LIMIT_MAX, QUESTION_BYTES_MAX, Question, Section};
+use crate::site::percent::encode_component;
+
+/// How many pages an answer has if the client does not say.
+const PAGES: usize = 8;
+/// How many tokens an answer has if the client does not say.
+const TOKENS: usize = 4_000;
+/// How long the excerpt of a section is.
+const EXCERPT_BYTES_MAX: usize = 1_500;
+const EXCERPT_BYTES_MIN: usize = 80;
+/// How many pages may be skipped.
+const SKIP_MAX: usize = 1_000;
+
+pub(super) fn definition() -> (&'static str, &'static str, Value, Value) {
+    let section = json!({
+        "id": {"type": "string"},
+        "url": {"type": "string"},
+        "heading": {"type": "string"},
+        "excerpt": {"type": "string"},
+    });
+    let result = json!({
+        "id": {"type": "string", "description": "For `fetch`: the page and its best section."},
+        "title": {"type": "string"},
+        "url": {"type": "string"},
+        "text": {"type": "string", "description": "An excerpt of the best section."},
+        "breadcrumb": {"type": "array", "items": {"type": "string"}},
+        "language": {"type": "string"},
+        "version": {"type": "string"},
+        "sections": {"type": "array", "items": object(section, &["id", "url", "excerpt"])},
+    });
+    (
+        "Search",
+        "Searches the {site} documentation, and returns the best pages with their sections and \
+         excerpts. Use words of the question, or exact names such as options and error codes. \
+         `fetch` returns a page whole.",
+        json!({
+            "type": "object",
+            "properties": {
+                "query": {"type": "string", "maxLength": QUESTION_BYTES_MAX},
+                "limit": {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": PAGES, "description": "The most pages in the answer."},
+                "language": {"type": "string", "description": "A language tag such as `fr`. Without it: the default language."},
+                "version": {"type": "string", "description": "A version of the documentation. Without it: the default version."},
+                "cursor": {"type": "string", "description": "`next_cursor` of an earlier answer."},
+                "max_tokens": tokens_schema(TOKENS),
+            },
+            "required": ["query"],
+        }),
+        object(
+            json!({
+                "results": {"type": "array", "items": object(result, &["id", "title", "url", "text"])},
+                "total": {"type": "integer", "description": "How many pages were found."},
+                "elsewhere": {"type": "boolean", "description": "Nothing was found in this language and version; the results are of others."},
+                "next_cursor": {"type": "string"},
+            }),
+            &["results", "total"],
+        ),
+    )
+}
+
+pub(super) fn call(call: &Call<'_>, arguments: &Arguments<'_>) -> Result<Called> {
+    if !call.library.may_work() {
+        return Err(Unread::NotReady.into());
+    }
+    let budget = arguments.budget(TOKENS)?;
+    let limit = arguments.number("limit", PAGES, 1..=LIMIT_MAX)?;
+    let skip = match arguments.text("cursor", 20)? {
+        None => 0,
+        Some(cursor) => cursor
+            .parse()
+            .ok()
+            .filter(|skip| *skip <= SKIP_MAX)
+            .ok_or_else(|| {
+                let sentence = "The cursor is not one of this search. Call again without a cursor.";
+                Failure::Input(sentence.to_owned())
+            })?,
+    };
+    let question = Question {
+        limit,
+        skip,
+        language: arguments.text("language", 64)?,
+        version: arguments.text("version", 200)?,
+        excerpt_bytes: (budget / limit).clamp(EXCERPT_BYTES_MIN, EXCERPT_BYTES_MAX),
+        ..Question::new(arguments.required("query", QUESTION_BYTES_MAX)?)
+    };
+    let found = call.library.search(&question)?;
+    let mut shown = 0;
+    let mut brief = Vec::new();
+    let mut results = Vec::new();
+    for hit in &found.hits {
+        let result = result(call.server, hit);
+        let short = json!({
+            "id": result["id"], "title": result["title"], "url": result["url"], "text": result["text"],
+        });
+        shown += short.to_string().len();
+        if !results.is_empty() && shown > budget {
+            break;
+        }
+        brief.push(short);
+        results.push(result);
+    }
+    Ok(answer(&found, skip, brief, results))
+}
+
+fn answer(found: &Found, skip: usize, brief: Vec<Value>, results: Vec<Value>) -> Called {
+    let end = skip + results.len();
+    let next = (!results.is_empty() && end < found.total).then(|| json!(end.to_string()));
+    let mut text = json!({ "results": brief });
+    let mut structured = json!({ "results": results, "total": found.total });
+    if found.is_elsewhere {
+        structured["elsewhere"] = json!(true);
+    }
+    if let Some(next) = next {
+        text["next_cursor"] = next.clone();
+        structured["next_cursor"] = next;
+    }
+    Called::new(text.to_string(), structured)
+}
+
+fn result(server: &Server<'_>, hit: &Hit) -> Value {
+    let best = hit.sections.first();
+    let place = |section: Option<&Section>| {
+        let anchor = section.and_then(|section| section.anchor.as_deref());
+        let anchored = |before: String, encoded: bool| match anchor {
+            None => before,
+            Some(anchor) if encoded => format!("{before}#{}", encode_component(anchor)),
+            Some(anchor) => format!("{before}#{anchor}"),
+        };
+        let id = anchored(id_of(&hit.path).to_owned(), false);
+        (id, anchored(server.page_url(&hit.path), true))
+    };
+    let section = |section: &Section| {
+        let (id, url) = place(Some(section));
+        let mut out = json!({"id": id, "url": url, "excerpt": section.excerpt.text});
+        if let Some(heading) = &section.heading {
+            out["heading"] = json!(heading);
+        }
+        out
+    };
+    let (id, url) = place(best);
+    let heading = best.and_then(|section| section.heading.as_deref());
+    let title = match heading.filter(|heading| **heading != *hit.title) {
+        Some(heading) => format!("{} › {heading}", hit.title),
+        None => hit.title.clone(),
+    };
+    let mut out = Map::new();
+    let mut put = |key: &str, value: Value| out.insert(key.to_owned(), value);
+    put("id", json!(id));
+    put("title", json!(title));
+    put("url", json!(url));
+    put(
+        "text",
+        json!(best.map_or("", |section| section.excerpt.text.as_str())),
+    );
+    if !hit.breadcrumb.is_empty() {
+        put("breadcrumb", json!(hit.breadcrumb));
+    }
+    put("language", json!(hit.language));
+    if let Some(version) = &hit.version {
+        put("version", json!(version));
+    }
+    put("sections", hit.sections.iter().map(section).collect());
+    Value::Object(out)
+}
