@@ -177,8 +177,8 @@ fn every_page_links_to_the_specifications() {
     );
     let catalog: serde_json::Value = serde_json::from_str(catalog.text()).unwrap();
     let linkset = catalog["linkset"].as_array().unwrap();
-    // The site's own list of pages, and its MCP server.
-    assert_eq!(linkset.len(), 3);
+    // The site's own list of pages, its search, and its MCP server.
+    assert_eq!(linkset.len(), 4);
     assert_eq!(linkset[0]["anchor"], "https://api.acme.test/v1");
     let path = |kind: &str| {
         let address = linkset[0][kind][0]["href"].as_str().unwrap();

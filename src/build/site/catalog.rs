@@ -4,14 +4,16 @@
 //! Sources: RFC 9727 (`api-catalog`), RFC 9264 §4.2 (`application/linkset+json`), RFC 8631
 //! (`service-desc`, `service-doc`).
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::discovery::BASE_URL_PLACEHOLDER;
 use crate::discovery::paths::{MCP_CARD, mcp_address};
 use crate::docs::Docs;
 use crate::docs::published::{Address, Published};
 use crate::release::pages::{API_DESCRIPTION, PAGES};
+use crate::release::site::SEARCH;
 use crate::render::layout::path_of;
+use crate::search::LIMIT_MAX;
 use crate::site::percent::encode;
 use crate::syntax::is_yaml;
 
@@ -80,12 +82,14 @@ pub(super) fn write(docs: &Docs) -> String {
     };
     let mut links: Vec<_> = interfaces(docs).iter().map(links).collect();
     let below = |path: &str| format!("{BASE_URL_PLACEHOLDER}/{path}");
-    links.push(json!({
-        "anchor": below(PAGES),
-        "service-desc": [{
-            "href": below(API_DESCRIPTION), "type": "application/vnd.oai.openapi+json",
-        }],
-    }));
+    for path in [PAGES, SEARCH] {
+        links.push(json!({
+            "anchor": below(path),
+            "service-desc": [{
+                "href": below(API_DESCRIPTION), "type": "application/vnd.oai.openapi+json",
+            }],
+        }));
+    }
     links.push(json!({
         "anchor": mcp_address(BASE_URL_PLACEHOLDER),
         "service-desc": [{
@@ -138,7 +142,51 @@ pub(super) fn api_description(docs: &Docs) -> String {
         "openapi": "3.1.0",
         "info": {"title": title, "version": "1"},
         "servers": [{"url": BASE_URL_PLACEHOLDER}],
-        "paths": {format!("/{PAGES}"): {"get": operation}},
+        "paths": {
+            format!("/{PAGES}"): {"get": operation},
+            format!("/{SEARCH}"): {"get": search_operation()},
+        },
     })
     .to_string()
+}
+
+fn search_operation() -> Value {
+    let text = json!({"type": "string"});
+    let parameter = |name: &str, schema: Value, description: &str| {
+        json!({
+            "name": name, "in": "query", "required": name == "q",
+            "schema": schema, "description": description,
+        })
+    };
+    let limit = json!({"type": "integer", "minimum": 1, "maximum": LIMIT_MAX});
+    let section = json!({"type": "object", "properties": {
+        "heading": {"type": ["string", "null"]}, "url": text,
+    }});
+    let result = json!({"type": "object", "properties": {
+        "url": text, "title": text, "sections": {"type": "array", "items": section},
+    }});
+    let schema = json!({"type": "object", "properties": {
+        "query": text,
+        "total": {"type": "integer", "description": "How many pages were found."},
+        "cursor": {"type": ["string", "null"], "description": "For more results."},
+        "results": {"type": "array", "items": result},
+    }});
+    json!({
+        "operationId": "search",
+        "summary": "Find the pages and sections that answer a question",
+        "parameters": [
+            parameter("q", text.clone(), "The question."),
+            parameter("limit", limit, "The most pages in the answer."),
+            parameter("cursor", text.clone(), "The `cursor` of an earlier answer."),
+            parameter("version", text.clone(), "A version; without it, the default one."),
+            parameter("language", text.clone(), "A language tag; without it, the default one."),
+        ],
+        "responses": {
+            "200": {
+                "description": "The best page first.",
+                "content": {"application/json": {"schema": schema}},
+            },
+            "400": {"description": "A parameter is wrong."},
+        },
+    })
 }

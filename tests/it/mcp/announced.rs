@@ -76,11 +76,14 @@ fn cards_lists_and_links_name_the_address_of_the_server() {
         anchors,
         [
             &json!(format!("https://{DOMAIN}/docs/_waypost/pages")),
+            &json!(format!("https://{DOMAIN}/docs/_waypost/search")),
             &json!(endpoint)
         ]
     );
     let description = edge.get(DOMAIN, "/docs/_waypost/openapi.json").json();
-    assert!(description["paths"]["/_waypost/pages"]["get"].is_object());
+    for path in ["/_waypost/pages", "/_waypost/search"] {
+        assert!(description["paths"][path]["get"].is_object());
+    }
     assert_eq!(
         description["servers"][0]["url"],
         format!("https://{DOMAIN}/docs")
