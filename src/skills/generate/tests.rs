@@ -225,7 +225,7 @@ fn a_skill_says_what_the_product_is_and_when_to_use_it() {
         generated.text.contains("version: \"2026-07-28\""),
         "not the label"
     );
-    for leak in ["Hero", "import ", "size", "Here you'll", "(latest)"] {
+    for leak in ["Hero", "import ", "size={3}", "Here you'll", "(latest)"] {
         let head = &generated.text[..generated.text.find("## Skills").unwrap()];
         assert!(!head.contains(leak), "{leak}: {head}");
     }
