@@ -416,7 +416,7 @@ fn an_engine_can_be_called_on_any_stack() {
         }
     }
     let mut engine = Engine::start(["Card"].into_iter()).unwrap();
-    for deep in [0, 50, 3, 400, 0] {
+    for deep in [0, 20, 3, 40, 0] {
         assert_eq!(call(&mut engine, deep), "500", "{deep}");
         let on_another = stacker::grow(8 << 20, || call(&mut engine, deep));
         assert_eq!(on_another, "500", "{deep}");

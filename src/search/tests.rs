@@ -158,7 +158,7 @@ fn one_letter_is_forgiven_in_long_words_and_nothing_else_is_found() {
     let site = Site::english();
     site.finds_first("deplyment", "deploy");
     site.finds_first("webhoks", "webhooks");
-    site.finds_first("documentaiton", "about");
+    site.finds_first("documentaton", "about");
     for nothing in ["kubernetes helm", "zzzz", "kye", "?!", ""] {
         let found = site.ask(&Question::new(nothing));
         assert_eq!(found, Found::default(), "{nothing}");

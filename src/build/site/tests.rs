@@ -280,7 +280,11 @@ fn lists_leave_out_hidden_pages() {
             assert!(!list.contains(absent), "{absent} in {list}");
         }
     }
-    assert_eq!(found(&release, "text").as_slice(), ["", "guides/a"]);
+    assert_eq!(found(&release, "text").as_slice(), ["guides/a"]);
+    assert_eq!(found(&release, "welcome").as_slice(), [""]);
+    for absent in ["link", "navigation", "secret"] {
+        assert!(found(&release, absent).is_empty(), "{absent}");
+    }
     assert!(text(&release, "texts/robots.txt").ends_with("/sitemap.xml\n"));
 }
 
@@ -486,6 +490,7 @@ fn every_link_of_a_page_leads_to_a_file_of_the_release() {
             format!("pages/{name}"),
             format!("static/{name}"),
             format!("assets/{name}"),
+            format!("texts/{name}"),
         ];
         assert!(
             candidates.iter().any(|path| release.file(path).is_some()),
