@@ -108,10 +108,13 @@ impl Failing {
             _ => " and others",
         };
         match self.projects.first() {
-            Some(first) => health.fail(format_args!(
-                "the current release of {first}{others} cannot be served, and an earlier one is; \
-                 `waypost store check` says why, and with --repair mends it"
-            )),
+            // The log already has the cause for each project.
+            Some(first) => {
+                health.note(&format!(
+                    "the current release of {first}{others} cannot be served, and an earlier one \
+                     is; `waypost store check` says why, and with --repair mends it"
+                ));
+            }
             None => health.recover(),
         }
     }

@@ -50,7 +50,7 @@ impl Call<'_> {
             Some(Value::String(after)) => Some(after.as_str()),
             Some(_) => return Err(Refusal::cursor()),
         };
-        let name = format!("resources/list {}", after.unwrap_or_default());
+        let name = format!("resources/list {after:?}");
         let kept = self.library.kept(&name);
         if let Some(kept) = kept.as_deref().and_then(|kept| str::from_utf8(kept).ok()) {
             return Ok(Outcome::Kept(kept.to_owned()));

@@ -96,19 +96,26 @@ impl Part {
     /// Reports that the part does not work. The log gets a line when the cause is a new one.
     pub fn fail(&self, cause: impl Display) {
         let (name, cause) = (self.name, cause.to_string());
+        if self.note(&cause) {
+            log::error!(target: "health", part = name; "{name} does not work: {cause}");
+        }
+    }
+
+    /// Reports that the part does not work, for a cause that the caller has logged itself.
+    /// Returns whether the cause is a new one.
+    pub fn note(&self, cause: &str) -> bool {
         let now = timestamp(self.health.0.clock.now());
         let mut parts = self.health.lock();
-        let failure = parts.entry(name).or_default();
+        let failure = parts.entry(self.name).or_default();
         if failure.as_ref().is_some_and(|known| known.cause == cause) {
-            return;
+            return false;
         }
         let since = failure.take().map_or(now, |known| known.since);
         *failure = Some(Failure {
-            cause: cause.clone(),
+            cause: cause.to_owned(),
             since,
         });
-        drop(parts);
-        log::error!(target: "health", part = name; "{name} does not work: {cause}");
+        true
     }
 
     /// Reports that the part works. The log gets a line if it did not before.

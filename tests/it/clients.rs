@@ -243,6 +243,10 @@ fn installs_from_any_address(folder: &str, version: &str) {
     for (record, base) in [("", ""), ("base_path: /docs", "/docs")] {
         let edge = serving(record);
         for path in ["", "/skill.md", "/index", "/index.md"] {
+            // Version 1.3 takes what is at `/skill.md` for one skill, and this site has several.
+            if version == "1.3.9" && path == "/skill.md" {
+                continue;
+            }
             let url = format!("http://docs.acme.test:{}{base}{path}", edge.http.port());
             installs_all_with(&edge, (folder, version), &url);
         }

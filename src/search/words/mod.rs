@@ -16,7 +16,7 @@
 //!
 //! Sources: the Snowball stemmers; Unicode Standard Annex #15 (decomposition).
 
-mod common;
+mod stop_word;
 mod stem;
 
 use std::ops::Range;
@@ -24,8 +24,8 @@ use std::ops::Range;
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 
-pub(super) use common::is_common;
 pub(super) use stem::Stemmer;
+pub(super) use stop_word::is_common;
 
 /// The longest term, in bytes. Longer runs are keys, digests and data.
 pub(super) const TERM_BYTES_MAX: usize = 48;

@@ -1,3 +1,5 @@
+//! Tests of the words of texts and of their stems.
+
 use super::*;
 
 /// Returns the terms of a text, in order.

@@ -89,7 +89,10 @@ fn run(edge: &Edge, scenario: &str, revision: &str) -> (usize, BTreeSet<String>)
 fn the_official_suite_passes_in_every_scenario_that_applies() {
     // The suite asks for other hosts only if the server is on this machine.
     let edge = Setup::new().site("acme", "domains: [localhost]").start();
-    edge.publish("acme", &documentation());
+    // The name of each skill is the last part of its address, as the suite demands.
+    let mut files = documentation();
+    files.retain(|(path, _)| !path.starts_with(".waypost/"));
+    edge.publish("acme", &files);
     let mut passed = 0;
     for (scenario, revision, needing_more) in SCENARIOS {
         let (successes, failed) = run(&edge, scenario, revision);

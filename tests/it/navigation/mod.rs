@@ -295,6 +295,7 @@ fn every_rule_has_a_case_that_breaks_it_and_no_case_names_another() {
         "page-limit",
         "path-missing",
         "site",
+        "stylesheet",
     ]);
     let is_elsewhere = |id: &str| {
         let prefixes = ["mdx-", "skill-", "source-"];
