@@ -55,6 +55,8 @@ fn open(root: &Path) -> Store {
     let config = local::Config {
         path: root.join("store"),
         retention,
+        free_bytes_min: 0,
+        owner_bytes_max: 0,
     };
     Store::Local(Local::open(&config, Clock::System).unwrap())
 }

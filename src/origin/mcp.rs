@@ -1,4 +1,4 @@
-//! The MCP server of a site: what [`mcp`](crate::mcp) answers, from the release of the site.
+//! The MCP server of a site: what [`crate::mcp`] answers, from the release of the site.
 
 use std::sync::Arc;
 

@@ -150,7 +150,10 @@ fn a_section_is_found_with_its_anchor_and_an_excerpt() {
         section.excerpt.text,
         "The code E0308 says that a key is wrong."
     );
-    assert_eq!(section.excerpt.marks, [9..14]);
+    assert_eq!(
+        section.excerpt.marks.as_slice(),
+        std::slice::from_ref(&(9..14))
+    );
 }
 
 #[test]

@@ -18,7 +18,7 @@ const RULE: &str = "conf";
 
 /// Returns an error about a configuration.
 pub(super) fn error(file: &Path, message: &str) -> Diagnostic {
-    Diagnostic::error(RULE, &*file.to_string_lossy(), message.to_owned())
+    Diagnostic::error(RULE, &file.to_string_lossy(), message.to_owned())
 }
 
 /// Checks a configuration and, if it has no errors, its site records.

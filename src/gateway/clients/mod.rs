@@ -6,7 +6,7 @@
 //! | handshakes | one more TLS connection | it is closed at once, and counted |
 //! | requests | one more request | 429 with `Retry-After` |
 //! | bytes | a request after too many bytes of responses | 429 with `Retry-After` |
-//! | mcp, mcp_site | one more message to an MCP server | 429 with `Retry-After` |
+//! | `mcp`, `mcp_site` | one more message to an MCP server | 429 with `Retry-After` |
 //!
 //! An address is one IPv4 address, or the prefix of an IPv6 address, because one subscriber has a
 //! whole prefix. The peers that [`TrustedPeers`] names may open any number of connections: many

@@ -46,11 +46,10 @@ pub(super) fn headings(text: &str) -> Vec<Heading<'_>> {
         let mark = trimmed.bytes().next().unwrap_or_default();
         let run = trimmed.bytes().take_while(|b| *b == mark).count();
         match fence {
-            Some((open, length)) => {
-                if mark == open && run >= length && run == trimmed.len() {
-                    fence = None;
-                }
+            Some((open, length)) if mark == open && run >= length && run == trimmed.len() => {
+                fence = None;
             }
+            Some(_) => {}
             None if matches!(mark, b'`' | b'~') && run >= 3 => fence = Some((mark, run)),
             None if mark == b'#' && run <= 6 && line.starts_with('#') => {
                 if let Some(text) = trimmed[run..].strip_prefix(' ') {

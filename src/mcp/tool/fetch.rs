@@ -1,6 +1,6 @@
 //! `fetch`: pages as Markdown, whole or in parts.
 //!
-//! For one page the text is the JSON that OpenAI's connectors demand of a tool of this name: `id`,
+//! For one page the text is the JSON that the connectors of `OpenAI` demand of a tool of this name: `id`,
 //! `title`, `text`, `url` and `metadata`, whose values are texts.
 
 use serde_json::{Map, Value, json};

@@ -1,6 +1,6 @@
 //! `search`: the pages and sections that answer a question.
 //!
-//! The text is the JSON that OpenAI's connectors demand of a tool of this name: `results`, each
+//! The text is the JSON that the connectors of `OpenAI` demand of a tool of this name: `results`, each
 //! with `id`, `title` and `url`. Clients that show only the text to a model find an excerpt there
 //! too. An id is what `fetch` takes: the page, with the anchor of its best section.
 

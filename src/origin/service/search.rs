@@ -195,9 +195,9 @@ impl Request<'_> {
             let url = self.location(&hit.path);
             let where_ = hit.breadcrumb.iter().chain(&hit.version);
             let where_: Vec<String> = where_.map(|label| escaped(label)).collect();
-            let _ = write!(
+            let _ = writeln!(
                 out,
-                "<li><h2><a href=\"{}\">{}</a></h2><small>{}</small>\n",
+                "<li><h2><a href=\"{}\">{}</a></h2><small>{}</small>",
                 escaped(&url),
                 escaped(&hit.title),
                 where_.join(" › "),
@@ -401,7 +401,7 @@ mod tests {
     fn excerpts_are_escaped_and_marked() {
         let excerpt = Excerpt {
             text: "a <b> & c".to_owned(),
-            marks: vec![2..5],
+            marks: std::iter::once(2..5).collect(),
         };
         assert_eq!(excerpt_html(&excerpt), "a <mark>&lt;b&gt;</mark> &amp; c");
         assert_eq!(
@@ -410,7 +410,7 @@ mod tests {
         );
         let odd = Excerpt {
             text: "é".to_owned(),
-            marks: vec![1..9],
+            marks: std::iter::once(1..9).collect(),
         };
         assert_eq!(excerpt_html(&odd), "");
     }

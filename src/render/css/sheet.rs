@@ -1,6 +1,6 @@
 //! One stylesheet: its rules are confined one by one.
 
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 
 use cssparser::{Parser, ParserInput, Token};
 use lightningcss::declaration::DeclarationBlock;
@@ -25,7 +25,11 @@ const SHOWN_CHARS: usize = 60;
 
 /// Confines the rules of a stylesheet.
 pub(super) fn confine(sheet: &Sheet, map: &Map) -> Confined {
-    let warnings = Arc::new(RwLock::new(Vec::new()));
+    #[expect(
+        clippy::disallowed_types,
+        reason = "lightningcss gathers its warnings in one"
+    )]
+    let warnings = Arc::new(std::sync::RwLock::new(Vec::new()));
     let options = ParserOptions {
         error_recovery: true,
         warnings: Some(Arc::clone(&warnings)),

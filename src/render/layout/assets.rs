@@ -62,7 +62,6 @@ pub struct Assets {
 
 impl Assets {
     /// Returns all files.
-    #[must_use]
     pub fn files(&self) -> impl Iterator<Item = &File> {
         let own = [
             &self.stylesheet,

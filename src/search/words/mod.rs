@@ -235,7 +235,8 @@ fn parts(name: &str) -> Vec<Range<usize>> {
     // `OAuth`, `IDs`, `eSign`: one letter is no part of a word.
     let is_split_letter = |part: &Range<usize>| part.len() == 1;
     if parts.len() == 2 && parts.iter().any(is_split_letter) && parts[0].end == parts[1].start {
-        return vec![0..name.len()];
+        parts.truncate(1);
+        parts[0] = 0..name.len();
     }
     parts
 }

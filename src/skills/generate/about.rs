@@ -146,10 +146,10 @@ pub fn about(docs: &Docs) -> Option<String> {
 /// Returns the sentences, and the page from which they are; `None` for `docs.json`.
 pub(super) fn of(docs: &Docs, outline: &Outline) -> Option<(String, Option<PageId>)> {
     let product = product(&docs.config.name);
-    if let Some(description) = docs.config.description.as_deref() {
-        if !is_generic(&plain(description), &product) {
-            return Some((description.to_owned(), None));
-        }
+    if let Some(description) = docs.config.description.as_deref()
+        && !is_generic(&plain(description), &product)
+    {
+        return Some((description.to_owned(), None));
     }
     let first = outline.home(docs)?;
     if let Some(found) = definition(docs, first, &product) {

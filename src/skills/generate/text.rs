@@ -135,9 +135,8 @@ pub(super) fn fit(line: &str, characters_max: usize) -> String {
 pub(super) fn sentences(line: &str) -> Vec<&str> {
     let mut out = Vec::new();
     let mut start = 0;
-    let mut letters = line.char_indices().peekable();
     let mut in_code = false;
-    while let Some((at, c)) = letters.next() {
+    for (at, c) in line.char_indices() {
         let end = at + c.len_utf8();
         in_code ^= c == '`';
         let is_wide = matches!(c, '。' | '！' | '？');
