@@ -54,4 +54,5 @@ bench:
 	cargo bench --locked --bench triggers
 	cargo bench --locked --bench check
 	cargo bench --locked --bench site
+	cargo bench --locked --bench search
 	cargo bench --locked --bench update
