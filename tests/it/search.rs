@@ -126,7 +126,9 @@ fn a_question_that_cannot_be_answered_says_why() {
         ("q=a&cursor=x", "`cursor`"),
         (&format!("q={long}"), "longer than 512 bytes"),
     ] {
-        let answer = edge.get(SUBDOMAIN, &format!("/_waypost/search?{query}"));
+        let path = format!("/_waypost/search?{query}");
+        let fields = [("accept", "application/json")];
+        let answer = edge.request("GET", SUBDOMAIN, &path, &fields);
         assert_eq!(answer.status, 400, "{query}");
         let problem = answer.json();
         assert!(
@@ -175,6 +177,8 @@ fn a_browser_without_scripts_gets_a_page_of_results() {
     let form = edge.request("GET", SUBDOMAIN, "/search", &browser);
     assert!(form.text().contains("<form role=search") && !form.text().contains("<p>Nothing found"));
     assert_eq!(edge.get(SUBDOMAIN, "/search?q=limits").json()["total"], 2);
+    // A link checker follows the link of each page, and gets the form.
+    assert_eq!(edge.get(SUBDOMAIN, "/_waypost/search").status, 200);
 }
 
 #[test]

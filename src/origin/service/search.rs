@@ -51,7 +51,12 @@ type Mistake = String;
 impl Request<'_> {
     /// Answers a question: JSON, or a page for a browser.
     pub(super) fn search(&self) -> Result<Response, ReadFileError> {
-        let wants_page = self.headers.accept.is_some_and(is_browser);
+        let parameters = Parameters::parse(self.headers.query.unwrap_or_default());
+        let accept = self.headers.accept.unwrap_or_default().to_ascii_lowercase();
+        let accepts = |media_type: &[u8]| memchr::memmem::find(&accept, media_type).is_some();
+        // Whoever follows the link of a page asks nothing, and gets the form.
+        let asks_nothing = parameters.text.is_none() && !accepts(b"application/json");
+        let wants_page = accepts(b"text/html") || asks_nothing;
         let etag = self.search_etag(wants_page);
         let response = |body: Bytes, media_type| Response {
             etag,
@@ -69,7 +74,6 @@ impl Request<'_> {
             Outcome::NotModified => true,
             Outcome::Send | Outcome::Failed => false,
         };
-        let parameters = Parameters::parse(self.headers.query.unwrap_or_default());
         if wants_page && let Some(page) = self.search_page(&parameters)? {
             let page = response(page, HTML);
             let page = page.with(header::CONTENT_SECURITY_POLICY, with_form(self.policy));
@@ -250,12 +254,6 @@ fn address(url: &str, section: &Section) -> String {
         Some(anchor) => format!("{url}#{}", encode(anchor)),
         None => url.to_owned(),
     }
-}
-
-/// Returns whether a client is a browser that shows a page.
-fn is_browser(accept: &[u8]) -> bool {
-    let accept = accept.to_ascii_lowercase();
-    memchr::memmem::find(&accept, b"text/html").is_some()
 }
 
 /// Returns the policy of a page with a form that is sent to the site itself.
