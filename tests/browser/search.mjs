@@ -27,7 +27,10 @@ const found = (page) => page.locator("#found a").evaluateAll((links) => links.ma
 reads("the page whose title is typed is the first", async (open) => {
   for (const at of ["/", "/next", "/fr", "/ar"]) {
     const page = await open(at);
-    const pages = await page.locator(".sidebar a:not(.choices a, .selector a, .anchors a)").evaluateAll((links) => links.map((link) => [new URL(link.href).pathname, link.textContent.trim()]));
+    const { language, version = null } = await page.evaluate(() => ({ ...document.body.dataset }));
+    const listed = await page.evaluate((url) => fetch(url).then((answer) => answer.json()), `${base}/_waypost/pages`);
+    const here = listed.pages.filter((one) => one.language === language && (one.version ?? null) === version);
+    const pages = here.map((one) => [`${base}/${one.id === "index" ? "" : one.id}`, one.title]);
     assert.ok(pages.length > 1, `pages that are listed at ${at}`);
     await begin(page);
     for (const [path, title] of pages.slice(0, 12)) {
