@@ -188,20 +188,8 @@ impl Reader<'_> {
             })];
         }
         let site = piece.site;
-        let code = self.function(scope, piece);
-        let module = self.file.clone();
-        let shown = match self.engine(&module) {
-            Some(engine) => engine.nodes(&module, &code),
-            None => Err(jsx::Failed::NotStarted),
-        };
-        match shown {
-            Ok(Shown {
-                result,
-                interactive,
-            }) => {
-                self.evaluation.interactive.extend(interactive);
-                self.nodes_of(result, site, depth)
-            }
+        match self.run(scope, piece, Engine::nodes) {
+            Ok(result) => self.nodes_of(result, site, depth),
             // Each piece over this limit is left out; one warning tells it.
             Err(failed @ jsx::Failed::Pieces) => {
                 let line = self.evaluation.sites[site].line;
@@ -210,6 +198,21 @@ impl Reader<'_> {
             }
             Err(failed) => vec![self.left_out(Some(site), "", &failed.to_string())],
         }
+    }
+
+    /// Runs a piece in the engine, and notes the components that need a browser.
+    fn run<T>(
+        &mut self,
+        scope: Scope,
+        piece: Piece,
+        call: impl FnOnce(&mut Engine, &str, &str) -> Result<Shown<T>, jsx::Failed>,
+    ) -> Result<T, jsx::Failed> {
+        let code = self.function(scope, piece);
+        let module = self.file.clone();
+        let engine = self.engine(&module).ok_or(jsx::Failed::NotStarted)?;
+        let shown = call(engine, &module, &code)?;
+        self.evaluation.interactive.extend(shown.interactive);
+        Ok(shown.result)
     }
 
     /// Keeps a piece for the component that holds it; returns its number.
@@ -226,20 +229,8 @@ impl Reader<'_> {
         depth: usize,
     ) -> Option<Value> {
         let site = piece.site;
-        let code = self.function(scope, piece);
-        let module = self.file.clone();
-        let shown = match self.engine(&module) {
-            Some(engine) => engine.value(&module, &code),
-            None => Err(jsx::Failed::NotStarted),
-        };
-        match shown {
-            Ok(Shown {
-                result,
-                interactive,
-            }) => {
-                self.evaluation.interactive.extend(interactive);
-                self.value_from(result, site, depth)
-            }
+        match self.run(scope, piece, Engine::value) {
+            Ok(result) => self.value_from(result, site, depth),
             Err(failed) => {
                 self.report_failure(Some(site), "", &failed.to_string());
                 None
