@@ -273,7 +273,7 @@ impl Site {
         counts
     }
 
-    /// Measures questions of fifteen words that stand in the pages.
+    /// Measures questions of fifteen words that occur in the pages.
     fn times(&self) -> Vec<Duration> {
         let mut texts: Vec<&Bytes> = self.texts.values().collect();
         texts.sort();

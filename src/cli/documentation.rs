@@ -79,8 +79,8 @@ impl Documentation {
         }
     }
 
-    /// Returns which specifications are fetched: those of the configuration, and from hosts that
-    /// the command line names.
+    /// Returns how specifications are fetched: as configured, and also from the hosts that the
+    /// command line names.
     #[must_use]
     pub fn specifications(&self, configured: &remote::Config) -> remote::Config {
         let mut config = configured.clone();

@@ -24,7 +24,7 @@ pub(super) struct Stopped;
 ///
 /// # Errors
 ///
-/// Those of the command, or [`Stopped`].
+/// The errors of the command, or [`Stopped`].
 pub(super) fn run<T>(
     mode: Mode,
     limits: &Limits,

@@ -185,7 +185,7 @@ impl ClientConnection {
         self.cork.as_ref().map_or(0, |corked| corked.held.len())
     }
 
-    /// Drops what is held back.
+    /// Drops the buffered bytes.
     pub(super) fn discard(&mut self) {
         if let Some(corked) = &mut self.cork {
             corked.held.clear();

@@ -90,7 +90,7 @@ pub fn is_global(name: &str) -> bool {
 /// How many steps are between two calls of the interrupt handler; QuickJS-ng 0.16,
 /// `JS_INTERRUPT_COUNTER_INIT`.
 const STEPS_PER_INTERRUPT: u64 = 10_000;
-/// How many bytes of stack the program needs besides those of the engine.
+/// How many bytes of stack the program needs besides the stack of the engine.
 const OWN_STACK_BYTES: usize = 512 << 10;
 
 /// Why a piece of a page has no result at all.

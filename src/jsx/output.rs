@@ -21,7 +21,7 @@ pub enum Output {
         shell: Option<usize>,
         /// Its attributes, in order.
         attributes: Vec<(Box<str>, Value)>,
-        /// What it holds.
+        /// Its children.
         children: Vec<Output>,
     },
     /// An expression or a component that failed.

@@ -15,7 +15,7 @@
 //! |---|---|
 //! | [`transport`] | the rules of Streamable HTTP: methods, origins, fields, statuses |
 //! | `message` | JSON-RPC messages |
-//! | `version` | revisions, and which one a request is for |
+//! | `version` | the revisions, and the revision of a request |
 //! | `server` | what a server says of itself; lists of skills |
 //! | `resource` | skills and pages as resources |
 //! | `tool` | the tools |

@@ -1,4 +1,4 @@
-//! Revisions of the protocol, and which one a request is for.
+//! The revisions of the protocol, and the revision of a request.
 //!
 //! Source: Model Context Protocol 2026-07-28, `basic/versioning` and
 //! `basic/transports/streamable-http`, "Request Metadata" and "Server Validation".

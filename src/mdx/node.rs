@@ -115,7 +115,7 @@ pub struct Expression {
 pub struct Item {
     /// Whether its checkbox is checked; `None` if it has no checkbox.
     pub checked: Option<bool>,
-    /// What it holds.
+    /// Its children.
     pub children: Vec<Node>,
 }
 
@@ -150,7 +150,7 @@ pub struct Element {
     pub name: Box<str>,
     /// Its attributes in order.
     pub attributes: Vec<(Box<str>, Value)>,
-    /// What it holds.
+    /// Its children.
     pub children: Vec<Node>,
     /// The line of its opening tag in the page, from 1.
     pub line: u32,

@@ -33,7 +33,7 @@ pub const SEARCH_FILE: &str = "search.index";
 pub const STATIC: &str = "_waypost";
 /// The path, in URLs below the base path, at which questions are asked ([`SEARCH_FILE`]).
 pub const SEARCH: &str = "_waypost/search";
-/// What stands in a page of results for the words that were asked, in an attribute.
+/// The placeholder for the question in a page of results, inside an attribute.
 pub const SEARCH_QUERY_PLACEHOLDER: &str = "waypost-search-words";
 /// What stands before the texts of the layout, in the place of the results: what is said when
 /// nothing was found, a bar, and the text of the link to more results.

@@ -56,7 +56,7 @@ pub mod stylesheets {
     ///
     /// # Errors
     ///
-    /// Those of the serialiser.
+    /// The options of the serialiser.
     pub fn serialize<S: Serializer>(files: &[File], to: S) -> Result<S::Ok, S::Error> {
         let sheets = files.iter().filter(|file| file.is_stylesheet());
         let sheets: Vec<(&str, &[u8])> = sheets.map(|file| (&*file.path, &*file.bytes)).collect();
@@ -67,7 +67,7 @@ pub mod stylesheets {
     ///
     /// # Errors
     ///
-    /// Those of the deserialiser.
+    /// The options of the deserialiser.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<File>, D::Error> {
         let sheets = Vec::<(String, Vec<u8>)>::deserialize(from)?.into_iter();
         let file = |(path, bytes): (String, Vec<u8>)| File {

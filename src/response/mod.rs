@@ -38,7 +38,7 @@ use pingora::http::ResponseHeader;
 /// their entity tags. A2A clients in browsers send `A2A-Version`, which needs a preflight.
 const CORS_METHODS: &str = "GET, HEAD, OPTIONS";
 const CORS_HEADERS: &str = "Accept, A2A-Version, Content-Type, If-None-Match, MCP-Protocol-Version";
-/// The fields of messages to MCP servers, those of earlier revisions too: clients send them, and
+/// The fields of messages to MCP servers, also of earlier revisions: clients send them, and
 /// a browser sends nothing if one of them is not allowed.
 const MCP_CORS_HEADERS: &str = "Accept, Authorization, Content-Type, Last-Event-ID, Mcp-Method, \
      Mcp-Name, MCP-Protocol-Version, Mcp-Session-Id";

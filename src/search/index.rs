@@ -94,7 +94,7 @@ pub(super) struct OpenPart {
     read: OnceLock<Table>,
 }
 
-/// What is held in memory of a part.
+/// The data of a part that is kept in memory.
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) stemmer: Stemmer,
@@ -116,7 +116,7 @@ pub(super) struct Table {
     page_blocks: Vec<TextBlock>,
 }
 
-/// What is held of a page.
+/// The data of a page that is kept in memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PageRow {
     /// Its first section.

@@ -1,7 +1,7 @@
 //! Search: one index for each release, written by the build and asked at the edge.
 //!
 //! [`write()`] makes the file of an index from the pages of a site; [`Index`] answers questions
-//! from it. What is found is a page, with the sections that answer best. The index has no copy of
+//! from it. A result is a page, with its best sections. The index has no copy of
 //! the texts: an excerpt is read from the Markdown of the page, which the release has anyway.
 //!
 //! | module | does |
@@ -12,7 +12,7 @@
 //! | `index` | reads the file, with every bound checked |
 //! | `query` | finds the terms of a question, and forgives mistakes |
 //! | `rank` | ranks pages and sections |
-//! | `excerpt` | chooses what is shown of a section |
+//! | `excerpt` | chooses the text that is shown of a section |
 //!
 //! # The file
 //!

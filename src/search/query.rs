@@ -179,7 +179,7 @@ impl QueryTerm {
         Ok(())
     }
 
-    /// Reads the postings; those of several terms are merged.
+    /// Reads the postings. Postings of several terms are merged.
     fn read(
         &mut self,
         part: &OpenPart,

@@ -1,6 +1,6 @@
 //! Which pages and sections answer a question best.
 //!
-//! The score of a page is that of BM25F (Robertson, Zaragoza, 2009), in which the fields of a
+//! The score of a page is computed with BM25F (Robertson, Zaragoza, 2009), in which the fields of a
 //! page have weights, plus the score of its best section, which is counted in the same way. Pages
 //! that have few of the words of the question lose against pages that have most. A title that
 //! says what was asked, and nothing else, raises its page.
@@ -28,7 +28,7 @@ const COVERAGE: f32 = 0.43;
 const COVERAGE_MIN: f32 = 0.15;
 /// The weight of a word that the index does not know.
 const UNKNOWN: f32 = 0.45;
-/// How many pages of a part are compared with those of other parts.
+/// How many pages of a part are compared with pages of other parts.
 const CANDIDATES_MAX: usize = 100;
 /// How many sections of a page are found.
 const SECTIONS_MAX: usize = 3;

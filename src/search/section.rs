@@ -1,4 +1,4 @@
-//! The sections of a page: what is found, below a heading.
+//! The sections of a page: each heading with its text is a unit of the search.
 //!
 //! The Markdown of a page is divided at its headings that have an anchor. A long section is
 //! divided again, between two blocks, so that an excerpt comes from the right place and a long

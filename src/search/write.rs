@@ -113,7 +113,7 @@ pub fn write(parts: &[Part<'_>]) -> Vec<u8> {
 /// The regions of a part.
 #[derive(Debug, Default)]
 struct Regions {
-    /// What a reader holds in memory, compressed.
+    /// The compressed bytes that a reader keeps in memory.
     table: Vec<u8>,
     /// The length of the table before it was compressed.
     table_length: usize,

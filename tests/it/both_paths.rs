@@ -191,7 +191,7 @@ struct TestRequest {
     body: Option<&'static str>,
 }
 
-/// Messages to the MCP server, and what is none.
+/// Valid and invalid messages to the MCP server.
 const BODIES: &[&str] = &[
     r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
     r#"{"jsonrpc":"2.0","id":"a","method":"tools/list"}"#,

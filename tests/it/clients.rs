@@ -236,8 +236,8 @@ fn the_skills_tool_finds_nothing_on_a_private_site() {
     assert_eq!(installed, BTreeMap::new());
 }
 
-/// Installs from the address of the skill file and from that of a page, with and without a base
-/// path.
+/// Installs skills from the address of a skill file and from the address of a page, with and
+/// without a base path.
 #[track_caller]
 fn installs_from_any_address(folder: &str, version: &str) {
     for (record, base) in [("", ""), ("base_path: /docs", "/docs")] {

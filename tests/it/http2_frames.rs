@@ -1,6 +1,6 @@
 //! The rules of HTTP/2 about frames, by hand: a table of connections that break one rule each.
 //!
-//! The cases are those of RFC 9113 and RFC 7541 that a public conformance tool tests too. Each is
+//! The cases come from RFC 9113 and RFC 7541. A public conformance tool tests them too. Each is
 //! sent for a discovery document, a page and a path of a site's own server: the rules do not
 //! depend on who responds.
 
@@ -467,7 +467,7 @@ fn cases(path: &str) -> Vec<(&'static str, Vec<Vec<u8>>, Expected)> {
             vec![with(&[(":status", "200")])],
             StreamError(&[PROTOCOL_ERROR]),
         ),
-        // The library drops such a field, and so nobody sees it.
+        // The library drops such a field, so no code of ours sees it.
         (
             "8.3 a pseudo-header field in trailers",
             vec![

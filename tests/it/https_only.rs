@@ -51,7 +51,7 @@ fn a_request_without_tls_is_redirected_if_its_host_has_a_certificate() {
         assert_eq!(response.field("location"), expected, "{host}{path}");
         assert_eq!(response.field("strict-transport-security"), None);
     }
-    // A header of a client that nobody trusts changes nothing.
+    // A forwarded header from an untrusted client has no effect.
     let claims = [("X-Forwarded-Proto", "https")];
     assert_eq!(edge.request("GET", DOMAIN, "/", &claims).status, 308);
 }

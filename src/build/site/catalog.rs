@@ -71,7 +71,7 @@ fn interface<'d>(docs: &'d Docs, published: &'d Published) -> Interface<'d> {
     }
 }
 
-/// Writes the catalog: the APIs that the documentation describes, and those of the site itself.
+/// Writes the catalog: the APIs that the documentation describes, and the APIs of the site itself.
 pub(super) fn write(docs: &Docs) -> String {
     let links = |interface: &Interface<'_>| {
         json!({

@@ -52,7 +52,8 @@ pub(super) struct List {
     parts: Vec<List>,
 }
 
-/// Makes the lists of a documentation: the first one, then those of other languages and versions.
+/// Makes the lists of a documentation: first the main list, then a list for each other language
+/// and version.
 pub(super) fn lists(docs: &Docs) -> Vec<List> {
     let mut names = BTreeSet::from([LLMS.to_owned()]);
     let mut done: HashSet<PageId> = HashSet::new();

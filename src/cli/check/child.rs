@@ -29,7 +29,7 @@ pub const SUBCOMMAND: &str = "check-child";
 /// How many bytes of text one event has, so that no event is large.
 const TEXT_BYTES: usize = 64 << 10;
 
-/// What is checked, and how it is reported.
+/// The documentation to check, and the form of the report.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Order {
     /// The arguments of the command, with absolute paths.
@@ -226,8 +226,8 @@ fn removed_pages(
     reference: &str,
 ) -> anyhow::Result<Vec<Diagnostic>> {
     let (root, _) = directory::locate(&documentation.path, documentation.root.as_deref())?;
-    let before =
-        local::files(&root, reference).with_context(|| format!("read what {reference:?} holds"))?;
+    let before = local::files(&root, reference)
+        .with_context(|| format!("read the files of {reference:?}"))?;
     Ok(docs::removed::check(&before, docs, tree))
 }
 

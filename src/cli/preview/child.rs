@@ -33,7 +33,7 @@ pub const SUBCOMMAND: &str = "preview-child";
 /// How often a directory that cannot be read is looked at.
 const REPLACED_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What is shown, and how.
+/// The documentation to show, and the form of the report.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Order {
     /// The documentation, with absolute paths.

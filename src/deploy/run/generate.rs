@@ -7,7 +7,7 @@
 //! passes, a second release with it is stored and promoted. If the command fails, takes too long,
 //! writes too much or breaks a rule, the first release stays and the record says why.
 //!
-//! The skill has the same name, and so the same address, whoever wrote it.
+//! A written skill and a generated skill have the same name, and so the same address.
 //!
 //! The command gets:
 //!

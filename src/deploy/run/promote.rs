@@ -264,7 +264,7 @@ impl Stages {
         })
     }
 
-    /// Gives up the release that was served before, if the owner's releases have no room for it.
+    /// Removes the release that was served before, if the quota of the owner has no room for it.
     async fn trim(&self, claim: &Claim, monitor: &mut BuildMonitor<'_>) {
         let (quota, store) = (Arc::clone(&self.quota), Arc::clone(&self.store));
         let (owner, project) = (claim.update.owner.clone(), claim.project().clone());

@@ -2,11 +2,11 @@
 //!
 //! The releases that count are those that pointers of the owner's projects name, as current or in
 //! their history; each file counts once. When a new release needs more room, the oldest releases of
-//! the owner's history are given up first. If the releases that are served need too much, the update
+//! the owner's history are removed first. If the releases that are served need too much, the update
 //! fails before anything is stored.
 //!
 //! **Limits:** two workers that store releases of one owner at the same moment may exceed the quota
-//! by one release. The next update of the owner gives up history again, or fails.
+//! by one release. The next update of the owner removes history again, or fails.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -70,7 +70,7 @@ impl Quota {
         }
     }
 
-    /// Makes room for a new release of a project: gives up the oldest releases of the owner's
+    /// Makes room for a new release of a project: removes the oldest releases of the owner's
     /// history. Returns how many.
     ///
     /// The release that `project` serves stays until the new one is promoted, and then
@@ -78,7 +78,7 @@ impl Quota {
     ///
     /// # Errors
     ///
-    /// [`Exceeded`]: nothing is given up then.
+    /// [`Exceeded`]: nothing is removed then.
     pub(super) fn make_room(
         &self,
         store: &Store,
@@ -89,10 +89,10 @@ impl Quota {
         self.fit(store, owner, project, Some(new))
     }
 
-    /// Gives up the oldest releases of the owner's history until the rest has room. Returns how
-    /// many.
+    /// Removes the oldest releases of the owner's history until the rest fits into the quota.
+    /// Returns how many releases were removed.
     pub(super) fn trim(&self, store: &Store, owner: &str, project: &ProjectId) -> usize {
-        // What is served stays, also if an operator has made the quota smaller.
+        // The served release is kept, even if an operator has made the quota smaller.
         self.fit(store, owner, project, None).unwrap_or(0)
     }
 

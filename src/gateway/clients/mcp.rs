@@ -1,6 +1,6 @@
 //! Limits on messages to MCP servers: for each client, and for each site from all clients.
 //!
-//! A message costs 1, whatever it asks. The bucket of a site is in the same table as those of
+//! Every message costs 1. The bucket of a site is in the same table as those of
 //! addresses, under a name that no client has.
 
 use std::hash::BuildHasher as _;
@@ -110,7 +110,7 @@ mod tests {
         let (a, b) = (site("a"), site("b"));
         let first = send("192.0.2.1", &a);
         assert!((5..=7).contains(&first), "{first}");
-        // Another client of the same site has its own rate, within that of the site.
+        // Another client of the same site has its own limit. The limit of the site applies to both.
         let second = send("192.0.2.2", &a);
         assert!((4..=7).contains(&second), "{second}");
         let third = send("192.0.2.3", &a);

@@ -43,8 +43,8 @@ pub struct Config {
     pub default: Option<Host>,
     /// Whether requests without TLS are redirected, for hosts that have a certificate.
     pub redirect: bool,
-    /// How long browsers use only TLS for a host (`Strict-Transport-Security`); zero: they are
-    /// not told.
+    /// How long browsers use only TLS for a host (`Strict-Transport-Security`); zero: the
+    /// header is not sent.
     pub hsts: Duration,
 }
 

@@ -67,7 +67,7 @@ pub struct Launcher {
     pub program: PathBuf,
     /// Whether processes run without Landlock and seccomp.
     pub mode: Mode,
-    /// The user with whose rights they run; `None` for that of this process.
+    /// The user whose rights they have; `None`: the user of this process.
     pub user: Option<User>,
     /// How processes log; `None` if they do not.
     pub log: Option<logging::Config>,

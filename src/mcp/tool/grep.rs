@@ -268,7 +268,7 @@ impl Search<'_> {
         true
     }
 
-    /// Returns a line with the lines around it, each cut to what is shown.
+    /// Returns a line with the lines around it. Long lines are cut.
     fn shown(&self, text: &str, here: usize) -> String {
         let before: Vec<&str> = text[..here].lines().rev().take(self.context).collect();
         let after = text[here..].lines().take(self.context + 1);

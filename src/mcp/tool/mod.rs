@@ -4,7 +4,7 @@
 //! Names are the same on every site: a client tells servers apart by its own label.
 //!
 //! The text of an answer is bounded by tokens; [`BYTES_PER_TOKEN`] bytes of UTF-8 count as one.
-//! Whoever wants more asks again, with what the answer names: a `cursor` or a `start`. Bad input
+//! To get the rest, a client calls again with the `cursor` or the `start` of the answer. Bad input
 //! is a result with `isError` and a sentence that helps, because a model reads results and not
 //! protocol errors (2026-07-28, `server/tools`, "Error Handling").
 //!
@@ -120,7 +120,7 @@ impl Tool {
             "description": description,
             "inputSchema": input,
             "outputSchema": output,
-            // A call reads a release, which nobody changes. Its content is what its authors wrote,
+            // A call reads a release, and releases never change. Its content is what its authors wrote,
             // and nothing outside it is asked.
             "annotations": {
                 "title": title,
@@ -261,7 +261,7 @@ impl<T: Into<Refusal>> From<T> for Failure {
     }
 }
 
-/// The pages that a call is about: those of one language and one version, below one path.
+/// The pages that a call searches: pages of one language and one version, below one path.
 #[derive(Clone, Copy, Debug)]
 struct Scope<'s> {
     language: Option<&'s str>,

@@ -163,7 +163,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Returns what is shown where something failed: what it holds, or else a note.
+    /// Returns the replacement of a component that failed: its children, or a note if it has none.
     fn failure(&mut self, failure: Failure, site: usize, depth: usize) -> Vec<Node> {
         let at = failure.site.unwrap_or(site);
         let rest = self.nodes_of(failure.children, at, depth + 1);

@@ -8,7 +8,7 @@ use crate::jsx::compile::quoted;
 use crate::mdx::Reader;
 use crate::mdx::node::{Element, Node, Value, plain};
 
-/// How deep components can look into what they hold, where no part of it is evaluated.
+/// How deep components can inspect their children, if no part of the children is evaluated.
 const LEVELS_MAX: usize = 3;
 /// How many characters of a finished part components can read.
 const TEXT_CHARS_MAX: usize = 4000;

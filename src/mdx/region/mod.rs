@@ -158,7 +158,7 @@ impl Reader<'_> {
             && !first.starts_with(|c: char| c.is_ascii_lowercase())
     }
 
-    /// Shows a component of the page, with what it holds.
+    /// Shows a component of the page, with its children.
     fn component(
         &mut self,
         region: &Region<'_>,
@@ -184,7 +184,7 @@ impl Reader<'_> {
         self.evaluation.inside += 1;
         let mut children = self.blocks(region, inner, pieces, depth + 1);
         self.evaluation.inside -= 1;
-        // What stands in the line of its tags is no paragraph.
+        // Text in the same line as its tags is not a paragraph.
         if is_line && let [Node::Paragraph(line)] = &mut children[..] {
             children = std::mem::take(line);
         }

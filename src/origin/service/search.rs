@@ -54,7 +54,7 @@ impl Request<'_> {
         let parameters = Parameters::parse(self.headers.query.unwrap_or_default());
         let accept = self.headers.accept.unwrap_or_default().to_ascii_lowercase();
         let accepts = |media_type: &[u8]| memchr::memmem::find(&accept, media_type).is_some();
-        // Whoever follows the link of a page asks nothing, and gets the form.
+        // A client that follows the link of a page sends no question, and gets the form.
         let asks_nothing = parameters.text.is_none() && !accepts(b"application/json");
         let wants_page = accepts(b"text/html") || asks_nothing;
         let etag = self.search_etag(wants_page);

@@ -16,7 +16,7 @@ use crate::render::link::{Map, Target};
 use crate::site::percent::encode;
 
 /// Functions that load the file that a text in them names. The parser returns typed values for
-/// those that it knows; what is left as text could not be checked.
+/// the utilities that it knows; the remaining text could not be checked.
 const LOADING: [&str; 7] = [
     "-webkit-image-set",
     "domain",

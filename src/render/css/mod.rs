@@ -1,7 +1,7 @@
 //! Stylesheets of authors: read, confined and written again.
 //!
 //! Every `.css` file of a documentation applies to all of its pages. Its text is parsed, each
-//! rule is checked, and what is left is printed as the layer `author`, which wins over our own
+//! rule is checked, and the accepted rules are printed as the layer `author`, which wins over our own
 //! layer `waypost` and loses to the `style` of an element. Nothing is passed on unread.
 //!
 //! | what | becomes |
@@ -12,7 +12,7 @@
 //! | what could cover the shell | left out ([`declaration`]); `<main>` clips its content |
 //! | `@import`, unknown rules | left out |
 //!
-//! What is left out is a diagnostic with the file and line. The work is bounded by the bytes and
+//! Each rejected part is a diagnostic with the file and line. The work is bounded by the bytes and
 //! the nesting of the sheets and by the bytes that are written.
 //!
 //! Utility classes, which pages use without a stylesheet, are in [`utility`].

@@ -52,7 +52,7 @@ struct Seen {
     is_root: bool,
     /// The parent's selector is part of it.
     has_parent: bool,
-    /// The last compound is that of the parent.
+    /// The last compound belongs to the parent.
     is_parent: bool,
     /// Why the selector cannot be used.
     refused: Option<&'static str>,

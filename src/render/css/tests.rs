@@ -1,4 +1,4 @@
-//! Stylesheets of authors: what they become, and what is left out.
+//! Tests of stylesheets of authors: the printed rules, and the rejected ones.
 
 use super::*;
 use crate::render::link::Asset;

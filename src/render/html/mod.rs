@@ -427,7 +427,7 @@ impl Writer<'_> {
             && let Some(asset) = self.map.assets.get(&path)
             && let Some((width, height)) = asset.size
         {
-            // What the author gives is written below; the ratio is that of the file.
+            // Sizes of the author are written below. The ratio comes from the file.
             let own = |wanted: &str| {
                 let (_, value) = more.iter().find(|(name, _)| *name == wanted)?;
                 value.parse::<usize>().ok()

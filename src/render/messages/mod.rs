@@ -52,7 +52,7 @@ pub(super) struct Article {
     pub(super) not_ticked: &'static str,
     /// The text of a heading follows.
     pub(super) link_to: &'static str,
-    /// What stands in place of a part that could not be evaluated.
+    /// The replacement of a part that could not be evaluated.
     pub(super) left_out: &'static str,
     pub(super) table: &'static str,
     pub(super) diagram_source: &'static str,

@@ -230,7 +230,7 @@ fn decisions(
             sink.add(&[line(&text, *id)]);
         }
     }
-    // One choice of a page; a reference lists alternatives that nobody must choose. Headings that
+    // One choice of a page; a reference lists alternatives, and no choice is needed. Headings that
     // only compare come after those that ask.
     for (compares, max) in [(false, DECISIONS_MAX), (true, COMPARES_MAX)] {
         let mut count = 0;

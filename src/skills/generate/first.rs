@@ -30,7 +30,7 @@ const GUIDES_MAX: usize = 40;
 /// The longest sentence about credentials, in characters.
 const SENTENCE_MAX: usize = 240;
 
-/// Labels among which nobody must be told to choose.
+/// Labels that are not presented as a choice.
 const MANAGERS: [&str; 16] = [
     "npm",
     "pnpm",

@@ -481,7 +481,7 @@ impl Page {
         free.next().expect("there are more numbers than headings")
     }
 
-    /// Returns what is left when these lines are added.
+    /// Returns the free budget that remains after these lines.
     fn rest(&self, others: &[&Vec<String>], base_url: &str) -> Rest {
         let others = others.iter().flat_map(|lines| lines.iter());
         let after: usize = others.clone().map(|line| cost(line, base_url)).sum();

@@ -360,7 +360,7 @@ pub(super) fn required(specification: &Specification, endpoint: &Endpoint) -> St
     for parameter in operation
         .parameters()
         .iter()
-        // The path shows what it holds.
+        // The path names its content.
         .filter(|parameter| parameter.required && parameter.place != "path")
     {
         names.push(format!("`{}` ({})", parameter.name, parameter.place));

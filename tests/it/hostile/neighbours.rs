@@ -160,7 +160,7 @@ fn four_owners_with_hosts_that_never_respond_delay_no_other() {
 }
 
 /// An owner whose releases use all bytes that they may use loses history first, then the update
-/// fails; what is served stays.
+/// fails; the served release stays.
 #[test]
 fn an_owner_cannot_fill_the_store() {
     let setup = setup();

@@ -419,7 +419,7 @@ const FAMILIES: &[Family] = &[
 pub(super) struct Meaning {
     /// The place of the class among all.
     pub(super) order: usize,
-    /// What is added to the selector.
+    /// The text that is appended to the selector.
     pub(super) suffix: &'static str,
     pub(super) declarations: String,
 }

@@ -2,7 +2,7 @@
 //!
 //! A page gets a stylesheet of the classes that it uses, in the layer `utilities`. A class that
 //! is not known does nothing. The declarations come from tables here; of an author's text only
-//! values in brackets are written, after the same check as those of `style`.
+//! values in brackets are written, after the same check as values of `style`.
 //!
 //! Source: the documentation of Tailwind CSS 3.4, whose names public pages use.
 

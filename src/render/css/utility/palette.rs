@@ -1,4 +1,4 @@
-//! The colours of utility classes: those of Tailwind CSS 3.
+//! The colours of utility classes, with the values of Tailwind CSS 3.
 
 /// The shades of each colour, in the order of [`COLOURS`].
 const SHADES: [&str; 11] = [

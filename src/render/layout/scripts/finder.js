@@ -125,7 +125,7 @@ const showRecent = () => {
   status.replaceChildren(recently, " · ", forget);
 };
 
-// The versions that can be chosen. The first one that is shown is that of the page.
+// The versions that can be chosen. The version of the page is selected first.
 const offer = (all) => {
   if (versions.options.length || all.length < 2) return;
   const labels = version ? all : ["", ...all];
