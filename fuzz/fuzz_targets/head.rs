@@ -1,7 +1,7 @@
 //! Any bytes as the head of an HTTP/1.1 request.
 //!
 //! A head that is accepted has one meaning: a simple reader that splits lines finds the same host,
-//! the same length and the same target. A head that is accepted is not refused while it is still
+//! the same length and the same target. A head that is accepted is not rejected while it is still
 //! incomplete, and the head that is given to pingora is accepted too.
 
 #![no_main]

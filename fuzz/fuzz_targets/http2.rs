@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 use waypost::gateway::Limits;
 use waypost::gateway::head::{Head, check_http2};
 
-/// Fields that the HTTP/2 library refuses, or that only HTTP/1.1 has.
+/// Fields that the HTTP/2 library rejects, or that only HTTP/1.1 has.
 const OF_HTTP_1: [&str; 6] = [
     "connection",
     "host",

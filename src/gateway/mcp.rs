@@ -42,7 +42,7 @@ pub(super) fn find(
     }
     let find = |served: &Arc<Served>| {
         let takes = origin::find_mcp(&served.site, headers.path) == Some(McpPath::Server)
-            && origin::mcp_refusal(served, headers, Some(body.len() as u64)).is_none();
+            && origin::mcp_rejection(served, headers, Some(body.len() as u64)).is_none();
         let project = &served.site.project;
         // The proxy path says how long to wait.
         if !takes || gateway.clients.may_ask(client, project).is_err() {
@@ -68,11 +68,11 @@ pub(super) async fn respond(
 ) -> Result<Response> {
     let announced = session.req_header().headers.get(header::CONTENT_LENGTH);
     let announced = announced.and_then(|length| length.to_str().ok()?.parse().ok());
-    let refused = with_headers(session.req_header(), |headers| {
-        origin::mcp_refusal(&served, headers, announced)
+    let rejected = with_headers(session.req_header(), |headers| {
+        origin::mcp_rejection(&served, headers, announced)
     });
-    if let Some(refused) = refused {
-        return Ok(refused);
+    if let Some(rejected) = rejected {
+        return Ok(rejected);
     }
     let project = &served.site.project;
     if let Err(wait) = gateway.clients.may_ask(client, project) {

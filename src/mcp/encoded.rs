@@ -8,14 +8,14 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::Refusal;
+use super::Rejection;
 use super::version::mismatch;
 
 const PREFIX: &str = "=?base64?";
 const SUFFIX: &str = "?=";
 
 /// Returns the value of a field that may be encoded.
-pub(super) fn decoded(field: &str) -> Result<Cow<'_, str>, Refusal> {
+pub(super) fn decoded(field: &str) -> Result<Cow<'_, str>, Rejection> {
     let Some(encoded) = field
         .strip_prefix(PREFIX)
         .and_then(|rest| rest.strip_suffix(SUFFIX))

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::Refusal;
+use super::Rejection;
 
 /// The text is not JSON.
 pub(super) const PARSE_ERROR: i32 = -32700;
@@ -120,8 +120,8 @@ impl Malformed {
         }
     }
 
-    pub(super) fn refusal(&self) -> Refusal {
-        Refusal::Error {
+    pub(super) fn rejection(&self) -> Rejection {
+        Rejection::Error {
             status: 400,
             code: self.code,
             message: self.message.clone(),

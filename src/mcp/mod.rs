@@ -68,30 +68,30 @@ pub trait Library: Debug {
     ///
     /// # Errors
     ///
-    /// [`Unread`] if it cannot be read now.
-    fn pages(&self) -> Result<Arc<Pages>, Unread>;
+    /// [`ReadError`] if it cannot be read now.
+    fn pages(&self) -> Result<Arc<Pages>, ReadError>;
 
     /// Returns the Markdown of the page at a path, with the addresses of the site; `None` if
     /// there is no such page.
     ///
     /// # Errors
     ///
-    /// [`Unread`] if it cannot be read now.
-    fn markdown(&self, path: &str) -> Result<Option<Bytes>, Unread>;
+    /// [`ReadError`] if it cannot be read now.
+    fn markdown(&self, path: &str) -> Result<Option<Bytes>, ReadError>;
 
     /// Returns where the site redirects a path that has no page.
     ///
     /// # Errors
     ///
-    /// [`Unread`] if it cannot be read now.
-    fn redirect(&self, path: &str) -> Result<Option<String>, Unread>;
+    /// [`ReadError`] if it cannot be read now.
+    fn redirect(&self, path: &str) -> Result<Option<String>, ReadError>;
 
     /// Answers a question.
     ///
     /// # Errors
     ///
-    /// [`Unread`] if the index cannot be read now.
-    fn search(&self, question: &Question<'_>) -> Result<Found, Unread>;
+    /// [`ReadError`] if the index cannot be read now.
+    fn search(&self, question: &Question<'_>) -> Result<Found, ReadError>;
 
     /// Returns a part of an answer that was kept under this name; it depends on nothing but the
     /// site's release and record.
@@ -106,7 +106,7 @@ pub trait Library: Debug {
 
 /// Why something could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unread {
+pub enum ReadError {
     /// It is not in memory, or takes long; on a thread that may block it can be read.
     NotReady,
     /// The store cannot read it. The cause is in the log.
@@ -124,8 +124,8 @@ pub struct Answer {
 
 /// Why there is no result.
 #[derive(Clone, Debug, PartialEq)]
-enum Refusal {
-    /// See [`Unread::NotReady`].
+enum Rejection {
+    /// See [`ReadError::NotReady`].
     NotReady,
     /// A JSON-RPC error.
     Error {
@@ -157,22 +157,22 @@ struct Call<'c> {
 ///
 /// # Errors
 ///
-/// [`Unread::NotReady`] if the answer needs a thread that may block.
+/// [`ReadError::NotReady`] if the answer needs a thread that may block.
 pub fn answer(
     server: &Server<'_>,
     library: &dyn Library,
     fields: &McpFields<'_>,
     body: &[u8],
-) -> Result<Answer, Unread> {
+) -> Result<Answer, ReadError> {
     let (id, method, params) = match Message::parse(body) {
         Ok(Message::Request { id, method, params }) => (id, method, params),
         // Nothing is subscribed, and no request runs longer than its response.
         Ok(Message::Notification | Message::Response) => return Ok(Answer::accepted()),
-        Err(malformed) => return Ok(Answer::error(malformed.id.as_ref(), malformed.refusal())),
+        Err(malformed) => return Ok(Answer::error(malformed.id.as_ref(), malformed.rejection())),
     };
     let era = match Era::of(fields, &method, &params) {
         Ok(era) => era,
-        Err(refusal) => return Ok(Answer::error(Some(&id), refusal)),
+        Err(rejection) => return Ok(Answer::error(Some(&id), rejection)),
     };
     let call = Call {
         server,
@@ -182,15 +182,15 @@ pub fn answer(
     };
     match call.result(&method) {
         Ok(result) => Ok(Answer::result(&id, era, server, result)),
-        Err(Refusal::NotReady) => Err(Unread::NotReady),
-        Err(refusal) => Ok(Answer::error(Some(&id), refusal)),
+        Err(Rejection::NotReady) => Err(ReadError::NotReady),
+        Err(rejection) => Ok(Answer::error(Some(&id), rejection)),
     }
 }
 
 // === impl Call ===
 
 impl Call<'_> {
-    fn result(&self, method: &str) -> Result<Outcome, Refusal> {
+    fn result(&self, method: &str) -> Result<Outcome, Rejection> {
         let is_stateless = self.era == Era::Stateless;
         match method {
             "initialize" if !is_stateless => self.initialize(),
@@ -204,7 +204,7 @@ impl Call<'_> {
             "resources/directory/read" => self.directory(),
             "skills/list" => self.skills(),
             "skills/get" => self.skill(),
-            _ => Err(Refusal::Error {
+            _ => Err(Rejection::Error {
                 // 2026-07-28, `basic/transports/streamable-http`, "Protocol Version Header".
                 status: if is_stateless { 404 } else { 200 },
                 code: message::METHOD_NOT_FOUND,
@@ -215,16 +215,16 @@ impl Call<'_> {
     }
 
     /// Returns a text parameter.
-    fn text(&self, name: &str) -> Result<&str, Refusal> {
+    fn text(&self, name: &str) -> Result<&str, Rejection> {
         let value = self.params.get(name).and_then(Value::as_str);
-        value.ok_or_else(|| Refusal::invalid(format!("The parameter `{name}` must be a text.")))
+        value.ok_or_else(|| Rejection::invalid(format!("The parameter `{name}` must be a text.")))
     }
 
     /// Rejects a cursor where there is only one page.
-    fn first_page(&self) -> Result<(), Refusal> {
+    fn first_page(&self) -> Result<(), Rejection> {
         match self.params.get("cursor") {
             None | Some(Value::Null) => Ok(()),
-            Some(_) => Err(Refusal::cursor()),
+            Some(_) => Err(Rejection::cursor()),
         }
     }
 }
@@ -270,15 +270,15 @@ impl Answer {
         }
     }
 
-    fn error(id: Option<&Id>, refusal: Refusal) -> Self {
-        let Refusal::Error {
+    fn error(id: Option<&Id>, rejection: Rejection) -> Self {
+        let Rejection::Error {
             status,
             code,
             message,
             data,
-        } = refusal
+        } = rejection
         else {
-            return Self::error(id, Refusal::failed());
+            return Self::error(id, Rejection::failed());
         };
         let mut error = json!({"code": code, "message": message});
         if let Some(data) = data {
@@ -293,9 +293,9 @@ impl Answer {
     }
 }
 
-// === impl Refusal ===
+// === impl Rejection ===
 
-impl Refusal {
+impl Rejection {
     /// Parameters that are wrong.
     fn invalid(message: impl Into<String>) -> Self {
         Self::Error {
@@ -323,11 +323,11 @@ impl Refusal {
     }
 }
 
-impl From<Unread> for Refusal {
-    fn from(unread: Unread) -> Self {
-        match unread {
-            Unread::NotReady => Self::NotReady,
-            Unread::Failed => Self::failed(),
+impl From<ReadError> for Rejection {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::NotReady => Self::NotReady,
+            ReadError::Failed => Self::failed(),
         }
     }
 }

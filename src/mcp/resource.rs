@@ -14,7 +14,7 @@
 use serde_json::{Value, json};
 
 use super::server::{Skill, uri};
-use super::{Call, Era, Outcome, Refusal, Server, quoted, shortened};
+use super::{Call, Era, Outcome, Rejection, Server, quoted, shortened};
 use crate::digest::Digest;
 use crate::release::pages::{Page, id_of};
 use crate::release::site::page_of;
@@ -44,11 +44,11 @@ impl Call<'_> {
     ///
     /// The cursor is the id of the last page of a list, so it stays valid when other pages
     /// change.
-    pub(super) fn resources(&self) -> Result<Outcome, Refusal> {
+    pub(super) fn resources(&self) -> Result<Outcome, Rejection> {
         let after = match self.params.get("cursor") {
             None | Some(Value::Null) => None,
             Some(Value::String(after)) => Some(after.as_str()),
-            Some(_) => return Err(Refusal::cursor()),
+            Some(_) => return Err(Rejection::cursor()),
         };
         let name = format!("resources/list {after:?}");
         let kept = self.library.kept(&name);
@@ -67,7 +67,7 @@ impl Call<'_> {
                 None => 0,
                 Some(after) => {
                     let at = pages.pages.iter().position(|page| *page.id == *after);
-                    at.ok_or_else(Refusal::cursor)? + 1
+                    at.ok_or_else(Rejection::cursor)? + 1
                 }
             };
             let rest = &pages.pages[start..];
@@ -77,7 +77,7 @@ impl Call<'_> {
                 next = format!(r#","nextCursor":{}"#, quoted(&last.id));
             }
         } else if after.is_some() {
-            return Err(Refusal::cursor());
+            return Err(Rejection::cursor());
         }
         let listed = listed.join(",");
         let members = format!(r#""resources":[{listed}]{next}"#);
@@ -85,7 +85,7 @@ impl Call<'_> {
         Ok(Outcome::Kept(members))
     }
 
-    pub(super) fn templates(&self) -> Result<Outcome, Refusal> {
+    pub(super) fn templates(&self) -> Result<Outcome, Rejection> {
         self.first_page()?;
         let mut templates = Vec::new();
         if self.server.has_pages {
@@ -112,7 +112,7 @@ impl Call<'_> {
         Ok(Outcome::Kept(format!(r#""resourceTemplates":{templates}"#)))
     }
 
-    pub(super) fn read(&self) -> Result<Outcome, Refusal> {
+    pub(super) fn read(&self) -> Result<Outcome, Rejection> {
         let asked = self.text("uri")?;
         let (media_type, text) = match self.skill_at(asked) {
             Some(found) => found,
@@ -141,7 +141,7 @@ impl Call<'_> {
         }
     }
 
-    fn page_at(&self, asked: &str) -> Result<String, Refusal> {
+    fn page_at(&self, asked: &str) -> Result<String, Rejection> {
         let unknown = || self.unknown_resource(asked);
         let has_scheme = asked.starts_with("https://") || asked.starts_with("http://");
         if !has_scheme || !self.server.has_pages {
@@ -153,12 +153,12 @@ impl Call<'_> {
     }
 
     /// 2026-07-28, `server/resources`, "Error Handling": the code is another one than before.
-    fn unknown_resource(&self, uri: &str) -> Refusal {
+    fn unknown_resource(&self, uri: &str) -> Rejection {
         let code = match self.era {
             Era::Handshake => RESOURCE_NOT_FOUND,
             Era::Stateless => super::message::INVALID_PARAMS,
         };
-        Refusal::Error {
+        Rejection::Error {
             status: 200,
             code,
             message: "Resource not found".to_owned(),

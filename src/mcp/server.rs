@@ -9,7 +9,7 @@ use serde_json::{Map, Number, Value, json};
 
 use super::tool::Tool;
 use super::version::{REVISIONS, negotiated};
-use super::{Call, Outcome, Refusal, quoted};
+use super::{Call, Outcome, Rejection, quoted};
 use crate::digest::Digest;
 use crate::frontmatter;
 use crate::site::{BasePath, Host};
@@ -234,7 +234,7 @@ impl Skill<'_> {
 
 impl Call<'_> {
     /// 2025-11-25, `basic/lifecycle`.
-    pub(super) fn initialize(&self) -> Result<Outcome, Refusal> {
+    pub(super) fn initialize(&self) -> Result<Outcome, Rejection> {
         let version = negotiated(self.text("protocolVersion")?);
         let server = self.server;
         Ok(Outcome::Once(format!(
@@ -255,7 +255,7 @@ impl Call<'_> {
         ))
     }
 
-    pub(super) fn skills(&self) -> Result<Outcome, Refusal> {
+    pub(super) fn skills(&self) -> Result<Outcome, Rejection> {
         self.first_page()?;
         let entries = self.server.skills.iter().map(|skill| skill.entry);
         let entries: Vec<_> = entries.filter(|entry| !entry.is_empty()).collect();
@@ -265,21 +265,21 @@ impl Call<'_> {
         )))
     }
 
-    pub(super) fn skill(&self) -> Result<Outcome, Refusal> {
+    pub(super) fn skill(&self) -> Result<Outcome, Rejection> {
         let asked = self.text("uri")?;
         let mut skills = self.server.skills.iter();
         let skill = skills.find(|skill| !skill.entry.is_empty() && uri(skill.slug) == asked);
-        let skill = skill.ok_or_else(|| Refusal::unknown_skill(asked))?;
+        let skill = skill.ok_or_else(|| Rejection::unknown_skill(asked))?;
         Ok(Outcome::Kept(format!(r#""skill":{}"#, skill.entry)))
     }
 
     /// Lists the files of a skill, which is one.
-    pub(super) fn directory(&self) -> Result<Outcome, Refusal> {
+    pub(super) fn directory(&self) -> Result<Outcome, Rejection> {
         let asked = self.text("uri")?;
         self.first_page()?;
         let slug = asked.strip_prefix("skill://").unwrap_or_default();
         let skill = self.server.skill(slug);
-        let skill = skill.ok_or_else(|| Refusal::unknown_skill(asked))?;
+        let skill = skill.ok_or_else(|| Rejection::unknown_skill(asked))?;
         Ok(Outcome::Kept(format!(
             r#""resources":[{}]"#,
             skill.resource
@@ -287,7 +287,7 @@ impl Call<'_> {
     }
 }
 
-impl Refusal {
+impl Rejection {
     fn unknown_skill(uri: &str) -> Self {
         let Self::Error {
             status,

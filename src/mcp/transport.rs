@@ -29,7 +29,7 @@ const ALLOW: &str = "POST, OPTIONS";
 ///
 /// `length` is the length of the content, if it is known.
 #[must_use]
-pub fn refuse(headers: &RequestHeaders<'_>, length: Option<u64>) -> Option<Response> {
+pub fn reject(headers: &RequestHeaders<'_>, length: Option<u64>) -> Option<Response> {
     if headers.origin.is_some_and(|origin| !is_allowed(origin)) {
         let detail = "the Origin is neither an https origin nor this machine";
         return Some(Problem::new(403, detail).response());

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::encoded::decoded;
 use super::message::INVALID_PARAMS;
-use super::{Refusal, shortened};
+use super::{Rejection, shortened};
 use crate::response::McpFields;
 
 /// The newest revision.
@@ -42,7 +42,7 @@ impl Era {
         fields: &McpFields<'_>,
         method: &str,
         params: &Map<String, Value>,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, Rejection> {
         let meta = params.get("_meta").and_then(Value::as_object);
         let named = meta.and_then(|meta| meta.get(VERSION_KEY));
         let field = fields
@@ -96,7 +96,7 @@ fn is_handshake(version: &str) -> bool {
 }
 
 /// Checks that a field repeats a part of the message.
-fn mirrored(name: &str, field: Option<&str>, value: &str) -> Result<(), Refusal> {
+fn mirrored(name: &str, field: Option<&str>, value: &str) -> Result<(), Rejection> {
     match field {
         Some(field) if field == value => Ok(()),
         Some(field) => Err(mismatch(format!(
@@ -109,13 +109,13 @@ fn mirrored(name: &str, field: Option<&str>, value: &str) -> Result<(), Refusal>
 }
 
 /// Reads a field, which is visible ASCII.
-fn text<'f>(field: &'f [u8], name: &str) -> Result<&'f str, Refusal> {
+fn text<'f>(field: &'f [u8], name: &str) -> Result<&'f str, Rejection> {
     let text = str::from_utf8(field).ok().filter(|text| text.is_ascii());
     text.ok_or_else(|| mismatch(format!("the field {name} has other characters than ASCII")))
 }
 
-pub(super) fn mismatch(why: String) -> Refusal {
-    Refusal::Error {
+pub(super) fn mismatch(why: String) -> Rejection {
+    Rejection::Error {
         status: 400,
         code: HEADER_MISMATCH,
         message: format!("Header mismatch: {why}"),
@@ -123,8 +123,8 @@ pub(super) fn mismatch(why: String) -> Refusal {
     }
 }
 
-fn unsupported(version: &str) -> Refusal {
-    Refusal::Error {
+fn unsupported(version: &str) -> Rejection {
+    Rejection::Error {
         status: 400,
         code: UNSUPPORTED_VERSION,
         message: "Unsupported protocol version".to_owned(),
@@ -133,8 +133,8 @@ fn unsupported(version: &str) -> Refusal {
 }
 
 /// `basic`, "Per-request protocol fields".
-fn missing(key: &str) -> Refusal {
-    Refusal::Error {
+fn missing(key: &str) -> Rejection {
+    Rejection::Error {
         status: 400,
         code: INVALID_PARAMS,
         message: format!("Invalid params: `_meta` has no valid `{key}`"),

@@ -77,7 +77,7 @@ const DIAGNOSTICS_MAX: usize = 1000;
 /// Why a page cannot be shown at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Refused {
+pub enum Rejected {
     /// Over [`PAGE_BYTES_MAX`].
     #[error("the page has more than {PAGE_BYTES_MAX} bytes")]
     TooLong,
@@ -159,11 +159,11 @@ pub struct Page {
 ///
 /// # Errors
 ///
-/// [`Refused`] when the page is over a limit.
-pub fn read(source: &Source<'_>, load: &Load<'_>) -> Result<Page, Refused> {
+/// [`Rejected`] when the page is over a limit.
+pub fn read(source: &Source<'_>, load: &Load<'_>) -> Result<Page, Rejected> {
     let (before, body) = source.text.split_at(source.body);
     if body.len() > PAGE_BYTES_MAX {
-        return Err(Refused::TooLong);
+        return Err(Rejected::TooLong);
     }
     let (text, shifts) = clean(body);
     let origin = Arc::new(Origin {
@@ -187,7 +187,7 @@ pub fn read(source: &Source<'_>, load: &Load<'_>) -> Result<Page, Refused> {
         lookahead: Lookahead::default(),
         steps: Steps::default(),
         evaluation: Evaluation::default(),
-        refused: None,
+        rejected: None,
     };
     let mut nodes = match source.file.ends_with(".md") {
         true => {
@@ -199,8 +199,8 @@ pub fn read(source: &Source<'_>, load: &Load<'_>) -> Result<Page, Refused> {
             reader.file(&text, 0, scope, 0)
         }
     };
-    if let Some(refused) = reader.refused {
-        return Err(refused);
+    if let Some(rejected) = reader.rejected {
+        return Err(rejected);
     }
     if reader.diagnostics.len() == DIAGNOSTICS_MAX {
         let message = format!("more than {DIAGNOSTICS_MAX} problems; the others are not listed");
@@ -227,15 +227,15 @@ pub fn read(source: &Source<'_>, load: &Load<'_>) -> Result<Page, Refused> {
 ///
 /// # Errors
 ///
-/// [`Refused`] when the text is over a limit.
-pub fn read_markdown(body: &str) -> Result<Vec<Node>, Refused> {
+/// [`Rejected`] when the text is over a limit.
+pub fn read_markdown(body: &str) -> Result<Vec<Node>, Rejected> {
     if body.len() > PAGE_BYTES_MAX {
-        return Err(Refused::TooLong);
+        return Err(Rejected::TooLong);
     }
     let text = clean(body).0;
     let mut steps = Steps::default();
     markdown::read(&text, &mut [], &Trace::default(), 0, &mut steps)
-        .map_err(|markdown::TooManySteps| Refused::TooManySteps)
+        .map_err(|markdown::TooManySteps| Rejected::TooManySteps)
 }
 
 /// Replaces characters that would look like our marks, and removes the `\r` of CRLF.
@@ -316,7 +316,7 @@ struct Reader<'l> {
     lookahead: Lookahead,
     steps: Steps,
     evaluation: Evaluation,
-    refused: Option<Refused>,
+    rejected: Option<Rejected>,
 }
 
 // === impl Reader ===
@@ -326,7 +326,7 @@ impl Reader<'_> {
     /// text of the file.
     fn file(&mut self, text: &str, at: usize, scope: Scope, depth: usize) -> Vec<Node> {
         let Ok(statements) = module::find(text, &mut self.lookahead) else {
-            self.refuse(Refused::Unclosed);
+            self.reject(Rejected::Unclosed);
             return Vec::new();
         };
         self.declare(text, at, &statements, scope, depth);
@@ -344,7 +344,7 @@ impl Reader<'_> {
         match markdown::read(text, marks, trace, depth, &mut self.steps) {
             Ok(nodes) => nodes,
             Err(markdown::TooManySteps) => {
-                self.refuse(Refused::TooManySteps);
+                self.reject(Rejected::TooManySteps);
                 Vec::new()
             }
         }
@@ -370,7 +370,7 @@ impl Reader<'_> {
     fn charge(&mut self, bytes: usize) -> bool {
         let left = self.expandable.checked_sub(bytes);
         if left.is_none() {
-            self.refuse(Refused::TooMuchExpanded);
+            self.reject(Rejected::TooMuchExpanded);
         }
         self.expandable = left.unwrap_or(0);
         left.is_some()
@@ -380,7 +380,7 @@ impl Reader<'_> {
     fn charge_script(&mut self, source: &str) -> bool {
         let left = self.script_left.checked_sub(source.len());
         if left.is_none() {
-            self.refuse(Refused::TooMuchScript);
+            self.reject(Rejected::TooMuchScript);
         }
         self.script_left = left.unwrap_or(0);
         left.is_some()
@@ -403,8 +403,8 @@ impl Reader<'_> {
         }
     }
 
-    fn refuse(&mut self, refused: Refused) {
-        self.refused.get_or_insert(refused);
+    fn reject(&mut self, rejected: Rejected) {
+        self.rejected.get_or_insert(rejected);
     }
 }
 

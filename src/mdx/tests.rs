@@ -288,12 +288,12 @@ fn our_own_marks_in_a_page_are_not_marks() {
 
 #[test]
 fn a_page_over_a_limit_is_refused_by_name() {
-    let refused = |text: &str| read(&Source::new("a.mdx", text), &files).unwrap_err();
-    assert_eq!(refused(&"x".repeat(PAGE_BYTES_MAX + 1)), Refused::TooLong);
-    assert_eq!(refused(&"<Note>".repeat(20_000)), Refused::TooDeep);
+    let rejected = |text: &str| read(&Source::new("a.mdx", text), &files).unwrap_err();
+    assert_eq!(rejected(&"x".repeat(PAGE_BYTES_MAX + 1)), Rejected::TooLong);
+    assert_eq!(rejected(&"<Note>".repeat(20_000)), Rejected::TooDeep);
     assert!(matches!(
-        refused("import L from \"/snippets/loop.mdx\"\n\n<L />"),
-        Refused::TooDeep | Refused::TooMuchExpanded
+        rejected("import L from \"/snippets/loop.mdx\"\n\n<L />"),
+        Rejected::TooDeep | Rejected::TooMuchExpanded
     ));
 }
 
@@ -334,7 +334,7 @@ fn no_page_takes_long() {
     ];
     for (what, text) in hostile {
         let since = Instant::now();
-        // The page may be read or refused; both results are correct.
+        // The page may be read or rejected; both results are correct.
         let _answer = read(&Source::new("a.mdx", &text), &files);
         let took = since.elapsed();
         // The limit allows for an unoptimised build and other tests; optimised, each page takes

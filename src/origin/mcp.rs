@@ -8,7 +8,7 @@ use crate::digest::Digest;
 use crate::discovery::JSON;
 use crate::discovery::paths::{self, McpPath};
 use crate::index::{Open, ReadFileError, Reading, Served, State, Variant};
-use crate::mcp::{self, Library, Unread, transport};
+use crate::mcp::{self, Library, ReadError, transport};
 use crate::release::pages::Pages;
 use crate::release::site::page_file;
 use crate::response::encoding::Accepted;
@@ -43,7 +43,7 @@ pub fn mcp_announcement(
     headers: &RequestHeaders<'_>,
 ) -> Option<Response> {
     let State::Public(documents) = &served.state else {
-        return mcp_refusal(served, headers, None);
+        return mcp_rejection(served, headers, None);
     };
     let announced = documents.mcp_server(&served.site)?.announcement(path)?;
     let body = Bytes::from(announced.to_string());
@@ -77,7 +77,7 @@ pub fn mcp_announcement(
 /// Returns the response to a request that is not read any further; `None` if its content is to be
 /// read and answered with [`mcp_response`].
 #[must_use]
-pub fn mcp_refusal(
+pub fn mcp_rejection(
     served: &Served,
     headers: &RequestHeaders<'_>,
     length: Option<u64>,
@@ -87,7 +87,7 @@ pub fn mcp_refusal(
         ..transport::problem(404, detail)
     };
     match &served.state {
-        State::Public(_) => transport::refuse(headers, length),
+        State::Public(_) => transport::reject(headers, length),
         State::Private => Some(absent(
             "there is no such page on this site",
             caching::ABSENT,
@@ -108,7 +108,7 @@ pub fn mcp_response(
     reading: Reading,
 ) -> Option<Response> {
     let State::Public(documents) = &served.state else {
-        return mcp_refusal(served, headers, None);
+        return mcp_rejection(served, headers, None);
     };
     let server = documents.mcp_server(&served.site)?;
     let open = documents.files().map(|files| files.open(reading));
@@ -119,7 +119,7 @@ pub fn mcp_response(
             return None;
         }
         Err(error) => {
-            unread(&served.site, &error);
+            log_failure(&served.site, &error);
             return Some(transport::problem(
                 503,
                 "the documentation cannot be read at the moment",
@@ -144,23 +144,23 @@ struct SiteLibrary<'s> {
 }
 
 impl SiteLibrary<'_> {
-    fn failed(&self, error: &ReadFileError) -> Unread {
+    fn failed(&self, error: &ReadFileError) -> ReadError {
         match error {
-            ReadFileError::NotCached => Unread::NotReady,
-            error => unread(self.site, error),
+            ReadFileError::NotCached => ReadError::NotReady,
+            error => log_failure(self.site, error),
         }
     }
 }
 
 impl Library for SiteLibrary<'_> {
-    fn pages(&self) -> Result<Arc<Pages>, Unread> {
+    fn pages(&self) -> Result<Arc<Pages>, ReadError> {
         match self.open {
             Some(open) => open.pages().map_err(|error| self.failed(&error)),
             None => Ok(Arc::default()),
         }
     }
 
-    fn markdown(&self, path: &str) -> Result<Option<Bytes>, Unread> {
+    fn markdown(&self, path: &str) -> Result<Option<Bytes>, ReadError> {
         let Some(open) = self.open else {
             return Ok(None);
         };
@@ -174,22 +174,22 @@ impl Library for SiteLibrary<'_> {
             return Ok(Some(bytes.clone()));
         }
         if self.reading == Reading::Cached {
-            return Err(Unread::NotReady);
+            return Err(ReadError::NotReady);
         }
         let length = file.body.len().min(PAGE_BYTES_MAX);
         let bytes = file.body.slice(0..length).read_all();
         bytes.map(Some).map_err(|error| {
             log::error!(target: "mcp", project:% = self.site.project; "read a page: {error}");
-            Unread::Failed
+            ReadError::Failed
         })
     }
 
-    fn redirect(&self, path: &str) -> Result<Option<String>, Unread> {
+    fn redirect(&self, path: &str) -> Result<Option<String>, ReadError> {
         let redirect = self.open.and_then(|open| open.description().redirect(path));
         Ok(redirect.map(|(destination, _permanent)| destination))
     }
 
-    fn search(&self, question: &Question<'_>) -> Result<Found, Unread> {
+    fn search(&self, question: &Question<'_>) -> Result<Found, ReadError> {
         match self.open {
             Some(open) => open.search(question).map_err(|error| self.failed(&error)),
             None => Ok(Found::default()),
@@ -213,7 +213,7 @@ impl Library for SiteLibrary<'_> {
     }
 }
 
-fn unread(site: &Site, error: &ReadFileError) -> Unread {
+fn log_failure(site: &Site, error: &ReadFileError) -> ReadError {
     log::error!(target: "mcp", project:% = site.project; "read a file of the release: {error}");
-    Unread::Failed
+    ReadError::Failed
 }

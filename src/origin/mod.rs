@@ -9,7 +9,7 @@ mod negotiation;
 mod resolve;
 mod service;
 
-pub use mcp::{find_mcp, mcp_announcement, mcp_refusal, mcp_response};
+pub use mcp::{find_mcp, mcp_announcement, mcp_rejection, mcp_response};
 pub use negotiation::prefers_markdown;
 pub use resolve::{Resolver, UnresolvedUpstream};
 pub use service::{respond_from_memory, response};

@@ -74,7 +74,7 @@ pub enum Target {
         rest: Box<str>,
     },
     /// An address with a scheme that is not allowed.
-    Refused,
+    Rejected,
 }
 
 // === impl Start ===
@@ -125,7 +125,7 @@ impl Map {
             return if SCHEMES.contains(&&*scheme) {
                 Target::Elsewhere(href.into())
             } else {
-                Target::Refused
+                Target::Rejected
             };
         }
         let at = href.find(['?', '#']).unwrap_or(href.len());
@@ -265,7 +265,7 @@ mod tests {
             "vbscript:x",
             "blob:x",
         ] {
-            check(href, Target::Refused);
+            check(href, Target::Rejected);
         }
         check("mailto:a@b.c", Target::Elsewhere("mailto:a@b.c".into()));
         check("//x.test/y", Target::Elsewhere("https://x.test/y".into()));

@@ -133,9 +133,9 @@ pub(super) fn check(docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
 
 /// Confines the stylesheets of a documentation.
 fn authors(tree: &Tree, docs: &Docs, map: &Map) -> Confined {
-    let (sheets, unread) = files::stylesheets(tree, docs);
+    let (sheets, skipped) = files::stylesheets(tree, docs);
     let mut authors = css::confine(&sheets, map);
-    authors.diagnostics.extend(unread);
+    authors.diagnostics.extend(skipped);
     authors
 }
 

@@ -45,12 +45,12 @@ pub(super) fn check(file: &Path) -> anyhow::Result<Vec<Diagnostic>> {
     match settings::read_sites(&config) {
         Ok((sites, changes)) => {
             diagnostics.extend(changes.diagnostics);
-            let mut refused: Vec<_> = sites
+            let mut rejected: Vec<_> = sites
                 .iter()
-                .filter_map(|site| refused(site, &config))
+                .filter_map(|site| rejected(site, &config))
                 .collect();
-            refused.sort_unstable();
-            let errors = refused.into_iter();
+            rejected.sort_unstable();
+            let errors = rejected.into_iter();
             diagnostics.extend(errors.map(|message| Diagnostic::error(RULE, &name, message)));
         }
         Err(error) => diagnostics.push(Diagnostic::error(RULE, &name, format!("{error:#}"))),
@@ -59,10 +59,10 @@ pub(super) fn check(file: &Path) -> anyhow::Result<Vec<Diagnostic>> {
 }
 
 /// Returns why the repository of a site would never be fetched.
-fn refused(site: &Site, config: &Config) -> Option<String> {
+fn rejected(site: &Site, config: &Config) -> Option<String> {
     let repository = site.repository.as_ref()?;
-    let refused = Address::parse(&repository.url, &repository.branch, &config.git).err()?;
-    Some(format!("the repository of {}: {refused}", site.project))
+    let rejected = Address::parse(&repository.url, &repository.branch, &config.git).err()?;
+    Some(format!("the repository of {}: {rejected}", site.project))
 }
 
 /// Starts a process as a build would be started, and returns which restrictions are in force.

@@ -288,8 +288,8 @@ mod tests {
         assert_eq!(make_room(&release(&[("small", 500)])), Ok(0));
         assert_eq!(make_room(&release(&[("large", 2500)])), Ok(1));
         assert_eq!((kept(&store, "a"), kept(&store, "b")), (1, 1));
-        let refused = make_room(&release(&[("huge", 6000)])).unwrap_err();
-        assert_eq!((refused.needed, refused.allowed), (11_000, 10_000));
+        let rejected = make_room(&release(&[("huge", 6000)])).unwrap_err();
+        assert_eq!((rejected.needed, rejected.allowed), (11_000, 10_000));
         assert_eq!((kept(&store, "a"), kept(&store, "b")), (1, 1));
         // The release that was served before has no room beside the new one.
         let large = release(&[("large", 4500)]);

@@ -230,10 +230,10 @@ impl Workspace {
 
     /// Opens the files of the release that a process has written.
     pub(super) fn content(&self, part: Part, known: &[&Inventory]) -> Result<Content, PutError> {
-        let file = open_file(&self.file(part.content())).map_err(unread)?;
+        let file = open_file(&self.file(part.content())).map_err(read_failed)?;
         Ok(Content {
             known: digests(known),
-            left: file.metadata().map_err(unread)?.len(),
+            left: file.metadata().map_err(read_failed)?.len(),
             file: BufReader::with_capacity(256 << 10, file),
         })
     }
@@ -259,12 +259,12 @@ impl Content {
         let left = self.left.checked_sub(item.length);
         self.left = left.ok_or(PutError::Missing(item.digest))?;
         let mut bytes = vec![0; usize::try_from(item.length).unwrap_or(usize::MAX)];
-        self.file.read_exact(&mut bytes).map_err(unread)?;
+        self.file.read_exact(&mut bytes).map_err(read_failed)?;
         Ok(Some(Bytes::from(bytes)))
     }
 }
 
-fn unread(error: io::Error) -> PutError {
+fn read_failed(error: io::Error) -> PutError {
     PutError::Release(error.to_string())
 }
 

@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::diagnostic::Diagnostic;
 use crate::frontmatter;
-use crate::mdx::{self, Refused};
+use crate::mdx::{self, Rejected};
 use crate::source::{Tree, TreePath};
 
 use rayon::prelude::*;
@@ -55,7 +55,7 @@ pub struct Page {
     /// Its frontmatter.
     pub meta: Meta,
     /// Its content, or the reason why it could not be read.
-    pub read: Result<mdx::Page, Refused>,
+    pub read: Result<mdx::Page, Rejected>,
     /// Its whole text.
     pub text: Arc<str>,
     /// The byte of the text at which the body starts.
@@ -128,7 +128,7 @@ impl Page {
         };
         // A panic in the reader must affect one page only.
         let read = catch_unwind(AssertUnwindSafe(|| mdx::read(&source, &load)));
-        let read = read.unwrap_or(Err(Refused::Failed));
+        let read = read.unwrap_or(Err(Rejected::Failed));
         match &read {
             Ok(page) => {
                 let in_repository = |found: &Diagnostic| {
@@ -545,7 +545,7 @@ mod tests {
         assert!(read.outline.anchors.contains("there"));
         assert_eq!(
             pages.get("b").unwrap().read.as_ref().err(),
-            Some(&Refused::TooDeep)
+            Some(&Rejected::TooDeep)
         );
     }
 

@@ -94,7 +94,7 @@ pub(super) fn call(call: &Call<'_>, arguments: &Arguments<'_>) -> Result<Called>
                 let error = json!({"id": shortened(id), "error": error});
                 error.as_object().cloned().unwrap_or_default()
             }
-            Err(refused) => return Err(refused),
+            Err(rejected) => return Err(rejected),
         };
         let text = document.get("text").and_then(Value::as_str);
         left = left.saturating_sub(text.map_or(0, str::len));

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::arguments::Arguments;
 use super::excerpt::{Heading, headings};
 use super::{Called, Failure, Result, Scope, object, scope_schemas, tokens_schema};
-use crate::mcp::{Call, Unread};
+use crate::mcp::{Call, ReadError};
 use crate::release::announcements::is_index_line;
 use crate::release::pages::Page;
 
@@ -98,7 +98,7 @@ pub(super) fn definition() -> (&'static str, &'static str, Value, Value) {
 
 pub(super) fn call(call: &Call<'_>, arguments: &Arguments<'_>) -> Result<Called> {
     if !call.library.may_work() {
-        return Err(Unread::NotReady.into());
+        return Err(ReadError::NotReady.into());
     }
     let budget = arguments.budget(TOKENS)?;
     let limit = arguments.number("limit", MATCHES, 1..=MATCHES_MAX)?;

@@ -22,7 +22,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
-use super::{Call, Outcome, Refusal, Server, quoted, shortened};
+use super::{Call, Outcome, Rejection, Server, quoted, shortened};
 use crate::release::pages::{Page, Pages};
 use arguments::Arguments;
 
@@ -56,8 +56,8 @@ struct Called {
 enum Failure {
     /// The arguments are wrong, or name nothing: a sentence for the model.
     Input(String),
-    /// The call is refused.
-    Refused(Refusal),
+    /// The call is rejected.
+    Rejected(Rejection),
 }
 
 type Result<T, E = Failure> = std::result::Result<T, E>;
@@ -145,7 +145,7 @@ static DEFINITIONS: LazyLock<Vec<(Tool, Vec<String>)>> = LazyLock::new(|| {
 // === impl Call ===
 
 impl Call<'_> {
-    pub(super) fn tools(&self) -> Result<Outcome, Refusal> {
+    pub(super) fn tools(&self) -> Result<Outcome, Rejection> {
         self.first_page()?;
         let title = quoted(self.server.short_title());
         let title = &title[1..title.len() - 1];
@@ -166,19 +166,19 @@ impl Call<'_> {
         Ok(Outcome::Kept(out))
     }
 
-    pub(super) fn call_tool(&self) -> Result<Outcome, Refusal> {
+    pub(super) fn call_tool(&self) -> Result<Outcome, Rejection> {
         let name = self.text("name")?;
         let is_named = |tool: &Tool| {
             tool.name() == name || *tool == Tool::Search && is_alias(self.server, name)
         };
         let tool = Tool::listed(self.server).find(is_named);
         let tool =
-            tool.ok_or_else(|| Refusal::invalid(format!("Unknown tool: {}", shortened(name))))?;
+            tool.ok_or_else(|| Rejection::invalid(format!("Unknown tool: {}", shortened(name))))?;
         let none = Map::new();
         let arguments = match self.params.get("arguments") {
             None | Some(Value::Null) => &none,
             Some(Value::Object(arguments)) => arguments,
-            Some(_) => return Err(Refusal::invalid("`arguments` must be an object.")),
+            Some(_) => return Err(Rejection::invalid("`arguments` must be an object.")),
         };
         let arguments = Arguments(arguments);
         let called = match tool {
@@ -191,7 +191,7 @@ impl Call<'_> {
         match called {
             Ok(called) => Ok(called.outcome()),
             Err(Failure::Input(sentence)) => Ok(Called::error(sentence).outcome()),
-            Err(Failure::Refused(refusal)) => Err(refusal),
+            Err(Failure::Rejected(rejection)) => Err(rejection),
         }
     }
 }
@@ -255,9 +255,9 @@ impl Called {
     }
 }
 
-impl<T: Into<Refusal>> From<T> for Failure {
-    fn from(refusal: T) -> Self {
-        Self::Refused(refusal.into())
+impl<T: Into<Rejection>> From<T> for Failure {
+    fn from(rejection: T) -> Self {
+        Self::Rejected(rejection.into())
     }
 }
 

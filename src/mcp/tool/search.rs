@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::arguments::Arguments;
 use super::{Called, Failure, Result, object, tokens_schema};
-use crate::mcp::{Call, Server, Unread};
+use crate::mcp::{Call, ReadError, Server};
 use crate::release::pages::id_of;
 use crate::search::{Found, Hit, LIMIT_MAX, QUESTION_BYTES_MAX, Question, Section};
 use crate::site::percent::encode_component;
@@ -71,7 +71,7 @@ pub(super) fn definition() -> (&'static str, &'static str, Value, Value) {
 
 pub(super) fn call(call: &Call<'_>, arguments: &Arguments<'_>) -> Result<Called> {
     if !call.library.may_work() {
-        return Err(Unread::NotReady.into());
+        return Err(ReadError::NotReady.into());
     }
     let budget = arguments.budget(TOKENS)?;
     let limit = arguments.number("limit", PAGES, 1..=LIMIT_MAX)?;

@@ -24,7 +24,7 @@ use super::scope::Scope;
 use super::span::{Origin, Span};
 use super::value::Code;
 use super::{
-    DEPTH_MAX, PAGE_BYTES_MAX, Reader, Refused, clean, component, line_ends, lines, short,
+    DEPTH_MAX, PAGE_BYTES_MAX, Reader, Rejected, clean, component, line_ends, lines, short,
 };
 use crate::jsx::{self, Engine, MODULES_MAX, RUNTIME, Shown, compile};
 
@@ -364,7 +364,7 @@ impl Reader<'_> {
             line_ends: line_ends(&body),
         });
         let Ok(statements) = module::find(&body, &mut self.lookahead) else {
-            self.refuse(Refused::Unclosed);
+            self.reject(Rejected::Unclosed);
             return None;
         };
         let mut module = compile::Module::default();

@@ -19,7 +19,7 @@ use super::scan::{self, Attribute, AttributeValue};
 use super::scope::Scope;
 use super::span::{Span, Trace};
 use super::value::{Code, NoValue, Value, is_number};
-use super::{DEPTH_MAX, Place, Reader, Refused};
+use super::{DEPTH_MAX, Place, Reader, Rejected};
 use crate::jsx::RUNTIME;
 use crate::jsx::compile::quoted;
 use crate::mdx::component;
@@ -45,7 +45,7 @@ impl Reader<'_> {
         depth: usize,
     ) -> Vec<Node> {
         let Ok(scanned) = scan::scan(text, &mut self.lookahead) else {
-            self.refuse(Refused::Unclosed);
+            self.reject(Rejected::Unclosed);
             return Vec::new();
         };
         let region = Region {
@@ -70,9 +70,9 @@ impl Reader<'_> {
         depth: usize,
     ) -> Vec<Node> {
         if depth >= DEPTH_MAX {
-            self.refuse(Refused::TooDeep);
+            self.reject(Rejected::TooDeep);
         }
-        if self.refused.is_some() {
+        if self.rejected.is_some() {
             return Vec::new();
         }
         let mut buffer = MarkdownBuffer {
@@ -188,7 +188,7 @@ impl Reader<'_> {
         if is_line && let [Node::Paragraph(line)] = &mut children[..] {
             children = std::mem::take(line);
         }
-        if self.refused.is_some() {
+        if self.rejected.is_some() {
             return Vec::new();
         }
         let mut piece = Evaluated::default();

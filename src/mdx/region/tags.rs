@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::text::Region;
 use crate::mdx::scan::TokenKind;
-use crate::mdx::{DEPTH_MAX, Reader, Refused, short};
+use crate::mdx::{DEPTH_MAX, Reader, Rejected, short};
 
 /// HTML elements that are always empty.
 const VOID: [&str; 8] = ["br", "hr", "img", "input", "wbr", "col", "source", "track"];
@@ -56,7 +56,7 @@ impl Reader<'_> {
                             pieces: Vec::new(),
                         });
                     } else if open.len() + depth >= DEPTH_MAX {
-                        self.refuse(Refused::TooDeep);
+                        self.reject(Rejected::TooDeep);
                         return Vec::new();
                     } else {
                         open.push((at, std::mem::take(&mut pieces)));

@@ -2,10 +2,10 @@
 //!
 //! One pass from left to right. The scanner skips code (fenced or inline), formulas and
 //! escaped characters. Characters that look like a tag and are not one (`a <= b`, `Vec<T`)
-//! stay text: the MDX parser refuses such a page, but a reader wants to see it.
+//! stay text: the MDX parser rejects such a page, but a reader wants to see it.
 //!
 //! **Invariant:** time is linear in the text. Failed look-aheads share a budget of
-//! [`LOOKAHEAD_BYTES_MAX`]; when it is used up the page is refused.
+//! [`LOOKAHEAD_BYTES_MAX`]; when it is used up the page is rejected.
 //!
 //! Sources: MDX 3, "Syntax"; CommonMark 0.31.2 §4.5 (fences), §6.1 (code spans).
 

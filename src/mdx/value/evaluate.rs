@@ -100,7 +100,7 @@ struct Evaluator<'e, 'l> {
 
 impl Evaluator<'_, '_> {
     fn value(&mut self, expression: &Expression<'_>, depth: usize) -> Result<Value, Unsupported> {
-        if depth > DEPTH_MAX || self.reader.refused.is_some() {
+        if depth > DEPTH_MAX || self.reader.rejected.is_some() {
             return Err(Unsupported);
         }
         match bare(expression) {

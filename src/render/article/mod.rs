@@ -19,7 +19,7 @@ use super::markdown;
 use super::messages::Messages;
 use crate::diagnostic::Diagnostic;
 use crate::docs::page::LIMIT;
-use crate::mdx::{Node, Refused, plain};
+use crate::mdx::{Node, Rejected, plain};
 use crate::release::site::page_of;
 
 pub use source::Source;
@@ -68,9 +68,9 @@ pub fn render(source: &Source<'_>, map: &Map) -> Article {
     match written {
         Ok(Ok(article)) => article,
         // The reader of the documentation has already reported it.
-        Ok(Err::<_, Refused>(refused)) => unreadable(source, &refused.to_string(), Vec::new()),
+        Ok(Err::<_, Rejected>(rejected)) => unreadable(source, &rejected.to_string(), Vec::new()),
         Err(_panic) => {
-            let why = Refused::Failed.to_string();
+            let why = Rejected::Failed.to_string();
             let message = format!("{why}; the page is shown as its source");
             let found = Diagnostic::warning(LIMIT, &source.file, message);
             unreadable(source, &why, vec![found])

@@ -6,7 +6,7 @@ use crate::docs::Docs;
 use crate::docs::navigation::language::{self, Code};
 use crate::docs::navigation::tree::{Page, Subject};
 use crate::mdx::anchor::Anchors;
-use crate::mdx::{self, Node, Refused};
+use crate::mdx::{self, Node, Rejected};
 use crate::render::endpoint;
 
 /// A page to render, with its place in the documentation.
@@ -23,7 +23,7 @@ pub struct Source<'p> {
     /// The whole text of the file; empty for a generated page.
     pub text: &'p str,
     /// The author's content, or the reason why it cannot be read; `None` for a generated page.
-    pub read: Result<Option<&'p mdx::Page>, Refused>,
+    pub read: Result<Option<&'p mdx::Page>, Rejected>,
     /// The part of a specification that it shows.
     pub subject: Option<endpoint::Subject<'p>>,
 }
@@ -47,7 +47,7 @@ impl<'p> Source<'p> {
             read: match written.map(|written| &written.read) {
                 None => Ok(None),
                 Some(Ok(page)) => Ok(Some(page)),
-                Some(Err(refused)) => Err(*refused),
+                Some(Err(rejected)) => Err(*rejected),
             },
             subject: subject.and_then(|subject| shown(docs, subject)),
         }
@@ -55,7 +55,7 @@ impl<'p> Source<'p> {
 
     /// Returns the input for a page that is not part of a documentation.
     #[must_use]
-    pub fn alone(source: &mdx::Source<'p>, read: &'p Result<mdx::Page, Refused>) -> Self {
+    pub fn alone(source: &mdx::Source<'p>, read: &'p Result<mdx::Page, Rejected>) -> Self {
         Self {
             file: source.file.to_owned(),
             title: source.title,
@@ -64,7 +64,7 @@ impl<'p> Source<'p> {
             text: source.text,
             read: match read {
                 Ok(page) => Ok(Some(page)),
-                Err(refused) => Err(*refused),
+                Err(rejected) => Err(*rejected),
             },
             subject: None,
         }
@@ -75,8 +75,8 @@ impl<'p> Source<'p> {
     ///
     /// # Errors
     ///
-    /// [`Refused`] when the author's content cannot be read.
-    pub fn nodes(&self) -> Result<Cow<'p, [Node]>, Refused> {
+    /// [`Rejected`] when the author's content cannot be read.
+    pub fn nodes(&self) -> Result<Cow<'p, [Node]>, Rejected> {
         let written = self.read?;
         let nodes = written.map_or(&[][..], |page| &page.nodes);
         let Some((generated, _)) = self.generated(written) else {

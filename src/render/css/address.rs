@@ -37,7 +37,7 @@ pub(super) struct Addresses<'m> {
     /// The files that the stylesheet loads.
     pub(super) assets: BTreeSet<Box<str>>,
     /// Why the value that was visited last cannot be used.
-    refused: Option<String>,
+    rejected: Option<String>,
 }
 
 // === impl Addresses ===
@@ -49,7 +49,7 @@ impl<'m> Addresses<'m> {
             map,
             is_image: true,
             assets: BTreeSet::new(),
-            refused: None,
+            rejected: None,
         }
     }
 
@@ -59,7 +59,7 @@ impl<'m> Addresses<'m> {
         visit: impl FnOnce(&mut Self) -> Result<(), Infallible>,
     ) -> Option<String> {
         let Ok(()) = visit(self);
-        self.refused.take()
+        self.rejected.take()
     }
 
     /// Returns the address that is written for one of an author.
@@ -100,7 +100,7 @@ impl<'i> Visitor<'i> for Addresses<'_> {
     fn visit_url(&mut self, url: &mut Url<'i>) -> Result<(), Infallible> {
         match self.resolve(&url.url) {
             Ok(address) => url.url = address.into(),
-            Err(why) => self.refused = Some(why),
+            Err(why) => self.rejected = Some(why),
         }
         Ok(())
     }
@@ -115,7 +115,7 @@ impl<'i> Visitor<'i> for Addresses<'_> {
     fn visit_function(&mut self, function: &mut Function<'i>) -> Result<(), Infallible> {
         let name = function.name.0.to_ascii_lowercase();
         if LOADING.contains(&&*name) {
-            self.refused = Some(format!(
+            self.rejected = Some(format!(
                 "`{name}()` is left out: its value cannot be checked"
             ));
         }

@@ -44,7 +44,7 @@ const MOVING: [&str; 18] = [
 const FAMILIES: [&str; 5] = ["anchor-", "animation", "inset", "offset", "outline-offset"];
 
 /// Returns why a declaration is left out, or nothing if it is kept.
-pub(super) fn refused(property: &Property<'_>, matches: Matches) -> Option<String> {
+pub(super) fn rejected(property: &Property<'_>, matches: Matches) -> Option<String> {
     let id = property.property_id();
     let name = id.name();
     if REFUSED.contains(&name) {

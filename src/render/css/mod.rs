@@ -94,22 +94,22 @@ pub fn confine(sheets: &[Sheet], map: &Map) -> Confined {
 }
 
 fn confine_one(sheet: &Sheet, map: &Map) -> Confined {
-    let refused = |message: String| Confined {
+    let rejected = |message: String| Confined {
         diagnostics: vec![left_out(&sheet.path, message)],
         ..Confined::default()
     };
     if sheet.text.len() > SHEET_BYTES_MAX {
-        return refused(format!(
+        return rejected(format!(
             "a stylesheet may have {SHEET_BYTES_MAX} bytes, so this one is left out"
         ));
     }
     if sheet::is_deeper_than(&sheet.text, DEPTH_MAX) {
-        return refused(format!(
+        return rejected(format!(
             "blocks may be nested {DEPTH_MAX} deep, so this stylesheet is left out"
         ));
     }
     let read = || stacker::grow(STACK_BYTES, || sheet::confine(sheet, map));
-    let failed = || refused("this stylesheet cannot be read, so it is left out".to_owned());
+    let failed = || rejected("this stylesheet cannot be read, so it is left out".to_owned());
     let Ok(confined) = catch_unwind(AssertUnwindSafe(read)) else {
         return failed();
     };

@@ -55,7 +55,7 @@ struct Seen {
     /// The last compound belongs to the parent.
     is_parent: bool,
     /// Why the selector cannot be used.
-    refused: Option<&'static str>,
+    rejected: Option<&'static str>,
 }
 
 /// Where a component stands.
@@ -79,7 +79,7 @@ pub(super) fn confine<'i>(
         is_positive: true,
     };
     rewrite(selector, place, &mut seen);
-    if let Some(why) = seen.refused {
+    if let Some(why) = seen.rejected {
         return Err(why);
     }
     if seen.has_shell || seen.has_parent && parent == Some(Matches::Shell) {
@@ -153,12 +153,12 @@ fn replacement<'i>(
             None
         }
         Component::Slotted(_) | Component::Part(_) | Component::Host(_) => {
-            seen.refused = Some("pages have no shadow trees");
+            seen.rejected = Some("pages have no shadow trees");
             None
         }
         Component::PseudoElement(part) => {
             if is_above_page(part) {
-                seen.refused = Some("it is shown above the page");
+                seen.rejected = Some("it is shown above the page");
             }
             None
         }

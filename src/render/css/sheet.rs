@@ -64,7 +64,7 @@ pub(super) fn confine(sheet: &Sheet, map: &Map) -> Confined {
             );
         }
     }
-    let unread = warnings.read().map(|all| {
+    let skipped = warnings.read().map(|all| {
         let one = |error: &lightningcss::error::Error<_>| {
             let place = error
                 .loc
@@ -77,7 +77,7 @@ pub(super) fn confine(sheet: &Sheet, map: &Map) -> Confined {
         };
         all.iter().map(one).collect::<Vec<_>>()
     });
-    for (place, message) in unread.unwrap_or_default() {
+    for (place, message) in skipped.unwrap_or_default() {
         rules.warn(place, message);
     }
     let place = |found: &Diagnostic| found.location.map(|place| (place.line, place.column));
@@ -141,13 +141,13 @@ impl Rules<'_> {
             CssRule::LayerStatement(_) => true,
             CssRule::CounterStyle(rule) => {
                 let loc = rule.loc;
-                let refused = self.addresses.rewrite(|all| rule.visit(all));
-                self.is_kept(refused, loc)
+                let rejected = self.addresses.rewrite(|all| rule.visit(all));
+                self.is_kept(rejected, loc)
             }
             CssRule::Property(rule) => {
                 let loc = rule.loc;
-                let refused = self.addresses.rewrite(|all| rule.visit(all));
-                self.is_kept(refused, loc)
+                let rejected = self.addresses.rewrite(|all| rule.visit(all));
+                self.is_kept(rejected, loc)
             }
             CssRule::FontFeatureValues(_) | CssRule::FontPaletteValues(_) => true,
             CssRule::Import(rule) => {
@@ -211,9 +211,9 @@ impl Rules<'_> {
     fn declarations(&mut self, block: &mut DeclarationBlock<'_>, matches: Matches, loc: Location) {
         for list in [&mut block.declarations, &mut block.important_declarations] {
             list.retain_mut(|property| {
-                let refused = declaration::refused(property, matches)
+                let rejected = declaration::rejected(property, matches)
                     .or_else(|| self.addresses.rewrite(|all| property.visit(all)));
-                self.is_kept(refused, loc)
+                self.is_kept(rejected, loc)
             });
         }
     }
@@ -226,16 +226,16 @@ impl Rules<'_> {
             FontFaceProperty::Source(sources) => {
                 sources.retain_mut(|source| match source {
                     Source::Url(source) => {
-                        let refused = self.addresses.rewrite(|all| source.url.visit(all));
-                        self.is_kept(refused, loc)
+                        let rejected = self.addresses.rewrite(|all| source.url.visit(all));
+                        self.is_kept(rejected, loc)
                     }
                     Source::Local(_) => true,
                 });
                 !sources.is_empty()
             }
             other => {
-                let refused = self.addresses.rewrite(|all| other.visit(all));
-                self.is_kept(refused, loc)
+                let rejected = self.addresses.rewrite(|all| other.visit(all));
+                self.is_kept(rejected, loc)
             }
         });
         self.addresses.is_image = true;
@@ -244,8 +244,8 @@ impl Rules<'_> {
         rule.properties.iter().any(has_source)
     }
 
-    fn is_kept(&mut self, refused: Option<String>, loc: Location) -> bool {
-        match refused {
+    fn is_kept(&mut self, rejected: Option<String>, loc: Location) -> bool {
+        match rejected {
             None => true,
             Some(why) => self.left_out(loc, why),
         }

@@ -388,7 +388,7 @@ impl Writer<'_> {
             }
             Target::Here(href) => href.into(),
             Target::Elsewhere(href) => href.into(),
-            Target::Refused => {
+            Target::Rejected => {
                 let message = format!("`{href}` is not a kind of address that pages may link");
                 let found = Diagnostic::warning("link-scheme", self.file, message);
                 self.diagnostics.push(found);

@@ -199,7 +199,7 @@ impl<'s> PageWriter<'s> {
             Target::Here(href) => (href.into(), ""),
             Target::Elsewhere(url) if url.starts_with("http") => (url.into(), " rel=noopener"),
             Target::Elsewhere(url) => (url.into(), ""),
-            Target::Refused => ("#".to_owned(), ""),
+            Target::Rejected => ("#".to_owned(), ""),
         };
         self.out.attribute("href", &address).markup(more);
     }

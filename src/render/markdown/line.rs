@@ -128,7 +128,7 @@ impl Writer<'_> {
                 format!("{BASE_URL_PLACEHOLDER}/{}{rest}", encode(&path))
             }
             Target::Here(href) | Target::Elsewhere(href) => href.into(),
-            Target::Refused => return None,
+            Target::Rejected => return None,
         })
     }
 

@@ -156,8 +156,8 @@ mod tests {
             "ssh://git@localhost:2222/r",
             "git@localhost:r",
         ] {
-            let refused = destination(url, &[]);
-            assert!(matches!(refused, Err(FetchError::Private)), "{url}");
+            let rejected = destination(url, &[]);
+            assert!(matches!(rejected, Err(FetchError::Private)), "{url}");
         }
         for (url, allowed) in [
             ("http://127.0.0.1/r", "127.0.0.0/8"),

@@ -161,10 +161,10 @@ fn a_client_that_sends_too_many_messages_has_to_wait() {
             .filter(|response| response.status == 200)
             .count();
         assert!((5..=8).contains(&answered), "{answered}");
-        let refused = responses.last().unwrap();
-        assert_eq!(refused.status, 429);
-        assert!(refused.field("retry-after").is_some());
-        assert_eq!(refused.field("access-control-allow-origin"), Some("*"));
+        let rejected = responses.last().unwrap();
+        assert_eq!(rejected.status, 429);
+        assert!(rejected.field("retry-after").is_some());
+        assert_eq!(rejected.field("access-control-allow-origin"), Some("*"));
         // Everything else of the site is served.
         assert_eq!(edge.get(DOMAIN, "/guides/start").status, 200);
         let counted =
