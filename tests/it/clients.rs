@@ -46,7 +46,8 @@ const { ClientFactory, DefaultAgentCardResolver } = require('@a2a-js/sdk/client'
 })().catch((error) => { console.error(error); process.exit(1); });
 "#;
 
-const PYTHON_CARD: &str = r#"
+/// Resolves the names of tests to loopback. A script of Python begins with it.
+pub const PYTHON_HOOK: &str = r#"
 import asyncio, json, socket, sys
 
 resolve = socket.getaddrinfo
@@ -57,7 +58,9 @@ def to_loopback(host, *rest, **named):
     return resolve("127.0.0.1" if is_ours else host, *rest, **named)
 
 socket.getaddrinfo = to_loopback
+"#;
 
+const PYTHON_CARD: &str = r#"
 import httpx
 from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
 
@@ -313,7 +316,8 @@ fn python_resolves(folder: &str, version: &str, transport: &str) {
     for (host, address) in CARDS {
         let url = format!("http://{host}:{}/docs", edge.http.port());
         let mut python = Command::new(folder.join("bin/python"));
-        let output = python.args(["-c", PYTHON_CARD, &url]).output();
+        let script = format!("{PYTHON_HOOK}{PYTHON_CARD}");
+        let output = python.args(["-c", &script, &url]).output();
         resolved(&output.unwrap(), address, transport);
     }
 }

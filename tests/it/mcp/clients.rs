@@ -17,7 +17,7 @@ use std::process::{Command, Output};
 use serde_json::{Value, json};
 
 use super::{documentation, serving};
-use crate::clients::{client, resolver};
+use crate::clients::{PYTHON_HOOK, client, resolver};
 use crate::edge::{Edge, Setup};
 use crate::presets::{DOMAIN, PAY, SKILL};
 
@@ -73,20 +73,6 @@ async def ask(client, revision, server, read, Error):
         "wrong": wrong.is_error if is_2 else wrong.isError,
         "revision": revision,
     }))
-"#;
-
-/// Resolves the names of tests to loopback.
-const PYTHON_HOOK: &str = r#"
-import asyncio, json, socket, sys
-
-resolve = socket.getaddrinfo
-
-def to_loopback(host, *rest, **named):
-    name = host.decode() if isinstance(host, bytes) else host
-    is_ours = name and name.endswith((".test", ".localhost"))
-    return resolve("127.0.0.1" if is_ours else host, *rest, **named)
-
-socket.getaddrinfo = to_loopback
 "#;
 
 /// Returns the address of the server, for a client.
