@@ -33,31 +33,35 @@ pub(super) fn is_instruction(line: &str) -> bool {
     !word.is_empty() && IMPERATIVES.split(' ').any(|known| known == word)
 }
 
-/// Removes `1. `, `2) `, `Step 3: ` from the beginning of a line.
-pub(super) fn without_number(line: &str) -> &str {
-    let line = line.trim();
+/// Splits a line after the one or two digits at its beginning; `Step ` may come before them.
+fn split_number(line: &str) -> Option<(&str, &str)> {
     let rest = line
         .strip_prefix("Step ")
         .or_else(|| line.strip_prefix("step "))
         .unwrap_or(line);
     let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let after = rest[digits..].trim_start_matches(['.', ')', ':', ' ', '–', '-']);
-    match digits {
-        1..=2 if after.len() < rest[digits..].len() => after,
-        _ => line,
+    (1..=2).contains(&digits).then(|| rest.split_at(digits))
+}
+
+/// Removes `1. `, `2) `, `Step 3: ` from the beginning of a line.
+pub(super) fn without_number(line: &str) -> &str {
+    let line = line.trim();
+    let Some((_, rest)) = split_number(line) else {
+        return line;
+    };
+    let after = rest.trim_start_matches(['.', ')', ':', ' ', '–', '-']);
+    if after.len() < rest.len() {
+        after
+    } else {
+        line
     }
 }
 
 /// Returns the number at the beginning of a heading: `1. Create`, `Step 2: Run`.
 pub(super) fn number(line: &str) -> Option<usize> {
-    let line = line.trim();
-    let rest = line
-        .strip_prefix("Step ")
-        .or_else(|| line.strip_prefix("step "))
-        .unwrap_or(line);
-    let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let is_number = (1..=2).contains(&digits) && rest[digits..].starts_with(['.', ')', ':']);
-    is_number.then(|| rest[..digits].parse().ok()).flatten()
+    let (digits, after) = split_number(line.trim())?;
+    let is_number = after.starts_with(['.', ')', ':']);
+    is_number.then(|| digits.parse().ok()).flatten()
 }
 
 /// Makes the first letter of a phrase small, unless its first word is a name or an acronym.
