@@ -3,7 +3,7 @@
 //! pingora chooses the response as it does for every other one, but it would keep tens of
 //! kilobytes for the request until the last byte is sent, and a client may read slowly. So the
 //! response is handed over ([`FileResponse`]): pingora ends the request without having written
-//! anything, and the connection or the stream that comes home from it sends the file. Then a slow
+//! anything, and the connection or the stream that returns from it sends the file. Then a slow
 //! reader costs little more than the piece of the file that it waits for.
 //!
 //! A file is opened before the header is written, so that a file that cannot be read is a 503. Its

@@ -20,9 +20,9 @@ use super::connection::ClientConnection;
 use super::fast_path::{self, Batch};
 use super::handler::ConnectionHandler;
 use super::head::{self, Form, Framing, Head, Rejection};
-use super::lent::Home;
 use super::mcp;
 use super::open::Activity;
+use super::return_slot::ReturnSlot;
 use super::single_request::{self, SingleRequestStream};
 use super::{GATEWAY_FAILED, too_many};
 use crate::response::{Connection, MaybeCached, RequestHeaders};
@@ -423,10 +423,10 @@ impl Http1 {
         line.clear();
         let end = memchr::memmem::find(&inbox[..head], b"\r\n");
         line.extend_from_slice(&inbox[..end.map_or(head, |end| end + 2)]);
-        let home = Home::new();
+        let slot = ReturnSlot::new();
         let gateway = &handler.gateway;
         let request =
-            SingleRequestStream::new(connection, inbox, head, framing, gateway, home.clone());
+            SingleRequestStream::new(connection, inbox, head, framing, gateway, slot.clone());
         let mut session = ServerSession::new_http1(Box::new(request));
         session.set_keepalive(Some(limits.idle.as_secs()));
         session.set_keepalive_reuses_remaining(is_last.then_some(0));
@@ -436,7 +436,7 @@ impl Http1 {
         // that needs longer for one piece.
         session.set_write_timeout(None);
         let serving = handler.proxy.process_new_http(session, &handler.shutdown);
-        // The stream is dropped with what pingora returns, and so its parts come home. `None` is
+        // The stream is dropped with what pingora returns, and so its parts return to the slot. `None` is
         // a panic.
         let reusable = panics::caught(serving)
             .await
@@ -449,7 +449,7 @@ impl Http1 {
             is_half_closed,
             is_answered,
             handed_over,
-        } = home.take()?;
+        } = slot.take()?;
         let inbox = match inbox.is_empty() {
             // Its memory is not needed while the client reads.
             true => BytesMut::new(),

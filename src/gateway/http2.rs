@@ -45,10 +45,10 @@ use super::fast_path;
 use super::handler::ConnectionHandler;
 use super::head;
 use super::http2_stream::Http2Stream;
-use super::lent::Home;
 use super::open::{Activity, Busy};
 use super::pace::Pace;
 use super::request::{logged, with_headers};
+use super::return_slot::ReturnSlot;
 use super::{GATEWAY_FAILED, Gateway, Limits, access, too_many};
 use crate::response::{MaybeCached, Problem, Response};
 use crate::site;
@@ -370,12 +370,12 @@ fn proxy(
     let handler = Arc::clone(handler);
     let since = Instant::now();
     tokio::spawn(async move {
-        let home = Home::new();
-        let session = stream.into_session(&handler.gateway, home.clone());
+        let slot = ReturnSlot::new();
+        let session = stream.into_session(&handler.gateway, slot.clone());
         let session = ServerSession::new_custom(Box::new(session));
         let serving = handler.proxy.process_new_http(session, &handler.shutdown);
         let is_served = panics::caught(serving).await.is_ok();
-        if let Some(mut stream) = home.take() {
+        if let Some(mut stream) = slot.take() {
             let gateway = &handler.gateway;
             match stream.take_handed_over() {
                 _ if !is_served => fail(gateway, stream, client, since).await,

@@ -35,8 +35,8 @@ use pingora::{Error, ErrorType, OrErr as _, Result};
 use super::Gateway;
 use super::body_rate::BodyRate;
 use super::file_response::FileResponse;
-use super::lent::{Home, Lent};
 use super::pace::Pace;
+use super::return_slot::{ReturnSlot, Returned};
 use super::silence::{SILENT, Silence};
 
 /// How much of a request body is still read and dropped after its response.
@@ -73,7 +73,7 @@ pub(super) struct Http2Stream {
 
 /// A stream on the proxy path.
 pub(super) struct StreamSession {
-    stream: Lent<Http2Stream>,
+    stream: Returned<Http2Stream>,
     response: Option<Box<ResponseHeader>>,
     body_read: usize,
     body_sent: usize,
@@ -186,10 +186,10 @@ impl Http2Stream {
         self.writer.is_some() || self.is_ended
     }
 
-    /// Makes the session for pingora. The stream comes home when the session is dropped.
-    pub(super) fn into_session(self, gateway: &Gateway, home: Home<Self>) -> StreamSession {
+    /// Makes the session for pingora. The stream returns to the slot when the session is dropped.
+    pub(super) fn into_session(self, gateway: &Gateway, slot: ReturnSlot<Self>) -> StreamSession {
         StreamSession {
-            stream: Lent::new(self, home),
+            stream: Returned::new(self, slot),
             response: None,
             body_read: 0,
             body_sent: 0,
@@ -203,7 +203,7 @@ impl Http2Stream {
 
     /// Reads the rest of the request body and drops it, so that the stream ends without a reset.
     pub(super) async fn discard_body(self, gateway: &Gateway) {
-        let mut session = self.into_session(gateway, Home::new());
+        let mut session = self.into_session(gateway, ReturnSlot::new());
         session.discard_body().await;
     }
 }

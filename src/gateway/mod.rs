@@ -19,7 +19,7 @@
 //! | responses without pingora | `fast_path` |
 //! | one HTTP/1.1 request as a stream for pingora | `single_request` |
 //! | one HTTP/2 request as a session for pingora | `http2_stream` |
-//! | what pingora gives back, also after a panic | `lent` |
+//! | values that return from pingora, also after a panic | `return_slot` |
 //! | requests and upstreams that are too slow | `body_rate`, `silence` |
 //! | pingora's phases | `proxy` |
 //! | files that are sent without pingora, and read while they are sent | `file_response`, `reads` |
@@ -60,7 +60,7 @@ pub mod head;
 mod http1;
 mod http2;
 mod http2_stream;
-mod lent;
+mod return_slot;
 pub mod limits;
 mod mcp;
 pub mod memory;

@@ -4,7 +4,7 @@
 //! request end the connection, or end the request with an error. A [`SingleRequestStream`] holds
 //! exactly one request. A reader gets the head, then the body. After that a read waits, and the
 //! inbox stores the bytes that the client sends next. When pingora drops the stream, at the end of
-//! the request or because of a panic, the connection and the inbox return to its [`Home`].
+//! the request or because of a panic, the connection and the inbox return to its [`ReturnSlot`].
 //!
 //! After a `101` response all bytes pass through: they belong to the other protocol.
 //!
@@ -36,7 +36,7 @@ use super::chunked::Scanner;
 use super::connection::ClientConnection;
 use super::file_response::FileResponse;
 use super::head::Framing;
-use super::lent::Home;
+use super::return_slot::ReturnSlot;
 use super::silence::Silence;
 
 /// How many bytes of later requests the inbox stores. More bytes stay in the client's send
@@ -64,7 +64,7 @@ pub(super) struct SingleRequestStream {
     written: usize,
     /// The response that is sent after pingora has finished.
     handed_over: Mutex<Option<Box<FileResponse>>>,
-    home: Home<Parts>,
+    slot: ReturnSlot<Parts>,
 }
 
 /// The part of the body that the reader has not read yet.
@@ -101,7 +101,7 @@ impl SingleRequestStream {
         head: usize,
         framing: Framing,
         gateway: &Gateway,
-        home: Home<Parts>,
+        slot: ReturnSlot<Parts>,
     ) -> Self {
         connection.hold();
         let body = match framing {
@@ -121,7 +121,7 @@ impl SingleRequestStream {
             is_half_closed: false,
             written: 0,
             handed_over: Mutex::default(),
-            home,
+            slot,
         }
     }
 
@@ -268,7 +268,7 @@ impl Drop for SingleRequestStream {
         };
         let is_answered = self.written > connection.held_back();
         connection.unhold();
-        self.home.put(Parts {
+        self.slot.put(Parts {
             connection,
             inbox: std::mem::take(&mut self.inbox),
             is_read: self.head == 0

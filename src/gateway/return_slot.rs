@@ -1,27 +1,27 @@
-//! What pingora gets for one request and must give back.
+//! Values that pingora gets for one request, and that return after it.
 //!
 //! pingora owns the connection or the stream of a request while it works on it. If it panics, it
 //! drops what it owns, and the client would see the end of the connection instead of a response.
-//! So what is lent has a [`Home`]: it returns there when it is dropped, whatever the reason.
+//! Such a value has a [`ReturnSlot`]: it returns there when it is dropped, for any reason.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The place that a lent value returns to.
-pub(super) struct Home<T>(Arc<Mutex<Option<T>>>);
+/// The slot to which a value returns.
+pub(super) struct ReturnSlot<T>(Arc<Mutex<Option<T>>>);
 
-/// A value that returns to its home when it is dropped.
+/// A value that returns to its slot when it is dropped.
 #[derive(Debug)]
-pub(super) struct Lent<T> {
+pub(super) struct Returned<T> {
     /// `None` only while it is dropped.
     value: Option<T>,
-    home: Home<T>,
+    slot: ReturnSlot<T>,
 }
 
-// === impl Home ===
+// === impl ReturnSlot ===
 
-impl<T> Home<T> {
+impl<T> ReturnSlot<T> {
     /// Makes an empty place.
     pub(super) fn new() -> Self {
         Self(Arc::new(Mutex::new(None)))
@@ -39,48 +39,48 @@ impl<T> Home<T> {
     }
 }
 
-impl<T> Clone for Home<T> {
+impl<T> Clone for ReturnSlot<T> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<T> fmt::Debug for Home<T> {
+impl<T> fmt::Debug for ReturnSlot<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Home")
+        f.write_str("ReturnSlot")
     }
 }
 
-// === impl Lent ===
+// === impl Returned ===
 
-impl<T> Lent<T> {
-    /// Lends a value.
-    pub(super) fn new(value: T, home: Home<T>) -> Self {
+impl<T> Returned<T> {
+    /// Wraps a value.
+    pub(super) fn new(value: T, slot: ReturnSlot<T>) -> Self {
         Self {
             value: Some(value),
-            home,
+            slot,
         }
     }
 }
 
-impl<T> Deref for Lent<T> {
+impl<T> Deref for Returned<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        self.value.as_ref().expect("a value that is lent")
+        self.value.as_ref().expect("a value that is not dropped")
     }
 }
 
-impl<T> DerefMut for Lent<T> {
+impl<T> DerefMut for Returned<T> {
     fn deref_mut(&mut self) -> &mut T {
-        self.value.as_mut().expect("a value that is lent")
+        self.value.as_mut().expect("a value that is not dropped")
     }
 }
 
-impl<T> Drop for Lent<T> {
+impl<T> Drop for Returned<T> {
     fn drop(&mut self) {
         if let Some(value) = self.value.take() {
-            self.home.put(value);
+            self.slot.put(value);
         }
     }
 }
@@ -90,15 +90,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lent_value_comes_back_also_after_a_panic() {
-        let home = Home::new();
-        drop(Lent::new(1, home.clone()));
-        assert_eq!((home.take(), home.take()), (Some(1), None));
-        let lent = Lent::new(2, home.clone());
+    fn a_value_returns_also_after_a_panic() {
+        let slot = ReturnSlot::new();
+        drop(Returned::new(1, slot.clone()));
+        assert_eq!((slot.take(), slot.take()), (Some(1), None));
+        let returned = Returned::new(2, slot.clone());
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
-            assert_eq!(*lent, 3, "a panic");
+            assert_eq!(*returned, 3, "a panic");
         }));
         assert!(panicked.is_err());
-        assert_eq!(home.take(), Some(2));
+        assert_eq!(slot.take(), Some(2));
     }
 }
