@@ -19,7 +19,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 
-use super::{Documentation, walled};
+use super::{Documentation, sandboxed};
 use crate::deploy::run::{Build, BuiltRelease, Limits, Session};
 use crate::isolation::Mode;
 use crate::site::Service;
@@ -65,7 +65,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (mode, limits) = (Mode::default(), Limits::default());
     let act = async |session: &Session| {
         let built = session.build(&build, None).await?;
-        walled::tell(built.in_force)?;
+        sandboxed::tell(built.in_force)?;
         writeln!(io::stdout(), "{}", built.report).context("print the report")?;
         if let Some(release) = &built.release {
             let files = |directory: &Path| write_files(session, release, directory);
@@ -74,7 +74,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
         Ok(built.has_errors)
     };
-    let has_errors = walled::run(mode, &limits, specifications, act)?;
+    let has_errors = sandboxed::run(mode, &limits, specifications, act)?;
     Ok(match has_errors {
         true => ExitCode::FAILURE,
         false => ExitCode::SUCCESS,

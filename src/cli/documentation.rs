@@ -42,7 +42,7 @@ pub struct Documentation {
 // === impl Documentation ===
 
 impl Documentation {
-    /// Reads the directory, in a process within walls. The diagnostics name the files that were
+    /// Reads the directory, in a sandboxed process. The diagnostics name the files that were
     /// left out.
     ///
     /// # Errors

@@ -20,7 +20,7 @@ pub mod store;
 #[cfg(test)]
 mod testing;
 pub mod update;
-mod walled;
+mod sandboxed;
 pub mod worker;
 
 pub use documentation::Documentation;
@@ -91,9 +91,9 @@ impl Cli {
             Command::Worker(args) => worker::run(args),
             Command::Key(args) => key::run(args),
             Command::Update(args) => update::run(args),
-            Command::BuildChild => within_walls(child::serve()),
-            Command::CheckChild => within_walls(check::serve()),
-            Command::PreviewChild => within_walls(preview::serve()),
+            Command::BuildChild => in_a_sandbox(child::serve()),
+            Command::CheckChild => in_a_sandbox(check::serve()),
+            Command::PreviewChild => in_a_sandbox(preview::serve()),
             Command::Build(args) => build::run(args),
             Command::Check(args) => check::run(args),
             Command::Preview(args) => preview::run(args),
@@ -134,9 +134,9 @@ impl Command {
     }
 }
 
-/// Returns the exit code of a process within walls; it has reported everything else to its parent.
-fn within_walls(served: io::Result<()>) -> anyhow::Result<ExitCode> {
-    served.context("run a process within walls")?;
+/// Returns the exit code of a sandboxed process; it has reported everything else to its parent.
+fn in_a_sandbox(served: io::Result<()>) -> anyhow::Result<ExitCode> {
+    served.context("run a sandboxed process")?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use bytes::Bytes;
 
 use super::settings::{self, Settings};
-use super::{Documentation, deploying, project, walled};
+use super::{Documentation, deploying, project, sandboxed};
 use crate::build::NAVIGATION_PATH;
 use crate::config::Config;
 use crate::deploy::run::{Build, Session};
@@ -58,7 +58,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let before = navigation_before(&store, &args.project)?;
     let act = async |session: &Session| {
         let built = session.build(&build, before.as_deref()).await?;
-        walled::tell(built.in_force)?;
+        sandboxed::tell(built.in_force)?;
         let mut out = io::stdout();
         writeln!(out, "{}", built.report).context("print the report")?;
         let Some(release) = &built.release else {
@@ -73,7 +73,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         writeln!(out, "promoted {release} of {project} as {fence}").context("print the outcome")?;
         Ok(ExitCode::SUCCESS)
     };
-    walled::run(config.isolation.mode, &config.builds, specifications, act)
+    sandboxed::run(config.isolation.mode, &config.builds, specifications, act)
 }
 
 /// Returns how the documentation is built for a service, and for a site when there is one: pages

@@ -10,7 +10,7 @@ use landlock::{
     make_bitflags, path_beneath_rules,
 };
 
-use super::{Network, PROGRAMS, SYSTEM_DEVICES, SYSTEM_FILES, Walls};
+use super::{Network, PROGRAMS, SYSTEM_DEVICES, SYSTEM_FILES, Sandbox};
 
 /// The newest Landlock ABI that we use. An older kernel applies only the rules that it supports.
 const NEWEST_ABI: ABI = ABI::V9;
@@ -20,7 +20,7 @@ pub(super) const LEAST_ABI: u32 = 3;
 const DNS_PORT: u16 = 53;
 
 /// Restricts this thread. Returns the ABI version that is in force, 0 if there is none.
-pub(super) fn restrict(walls: &Walls) -> Result<u32, RulesetError> {
+pub(super) fn restrict(sandbox: &Sandbox) -> Result<u32, RulesetError> {
     let read = make_bitflags!(AccessFs::{ReadFile | ReadDir});
     let execute = make_bitflags!(AccessFs::{ReadFile | ReadDir | Execute});
     let write = make_bitflags!(AccessFs::{ReadFile | ReadDir | WriteFile | Truncate});
@@ -32,7 +32,7 @@ pub(super) fn restrict(walls: &Walls) -> Result<u32, RulesetError> {
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(all)?
         .scope(Scope::from_all(NEWEST_ABI))?;
-    if walls.network != Network::Any {
+    if sandbox.network != Network::Any {
         ruleset = ruleset.handle_access(AccessNet::from_all(NEWEST_ABI))?;
     } else {
         ruleset = ruleset.handle_access(AccessNet::BindTcp)?;
@@ -43,11 +43,11 @@ pub(super) fn restrict(walls: &Walls) -> Result<u32, RulesetError> {
         .add_rules(path_beneath_rules(system(PROGRAMS), execute))?
         .add_rules(path_beneath_rules(system(SYSTEM_FILES), read))?
         .add_rules(path_beneath_rules(system(SYSTEM_DEVICES), write))?
-        .add_rules(path_beneath_rules(&walls.read, read))?
-        .add_rules(path_beneath_rules(&walls.execute, execute))?
-        .add_rules(path_beneath_rules(&walls.write, write))?
-        .add_rules(path_beneath_rules(&walls.own, own))?;
-    if let Network::Ports(ports) = &walls.network {
+        .add_rules(path_beneath_rules(&sandbox.read, read))?
+        .add_rules(path_beneath_rules(&sandbox.execute, execute))?
+        .add_rules(path_beneath_rules(&sandbox.write, write))?
+        .add_rules(path_beneath_rules(&sandbox.own, own))?;
+    if let Network::Ports(ports) = &sandbox.network {
         for port in ports.iter().chain([&DNS_PORT]) {
             created = created.add_rule(NetPort::new(*port, AccessNet::ConnectTcp))?;
         }

@@ -1,19 +1,19 @@
 //! Isolation: what a process may still do once it handles the content of strangers.
 //!
-//! A process describes its [`Walls`] and enters them ([`Walls::enter`]). From then on, it and every
+//! A process describes its [`Sandbox`] and enters it ([`Sandbox::enter`]). From then on, it and every
 //! program that it starts are restricted by the kernel, and nothing can undo that:
 //!
 //! | feature | Linux | what it refuses |
 //! |---|---|---|
-//! | Landlock, files | 5.13 | every file and directory that the walls do not name |
-//! | Landlock, TCP | 6.7 | connections to ports that the walls do not name, and listening |
+//! | Landlock, files | 5.13 | every file and directory that the sandbox does not name |
+//! | Landlock, TCP | 6.7 | connections to ports that the sandbox does not name, and listening |
 //! | Landlock, scopes | 6.12 | signals to processes outside, abstract Unix sockets |
 //! | seccomp | 3.17 | sockets, and system calls that no build needs: `ptrace`, `mount`, `bpf`, … |
 //! | `no_new_privs` | 3.5 | more rights by a set-user-id program |
 //! | capabilities | 2.2 | the special rights of root, when the process is root |
 //!
 //! Landlock and seccomp restrict the calling thread and the threads and processes that it starts
-//! later. So a process enters its walls before it starts a thread.
+//! later. So a process enters its sandbox before it starts a thread.
 //!
 //! A kernel or a container may lack a feature. [`InForce`] says which features are in force;
 //! [`Mode`] says whether the process goes on without them.
@@ -116,9 +116,9 @@ pub enum Network {
     Any,
 }
 
-/// What a process may use from the moment when it enters these walls.
+/// What a process may use from the moment when it enters this sandbox.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Walls {
+pub struct Sandbox {
     /// Files and directories that it may read. A path that does not exist is left out.
     pub read: Vec<PathBuf>,
     /// Files and directories that it may read and execute.
@@ -146,7 +146,7 @@ pub struct InForce {
     pub processes: bool,
 }
 
-/// Why a process did not enter its walls.
+/// Why a process did not enter its sandbox.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IsolationError {
@@ -175,10 +175,10 @@ impl Mode {
     ];
 }
 
-// === impl Walls ===
+// === impl Sandbox ===
 
-impl Walls {
-    /// Returns walls that let a process run the programs of the system, and nothing else.
+impl Sandbox {
+    /// Returns a sandbox that lets a process run the programs of the system, and nothing else.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -213,12 +213,12 @@ impl Walls {
 
 /// Returns what this kernel can restrict.
 ///
-/// A thread enters walls and ends; the process is not restricted.
+/// A thread enters a sandbox and ends; the process is not restricted.
 #[must_use]
 pub fn available() -> InForce {
     let probe = std::thread::Builder::new()
         .name("isolation-probe".to_owned())
-        .spawn(|| Walls::new().enter(Mode::Available).unwrap_or_default());
+        .spawn(|| Sandbox::new().enter(Mode::Available).unwrap_or_default());
     probe
         .ok()
         .and_then(|thread| thread.join().ok())
@@ -312,13 +312,13 @@ mod tests {
 
     use super::*;
 
-    /// Runs a function in a thread that has entered walls.
+    /// Runs a function in a thread that has entered a sandbox.
     fn within<T: Send + 'static>(
-        walls: Walls,
+        sandbox: Sandbox,
         act: impl FnOnce() -> T + Send + 'static,
     ) -> (InForce, T) {
         let inside = std::thread::spawn(move || {
-            let in_force = walls.enter(Mode::Available).unwrap();
+            let in_force = sandbox.enter(Mode::Available).unwrap();
             (in_force, act())
         });
         inside.join().unwrap()
@@ -332,14 +332,14 @@ mod tests {
             fs::write(path(name), name).unwrap();
         }
         fs::create_dir(path("own")).unwrap();
-        let walls = Walls {
+        let sandbox = Sandbox {
             read: vec![path("open"), path("absent")],
             write: vec![path("output")],
             own: vec![path("own")],
-            ..Walls::new()
+            ..Sandbox::new()
         };
         let root = directory.path().to_owned();
-        let (in_force, seen) = within(walls, move || {
+        let (in_force, seen) = within(sandbox, move || {
             let path = |name: &str| root.join(name);
             [
                 fs::read(path("open")).is_ok(),
@@ -372,13 +372,13 @@ mod tests {
         let connects = move || [one, other].map(|address| TcpStream::connect(address).is_ok());
         drop(listening);
         let _listening = (TcpListener::bind(one), TcpListener::bind(other));
-        let (in_force, reached) = within(Walls::new(), connects);
+        let (in_force, reached) = within(Sandbox::new(), connects);
         if in_force.seccomp {
             assert_eq!(reached, [false, false]);
         }
-        let ports = Walls {
+        let ports = Sandbox {
             network: Network::Ports(vec![one.port()]),
-            ..Walls::new()
+            ..Sandbox::new()
         };
         let (in_force, reached) = within(ports, connects);
         assert!(reached[0]);

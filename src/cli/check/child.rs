@@ -1,4 +1,4 @@
-//! The process within walls that reads the documentation.
+//! The sandboxed process that reads the documentation.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -82,7 +82,7 @@ impl Report for Event {
     }
 }
 
-/// Checks a documentation within walls.
+/// Checks a documentation in a sandbox.
 ///
 /// # Errors
 ///

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 
-use super::{Documentation, walled};
+use super::{Documentation, sandboxed};
 use crate::deploy::run::{Limits, Place, Session};
 use crate::diagnostic::text::Colour;
 use crate::diagnostic::{Diagnostic, rules};
@@ -112,14 +112,14 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         .documentation
         .specifications(&remote::Config::default());
     let act = async |session: &Session| check(args, &place, session).await;
-    let is_failure = walled::run(Mode::default(), &Limits::default(), specifications, act)?;
+    let is_failure = sandboxed::run(Mode::default(), &Limits::default(), specifications, act)?;
     Ok(match is_failure {
         true => ExitCode::FAILURE,
         false => ExitCode::SUCCESS,
     })
 }
 
-/// Has a process within walls check the documentation; prints what it reports, and writes the
+/// Has a sandboxed process check the documentation; prints what it reports, and writes the
 /// files that it corrects. Returns whether the check has failed.
 async fn check(args: &Args, place: &Place, session: &Session) -> anyhow::Result<bool> {
     let order = Order {
@@ -132,18 +132,18 @@ async fn check(args: &Args, place: &Place, session: &Session) -> anyhow::Result<
             .has_specifications()
             .then(|| session.specifications()),
     };
-    let mut walls = session.walls(place);
+    let mut sandbox = session.sandbox(place);
     if args.since.is_some() {
-        walls
+        sandbox
             .read
             .extend(directory::directories_of_git(&place.root));
-        walls.execute.extend(program_in_path("git"));
+        sandbox.execute.extend(program_in_path("git"));
     }
-    let mut running = session.start(SUBCOMMAND, &order, walls, None).await?;
+    let mut running = session.start(SUBCOMMAND, &order, sandbox, None).await?;
     let mut out = io::stdout();
     loop {
         match running.event().await? {
-            Some(Event::InForce(in_force)) => walled::tell(in_force)?,
+            Some(Event::InForce(in_force)) => sandboxed::tell(in_force)?,
             Some(Event::Specifications(urls)) => {
                 session.fetch(urls).await?;
                 running.answer().await?;

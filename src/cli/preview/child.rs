@@ -1,4 +1,4 @@
-//! The process within walls that reads the documentation and serves it.
+//! The sandboxed process that reads the documentation and serves it.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -87,7 +87,7 @@ impl Order {
     }
 }
 
-/// Shows a documentation within walls, to browsers that connect to the socket of the parent.
+/// Shows a documentation in a sandbox, to browsers that connect to the socket of the parent.
 ///
 /// # Errors
 ///
@@ -152,7 +152,7 @@ impl Follower<'_, '_> {
             if let Err(error) = self.read(watch) {
                 self.shown.report(&[], Some(&format!("{error:#}")));
                 // A directory that is being replaced will exist again in a moment. Only a new
-                // process can read it then, because walls name files, not paths.
+                // process can read it then, because a sandbox names files, not paths.
                 while !watch.has_changed() {
                     if self.order.root().is_some_and(|now| now != root) {
                         return;

@@ -10,7 +10,7 @@
 //! panel with the diagnostics and the script that reloads are added, and the browser must not cache
 //! anything.
 //!
-//! All of this happens in one process within walls ([`child`]), which stays while the preview runs,
+//! All of this happens in one sandboxed process ([`child`]), which stays while the preview runs,
 //! because it remembers the pages that have not changed. This process listens, prints, and starts
 //! that process again when it has ended.
 //!
@@ -30,7 +30,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 
 use super::check::colour;
-use super::{Documentation, walled};
+use super::{Documentation, sandboxed};
 use crate::deploy::run::{Limits, Place, Session};
 use crate::isolation::Mode;
 use crate::source::remote;
@@ -59,7 +59,7 @@ pub struct Args {
 
 /// Why the process of a preview has ended.
 enum Ended {
-    /// The directory is another one now, and the walls name the one before.
+    /// The directory is another one now, and the sandbox names the earlier one.
     Replaced,
     /// It was killed or has failed, as this sentence says.
     Died(String),
@@ -99,13 +99,13 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             }
         }
     };
-    match walled::run(mode, &limits, specifications, act) {
-        Err(error) if error.is::<walled::Stopped>() => Ok(ExitCode::SUCCESS),
+    match sandboxed::run(mode, &limits, specifications, act) {
+        Err(error) if error.is::<sandboxed::Stopped>() => Ok(ExitCode::SUCCESS),
         ended => ended,
     }
 }
 
-/// Shows the documentation in a process within walls, until this process ends.
+/// Shows the documentation in a sandboxed process, until this process ends.
 async fn show(
     args: &Args,
     place: &Place,
@@ -120,12 +120,12 @@ async fn show(
             .has_specifications()
             .then(|| session.specifications()),
     };
-    let walls = session.walls(place);
-    let started = session.start(SUBCOMMAND, &order, walls, Some(listener));
-    let mut running = started.await.context("start a process within walls")?;
+    let sandbox = session.sandbox(place);
+    let started = session.start(SUBCOMMAND, &order, sandbox, Some(listener));
+    let mut running = started.await.context("start a sandboxed process")?;
     loop {
         match running.event().await {
-            Ok(Some(Event::InForce(in_force))) => walled::tell(in_force)?,
+            Ok(Some(Event::InForce(in_force))) => sandboxed::tell(in_force)?,
             Ok(Some(Event::Specifications(urls))) => {
                 session.fetch(urls).await?;
                 // If it has ended, there is no further event.

@@ -1,6 +1,6 @@
 //! The processes of an update.
 //!
-//! The content of customers is fetched and parsed in processes within walls
+//! The content of customers is fetched and parsed in sandboxed processes
 //! ([`isolation::process`](crate::isolation::process)):
 //!
 //! | process | network | reads | writes |
@@ -20,7 +20,7 @@ use std::time::Duration;
 use super::job::{Event, Order, Stopped};
 use super::{fetch, generate, prepare, specifications};
 use crate::isolation::process::{self, Report, Start};
-use crate::isolation::{InForce, IsolationError, Mode, User, UserError, Walls};
+use crate::isolation::{InForce, IsolationError, Mode, Sandbox, User, UserError};
 use crate::telemetry::logging;
 
 /// The subcommand that starts a child.
@@ -63,7 +63,7 @@ pub struct Isolation {
 /// Starts the processes of builds.
 #[derive(Clone, Debug)]
 pub struct Launcher {
-    /// Starts processes within walls.
+    /// Starts sandboxed processes.
     pub process: process::Launcher,
     /// The limits of a build.
     pub limits: Limits,
@@ -164,7 +164,7 @@ impl Launcher {
         })
     }
 
-    /// Starts a process that enters the walls of a build, and returns what is in force.
+    /// Starts a process that enters the sandbox of a build, and returns what is in force.
     ///
     /// # Errors
     ///
@@ -175,7 +175,7 @@ impl Launcher {
             .build()
             .map_err(LaunchError::Start)?;
         runtime.block_on(async {
-            let started = self.start(Order::Probe, Walls::new(), Path::new("/"));
+            let started = self.start(Order::Probe, Sandbox::new(), Path::new("/"));
             let mut running = started.await.map_err(LaunchError::Start)?;
             loop {
                 match running.event().await.map_err(LaunchError::Start)? {
@@ -197,7 +197,7 @@ impl Launcher {
     pub(super) async fn start(
         &self,
         order: Order,
-        walls: Walls,
+        sandbox: Sandbox,
         home: &Path,
     ) -> io::Result<Running> {
         let start = Start {
@@ -205,7 +205,7 @@ impl Launcher {
             limits: self.limits.of(&order),
             has_network: matches!(order, Order::Fetch(_) | Order::Specifications(_)),
             order: &order,
-            walls,
+            sandbox,
             home,
             listener: None,
         };
@@ -225,7 +225,7 @@ impl Report for Event {
     }
 }
 
-/// Carries out the order of this process within its walls.
+/// Carries out the order of this process in its sandbox.
 ///
 /// # Errors
 ///

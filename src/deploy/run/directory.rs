@@ -1,7 +1,7 @@
 //! Builds without a queue, for the commands of the command line.
 //!
 //! The documentation is in a directory of this machine. It may come from a stranger, so it is read
-//! in a process within walls, as in an update: without network, without the environment, and
+//! in a sandboxed process, as in an update: without network, without the environment, and
 //! without any other file of the user.
 
 use std::collections::BTreeMap;
@@ -14,12 +14,12 @@ use serde::Serialize;
 
 use super::child::Launcher;
 use super::job::{BuildJob, Event, Order, Prepared, Source, SpecificationsJob};
-use super::walls;
+use super::sandbox;
 use super::workspace::{NAVIGATION, SPECIFICATIONS, Workspace};
 use crate::build::Options;
 use crate::digest::Digest;
 use crate::isolation::process::{Limits, Report, Running, Start};
-use crate::isolation::{InForce, Walls};
+use crate::isolation::{InForce, Sandbox};
 use crate::release::{Inventory, Item, ReleasePath};
 use crate::source::remote;
 use crate::store::{PutError, Store};
@@ -79,7 +79,7 @@ pub struct Session {
 #[non_exhaustive]
 pub enum BuildError {
     /// A process cannot be started, or its files cannot be written.
-    #[error("run a process within walls")]
+    #[error("run a sandboxed process")]
     Process(#[from] io::Error),
     /// The process has ended, or could not read the documentation.
     #[error("{0}")]
@@ -120,14 +120,14 @@ impl Session {
         self.workspace.file(SPECIFICATIONS)
     }
 
-    /// Returns the walls of a process that only reads documentation.
+    /// Returns the sandbox of a process that only reads documentation.
     #[must_use]
-    pub fn walls(&self, place: &Place) -> Walls {
-        let mut read: Vec<_> = walls::of_directory(&place.root).collect();
+    pub fn sandbox(&self, place: &Place) -> Sandbox {
+        let mut read: Vec<_> = sandbox::of_directory(&place.root).collect();
         read.push(self.specifications());
-        Walls {
+        Sandbox {
             read,
-            ..Walls::new()
+            ..Sandbox::new()
         }
     }
 
@@ -140,14 +140,14 @@ impl Session {
         &self,
         subcommand: &'static str,
         order: &O,
-        walls: Walls,
+        sandbox: Sandbox,
         listener: Option<&TcpListener>,
     ) -> io::Result<Running<E>> {
         let limits = &self.launcher.limits;
         let start = Start {
             subcommand,
             order,
-            walls,
+            sandbox,
             home: &self.workspace.home(),
             limits: Limits {
                 memory_bytes: limits.memory_bytes,
@@ -174,9 +174,9 @@ impl Session {
             output: self.specifications(),
             stops: false,
         };
-        let walls = walls::of_specifications(&job);
+        let sandbox = sandbox::of_specifications(&job);
         let (order, home) = (Order::Specifications(job), self.workspace.home());
-        let mut running = self.launcher.start(order, walls, &home).await?;
+        let mut running = self.launcher.start(order, sandbox, &home).await?;
         loop {
             match running.event().await? {
                 Some(Event::Done) => return Ok(()),
@@ -219,9 +219,9 @@ impl Session {
             cache: None,
             skill_cache: None,
         };
-        let walls = walls::of_build(&job, &self.workspace);
+        let sandbox = sandbox::of_build(&job, &self.workspace);
         let (order, home) = (Order::Build(Box::new(job)), self.workspace.home());
-        let mut running = self.launcher.start(order, walls, &home).await?;
+        let mut running = self.launcher.start(order, sandbox, &home).await?;
         let (mut found, mut in_force) = (None, InForce::default());
         let (prepared, (report, has_errors)) = loop {
             match running.event().await? {
@@ -377,13 +377,13 @@ mod tests {
             path: path("docs"),
             root: path("docs"),
         };
-        let walls = session.walls(&place);
+        let sandbox = session.sandbox(&place);
         let listener = Listener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let root = above.path().to_owned();
-        // Walls restrict a thread, too.
+        // The sandbox restricts a thread, too.
         let inside = std::thread::spawn(move || {
-            let in_force = walls.enter(Mode::Available).unwrap();
+            let in_force = sandbox.enter(Mode::Available).unwrap();
             let reads = fs::read(root.join("docs/a")).is_ok();
             (in_force, reads, attacks(&root, address))
         });

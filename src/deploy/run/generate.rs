@@ -3,7 +3,7 @@
 //! A release is published first, as in every update. Its `skill.md` is the last output of the
 //! command that was accepted, for this or for an earlier state of the documentation; before the
 //! command has ever succeeded, it is the generated file. Then the command runs in a process of its
-//! own, in walls as a build. The same rules ([`skills::accept`]) apply to its output. If the output
+//! own, in a sandbox, as a build. The same rules ([`skills::accept`]) apply to its output. If the output
 //! passes, a second release with it is stored and promoted. If the command fails, takes too long,
 //! writes too much or breaks a rule, the first release stays and the record says why.
 //!

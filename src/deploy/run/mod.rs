@@ -5,7 +5,7 @@
 //!   fetch ──── commit ──────▶ read ─▶ build ── release ──▶ put ─▶ promote ─▶ announce
 //! ```
 //!
-//! The processes handle what strangers have written, within walls ([`child`]). Only this process
+//! The processes handle what strangers have written, in a sandbox ([`child`]). Only this process
 //! can change the store; it checks what the process of the build has written.
 //!
 //! Each step is safe to repeat, so a crash between two steps costs one attempt and nothing else.
@@ -41,7 +41,7 @@ mod prepare;
 mod promote;
 mod quota;
 mod specifications;
-mod walls;
+mod sandbox;
 mod workspace;
 
 use std::fmt;
@@ -57,7 +57,7 @@ use super::queue::{Claim, Held, Outcome, Progress, Queue, QueueError};
 use super::slots::{Slot, Slots};
 use crate::build::NAVIGATION_PATH;
 use crate::clock::Clock;
-use crate::isolation::Walls;
+use crate::isolation::Sandbox;
 use crate::release::Inventory;
 use crate::site::{ProjectId, Repository, Service, Site, Visibility};
 use crate::source::git::{Address, FetchError, Mirror, Secrets};
@@ -238,7 +238,7 @@ impl Stages {
         .await
     }
 
-    fn fetch_order(&self, update: &Update) -> Result<(Order, Walls), Stopped> {
+    fn fetch_order(&self, update: &Update) -> Result<(Order, Sandbox), Stopped> {
         let limits = &self.launcher.limits;
         let job = FetchJob {
             url: update.repository.url.clone(),
@@ -252,8 +252,8 @@ impl Stages {
             secrets: update.secrets.clone(),
             home: update.workspace.home(),
         };
-        let walls = walls::of_fetch(&job, &update.address, &update.workspace);
-        Ok((Order::Fetch(Box::new(job)), walls))
+        let sandbox = sandbox::of_fetch(&job, &update.address, &update.workspace);
+        Ok((Order::Fetch(Box::new(job)), sandbox))
     }
 
     fn git_without_credentials(&self) -> git::Config {
@@ -263,7 +263,7 @@ impl Stages {
         }
     }
 
-    fn build_order(&self, update: &Update, commit: Box<str>) -> (BuildJob, Walls) {
+    fn build_order(&self, update: &Update, commit: Box<str>) -> (BuildJob, Sandbox) {
         // A private site serves no skill.
         let is_public = update.site.visibility == Visibility::Public;
         let writes = is_public && !self.generate.command.is_empty();
@@ -287,8 +287,8 @@ impl Stages {
             cache: Some(update.cache.clone()),
             skill_cache: Some(update.skill_cache.clone()),
         };
-        let walls = walls::of_build(&job, &update.workspace);
-        (job, walls)
+        let sandbox = sandbox::of_build(&job, &update.workspace);
+        (job, sandbox)
     }
 
     /// Gives the process of the build what it may know of earlier releases: the inventory of the
@@ -390,7 +390,7 @@ impl Stages {
     }
 }
 
-/// Processes start in the same directory, but walls name absolute paths.
+/// Processes start in the same directory, but a sandbox names absolute paths.
 fn absolute(path: PathBuf) -> PathBuf {
     std::path::absolute(&path).unwrap_or(path)
 }

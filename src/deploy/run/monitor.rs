@@ -13,11 +13,11 @@ use tokio::sync::watch;
 use super::child::Running;
 use super::job::{CommandJob, Event, Order, Prepared, SpecificationsJob, Step, Stopped};
 use super::workspace::{COMMAND_INPUT, COMMAND_OUTPUT, SPECIFICATIONS, Workspace};
-use super::{Stages, blocking, until_set, walls};
+use super::{Stages, blocking, sandbox, until_set};
 use crate::deploy::queue::{Claim, Held, Progress, QueueError};
 use crate::deploy::record::{Commit, printable};
 use crate::deploy::slots::Slot;
-use crate::isolation::Walls;
+use crate::isolation::Sandbox;
 
 /// How often new lines are written to the record.
 const RECORD_INTERVAL: Duration = Duration::from_millis(250);
@@ -100,11 +100,11 @@ impl<'s> BuildMonitor<'s> {
         self.record().await
     }
 
-    /// Starts a process in its walls and waits for its result.
+    /// Starts a process in its sandbox and waits for its result.
     pub(super) async fn run(
         &mut self,
         order: Order,
-        walls: Walls,
+        sandbox: Sandbox,
     ) -> Result<BuildResult, QueueError> {
         if let Some(mut before) = self.running.take() {
             before.kill().await;
@@ -114,7 +114,7 @@ impl<'s> BuildMonitor<'s> {
             self.step_since = Instant::now();
         }
         let home = self.workspace.home();
-        match self.stages.launcher.start(order, walls, &home).await {
+        match self.stages.launcher.start(order, sandbox, &home).await {
             Ok(running) => self.running = Some(running),
             Err(error) => {
                 let act = "start a process for the update";
@@ -240,8 +240,8 @@ impl<'s> BuildMonitor<'s> {
             output: self.workspace.file(SPECIFICATIONS),
             stops: true,
         };
-        let walls = walls::of_specifications(&job);
-        self.help(Order::Specifications(job), walls).await
+        let sandbox = sandbox::of_specifications(&job);
+        self.help(Order::Specifications(job), sandbox).await
     }
 
     /// Runs the command whose input the process of the build has written, and lets it go on.
@@ -252,24 +252,24 @@ impl<'s> BuildMonitor<'s> {
             return Ok(Some(BuildResult::SkillStays(stopped.summary)));
         }
         let config = self.stages.generate.clone();
-        let walls = walls::of_command(&config, self.workspace);
+        let sandbox = sandbox::of_command(&config, self.workspace);
         let job = CommandJob {
             config,
             input: self.workspace.file(COMMAND_INPUT),
             output: self.workspace.file(COMMAND_OUTPUT),
             home: self.workspace.home(),
         };
-        self.help(Order::Command(job), walls).await
+        self.help(Order::Command(job), sandbox).await
     }
 
     /// Runs another process while the process of the build waits.
     async fn help(
         &mut self,
         order: Order,
-        walls: Walls,
+        sandbox: Sandbox,
     ) -> Result<Option<BuildResult>, QueueError> {
         let home = self.workspace.home();
-        let helper = match self.stages.launcher.start(order, walls, &home).await {
+        let helper = match self.stages.launcher.start(order, sandbox, &home).await {
             Ok(helper) => helper,
             Err(error) => {
                 let act = "start a process for the update";

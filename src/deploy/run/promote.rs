@@ -55,11 +55,11 @@ impl Stages {
         if monitor.begin().await? == Held::Lost {
             return Ok(Ended::Lost);
         }
-        let (order, walls) = match self.fetch_order(update) {
+        let (order, sandbox) = match self.fetch_order(update) {
             Ok(order) => order,
             Err(stopped) => return self.stopped(claim, stopped).await,
         };
-        let commit = match monitor.run(order, walls).await? {
+        let commit = match monitor.run(order, sandbox).await? {
             BuildResult::Fetched(commit) => commit,
             unfetched => return self.end_without_release(claim, unfetched).await,
         };
@@ -71,9 +71,9 @@ impl Stages {
             Ok(prior) => prior,
             Err(stopped) => return self.stopped(claim, stopped).await,
         };
-        let (job, walls) = self.build_order(update, commit);
+        let (job, sandbox) = self.build_order(update, commit);
         let order = Order::Build(Box::new(job));
-        let prepared = match monitor.run(order, walls).await? {
+        let prepared = match monitor.run(order, sandbox).await? {
             BuildResult::Prepared(prepared) => prepared,
             unfinished => return self.end_without_release(claim, unfinished).await,
         };

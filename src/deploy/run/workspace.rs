@@ -325,7 +325,7 @@ pub(super) fn write(
         .map(|(_, file)| (file.digest(), &file.bytes))
         .collect();
     let open = |name: &str| {
-        // The walls allow to change the files, not to make new ones.
+        // The sandbox allows to change the files, not to make new ones.
         let mut options = fs::OpenOptions::new();
         options
             .write(true)

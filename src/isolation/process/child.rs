@@ -1,4 +1,4 @@
-//! The started process: it enters its walls, and carries its order out.
+//! The started process: it enters its sandbox, and carries its order out.
 
 use std::fs;
 use std::io::{self, BufRead as _, IoSliceMut, Write as _};
@@ -18,7 +18,7 @@ pub(super) const LISTENER: &[u8] = b"\n";
 /// (`proc_pid_oom_score_adj(5)`).
 const OOM_SCORE: &str = "500";
 
-/// What a process in its walls uses to talk to its parent.
+/// What a process in its sandbox uses to talk to its parent.
 pub struct Parent<'p, E> {
     report: &'p mut dyn FnMut(E),
     answers: mpsc::Receiver<Answer>,
@@ -46,7 +46,7 @@ impl<E> Parent<'_, E> {
     }
 }
 
-/// Reads the order of this process and carries it out within its walls.
+/// Reads the order of this process and carries it out in its sandbox.
 ///
 /// # Errors
 ///
@@ -75,15 +75,15 @@ pub fn serve<O: DeserializeOwned, E: Report>(
         // If the parent has closed this pipe, it has closed the parent-death pipe too.
         let _ = output.write_all(&line).and_then(|()| output.flush());
     };
-    // Before any thread is started: the walls restrict this thread and what it starts.
-    let mut in_force = match envelope.walls.enter(envelope.mode) {
+    // Before any thread is started: the sandbox restricts this thread and what it starts.
+    let mut in_force = match envelope.sandbox.enter(envelope.mode) {
         Ok(in_force) => in_force,
         Err(error) => {
             report(E::refused(&error));
             return Ok(());
         }
     };
-    // The log may start a thread, so it starts within the walls.
+    // The log may start a thread, so it starts in the sandbox.
     if let Some(log) = &envelope.log {
         // Only a logger that is there already is an error.
         let _started = logging::start(log);

@@ -1,4 +1,4 @@
-//! How much a process within walls may use.
+//! How much a sandboxed process may use.
 
 use std::fs;
 use std::io;

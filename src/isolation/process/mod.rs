@@ -1,13 +1,13 @@
-//! A process within walls: the same program, started with an order, that reports events.
+//! A sandboxed process: the same program, started with an order, that reports events.
 //!
 //! The starting process ([`Launcher`]) gives an order on standard input. The started process
-//! ([`serve`]) limits itself, enters its [`Walls`], carries the order out and reports on standard
+//! ([`serve`]) limits itself, enters its [`Sandbox`], carries the order out and reports on standard
 //! output. Orders and events are values of one line of JSON each.
 //!
 //! It has an empty environment, limits of memory, file size, open files and processes, and, if
 //! configured, another user. Whatever it reads can end this process only; its parent continues.
 //!
-//! It leads a process group, to which the programs belong that it starts; its walls keep them from
+//! It leads a process group, to which the programs belong that it starts; its sandbox keeps them from
 //! leaving it. Its standard input is also its **parent-death pipe**: it stays open as long as the
 //! parent lives. When it closes, for any reason, the process kills its group. So even a parent that
 //! is killed with `kill -9` leaves no process behind.
@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, ChildStdout, Command};
 
-use super::{InForce, IsolationError, Mode, User, Walls};
+use super::{InForce, IsolationError, Mode, Sandbox, User};
 use crate::telemetry::logging;
 
 pub use child::{Parent, serve, serve_with_listener};
@@ -51,16 +51,16 @@ const NETWORK_VARIABLES: [&str; 6] = [
     "SSL_CERT_DIR",
 ];
 
-/// What a process within walls reports.
+/// What a sandboxed process reports.
 pub trait Report: Serialize + DeserializeOwned {
-    /// The first event: the process is in its walls, and these restrictions are in force.
+    /// The first event: the process is in its sandbox, and these restrictions are in force.
     fn in_force(in_force: InForce) -> Self;
 
-    /// The only event of a process that could not enter its walls.
+    /// The only event of a process that could not enter its sandbox.
     fn refused(error: &IsolationError) -> Self;
 }
 
-/// Starts processes within walls.
+/// Starts sandboxed processes.
 #[derive(Clone, Debug)]
 pub struct Launcher {
     /// The program of the process: this program.
@@ -81,7 +81,7 @@ pub struct Start<'a, O> {
     /// What the process does.
     pub order: &'a O,
     /// What it may use.
-    pub walls: Walls,
+    pub sandbox: Sandbox,
     /// Its home and its directory for temporary files.
     pub home: &'a Path,
     /// How much it may use.
@@ -96,7 +96,7 @@ pub struct Start<'a, O> {
 #[derive(Serialize, Deserialize)]
 struct Envelope<O> {
     order: O,
-    walls: Walls,
+    sandbox: Sandbox,
     mode: Mode,
     limits: Limits,
     /// Whether it runs as another user than its parent.
@@ -133,7 +133,7 @@ impl Launcher {
         &self,
         start: Start<'_, O>,
     ) -> io::Result<Running<E>> {
-        let mut walls = start.walls;
+        let mut sandbox = start.sandbox;
         let mut process = std::process::Command::new(&self.program);
         let (input, its_input) = UnixStream::pair()?;
         process
@@ -155,7 +155,7 @@ impl Launcher {
             for name in NETWORK_VARIABLES {
                 if let Some(value) = std::env::var_os(name) {
                     if name.starts_with("SSL_CERT") {
-                        walls.read.push(PathBuf::from(&value));
+                        sandbox.read.push(PathBuf::from(&value));
                     }
                     process.env(name, value);
                 }
@@ -176,7 +176,7 @@ impl Launcher {
         let mut input = tokio::net::UnixStream::from_std(input)?;
         let envelope = Envelope {
             order: start.order,
-            walls,
+            sandbox,
             mode: self.mode,
             limits: start.limits,
             is_other_user: self.user.is_some(),

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `broken` | a bad commit, a broken queue or a damaged store changes no served site |
 //! | `builds` | a build reads no file of the service, reaches no machine, leaves no process, fills no disk |
-//! | `commands` | a hostile repository takes nothing from its author: the commands read it within walls |
+//! | `commands` | a hostile repository takes nothing from its author: the commands read it in a sandbox |
 //! | `credentials` | credentials stay with their owner, are never removed, and nothing is told about the network |
 //! | `neighbours` | no owner takes the worker from another |
 //! | `clients` | no client takes connections, processor time, memory or descriptors from another |

@@ -1,4 +1,4 @@
-//! How commands read documentation on this machine: in a process within walls.
+//! How commands read documentation on this machine: in a sandboxed process.
 //!
 //! The process has no network, no environment, and can read the repository of the documentation
 //! and the programs of the system only. This process prints, writes files, and has the
@@ -45,7 +45,7 @@ pub(super) fn run<T>(
             directory: directory.path().to_owned(),
         };
         let launcher = Launcher::new(deploying::program()?, limits.clone(), &isolation, None)
-            .context("start a process within walls")?;
+            .context("start a sandboxed process")?;
         let session = Session::new(launcher, specifications);
         let session = session.context("make a directory for a process")?;
         let mut terminated = signal(SignalKind::terminate()).context("wait for a signal")?;

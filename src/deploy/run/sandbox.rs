@@ -1,4 +1,4 @@
-//! The walls of each process of an update: what it may read, write and connect to.
+//! The sandbox of each process of an update: what it may read, write and connect to.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use super::workspace::{
     CACHE, COMMAND_INPUT, COMMAND_OUTPUT, NAVIGATION, PREVIOUS, Part, SKILL, SPECIFICATIONS,
     Workspace,
 };
-use crate::isolation::{Network, Walls, program_root};
+use crate::isolation::{Network, Sandbox, program_root};
 use crate::source::directory;
 use crate::source::git::Address;
 use crate::source::remote::Remote;
@@ -16,10 +16,10 @@ use crate::source::remote::Remote;
 /// The variables that name a proxy, whose port a process with network may use.
 const PROXIES: [&str; 2] = ["HTTPS_PROXY", "https_proxy"];
 
-/// Returns the walls of a process that fetches a branch: its mirror, and the port of the host.
-pub(super) fn of_fetch(job: &FetchJob, address: &Address, workspace: &Workspace) -> Walls {
+/// Returns the sandbox of a process that fetches a branch: its mirror, and the port of the host.
+pub(super) fn of_fetch(job: &FetchJob, address: &Address, workspace: &Workspace) -> Sandbox {
     let local = address.local_root(&job.git).map(std::path::absolute);
-    Walls {
+    Sandbox {
         read: local.into_iter().filter_map(Result::ok).collect(),
         execute: program_root(&job.git.program).into_iter().collect(),
         write: Vec::new(),
@@ -31,9 +31,9 @@ pub(super) fn of_fetch(job: &FetchJob, address: &Address, workspace: &Workspace)
     }
 }
 
-/// Returns the walls of a process that builds: it reads its source, and changes the files of its
+/// Returns the sandbox of a process that builds: it reads its source, and changes the files of its
 /// workspace.
-pub(super) fn of_build(job: &BuildJob, workspace: &Workspace) -> Walls {
+pub(super) fn of_build(job: &BuildJob, workspace: &Workspace) -> Sandbox {
     let mut read: Vec<_> = [PREVIOUS, NAVIGATION, SPECIFICATIONS, COMMAND_OUTPUT]
         .map(|name| workspace.file(name))
         .into();
@@ -57,7 +57,7 @@ pub(super) fn of_build(job: &BuildJob, workspace: &Workspace) -> Walls {
         SKILL,
         COMMAND_INPUT,
     ];
-    Walls {
+    Sandbox {
         read,
         execute,
         write: written.map(|name| workspace.file(name)).into(),
@@ -72,20 +72,20 @@ pub(super) fn of_directory(root: &Path) -> impl Iterator<Item = PathBuf> {
     std::iter::once(root.to_owned()).chain(files)
 }
 
-/// Returns the walls of a process that fetches specifications.
-pub(super) fn of_specifications(job: &SpecificationsJob) -> Walls {
-    Walls {
+/// Returns the sandbox of a process that fetches specifications.
+pub(super) fn of_specifications(job: &SpecificationsJob) -> Sandbox {
+    Sandbox {
         write: vec![job.output.clone()],
         network: Network::Ports(Remote::ports(&job.urls)),
-        ..Walls::new()
+        ..Sandbox::new()
     }
 }
 
-/// Returns the walls of a process that runs the command of the operator.
-pub(super) fn of_command(config: &generate::Config, workspace: &Workspace) -> Walls {
+/// Returns the sandbox of a process that runs the command of the operator.
+pub(super) fn of_command(config: &generate::Config, workspace: &Workspace) -> Sandbox {
     let mut own = vec![workspace.home()];
     own.extend(config.write.iter().cloned());
-    Walls {
+    Sandbox {
         read: vec![workspace.file(COMMAND_INPUT)],
         execute: config.named_files().chain(config.read.clone()).collect(),
         write: vec![workspace.file(COMMAND_OUTPUT)],
