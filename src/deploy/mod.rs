@@ -13,12 +13,12 @@
 //! **Guarantees**
 //!
 //! * D1: an acknowledged trigger is on disk. No crash loses it.
-//! * D2: every acknowledged status id ends as `success` or `failure`, exactly once.
+//! * D2: the update of every acknowledged status id ends exactly once, as `success` or `failure`.
 //! * D3: `success` means that a build which *began after* the trigger is served, or a newer
 //!   one. A trigger that finds a queued update gets that update's id. A trigger that finds
 //!   only a running build queues another update, because the running build may have read the
 //!   branch before the trigger.
-//! * D4: of each project at most one build runs and at most one update waits.
+//! * D4: each project has at most one running build and at most one waiting update.
 //! * D5: a project never goes back to an older release, even when a clock is wrong or a
 //!   worker that lost its lease comes back: the store compares generation and epoch. Leases
 //!   only decide when another worker may try.

@@ -109,7 +109,7 @@ mod tests {
         assert!(!presence.has_ended(&one) && !presence.has_ended(&other));
         assert!(!presence.has_ended(&WorkerId::new("another machine's")));
 
-        // As after `kill -9`: the lock is released, and the file stays.
+        // This is the state after `kill -9`: the lock is released, and the file is still there.
         let path = std::mem::take(&mut killed.path);
         drop(killed);
         assert!(presence.has_ended(&other) && !presence.has_ended(&one));

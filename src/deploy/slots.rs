@@ -5,8 +5,8 @@
 //! its update goes back to the queue and its attempt does not count. So an owner with a slow host
 //! and many projects keeps one slot, however many projects it has.
 //!
-//! A free slot goes to the waiting owner that holds the fewest; among equals to the one that has
-//! waited longest.
+//! A free slot goes to the waiting owner that holds the fewest slots. If several hold equally few,
+//! it goes to the one that has waited longest.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

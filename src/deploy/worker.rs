@@ -70,7 +70,7 @@ pub struct Worker {
     storing: Part,
 }
 
-/// Whether a worker must stop, and whether at once.
+/// Whether a worker must stop, and how soon.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stop {
     /// Do not stop.
@@ -299,8 +299,8 @@ impl Worker {
         Timestamp::of(self.stages.clock.now())
     }
 
-    /// Returns for whom an update may be claimed while this many are claimed. When all slots are
-    /// busy, owners without a running update still get their turn; see [`Slots`].
+    /// Returns the owners whose updates may be claimed while this many are claimed. When all slots
+    /// are busy, updates of owners without a running update may still be claimed; see [`Slots`].
     fn claimable(&self, claimed: usize) -> Option<Owners> {
         match claimed {
             claimed if claimed < self.config.fetches_max => Some(Owners::All),
@@ -425,7 +425,7 @@ async fn join_all(builds: &mut JoinSet<()>) {
     }
 }
 
-/// Returns when the worker is to stop at least like this, or when the sender was dropped.
+/// Returns when the worker must stop at least as soon as `least`, or when the sender was dropped.
 async fn requested(stop: &mut watch::Receiver<Stop>, least: Stop) {
     let _ = stop.wait_for(|stop| *stop >= least).await;
 }

@@ -37,8 +37,8 @@ pub enum Target {
     /// Standard output.
     #[default]
     Stdout,
-    /// A file, appended to. When the path leads to another file, or to none, the file there is
-    /// opened: a log can be rotated by moving the file away, with or without `create`.
+    /// A file, appended to. If the path leads to another file or to none, the file at the path is
+    /// opened or created. So logrotate may move the file away, with or without its option `create`.
     File(PathBuf),
 }
 

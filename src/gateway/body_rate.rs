@@ -21,7 +21,7 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 use super::drain::Drain;
 use super::limits::Limits;
 
-/// Which part of the drain a client may be silent.
+/// A client may be silent for one fourth of the drain.
 const DRAIN_SHARE: u32 = 4;
 
 /// Detects a request body that arrives too slowly.
@@ -31,8 +31,8 @@ pub(super) struct BodyRate {
     drain: Drain,
     /// Bytes that have arrived in the current interval.
     bytes: u64,
-    /// Whether the last read has waited. If not, the gateway has not read since then, for example
-    /// because the upstream takes no more, and the client is not the cause.
+    /// Whether the last read had to wait. If not, the gateway has not read since, for example
+    /// because the upstream accepts no more bytes. Then the client is not the cause.
     is_waiting: bool,
     /// Created when a read waits for the first time.
     waiting: Option<Waiting>,

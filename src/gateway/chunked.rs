@@ -48,7 +48,7 @@ enum Place {
     End,
 }
 
-/// A chunked body with another meaning for another server.
+/// The error for a chunked body that servers may read in different ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the chunked body is malformed")]
 pub struct Malformed;

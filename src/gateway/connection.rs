@@ -37,14 +37,15 @@ use super::access::Client;
 use super::open::Guards;
 use super::pace::Pace;
 
-/// How many bytes a cork holds back; then they are written.
+/// How many bytes a cork holds back before they are written.
 const CORKED_BYTES_MAX: usize = 64 << 10;
 /// Writes of at least this length are not held back on a connection with HTTP/1.1: they are
 /// pieces of a body, and copying them would double the memory of a slow reader.
 const WRITTEN_THROUGH_BYTES: usize = 8 << 10;
-/// The same, while nothing is held back: the rest of a piece that the socket has taken in part.
+/// The same limit while nothing is held back. Such a write is usually the rest of a piece, after
+/// the socket has accepted the first part.
 const REST_WRITTEN_THROUGH_BYTES: usize = 1 << 10;
-/// How many bytes an idle cork keeps for its next bytes.
+/// The capacity of the buffer that an idle cork keeps, in bytes.
 const CORK_IDLE_BYTES: usize = 16 << 10;
 /// How many bytes the kernel holds for a client beyond those that are on their way to it. The
 /// kernel would hold megabytes for a client that does not read, and writing would seem to make
@@ -55,7 +56,7 @@ const TLS_BUFFER_BYTES: usize = 32 << 10;
 /// How many bytes are still read from a connection that is being closed, so that no reset
 /// destroys the response.
 const LINGER_BYTES_MAX: usize = 64 << 10;
-/// For how long.
+/// How long such a connection is still read.
 const LINGER_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// A client's connection.
@@ -84,12 +85,12 @@ pub(super) struct ConnectionInfo {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cork(Arc<AtomicBool>);
 
-/// What a cork holds back.
+/// The bytes that a cork holds back.
 #[derive(Debug)]
 struct Corked {
     cork: Cork,
     held: BytesMut,
-    /// Whether long writes pass.
+    /// Whether long writes are written at once: the cork is for one HTTP/1.1 response.
     is_for_one_response: bool,
 }
 
@@ -264,7 +265,7 @@ impl ClientConnection {
     }
 }
 
-/// Passes the result of a write on, and turns a wait for a client that is too slow into an error.
+/// Returns the result of a write. A wait for a client that is too slow becomes an error.
 fn watched<T>(
     pace: &mut Pace,
     polled: Poll<io::Result<T>>,

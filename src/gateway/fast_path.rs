@@ -34,7 +34,7 @@ pub(super) const BATCH_MAX: usize = 16;
 const COPIED_BYTES_MAX: usize = 8 << 10;
 /// The empty line at the end of a head.
 const HEAD_END: &[u8] = b"\r\n";
-/// How long a head typically is at most.
+/// Most heads are not longer than this.
 const HEAD_BYTES_TYPICAL: usize = 4 << 10;
 
 /// Responses to be written together.
@@ -82,7 +82,7 @@ fn find_response(
         return None;
     }
     let found = gateway.index.with(host, |served| {
-        // A redirect of the site may have this path too; the server has priority.
+        // A redirect of the site may have this path too; the MCP server has priority.
         if origin::find_mcp(&served.site, headers.path).is_some() {
             return None;
         }

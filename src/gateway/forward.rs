@@ -6,7 +6,7 @@
 //! balancer of the operator, are kept and extended.
 //!
 //! Many servers turn fields into variables and write `_` for `-`. So `X_Forwarded_For` is removed
-//! too, and so is every field with an underscore whose twin with hyphens is in the same request
+//! too. A field with an underscore is also removed if the same name with hyphens is in the request,
 //! or says where the request ends. `Proxy` would become the variable `HTTP_PROXY`, which some
 //! programs use as their proxy; it is always removed.
 //!

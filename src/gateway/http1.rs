@@ -40,7 +40,7 @@ const TOO_SLOW: Rejection = Rejection {
     detail: "the request head did not arrive in time",
 };
 
-/// After a panic.
+/// The response after a panic.
 const FAILED: Rejection = Rejection {
     status: 500,
     detail: GATEWAY_FAILED,
@@ -385,7 +385,7 @@ impl Http1 {
             };
             gateway.log(client, &head.headers, outcome);
             at = end;
-            // As before the first request of a batch.
+            // Empty lines are ignored, as before the first request of a batch.
             while inbox[at..].starts_with(b"\r\n") {
                 at += 2;
             }
@@ -451,7 +451,7 @@ impl Http1 {
             handed_over,
         } = slot.take()?;
         let inbox = match inbox.is_empty() {
-            // Its memory is not needed while the client reads.
+            // The memory of the inbox is not needed while the client reads.
             true => BytesMut::new(),
             false => inbox,
         };
@@ -461,7 +461,7 @@ impl Http1 {
                 false => Connection::Close,
             };
             let sending = file.send_http1(&mut connection, gateway, &handler.reads, after);
-            // The client sees that the response is cut, or has gone.
+            // The client sees that the response is incomplete, or has closed the connection.
             Box::pin(sending).await.ok()?;
         }
         let inbox = match reusable {

@@ -435,7 +435,7 @@ pub(super) fn header_of(gateway: &Gateway, response: &Response) -> ResponseHeade
 struct HeldHead {
     all: Arc<AtomicUsize>,
     bytes: usize,
-    /// What other streams held before.
+    /// How many bytes the other streams held when this one was added.
     before: usize,
 }
 
@@ -448,8 +448,8 @@ impl HeldHead {
         }
     }
 
-    /// Returns whether all heads together are larger than `limit`. A single head never is: other
-    /// limits hold for it.
+    /// Returns whether all heads together are larger than `limit`. A single head is always
+    /// accepted: other limits apply to it.
     fn is_over(&self, limit: usize) -> bool {
         self.before > 0 && self.before + self.bytes > limit
     }

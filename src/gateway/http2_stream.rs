@@ -41,11 +41,11 @@ use super::silence::{SILENT, Silence};
 
 /// How much of a request body is still read and dropped after its response.
 const LATE_BODY_BYTES_MAX: usize = 4 << 20;
-/// For how long.
+/// How long such a body is read.
 const LATE_BODY_TIME_MAX: Duration = Duration::from_secs(60);
 /// How much of a request body is held for a second attempt at another address of the upstream.
 const RETRY_BYTES_MAX: usize = 64 << 10;
-/// RFC 9110 §5.5 as HTTP/2 counts it: the overhead of one field (RFC 9113 §6.5.2).
+/// How many bytes HTTP/2 adds for each field when it counts the size of a head (RFC 9113 §6.5.2).
 const FIELD_OVERHEAD: usize = 32;
 
 /// RFC 9113 §8.2.2: fields that describe an HTTP/1.1 connection.
@@ -118,7 +118,7 @@ impl Http2Stream {
         target + fields.sum::<usize>()
     }
 
-    /// Returns whether nothing more comes of the request body.
+    /// Returns whether the request body has ended.
     pub(super) fn is_body_done(&self) -> bool {
         self.body.is_end_stream()
     }
@@ -143,7 +143,7 @@ impl Http2Stream {
         Ok(())
     }
 
-    /// Sends an interim response. The client may ignore it, and so may we if it cannot be sent.
+    /// Sends an interim response. The client may ignore it, so a failure to send it is ignored too.
     fn write_interim(&mut self, header: &mut ResponseHeader) {
         if self.writer.is_none() {
             let response = without_connection_fields(header);
@@ -208,7 +208,7 @@ impl Http2Stream {
     }
 }
 
-/// Takes the response out of a header, for HTTP/2.
+/// Returns the response of a header without the fields that HTTP/2 does not have.
 fn without_connection_fields(header: &mut ResponseHeader) -> Response<()> {
     for name in &CONNECTION_FIELDS {
         header.remove_header(name);
@@ -277,7 +277,7 @@ impl StreamSession {
                 }
             }
         };
-        // Then the stream is reset.
+        // After the timeout the stream is reset.
         let _elapsed = tokio::time::timeout(LATE_BODY_TIME_MAX, reading).await;
     }
 }
@@ -329,7 +329,8 @@ impl Session for StreamSession {
         Session::write_response_header(self, Box::new(header.clone()), end).await
     }
 
-    /// Writes a body as the client's window opens, as fast as [`Pace`] wants it.
+    /// Writes a body as the client's window opens. The client must read as fast as [`Pace`]
+    /// requires.
     async fn write_body(&mut self, mut data: Bytes, end: bool) -> Result<()> {
         let stream = &mut *self.stream;
         if stream.is_ended {

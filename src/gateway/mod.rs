@@ -121,9 +121,9 @@ pub struct Gateway {
     pub trusted: TrustedPeers,
     /// Whether the fast path is on.
     pub fast_path: bool,
-    /// What holds for requests without TLS.
+    /// The rules for requests without TLS.
     pub tls: tls::Policy,
-    /// How far the process is with stopping.
+    /// The phase of stopping the process.
     pub drain: Drain,
     /// The addresses of upstreams.
     pub resolver: Resolver,
@@ -154,7 +154,7 @@ impl Gateway {
     }
 }
 
-/// What a client is told after a panic.
+/// The text of the response after a panic.
 const GATEWAY_FAILED: &str = "the gateway failed";
 
 /// Makes the response to a client that has exceeded a limit, and must wait this long.

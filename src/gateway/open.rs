@@ -247,13 +247,13 @@ mod tests {
         for (n, activity) in (0_u32..).zip(&all) {
             activity.touch(start + Duration::from_secs(10 - u64::from(n)));
         }
-        // The last one was active first, but has a request.
+        // The last connection has been inactive longest, but has a request.
         let busy = all[2].begin();
         assert!(open.evict_longest_idle());
         let evicted = |n: usize| all[n].is_evicted();
         assert_eq!([evicted(0), evicted(1), evicted(2)], [false, true, false]);
         assert!(all[1].closing().is_cancelled() && !all[0].closing().is_cancelled());
-        // The other one is remembered, and has become active since.
+        // The search has remembered the other connection, which has become active since.
         all[0].set_busy(true, start);
         assert!(!open.evict_longest_idle());
         drop(busy);

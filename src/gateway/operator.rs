@@ -76,7 +76,7 @@ pub struct Changes {
     pub hosts: Vec<String>,
 }
 
-/// What a response consists of.
+/// Status, media type and body of a response.
 type Answer = (StatusCode, &'static str, Bytes);
 
 // === impl Operator ===

@@ -5,7 +5,7 @@
 //! | `request_filter` | [`route`]; responds for discovery, the admin API, MCP servers and the embedded origin |
 //! | `upstream_peer` | address, TLS and timeouts of the upstream |
 //! | `upstream_request_filter` | `Host` and the forwarding fields |
-//! | `response_filter` | the response becomes one that this client and this host may get |
+//! | `response_filter` | changes the fields that this client or this host must not get |
 //! | `fail_to_proxy` | 502, 504 or a client error, as a problem |
 //! | `logging` | the access line and the counters |
 //!
@@ -13,11 +13,11 @@
 //! reached the upstream, only pingora retries it, and only if the method is idempotent, the whole
 //! body is still available, and the upstream has closed an idle connection.
 //!
-//! **Limits:** pingora reads at most 256 fields of an upstream's response; a response with more is
-//! 502. It drops the trailers of HTTP/1.1, so the field `Trailer` is removed with them. If an
-//! upstream responds 101 before pingora has seen the end of the (empty) request
-//! body, the exchange ends and the connection is closed. Only an upstream on the same machine is
-//! fast enough for this (microseconds).
+//! **Limits:** pingora reads at most 256 fields of an upstream's response. If there are more, the
+//! client gets 502. pingora drops the trailers of HTTP/1.1, so the field `Trailer` is removed too.
+//! If an upstream responds 101 before pingora has seen the end of the (empty) request body, the
+//! exchange ends and the connection is closed. Only an upstream on the same machine is fast enough
+//! for this (microseconds).
 //!
 //! [`UpstreamLimits::retries_max`]: super::UpstreamLimits::retries_max
 
@@ -53,7 +53,7 @@ use crate::telemetry::{Route, panics};
 
 /// How much of a request body is read before a response that does not need it.
 const EARLY_BODY_BYTES_MAX: usize = 64 << 10;
-/// How long it is waited for.
+/// How long such a body is waited for.
 const EARLY_BODY_TIME_MAX: Duration = Duration::from_secs(1);
 const TOO_LATE: &str = "the site's origin did not respond in time";
 /// The upstream has a private address that the operator has not allowed.
@@ -130,11 +130,11 @@ impl Proxy {
         let limits = &self.gateway.upstream;
         peer.options.connection_timeout = Some(limits.connect);
         peer.options.total_connection_timeout = Some(limits.connect);
-        // A stream of events or a WebSocket may send nothing for a long time. The timeout of
-        // other responses is shorter, and is ours (`Silence`).
+        // A stream of events or a WebSocket may send nothing for a long time. `Silence` enforces
+        // the shorter timeout of other responses.
         peer.options.read_timeout = Some(limits.upgraded.max(limits.read));
-        // A peer that acknowledges nothing is no longer connected. Without this, a connection of HTTP/2 would be
-        // used until the system gives it up.
+        // An upstream that acknowledges no packet is no longer connected. Without this option, an
+        // HTTP/2 connection would be used until the system closes it.
         peer.options.tcp_keepalive = Some(TcpKeepalive {
             idle: limits.idle,
             interval: limits.idle / 4,
@@ -326,7 +326,8 @@ impl Proxy {
         request: &mut RequestHeader,
         ctx: &mut RequestCtx,
     ) -> Result<()> {
-        // Upstreams compare hosts byte by byte: they get one spelling, and no port but our own.
+        // Upstreams compare hosts byte by byte, so they get one spelling, and no port except our
+        // own.
         let sent = host_of(session.req_header()).unwrap_or_default();
         let name = site::normalise(sent).unwrap_or(Cow::Borrowed(sent));
         let sent = match self.gateway.index.service().port {
@@ -656,7 +657,7 @@ fn single_request_of(session: &Session) -> Option<&SingleRequestStream> {
     session.as_downstream().stream()?.as_any().downcast_ref()
 }
 
-/// Maps any status from pingora to a status that our problem responses use.
+/// Converts a status from pingora to one that our problem responses use.
 fn known_status(status: u16) -> u16 {
     match status {
         400 | 404 | 405 | 408 | 413 | 414 | 431 | 500 | 501 | 502 | 503 | 504 => status,

@@ -43,7 +43,7 @@ impl Default for Reads {
 }
 
 impl Reads {
-    /// Makes the turns of MCP tools.
+    /// Makes the limit for the calls of MCP tools.
     pub(super) fn of_tools() -> Self {
         Self {
             turns: Semaphore::new(TOOLS_MAX),

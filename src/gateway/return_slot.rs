@@ -22,7 +22,7 @@ pub(super) struct Returned<T> {
 // === impl ReturnSlot ===
 
 impl<T> ReturnSlot<T> {
-    /// Makes an empty place.
+    /// Makes an empty slot.
     pub(super) fn new() -> Self {
         Self(Arc::new(Mutex::new(None)))
     }

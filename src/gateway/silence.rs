@@ -2,9 +2,9 @@
 //!
 //! Only the response says how long an upstream may be silent: a stream of events may be silent for
 //! hours, another response may not. pingora sets its timeout before the response has come. So
-//! pingora gets the longer one, and [`Silence`] enforces the shorter one. It runs while pingora
-//! waits for the upstream: then pingora also waits for the client to close its side, and that
-//! wait is ours.
+//! pingora gets the longer one, and [`Silence`] enforces the shorter one. It is polled while
+//! pingora waits for the upstream: at the same time pingora reads from the client, to notice that
+//! the client closes the connection, and that read is our code.
 
 use std::future::Future as _;
 use std::pin::Pin;
@@ -49,7 +49,7 @@ impl Silence {
         self.since = None;
     }
 
-    /// Called while the upstream is waited for.
+    /// Called while pingora waits for the upstream.
     ///
     /// Returns whether it has been silent for too long. If not, the task is woken when it will
     /// have been.

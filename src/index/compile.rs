@@ -57,7 +57,7 @@ pub struct Documents {
     redirect: Span,
     last_modified: u64,
     files: Option<Arc<Files>>,
-    /// What the MCP server of the site says of itself, if it has one.
+    /// The texts of the site's MCP server, if it has one.
     mcp: Option<McpTexts>,
     /// The same for all sites: the clones share one value.
     page_policy: HeaderValue,
@@ -82,9 +82,9 @@ struct Skill {
     entry: Span,
 }
 
-/// What an MCP server says of itself. These texts take about 250 bytes for each site, and those of
-/// a skill about 750 (three skills of the bundled documentation, November 2026). Lists of pages
-/// are not here: they are read when they are asked for, and cached.
+/// The texts with which an MCP server describes itself. These texts take about 250 bytes for each
+/// site, and those of a skill about 750 (three skills of the bundled documentation, November 2026).
+/// Lists of pages are not here: they are read when they are asked for, and cached.
 #[derive(Debug)]
 struct McpTexts {
     title: Span,
@@ -296,7 +296,7 @@ impl Documents {
         }
     }
 
-    /// D5: the default subdomain is in no site's list of domains, and gets the canonical card.
+    /// No list of domains contains the default subdomain, so it gets the canonical card.
     fn card(&self, site: &Site, host: &str) -> &Packed {
         let at = site
             .domains

@@ -1,8 +1,8 @@
 //! The index: finds the response for a host and a path in memory.
 //!
-//! Everything that does not depend on the request is computed before it arrives: the release that
-//! a site serves, the text of its documents on each host, their compression. A request needs a
-//! lookup and a write.
+//! Everything that does not depend on the request is computed before it arrives: the release that a
+//! site serves, the text of its documents on each host, and their compressed forms. A request needs
+//! a lookup and a write.
 //!
 //! ```text
 //!  host ─▶ shard ─▶ Slot ──(one pointer)──▶ Served ─▶ documents, packed

@@ -53,7 +53,7 @@ pub struct Reloader {
 #[derive(Debug, Default)]
 struct Failing {
     projects: BTreeSet<ProjectId>,
-    /// Where this is shown.
+    /// Where this is reported.
     health: Option<Part>,
 }
 
@@ -93,8 +93,8 @@ pub enum LoadError {
 // === impl Failing ===
 
 impl Failing {
-    /// Notes whether a project fails, and shows it. One project is named: a damaged disk has many,
-    /// and each is in the log.
+    /// Records whether a project fails, and reports it. The report names one project: a damaged
+    /// disk affects many, and the log names each.
     fn set(&mut self, project: &ProjectId, fails: bool) {
         let is_new = match fails {
             true => self.projects.insert(project.clone()),
@@ -144,7 +144,7 @@ impl Reloader {
         }
     }
 
-    /// Shows in this part whether every site serves its current release.
+    /// Reports to this part whether every site serves its current release.
     #[must_use]
     pub fn reporting_to(self, health: Part) -> Self {
         let failing = Failing {
@@ -306,8 +306,8 @@ impl Reloader {
     fn load(&self, site: &Site) -> Option<State> {
         let mut earlier = None;
         let (fence, loaded) = match self.store.current(&site.project) {
-            // Checked first: a site that was made private is private even if the store cannot be
-            // read.
+            // This is checked first, so a site that was made private is hidden even if the store
+            // cannot be read.
             _ if site.visibility == Visibility::Private => (None, Ok(State::Private)),
             Ok(None) => (None, Ok(State::Unreleased)),
             Ok(Some(pointer)) => {
@@ -348,7 +348,7 @@ impl Reloader {
 
     /// Compiles a release; a panic is an error of this release.
     fn compile_or_panic(&self, site: &Site, pointer: &Pointer) -> Result<State, LoadError> {
-        // Only reads: nothing is half changed after a panic.
+        // The call only reads, so a panic leaves nothing half changed.
         let compiled = catch_unwind(AssertUnwindSafe(|| self.compile(site, pointer)));
         let panicked = |panic: Box<dyn std::any::Any + Send>| {
             Err(LoadError::Panic(panics::message(&*panic).to_owned()))

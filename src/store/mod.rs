@@ -1,4 +1,4 @@
-//! The store: releases, and the pointers to the current ones.
+//! The store: releases, and pointers to the current ones.
 //!
 //! A store holds releases, which never change and are shared by all projects, and one *pointer*
 //! for each project, which names the current release and the earlier ones. The deploying side
@@ -117,7 +117,7 @@ pub struct Damage {
     pub mended: Option<String>,
 }
 
-/// Why a release was not put.
+/// Why a release was not stored.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PutError {
@@ -127,7 +127,7 @@ pub enum PutError {
     /// A file that the store should have is damaged or cannot be read.
     #[error("put the release")]
     Kept(#[from] ReadError),
-    /// The bytes of a file are nowhere.
+    /// Neither the store nor the caller has the bytes of a file.
     #[error("content {0} of the release is missing")]
     Missing(Digest),
     /// The bytes of a file are not those that the inventory names.
@@ -228,7 +228,7 @@ impl Store {
         }
     }
 
-    /// Stores the release of an inventory, whose files come one after the other. It is not served
+    /// Stores the release of an inventory, whose files arrive one after the other. It is not served
     /// yet.
     ///
     /// `next` is called once for each different digest in ascending order. It returns the bytes of

@@ -279,7 +279,7 @@ impl Metrics {
     #[must_use]
     pub fn to_text(&self) -> Vec<u8> {
         let mut families = self.families.registry.gather();
-        // A counter for each status of each route is a table of zeros; absent means zero.
+        // Series of the counters by status that are zero are left out: absent means zero.
         for family in families
             .iter_mut()
             .filter(|family| family.name() == "gateway_requests_total")

@@ -84,7 +84,7 @@ pub fn end(name: &str) -> ! {
 
 /// Runs a future; a panic in it becomes an error, and does not go further.
 ///
-/// What the future has borrowed may be half changed afterwards; the caller drops it.
+/// After a panic, values that the future borrowed may be half changed; the caller drops them.
 ///
 /// # Errors
 ///

@@ -12,12 +12,12 @@
 //!   call for a project that does not exist.
 //! * A2: every key that is not valid gets the same response. Only the log says why.
 //! * A3: 202 means that the update is durable. When the queue does not confirm that in time, the
-//!   response is 503. If the update was stored all the same, the next call finds it.
+//!   response is 503. If the update was stored nevertheless, the next call finds it.
 //! * A4: no response may be cached. A 503 says why the queue does not work, in words that name
 //!   no file and no other owner.
 //! * A5: keys are accepted over TLS or from this machine only, unless the operator allows more.
 //!
-//! Only paths below `/v1` exist. New ones may be added; none is removed.
+//! The calls are below `/v1`. New ones may be added; none is removed.
 //!
 //! Sources: RFC 6750 §3 (challenges), RFC 9110 §15, RFC 9457,
 //! draft-ietf-httpapi-idempotency-key-header.
@@ -244,8 +244,8 @@ impl Api {
         key: &Key,
         project: &str,
     ) -> Result<Response, ErrorResponse> {
-        // Calls for a project that the owner does not have count for nothing: a wrong name in a
-        // script must not keep the owner's other projects from being deployed.
+        // Calls for a project that the owner does not have are not counted: a wrong name in a
+        // script must not prevent deployments of the owner's other projects.
         let site = self.site(key, project)?;
         let left = self.limiter.call(&key.owner, Instant::now());
         if left.is_over {

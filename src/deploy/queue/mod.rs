@@ -17,10 +17,10 @@
 //!
 //! # Order
 //!
-//! Owners are served round-robin. An owner joins the end of the line with the first update
-//! that waits or runs, and moves to the end with every claim. So an owner waits for at most one
-//! claim of each other owner, however many updates those have. Of one owner's updates, the one
-//! that has been due longest is claimed first.
+//! Owners are served round-robin. An owner joins the end of the line with the first update that
+//! waits or runs, and moves to the end with every claim. So an owner waits for at most one claim of
+//! each other owner, however many updates those have. Among the updates of one owner, the one that
+//! has been due longest is claimed first.
 //!
 //! Owners without a running update come first. So an owner has at most one running update while
 //! another owner waits. If an owner had several before the other owner came, `run::slots` revokes
@@ -29,13 +29,13 @@
 //!
 //! # Attempts
 //!
-//! A claim is a lease. Its holder extends the lease with heartbeats; the answer to a heartbeat
-//! says whether it still holds the lease. When a holder dies, the lease ends and another worker
-//! may claim the update, with a higher epoch. A failure that may pass, such as a network error,
-//! is tried again after a growing delay. An attempt that ran out of time or was killed by a
-//! signal is tried once more. A failure that the author must mend is final. An
-//! update that runs out of attempts is a *dead letter*: it ends as a failure and stays in the
-//! list of dead letters until the project is triggered again. Requeueing one makes a new update.
+//! A claim is a lease. Its holder extends the lease with heartbeats; the answer to a heartbeat says
+//! whether it still holds the lease. When a holder dies, the lease ends and another worker may
+//! claim the update, with a higher epoch. A failure that may pass, such as a network error, is
+//! tried again after a growing delay. An attempt that ran out of time or was killed by a signal is
+//! tried once more. A failure that the author must correct is final. An update that runs out of
+//! attempts is a *dead letter*: it ends as a failure and stays in the list of dead letters until
+//! the project is triggered again. Requeueing one makes a new update.
 //!
 //! # Back ends
 //!
@@ -314,8 +314,8 @@ impl Queue {
 
     /// Raises the generation of a claimed update to at least `at_least`.
     ///
-    /// That is needed when the store has a release of the same or a higher generation: it was
-    /// published by hand, or the queue's file was lost after it.
+    /// This is needed when the store has a release of the same or a higher generation: the release
+    /// was published by hand, or the file of the queue was lost after its promotion.
     ///
     /// # Errors
     ///
@@ -461,7 +461,7 @@ impl Side {
         }
     }
 
-    /// Reports the result of a call. An error of one call alone says that the queue answers.
+    /// Reports the result of a call. An error that is no outage shows that the queue works.
     fn report<T>(&self, result: &Result<T, QueueError>) {
         match result {
             Err(error) if error.is_outage() => {

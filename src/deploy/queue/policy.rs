@@ -10,7 +10,7 @@ use super::{LOG_LINE_BYTES_MAX, Outcome};
 use crate::digest::Digest;
 use crate::store::Fence;
 
-/// The last attempt of an update that ran out of time or was killed.
+/// How many attempts an update has if one ran out of time or was killed.
 const ATTEMPTS_MAX_AFTER_KILL: u32 = 2;
 
 /// Delays and limits of the queue.

@@ -40,7 +40,7 @@ pub struct Build {
     pub place: Place,
     /// How it is built.
     pub options: Options,
-    /// The directory of the repository for which a directory without a repository stands.
+    /// For a directory without a repository: the directory of a repository that it represents.
     pub edit_below: Box<str>,
     /// Whether a release with errors is made too.
     pub keep_going: bool,

@@ -46,13 +46,13 @@ pub(super) struct FetchJob {
     pub(super) git: git::Config,
     /// The directory of the mirror.
     pub(super) mirror: PathBuf,
-    /// To how many bytes the mirror may grow.
+    /// The largest size of the mirror, in bytes.
     pub(super) bytes_max: u64,
     /// The least rate of fetching, in bytes per second.
     pub(super) rate_min: u64,
     /// How long the rate is not considered.
     pub(super) grace: Duration,
-    /// What the host wants to see.
+    /// The credentials for the host.
     pub(super) secrets: git::Secrets,
     /// A directory of its own.
     pub(super) home: PathBuf,
@@ -69,7 +69,7 @@ pub(super) struct BuildJob {
     pub(super) frames: Frames,
     /// Where the files of the repository are edited, if that is known.
     pub(super) edit: Option<EditLink>,
-    /// The directory of the repository for which a whole [`Source::Directory`] stands.
+    /// The directory of a repository that a [`Source::Directory`] represents.
     pub(super) edit_below: Box<str>,
     /// Whether rules N1 and N2 of the navigation give warnings instead of errors.
     pub(super) lenient: bool,
@@ -120,7 +120,7 @@ pub(super) struct SpecificationsJob {
     pub(super) urls: Vec<Box<str>>,
     /// Where the files are written.
     pub(super) output: PathBuf,
-    /// Whether a failure that may end ends this attempt.
+    /// Whether a temporary failure ends this attempt.
     pub(super) stops: bool,
 }
 
@@ -257,7 +257,7 @@ impl Step {
 // === impl Stopped ===
 
 impl Stopped {
-    /// A failure that may end without any change: another attempt may succeed.
+    /// Makes the value for a temporary failure: another attempt may succeed.
     #[must_use]
     pub fn transient(error: &(dyn std::error::Error + 'static)) -> Self {
         Self {
@@ -266,7 +266,7 @@ impl Stopped {
         }
     }
 
-    /// A failure that repeats until a person changes something.
+    /// Makes the value for a failure that repeats until a person changes something.
     #[must_use]
     pub fn lasting(error: &(dyn std::error::Error + 'static)) -> Self {
         Self {
@@ -275,8 +275,8 @@ impl Stopped {
         }
     }
 
-    /// A failure of this machine: the log gets all of it, the record only its last cause. Authors
-    /// read records, and paths of the service are not for them.
+    /// Makes the value for a failure of this machine. The log gets the whole error, the record only
+    /// its last cause: authors read records, and must not see paths of the service.
     #[must_use]
     pub fn of_machine(act: &str, error: &(dyn std::error::Error + 'static)) -> Self {
         log::error!(target: "deploy", "{act}: {}", chain(error));

@@ -77,7 +77,7 @@ pub use workspace::{Part, clear_leftovers};
 /// The summary of an update whose site was removed before it was built.
 pub const SITE_REMOVED: &str = "cancelled: the site was removed";
 
-/// Everything that an update needs.
+/// The resources that an update needs.
 pub struct Stages {
     /// The queue of the update.
     pub queue: Arc<Queue>,
@@ -138,7 +138,7 @@ struct Update {
     skill_cache: PathBuf,
 }
 
-/// What the store has of the project's releases.
+/// The releases of the project that the store has.
 #[derive(Debug, Default)]
 struct Prior {
     /// The inventory of the release of the last build.

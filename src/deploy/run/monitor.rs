@@ -50,9 +50,9 @@ pub(super) enum BuildResult {
     Fetched(Box<str>),
     /// A release is in the workspace.
     Prepared(Prepared),
-    /// A process has answered another one.
+    /// A process that was started to help the build has ended.
     Done,
-    /// The release with the generated skill stays, for this reason.
+    /// The release with the generated skill remains current, for this reason.
     SkillStays(String),
     /// There is no release.
     Stopped(Stopped),
@@ -290,7 +290,7 @@ impl<'s> BuildMonitor<'s> {
         };
         Ok(match waiting.answer().await {
             Ok(()) => None,
-            // Its end says more than a closed pipe.
+            // The exit status of the process says more than a closed pipe.
             Err(_closed) => {
                 let how = waiting.ended().await;
                 Some(self.died(&how))

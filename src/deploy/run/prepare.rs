@@ -166,7 +166,7 @@ fn prepared(built: &Built, part: Part) -> Prepared {
     }
 }
 
-/// Opens what is built. The diagnostics name the files that were left out.
+/// Opens the source of the build. The diagnostics name the files that were left out.
 fn open(source: &Source) -> Result<(Tree, Vec<Diagnostic>), Stopped> {
     match source {
         Source::Mirror {

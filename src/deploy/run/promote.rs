@@ -33,7 +33,7 @@ enum Unput {
     Exceeded(#[from] Exceeded),
 }
 
-/// Returns the line of the record about releases that an owner has no room for.
+/// Returns the line of the record about releases that were removed to make room.
 fn given_up_line(given_up: usize) -> String {
     format!(
         "put: {} of this owner can no longer be gone back to, because its releases use too many bytes",
@@ -180,7 +180,7 @@ impl Stages {
             let given_up = quota.make_room(&store, &site.owner, &site.project, &inventory)?;
             workspace.put(&store, part, &inventory, &known)?;
             if part == Part::First {
-                // A second release is made of the files of the first one.
+                // The second release is made from the files of the first one.
                 let _first = prior.first.set(inventory);
             }
             Ok::<_, Unput>(given_up)
@@ -223,7 +223,7 @@ impl Stages {
         if let Err(error) = update.workspace.take(name, place) {
             log::warn!(target: "deploy", "write {}: {error}", place.display());
         }
-        // Before the promotion writes its own lines.
+        // Recorded before the promotion writes its own lines.
         if monitor.record().await? == Held::Lost {
             return Ok(Err(BuildResult::LeaseLost));
         }

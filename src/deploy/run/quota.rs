@@ -71,10 +71,10 @@ impl Quota {
     }
 
     /// Makes room for a new release of a project: removes the oldest releases of the owner's
-    /// history. Returns how many.
+    /// history. Returns how many releases were removed.
     ///
-    /// The release that `project` serves stays until the new one is promoted, and then
-    /// [`Quota::trim`] gives it up if it has no room in the history.
+    /// The release that `project` serves stays until the new one is promoted. Then [`Quota::trim`]
+    /// removes it if the history has no room for it.
     ///
     /// # Errors
     ///
@@ -181,7 +181,7 @@ impl Quota {
         if let Some(size) = lock().get(&release) {
             return *size;
         }
-        // A damaged release counts as nothing: it cannot be served.
+        // A damaged release counts as zero bytes, because it cannot be served.
         let Ok(inventory) = store.inventory(release) else {
             return 0;
         };

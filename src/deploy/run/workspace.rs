@@ -67,7 +67,7 @@ pub(super) struct Workspace {
 pub enum Part {
     /// The release of the documentation.
     First,
-    /// The same with the skill that a command has written.
+    /// The release with the skill that a command has written.
     Second,
 }
 
@@ -158,7 +158,7 @@ impl Workspace {
                 match entry.metadata() {
                     Ok(found) if found.is_dir() => directories.push(entry.path()),
                     Ok(found) => bytes = bytes.saturating_add(found.len()),
-                    // It was removed meanwhile.
+                    // The file was removed meanwhile.
                     Err(_removed) => {}
                 }
             }
@@ -181,7 +181,7 @@ impl Workspace {
             return Ok(());
         }
         if fs::rename(&from, to).is_err() {
-            // Another file system. A rename makes the file appear whole.
+            // The target is on another file system. The copy gets its name when it is complete.
             let partial = to.with_extension("partial");
             fs::copy(&from, &partial)?;
             fs::rename(&partial, to)?;
@@ -255,7 +255,8 @@ impl Content {
         if self.known.contains(&item.digest) {
             return Ok(None);
         }
-        // The length comes from the process: it must not make us reserve more than there is.
+        // The sandboxed process wrote this length. It must not make us reserve more memory than the
+        // file has bytes.
         let left = self.left.checked_sub(item.length);
         self.left = left.ok_or(PutError::Missing(item.digest))?;
         let mut bytes = vec![0; usize::try_from(item.length).unwrap_or(usize::MAX)];
@@ -409,7 +410,7 @@ mod tests {
         assert!(matches!(put(&ours), Err(PutError::Digest(_))));
         // The inventory is another one.
         assert!(matches!(put(&foreign), Err(PutError::Release(_))));
-        // A link leads out.
+        // A link leads out of the workspace.
         fs::remove_file(workspace.file("content")).unwrap();
         std::os::unix::fs::symlink("/etc/passwd", workspace.file("content")).unwrap();
         assert!(matches!(put(&ours), Err(PutError::Release(_))));

@@ -1,9 +1,9 @@
 //! A rate with a burst, in one number.
 //!
-//! The number is the time at which the bucket is full again: each cost moves it into the future by
-//! the time in which the rate brings as much. The bucket is overdrawn while that time is further
-//! away than the burst. This is the generic cell rate algorithm (ITU-T I.371, annex A) in its
-//! form with virtual scheduling.
+//! The number is the time at which the bucket is full again. Each cost moves this time into the
+//! future, by the time that the rate needs to fill the same amount. The bucket is overdrawn while
+//! this time is further in the future than the burst. This is the generic cell rate algorithm
+//! (ITU-T I.371, annex A) in its form with virtual scheduling.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use super::DEBT_MAX;
 /// A rate and its burst.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rate {
-    /// The time in which the rate brings 1, in seconds.
+    /// The time in which the rate fills 1, in seconds.
     seconds_each: f64,
     burst: Duration,
 }
 
-/// The rest of a rate.
+/// The state of one bucket.
 #[derive(Debug, Default)]
 pub(super) struct Bucket {
     full_at: Duration,
@@ -46,7 +46,7 @@ impl Bucket {
         (ahead > rate.burst).then(|| ahead - rate.burst)
     }
 
-    /// Takes a cost out of the bucket; a negative cost is given back.
+    /// Takes a cost out of the bucket. A negative cost puts it back.
     pub(super) fn spend(&mut self, rate: Rate, now: Duration, cost: f64) {
         let debt_max = rate.burst + DEBT_MAX;
         let time = (cost.abs() * rate.seconds_each).min(debt_max.as_secs_f64());
@@ -59,7 +59,7 @@ impl Bucket {
         self.full_at = full_at.min(now + debt_max);
     }
 
-    /// Returns whether nothing is taken out.
+    /// Returns whether the bucket is full.
     pub(super) fn is_full(&self, now: Duration) -> bool {
         self.full_at <= now
     }

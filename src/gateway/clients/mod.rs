@@ -1,6 +1,6 @@
 //! Limits on each client address: connections, TLS handshakes, requests, bytes.
 //!
-//! | limit | what exceeds it | answer |
+//! | limit | what exceeds it | response |
 //! |---|---|---|
 //! | connections | one more open connection | it is closed at once, and counted |
 //! | handshakes | one more TLS connection | it is closed at once, and counted |
@@ -43,11 +43,11 @@ use bucket::{Bucket, Rate};
 pub const CHEAP_REQUEST: f64 = 0.1;
 /// How many bytes a response costs beside its content.
 pub const HEAD_BYTES: u64 = 500;
-/// How long an address may have to wait at most until it is served again.
+/// The longest time that an address has to wait until it is served again.
 pub const DEBT_MAX: Duration = Duration::from_secs(60);
 /// The number of parts of the table.
 const SHARDS: usize = 64;
-/// How long a part of the table that is full is not searched again for idle addresses.
+/// How long to wait before a full part of the table is searched again for idle addresses.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The limits on each client address. 0 is no limit.

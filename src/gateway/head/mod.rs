@@ -1,10 +1,10 @@
 //! Request heads, read strictly.
 //!
-//! pingora forwards requests that RFC 9112 tells a server to reject, or not to forward
-//! unchanged. With each of them, two servers in a row can disagree about where a request ends
-//! (request smuggling). So the gateway reads every HTTP/1.1 head itself ([`Head::parse`]) and
-//! forwards only a head with one meaning. What does not depend on the syntax of HTTP/1.1 is in
-//! `rules`, and HTTP/2 keeps the same rules ([`check_http2`]).
+//! pingora forwards requests that RFC 9112 tells a server to reject, or not to forward unchanged.
+//! With each of them, two servers in a row can disagree about where a request ends (request
+//! smuggling). So the gateway reads every HTTP/1.1 head itself ([`Head::parse`]) and forwards only
+//! a head with one meaning. The rules that do not depend on the syntax of HTTP/1.1 are in `rules`;
+//! HTTP/2 has the same rules ([`check_http2`]).
 //!
 //! Sources: RFC 9112 §2.2 (bare LF), §3 (request line), §3.2 (`Host`, target forms), §5
 //! (field syntax, no folding), §6 (framing), §2.3 (versions); RFC 9110 §5.5, §7.2, §9.1.
@@ -22,7 +22,7 @@ use crate::site::Scheme;
 
 pub use rules::check_http2;
 
-/// How many header fields the parser has room for; the configuration can only set fewer.
+/// The most header fields that the parser accepts; the configuration can only set fewer.
 pub const FIELDS_MAX: usize = 128;
 /// How much of `User-Agent` is logged.
 const AGENT_BYTES_MAX: usize = 200;

@@ -1,4 +1,4 @@
-//! The rules that a request head keeps in every version of HTTP.
+//! The rules for request heads in every version of HTTP.
 //!
 //! HTTP/1.1 calls them while it reads the text of a head, HTTP/2 calls them on the fields that
 //! its library has decoded ([`check_http2`]). Each rule is one function, so a request that is
@@ -85,8 +85,8 @@ pub(super) fn scheme(name: &str) -> Result<Scheme, Rejection> {
     }
 }
 
-/// Reads a host; `None` is an IP address, where one may stand. An address, or anything else that
-/// is not a host name, selects no site.
+/// Reads a host; `None` is an IP address, if `may_be_address` allows one. An address, or anything
+/// else that is not a host name, selects no site.
 pub(super) fn host(host: &str, may_be_address: bool) -> Result<Option<Cow<'_, str>>, Rejection> {
     match site::normalise(host) {
         Ok(name) => Ok(Some(name)),

@@ -26,7 +26,7 @@ use crate::site::Service;
 /// The path below which a certificate authority asks for a proof (RFC 8555 §8.3).
 const ACME_CHALLENGE: &str = "/.well-known/acme-challenge/";
 
-/// What holds for requests without TLS, and what browsers are told about it.
+/// The rules for requests without TLS, and the value of `Strict-Transport-Security`.
 #[derive(Debug, Default)]
 pub struct Policy {
     /// The names whose requests are redirected; `None`: no request is.

@@ -11,9 +11,9 @@
 //! release with thousands of pages is larger than one shard of many. Encoded forms of large texts
 //! get an additional quarter, lists of pages an eighth, and open search indexes an eighth.
 //!
-//! Files over [`FILE_BYTES_MAX`] are never in the cache: they are read while they are sent. What
-//! is known about such a file is in two small maps: whether its digest is right, and where the
-//! placeholder of the base URL stands in it.
+//! Files over [`FILE_BYTES_MAX`] are never in the cache: they are read while they are sent. Two
+//! small maps store what is known about such a file: whether its digest is right, and the positions
+//! of the placeholder of the base URL.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -37,12 +37,12 @@ use crate::search::Index;
 
 /// The default size of the cache of files and responses, in bytes, for all sites together.
 pub const CACHE_BYTES_MAX: usize = 64 << 20;
-/// The longest file that is cached, in bytes, and held in memory while it is sent. Slow readers
-/// of different files hold files that are no longer in the cache, so it is not longer.
+/// The longest file that is cached and held in memory while it is sent, in bytes. The limit is
+/// small because slow readers also hold files that the cache has evicted.
 pub(super) const FILE_BYTES_MAX: usize = 256 << 10;
 /// For how many large files the cache remembers whether their digest is right.
 const CHECKED_MAX: usize = 16 << 10;
-/// How many bytes of places of placeholders are remembered.
+/// How many bytes of positions of placeholders are remembered.
 const PLACES_BYTES_MAX: usize = 4 << 20;
 /// The memory of an entry of a small map, without its value.
 const ENTRY_BYTES: usize = 64;

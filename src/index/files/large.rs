@@ -5,14 +5,15 @@
 //!
 //! **Digests.** The first request for a whole file checks the file: the digest is computed while
 //! the pieces are sent, and the last piece is sent only if the digest is right. If the file is
-//! damaged, this response is cut, and later requests are rejected until the file is put again. A
-//! file that was checked once is not checked again by this process ([`Checked`]). A range of a
-//! file that was never read whole is sent unchecked: only the whole file has a digest, and clients
-//! could keep a disk busy if it was read for one byte.
+//! damaged, this response is incomplete, and later requests are rejected until the file is put
+//! again. This process checks each file only once ([`Checked`]). A range of a file that was never
+//! read whole is sent without a check: only the whole file has a digest, and clients could keep a
+//! disk busy if one requested byte caused a read of the whole file.
 //!
 //! **Texts with the placeholder.** A text of this size that contains the placeholder of the base
-//! URL ([`AddressedText`]) is read once to find the places of the placeholder, and checked by it.
-//! The places are remembered; with them any range of the text at any address can be read.
+//! URL ([`AddressedText`]) is read once to find the positions of the placeholder; the same reading
+//! checks the digest. The positions are remembered. With them any range of the text can be read,
+//! for any address.
 
 use std::io;
 use std::ops::Range;
@@ -29,7 +30,7 @@ use crate::release::Item;
 use crate::response::{Pieces, StoredContent};
 use crate::store::{ContentFile, ReadError, Store};
 
-/// How many bytes one read gets while a text is searched for the placeholder.
+/// How many bytes are read at once while a text is searched for the placeholder.
 const SCAN_BYTES: usize = 64 << 10;
 
 /// What is known about the digest of a file.
@@ -49,7 +50,7 @@ pub(super) struct LargeFile {
     pub(super) item: Item,
 }
 
-/// A large text of a release, with an address in the place of the placeholder.
+/// A large text of a release, in which an address replaces the placeholder.
 #[derive(Debug)]
 pub(super) struct AddressedText {
     pub(super) file: LargeFile,
@@ -197,7 +198,7 @@ impl StoredContent for AddressedText {
 // === impl AddressedPieces ===
 
 impl AddressedPieces {
-    /// Returns where the address stands that replaces the placeholder with this number.
+    /// Returns the position of the address that replaces the placeholder with this number.
     fn address_at(&self, number: usize) -> u64 {
         let number_before = number as u64;
         self.places[number] + number_before * self.address.len() as u64

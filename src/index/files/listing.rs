@@ -52,8 +52,8 @@ impl Listing {
             .map(|(path, _)| path.as_str().len() + ITEM_BYTES)
             .sum();
         Ok(Self {
-            // The parsed description takes about twice the bytes of the file, and its map of
-            // redirects as much again.
+            // The parsed description takes about twice the bytes of the file, and so does its map
+            // of redirects.
             bytes: items + 4 * description.len(),
             description: SiteDescription::parse(&description)?,
             inventory,

@@ -1,4 +1,4 @@
-//! The list of the pages of a site, read once and then from memory.
+//! The list of the pages of a site. It is read once, then the cache has it.
 
 use std::sync::Arc;
 

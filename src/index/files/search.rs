@@ -1,8 +1,8 @@
 //! Answers questions from the search index of a release.
 //!
 //! The index is read from the store in parts, and so is the Markdown from which excerpts are
-//! written. The cache holds what an open index has in memory, for the sites that are asked; a
-//! site that nobody asks takes no memory.
+//! written. The cache holds the open indexes of the sites that are searched. A site that nobody
+//! searches needs no memory.
 
 use std::io;
 use std::ops::Range;
@@ -34,18 +34,18 @@ struct LiveTexts<'f>(&'f dyn LiveFiles);
 // === impl Open ===
 
 impl Open<'_> {
-    /// Answers a question. A release without an index has no answers.
+    /// Answers a question. A release without an index gives no results.
     ///
     /// # Errors
     ///
-    /// [`ReadFileError`] when the index cannot be read or is damaged; always if nothing may be
-    /// read from the store.
+    /// [`ReadFileError`] when the index cannot be read or is damaged; always if reading from the
+    /// store is not allowed.
     pub fn search(&self, question: &Question<'_>) -> Result<Found, ReadFileError> {
         self.with_index(|index, file, texts| Ok(index.search(file, texts, question)?))
             .map(Option::unwrap_or_default)
     }
 
-    /// Returns the languages and versions that can be asked.
+    /// Returns the languages and versions that can be searched.
     ///
     /// # Errors
     ///

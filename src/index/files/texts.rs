@@ -1,10 +1,10 @@
 //! Encoded forms of large texts.
 //!
 //! `llms-full.txt` contains the address of its site, so it cannot be encoded when the release is
-//! built. Encoding a text of several MiB takes up to a second, which no request may cost. So a
-//! large text is sent without coding until its encoded form exists. One thread makes encoded
-//! forms, one at a time, and rests nine times as long as it worked: requests for many texts cost
-//! at most a tenth of one core.
+//! built. Encoding a text of several MiB takes up to a second, and no request may wait that long.
+//! So a large text is sent without coding until its encoded form exists. One thread makes encoded
+//! forms, one at a time. After each it pauses nine times as long as it worked, so requests for many
+//! texts use at most a tenth of one core.
 //!
 //! Encoded forms are in memory. Their bytes are limited together, also those that are no longer
 //! in the cache but are still being sent to slow readers.
@@ -18,7 +18,7 @@ use bytes::Bytes;
 use super::cache::{Bounded, Coded, bounded};
 use crate::digest::Digest;
 
-/// How many times as long as it worked the encoder rests.
+/// The encoder pauses for this many times the time that it worked.
 const REST_FACTOR: u32 = 9;
 
 /// The encoded forms of large texts.
@@ -47,7 +47,7 @@ struct Counted {
     live: Arc<AtomicUsize>,
 }
 
-/// The turn of the encoder. Dropping it begins the rest.
+/// The right to use the encoder. Dropping it begins the pause.
 pub(super) struct Turn {
     texts: Arc<Texts>,
     since: Instant,
@@ -72,7 +72,7 @@ impl Texts {
         self.map.get(name)
     }
 
-    /// Returns the turn of the encoder; `None` while it works or rests.
+    /// Returns the right to use the encoder; `None` while it works or pauses.
     pub(super) fn turn(self: &Arc<Self>) -> Option<Turn> {
         let since = Instant::now();
         let mut encoder = self.encoder();
@@ -96,7 +96,7 @@ impl Texts {
 // === impl Turn ===
 
 impl Turn {
-    /// Keeps an encoded form, if there is room; `bytes` is `None` if the coding does not make the
+    /// Stores an encoded form, if there is room; `bytes` is `None` if the coding does not make the
     /// text smaller.
     pub(super) fn put(
         &self,
@@ -110,7 +110,7 @@ impl Turn {
             return;
         };
         let live = texts.live.load(Ordering::Relaxed);
-        // Evicted forms that are still being sent count as much again as the cache.
+        // Evicted forms that are still being sent may use as much memory as the cache.
         if live.saturating_add(bytes.len()) > 2 * texts.bytes_max {
             return;
         }
@@ -161,7 +161,7 @@ mod tests {
         let texts = Arc::new(Texts::new(1 << 20));
         let turn = texts.turn().unwrap();
         assert!(texts.turn().is_none());
-        // The rest is nine times as long as the work, so it has not ended when this is asked.
+        // The pause is nine times as long as the work, so it has not ended yet.
         while turn.since.elapsed() < Duration::from_millis(100) {
             std::thread::yield_now();
         }

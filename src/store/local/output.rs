@@ -1,4 +1,4 @@
-//! Putting a release whose files come one after the other.
+//! Putting a release whose files arrive one after the other.
 //!
 //! A build runs in a process that cannot write to the store. Its parent reads the files of the
 //! release from the output of that process and puts them. This needs the memory
@@ -28,8 +28,8 @@ impl Local {
         inventory: &Inventory,
         next: &mut dyn FnMut(&Item) -> Result<Option<Bytes>, PutError>,
     ) -> Result<ReleaseId, PutError> {
-        // Most files of a release are in the store already: how many bytes are written is seen
-        // only with the files, so the space is looked at before each batch.
+        // The store has most files of a release already. Only the files themselves show how many
+        // bytes must be written, so the free space is checked before each batch.
         self.look_for_space(0)?;
         let _writing = self.layout.lock(Access::Shared)?;
         let items: BTreeMap<Digest, &Item> = inventory

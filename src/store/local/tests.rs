@@ -238,7 +238,7 @@ fn the_pointer_of_another_project_is_rejected() {
     let id = store.put(&release("one")).unwrap();
     let (acme, other) = (project("acme"), project("Acme"));
     store.promote(&acme, id, fence(1)).unwrap();
-    // The response of a file system that ignores case.
+    // A file system that ignores case would give this file.
     fs::copy(pointer_of(&config, &acme), pointer_of(&config, &other)).unwrap();
     assert!(matches!(
         store.current(&other),
@@ -250,7 +250,7 @@ fn the_pointer_of_another_project_is_rejected() {
 fn a_release_that_lost_a_file_is_not_promoted() {
     let directory = tempfile::tempdir().unwrap();
     let mut config = config(&directory);
-    // The promotion must not rely on the age of the inventory.
+    // With this retention the promotion cannot rely on the age of the inventory.
     config.retention.unnamed_seconds = 0;
     let store = open(&config);
     let id = store.put(&release("one")).unwrap();

@@ -1,8 +1,8 @@
 //! Site records: which sites exist.
 //!
 //! Records are YAML files that other people and programs write, at any time and with any mistake.
-//! This module separates the records on disk from the served sites. A scan reads the files that
-//! have changed, computes the difference, and returns it as [`Changes`] for the serving side.
+//! This module protects the served sites from such mistakes. A scan reads the files that have
+//! changed, computes the difference, and returns it as [`Changes`] for the serving side.
 //!
 //! Rules:
 //!

@@ -15,8 +15,8 @@ use crate::clock::unix_seconds;
 const FILE_BYTES_MAX: u64 = 1 << 30;
 /// The coarsest step of a file system's clock (FAT).
 const CLOCK_STEP: Duration = Duration::from_secs(2);
-/// How many files or documents one thread takes at least: with fewer, threads cost more than
-/// they save.
+/// The least number of files or documents for one thread: with fewer, threads cost more than they
+/// save.
 pub(super) const PARALLEL_MIN: usize = 64;
 
 /// The metadata of a file. While it is the same, the content is the same.

@@ -237,7 +237,7 @@ fn a_broken_record_changes_no_site() {
     // It is corrected.
     platform.write("all.yaml", &file(&record("b", "b.org")));
     assert_eq!(platform.changes(), (vec!["+b".into()], none()));
-    // It is broken and then taken away.
+    // The file is broken and then removed.
     platform.write("all.yaml", &file("{"));
     assert_eq!(platform.changes().0, none());
     platform.write("all.yaml", &file(""));
@@ -487,7 +487,7 @@ fn only_the_changed_record_of_a_large_file_is_read_again() {
 
     assert_eq!(platform.changes(), (vec!["+first".into()], none()));
     assert!(Arc::ptr_eq(&before, platform.sites.get(&project).unwrap()));
-    // Places are those of the file as it is now.
+    // The line numbers are those of the file as it is now.
     platform.write("b.yaml", &record("p7", ""));
     let (_, findings) = platform.changes();
     assert_eq!(
@@ -522,7 +522,7 @@ fn a_file_is_split_where_documents_begin() {
     );
 }
 
-/// Which file, and the records that it is to hold: (project, domains), or nothing readable.
+/// A file, and the records to write into it as (project, domains); `None` writes a broken file.
 type Rewrite = (usize, Option<Vec<(usize, Vec<usize>)>>);
 
 fn rewrites() -> impl Strategy<Value = Vec<Vec<Rewrite>>> {

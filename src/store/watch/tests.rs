@@ -7,7 +7,7 @@ use super::*;
 use crate::release::Release;
 use crate::store::Fence;
 
-/// So long that only a lost event lets a test see it, and fail.
+/// This interval is so long that a test reaches it, and fails, only if an event was lost.
 const LONG: Duration = Duration::from_secs(20);
 
 struct Watched {

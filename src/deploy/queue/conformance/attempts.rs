@@ -136,7 +136,8 @@ fn each_retry_waits_longer_and_the_last_becomes_a_dead_letter() {
                     now += 1;
                 }
                 waits.push(now - began);
-                // It was claimed to find the moment. A released lease counts no attempt.
+                // The claim above only finds the moment. An attempt whose lease is released is not
+                // counted.
                 let probe = record(queue, &id).update;
                 let State::InProgress(holder) = probe.state.clone() else {
                     panic!("claimed above");
@@ -313,7 +314,7 @@ fn times_of_a_clock_that_was_an_hour_ahead_are_corrected() {
         let claims = [claim(queue, 0), claim(queue, 0)];
         let ids = claims.each_ref().map(|claim| claim.id().clone());
         assert!(ids.contains(&running) && ids.contains(&waiting), "{ids:?}");
-        // A lease of this moment is not one of a wrong clock.
+        // A lease that begins at this moment does not come from a wrong clock.
         assert_eq!(queue.correct_times(at(0)).unwrap(), 0);
     });
 }

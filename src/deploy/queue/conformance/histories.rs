@@ -273,8 +273,8 @@ proptest! {
         let policy = Policy {
             waiting_max: 3,
             attempts_max: 2,
-            // A fifth more or less is taken from the id, and the ids of two subjects differ:
-            // this wait ends after one second and before two with every id.
+            // The id decides up to a fifth of the delay, and the ids of the two subjects differ.
+            // With every id this delay ends after one second and before two.
             retry_delay_max: Duration::from_millis(1400),
             retention: Duration::from_secs(120),
             idempotency: Duration::from_secs(60),

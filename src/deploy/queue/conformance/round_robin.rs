@@ -75,7 +75,7 @@ fn of_one_owner_one_update_runs_while_another_owner_waits() {
     on_each(|queue| {
         enqueue_many(queue, "big", 50, 0);
         let first = claim(queue, 60);
-        // The next place in the line would be the owner's again.
+        // The owner would be next in the line again.
         enqueue_many(queue, "small", 2, 61);
         let claims: Vec<_> = (0..2).map(|_| claim(queue, 70)).collect();
         assert_eq!(owners(&claims), ["small", "big"]);
@@ -97,7 +97,7 @@ fn a_busy_worker_claims_only_for_owners_of_which_no_update_runs() {
         let idle = |seconds| queue.claim(&worker(), Owners::Idle, at(seconds)).unwrap();
         let claims: Vec<_> = std::iter::from_fn(|| idle(10)).collect();
         assert_eq!(owners(&claims), ["big", "small"]);
-        // A lease that has ended is no running update.
+        // An update whose lease has ended does not count as running.
         let again = idle(50).expect("the lease has ended");
         assert_eq!(again.project().as_str(), "big-1");
     });

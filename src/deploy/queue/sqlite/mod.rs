@@ -112,7 +112,7 @@ impl Sqlite {
         Ok(file)
     }
 
-    /// Opens the file if it is not open, or is another one than before.
+    /// Opens the file if it is not open, or if the path now leads to another file.
     pub(super) fn reopen(&self) -> Result<(), QueueError> {
         if self.checked().is_ok() {
             return Ok(());

@@ -1,7 +1,7 @@
 //! The operations of the writer: each finds rows, moves updates, and saves them.
 //!
-//! Every function here runs in a savepoint of the writer. What an update becomes is decided
-//! by the moves in `update` and by `policy`, not here.
+//! Every function here runs in a savepoint of the writer. The moves in `update` and the decisions
+//! in `policy` determine the next state of an update; this module only applies them.
 
 use rusqlite::{Connection, OptionalExtension, params};
 

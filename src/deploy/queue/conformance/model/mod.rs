@@ -1,8 +1,8 @@
 //! The model of the queue: plain maps in memory, searched from end to end.
 //!
-//! It is slow and small enough to be checked by reading. The random histories compare every
-//! backend with it. It has the methods of [`Queue`](super::Queue) and uses the same moves
-//! between states, but finds and orders the updates in its own way.
+//! It is slow, but so small that a reader can check it. The random histories compare every backend
+//! with it. It has the methods of [`Queue`](super::Queue) and uses the same moves between states,
+//! but finds and orders the updates in its own way.
 
 mod tables;
 
