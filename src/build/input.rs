@@ -81,8 +81,7 @@ impl Input {
         })
     }
 
-    /// Returns whether there is a site to build: a documentation whose navigation could be
-    /// read.
+    /// Returns whether there is a site to build: documentation whose navigation could be read.
     #[must_use]
     pub fn has_site(&self) -> bool {
         self.docs.navigation.content.is_some()

@@ -16,7 +16,7 @@
 //! | `discovery.json` | the [`Summary`]: title, description and the list of skills |
 //! | `navigation.json` | the resolved navigation ([`navigation::to_json`]), if there is one |
 //! | `skills/{slug}/SKILL.md` | a public skill with the author's bytes, or the generated skill if authors wrote none |
-//! | `skills/{slug}/SKILL.md.br`, `.zst`, `.gz` | the same, encoded, if that saves a fifth |
+//! | `skills/{slug}/SKILL.md.br`, `.zst`, `.gz` | the same file, encoded, if it is at least a fifth smaller |
 //! | `site.json`, `pages/`, `assets/`, `static/`, `texts/`, `404.html`, `404/` | the site; see [`release::site`](crate::release::site) |
 //!
 //! **Invariant:** private content has no bytes in a release.
@@ -92,7 +92,7 @@ pub struct Options {
     /// Rules N1 and N2 of the navigation warn instead of failing, even if `docs.json` does not say
     /// so.
     pub lenient: bool,
-    /// A tree without a documentation, or a documentation without a page, is no error.
+    /// A tree without documentation, or documentation without a page, is not an error.
     pub allow_empty: bool,
 }
 
@@ -109,8 +109,8 @@ pub struct Built {
     summary: Summary,
     /// The release's `site.json`, if it has a site.
     description: Option<SiteDescription>,
-    /// The error about a tree without a documentation. It is in the report only if the tree has
-    /// no skill either.
+    /// The error about a tree without documentation. It is in the report only if the tree has no
+    /// skill either.
     no_site: Option<Diagnostic>,
 }
 
@@ -184,14 +184,14 @@ fn diagnostics(input: &Input, described: &Described, site: Option<&Site<'_>>) ->
     found
 }
 
-/// The title and description of a documentation, for discovery.
+/// The title and description of the documentation, for discovery.
 #[derive(Debug)]
 struct Described {
     summary: Summary,
     /// The public skills.
     skills: Vec<Skill>,
     found: Vec<Diagnostic>,
-    /// The error about a tree without a documentation that has skills.
+    /// The error about a tree that has skills but no documentation.
     no_site: Option<Diagnostic>,
 }
 
@@ -202,8 +202,8 @@ impl Described {
         let about = skills::about(docs);
         let title = Title::of(&docs.config, about.as_deref());
         let mut list: Vec<Listed> = skills.iter().map(|skill| listed(skill, false)).collect();
-        // A site without a public skill gets a generated one: where authors wrote none, where none
-        // of theirs can be used, and where all of theirs are for some groups of readers only.
+        // A site without a public skill gets a generated one. Its authors wrote none, or none of
+        // their skills can be used, or all are for some groups of readers only.
         if skills.is_empty()
             && let Some(generated) =
                 skills::generate(docs, &title.title, &title.description, BASE_URL_PLACEHOLDER)
@@ -248,8 +248,8 @@ impl Built {
     /// Finds the pages that an earlier release had, by its `navigation.json`, and that are
     /// neither a page nor redirected in this one.
     ///
-    /// A release that takes all pages away because its tree has no documentation is an error,
-    /// unless the options allow it.
+    /// A release that removes all pages because its tree has no documentation is an error, unless
+    /// the options allow it.
     #[must_use]
     pub fn removed_pages(&self, input: &Input, navigation_before: &[u8]) -> Vec<Diagnostic> {
         let (Some(description), Ok(config)) =

@@ -64,7 +64,7 @@ impl Preview {
         }
     }
 
-    /// Returns what the preview is made from.
+    /// Returns the input of the preview.
     #[must_use]
     pub fn input(&self) -> &Input {
         &self.input
@@ -108,7 +108,7 @@ impl Preview {
         (&self.described.summary, &self.skills)
     }
 
-    /// Returns what the next preview may take over.
+    /// Returns the state that the next preview may reuse.
     #[must_use]
     pub fn cache(&self) -> PreviewCache {
         PreviewCache {

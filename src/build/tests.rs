@@ -363,7 +363,7 @@ fn a_directory_and_a_tree_in_memory_make_the_same_release() {
     );
 }
 
-/// What a release says of its only skill.
+/// The entry of the only skill of a release.
 fn only(release: &Release) -> Listed {
     let summary = Summary::parse(&release.file(SUMMARY_PATH).unwrap().bytes).unwrap();
     let [listed] = &summary.skills[..] else {

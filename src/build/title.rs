@@ -1,7 +1,7 @@
 //! The title and the description of a site, from `docs.json` and the first pages.
 //!
-//! A site always has a title, also when its configuration names none. A description that says only
-//! that this is a documentation does not say what the product is: see [`skills::about`].
+//! A site always has a title, also when its configuration names none. A description such as
+//! "Documentation of Acme" does not say what the product is: see [`skills::about`].
 //!
 //! [`skills::about`]: crate::skills::about()
 //!

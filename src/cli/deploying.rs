@@ -1,4 +1,5 @@
-//! Opens what several commands need for updates: the queue, the admin keys, the stages.
+//! Opens the resources that several commands need for updates: the queue, the admin keys, the
+//! stages.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -83,7 +84,7 @@ pub(super) fn load_key_cache(config: &Config) -> anyhow::Result<Arc<KeyCache>> {
     Ok(Arc::new(cache.context("read the admin keys")?))
 }
 
-/// Returns what an update needs on its way through the stages.
+/// Returns the resources of an update's stages.
 ///
 /// # Errors
 ///
@@ -111,7 +112,7 @@ pub(super) fn stages(
     })
 }
 
-/// Returns what starts the processes of builds.
+/// Returns the launcher of build processes.
 ///
 /// # Errors
 ///
@@ -122,7 +123,7 @@ pub(super) fn launcher(config: &Config, log: Option<logging::Config>) -> anyhow:
 }
 
 /// Starts a process as a build would be started, and reports in the log and in the metrics which
-/// restrictions are in force. Removes what killed processes have left.
+/// restrictions are in force. Removes the files that killed processes have left.
 ///
 /// # Errors
 ///
@@ -172,7 +173,7 @@ pub(super) fn worker_id() -> anyhow::Result<WorkerId> {
 ///
 /// # Errors
 ///
-/// The system does not say it.
+/// When the system does not return the path.
 pub(super) fn program() -> anyhow::Result<PathBuf> {
     if cfg!(target_os = "linux") {
         return Ok("/proc/self/exe".into());

@@ -103,8 +103,8 @@ fn site(config: &Config, project: &ProjectId) -> Option<Arc<Site>> {
     sites.get(project).map(Arc::clone)
 }
 
-/// Returns the navigation of the current release; `None` if there is none, or it is damaged: then
-/// this publication mends it.
+/// Returns the navigation of the current release; `None` if there is none, or if it is damaged:
+/// then this publication repairs it.
 fn navigation_before(store: &Store, project: &ProjectId) -> anyhow::Result<Option<Bytes>> {
     let read = || {
         let Some(pointer) = store.current(project)? else {

@@ -1,8 +1,8 @@
 //! How commands read documentation on this machine: in a sandboxed process.
 //!
-//! The process has no network, no environment, and can read the repository of the documentation
-//! and the programs of the system only. This process prints, writes files, and has the
-//! specifications fetched that documentation names by URL.
+//! The process has no network, no environment, and can read the repository of the documentation and
+//! the programs of the system only. The parent process prints and writes files. It also starts the
+//! process that fetches the specifications that documentation names by URL.
 
 use std::io::{self, Write as _};
 
@@ -57,7 +57,7 @@ pub(super) fn run<T>(
     })
 }
 
-/// Says on standard error what the kernel cannot restrict.
+/// Prints on standard error which restrictions the kernel lacks.
 ///
 /// # Errors
 ///

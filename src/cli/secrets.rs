@@ -94,7 +94,7 @@ impl Exposed {
         self.mode & OTHERS != 0
     }
 
-    /// Says who may use it, and what to do.
+    /// Returns a message that says who may use it, and what to do.
     pub(super) fn message(&self) -> String {
         let path = self.path.display();
         let who = if self.is_to_others() {

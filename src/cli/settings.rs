@@ -1,4 +1,5 @@
-//! The option that names the configuration file, and what commands open by it.
+//! The option that names the configuration file, and functions that open the parts that it
+//! configures.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,4 @@
-//! `waypost store`: finds and mends what is damaged in the store.
+//! `waypost store`: finds and repairs damage in the store.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;

@@ -172,7 +172,7 @@ fn print_all(updates: &[Update]) -> anyhow::Result<()> {
 
 fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout();
-    // The record may have what an author wrote.
+    // The record may contain text of an author.
     out.write_all(printable(text).as_bytes())
         .and_then(|()| out.flush())
         .context("print")

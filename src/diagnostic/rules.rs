@@ -521,7 +521,7 @@ mod tests {
                 }
             }
         }
-        // The media type of speculation rules has a comment of that kind, too.
+        // The comment of the media type of speculation rules looks the same.
         named.retain(|id| !id.contains('/'));
         let table: std::collections::BTreeSet<_> = RULES.iter().map(|rule| rule.id).collect();
         assert_eq!(named.difference(&table).collect::<Vec<_>>(), [&""; 0]);

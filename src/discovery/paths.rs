@@ -27,7 +27,7 @@ const INDEX: &str = "index.json";
 /// (`skills add SITE/skill.md`) looks for the manifest below that address first, and version 1.7
 /// of the `skills` tool then rejects the manifest of the whole site.
 const MANIFEST_BELOW: &str = "/.well-known/agent-skills/index.json";
-/// What clients of 0.1 and 0.2 both ask for.
+/// The name that clients of 0.1 and of 0.2 request.
 const SKILL_FILE: &str = "SKILL.md";
 /// The name that Agent Skills Discovery 0.1 gives a skill file.
 const SKILL_FILE_LOWER: &str = "skill.md";
@@ -108,7 +108,7 @@ pub fn find<'p>(path: &'p str, base_path: &BasePath) -> Option<Document<'p>> {
         .or_else(|| beneath_base(path))
 }
 
-/// Finds what a normalised path is for the MCP server of a site. Cards and lists below
+/// Finds the path of the MCP server that a normalised path names. Cards and lists below
 /// `/.well-known` are at the root of the host too.
 ///
 /// ```

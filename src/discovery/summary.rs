@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::digest::Digest;
 use crate::response::Encoding;
 
-/// Where in a release the summary lies.
+/// The path of the summary in a release.
 pub const SUMMARY_PATH: &str = "discovery.json";
 /// The version of the file that this program writes, and the newest it reads.
 const VERSION: u32 = 1;
@@ -39,7 +39,7 @@ pub struct Listed {
     pub name: Box<str>,
     /// When to use it: at most 1024 UTF-16 code units, never empty.
     pub description: Box<str>,
-    /// The digest of the skill file as it lies in the release.
+    /// The digest of the skill file in the release.
     pub digest: Digest,
     /// Whether the file carries [`super::BASE_URL_PLACEHOLDER`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -50,7 +50,7 @@ pub struct Listed {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnreadableSummary {
-    /// Not the JSON we write.
+    /// The file is not the JSON that this program writes.
     #[error("read {SUMMARY_PATH}")]
     Syntax(#[source] serde_json::Error),
     /// Written by a newer program.
@@ -106,7 +106,7 @@ impl Summary {
     }
 }
 
-/// Returns where in a release the file of a skill lies, in one of its encodings.
+/// Returns the path in a release of the file of a skill, in one of its encodings.
 #[must_use]
 pub fn skill_path(slug: &str, encoding: Encoding) -> String {
     format!("skills/{slug}/SKILL.md{}", encoding.suffix())

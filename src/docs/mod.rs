@@ -1,4 +1,4 @@
-//! Reads a documentation: configuration, pages, specifications, navigation.
+//! Reads documentation: configuration, pages, specifications, navigation.
 //!
 //! [`read`] takes the tree of a repository and returns the configuration, the pages, the
 //! specifications, and the navigation that connects them. It never fails: it returns as much
@@ -44,12 +44,12 @@ pub use parsed::{Parsed, parse};
 
 /// The name of the configuration's file.
 pub const CONFIG: &str = "docs.json";
-/// The rule about a documentation without configuration.
+/// The rule about documentation without configuration.
 pub const NO_CONFIG: &str = "config";
-/// The rule about a documentation without pages.
+/// The rule about documentation without pages.
 pub const NO_PAGE: &str = "no-page";
 
-/// A documentation that was read.
+/// Documentation that was read.
 #[derive(Debug, Default)]
 pub struct Docs {
     /// `docs.json` without its navigation.
@@ -83,7 +83,7 @@ pub struct Icon {
     pub location: Location,
 }
 
-/// The options of reading a documentation.
+/// The options of reading documentation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Rules N1 and N2 warn instead of failing, whatever `docs.json` says.
@@ -92,7 +92,7 @@ pub struct Options {
     pub extent: Extent,
 }
 
-/// How much of a documentation is read.
+/// How much of the documentation is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Extent {
     /// All of it.
@@ -126,7 +126,7 @@ pub fn read(tree: &Tree, options: &Options) -> (Docs, Vec<Diagnostic>) {
     parse(tree, options, &Pages::default()).resolve(tree)
 }
 
-/// Returns whether a tree has a documentation: a `docs.json`, readable or not.
+/// Returns whether a tree has documentation: a `docs.json`, readable or not.
 #[must_use]
 pub fn has_documentation(tree: &Tree) -> bool {
     let path = tree.docs_root().join(CONFIG);
@@ -154,7 +154,7 @@ pub fn missing(tree: &Tree) -> Diagnostic {
     explained(tree, Diagnostic::error(NO_CONFIG, file, message))
 }
 
-/// Returns the error about a documentation without any page.
+/// Returns the error about documentation without any page.
 #[must_use]
 pub fn without_pages(docs: &Docs, tree: &Tree) -> Option<Diagnostic> {
     let path = tree.docs_root().join(CONFIG).ok()?;

@@ -505,7 +505,7 @@ mod tests {
             ("/to-network", "//b.test/a"),
             ("/to-pattern", "/old/x"),
             ("/old/:x", "/d"),
-            // Of two redirects with the same source the first counts.
+            // If two redirects have the same source, the first one is used.
             ("/a", "/wrong"),
         ]);
         chain[1].permanent = false;

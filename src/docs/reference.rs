@@ -7,8 +7,8 @@
 //! Values keep their span in their own file, so a diagnostic names the right place.
 //!
 //! **Limits.** A chain of references is at most [`CHAIN_MAX`] long, there are at most
-//! [`REFERENCES_MAX`] references, and the expanded values count against [`VALUES_MAX`]: files
-//! that repeat each other tenfold end in one diagnostic.
+//! [`REFERENCES_MAX`] references, and the expanded values count against [`VALUES_MAX`]. So files
+//! that include each other many times give one diagnostic.
 
 use std::collections::HashMap;
 use std::sync::Arc;

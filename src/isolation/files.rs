@@ -25,8 +25,8 @@ pub(super) fn restrict(sandbox: &Sandbox) -> Result<u32, RulesetError> {
     let execute = make_bitflags!(AccessFs::{ReadFile | ReadDir | Execute});
     let write = make_bitflags!(AccessFs::{ReadFile | ReadDir | WriteFile | Truncate});
     let all = AccessFs::from_all(NEWEST_ABI);
-    // No device can be made, and no program of a stranger can be run from a directory that it
-    // writes to. Scripts can be read by an interpreter all the same.
+    // In a directory that it may write, a process can make no device and run no program. An
+    // interpreter can still read a script there.
     let own = all & !make_bitflags!(AccessFs::{MakeChar | MakeBlock | Execute});
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)

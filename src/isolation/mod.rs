@@ -1,9 +1,9 @@
-//! Isolation: what a process may still do once it handles the content of strangers.
+//! Isolation: restricts a process before it handles content that is not trusted.
 //!
 //! A process describes its [`Sandbox`] and enters it ([`Sandbox::enter`]). From then on, it and every
 //! program that it starts are restricted by the kernel, and nothing can undo that:
 //!
-//! | feature | Linux | what it refuses |
+//! | feature | Linux | what it forbids |
 //! |---|---|---|
 //! | Landlock, files | 5.13 | every file and directory that the sandbox does not name |
 //! | Landlock, TCP | 6.7 | connections to ports that the sandbox does not name, and listening |
@@ -98,7 +98,7 @@ pub enum Mode {
     /// What the kernel has is used; what it lacks is logged.
     #[default]
     Available,
-    /// Without Landlock and seccomp, nothing of a stranger is read.
+    /// Without Landlock and seccomp, no content that is not trusted is read.
     Required,
 }
 

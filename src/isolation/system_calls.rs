@@ -1,8 +1,8 @@
 //! seccomp: which system calls a process can make.
 //!
-//! The filter refuses what no build, no git and no command needs, with an error that programs know
-//! how to handle. Everything else is allowed: git, ssh and the programs of operators use many
-//! calls, and a list of allowed calls would break with the next version of the C library.
+//! The filter refuses the calls that builds, git and commands do not need, with an error that
+//! programs can handle. All other calls are allowed: git, ssh and the programs of operators use
+//! many calls, and a list of allowed calls would break with the next version of the C library.
 //!
 //! Sources: `seccomp(2)`, `syscalls(2)`, the kernel's `Documentation/userspace-api/seccomp_filter.rst`.
 
@@ -41,7 +41,7 @@ const REFUSED: &[libc::c_long] = &[
     // A process that leaves its group or session would outlive its build.
     libc::SYS_setsid,
     libc::SYS_setpgid,
-    // Mounts and namespaces, which give more of the kernel to an unprivileged process.
+    // Mounts and namespaces, with which an unprivileged process reaches more code of the kernel.
     libc::SYS_mount,
     libc::SYS_umount2,
     libc::SYS_pivot_root,
@@ -55,7 +55,7 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_mount_setattr,
     libc::SYS_unshare,
     libc::SYS_setns,
-    // Parts of the kernel with many past holes.
+    // Parts of the kernel that had many vulnerabilities.
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
     libc::SYS_userfaultfd,
@@ -117,7 +117,7 @@ const X32_BIT: u32 = 0x4000_0000;
 
 /// Restricts this thread, and the threads and processes that it starts from now on.
 pub(super) fn restrict(network: &Network) -> Result<(), FilterError> {
-    // Two filters, because each answers with one error. The kernel applies both.
+    // There are two filters, because each filter returns one error. The kernel applies both.
     let unknown = filter(unknown_calls(), libc::ENOSYS)?;
     let refused = filter(refused_calls(network)?, libc::EPERM)?;
     seccompiler::apply_filter(&unknown)?;
@@ -135,8 +135,8 @@ fn filter(rules: Rules, errno: i32) -> Result<BpfProgram, FilterError> {
     Ok(without_x32(BpfProgram::try_from(filter)?))
 }
 
-/// Calls that are answered as an older kernel would: `clone3` has its flags in memory, where a
-/// filter cannot see them, and the C library then uses `clone`.
+/// Calls that fail as on an older kernel. The flags of `clone3` are in memory, where a filter
+/// cannot see them; if it fails, the C library uses `clone`.
 fn unknown_calls() -> Rules {
     Rules::from([(libc::SYS_clone3, Vec::new())])
 }
@@ -156,7 +156,8 @@ fn refused_calls(network: &Network) -> Result<Rules, FilterError> {
         libc::SYS_clone,
         namespaces.map(with_flag).collect::<Result<_, _>>()?,
     );
-    // These write to the terminal of the user who runs a command of ours, as if it was typed.
+    // These requests write into the terminal of the user who runs our command, as if the user
+    // typed.
     let typing = [libc::TIOCSTI, libc::TIOCLINUX].map(|request| {
         rule(vec![when(
             1,

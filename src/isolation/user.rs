@@ -93,14 +93,14 @@ pub fn make_directory(directory: &Path, owner: Option<User>) -> io::Result<()> {
     if found.uid() == id {
         return Ok(());
     }
-    // Files of another user cannot all be changed by this one.
+    // This user may be unable to change files of another user.
     fs::remove_dir_all(directory)?;
     make()?;
     std::os::unix::fs::chown(directory, Some(id), Some(group))
 }
 
-/// Makes a directory whose subdirectories belong to other users. They may pass through it, but
-/// not list it.
+/// Makes a directory whose subdirectories belong to other users. These users may enter the
+/// subdirectories, but not list the directory.
 ///
 /// # Errors
 ///

@@ -1,8 +1,8 @@
-//! Makes plain JavaScript of what authors write.
+//! Compiles what authors write to plain JavaScript.
 //!
-//! `oxc` removes the types of TypeScript and turns JSX into calls. Of a module, each statement is
-//! then made safe on its own: an import that does not exist, or a declaration that throws, only
-//! breaks the parts of a page that use its name.
+//! `oxc` removes the types of TypeScript and turns JSX into calls. Each statement of a module is
+//! then isolated: an import that does not exist, or a declaration that throws, breaks only the
+//! parts of a page that use its name.
 //!
 //! Sources: ECMA-262 §16.2; JSX; TypeScript 5.
 
@@ -43,7 +43,7 @@ pub struct Module {
     pub names: BTreeSet<Box<str>>,
     /// The exported names, each with the code of its value.
     pub exports: Vec<(Box<str>, String)>,
-    /// From where names are imported, as written, with the imported names.
+    /// The sources of imports, as written, with the imported names.
     pub imports: Vec<(Box<str>, BTreeSet<Box<str>>)>,
 }
 
@@ -273,7 +273,7 @@ impl Writer<'_> {
         all
     }
 
-    /// Writes `target = value` in such a way that an error only breaks the names.
+    /// Writes `target = value` so that an error affects only these names.
     fn tried(&mut self, names: &[Box<str>], target: &str, value: Span) {
         let value = self.text(value).trim_end().trim_end_matches(';').to_owned();
         let list = names.join(", ");
@@ -283,7 +283,8 @@ impl Writer<'_> {
         } else {
             format!("var {list}; ")
         };
-        // A name alone stays so, because it names a function that is assigned to it.
+        // A single name is assigned directly, because a function gets its name from this
+        // assignment.
         let assigns = match target.starts_with(['{', '[']) {
             true => format!("({target} = {value}\n);"),
             false => format!("{target} = {value}\n;"),
@@ -326,7 +327,7 @@ fn plain(source: &str, kind: SourceType) -> Result<(String, BTreeSet<Box<str>>),
             .with_enum_eval(true)
             .build(&program);
         let semantic = built.semantic;
-        // Sums and products of unbounded integers take time that nothing counts.
+        // No limit counts the work of sums and products of unbounded integers.
         let is_unbounded = semantic
             .nodes()
             .iter()

@@ -13,7 +13,7 @@ use super::{
     PIECES_MAX, RENDERS_MAX, STACK_BYTES_MAX, STEPS_MAX, WORK_MAX,
 };
 
-/// What pages run in.
+/// The script that prepares the engine for pages.
 const PRELUDE: &str = include_str!("prelude.js");
 /// The global names of ECMAScript that pages can use.
 const GLOBALS: [&str; 43] = [
@@ -93,7 +93,7 @@ const STEPS_PER_INTERRUPT: u64 = 10_000;
 /// How many bytes of stack the program needs besides the stack of the engine.
 const OWN_STACK_BYTES: usize = 512 << 10;
 
-/// Why a piece of a page has no result at all.
+/// Why a piece of a page has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failed {
@@ -125,7 +125,7 @@ pub(crate) fn engines_started() -> u32 {
     STARTED.get()
 }
 
-/// The steps that a page takes.
+/// The counts of steps.
 #[derive(Debug, Default)]
 struct Steps {
     /// Interrupts since the page started.
@@ -314,7 +314,7 @@ impl Engine {
 // === impl Failed ===
 
 impl Failed {
-    /// A result of another form: the page changed what the prelude relies on.
+    /// The error for a result of another form: the page has changed values that the prelude needs.
     fn form() -> Self {
         Self::Threw("its result cannot be read".to_owned())
     }

@@ -5,18 +5,19 @@
 //!         ──engine───▶ a tree of elements, texts and references          (QuickJS, prelude.js)
 //! ```
 //!
-//! [`compile`] makes plain JavaScript of an expression or of a module. An [`Engine`] runs it for
-//! one page: it knows no files, no clock, no randomness and no network, and calls no function of
-//! this program. What it returns ([`Output`]) is a value: the reader of pages turns it into nodes,
-//! which are sanitised like everything that an author writes. Nothing of it runs in a browser.
+//! [`compile`] turns an expression or a module into plain JavaScript. An [`Engine`] runs it for one
+//! page: it knows no files, no clock, no randomness and no network, and calls no function of this
+//! program. What it returns ([`Output`]) is a value: the reader of pages turns it into nodes, which
+//! are sanitised like everything that an author writes. Nothing of it runs in a browser.
 //!
 //! **Limits.** All limits that a page meets count work, so the same page gives the same result on
-//! every machine: pieces ([`PIECES_MAX`]), steps ([`STEPS_MAX`], [`PIECE_STEPS_MAX`]), work of built-in functions ([`WORK_MAX`]), parts
-//! ([`NODES_MAX`]), depth ([`DEPTH_MAX`]), characters of output ([`OUTPUT_CHARS_MAX`]), renders
-//! ([`RENDERS_MAX`], [`EFFECT_RENDERS_MAX`]) and modules ([`MODULES_MAX`]). Two last resorts
-//! depend on sizes inside of the engine: memory ([`MEMORY_BYTES_MAX`], counted by what is asked
-//! for, not by what an allocator rounds it to) and the stack ([`STACK_BYTES_MAX`]). They are so
-//! generous that a page which does useful work meets a count first.
+//! every machine: pieces ([`PIECES_MAX`]), steps ([`STEPS_MAX`], [`PIECE_STEPS_MAX`]), work of
+//! built-in functions ([`WORK_MAX`]), parts ([`NODES_MAX`]), depth ([`DEPTH_MAX`]), characters of
+//! output ([`OUTPUT_CHARS_MAX`]), renders ([`RENDERS_MAX`], [`EFFECT_RENDERS_MAX`]) and modules
+//! ([`MODULES_MAX`]). Two further limits depend on sizes inside the engine: memory
+//! ([`MEMORY_BYTES_MAX`], which counts requested bytes, not what the allocator rounds them to) and
+//! the stack ([`STACK_BYTES_MAX`]). They are so high that a real page reaches one of the other
+//! limits first.
 //!
 //! Sources: ECMA-262 (2025); JSX; React 19 (`createElement`, hooks, `Children`).
 
@@ -38,12 +39,12 @@ pub const PIECE_STEPS_MAX: u64 = 10_000_000;
 /// How much work the built-in functions may do for one page: about one for each item of an array
 /// and for each 64 characters of a text.
 pub const WORK_MAX: u64 = 50_000_000;
-/// How many pieces of one page are evaluated: expressions, attributes and components that do not
-/// stand in a component.
+/// How many pieces of one page are evaluated: expressions, attributes and components that are not
+/// inside a component.
 pub const PIECES_MAX: u32 = 5_000;
 /// How many parts the result of one piece may have: elements, texts and values of attributes.
 pub const NODES_MAX: u32 = 200_000;
-/// How deep components, elements and arrays of one piece may lie in each other.
+/// How deep components, elements and arrays of one piece may be nested.
 pub const DEPTH_MAX: u32 = 400;
 /// How many characters the result of one piece may have.
 pub const OUTPUT_CHARS_MAX: u32 = 4 << 20;

@@ -2,11 +2,11 @@
 
 use serde_json::Value as Json;
 
-/// How deep the JSON of a result may be: a part lies in four arrays at most. A page cannot exceed
-/// it unless it replaces what the prelude writes.
+/// How deep the JSON of a result may be nested: each part adds at most four arrays. A page can
+/// exceed it only if it replaces functions of the prelude.
 const JSON_DEPTH_MAX: usize = 4 * super::DEPTH_MAX as usize + 8;
 
-/// A part of what a piece of a page shows.
+/// A part of the result of a piece of a page.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
     /// A text.
@@ -37,7 +37,7 @@ pub struct Failure {
     pub component: Box<str>,
     /// Why it failed.
     pub reason: String,
-    /// What the component was given to hold.
+    /// The children of the component.
     pub children: Vec<Output>,
 }
 
@@ -58,7 +58,7 @@ pub enum Value {
     Nodes(Vec<Output>),
 }
 
-/// What one piece of a page shows.
+/// The result of one piece of a page.
 #[derive(Debug)]
 pub struct Shown<T> {
     /// The result.
@@ -170,7 +170,7 @@ fn pairs(json: Json) -> Option<Vec<(Box<str>, Value)>> {
     Some(found)
 }
 
-/// Returns how deep the arrays and objects of a JSON text lie in each other.
+/// Returns how deep the arrays and objects of a JSON text are nested.
 fn depth_of(json: &str) -> usize {
     let (mut depth, mut most) = (0_usize, 0);
     let mut in_text = false;

@@ -1,4 +1,4 @@
-//! What an expression or a module is worth, and that no page can do more than it may.
+//! Tests of the values of expressions and modules, and of the limits of a page.
 
 use serde_json::{Map, json};
 

@@ -4,11 +4,11 @@
 //! |---|---|
 //! | `/.well-known/mcp/server-card.json` | a server card with the members that scanners read too |
 //! | `/.well-known/mcp`, `/.well-known/mcp.json`, `/.well-known/mcp/server-cards.json` | a list of one server |
-//! | `/mcp/server-card`, below the base path only | the same card, without members of others |
+//! | `/mcp/server-card`, below the base path only | the same card, without the members that other formats add |
 //!
-//! The address is that of the canonical domain if all its requests come here, and that of the
-//! default subdomain if the site's pages are on a server of the customer: a proxy there may forward
-//! the paths of skills and no others.
+//! The address is on the canonical domain if all requests to that domain come here. It is on the
+//! default subdomain if the site's pages are on a server of the customer, because a proxy there may
+//! forward only the paths of skills.
 //!
 //! Sources: SEP-2127 (draft: server cards, schema version 2); the documents of the hosted service
 //! as its documentation shows them.
@@ -94,7 +94,7 @@ impl Server<'_> {
     }
 }
 
-/// Returns the beginning of a text, as long as a card allows.
+/// Cuts a text to the length that a card allows.
 fn first(text: &str) -> &str {
     let end = text.char_indices().nth(TEXT_CHARS_MAX);
     end.map_or(text, |(end, _)| &text[..end])

@@ -15,21 +15,21 @@ pub(super) const INVALID_REQUEST: i32 = -32600;
 pub(super) const METHOD_NOT_FOUND: i32 = -32601;
 /// The parameters are wrong.
 pub(super) const INVALID_PARAMS: i32 = -32602;
-/// We failed.
+/// The server failed.
 pub(super) const INTERNAL_ERROR: i32 = -32603;
 
 /// A message of a client.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Message {
-    /// It wants an answer.
+    /// It needs a response.
     Request {
         id: Id,
         method: String,
         params: Map<String, Value>,
     },
-    /// It wants none.
+    /// It needs no response.
     Notification,
-    /// The answer to a request, which this server never sends.
+    /// A response. This server sends no requests, so it expects none.
     Response,
 }
 

@@ -1,8 +1,7 @@
 //! The Model Context Protocol: a site's documentation and skills for agents.
 //!
-//! Functions from values to values: a message and a [`Server`] become an [`Answer`]. Nothing here
-//! knows HTTP connections, stores or clocks of requests; what a tool reads comes from a
-//! [`Library`].
+//! The functions here are pure: a message and a [`Server`] give an [`Answer`]. They know no
+//! connections and no stores; a tool reads from a [`Library`].
 //!
 //! One address serves both eras of the protocol, without sessions and without streams:
 //!
@@ -16,7 +15,7 @@
 //! | [`transport`] | the rules of Streamable HTTP: methods, origins, fields, statuses |
 //! | `message` | JSON-RPC messages |
 //! | `version` | the revisions, and the revision of a request |
-//! | `server` | what a server says of itself; lists of skills |
+//! | `server` | the description of a server; lists of skills |
 //! | `resource` | skills and pages as resources |
 //! | `tool` | the tools |
 //! | `card` | documents that announce a server |
@@ -58,11 +57,11 @@ pub use version::{LATEST, REVISIONS};
 
 /// The longest message, in bytes.
 pub const BODY_BYTES_MAX: usize = 64 << 10;
-/// How long a client may use a list or a resource before it asks again, in milliseconds: as long
-/// as HTTP caches keep a discovery document.
+/// How long a client may use a list or a resource before it requests it again, in milliseconds. It
+/// is the time for which HTTP caches store a discovery document.
 const TTL_MS: u32 = 60_000;
 
-/// What the pages of a site are read from.
+/// The source of the pages of a site.
 pub trait Library: Debug {
     /// Returns the list of pages.
     ///
@@ -93,11 +92,11 @@ pub trait Library: Debug {
     /// [`ReadError`] if the index cannot be read now.
     fn search(&self, question: &Question<'_>) -> Result<Found, ReadError>;
 
-    /// Returns a part of an answer that was kept under this name; it depends on nothing but the
-    /// site's release and record.
+    /// Returns the part of an answer that was cached under this name. Such a part depends only on
+    /// the site's release and record.
     fn kept(&self, name: &str) -> Option<Bytes>;
 
-    /// Keeps a part of an answer.
+    /// Caches a part of an answer.
     fn keep(&self, name: &str, part: &str);
 
     /// Returns whether long work is allowed. On a thread that serves connections it is not.
@@ -107,7 +106,7 @@ pub trait Library: Debug {
 /// Why something could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadError {
-    /// It is not in memory, or takes long; on a thread that may block it can be read.
+    /// It is not in memory, or the work is long. It can be read on a thread that may block.
     NotReady,
     /// The store cannot read it. The cause is in the log.
     Failed,
@@ -118,7 +117,7 @@ pub enum ReadError {
 pub struct Answer {
     /// The status of the HTTP response.
     pub status: u16,
-    /// A JSON-RPC response; nothing for a notification.
+    /// A JSON-RPC response; empty for a notification.
     pub body: Vec<u8>,
 }
 
@@ -139,9 +138,9 @@ enum Rejection {
 /// A result of a method, before it is an answer.
 #[derive(Clone, Debug, PartialEq)]
 enum Outcome {
-    /// Members of an object, as JSON, without its braces. A client may keep it.
+    /// The members of an object as JSON, without its braces. A client may cache it.
     Kept(String),
-    /// The same, and a client must ask each time.
+    /// The same, but a client must request it each time.
     Once(String),
 }
 
@@ -220,7 +219,7 @@ impl Call<'_> {
         value.ok_or_else(|| Rejection::invalid(format!("The parameter `{name}` must be a text.")))
     }
 
-    /// Rejects a cursor where there is only one page.
+    /// Rejects a cursor, because the list has only one page.
     fn first_page(&self) -> Result<(), Rejection> {
         match self.params.get("cursor") {
             None | Some(Value::Null) => Ok(()),
@@ -256,7 +255,8 @@ impl Answer {
             }
             body.push_str(r#""resultType":"complete","#);
             if is_kept {
-                // `server/utilities/caching`. What everybody may read is the same for everybody.
+                // `server/utilities/caching`. The result is public, so it is the same for every
+                // client.
                 body.push_str(&format!(r#""ttlMs":{TTL_MS},"cacheScope":"public","#));
             }
             body.push_str(r#""_meta":{"io.modelcontextprotocol/serverInfo":"#);
@@ -332,7 +332,7 @@ impl From<ReadError> for Rejection {
     }
 }
 
-/// Cuts a text of a client for a message about it.
+/// Cuts a text that a client sent, for a message about it.
 fn shortened(text: &str) -> &str {
     &text[..text.floor_char_boundary(100)]
 }

@@ -7,9 +7,9 @@
 //! | `skill://{slug}/_manifest` | its files, for clients that are older than SEP-2640 |
 //! | `https://{host}{base}/{page}.md` | the Markdown of a page |
 //!
-//! A page has the address at which it is on the web, because a client can read it there too
-//! (2026-07-28, `server/resources`, "Common URI Schemes"). An address only finds what the release
-//! lists: nothing in it can lead to another file or another site.
+//! The address of a page is its address on the web, because a client can read it there too
+//! (2026-07-28, `server/resources`, "Common URI Schemes"). An address is only looked up in the
+//! lists of the release, so no address can lead to another file or another site.
 
 use serde_json::{Value, json};
 
@@ -152,7 +152,8 @@ impl Call<'_> {
         Ok(String::from_utf8_lossy(&markdown).into_owned())
     }
 
-    /// 2026-07-28, `server/resources`, "Error Handling": the code is another one than before.
+    /// 2026-07-28, `server/resources`, "Error Handling": this revision uses another code than the
+    /// earlier ones.
     fn unknown_resource(&self, uri: &str) -> Rejection {
         let code = match self.era {
             Era::Handshake => RESOURCE_NOT_FOUND,
@@ -216,7 +217,7 @@ impl Server<'_> {
                 if !self.has_host(host) {
                     return None;
                 }
-                // Outside the base path is not the site.
+                // A path outside the base path does not belong to the site.
                 self.base_path
                     .strip(if path.is_empty() { "/" } else { path })?
             }

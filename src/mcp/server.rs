@@ -1,4 +1,4 @@
-//! What a server says of itself, and the lists of its skills.
+//! The description of a server, and the lists of its skills.
 //!
 //! Sources: Model Context Protocol 2025-11-25, `basic/lifecycle`; 2026-07-28, `server/discover`;
 //! SEP-2640, "Enumeration via skills/list", "Retrieval via skills/get", "Directory Listing".
@@ -19,11 +19,11 @@ use crate::syntax::{self, Data};
 const SKILLS: &str = "io.modelcontextprotocol/skills";
 /// How many bytes of instructions and of a tool's description clients pass on.
 pub(super) const TEXT_BYTES_MAX: usize = 2048;
-/// How much of a title and a description of a site is used in other texts.
+/// How many bytes of a site's title or description other texts contain.
 const TITLE_BYTES_MAX: usize = 100;
 const DESCRIPTION_BYTES_MAX: usize = 500;
 
-/// What the server of one site is.
+/// The server of one site.
 #[derive(Clone, Debug)]
 pub struct Server<'s> {
     /// Its name: the subdomain of the site.
@@ -36,7 +36,7 @@ pub struct Server<'s> {
     pub version: &'s str,
     /// The canonical address of the site, without slash at the end.
     pub address: &'s str,
-    /// The address of the server, for those who do not have it yet.
+    /// The address of the server, for documents that announce it.
     pub endpoint: &'s str,
     /// The path of the site on each host.
     pub base_path: &'s BasePath,
@@ -63,7 +63,7 @@ pub struct Skill<'s> {
     pub file: &'s [u8],
 }
 
-/// The texts about a skill that are made once.
+/// The texts about a skill, which are made when a release is loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SkillTexts {
     /// A `Resource` of the protocol.
@@ -273,7 +273,7 @@ impl Call<'_> {
         Ok(Outcome::Kept(format!(r#""skill":{}"#, skill.entry)))
     }
 
-    /// Lists the files of a skill, which is one.
+    /// Lists the files of a skill: there is only one.
     pub(super) fn directory(&self) -> Result<Outcome, Rejection> {
         let asked = self.text("uri")?;
         self.first_page()?;

@@ -1,4 +1,4 @@
-//! Streamable HTTP: what a request of HTTP must be, and what its response is.
+//! Streamable HTTP: the rules for requests, and their responses.
 //!
 //! | request | response |
 //! |---|---|
@@ -9,7 +9,8 @@
 //! | a content that is not JSON | 415 |
 //! | a content that is too long | 413 |
 //!
-//! Scripts of every origin may ask, without credentials: what the server tells is public.
+//! Scripts of every origin over https may send messages, without credentials: all answers are
+//! public.
 //!
 //! Source: Model Context Protocol 2026-07-28, `basic/transports/streamable-http`; 2025-11-25,
 //! `basic/transports`.
@@ -24,8 +25,8 @@ const JSON: &str = "application/json";
 /// The methods of the address.
 const ALLOW: &str = "POST, OPTIONS";
 
-/// Returns the response to a request that is not read any further; `None` if its content is to be
-/// read and answered.
+/// Rejects a request whose content is not read. Returns `None` if the content must be read and
+/// answered.
 ///
 /// `length` is the length of the content, if it is known.
 #[must_use]

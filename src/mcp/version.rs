@@ -37,7 +37,7 @@ pub(super) enum Era {
 // === impl Era ===
 
 impl Era {
-    /// Finds the era of a request, and checks what this era demands of every request.
+    /// Finds the era of a request, and checks the request by the rules of this era.
     pub(super) fn of(
         fields: &McpFields<'_>,
         method: &str,
@@ -91,7 +91,8 @@ pub(super) fn negotiated(wanted: &str) -> &'static str {
 }
 
 fn is_handshake(version: &str) -> bool {
-    // 2024-11-05 had another transport, but its messages are the same, and some clients send it.
+    // Revision 2024-11-05 had another transport, but its messages are the same, and some clients
+    // name it.
     REVISIONS[1..].contains(&version) || version == "2024-11-05"
 }
 

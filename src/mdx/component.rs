@@ -123,9 +123,9 @@ pub(crate) fn components() -> impl Iterator<Item = &'static str> {
     INLINE.into_iter().chain(BLOCK)
 }
 
-/// Returns whether an element cannot stand in a paragraph.
+/// Returns whether an element cannot be inside a paragraph.
 ///
-/// An unknown element shows its content and may stand anywhere.
+/// An unknown element shows its content and may be anywhere.
 #[must_use]
 pub fn is_block(name: &str) -> bool {
     BLOCK.contains(&name) || HTML_BLOCK.contains(&name)

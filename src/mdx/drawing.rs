@@ -10,7 +10,7 @@ pub const ELEMENTS: &str = "\
     circle clipPath defs desc ellipse g line linearGradient marker mask path pattern polygon \
     polyline radialGradient rect stop text title tspan";
 
-/// Returns whether this is the name of `svg` or of an element that may stand in it.
+/// Returns whether this is the name of `svg` or of an element that may be inside it.
 #[must_use]
 pub fn is_part(name: &str) -> bool {
     name == "svg" || ELEMENTS.split(' ').any(|known| known == name)

@@ -25,7 +25,7 @@ use super::{Load, Node, PAGE_BYTES_MAX, Place, Reader, clean, line_ends, lines};
 
 /// The last byte of a line for which a warning names the column.
 const COLUMN_MAX: usize = 400;
-/// What may be left out at the end of the path of an import.
+/// The endings that the path of an import may omit.
 const EXTENSIONS: [&str; 7] = [".mdx", ".md", ".jsx", ".tsx", ".js", ".ts", ".json"];
 
 // === impl Reader ===

@@ -7,13 +7,13 @@
 //!       ──markdown▶ pulldown-cmark reads that text; marks become elements again
 //! ```
 //!
-//! A Markdown parser with linear time on hostile input reads the Markdown; a small layer of
-//! our own finds the JSX, the expressions, and the imports and exports in it. The crate
-//! `oxc` parses the JavaScript that is found. Plain values need no more; everything else is
-//! evaluated ([`evaluation`], [`crate::jsx`]). The crate `markdown` parses all of MDX, but we do
-//! not use it: it panics on valid pages of a few bytes and takes seconds for a long table, while
-//! one page must never stall a build. Where MDX reports an error (a `<` that opens no tag, a brace that
-//! is never closed), this reader keeps the characters as text and warns where that may surprise.
+//! A Markdown parser with linear time on hostile input reads the Markdown; a small layer of our own
+//! finds the JSX, the expressions, and the imports and exports in it. The crate `oxc` parses the
+//! JavaScript that is found. Plain values need no engine; everything else is evaluated
+//! ([`evaluation`], [`crate::jsx`]). The crate `markdown` parses all of MDX, but we do not use it:
+//! it panics on valid pages of a few bytes and takes seconds for a long table, and one page must
+//! never stop a build. Where MDX reports an error (a `<` that opens no tag, a brace that is never
+//! closed), this reader keeps the characters as text and warns where that may surprise.
 //!
 //! Differences from CommonMark, as in MDX: no indented code, no HTML (a tag is a tag).
 //!

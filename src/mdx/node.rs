@@ -20,7 +20,7 @@ pub enum Node {
     Formula {
         /// The source.
         tex: String,
-        /// Whether it stands on lines of its own.
+        /// Whether it is on lines of its own.
         display: bool,
     },
     /// A forced line break.
@@ -55,7 +55,7 @@ pub enum Node {
     Footnote {
         /// Its label.
         label: String,
-        /// What it says.
+        /// Its content.
         children: Vec<Node>,
     },
     /// A heading.
@@ -68,7 +68,7 @@ pub enum Node {
         children: Vec<Node>,
         /// The anchor that it has on its page.
         anchor: Option<Box<Anchor>>,
-        /// Where it stands.
+        /// Its place in the source.
         span: Span,
     },
     /// A paragraph.
@@ -172,7 +172,7 @@ pub struct Written {
     /// The source of its value, if the value is an expression that was not evaluated.
     pub unevaluated: Option<Box<str>>,
     /// While the page is read: the number of the piece that will be evaluated, and how many
-    /// attributes stand before this one.
+    /// attributes are before this one.
     pub(super) piece: Option<(usize, usize)>,
 }
 
@@ -204,7 +204,7 @@ macro_rules! each_children {
 // === impl Node ===
 
 impl Node {
-    /// Returns whether the node cannot stand in a paragraph.
+    /// Returns whether the node cannot be in a paragraph.
     #[must_use]
     pub fn is_block(&self) -> bool {
         match self {
@@ -254,7 +254,7 @@ impl Node {
         bytes
     }
 
-    /// Returns whether the node or one of its descendants cannot stand in a paragraph.
+    /// Returns whether the node or one of its descendants cannot be in a paragraph.
     #[must_use]
     pub fn is_or_holds_block(&self) -> bool {
         self.is_block()

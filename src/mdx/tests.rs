@@ -1,4 +1,4 @@
-//! What a page means, and that no page stalls its reader.
+//! Tests of the content of pages, and of the time that hostile pages take.
 
 use std::time::Instant;
 
@@ -142,7 +142,7 @@ fn what_cannot_be_evaluated_is_told_and_leaves_a_note() {
     assert_eq!(plain(&kept).trim(), "kept text");
     let text = warned("Open {yourDomain} now.", "`{yourDomain}` is shown as text");
     assert_eq!(plain(&text).trim(), "Open {yourDomain} now.");
-    // What is not used is not evaluated.
+    // Names that are not used are not evaluated.
     assert_eq!(
         plain(&nodes("export const now = Date.now();\n\ntext")).trim(),
         "text"

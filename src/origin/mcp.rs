@@ -1,4 +1,4 @@
-//! The MCP server of a site: what [`crate::mcp`] answers, from the release of the site.
+//! The MCP server of a site: connects [`crate::mcp`] with the release of the site.
 
 use std::sync::Arc;
 
@@ -21,7 +21,8 @@ use crate::site::Site;
 
 /// The longest page that is read into memory, in bytes.
 const PAGE_BYTES_MAX: usize = 8 << 20;
-/// The variant of parts of answers among the cached responses. Their names are no paths.
+/// The variant under which parts of answers are in the cache of responses. Their names are not
+/// paths.
 const KEPT: Variant = Variant {
     accepted: Accepted::IDENTITY_ONLY,
     markdown: false,
@@ -29,7 +30,8 @@ const KEPT: Variant = Variant {
 /// The media type of a server card (SEP-2127, draft).
 const CARD: &str = "application/mcp-server-card+json";
 
-/// Returns what `path` (normalised) is for the site's MCP server; `None` also if it has none.
+/// Returns the path of the site's MCP server that `path` (normalised) names; `None` also if the
+/// site has no MCP server.
 #[must_use]
 pub fn find_mcp(site: &Site, path: &str) -> Option<McpPath> {
     site.mcp.then(|| paths::find_mcp(path, &site.base_path))?
@@ -74,8 +76,8 @@ pub fn mcp_announcement(
     })
 }
 
-/// Returns the response to a request that is not read any further; `None` if its content is to be
-/// read and answered with [`mcp_response`].
+/// Rejects a request whose content is not read. Returns `None` if the content must be read and
+/// passed to [`mcp_response`].
 #[must_use]
 pub fn mcp_rejection(
     served: &Served,
@@ -99,7 +101,7 @@ pub fn mcp_rejection(
     }
 }
 
-/// Answers a message; `None` if `reading` does not allow what the answer needs.
+/// Answers a message; `None` if `reading` does not allow a read that the answer needs.
 #[must_use]
 pub fn mcp_response(
     served: &Served,

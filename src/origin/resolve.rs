@@ -434,7 +434,7 @@ mod tests {
         tokio::time::advance(RETRY).await;
         upstream.fail();
         upstream.resolve().await.unwrap_err();
-        // Twice as long after the second failure.
+        // The wait is twice as long after the second failure.
         tokio::time::advance(RETRY).await;
         upstream.resolve().await.unwrap_err();
         assert_eq!(upstream.lookups(), 2);

@@ -1,8 +1,8 @@
-//! What the lists of a site say about its skills and its MCP server.
+//! The lines about skills and the MCP server in the lists of a site.
 //!
-//! A build writes the lists and does not know whether the site has an MCP server: that is decided
-//! by the site's record. So every list announces it, and the embedded origin leaves the
-//! announcement out for a site without one.
+//! A build writes the lists, but only the site record says whether the site has an MCP server. So
+//! every list announces the server, and the embedded origin removes the announcement for a site
+//! without one.
 
 /// The beginning of the line in `llms.txt`.
 const MCP: &str = "MCP server: ";
@@ -30,7 +30,7 @@ pub fn is_index_line(line: &str) -> bool {
 /// Returns the Markdown of a page with a line below its title that says where all pages of the
 /// site at `address` are listed.
 ///
-/// The line is added when a page is sent, so that places in the Markdown of a release stay.
+/// The line is added when a page is sent, so that offsets in the Markdown of a release stay valid.
 ///
 /// ```
 /// use waypost::release::announcements::with_index;

@@ -158,7 +158,7 @@ impl ReleaseFile {
         }
     }
 
-    /// Makes a file whose bytes only the store has. Its `bytes` are empty.
+    /// Makes a file whose bytes are only in the store. Its `bytes` are empty.
     #[must_use]
     pub fn stored(item: &Item) -> Self {
         Self {

@@ -35,10 +35,10 @@ pub const STATIC: &str = "_waypost";
 pub const SEARCH: &str = "_waypost/search";
 /// The placeholder for the question in a page of results, inside an attribute.
 pub const SEARCH_QUERY_PLACEHOLDER: &str = "waypost-search-words";
-/// What stands before the texts of the layout, in the place of the results: what is said when
-/// nothing was found, a bar, and the text of the link to more results.
+/// The mark before the texts of the layout, where the results are inserted. The texts are the
+/// message when nothing was found, a bar (`|`), and the text of the link to more results.
 pub const SEARCH_RESULTS_START: &str = "<!--waypost-search-results:";
-/// What stands after them.
+/// The mark after these texts.
 pub const SEARCH_RESULTS_END: &str = "-->";
 /// The path of the speculation rules, in URLs below the base path.
 ///
@@ -52,7 +52,8 @@ pub const DIAGRAM_FRAME: &str = "_waypost/diagram.";
 pub const DIAGRAM_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; \
      img-src data:; font-src data:; base-uri 'none'; form-action 'none'; \
      frame-ancestors 'self'; sandbox allow-scripts";
-/// Files below [`STATIC`] whose names begin so have the digest of their bytes in the name.
+/// If the name of a file below [`STATIC`] begins with one of these, the name contains the digest of
+/// the file.
 const DIGEST_NAMED: [&str; 5] = ["site.", "finder.", "page.", "diagram.", "mermaid."];
 /// The 404 page of the whole site.
 const NOT_FOUND: &str = "404.html";

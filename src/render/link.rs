@@ -41,7 +41,7 @@ pub struct Asset {
     pub form: Option<Form>,
 }
 
-/// What links are relative to.
+/// The base of relative links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start<'p> {
     /// A page, by its path in URLs.
@@ -50,7 +50,7 @@ pub enum Start<'p> {
     Anywhere,
 }
 
-/// Where a link leads.
+/// The target of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A page of this site, with query and fragment.
@@ -134,7 +134,7 @@ impl Map {
             return Target::Here(rest.into());
         }
         let found = self.find(&decode(&absolute(file, path)), rest);
-        // Its author wrote the path below which the site is served, too.
+        // The author also wrote the base path below which the site is served.
         if let Target::Unknown { path: unknown, .. } = &found
             && path.starts_with('/')
             && let Some((_, below)) = unknown.split_once('/')

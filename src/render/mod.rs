@@ -7,12 +7,12 @@
 //!
 //! | rule | |
 //! |---|---|
-//! | **R1** | No script of a page is passed on. Its JSX was evaluated when it was read ([`crate::jsx`]); what that returned is treated like what the author wrote. |
+//! | **R1** | No script of a page is written. Its JSX was evaluated when it was read ([`crate::jsx`]), and the result is treated like text of the author. |
 //! | **R2** | HTML is written by [`escape::Html`], which takes text only through its escapes and markup only as constants. |
 //! | **R3** | Only listed elements, attributes and URL schemes of authors are written. |
 //! | **R4** | An unknown element is replaced by its content. |
 //! | **R5** | Links inside the site are relative: an article knows no domain and no base path. |
-//! | **R6** | One page cannot stop or stall a build: its size and work are limited, and a panic is caught. Such a page is shown as its source, with a warning. |
+//! | **R6** | No page can stop a build: its size and work are limited, and a panic is caught. Such a page is shown as its source, with a warning. |
 //! | **R7** | A browser parses the HTML into the tree that was written: no element is where a parser would move it. |
 //!
 //! Sources: `docs.json` navigation rules N1 to N8; WHATWG HTML; MathML Core.

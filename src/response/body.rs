@@ -45,7 +45,7 @@ pub trait Content: Debug + Send + Sync {
 
 /// The bytes of an open file, one piece after the other.
 pub trait Pieces: Send {
-    /// Reads the next bytes, at most `bytes_max`; no bytes are the end. It may block.
+    /// Reads the next bytes, at most `bytes_max`; an empty result is the end. It may block.
     ///
     /// # Errors
     ///

@@ -100,7 +100,7 @@ impl ETag {
         }
         let (text, length) = self.text();
         let mut rest = list;
-        // RFC 9110 §8.8.3: a tag is `W/` and a quoted string; a comma may stand inside the quotes.
+        // RFC 9110 §8.8.3: a tag is `W/` and a quoted string; the quotes may contain a comma.
         loop {
             rest = rest.trim_ascii_start();
             if let Some(after) = rest.strip_prefix(b",") {

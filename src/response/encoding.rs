@@ -37,10 +37,10 @@ pub enum Effort {
     Load,
 }
 
-/// The codings that a client takes, in the order of its preference.
+/// The codings that a client accepts, in the order of its preference.
 ///
-/// Three places of two bits each, the most preferred coding in the lowest bits. A place holds
-/// the number of an [`Encoding`]; the identity ends the list.
+/// Three numbers of two bits each, the most preferred coding in the lowest bits. Each is the number
+/// of an [`Encoding`]; the identity ends the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Accepted(u8);
 
@@ -152,9 +152,9 @@ impl Accepted {
 
     /// Reads `Accept-Encoding`.
     ///
-    /// The coding with the greatest weight is preferred. Of codings with the same weight we
-    /// prefer the smaller result, and any coding to the identity. A weight that cannot be read
-    /// counts as 1.
+    /// The coding with the greatest weight is preferred. If several codings have the same weight,
+    /// we prefer the coding with the smaller result, and any coding to the identity. A weight that
+    /// cannot be read counts as 1.
     ///
     /// ```
     /// use waypost::response::encoding::{Accepted, Encoding};
@@ -187,7 +187,7 @@ impl Accepted {
                 continue;
             };
             let known = &mut weights[encoding as usize];
-            // A coding that is excluded once is excluded.
+            // If any member of the list excludes a coding, the coding is excluded.
             *known = Some(known.map_or(weight, |known| known.min(weight)));
         }
         let identity = weights[Encoding::Identity as usize].unwrap_or(0);
@@ -210,8 +210,8 @@ impl Accepted {
 
     /// Returns the codings that the client prefers to the identity, the best first.
     ///
-    /// The identity is always sent if there is none of them: a client that excludes it gets more
-    /// from the content than from a 406.
+    /// If there is none, the identity is sent, even to a client that excludes it: content is more
+    /// useful to the client than a 406.
     pub fn preferred(self) -> impl Iterator<Item = Encoding> {
         let places = (0..3).map(move |at| self.0 >> (2 * at) & 0b11);
         places.map_while(|number| Encoding::CODED.get(usize::from(number)).copied())
@@ -290,7 +290,7 @@ mod tests {
         check("gzipped, brx", &[]);
     }
 
-    /// Bytes that nothing makes smaller, the same in each run.
+    /// Bytes that no encoder makes smaller, the same in each run.
     fn noise() -> impl Iterator<Item = u8> {
         let mut state = 1_u32;
         std::iter::repeat_with(move || {

@@ -34,7 +34,7 @@ use http::Version;
 use http::header::{self, HeaderName, HeaderValue};
 use pingora::http::ResponseHeader;
 
-/// The requests that scripts of other origins may make: they may read discovery documents and
+/// The CORS fields of discovery documents: scripts of other origins may read the documents and
 /// their entity tags. A2A clients in browsers send `A2A-Version`, which needs a preflight.
 const CORS_METHODS: &str = "GET, HEAD, OPTIONS";
 const CORS_HEADERS: &str = "Accept, A2A-Version, Content-Type, If-None-Match, MCP-Protocol-Version";
@@ -46,7 +46,7 @@ const CORS_MAX_AGE: &str = "86400";
 /// The methods of every static document.
 pub const ALLOW_STATIC: &str = "GET, HEAD, OPTIONS";
 
-/// How many fields a response typically has at most, and how long a formatted value is.
+/// Most responses have at most this many fields, and most formatted values are at most this long.
 const FIELDS_TYPICAL: usize = 16;
 const FIELD_BYTES_TYPICAL: usize = 80;
 
@@ -88,7 +88,7 @@ pub enum Cors {
     Open,
     /// The response to a preflight, with the allowed requests.
     Preflight,
-    /// Everybody may read it: the answer of an MCP server.
+    /// Everybody may read it: the response of an MCP server.
     Mcp,
     /// The response to a preflight of a message to an MCP server.
     McpPreflight,

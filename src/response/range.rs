@@ -11,7 +11,7 @@ use http::header::{self, HeaderValue};
 
 use super::{ETag, Problem, Response};
 
-/// What a `Range` selects.
+/// The part of a file that a `Range` selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Wanted {
     /// The whole file: there is no range, several, or an invalid one.

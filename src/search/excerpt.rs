@@ -8,7 +8,7 @@ use super::query::QueryTerm;
 use super::section::text_of;
 use super::words::{Stemmer, runs, terms};
 
-/// How many bytes stand before the first word that was asked.
+/// How many bytes of text precede the first word of the question.
 const BEFORE: usize = 60;
 
 /// Finds the words of a question in texts.
@@ -22,7 +22,7 @@ pub(super) struct Finder<'q> {
     stemmer: &'q Stemmer,
 }
 
-/// An excerpt, and how well its words stand together.
+/// An excerpt, and how near the words of the question are to each other in it.
 pub(super) struct Excerpted {
     pub(super) excerpt: Excerpt,
     /// The share of neighbours in the question that are neighbours in the text, from 0 to 1.
@@ -116,8 +116,8 @@ impl<'q> Finder<'q> {
         found
     }
 
-    /// Returns false for most words that have no term of the question: a term is the beginning
-    /// of a word, or of a part after a joint or before a capital.
+    /// Returns false for most words that have no term of the question: a term is the beginning of a
+    /// word, or of a part of an identifier.
     fn may_match(&self, word: &str) -> bool {
         if !word.is_ascii() {
             return true;
@@ -133,7 +133,7 @@ impl<'q> Finder<'q> {
         (0..bytes.len()).any(|at| is_start(at) && is_first(at))
     }
 
-    /// Chooses the part of a text that has the most of the question.
+    /// Chooses the part of a text that has most of the words of the question.
     fn window(&self, text: &str, found: &[Match], bytes_max: usize) -> Range<usize> {
         if text.len() <= bytes_max {
             return 0..text.len();
@@ -146,7 +146,7 @@ impl<'q> Finder<'q> {
             let inside = found[at..].iter();
             for other in inside.take_while(|other| other.place.end <= first.place.start + room) {
                 let bit = 1 << other.term;
-                // Another occurrence counts little.
+                // A further occurrence of the same word counts little.
                 let share = if seen & bit == 0 { 1.0 } else { 0.05 };
                 seen |= bit;
                 weight += self.clauses[other.term].1 * share;

@@ -1,9 +1,9 @@
 //! Reads an index.
 //!
-//! A reader holds the *tables* of the parts that were asked: the length of each section, and the
-//! places of blocks. Everything else is read from the file when a question needs it, so an open
-//! index takes about a tenth of its file in memory. A file may be damaged or hostile: every
-//! number that it contains is checked before it is used.
+//! A reader holds the *tables* of the parts that were searched: the length of each section, and the
+//! positions of blocks. Everything else is read from the file when a question needs it, so an open
+//! index takes about a tenth of its file in memory. A file may be damaged or hostile: every number
+//! that it contains is checked before it is used.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -31,7 +31,7 @@ const BLOCK_BYTES_MAX: usize = 8 << 20;
 /// The most bytes of postings that are read for one term.
 const POSTINGS_BYTES_MAX: u64 = 32 << 20;
 
-/// The bytes of an index, wherever they are.
+/// The bytes of an index file, in memory or in a store.
 pub trait Storage {
     /// Returns their number.
     fn length(&self) -> u64;
@@ -73,7 +73,7 @@ pub struct PartInfo {
     pub language: String,
     /// The label of the version, on a site that has several.
     pub version: Option<String>,
-    /// Whether readers get it who name no version and no language.
+    /// Whether a question that names no version and no language searches it.
     pub is_default: bool,
     /// How many pages it has.
     pub pages: usize,
@@ -94,7 +94,7 @@ pub(super) struct OpenPart {
     read: OnceLock<Table>,
 }
 
-/// The data of a part that is kept in memory.
+/// The data of a part that stays in memory.
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) stemmer: Stemmer,
@@ -116,7 +116,7 @@ pub(super) struct Table {
     page_blocks: Vec<TextBlock>,
 }
 
-/// The data of a page that is kept in memory.
+/// The data of a page that stays in memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PageRow {
     /// Its first section.
@@ -209,7 +209,7 @@ impl Index {
         for _ in 0..count {
             parts.push(OpenPart::read(&mut reader, &mut at, length)?);
         }
-        // A table takes some six times its stored bytes in memory; most of it are numbers.
+        // A table needs about six times its stored bytes in memory; most of it is numbers.
         let tables = parts.iter().map(|part| 6 * part.table_length + 256);
         Ok(Self {
             bytes: tables.sum::<usize>() + 256,
@@ -217,7 +217,7 @@ impl Index {
         })
     }
 
-    /// Returns about how many bytes of memory the index takes when all its parts were asked.
+    /// Returns about how many bytes of memory the index takes after all its parts were searched.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes

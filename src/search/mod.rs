@@ -1,4 +1,4 @@
-//! Search: one index for each release, written by the build and asked at the edge.
+//! Search: one index for each release. A build writes it, and the edge answers questions from it.
 //!
 //! [`write()`] makes the file of an index from the pages of a site; [`Index`] answers questions
 //! from it. A result is a page, with its best sections. The index has no copy of
@@ -10,19 +10,19 @@
 //! | `section` | divides the Markdown of a page into sections |
 //! | `write` | writes the file |
 //! | `index` | reads the file, with every bound checked |
-//! | `query` | finds the terms of a question, and forgives mistakes |
+//! | `query` | finds the terms of a question, and tolerates typing mistakes |
 //! | `rank` | ranks pages and sections |
-//! | `excerpt` | chooses the text that is shown of a section |
+//! | `excerpt` | chooses the text of a section that is shown |
 //!
 //! # The file
 //!
-//! The file begins with the list of its parts: one for each language and version, each with its
-//! own words, because a reader of version 2 in French does not look for a page of version 1 in
-//! English. A part has five regions: a table that a reader holds in memory, the dictionary
-//! (sorted terms, of which each leaves out what it has in common with the one before), the
-//! postings ([`posting`]), and the names of sections and pages, compressed in blocks. The crate
-//! `fst` would make a smaller dictionary, but it reads bytes unchecked in places, and a damaged
-//! file must not end a process that serves a million sites.
+//! The file begins with the list of its parts: one for each language and version, each with its own
+//! words, because a reader of version 2 in French does not look for a page of version 1 in English.
+//! A part has five regions: a table that a reader holds in memory, the dictionary (sorted terms;
+//! each omits the beginning that it shares with the previous term), the postings ([`posting`]), and
+//! the names of sections and pages, compressed in blocks. The crate `fst` would make a smaller
+//! dictionary, but it reads some bytes without a check, and a damaged file must not end a process
+//! that serves a million sites.
 //!
 //! **Invariant:** the same pages give the same file, byte for byte. **Invariant:** no file and no
 //! question makes a reader panic, or read without end.
@@ -51,7 +51,7 @@ use rank::{Candidate, Ranked, rank};
 
 /// The longest question, in bytes. The rest of a longer one is not read.
 pub const QUESTION_BYTES_MAX: usize = 512;
-/// How many pages are found if a question does not say it.
+/// How many pages an answer has if a question does not say it.
 pub const LIMIT_DEFAULT: usize = 10;
 /// The most pages of one answer.
 pub const LIMIT_MAX: usize = 50;
@@ -61,16 +61,16 @@ pub const EXCERPT_BYTES_DEFAULT: usize = 240;
 pub const EXCERPT_BYTES_MAX: usize = 4000;
 /// The longest part of a page that is read for an excerpt, in bytes.
 const SECTION_BYTES_MAX: u64 = 16 << 10;
-/// How many pages are compared by how well their words stand together.
+/// How many pages are compared by the nearness of their words.
 const COMPARED: usize = 12;
-/// The weight of words that stand together as in the question.
+/// The weight of words that are neighbours as in the question.
 const NEARNESS: f32 = 0.25;
 /// How many sections of a page are shown.
 const SECTIONS_SHOWN: usize = 3;
-/// How many parts are asked when the asked ones have no answer.
+/// How many other parts are searched when the requested parts have no result.
 const OTHER_PARTS_MAX: usize = 16;
 
-/// What a reader asks.
+/// The question of a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Question<'q> {
     /// The words, at most [`QUESTION_BYTES_MAX`] bytes of them.
@@ -79,9 +79,9 @@ pub struct Question<'q> {
     pub limit: usize,
     /// How many pages were already seen.
     pub skip: usize,
-    /// The label of a version. Without it the default version of each part of the site is asked.
+    /// The label of a version. Without it the default version of each part of the site is searched.
     pub version: Option<&'q str>,
-    /// The BCP 47 tag of a language. Without it the first language of the site is asked.
+    /// The BCP 47 tag of a language. Without it the first language of the site is searched.
     pub language: Option<&'q str>,
     /// Whether the last word may be only a beginning.
     pub is_typing: bool,
@@ -96,7 +96,7 @@ pub struct Found {
     pub hits: Vec<Hit>,
     /// How many pages were found.
     pub total: usize,
-    /// Whether the hits are of other versions or languages, because the asked ones have none.
+    /// Whether the hits are from other versions or languages, because the requested ones have none.
     pub is_elsewhere: bool,
 }
 
@@ -126,7 +126,7 @@ pub struct Section {
     pub anchor: Option<String>,
     /// Its heading; `None` at the beginning of the page.
     pub heading: Option<String>,
-    /// What it says about the question. Empty if the page could not be read.
+    /// The part of its text that fits the question. Empty if the page could not be read.
     pub excerpt: Excerpt,
     /// Its bytes in the Markdown of the page.
     pub range: Range<u64>,
@@ -157,7 +157,7 @@ pub enum SearchError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidIndex {
-    /// It does not begin as an index of this version.
+    /// It does not begin like an index of this version.
     #[error("it does not begin as an index that this version reads")]
     Magic,
     /// It ends too early.
@@ -241,8 +241,8 @@ impl Index {
         })
     }
 
-    /// Divides the parts into those that a question asks, and others to ask instead: first those
-    /// in the same language.
+    /// Divides the parts into those that a question requests, and others to search if these have no
+    /// result: first those in the same language.
     fn select(&self, question: &Question<'_>) -> (Vec<&OpenPart>, Vec<&OpenPart>) {
         let first = self.parts.first().map(|part| &*part.info.language);
         let wanted = question.language.or(first).unwrap_or_default();
@@ -336,7 +336,7 @@ impl Index {
     }
 }
 
-/// What a part answers.
+/// The answer of a part.
 struct Answer<'i> {
     part: &'i OpenPart,
     ranked: Ranked,
@@ -390,7 +390,7 @@ impl Answer<'_> {
     }
 
     /// Reads a section, unless another with the same anchor is shown. Returns how near its words
-    /// stand together.
+    /// are to each other.
     fn section(
         &self,
         file: &dyn Storage,

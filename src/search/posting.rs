@@ -1,8 +1,9 @@
 //! Postings: in which sections a term occurs, and where.
 //!
-//! A posting is the distance to the section before it, doubled, plus one if the term occurs once
-//! in the text and nowhere else, which is the most frequent case. Otherwise a byte follows: the
-//! frequency in the text, in one of eight steps, and a bit for each other field.
+//! A posting is a number: twice the distance to the section of the previous posting. One is added
+//! if the term occurs once in the text and in no other field, which is the most frequent case.
+//! Otherwise a byte follows: the frequency in the text, in one of eight steps, and a bit for each
+//! other field.
 
 use super::InvalidIndex;
 use super::bytes::{Reader, put};

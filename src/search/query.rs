@@ -7,22 +7,22 @@ use super::{Question, SearchError};
 
 /// How many terms of a question are searched; each has a bit in a mask.
 pub(super) const TERMS_MAX: usize = 32;
-/// From how many letters on a word may have a mistake.
+/// A word of at least this many letters may have a mistake.
 const LONG: usize = 5;
 /// How many words of a question may have a mistake.
 const MISTAKES_MAX: usize = 4;
-/// How many letters of a word may follow the term that it is taken for: endings that the stemmer
-/// does not remove from a word with a mistake.
+/// How many letters longer than the term a word with a mistake may be: the stemmer does not remove
+/// its ending.
 const ENDING_MAX: usize = 5;
-/// How many terms one word is taken for at most.
+/// The most terms that replace one word.
 const ALTERNATIVES_MAX: usize = 3;
-/// How many terms are looked at that begin with what was typed.
+/// How many of the terms that begin with the typed letters are read.
 const BEGUN_SCANNED_MAX: usize = 400;
-/// How many of them are searched.
+/// How many of these terms are searched.
 const BEGUN_MAX: usize = 24;
-/// The weight of a term that differs from what was asked.
+/// The weight of a term that differs from the word of the question.
 const ALTERNATIVE_WEIGHT: f32 = 0.7;
-/// The weight of a word that says little.
+/// The weight of a common word.
 const COMMON_WEIGHT: f32 = 0.13;
 /// The weight of a whole identifier beside its parts.
 const WHOLE_WEIGHT: f32 = 1.0;
@@ -37,14 +37,14 @@ pub(super) struct QueryTerm {
     pub(super) role: Role,
     /// Its weight without the frequency of the term.
     pub(super) weight: f32,
-    /// The terms of the index that it is taken for. Empty if the index does not know it.
+    /// The terms of the index that match it. Empty if there are none.
     pub(super) entries: Vec<Term>,
     /// Where these occur.
     pub(super) postings: Vec<Posting>,
     term: String,
     /// The word in lower case, before stemming.
     word: String,
-    /// Whether the word may go on.
+    /// Whether the word may be only a beginning.
     is_begun: bool,
 }
 
@@ -107,7 +107,7 @@ impl QueryTerm {
         Ok(all)
     }
 
-    /// Adds the terms that begin with what was typed, the most frequent ones.
+    /// Adds the most frequent terms that begin with the typed letters.
     fn begun(
         &mut self,
         part: &OpenPart,

@@ -1,9 +1,9 @@
-//! Which pages and sections answer a question best.
+//! Ranking: finds the pages and sections that answer a question best.
 //!
 //! The score of a page is computed with BM25F (Robertson, Zaragoza, 2009), in which the fields of a
-//! page have weights, plus the score of its best section, which is counted in the same way. Pages
-//! that have few of the words of the question lose against pages that have most. A title that
-//! says what was asked, and nothing else, raises its page.
+//! page have weights, plus the score of its best section, which is counted in the same way. A page
+//! with few of the words of the question gets a lower score than a page with most of them. A title
+//! that has the words of the question and no others raises the score of its page.
 
 use super::index::{OpenPart, PageRow, Storage, Table};
 use super::posting::{DESCRIPTION, HEADING, KEYWORD, PLACE, Posting, TITLE};
@@ -12,7 +12,7 @@ use super::words::Role;
 use super::write::BOOST_UNIT;
 use super::{Question, SearchError};
 
-/// How fast more occurrences of a term count less.
+/// How fast the value of further occurrences of a term decreases.
 const SATURATION: f32 = 2.0;
 /// How much the length of a page counts, from 0 to 1.
 const PAGE_LENGTH: f32 = 0.95;
@@ -20,9 +20,9 @@ const PAGE_LENGTH: f32 = 0.95;
 const SECTION_LENGTH: f32 = 0.6;
 /// The weight of the best section beside its page.
 const SECTION: f32 = 0.6;
-/// The weight of a title that says what was asked.
+/// The weight of a title that has the words of the question.
 const TITLE_MATCH: f32 = 1.6;
-/// How strongly pages lose that have few words of the question.
+/// How much the score of a page with few words of the question is lowered.
 const COVERAGE: f32 = 0.43;
 /// The share of a question that a page must have, by weight, to be found.
 const COVERAGE_MIN: f32 = 0.15;
@@ -44,7 +44,7 @@ pub(super) struct Candidate {
     pub(super) sections: Vec<u32>,
 }
 
-/// What a part of the index answers.
+/// The result of a part of the index.
 #[derive(Debug)]
 pub(super) struct Ranked {
     pub(super) terms: Vec<QueryTerm>,
@@ -106,7 +106,7 @@ pub(super) fn rank(
 }
 
 /// Returns the inverse frequency of a term, by pages. A term that the index does not know counts
-/// less than the rarest one that it knows: it may be a word that no author would use.
+/// less than the rarest one that it knows: it may be a word that authors do not use.
 fn rarity(term: &QueryTerm, table: &Table) -> f32 {
     let mut pages = 0_u32;
     let mut last = None;
@@ -239,8 +239,8 @@ impl Scores {
 
 /// The words of a question with their weights, to see how much of it a page has.
 struct Clauses {
-    /// By clause: the bits of the terms that stand for all of it, the bits and weights of its
-    /// parts, and its weight.
+    /// By clause: the bits of the terms that match all of it, the bits and weights of its parts,
+    /// and its weight.
     clauses: Vec<Clause>,
     weight: f32,
 }
@@ -308,7 +308,8 @@ impl Clauses {
         self.clauses.iter().map(of).sum::<f32>() / self.weight
     }
 
-    /// Returns how much a title says of the question, and only of it, as a weight.
+    /// Returns a weight for a title: it is high if the title has the words of the question and no
+    /// others.
     fn title(&self, mask: u32, row: &PageRow) -> f32 {
         if mask == 0 || row.title_terms == 0 {
             return 0.0;

@@ -1,9 +1,9 @@
 //! The sections of a page: each heading with its text is a unit of the search.
 //!
-//! The Markdown of a page is divided at its headings that have an anchor. A long section is
-//! divided again, between two blocks, so that an excerpt comes from the right place and a long
-//! section does not hide what it says once. A section is a range of the Markdown, so the index
-//! holds no second copy of the text.
+//! The Markdown of a page is divided at its headings that have an anchor. A long section is divided
+//! again, between two blocks, so that an excerpt comes from the right place, and a word that occurs
+//! once in a long section still counts. A section is a range of the Markdown, so the index holds no
+//! second copy of the text.
 //!
 //! Sources: CommonMark 0.31.2; GFM 0.29.
 
@@ -107,7 +107,7 @@ fn options() -> Options {
     Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS
 }
 
-/// Adds what an event says to a text.
+/// Adds the text of an event.
 fn say(event: &Event<'_>, out: &mut String) {
     match event {
         Event::Text(text) | Event::Code(text) => out.push_str(text),

@@ -1,4 +1,4 @@
-//! Tests of whole indexes: written, and asked.
+//! Tests of whole indexes: written and searched.
 
 use proptest::prelude::*;
 

@@ -23,9 +23,9 @@ pub(super) const BLOCK_TEXTS: usize = 64;
 pub(super) const BOOST_UNIT: f32 = 16.0;
 /// How many pages a batch has.
 const BATCH: usize = 32;
-/// The level of compression of texts: higher levels are slower and hardly smaller.
+/// The level of compression of texts: higher levels are slower, and the result is hardly smaller.
 const LEVEL: i32 = 9;
-/// How many headings of a page have words of their own in the index.
+/// How many keywords of a page are indexed.
 const KEYWORDS_MAX: usize = 64;
 
 /// A language and version of a site, with its pages.
@@ -35,7 +35,7 @@ pub struct Part<'d> {
     pub language: &'d str,
     /// The label of the version, on a site that has several.
     pub version: Option<&'d str>,
-    /// Whether readers get it who name no version and no language.
+    /// Whether a question that names no version and no language searches it.
     pub is_default: bool,
     /// Its pages.
     pub documents: Vec<Document<'d>>,
@@ -354,7 +354,7 @@ impl Batch {
         for label in &document.breadcrumb {
             self.field(words, label, PLACE);
         }
-        // The joints of a path are no joints of an identifier.
+        // The separators of a path are not joints of an identifier.
         self.field(
             words,
             &document.path.replace(['-', '_', '.', '/'], " "),

@@ -148,7 +148,7 @@ impl FrameHost {
         Ok(Self(text.to_ascii_lowercase().into()))
     }
 
-    /// Returns whether this allows a host; `*.` stands for one or more labels (CSP Level 3 §6.7.2.6).
+    /// Returns whether this allows a host; `*.` matches one or more labels (CSP Level 3 §6.7.2.6).
     fn covers(&self, host: &str) -> bool {
         match self.0.strip_prefix("*.") {
             Some(below) => host

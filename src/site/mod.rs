@@ -50,7 +50,7 @@ pub struct Site {
     /// Whether its documentation is published even if its navigation breaks rule N1 or N2 (one kind
     /// of children at each level).
     pub lenient: bool,
-    /// Whether an update may take all pages of the site away.
+    /// Whether an update may remove all pages of the site.
     pub allow_empty: bool,
     /// The server for requests that are not discovery.
     pub origin: Origin,

@@ -1,9 +1,10 @@
 //! The private servers that this program may connect to.
 //!
 //! The owner of a site chooses the site's own server and the host of its repository, and this
-//! program connects to them from inside the operator's network. Without a rule, an owner could read the operator's metrics, the
-//! metadata service of the cloud, or any other server that trusts this network. So only public
-//! addresses ([`address`]) are connected to, and those that the operator lists.
+//! program connects to them from inside the operator's network. Without a rule, an owner could read
+//! the operator's metrics, the metadata service of the cloud, or any other server that trusts this
+//! network. So this program connects only to public addresses ([`address`]) and to those that the
+//! operator lists.
 //!
 //! A name is a weaker permission than a network: the address is chosen by the owner of the name's
 //! DNS records.

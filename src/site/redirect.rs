@@ -40,8 +40,8 @@ pub struct Patterns {
 struct Sources {
     shape: Shape,
     first: usize,
-    /// Sources by their literal segments, each with a slash behind it. Of equal sources the first
-    /// counts.
+    /// Sources by their literal segments, each with a slash behind it. If sources are equal, the
+    /// first one is used.
     literals: HashMap<Box<str>, usize>,
 }
 
@@ -232,7 +232,7 @@ impl Shape {
     }
 }
 
-/// Returns whether a segment of a source stands for the rest of the path.
+/// Returns whether a segment of a source matches the rest of the path.
 fn is_rest(segment: &str) -> bool {
     segment.ends_with('*') && (segment.len() == 1 || segment.starts_with(':'))
 }

@@ -22,7 +22,7 @@ pub struct Service {
     pub api_host: Host,
     /// The scheme of the addresses of sites.
     pub scheme: Scheme,
-    /// The port of the addresses of sites; 0 stands for the default port.
+    /// The port of the addresses of sites; 0 means the default port.
     pub port: u16,
     /// The hosts that pages may show in frames.
     pub frames: Frames,

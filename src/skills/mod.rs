@@ -15,11 +15,11 @@
 //!
 //! # Rules
 //!
-//! Each name is the `rule` of its diagnostics. *Left out* means that no list contains the skill
-//! and no release contains its bytes; the other skills are not affected. A skill that is left
-//! out causes a warning, because the release is usable without it. If there are skill files and
+//! Each name is the `rule` of its diagnostics. *Left out* means that no list contains the skill and
+//! no release contains its bytes; the other skills are not affected. A skill that is left out
+//! causes a warning, because the release is usable without it. If there are skill files and
 //! **none** of them can be used, the warning `skill-none` is reported too: a mistake in a skill
-//! never holds pages back, and a generated skill is served in its place.
+//! never prevents the publication of pages, and a generated skill is served instead.
 //!
 //! | rule | meaning |
 //! |---|---|

@@ -20,11 +20,11 @@ pub struct Span {
 pub struct Value {
     /// Its place in the file.
     pub span: Span,
-    /// What it is.
+    /// Its content.
     pub data: Data,
 }
 
-/// What a value is.
+/// The content of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Data {
     /// `null`, or nothing in YAML.

@@ -1,4 +1,4 @@
-//! Checks a documentation: finds what a build would report, without building.
+//! Checks documentation: finds the mistakes that a build would report, without building.
 //!
 //! Reading the documentation already reports mistakes; the check adds two things:
 //!
@@ -288,7 +288,7 @@ impl<'d> Checker<'d> {
     /// Looks an anchor up in the page of a URL.
     fn anchor(&mut self, from: &Page, url: &str, anchor: &str) -> Outcome {
         let anchor = decode(anchor);
-        // The browser handles text fragments; `#` and `#top` are the top of the page.
+        // The browser handles text fragments itself; `#` and `#top` are the top of the page.
         if anchor.is_empty() || anchor.starts_with(":~:") || anchor == "top" {
             return Ok(());
         }

@@ -1,10 +1,10 @@
 //! The cache of articles from one build to the next.
 //!
-//! Most updates change a page or two. An article depends only on the file and text of its
-//! page, its endpoint, the snippets it loads, and the [`Map`] by which its links and images are
-//! resolved. If none of these has changed, the cached article is used. Any change of the map
-//! invalidates all articles, for example a new page or another size of an image: a finer rule
-//! would need to know every page that a link might have meant.
+//! Most updates change a page or two. An article depends only on the file and text of its page, its
+//! endpoint, the snippets it loads, and the [`Map`] by which its links and images are resolved. If
+//! none of these has changed, the cached article is used. Any change of the map invalidates all
+//! articles, for example a new page or another size of an image. A finer rule would have to know
+//! every page to which a link could lead.
 //!
 //! **Invariant:** a build makes the same release with any cached articles.
 

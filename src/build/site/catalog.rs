@@ -1,5 +1,5 @@
-//! The catalog of the APIs that a documentation describes, for programs: the server of each,
-//! its specification, and the first page about it.
+//! The catalog of the APIs that the documentation describes, for programs: the server of each, its
+//! specification, and the first page about it.
 //!
 //! Sources: RFC 9727 (`api-catalog`), RFC 9264 §4.2 (`application/linkset+json`), RFC 8631
 //! (`service-desc`, `service-doc`).

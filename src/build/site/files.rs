@@ -61,7 +61,7 @@ pub(super) fn find(tree: &Tree, docs: &Docs) -> BTreeMap<Box<str>, Asset> {
         .collect()
 }
 
-/// What is known of a file that pages may show.
+/// The properties of a file that pages may show.
 #[derive(Default)]
 struct Image {
     asset: Asset,
@@ -149,7 +149,7 @@ pub(super) fn stylesheets(tree: &Tree, docs: &Docs) -> (Vec<Sheet>, Vec<Diagnost
         let Some(below) = path.strip_prefix(tree.docs_root()) else {
             continue;
         };
-        // One byte more, so that the limit is reported and not the file cut.
+        // One byte more, so that a file over the limit is reported and not cut.
         let bytes_max = css::SHEET_BYTES_MAX as u64 + 1;
         let text = tree
             .read_at_most(path, bytes_max)
@@ -190,7 +190,7 @@ pub(super) fn is_text(path: &str) -> bool {
     kind(path).is_some_and(|kind| kind.starts_with("text/") || texts.contains(&kind))
 }
 
-/// Reads what pages must know of a file.
+/// Reads the properties of a file that pages need.
 fn image(tree: &Tree, path: &TreePath) -> Image {
     if !kind(path.as_str()).is_some_and(|kind| kind.starts_with("image/")) {
         return Image::default();
@@ -214,7 +214,7 @@ pub(super) fn read(tree: &Tree, path: &str) -> Option<(Bytes, &'static str)> {
     Some((tree.read_at_most(&path, BYTES_MAX).ok()?, media_type))
 }
 
-/// Returns the specifications that everybody may have.
+/// Returns the specifications that are public.
 pub(super) fn specification_files(docs: &Docs, map: &Map) -> impl Iterator<Item = Box<str>> {
     let files = docs.published.iter().filter_map(Published::file);
     let files = files.filter(|path| map.assets.contains_key(*path));

@@ -68,7 +68,7 @@ pub(super) fn lists(docs: &Docs) -> Vec<List> {
         }
     }
     done.extend(books.iter().flat_map(|(.., pages)| pages.iter().copied()));
-    // What is in no default version is listed by its version.
+    // Pages that are in no default version are listed by their version.
     for (id, page) in docs.navigation.pages().filter(|(_, page)| page.is_listed()) {
         if done.contains(&id) {
             continue;
@@ -123,7 +123,7 @@ pub(super) fn names(docs: &Docs) -> Vec<String> {
 
 /// Finds a free name for the list of a part: `{slug}/llms.txt`.
 fn free(title: &str, names: &mut BTreeSet<String>) -> String {
-    // The code of a language stays as it is: its pages are below it.
+    // The code of a language is not changed, because it is also the directory of its pages.
     let slug = match title
         .bytes()
         .all(|b| b.is_ascii_alphanumeric() || b == b'-')
@@ -330,7 +330,7 @@ pub(super) fn write<'a>(
     Some(format!("{}\n", out.trim_end()))
 }
 
-/// Writes what the site is, and what else it has for agents.
+/// Writes the description of the site, and links to its other texts for agents.
 fn head(docs: &Docs, title: &str) -> String {
     let name = match &*docs.config.name {
         "" => "Documentation",
@@ -393,7 +393,7 @@ fn shortened(text: &str, characters_max: usize) -> String {
     format!("{words}…")
 }
 
-/// Writes the index for an `AGENTS.md`: which pages there are, in few bytes.
+/// Writes the index for an `AGENTS.md`: a short list of the pages.
 ///
 /// The pages are named by directory. If they are too many, each directory names its first ones
 /// only, then none; directories that still do not fit are left out.

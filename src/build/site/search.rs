@@ -30,7 +30,7 @@ pub(super) fn index(docs: &Docs, layout: &Layout<'_>, articles: &[Option<&Articl
         parts[part].is_default |= of.is_default;
         parts[part].documents.push(document(docs, id, article));
     }
-    // The language that readers get who name none comes first.
+    // The language for readers who name none comes first.
     let first = layout.part(None).language;
     parts.sort_by_key(|part| part.language != first);
     search::write(&parts)

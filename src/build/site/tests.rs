@@ -559,7 +559,7 @@ proptest! {
                 Some(file.clone())
             };
             let previous = Previous {
-                // As the next process reads them.
+                // The articles are read as the next process reads them.
                 articles: before.as_ref().map_or_else(Articles::default, |built| {
                     Articles::from_bytes(&built.articles.to_bytes()).unwrap()
                 }),

@@ -1,8 +1,8 @@
 //! The lists of a site's pages, for agents and search engines.
 //!
-//! No list has a page that is hidden, excluded from indexing, private or not in the navigation. The
-//! sitemap has no page with another canonical address. Addresses begin with the placeholder of the
-//! base URL.
+//! No list contains a page that is hidden, excluded from indexing, private or not in the
+//! navigation. The sitemap also contains no page with another canonical address. Addresses begin
+//! with the placeholder of the base URL.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

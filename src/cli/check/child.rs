@@ -40,7 +40,7 @@ pub(super) struct Order {
     pub(super) specifications: Option<PathBuf>,
 }
 
-/// What the process reports.
+/// The events that the process reports.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Event {
@@ -54,7 +54,7 @@ pub(super) enum Event {
     Note(String),
     /// Text for standard output.
     Report(String),
-    /// The last event: the check is over.
+    /// The last event: the check has ended.
     Checked {
         /// Whether there is a mistake for which the command fails.
         is_failure: bool,
@@ -63,7 +63,7 @@ pub(super) enum Event {
     Failed(String),
 }
 
-/// What was read and what is wrong with it.
+/// The files that were read, and their diagnostics.
 pub(super) struct Checked {
     pub(super) tree: Tree,
     docs: Docs,
@@ -126,7 +126,7 @@ fn carry_out(order: &Order, parent: &mut Parent<'_, Event>) -> anyhow::Result<bo
     Ok(is_failure(args, &checked.diagnostics))
 }
 
-/// What was checked, and the files that `--fix` corrects or leaves as they are.
+/// The result of the check, and the files that `--fix` corrects or does not change.
 type Outcome = (Checked, Vec<Result<Fixed, String>>);
 
 /// Checks a documentation, and checks it again with the mistakes corrected.

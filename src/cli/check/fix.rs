@@ -79,8 +79,8 @@ pub(super) fn fix(
 
 /// Writes a corrected file.
 ///
-/// The process that has corrected it read what may be written by a stranger. So only files of
-/// documentation are written, only if they exist, and no link is followed out of the repository.
+/// The process that corrected it has read content that is not trusted. So this function writes only
+/// files of documentation that exist, and follows no link out of the repository.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! `waypost check`: reports all mistakes of a documentation at once.
+//! `waypost check`: reports all mistakes of the documentation at once.
 
 mod child;
 mod conf;
@@ -119,8 +119,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Has a sandboxed process check the documentation; prints what it reports, and writes the
-/// files that it corrects. Returns whether the check has failed.
+/// Checks the documentation in a sandboxed process, prints the report of that process, and writes
+/// the files that it corrects. Returns whether the check has failed.
 async fn check(args: &Args, place: &Place, session: &Session) -> anyhow::Result<bool> {
     let order = Order {
         args: Args {
@@ -162,7 +162,8 @@ async fn check(args: &Args, place: &Place, session: &Session) -> anyhow::Result<
     }
 }
 
-/// Returns what must be executable for a program outside of the directories of the system.
+/// Returns the directory that must be executable for a program outside of the directories of the
+/// system.
 fn program_in_path(name: &str) -> Option<PathBuf> {
     let directories = std::env::var_os("PATH")?;
     let mut programs = std::env::split_paths(&directories).map(|directory| directory.join(name));

@@ -30,7 +30,7 @@ use crate::source::remote::Remote;
 
 /// The subcommand that starts this process.
 pub const SUBCOMMAND: &str = "preview-child";
-/// How often a directory that cannot be read is looked at.
+/// How often to check for a directory that cannot be read.
 const REPLACED_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The documentation to show, and the form of the report.
@@ -46,7 +46,7 @@ pub(super) struct Order {
     pub(super) specifications: Option<PathBuf>,
 }
 
-/// What the process reports.
+/// The events that the process reports.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Event {
@@ -56,7 +56,7 @@ pub(super) enum Event {
     Specifications(Vec<Box<str>>),
     /// Text for the terminal.
     Text(String),
-    /// The last event: the directory is another one than at the start.
+    /// The last event: the directory was replaced by another one.
     Replaced,
     /// The last event: there can be no preview, for this reason.
     Failed(String),
@@ -146,7 +146,7 @@ struct Follower<'p, 'r> {
 // === impl Follower ===
 
 impl Follower<'_, '_> {
-    /// Returns when the directory of the documentation is another one.
+    /// Returns when the directory of the documentation was replaced by another one.
     fn follow(mut self, watch: &Watch, root: Identity) {
         loop {
             if let Err(error) = self.read(watch) {

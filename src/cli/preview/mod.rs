@@ -1,4 +1,4 @@
-//! `waypost preview`: shows a documentation as it will be published, while it is written.
+//! `waypost preview`: shows documentation as it will be published, while it is written.
 //!
 //! ```text
 //!  files ──watch──▶ Preview ──▶ Shown ──▶ server ──▶ browser
@@ -14,8 +14,8 @@
 //! because it remembers the pages that have not changed. This process listens, prints, and starts
 //! that process again when it has ended.
 //!
-//! **Invariant:** a documentation that cannot be read never ends a preview. The last site
-//! that could be shown stays, with the diagnostics.
+//! **Invariant:** documentation that cannot be read never ends a preview. The last site that could
+//! be shown stays, with the diagnostics.
 
 mod child;
 mod panel;
@@ -59,7 +59,7 @@ pub struct Args {
 
 /// Why the process of a preview has ended.
 enum Ended {
-    /// The directory is another one now, and the sandbox names the earlier one.
+    /// The directory was replaced, and the sandbox still names the earlier one.
     Replaced,
     /// It was killed or has failed, as this sentence says.
     Died(String),

@@ -1,4 +1,4 @@
-//! What a preview adds to a page: the diagnostics, and the script that reloads.
+//! The additions of a preview to a page: the diagnostics, and the script that reloads the page.
 //!
 //! The panel is part of the page's markup, so it works without scripts. Style and script are
 //! files, because the content security policy of pages allows no inline ones.
@@ -32,7 +32,7 @@ pub(super) fn write(found: &[Diagnostic], failure: Option<&str>) -> Html {
     out.markup(", ");
     counted(&mut out, found.len() - errors, " warning");
     out.markup("</summary><ul>");
-    // Errors first: they keep the site from being published.
+    // Errors come first, because they prevent the publication of the site.
     let sorted = [Severity::Error, Severity::Warning].into_iter();
     let sorted = sorted.flat_map(|severity| found.iter().filter(move |f| f.severity == severity));
     for found in sorted.take(DIAGNOSTICS_MAX) {

@@ -40,7 +40,7 @@ enum Reply {
     Events,
 }
 
-/// What a preview needs of a request.
+/// The parts of a request that a preview needs.
 struct Request {
     path: String,
     query: Option<String>,
@@ -147,7 +147,7 @@ fn reply(shown: &Shown, request: &Request) -> Reply {
 /// Makes the response of the gateway, and adds the panel to a page. Nothing is cached, because it
 /// may change in a moment.
 fn page(shown: &Shown, request: &Request) -> Response {
-    // Read before the site: the version must not be newer than what is sent.
+    // The version is read before the site, so that it is never newer than the response.
     let version = *shown.versions().borrow();
     let headers = RequestHeaders {
         method: &request.method,

@@ -15,7 +15,7 @@ use crate::release::site::SiteDescription;
 use crate::render::escape::Html;
 use crate::site::{Host, ProjectId, Scheme, Service, Site};
 
-/// What a preview shows.
+/// The state that a preview shows.
 #[derive(Debug)]
 pub(super) struct Shown {
     /// Makes the responses of discovery; it holds no site itself.

@@ -1,8 +1,8 @@
 //! Gives freed memory back to the system.
 //!
-//! The allocator does so while threads allocate. After a crowd of connections has closed, a quiet
-//! process allocates nothing: without this thread it keeps their memory until the next crowd, and
-//! counts it against its bound.
+//! The allocator returns memory only while threads allocate. After many connections have closed, an
+//! idle process allocates nothing. Without this thread it would keep their memory, which counts
+//! against its bound.
 
 use std::time::Duration;
 

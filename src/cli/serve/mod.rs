@@ -18,7 +18,7 @@
 //! | `memory` | reads how much memory is used, if it is bounded |
 //! | `freed-memory` | gives freed memory back to the system |
 //! | `access-log` | lines → disk |
-//! | `log-summary` | says how many lines of the process log were left out |
+//! | `log-summary` | logs how many lines of the process log were left out |
 //!
 //! A panic in one of them ends the process with exit code 101, so that its supervisor starts it
 //! again. A panic in a request ends only that request.
@@ -89,7 +89,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let limits = &mut config.connections.limits;
     limits.connections_max = descriptors::clamp(limits.connections_max, config.worker.fetches_max);
     let conf = server_conf(&config)?;
-    // Before pingora chooses one. This provider has post-quantum key exchange.
+    // This runs before pingora chooses a provider. This provider has post-quantum key exchange.
     if rustls::crypto::aws_lc_rs::default_provider()
         .install_default()
         .is_err()

@@ -128,8 +128,8 @@ impl Reload {
     }
 }
 
-/// Locks the reloader. A panic while a release is read does not leave the reloader. After any
-/// other panic in it the served state is unknown, and the process ends.
+/// Locks the reloader. The reloader catches a panic while it reads a release. After any other panic
+/// in it the served state is unknown, and the process ends.
 pub(super) fn lock_reloader(reloader: &Mutex<Reloader>) -> MutexGuard<'_, Reloader> {
     reloader
         .lock()

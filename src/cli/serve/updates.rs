@@ -128,8 +128,8 @@ impl ServedLog {
                     log::info!(target: "deploy", project:%; "the update of {project} is cancelled: its site was removed");
                 }
                 Ok(false) => {}
-                // A worker that claims one of the others finds no site and ends it. The queue
-                // reports its own outages.
+                // If some were not cancelled, the worker that claims one finds no site and ends it.
+                // The queue reports its own outages.
                 Err(error) => {
                     if !error.is_outage() {
                         log::error!(target: "deploy", "cancel the updates of removed sites: {}", chain(&error));

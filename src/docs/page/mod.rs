@@ -252,7 +252,7 @@ impl Pages {
                 Err(diagnostic) => found.push(*diagnostic),
             }
         }
-        // Readers of the peer's sites get `x`, not `x/index`.
+        // The platform that sites move here from serves `x`, not `x/index`.
         let paths: HashMap<String, &TreePath> = sources
             .iter()
             .map(|written| (written.slug.clone(), written.path))

@@ -1,8 +1,8 @@
 //! The table of `navigation` and of its elements.
 //!
-//! An element is read key by key while the navigation is compiled, because its meaning depends
-//! on the elements around it; so there is a table of its keys, but no struct. A key is an
-//! [`Unlisted`] one if files have it although the documented format does not list it there.
+//! An element is read key by key while the navigation is compiled, because its meaning depends on
+//! the elements around it; so there is a table of its keys, but no struct. The shape of a key is
+//! [`Unlisted`] if files contain the key although the documented format does not list it there.
 
 use crate::docs::config::{Banner, Footer, Navbar};
 

@@ -1,4 +1,4 @@
-//! The started process: it enters its sandbox, and carries its order out.
+//! The started process: it enters its sandbox and carries out its order.
 
 use std::fs;
 use std::io::{self, BufRead as _, IoSliceMut, Write as _};
@@ -14,7 +14,7 @@ use crate::telemetry::logging;
 
 /// The byte that goes with a socket.
 pub(super) const LISTENER: &[u8] = b"\n";
-/// How much rather than others the process is ended when memory is short, from 0 to 1000
+/// How likely the kernel is to end this process before others when memory is short, from 0 to 1000
 /// (`proc_pid_oom_score_adj(5)`).
 const OOM_SCORE: &str = "500";
 
@@ -135,8 +135,8 @@ fn take() -> io::Result<TcpListener> {
     Ok(TcpListener::from(given))
 }
 
-/// Passes the answers of the parent on. When standard input closes, which happens when the parent
-/// ends, it kills the group.
+/// Forwards the answers of the parent. When standard input closes because the parent has ended, it
+/// kills the process group.
 fn listen(answer: &mpsc::Sender<Answer>) {
     let mut line = String::new();
     loop {

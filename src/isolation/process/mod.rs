@@ -7,10 +7,10 @@
 //! It has an empty environment, limits of memory, file size, open files and processes, and, if
 //! configured, another user. Whatever it reads can end this process only; its parent continues.
 //!
-//! It leads a process group, to which the programs belong that it starts; its sandbox keeps them from
-//! leaving it. Its standard input is also its **parent-death pipe**: it stays open as long as the
-//! parent lives. When it closes, for any reason, the process kills its group. So even a parent that
-//! is killed with `kill -9` leaves no process behind.
+//! It leads a process group. The programs that it starts belong to this group, and its sandbox
+//! prevents them from leaving it. Its standard input is also its **parent-death pipe**: it stays
+//! open as long as the parent lives. When it closes, for any reason, the process kills its group.
+//! So even a parent that is killed with `kill -9` leaves no process behind.
 
 mod child;
 mod limits;
@@ -104,7 +104,7 @@ struct Envelope<O> {
     log: Option<logging::Config>,
 }
 
-/// What the parent writes to a process that waits: what it asked for is there.
+/// The message of the parent to a process that waits: the result that it asked for is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Answer;
 
@@ -204,7 +204,7 @@ fn give(input: &UnixStream, listener: &TcpListener) -> io::Result<()> {
     if !message.push(SendAncillaryMessage::ScmRights(&descriptors)) {
         return Err(io::Error::other("no space for a descriptor"));
     }
-    // A descriptor needs a byte that it goes with.
+    // A descriptor can only be sent together with at least one byte.
     let byte = [IoSlice::new(child::LISTENER)];
     rustix::net::sendmsg(input, &byte, &mut message, SendFlags::empty())?;
     Ok(())
@@ -235,7 +235,7 @@ impl<E: Report> Running<E> {
 }
 
 impl<E> Running<E> {
-    /// Lets a process go on that waits ([`Parent::ask`]).
+    /// Lets a waiting process continue ([`Parent::ask`]).
     ///
     /// # Errors
     ///

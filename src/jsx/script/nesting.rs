@@ -67,7 +67,7 @@ struct Counter<'s> {
     at: usize,
     depth: usize,
     deepest: usize,
-    /// The depth that `,` and `;` do not end.
+    /// The depth that remains after `,` and `;`.
     base: usize,
     open: Vec<Open>,
     /// Whether everything up to here was plain code.

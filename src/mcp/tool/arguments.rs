@@ -1,4 +1,4 @@
-//! The arguments of a call, with sentences for a model that sends wrong ones.
+//! The arguments of a call. If one is wrong, the error is a sentence for the model.
 
 use std::ops::RangeInclusive;
 
@@ -8,7 +8,7 @@ use super::{Failure, Result, TOKENS_MAX};
 use crate::mcp::shortened;
 use crate::release::pages::BYTES_PER_TOKEN;
 
-/// The arguments of a call. Unknown ones are ignored; `null` is the same as nothing.
+/// The arguments of a call. Unknown arguments are ignored; `null` counts as absent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arguments<'a>(pub(super) &'a Map<String, Value>);
 

@@ -34,7 +34,8 @@ pub(super) fn part(text: &str, start: usize, bytes_max: usize) -> Range<usize> {
     start..start + end
 }
 
-/// Finds the headings of a text; lines inside fenced code are none (CommonMark 0.31 §4.2, §4.5).
+/// Finds the headings of a text. Lines inside fenced code are not headings (CommonMark 0.31 §4.2,
+/// §4.5).
 pub(super) fn headings(text: &str) -> Vec<Heading<'_>> {
     let mut found = Vec::new();
     let mut fence: Option<(u8, usize)> = None;

@@ -1,7 +1,7 @@
 //! `fetch`: pages as Markdown, whole or in parts.
 //!
-//! For one page the text is the JSON that the connectors of `OpenAI` demand of a tool of this name: `id`,
-//! `title`, `text`, `url` and `metadata`, whose values are texts.
+//! For one page the text is the JSON that the connectors of `OpenAI` require from a tool of this
+//! name: `id`, `title`, `text`, `url` and `metadata`, whose values are texts.
 
 use serde_json::{Map, Value, json};
 
@@ -86,7 +86,7 @@ pub(super) fn call(call: &Call<'_>, arguments: &Arguments<'_>) -> Result<Called>
     let mut left = budget;
     let mut documents = Vec::with_capacity(ids.len());
     for (nth, id) in ids.iter().enumerate() {
-        // What one page does not need, the others get.
+        // Bytes that one page does not need are left to the others.
         let share = left / (ids.len() - nth);
         let document = match document(call, id, start, share.max(1)) {
             Ok(document) => document,

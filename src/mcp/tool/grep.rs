@@ -2,8 +2,8 @@
 //!
 //! There is no shell: an expression is all that a client can send. It is matched line by line, in
 //! time that is linear in the length of the line (the crate `regex`: no backtracking), and its
-//! compiled form is limited. A call that has worked for [`TIME_MAX`] ends with a cursor, so one
-//! call costs a bounded share of a core, also with the worst expression that fits.
+//! compiled form is limited. A call that has worked for [`TIME_MAX`] ends with a cursor, so the
+//! cost of one call is bounded for every expression.
 //!
 //! Long lines are searched up to [`LINE_BYTES_MAX`].
 
@@ -159,7 +159,7 @@ pub(super) fn call(call: &Call<'_>, arguments: &Arguments<'_>) -> Result<Called>
     Ok(Called::new(text + &search.text, structured))
 }
 
-/// Writes where a search continues: after so many lines of a page.
+/// Writes the place at which a search continues: after this many lines of a page.
 fn cursor(page: &Page, lines: usize) -> String {
     format!("{lines}:{}", page.id)
 }
@@ -215,7 +215,7 @@ impl Search<'_> {
             }
             let searched = &line[..line.floor_char_boundary(LINE_BYTES_MAX)];
             let searched = searched.trim_end_matches(['\n', '\r']);
-            // Every page has the line that names the list of pages.
+            // Every page has this line about the list of pages, so it is not searched.
             if !is_index_line(searched) && self.expression.is_match(searched) {
                 let headings = above.get_or_insert_with(|| headings(text));
                 let heading = headings.iter().take_while(|heading| heading.start <= here);

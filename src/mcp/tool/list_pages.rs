@@ -1,4 +1,4 @@
-//! `list_pages`: which pages there are.
+//! `list_pages`: the list of pages.
 
 use std::fmt::Write as _;
 

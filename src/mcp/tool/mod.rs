@@ -28,7 +28,7 @@ use arguments::Arguments;
 
 /// The most tokens of an answer. Clients cut longer answers: Claude Code at 25,000.
 pub const TOKENS_MAX: usize = 20_000;
-/// What stands for the title of the site in definitions.
+/// The placeholder for the title of the site in definitions.
 const SITE: &str = "{site}";
 /// The value of `language` and `version` that means all of them.
 const ALL: &str = "all";
@@ -54,7 +54,7 @@ struct Called {
 /// Why a call has no result.
 #[derive(Clone, Debug, PartialEq)]
 enum Failure {
-    /// The arguments are wrong, or name nothing: a sentence for the model.
+    /// The arguments are wrong, or name something that does not exist: a sentence for the model.
     Input(String),
     /// The call is rejected.
     Rejected(Rejection),
@@ -120,8 +120,7 @@ impl Tool {
             "description": description,
             "inputSchema": input,
             "outputSchema": output,
-            // A call reads a release, and releases never change. Its content is what its authors wrote,
-            // and nothing outside it is asked.
+            // A call reads a release, and releases never change. A call contacts no other system.
             "annotations": {
                 "title": title,
                 "readOnlyHint": true,
@@ -133,7 +132,7 @@ impl Tool {
     }
 }
 
-/// The definitions as JSON, cut where the title of the site belongs.
+/// The definitions as JSON, split at the placeholder for the title of the site.
 static DEFINITIONS: LazyLock<Vec<(Tool, Vec<String>)>> = LazyLock::new(|| {
     let cut = |tool: Tool| {
         let text = tool.definition().to_string();
@@ -196,8 +195,8 @@ impl Call<'_> {
     }
 }
 
-/// Returns whether a name is the one that the hosted service gives the search of a site:
-/// `search_` and the words of its title, or of its subdomain.
+/// Returns whether a name is the name of a site's search at the hosted service: `search_` and the
+/// words of its title, or of its subdomain.
 fn is_alias(server: &Server<'_>, name: &str) -> bool {
     let Some(slug) = name.strip_prefix("search_") else {
         return false;
@@ -272,8 +271,8 @@ struct Scope<'s> {
 // === impl Scope ===
 
 impl<'s> Scope<'s> {
-    /// Reads `language`, `version` and `path`. Without them it is the language and version that
-    /// readers see first.
+    /// Reads `language`, `version` and `path`. Without these arguments, the call searches the
+    /// default language and version.
     fn of(arguments: &Arguments<'s>, pages: &'s Pages) -> Result<Self> {
         let language = chosen(
             arguments.text("language", 64)?,

@@ -1,8 +1,9 @@
 //! `search`: the pages and sections that answer a question.
 //!
-//! The text is the JSON that the connectors of `OpenAI` demand of a tool of this name: `results`, each
-//! with `id`, `title` and `url`. Clients that show only the text to a model find an excerpt there
-//! too. An id is what `fetch` takes: the page, with the anchor of its best section.
+//! The text is the JSON that the connectors of `OpenAI` require from a tool of this name:
+//! `results`, each with `id`, `title` and `url`. It also has an excerpt, for clients that show only
+//! the text to a model. An id is an argument for `fetch`: the page, with the anchor of its best
+//! section.
 
 use serde_json::{Map, Value, json};
 

@@ -165,7 +165,7 @@ impl Walk<'_> {
             "Step" => self.anchors.has_unknown |= element.is_unevaluated("title"),
             "Update" => element.anchor = Some(self.titled(element, "label", None)),
             "ParamField" | "Param" | "ResponseField" | "Response" => return self.field(element),
-            // HTML does not show these, or shows their content as text or as a picture.
+            // HTML shows nothing of these elements, or shows their content as text or as a picture.
             "Visibility" if element.text("for") == Some("agents") => return,
             "Prompt" | "Latex" | "Mermaid" | "Icon" | "Tree.File" | "Color.Item" | "img"
             | "picture" | "iframe" | "br" | "wbr" | "hr" | "source" => return,

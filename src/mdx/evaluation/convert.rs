@@ -1,14 +1,15 @@
 //! Turns what the engine returns into nodes.
 //!
-//! The nodes are those that the reader makes of Markdown and tags, so everything after it treats
-//! them alike: the same elements and attributes are written, and the same addresses allowed.
+//! They are the same kinds of nodes that the reader makes from Markdown and tags. So the writers
+//! treat them in the same way: they write the same elements and attributes, and allow the same
+//! addresses.
 
 use crate::jsx::{Failure, Output, Value as Found};
 use crate::mdx::node::{Element, Node, Value, code_block, code_sample, plain};
 use crate::mdx::span::Span;
 use crate::mdx::{DEPTH_MAX, Reader};
 
-/// HTML elements whose text is no part of a page.
+/// HTML elements whose text is not part of a page.
 const HIDDEN: [&str; 5] = ["head", "noscript", "script", "style", "template"];
 
 // === impl Reader ===
@@ -26,7 +27,7 @@ impl Reader<'_> {
                 }
                 Output::Leaf(number) => nodes.extend(self.shell(number)),
                 Output::Failed(failure) => nodes.extend(self.failure(failure, site, depth)),
-                // What is deeper is shown without its elements.
+                // Content that is nested deeper is shown without its elements.
                 Output::Element { children, .. } if depth >= DEPTH_MAX => {
                     if !std::mem::replace(&mut self.evaluation.is_flattened, true) {
                         let message = format!(
@@ -143,7 +144,7 @@ impl Reader<'_> {
                 }
                 Value::Object(values)
             }
-            // A value that failed leaves its attribute out.
+            // An attribute whose value failed is left out.
             Found::Nodes(found) if matches!(&found[..], [Output::Failed(_)]) => {
                 for output in found {
                     if let Output::Failed(failure) = output {
@@ -183,12 +184,12 @@ impl Reader<'_> {
     }
 }
 
-/// Puts children into a piece of Markdown.
+/// Replaces the children of a piece of Markdown.
 fn filled(mut node: Node, children: Vec<Node>) -> Vec<Node> {
     match &mut node {
         Node::Paragraph(inner) => {
             let is_space = |node: &Node| matches!(node, Node::Text(text) if text.trim().is_empty());
-            // A paragraph of blocks alone is none.
+            // A paragraph that holds only blocks is replaced by them.
             if children.iter().any(Node::is_block)
                 && children
                     .iter()

@@ -26,7 +26,7 @@ impl Reader<'_> {
         let mut parts = Vec::with_capacity(nodes.len());
         for node in nodes {
             match node {
-                // A paragraph of expressions alone is none.
+                // A paragraph that holds only expressions is replaced by them.
                 Node::Paragraph(children) if children.iter().all(is_piece_or_space) => {
                     parts.extend(self.parts(children, level, free));
                 }
@@ -180,7 +180,7 @@ impl Reader<'_> {
             Value::Object(entries) => {
                 let mut items = Vec::with_capacity(entries.len());
                 for (name, value) in entries {
-                    // As a computed name, `__proto__` is a name like others.
+                    // As a computed name, `__proto__` has no special meaning.
                     items.push(format!("[{}]: {}", quoted(&name), self.literal(value)));
                 }
                 format!("{{{}}}", items.join(", "))

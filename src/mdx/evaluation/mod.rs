@@ -1,13 +1,14 @@
 //! The parts of a page that must be evaluated: expressions and components.
 //!
 //! An expression without a plain value, and each use of a component, becomes a *piece*: plain
-//! JavaScript that the [`Engine`] calls. A piece that stands in what a component holds is part of
-//! the piece of that component, so that components see what they hold, as in React: each element
-//! and each piece of Markdown in it is handed to the engine as a numbered *shell*, and comes back
-//! by its number.
+//! JavaScript that the [`Engine`] calls. A piece inside the content of a component is part of the
+//! piece of that component, so that the component gets its children, as in React. Each element and
+//! each piece of Markdown in the content is passed to the engine as a numbered *shell*; the engine
+//! returns the number.
 //!
 //! The engine starts with the first piece, so a page without one starts none. Its modules are the
-//! page and the files that it imports. What fails leaves a note in the page and a warning.
+//! page and the files that it imports. A part that fails is replaced by a note in the page, and
+//! causes a warning.
 
 mod convert;
 mod emit;
@@ -28,7 +29,7 @@ use super::{
 };
 use crate::jsx::{self, Engine, MODULES_MAX, RUNTIME, Shown, compile};
 
-/// How many compiled files one thread keeps for the next pages.
+/// How many compiled files one thread caches for the next pages.
 const KEPT_MAX: usize = 64;
 
 /// A part of a page that must be evaluated.
@@ -51,7 +52,7 @@ struct Site {
     span: Span,
 }
 
-/// What a page has evaluated so far.
+/// The state of the evaluation of a page.
 #[derive(Debug, Default)]
 pub(super) struct Evaluation {
     engine: Option<Engine>,
@@ -68,7 +69,7 @@ pub(super) struct Evaluation {
     shells: Vec<Node>,
     /// The components of which only the first render is shown.
     pub interactive: BTreeSet<Box<str>>,
-    /// Whether a Markdown file is read whose props are not known yet.
+    /// Whether the current Markdown file is used as a component whose props are not known yet.
     is_showing_file: bool,
     /// Whether a result was deeper than a page may be, which is reported once.
     is_flattened: bool,
@@ -171,7 +172,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Evaluates a piece, or keeps it for the component that holds it.
+    /// Evaluates a piece, or stores it for the component that contains it.
     pub(super) fn shown_or_kept(
         &mut self,
         scope: Scope,
@@ -190,7 +191,7 @@ impl Reader<'_> {
         let site = piece.site;
         match self.run(scope, piece, Engine::nodes) {
             Ok(result) => self.nodes_of(result, site, depth),
-            // Each piece over this limit is left out; one warning tells it.
+            // All pieces over this limit are left out, with one warning.
             Err(failed @ jsx::Failed::Pieces) => {
                 let line = self.evaluation.sites[site].line;
                 self.warn("mdx-script", line, failed.to_string());
@@ -215,7 +216,7 @@ impl Reader<'_> {
         Ok(shown.result)
     }
 
-    /// Keeps a piece for the component that holds it; returns its number.
+    /// Stores a piece for the component that contains it; returns its number.
     pub(super) fn keep_piece(&mut self, piece: Piece) -> usize {
         self.evaluation.pieces.push(piece);
         self.evaluation.pieces.len() - 1
@@ -340,7 +341,7 @@ impl Reader<'_> {
             let statements: Vec<_> = self.module.iter().map(|one| one.source.clone()).collect();
             for source in statements {
                 if self.charge_script(&source) {
-                    // What cannot be read was reported when the page was read.
+                    // Statements that cannot be read were reported when the page was read.
                     let _is_broken = compile::statements(&source, "page.tsx", &mut module);
                 }
             }

@@ -1,8 +1,8 @@
 //! Builds nodes from the parser's events for Markdown with marks.
 //!
-//! A mark is a number between two private-use characters, which the text of a page cannot
-//! contain (`clean` replaces them). The parser reads a mark as a word, so a mark may stand
-//! wherever text may stand.
+//! A mark is a number between two private-use characters, which the text of a page cannot contain
+//! (`clean` replaces them). The parser reads a mark as a word, so a mark may be wherever text may
+//! be.
 
 mod steps;
 mod text;
@@ -30,7 +30,7 @@ pub(super) const MARK_END: char = '\u{e001}';
 /// How often text that the parser reports as indented code is parsed again.
 const AGAIN_MAX: usize = 8;
 
-/// What a mark stands for.
+/// The meaning of a mark.
 #[derive(Debug)]
 pub(super) enum Mark {
     /// Finished nodes.
@@ -106,7 +106,7 @@ struct Builder<'m> {
 /// An open container.
 struct Frame {
     tag: Option<Tag<'static>>,
-    /// Where it stands in the text.
+    /// Its place in the text.
     range: Range<usize>,
     /// The lines of indented code, and the place from which each line was copied.
     code: String,

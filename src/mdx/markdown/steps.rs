@@ -99,7 +99,7 @@ fn titles(text: &str) -> usize {
     let is_space = |b: u8| matches!(b, b' ' | b'\t' | b'\n' | b'\r' | b'>');
     let mut spaces = Next::new(bytes, is_space);
     let mut angles = Next::new(bytes, |b| matches!(b, b'>' | b'\n'));
-    // Each is asked for places that only move forward.
+    // The searches below ask only for places that move forward.
     let word = move |b| !is_space(b);
     let mut addresses = Next::new(bytes, word);
     let mut after_spaces = Next::new(bytes, word);

@@ -150,7 +150,8 @@ impl Reader<'_> {
         region.copy(at..range.end, buffer);
     }
 
-    /// Returns whether a name, or what it is a member of, is a component of the page.
+    /// Returns whether a name, or the object of a member such as `Card.Title`, is a component of
+    /// the page.
     fn is_component(&self, region: &Region<'_>, name: &str) -> bool {
         let first = name.split('.').next().unwrap_or(name);
         self.scopes.is_declared(region.scope, first)
@@ -234,7 +235,8 @@ impl Reader<'_> {
                 AttributeValue::Expression(_) if name.is_empty() => return None,
                 AttributeValue::Expression(range) => {
                     let code = self.code(region, range.clone(), depth);
-                    // A number that became a text would not add up in the file.
+                    // The file could add numbers, and a number that became a text would give a
+                    // wrong sum.
                     match self.evaluate(code) {
                         Ok(Value::Text(text)) if is_number(&text) => return None,
                         Ok(Value::List(_) | Value::Object(_)) => return None,
@@ -385,8 +387,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Evaluates an attribute in braces; for `{...props}`, the value that is spread. In what a
-    /// component holds, the attribute may become a piece that is evaluated later.
+    /// Evaluates an attribute in braces; for `{...props}`, the value that is spread. Inside the
+    /// content of a component, the attribute may become a piece that is evaluated later.
     fn attribute(&mut self, code: Code<'_>, place: Span) -> (Option<Value>, Option<usize>) {
         let (_, code) = unspread(code);
         match self.evaluate(code) {

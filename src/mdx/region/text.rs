@@ -73,7 +73,7 @@ impl Region<'_> {
         }
     }
 
-    /// Returns whether an element stands on lines of its own.
+    /// Returns whether an element is on lines of its own.
     pub(super) fn is_flow(&self, span: &Range<usize>, region: &Range<usize>, token: usize) -> bool {
         let inside = &self.text[span.clone()];
         if inside.contains("\n\n") {

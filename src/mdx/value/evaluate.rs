@@ -1,11 +1,12 @@
 //! Evaluates parsed expressions without running them.
 //!
-//! The evaluator knows literals (texts, numbers, truth values, lists, objects, templates), names
-//! of exports and props that have such a value, their members, and choices between them:
-//! `{props.title}` or `{wide ? "2" : "1"}`. Pages that need no more start no engine. JSX,
-//! arithmetic, calls and functions are [`Unsupported`]: the engine evaluates them.
+//! The evaluator knows literals (texts, numbers, truth values, lists, objects, templates), names of
+//! exports and props that have such a value, their members, and choices between them:
+//! `{props.title}` or `{wide ? "2" : "1"}`. A page whose expressions are all of these kinds starts
+//! no engine. JSX, arithmetic, calls and functions are [`Unsupported`]: the engine evaluates them.
 //!
-//! A number is kept as its text, so whatever depends on the difference is unsupported too.
+//! A number is stored as its text, so expressions that must distinguish a number from a text are
+//! unsupported too.
 //!
 //! **Invariant:** each copy of a value, and each text that grows, is subtracted from the
 //! page's expansion limit, so that values which refer to each other cannot grow without bound.
@@ -210,7 +211,7 @@ impl Evaluator<'_, '_> {
                 }
             }
         }
-        // Of two values with the same key, the last one counts.
+        // If two values have the same key, the last one is used.
         let mut seen: HashSet<Box<str>> = HashSet::with_capacity(entries.len());
         let repeats = entries.iter().any(|(key, _)| !seen.insert(key.clone()));
         if repeats {
@@ -231,7 +232,7 @@ impl Evaluator<'_, '_> {
             first = bare(&logical.left);
         }
         let mut current = first;
-        // The value of `current`; a name is only looked at, so that its value is not copied.
+        // The value of `current`. The value of a name is borrowed, not copied.
         let mut value = self.unless_path(current, depth)?;
         while let Some((operator, right)) = others.pop() {
             let mut goes_on = |value: &Value| {
@@ -295,7 +296,7 @@ impl Evaluator<'_, '_> {
         }
     }
 
-    /// Looks at the value of `name`, `name.key`, `name["key"]` or `name?.key`.
+    /// Reads the value of `name`, `name.key`, `name["key"]` or `name?.key`.
     fn path<R>(
         &mut self,
         expression: &Expression<'_>,
@@ -390,7 +391,8 @@ fn joined(left: Value, right: &Value) -> Result<String, Unsupported> {
     Ok(left)
 }
 
-/// Returns whether a value is true (ECMA-262 §7.1.2); not for `0`, which could be a text.
+/// Returns whether a value is true (ECMA-262 §7.1.2). `0` is not supported, because it could be a
+/// text.
 fn truth(value: &Value) -> Result<bool, Unsupported> {
     match value {
         Value::Null | Value::Boolean(false) => Ok(false),
@@ -400,7 +402,8 @@ fn truth(value: &Value) -> Result<bool, Unsupported> {
     }
 }
 
-/// Returns whether two texts or truth values are the same; not for what could be numbers.
+/// Returns whether two texts or truth values are the same. Texts that could be numbers are not
+/// supported.
 fn same(left: &Value, right: &Value) -> Result<bool, Unsupported> {
     match (left, right) {
         (Value::Text(left), Value::Text(right)) if !is_number(left) && !is_number(right) => {
@@ -416,7 +419,8 @@ pub(in crate::mdx) fn is_number(text: &str) -> bool {
     text.parse::<f64>().is_ok()
 }
 
-/// Returns a number as JavaScript shows it, which is as Rust does if it is not very long.
+/// Returns a number as JavaScript shows it. Rust writes numbers that are not very long in the same
+/// way.
 fn shown(number: f64) -> Result<String, Unsupported> {
     let is_short = number == 0.0 || (1e-6..1e21).contains(&number.abs());
     is_short.then(|| number.to_string()).ok_or(Unsupported)

@@ -1,4 +1,4 @@
-//! The values of expressions that need no running.
+//! The values of expressions that can be evaluated without running JavaScript.
 
 mod evaluate;
 

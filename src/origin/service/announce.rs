@@ -1,4 +1,4 @@
-//! The lists of a site that has no MCP server: they do not announce one.
+//! The lists of a site without an MCP server, which must not announce one.
 
 use bytes::Bytes;
 use serde_json::Value;

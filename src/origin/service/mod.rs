@@ -52,7 +52,7 @@ const TEXTS: [&str; 3] = ["sitemap.xml", "robots.txt", "llms-agents.txt"];
 const VARY_PAGE: &str = "Accept, Accept-Encoding";
 const VARY_FILE: &str = "Accept-Encoding";
 const HTML: &str = "text/html; charset=utf-8";
-/// Where the search is too, below the base path, unless the site has something there.
+/// A second path of the search, below the base path, if the site has no page or file there.
 const SEARCH_SHORT: &str = "search";
 
 /// Returns the response to a request for `path` (normalised, without query) on a host of a site.
@@ -84,8 +84,8 @@ pub fn respond_from_memory(
         let made = find(served, path, headers, Reading::Cached);
         return made.ok().map(MaybeCached::Built);
     };
-    // An answer depends on the query, which is not in the name of a cached response, and it is
-    // read from the store.
+    // The answer of a search depends on the query, which is not part of the key of a cached
+    // response, and the store is read for it.
     let below = served.site.base_path.strip(path).unwrap_or_default();
     if [SEARCH, SEARCH_SHORT]
         .iter()
@@ -256,7 +256,7 @@ impl Request<'_> {
         if self.path == PAGES || self.path == API_DESCRIPTION {
             let response =
                 self.addressed(&format!("texts/{}", self.path), &self.files.files.address)?;
-            // Programs read it, also those in browsers.
+            // Programs read this file, also scripts in browsers.
             return Ok(response.map(|response| Response {
                 cors: Cors::Open,
                 ..response

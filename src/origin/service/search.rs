@@ -1,8 +1,8 @@
 //! The search of a site, at `/_waypost/search` and at `/search`.
 //!
-//! Programs get JSON; a browser without scripts gets a page of results, which is a file of the
-//! release in which the results are put. Answers depend on the release, the base path and the
-//! question alone, so an entity tag is known before anything is searched.
+//! Programs get JSON; a browser without scripts gets a page of results: a file of the release, into
+//! which the results are inserted. Answers depend on the release, the base path and the question
+//! alone, so an entity tag is known before anything is searched.
 //!
 //! Sources: WHATWG URL §5.2 (`application/x-www-form-urlencoded`).
 
@@ -54,7 +54,7 @@ impl Request<'_> {
         let parameters = Parameters::parse(self.headers.query.unwrap_or_default());
         let accept = self.headers.accept.unwrap_or_default().to_ascii_lowercase();
         let accepts = |media_type: &[u8]| memchr::memmem::find(&accept, media_type).is_some();
-        // A client that follows the link of a page sends no question, and gets the form.
+        // A client that follows a link to the search sends no question, and gets the form.
         let asks_nothing = parameters.text.is_none() && !accepts(b"application/json");
         let wants_page = accepts(b"text/html") || asks_nothing;
         let etag = self.search_etag(wants_page);
@@ -64,7 +64,7 @@ impl Request<'_> {
             vary: Some(VARY),
             ..Response::new(200, media_type, body)
         };
-        // The answer itself is not needed to see that it is the same.
+        // The entity tag shows that the answer is the same, without computing the answer.
         let is_current = |etag| match (Response {
             etag,
             ..Response::empty(200)
@@ -242,7 +242,7 @@ impl Request<'_> {
     }
 }
 
-/// Returns how many pages are seen after this answer, if there are more.
+/// Returns how many pages the reader has seen after this answer; `None` if there are no more.
 fn next(question: &Question<'_>, found: &Found) -> Option<usize> {
     let seen = question.skip + found.hits.len();
     (seen < found.total && found.hits.len() == question.limit && seen <= SKIP_MAX).then_some(seen)
@@ -317,8 +317,8 @@ fn escaped(text: &str) -> String {
 // === impl Parameters ===
 
 impl Parameters {
-    /// Reads the query of a request. Of a repeated parameter the first counts, unknown ones are
-    /// ignored.
+    /// Reads the query of a request. If a parameter is repeated, the first value is used. Unknown
+    /// parameters are ignored.
     fn parse(query: &str) -> Self {
         let mut parameters = Self::default();
         if query.len() > QUERY_BYTES_MAX {

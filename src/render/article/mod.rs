@@ -1,8 +1,8 @@
 //! An article: one rendered page, whatever its content.
 //!
-//! **Invariant (R6):** [`render`] always returns. The article of a page that cannot be read
-//! shows the source and the reason, and its diagnostics have a warning: a mistake on one page
-//! must not hold back the changes on all others.
+//! **Invariant (R6):** [`render`] always returns. The article of a page that cannot be read shows
+//! the source and the reason, and its diagnostics have a warning: a mistake on one page must not
+//! prevent the publication of the others.
 
 mod source;
 
@@ -26,7 +26,7 @@ pub use source::Source;
 
 /// How many characters of its first paragraph describe a page without a description.
 const DESCRIPTION_CHARS: usize = 160;
-/// How many bytes are shown of the source of a page that cannot be read.
+/// How many bytes of the source are shown for a page that cannot be read.
 const SOURCE_BYTES_MAX: usize = 128 << 10;
 
 /// A rendered page.
@@ -58,7 +58,7 @@ pub struct Article {
 
 /// Renders a page: its author's content, its part of a specification, or both.
 ///
-/// A panic while rendering does not leave this function.
+/// This function catches a panic while rendering.
 #[must_use]
 pub fn render(source: &Source<'_>, map: &Map) -> Article {
     let written = catch_unwind(AssertUnwindSafe(|| {
@@ -67,7 +67,7 @@ pub fn render(source: &Source<'_>, map: &Map) -> Article {
     }));
     match written {
         Ok(Ok(article)) => article,
-        // The reader of the documentation has already reported it.
+        // `docs` has already reported why the page cannot be read.
         Ok(Err::<_, Rejected>(rejected)) => unreadable(source, &rejected.to_string(), Vec::new()),
         Err(_panic) => {
             let why = Rejected::Failed.to_string();

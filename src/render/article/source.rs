@@ -53,7 +53,7 @@ impl<'p> Source<'p> {
         }
     }
 
-    /// Returns the input for a page that is not part of a documentation.
+    /// Returns the input for a page that is not part of documentation.
     #[must_use]
     pub fn alone(source: &mdx::Source<'p>, read: &'p Result<mdx::Page, Rejected>) -> Self {
         Self {

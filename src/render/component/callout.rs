@@ -7,7 +7,7 @@ use crate::render::html;
 use crate::render::markdown::{self, block, escaped, prefixed};
 
 pub(super) const CALLOUT: Component = Component {
-    // Names in lower case are unknown to the reader of pages, which warns of them.
+    // The reader of pages does not know the names in lower case, and warns about them.
     names: &[
         "Callout", "Note", "Warning", "Info", "Tip", "Check", "Danger", "Error", "note", "warning",
         "info", "tip", "check", "success", "danger", "error",

@@ -46,7 +46,7 @@ fn card_html(writer: &mut html::Writer<'_>, card: &Element) {
     writer.description(card, "description", "card-description");
     writer.wrap("<div>", &card.children, "</div>");
     if let Some(action) = card.words("cta") {
-        // Hidden from screen readers, because the title is the same link already.
+        // The picture is hidden from screen readers, because the title is the same link.
         writer
             .out
             .markup("<p class=card-action aria-hidden=true>")

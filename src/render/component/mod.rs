@@ -1,7 +1,7 @@
-//! Components: what each becomes in HTML and in Markdown, one file for each.
+//! Components: the HTML and the Markdown of each, one file for each component.
 //!
-//! [`COMPONENTS`] is the table by name. The reader of pages also needs to know which components
-//! exist and which of them are blocks: see [`mdx::component`](crate::mdx::component).
+//! [`COMPONENTS`] is the table by name. The reader of pages also needs the names of components, and
+//! which of them are blocks: see [`mdx::component`](crate::mdx::component).
 //!
 //! In HTML, parts that open and close are `<details>` elements, and alternatives are sections that
 //! a script turns into tabs. So everything can be read without scripts. Colours and sizes that a
@@ -111,7 +111,7 @@ pub(super) fn find(name: &str) -> Option<&'static Component> {
 // === impl Component ===
 
 impl Component {
-    /// What most components share: they show their content, in Markdown below their title.
+    /// The default of a component: it shows its content, in Markdown below its title.
     const DEFAULT: Self = Self {
         names: &[],
         html: |writer, element| writer.nodes(&element.children),

@@ -1,5 +1,5 @@
-//! `Snippet`: one whose file does not exist. The reader of pages has replaced all others by the
-//! content of their files.
+//! `Snippet` with a file that does not exist. The reader of pages replaces all other snippets by
+//! the content of their files.
 
 use super::Component;
 

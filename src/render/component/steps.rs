@@ -11,7 +11,7 @@ pub(super) const STEPS: Component = Component {
     markdown: steps_markdown,
     ..Component::DEFAULT
 };
-/// A step outside of `Steps`: in HTML a list of one.
+/// A step outside of `Steps`. In HTML it is a list with one item.
 pub(super) const STEP: Component = Component {
     names: &["Step"],
     html: |writer, step| {

@@ -1,7 +1,7 @@
 //! Addresses in the stylesheets of authors: they lead to files of the release, and nowhere else.
 //!
-//! A stylesheet that loaded files from other servers would tell them who reads what. An address
-//! becomes relative to our stylesheet, which is one directory below the root of a site.
+//! A stylesheet that loads files from other servers would tell these servers who reads which page.
+//! An address becomes relative to our stylesheet, which is one directory below the root of a site.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -15,8 +15,8 @@ use super::name;
 use crate::render::link::{Map, Target};
 use crate::site::percent::encode;
 
-/// Functions that load the file that a text in them names. The parser returns typed values for
-/// the utilities that it knows; the remaining text could not be checked.
+/// Functions that load a file whose name is a text. The parser returns typed values for functions
+/// that it knows; such a text could not be checked.
 const LOADING: [&str; 7] = [
     "-webkit-image-set",
     "domain",
@@ -62,7 +62,7 @@ impl<'m> Addresses<'m> {
         self.rejected.take()
     }
 
-    /// Returns the address that is written for one of an author.
+    /// Returns the address that is written instead of an author's address.
     fn resolve(&mut self, written: &str) -> Result<String, String> {
         let start = written.trim_start();
         if self.is_image

@@ -1,8 +1,9 @@
-//! Declarations of authors: which may apply to a part of the shell, and which to nothing.
+//! Decides which declarations of authors may apply to a part of the shell, and which are never
+//! written.
 //!
-//! The content is confined by our own stylesheet: `<main>` clips what is painted and contains
-//! what is positioned. So any declaration may apply to it. A part of the shell is not confined;
-//! nothing may move it over another part.
+//! Our own stylesheet confines the content: `<main>` clips painting and contains positioned
+//! elements. So any declaration may apply to the content. A part of the shell is not confined, so
+//! no declaration may move it over another part.
 
 use lightningcss::printer::PrinterOptions;
 use lightningcss::properties::Property;
@@ -19,8 +20,8 @@ const REFUSED: [&str; 6] = [
     "view-transition-group",
     "view-transition-name",
 ];
-/// Properties that could put a part of the shell over another one, or let content out of
-/// `<main>`. Those that begin with one of [`FAMILIES`] could, too.
+/// Properties that could move a part of the shell over another part, or move content out of
+/// `<main>`. Properties that begin with one of [`FAMILIES`] could do the same.
 const MOVING: [&str; 18] = [
     "bottom",
     "contain",

@@ -1,8 +1,8 @@
 //! Hooks: the names by which stylesheets of authors reach the parts of a page.
 //!
-//! The names are those that public repositories of this kind use. A hook is no name in our HTML:
-//! the selector of the part is written in its place. So an element of a page may have the same
-//! name (a heading "Footer" has the id `footer`), and our own names can change.
+//! The names are those that public repositories of this kind use. Our HTML does not contain these
+//! names: a hook in a stylesheet is replaced by the selector of the part. So an element of a page
+//! may have the same name (a heading "Footer" has the id `footer`), and our own names can change.
 
 /// A part of a page that stylesheets of authors can name.
 #[derive(Clone, Copy, Debug)]
@@ -129,8 +129,8 @@ const CLASSES: &[Hook] = &[
     content("warning", ":is(.warning, .x-warning)"),
 ];
 
-/// Elements that a page has once, in its shell. Pages cannot write them: theirs become `<div>`
-/// elements with a class.
+/// Elements that a page has once, in its shell. If the content of a page has such an element, it is
+/// written as a `<div>` with a class.
 const ELEMENTS: &[Hook] = &[
     content("article", ":is(article, .x-article)"),
     shell("footer", ":is(.bottom, .x-footer)"),

@@ -1,15 +1,16 @@
 //! Stylesheets of authors: read, confined and written again.
 //!
-//! Every `.css` file of a documentation applies to all of its pages. Its text is parsed, each
-//! rule is checked, and the accepted rules are printed as the layer `author`, which wins over our own
-//! layer `waypost` and loses to the `style` of an element. Nothing is passed on unread.
+//! Every `.css` file of the documentation applies to all of its pages. Its text is parsed, each
+//! rule is checked, and the accepted rules are printed as the layer `author`. This layer overrides
+//! our own layer `waypost`, and the `style` of an element overrides it. No text is copied without
+//! being parsed.
 //!
-//! | what | becomes |
+//! | part of a stylesheet | result |
 //! |---|---|
 //! | selectors | match the content, or a documented part of the shell ([`hook`]) |
-//! | names that are ours too | other names, in pages and stylesheets alike ([`name`]) |
-//! | `url()` | the address of a file of the release, or the declaration is left out ([`address`]) |
-//! | what could cover the shell | left out ([`declaration`]); `<main>` clips its content |
+//! | names that our stylesheets use too | renamed, in pages and in stylesheets ([`name`]) |
+//! | `url()` | the address of a file of the release; otherwise the declaration is left out ([`address`]) |
+//! | declarations that could cover the shell | left out ([`declaration`]); `<main>` clips its content |
 //! | `@import`, unknown rules | left out |
 //!
 //! Each rejected part is a diagnostic with the file and line. The work is bounded by the bytes and
@@ -65,7 +66,7 @@ pub struct Confined {
     pub styles: String,
     /// The files of the site that it loads.
     pub assets: BTreeSet<Box<str>>,
-    /// What was left out, and why.
+    /// The parts that were left out, and the reasons.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -113,7 +114,7 @@ fn confine_one(sheet: &Sheet, map: &Map) -> Confined {
     let Ok(confined) = catch_unwind(AssertUnwindSafe(read)) else {
         return failed();
     };
-    // What was printed is read once more, without the parser that printed it.
+    // The printed text is checked once more, without the parser that printed it.
     match sheet::is_confined(&confined.styles, 2 * DEPTH_MAX) {
         true => confined,
         false => failed(),

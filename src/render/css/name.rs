@@ -1,4 +1,4 @@
-//! Names of authors that are ours too.
+//! Names of authors that our stylesheets use too.
 //!
 //! Pages and stylesheets of authors use any class. A class or custom property with a name that
 //! our own stylesheets use would take their style, so it gets another name, in pages and in
@@ -11,13 +11,13 @@ use std::sync::LazyLock;
 use super::hook;
 use crate::render::{html, layout};
 
-/// What is put before such a name.
+/// The prefix of such a name.
 const PREFIX: &str = "x-";
 /// How long a class may be.
 const CLASS_BYTES_MAX: usize = 128;
 /// How many classes an element may have.
 const CLASSES_MAX: usize = 64;
-/// Classes that scripts and components use and no stylesheet of ours names.
+/// Classes that scripts and components use, but no stylesheet of ours.
 const UNSTYLED: [&str; 8] = [
     "copy-page",
     "current",
@@ -53,8 +53,7 @@ pub fn class(written: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns the custom property that is written for one of a stylesheet of an author, if it is
-/// another.
+/// Returns the new name of an author's custom property; `None` if it keeps its name.
 pub(super) fn property(written: &str) -> Option<String> {
     let name = written.strip_prefix("--")?;
     let is_ours = OURS.1.contains(name);

@@ -1,5 +1,5 @@
-//! Selectors of authors: our names are put in place of hooks, and every selector matches
-//! elements of the content only, or else is known to match a part of the shell.
+//! Selectors of authors. Hooks are replaced by our names. A selector matches only elements of the
+//! content, unless it names a part of the shell.
 //!
 //! The last compound of a selector gets a condition: `.dark h2` becomes
 //! `.dark h2:where(main, main *)`. So nothing outside of `<main>` is matched, and the
@@ -17,8 +17,8 @@ use super::name;
 
 /// The condition that an element is in the content.
 const CONTENT: &str = ":where(main, main *)";
-/// Attributes by which public stylesheets find elements that the author did not mark, with their
-/// values, and the selector for such elements here.
+/// Attributes with which public stylesheets select generated elements, their values, and the
+/// selector for the same elements here.
 const MARKED: [(&str, Option<&str>, &str); 10] = [
     ("data-active", None, ":is([aria-current], .current)"),
     ("data-active-deepest", None, ":has(> [aria-current])"),
@@ -32,7 +32,7 @@ const MARKED: [(&str, Option<&str>, &str); 10] = [
     ("data-theme", Some("light"), ":root:not(.dark)"),
 ];
 
-/// What a selector matches.
+/// The elements that a selector matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Matches {
     /// Elements of the content.
@@ -43,7 +43,7 @@ pub(super) enum Matches {
     Shell,
 }
 
-/// What was seen in a selector.
+/// The properties of a selector.
 #[derive(Debug, Default)]
 struct Seen {
     /// A part of the shell is named, in a place where it must match.
@@ -58,12 +58,12 @@ struct Seen {
     rejected: Option<&'static str>,
 }
 
-/// Where a component stands.
+/// The place of a component in its selector.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     /// In the last compound, or in a list of alternatives there.
     is_last: bool,
-    /// What is named here must match.
+    /// Whether a name here must match; not inside `:not()`.
     is_positive: bool,
 }
 
@@ -106,7 +106,7 @@ fn rewrite<'i>(selector: &mut Selector<'i>, place: Place, seen: &mut Seen) {
     }
 }
 
-/// Returns what is written in place of a component, if it is not itself.
+/// Returns the replacement of a component, if it has one.
 fn replacement<'i>(
     component: &mut Component<'i>,
     place: Place,

@@ -4,9 +4,9 @@
 //! make its HTML and Markdown. Headings are in the language of the page.
 //!
 //! **Anchors** are made from the English messages in every language. The anchor of an author's
-//! heading follows its words, and a translator sees it change. These headings are generated:
-//! a link to `#responses` stays valid when its page is translated, when this program learns
-//! another language, and when a message is improved.
+//! heading depends on its words, so a translation changes it. These headings are generated, so
+//! their anchors can be the same in every language: a link to `#responses` stays valid when its
+//! page is translated and when a message changes.
 //!
 //! **Limits.** Schemas are shown at most [`DEPTH_MAX`] levels deep, and at most [`FIELDS_MAX`]
 //! fields a page. A schema inside itself is named and not shown again.

@@ -110,7 +110,7 @@ fn an_endpoint_has_the_language_of_its_page_and_fixed_anchors() {
             "{piece}\nis not in\n{both_texts}"
         );
     }
-    // Titles that both languages share are the words of the specification's author.
+    // Titles that are the same in both languages come from the specification.
     let titles = |markdown: &str| -> Vec<String> {
         let lines = markdown.lines().map(str::trim);
         let titles = lines.filter(|line| line.starts_with('#') || line.starts_with("**"));

@@ -1,10 +1,10 @@
 //! The grammars, with the rules of a context in one list.
 //!
 //! `two-face` carries the grammars of Sublime Text that `bat` ships, linked into one set by
-//! `syntect`. A context of the set includes others, and names others to go to. Here the
-//! included rules are copied into one list the first time that a context is entered, and
-//! each rule compiles its expression the first time that it is tried. Contexts live as long
-//! as the process, like the set that they refer to.
+//! `syntect`. A context of the set includes other contexts, and names the contexts that follow a
+//! match. Here the included rules are copied into one list the first time that a context is
+//! entered, and each rule compiles its expression the first time that it is tried. Contexts live as
+//! long as the process, like the set that they refer to.
 //!
 //! Sources: the `.sublime-syntax` format, `syntect::parsing` 5.3.
 
@@ -101,7 +101,7 @@ pub(super) fn start(token: &str) -> Option<&'static Context> {
     context(id)
 }
 
-/// Looks up what the set says about a context.
+/// Finds the definition of a context in the set.
 fn definition(id: ContextId) -> Option<&'static Definition> {
     let id = serde_json::to_value(id).ok()?;
     let reference = Value::Object([("Direct".to_owned(), id)].into_iter().collect());

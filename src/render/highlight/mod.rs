@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_cached_line_has_the_colours_of_the_state_before_it() {
-        // The same line within a text, behind it, and in another language.
+        // The same line inside a text, after it, and in another language.
         let code = "x = \"\"\"\n# import a\n\"\"\"\n# import a\n";
         let first = lines("python", code);
         assert_ne!(first[1], first[3]);

@@ -1,9 +1,9 @@
 //! The state of a grammar between two lines, and how a line changes it.
 //!
 //! The state is a stack of contexts. At each position all rules of the topmost context are tried,
-//! and the earliest match is used. Of two matches at the same position, the one whose rule comes
-//! first is used. A match gives scopes to its text, and may push contexts, replace the topmost or
-//! pop it.
+//! and the earliest match is used. If two matches begin at the same position, the match of the
+//! earlier rule is used. A match gives scopes to its text, and may push contexts, replace the
+//! topmost or pop it.
 //!
 //! **Bounds.** A match may be empty, so contexts can lead to each other at one position for ever:
 //! the JavaScript grammar does at the comment of `foo`, newline, `  /* x */`. Two rules end every
@@ -27,8 +27,8 @@ use super::grammar::{Context, Operation, Rule, SearchLimit};
 
 /// How many matches in a row may be empty at one position. Grammars need up to about 20.
 const EMPTY_MATCHES_MAX: usize = 60;
-/// What a line may cost: one for each rule that is tried, and for each search the bytes that it
-/// passes and [`SEARCH_COST`].
+/// The highest cost of a line. Each rule that is tried costs one; each search costs [`SEARCH_COST`]
+/// and one for each byte that it passes.
 ///
 /// The most expensive line in 28,600 examples of public documentation costs 225,000.
 const LINE_COST_MAX: usize = 2_000_000;
@@ -109,7 +109,7 @@ impl State {
         };
         let mut at = 0;
         let mut empty_matches = 0;
-        // Where the last empty match pushed, and how high the stack was then.
+        // The position of the last empty match that pushed, and the height of the stack then.
         let mut pushed = None;
         loop {
             while self.prototype_floors.last() >= Some(&self.stack.len()) {
@@ -152,7 +152,7 @@ impl State {
         self.stack.last().expect("the first context is not popped")
     }
 
-    /// Finds the earliest match, the first in the order of the rules among equals.
+    /// Finds the earliest match; at the same position, the match of the first rule.
     fn best(
         &self,
         line: &mut Line<'_>,
@@ -326,8 +326,7 @@ fn scopes(current: &Context, found: &Found, changes: &mut Vec<(usize, ScopeStack
         if start == end {
             continue;
         }
-        // Of two scopes that begin together the outer one is first, and an end is before a
-        // beginning.
+        // If two scopes begin together, the outer one comes first. An end comes before a beginning.
         let begin = (start, 1, std::cmp::Reverse(end));
         groups.extend(
             scopes

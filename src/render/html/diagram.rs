@@ -8,10 +8,10 @@
 //! ([`DIAGRAM_POLICY`](crate::release::site::DIAGRAM_POLICY)) allows its own scripts and
 //! styles in markup, and no requests. Readers without scripts open the source below the frame.
 //!
-//! A renderer in Rust (`mermaid-rs-renderer` 0.3) was tried on 235 diagrams of public
-//! documentation. It rejected 16 of them because of `A->>+B`, drew labels over boxes in
-//! others, and measured text with the fonts of the machine, so that a release would depend on
-//! where it was built.
+//! A renderer in Rust (`mermaid-rs-renderer` 0.3) was tested with 235 diagrams of public
+//! documentation. It rejected 16 of them because of `A->>+B` and drew labels over boxes in others.
+//! It measured text with the fonts of the machine, so a release would depend on the machine that
+//! builds it.
 //!
 //! Sources: Mermaid 11.17.2 (MIT), vendored as `mermaid.min.js.br`; CSP Level 3 §6.1, §7.
 

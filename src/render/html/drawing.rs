@@ -21,7 +21,7 @@ const ATTRIBUTES: &str = "\
 // === impl Writer ===
 
 impl Writer<'_> {
-    /// Writes a drawing; nothing of one that would show nothing.
+    /// Writes a drawing, unless it would show nothing.
     pub(super) fn drawing(&mut self, element: &Element) {
         if !draws(&element.children) {
             return;
@@ -108,7 +108,7 @@ fn is(written: &str, attribute: &str) -> bool {
     attribute.clone().all(|c| written.next() == Some(c)) && written.next().is_none()
 }
 
-/// Returns whether a value has no reference out of the page.
+/// Returns whether a value refers to nothing outside of the page.
 fn is_harmless(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     if lower.contains(['\\', '<', '&']) || lower.contains("script") || lower.contains("data:") {

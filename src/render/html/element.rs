@@ -87,7 +87,8 @@ impl Writer<'_> {
         let name = match name {
             // A parser ends `<p>` at a block, but not `<div>`.
             "p" if children.iter().any(Node::is_or_holds_block) => "div",
-            // The layout has these landmarks already; a second one confuses screen readers.
+            // The layout already has these landmarks. A second one would confuse users of screen
+            // readers.
             "main" | "header" | "footer" | "article" | "nav" => "div",
             "summary" if self.within.last() != Some(&"details") => "div",
             name => name,
@@ -189,7 +190,7 @@ impl Writer<'_> {
         let shown = written.and_then(mode);
         classes.extend(shown.map(ToOwned::to_owned));
         for class in css::classes(written.unwrap_or_default()) {
-            // What says in which mode the element is shown is said already.
+            // The class for the mode replaces the author's classes for the mode.
             let class = match shown {
                 Some("only-light") if class == "dark:hidden" => continue,
                 Some("only-dark") if class == "hidden" => continue,
@@ -243,7 +244,7 @@ impl Writer<'_> {
                 }
                 self.link(href, &element.children);
             }
-            // `<a id="x">` without `href` is no link.
+            // `<a id="x">` without `href` is not a link.
             None => {
                 self.out.markup("<span");
                 self.attributes("span", element);
@@ -313,7 +314,7 @@ impl Writer<'_> {
         self.html_image(&pair);
     }
 
-    /// Writes inline nodes as they are, and of blocks only the text.
+    /// Writes inline nodes unchanged, and only the text of blocks.
     fn write_inline(&mut self, nodes: &[Node]) {
         for node in nodes {
             match node {
@@ -415,8 +416,8 @@ fn length(text: &str) -> Option<String> {
     Some(format!("{number}{unit}"))
 }
 
-/// Returns whether a paragraph contains text only. One with elements may be an artefact of
-/// the reader of pages, around the parts of a table or list.
+/// Returns whether a paragraph contains text only. A paragraph with elements may come from the
+/// reader of pages, which puts one around the parts of a table or list.
 fn is_text(children: &[Node]) -> bool {
     !children
         .iter()

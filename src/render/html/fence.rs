@@ -25,7 +25,7 @@ pub(crate) struct Info {
     pub numbered: bool,
     /// Whether long lines are wrapped.
     pub wrapped: bool,
-    /// Whether only the start is shown until a reader asks for more.
+    /// Whether only the start is shown until the reader expands it.
     pub expandable: bool,
 }
 
@@ -42,8 +42,8 @@ enum Line {
 // === impl Info ===
 
 impl Info {
-    /// Reads an info string such as `js title="a.js" {1,3-4} lines`. Words that are no option
-    /// are the title.
+    /// Reads an info string such as `js title="a.js" {1,3-4} lines`. Words that are not options are
+    /// the title.
     pub(crate) fn parse(info: &str) -> Self {
         let info = info.trim();
         let end = info.find(|c: char| c.is_whitespace() || c == '{');

@@ -52,7 +52,7 @@ pub struct Written {
     pub assets: BTreeSet<Box<str>>,
     /// The generated files that it loads.
     pub files: Vec<File>,
-    /// What was left out, and why.
+    /// The parts that were left out, and the reasons.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -80,8 +80,7 @@ pub fn write(
     }
 }
 
-/// Finds what [`write()`] would leave out, and why. Code is not coloured for it, which is most
-/// of the work.
+/// Returns the diagnostics of [`write()`]. It does not colour code, which is most of the work.
 #[must_use]
 pub fn check(
     file: &str,
@@ -248,8 +247,8 @@ impl Writer<'_> {
         self.out.markup(close);
     }
 
-    /// Writes nodes inside an element that this program adds. An HTML element that needs a
-    /// certain parent does not find it there, even if the author has one further out.
+    /// Writes nodes inside an element that this program adds. An HTML element that needs a certain
+    /// parent is not allowed there, even if the parent is further out.
     pub(super) fn inside(&mut self, children: &[Node]) {
         self.within.push("");
         self.nodes(children);
@@ -540,7 +539,7 @@ impl Writer<'_> {
             None if *element.name == *"svg" => self.drawing(element),
             // Parts of a drawing are not shown outside of one.
             None if crate::mdx::drawing::is_part(&element.name) => {}
-            // R4.
+            // R4: an unknown element is replaced by its content.
             None => self.nodes(&element.children),
         }
     }
@@ -558,7 +557,7 @@ fn is_space(node: &Node) -> bool {
 }
 
 /// Writes the address of an anchor on its own page. Letters of other scripts stay, as in the
-/// addresses that people copy; what would end or escape an address does not.
+/// addresses that people copy. Characters with a meaning in an address are encoded.
 ///
 /// Source: WHATWG URL §4.3 (fragments).
 #[must_use]

@@ -3,8 +3,8 @@
 //! A page holds only the icons that it uses, each as one path, and loads no font. `pack.mjs`
 //! writes the packed table, which is unpacked when the first icon is looked up.
 //!
-//! A name is looked up in the requested style, then in the others: the styles of Font Awesome
-//! that are sold fall back to the free ones.
+//! A name is looked up in the requested style, then in the others: the paid styles of Font Awesome
+//! fall back to the free ones.
 //!
 //! Sources: Font Awesome Free 7.3.1 (CC BY 4.0); Lucide 1.62.0 (ISC).
 
@@ -25,8 +25,7 @@ const SUGGESTIONS_MAX: usize = 20;
 /// The number of characters at the start that a suggestion must share with the name.
 const SUGGESTED_BY_CHARS: usize = 1;
 
-/// The set in which a name without a style is looked up first (`icons.library` of
-/// `docs.json`), before the other set.
+/// The set in which a name without a style is looked up first (`icons.library` of `docs.json`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Library {
     /// Font Awesome.
@@ -209,7 +208,7 @@ impl Table {
             icons.insert((set, name), icon);
             others.extend(also.split_whitespace().map(|other| ((set, other), icon)));
         }
-        // A former name never hides a present one.
+        // A former name never replaces a current one.
         for (other, icon) in others {
             icons.entry(other).or_insert(icon);
         }

@@ -50,7 +50,7 @@ const OTHERS: [(&str, &str); 38] = [
     ("writing", "pen-line"),
 ];
 
-/// Returns the bundled name of an icon that the bundled sets call differently.
+/// Returns the bundled name of an icon that has another name in the bundled sets.
 pub(super) fn renamed(name: &str) -> Option<&'static str> {
     let other = OTHERS.iter().find(|(tablers, _)| *tablers == name);
     other.map(|(_, other)| *other)

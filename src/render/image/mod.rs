@@ -22,7 +22,7 @@ use image::{DynamicImage, ImageDecoder, ImageEncoder, Limits};
 use crate::digest::Digest;
 use crate::release::site::STATIC;
 
-/// The widest that a form is, in pixels: twice the width of a page's text.
+/// The greatest width of a form, in pixels: twice the width of a page's text.
 pub const FORM_WIDTH: u32 = 1504;
 /// An image with at least so many bytes gets a form, even if it is not wider.
 pub const HEAVY_BYTES: usize = 200 << 10;
@@ -36,10 +36,10 @@ const ICON_WIDTH: u32 = 96;
 const ICON_HEAVY_BYTES: usize = 16 << 10;
 /// How much memory the decoder of one image may take.
 const DECODER_BYTES_MAX: u64 = 256 << 20;
-/// A part of the names of forms. It changes with the way in which they are made.
+/// A part of the names of forms. It changes when the conversion changes.
 const VERSION: &str = "1";
 
-/// What an image is shown as.
+/// The use of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
     /// A picture on a page.
@@ -55,7 +55,7 @@ pub struct Form {
     pub path: Box<str>,
     /// Its width in pixels.
     pub width: u32,
-    /// What it is for.
+    /// Its use.
     pub used: Use,
 }
 
@@ -229,7 +229,7 @@ mod tests {
                 "{path} {size:?}"
             );
         }
-        // The header says more than the data has.
+        // The header claims more pixels than the data has.
         let form = Form::new(&wide[..60], (1600, 2), Use::Picture);
         assert_eq!(form.make(&wide[..60]), (wide[..60].to_vec(), "image/png"));
     }

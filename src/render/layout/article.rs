@@ -51,7 +51,7 @@ impl PageWriter<'_> {
         self.out.markup("</div>\n");
     }
 
-    /// Writes the breadcrumb or the section above the title, as `styling.eyebrows` asks.
+    /// Writes the breadcrumb or the section above the title, according to `styling.eyebrows`.
     fn eyebrow(&mut self, page: &Page) {
         let Some(place) = &page.place else {
             return;

@@ -39,8 +39,8 @@ pub(in crate::render) const STYLES: [&str; 6] = [
 const TRANSITIONS: &str = include_str!("styles/transitions.css");
 /// The media type of such rules.
 pub const SPECULATION_TYPE: &str = "application/speculationrules+json";
-/// Browsers may fetch a page when a reader points at its link. Only relative links, which are
-/// those inside the site: another host must not learn what is read here.
+/// Browsers may fetch a page when a reader points at its link. Only for relative links, which are
+/// inside the site: other hosts must not learn which pages are read.
 const SPECULATION_RULES: &str = r#"{"prefetch":[{"source":"document","where":{"selector_matches":"a:not([href^='http'], [href^='mailto:'], [href^='#'], [type])"},"eagerness":"moderate"}]}"#;
 
 /// The files that all pages of a site load.
@@ -121,7 +121,7 @@ fn palette(docs: &Docs, authors: &str) -> String {
     let read = |colour: &Option<Box<str>>| Rgb::parse(colour.as_deref()?);
     let primary = read(&colors.primary).unwrap_or(Rgb::DEFAULT);
     let mut styles = String::from("@layer waypost{");
-    // Without scripts nothing has the class, so the page must not be dark.
+    // Without scripts no element gets the class, so the page must not be dark.
     if authors.contains(".dark") {
         styles += ":root:not(.js):not(.js){color-scheme:light}";
     }

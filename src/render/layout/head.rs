@@ -23,7 +23,7 @@ impl PageWriter<'_> {
             let digest = Digest::of(banner.content.as_bytes()).to_string();
             self.out.attribute("data-banner", &digest[..12]);
         }
-        // By which stylesheets of authors name one page.
+        // Stylesheets of authors select a single page by this attribute.
         if self.id.is_some() {
             let path = format!("/{}", self.path);
             self.out.attribute("data-current-path", &path);

@@ -1,4 +1,4 @@
-//! N4: the listing of a group on its root page.
+//! The listing of a group on its root page (rule N4).
 //!
 //! `accordion` is a list of rows; the row of a nested group opens and shows its pages.
 //! `card` is a grid of cards; the card of a nested group names its pages.

@@ -38,7 +38,8 @@ impl<'d> Layout<'d> {
         let mut directories = BTreeMap::new();
         for (division, directory) in held {
             let depth = directory.split('/').count();
-            // A first page that another division lists earlier would show that one's sidebar.
+            // If another division lists the first page earlier, the page would show the sidebar of
+            // that division.
             let opens = |first: &PageId| self.divisions(*first).any(|d| std::ptr::eq(d, division));
             if let Some(first) = division.first.filter(opens)
                 && !directory.is_empty()

@@ -12,13 +12,12 @@
 //!  footer     └─────────────────────────────┘                          footer.rs
 //! ```
 //!
-//! The page for a path without an article is in `missing.rs`, that of search results in
+//! The page for a path without an article is in `missing.rs`; the page of search results is in
 //! `results.rs`.
 //!
-//! A page can be read and used without scripts: menus are `<details>` or popovers, and every
-//! choice is a link. What needs a script has the class `scripted` and is hidden without one.
-//! Which entries are shown is decided by the resolved navigation, not here. The classes are
-//! in `styles/`.
+//! A page can be read and used without scripts: menus are `<details>` or popovers, and every choice
+//! is a link. Elements that need a script have the class `scripted` and are hidden without scripts.
+//! The resolved navigation decides which entries are shown. The classes are in `styles/`.
 //!
 //! Sources: rules N2 to N8 of the navigation ([`crate::diagnostic::rules`]); WCAG 2.2; WHATWG HTML.
 
@@ -122,7 +121,7 @@ struct PageWriter<'s> {
     path: &'s str,
     /// The page in the navigation; `None` for the 404 page.
     id: Option<PageId>,
-    /// What links are relative to.
+    /// The base of relative links.
     start: Start<'s>,
     /// The page whose language, sidebar and links are shown: the page itself, or for a 404
     /// page one of the same directory. `None` is the first page of the site.

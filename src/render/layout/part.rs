@@ -1,4 +1,4 @@
-//! Parts of a site that are searched apart: one for each language and version.
+//! Parts of a site that are searched separately: one for each language and version.
 //!
 //! A reader of version 2 in French does not look for a page of version 1 in English, and
 //! each language has its own rules for splitting and stemming words.

@@ -1,7 +1,7 @@
 //! The page of search results, for browsers without scripts.
 //!
-//! It is a file of the release, one for each language, in which the origin puts what was asked
-//! and what was found.
+//! It is a file of the release, one for each language, into which the origin inserts the question
+//! and the results.
 
 use std::collections::BTreeMap;
 

@@ -48,7 +48,8 @@ impl PageWriter<'_> {
             self.out.markup(" class=\"sign sign-globe\"");
         }
         self.out.markup("><span>");
-        // The kind of the selector. It is visible for versions only: "2.0" alone says little.
+        // The kind of the selector. It is visible for versions only, because "2.0" alone is not
+        // clear.
         self.out
             .markup(if divisions.kind == DivisionKind::Versions {
                 "<small>"
@@ -206,7 +207,7 @@ pub(super) fn shown(
     all.filter(move |(n, division)| !division.hidden || at == Some(*n))
 }
 
-/// Returns the label of a division; that of a language is in the language itself.
+/// Returns the label of a division. The label of a language is in that language.
 fn label(division: &Division) -> &str {
     match &division.language {
         Some(parts) => parts.language.name,

@@ -33,7 +33,7 @@ pub struct Layout<'d> {
     edit: Option<&'d EditLink>,
 }
 
-/// A sidebar: what is listed for one selection of tab, version, language and so on.
+/// A sidebar: the pages and groups for one selection of tab, version, language and so on.
 #[derive(Debug, Default)]
 pub(super) struct Sidebar<'d> {
     /// The divisions from the root down to this sidebar, each with the index of the selected
@@ -46,7 +46,7 @@ pub(super) struct Sidebar<'d> {
 // === impl Layout ===
 
 impl<'d> Layout<'d> {
-    /// Computes the layout of a documentation.
+    /// Computes the layout of the documentation.
     #[must_use]
     pub fn new(docs: &'d Docs, map: &'d Map, assets: &'d Assets) -> Self {
         let mut layout = Self {
@@ -179,7 +179,7 @@ impl<'d> Layout<'d> {
         Some(self.edit?.of(written.path.as_str()))
     }
 
-    /// Returns the sidebar of a page; a page that is not listed has that of the first page.
+    /// Returns the sidebar of a page. A page that is not listed has the sidebar of the first page.
     pub(super) fn sidebar(&self, id: Option<PageId>) -> &Sidebar<'d> {
         let listed = id.and_then(|id| self.listed(id));
         let first = || self.listed(self.navigation().first()?);
@@ -212,7 +212,7 @@ impl<'d> Layout<'d> {
         languages.next()
     }
 
-    /// Returns the banner: that of the language, or else that of the site (N8).
+    /// Returns the banner of the language, or else the banner of the site (N8).
     pub(super) fn banner(&self, id: Option<PageId>) -> Option<&'d Banner> {
         let own = self.language(id).and_then(|parts| parts.banner.as_ref());
         own.or(self.docs.config.banner.as_ref())
@@ -230,7 +230,7 @@ impl<'d> Layout<'d> {
         own.or(self.docs.config.navbar.as_ref())
     }
 
-    /// Returns the links for the top of the sidebar: those of the site, then those of the
+    /// Returns the links for the top of the sidebar: the links of the site, then the links of the
     /// selected divisions.
     pub(super) fn global(&self, id: Option<PageId>) -> impl Iterator<Item = &'d Anchor> {
         let selected = self.sidebar(id).selected.iter();

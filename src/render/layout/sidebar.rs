@@ -14,7 +14,7 @@ use crate::docs::navigation::tree::{Content, DivisionKind, Divisions, Entry, Gro
 impl PageWriter<'_> {
     pub(super) fn sidebar(&mut self) {
         let sidebar = self.layout.sidebar(self.beside);
-        // On a wide screen a column, else a drawer: see `styles/columns.css`.
+        // On a wide screen it is a column, else a drawer: see `styles/columns.css`.
         self.out
             .markup("<nav class=sidebar id=_pages popover")
             .attribute("aria-label", self.messages.pages)

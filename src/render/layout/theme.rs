@@ -1,4 +1,4 @@
-//! What the `theme` of `docs.json` changes.
+//! The effect of `theme` in `docs.json`.
 //!
 //! There is one design for all themes. The name of the theme only sets the defaults of two
 //! settings:
@@ -13,7 +13,7 @@
 
 use crate::docs::config::{Config, Eyebrows};
 
-/// Returns what is shown above the title of a page.
+/// Returns the kind of text above the title of a page.
 pub(super) fn eyebrows(config: &Config) -> Eyebrows {
     config
         .styling

@@ -255,7 +255,7 @@ fn lines(nodes: &[Node]) -> Vec<Node> {
 
 fn attribute(element: &Element, name: &str) -> Option<usize> {
     let mut all = element.attributes.iter();
-    // JSX spells them in its own way: `colSpan`.
+    // JSX spells some attributes differently: `colSpan`.
     let (_, value) = all.find(|(known, _)| known.eq_ignore_ascii_case(name))?;
     value.as_text()?.parse().ok()
 }

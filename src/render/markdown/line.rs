@@ -79,7 +79,7 @@ impl Writer<'_> {
         match &*element.name {
             "a" => match element.text("href") {
                 Some(href) => self.link(href, &self.line(children), out),
-                // `<a id="x">` without `href` is no link.
+                // `<a id="x">` without `href` is not a link.
                 None => out.push_str(&self.line(children)),
             },
             "img" => {

@@ -1,6 +1,6 @@
 //! A page as Markdown, for agents.
 //!
-//! HTML elements become Markdown where it has such elements ([`html`]). For components see
+//! HTML elements become Markdown if Markdown has such elements ([`html`]). For components see
 //! [`super::component`].
 //!
 //! Links inside the site begin with the placeholder of the base URL and end in `.md`.
@@ -144,7 +144,7 @@ impl Writer<'_> {
     pub(super) fn bold_label(&self, element: &Element, name: &str) -> String {
         match self.label(element, name) {
             text if text.is_empty() => text,
-            // What is bold already is not marked twice.
+            // A text that is already bold gets no second marks.
             text if text.contains("**") => bold(element.words(name).as_deref()),
             text => format!("**{text}**"),
         }

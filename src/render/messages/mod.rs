@@ -1,8 +1,8 @@
 //! Messages: the texts of this program on pages, in each language that it knows.
 //!
-//! What authors wrote is never translated. But a callout without a title, the search box or
-//! a heading of an endpoint's page needs a text that no author wrote. It comes from the
-//! catalogue of the page's language, or from the English one if there is none for it.
+//! Text of authors is never translated. But a callout without a title, the search box or a heading
+//! of an endpoint's page needs a text that no author wrote. It comes from the catalogue of the
+//! page's language, or from the English catalogue if the language has none.
 //!
 //! A language is one file here and one row in [`CATALOGUES`]. Every message is a field of
 //! [`Messages`], so a catalogue that lacks one does not compile.
@@ -113,13 +113,13 @@ pub(super) struct Script {
     pub(super) search_help: &'static str,
     pub(super) recent_searches: &'static str,
     pub(super) clear: &'static str,
-    /// What the arrow keys do in the search.
+    /// The action of the arrow keys in the search.
     pub(super) to_choose: &'static str,
-    /// What Enter does.
+    /// The action of Enter.
     pub(super) to_open: &'static str,
-    /// What Escape does.
+    /// The action of Escape.
     pub(super) to_close: &'static str,
-    /// Said when only other versions or languages have results.
+    /// Shown when only other versions or languages have results.
     pub(super) found_elsewhere: &'static str,
     pub(super) search_failed: &'static str,
     pub(super) version: &'static str,
@@ -127,8 +127,8 @@ pub(super) struct Script {
 
 /// Messages on the page of an endpoint.
 ///
-/// What comes from the specification stays as its author wrote it: names, types, places
-/// (`path`, `query`), descriptions.
+/// Text from the specification is not translated: names, types, places (`path`, `query`),
+/// descriptions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Endpoint {
     pub(super) deprecated: &'static str,

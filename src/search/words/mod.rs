@@ -133,8 +133,8 @@ fn is_joint(c: char) -> bool {
     matches!(c, '_' | '-' | '.' | '\'' | '’')
 }
 
-/// Returns whether a character belongs to a script that is written without spaces, or, as
-/// Hangul, with endings that no stemmer here knows.
+/// Returns whether a character belongs to a script that is written without spaces, or to Hangul,
+/// whose endings no stemmer here knows.
 fn is_unspaced(c: char) -> bool {
     matches!(u32::from(c),
         0x0E00..=0x0EFF // Thai, Lao
@@ -195,14 +195,14 @@ fn word_terms(run: &str, stemmer: &Stemmer, found: &mut impl FnMut(Role, &str)) 
     }
     for part in &parts {
         let part = &name[part.clone()];
-        // Single letters and digits of an identifier say nothing alone.
+        // Single letters and digits of an identifier have no meaning alone.
         if part.chars().nth(1).is_some() && part.len() <= TERM_BYTES_MAX {
             found(Role::Part, &stemmer.term(&part.to_lowercase()));
         }
     }
 }
 
-/// Divides an identifier at its joints, and where a small letter stands before a capital.
+/// Divides an identifier at its joints, and between a small letter and a capital.
 fn parts(name: &str) -> Vec<Range<usize>> {
     let mut parts = Vec::with_capacity(4);
     let mut start = 0;
@@ -232,7 +232,7 @@ fn parts(name: &str) -> Vec<Range<usize>> {
     if start < name.len() {
         parts.push(start..name.len());
     }
-    // `OAuth`, `IDs`, `eSign`: one letter is no part of a word.
+    // `OAuth`, `IDs`, `eSign`: one letter is not a part.
     let is_split_letter = |part: &Range<usize>| part.len() == 1;
     if parts.len() == 2 && parts.iter().any(is_split_letter) && parts[0].end == parts[1].start {
         parts.truncate(1);

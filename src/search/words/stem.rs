@@ -9,7 +9,7 @@ use super::folded;
 /// The shortest word that is stemmed, in bytes.
 const STEMMED_BYTES_MIN: usize = 3;
 
-/// Makes terms of words by the rules of a language.
+/// Converts words to terms by the rules of a language.
 pub(in crate::search) struct Stemmer {
     stemmer: Option<pagefind_stem::Stemmer>,
 }
@@ -40,7 +40,8 @@ impl Stemmer {
         if word.is_ascii() {
             return stemmer.stem(word).into_owned();
         }
-        // The rules are generated code that counts bytes. A word at which it fails stays whole.
+        // The rules are generated code that counts bytes. If it panics at a word, the word stays
+        // whole.
         let stem = catch_unwind(AssertUnwindSafe(|| stemmer.stem(word).into_owned()));
         folded(stem.as_deref().unwrap_or(word))
     }
@@ -55,7 +56,7 @@ fn algorithm(language: &str) -> Option<Algorithm> {
         "ca" => Algorithm::Catalan,
         "da" => Algorithm::Danish,
         "nl" => Algorithm::Dutch,
-        // Pages in these languages name things in English.
+        // Pages in these languages contain English names.
         "en" | "zh" | "ja" | "ko" | "cn" | "jp" | "th" => Algorithm::English,
         "et" => Algorithm::Estonian,
         "fi" => Algorithm::Finnish,

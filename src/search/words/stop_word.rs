@@ -1,7 +1,8 @@
-//! Words that say little in a question: articles, pronouns, auxiliaries.
+//! Common words of questions: articles, pronouns, auxiliaries.
 //!
-//! They are weighed down, never left out: "the who" still finds itself. The frequency of a word
-//! on the site does most of this, but a small site may have few questions in its text.
+//! Their weight is low, but they are never left out: "the who" can still be found. The frequency of
+//! a word on the site already lowers the weight of most of them, but the text of a small site may
+//! have few of them.
 
 /// Words of questions, by the primary subtag of the language.
 const COMMON: [(&str, &str); 8] = [
@@ -52,7 +53,7 @@ const COMMON: [(&str, &str); 8] = [
     ),
 ];
 
-/// Returns whether a word in lower case says little in a question of a language.
+/// Returns whether a word in lower case is a common word of questions in a language.
 pub(in crate::search) fn is_common(language: &str, word: &str) -> bool {
     let primary = language.split(['-', '_']).next().unwrap_or(language);
     let primary = match primary {

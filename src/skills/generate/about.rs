@@ -2,7 +2,7 @@
 //!
 //! The card, `llms.txt` and the skill use the same sentences. Authors say what the product is in
 //! `docs.json`, or on the first page: "E2B is …". Sentences about the documentation itself ("Here
-//! you find all guides") say nothing about the product and are passed over.
+//! you find all guides") do not describe the product and are skipped.
 
 use crate::docs::Docs;
 use crate::docs::navigation::tree::{Page, PageId};
@@ -23,7 +23,7 @@ const PARAGRAPHS_MAX: usize = 16;
 const INSTRUCTIONS_MAX: usize = 6;
 const SUBJECTS_MAX: usize = 5;
 
-/// The words with which authors name a documentation, not its product.
+/// Words that name documentation, not a product.
 const DOCUMENTATION: [&str; 17] = [
     "docs",
     "documentation",
@@ -225,7 +225,7 @@ pub(super) fn is_generic_title(title: &str) -> bool {
     GENERIC.contains(&normal(title).trim())
 }
 
-/// Returns whether a description says only that this is the documentation of a product.
+/// Returns whether a description says nothing except that this is the documentation of a product.
 fn is_generic(description: &str, product: &str) -> bool {
     let product = normal(product);
     let words = normal(description);

@@ -78,12 +78,12 @@ pub enum Rejected {
     },
 }
 
-/// For which documentation a text was written.
+/// The state of the documentation for which a text was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Age {
-    /// For the same documentation.
+    /// The current documentation.
     Now,
-    /// For an earlier state of it.
+    /// An earlier state of it.
     Earlier,
 }
 

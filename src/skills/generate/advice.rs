@@ -1,4 +1,5 @@
-//! What authors warn of: pitfalls and limits, decisions, and cases for something else.
+//! The advice of authors: pitfalls and limits, decisions, and cases in which another product is
+//! better.
 
 use std::collections::HashSet;
 
@@ -72,7 +73,7 @@ const LIMIT_TITLES: [&str; 8] = [
     "known issues",
     "usage limits",
 ];
-/// Words of a sentence about a case in which something else is right.
+/// Words of a sentence about a case in which another product is better.
 const UNSUITED: [&str; 16] = [
     "not recommended for",
     "not suitable",
@@ -129,14 +130,14 @@ pub(super) struct Advice {
     pub(super) unsuited: Vec<String>,
 }
 
-/// A callout: how much it weighs, and what it says.
+/// A callout: its weight and its text.
 type Callout = (usize, String);
 
-/// What one page says.
+/// The advice of one page.
 #[derive(Debug, Default)]
 struct Page {
     callouts: Vec<Callout>,
-    /// Whether it only compares, and what it says.
+    /// Whether the heading only compares, and the text of the decision.
     choices: Vec<(bool, String)>,
     unsuited: Vec<String>,
     /// Whether its title is about limits, and its first words.
@@ -199,7 +200,7 @@ fn pitfalls(
             sink.add(&[line(&page.first, *id)]);
         }
     }
-    // The heaviest callout of every page comes before any second one.
+    // The callout with the highest weight on each page comes before any second callout.
     for weight in [3, 2] {
         for nth in 0..2 {
             for (_, id, page) in pages {
@@ -230,8 +231,8 @@ fn decisions(
             sink.add(&[line(&text, *id)]);
         }
     }
-    // One choice of a page; a reference lists alternatives, and no choice is needed. Headings that
-    // only compare come after those that ask.
+    // Each page gives one choice. Pages of the reference give none: they list alternatives, but the
+    // reader need not choose. Headings that only compare come after headings that ask.
     for (compares, max) in [(false, DECISIONS_MAX), (true, COMPARES_MAX)] {
         let mut count = 0;
         for (_, id, page) in pages.iter().filter(|(role, ..)| *role < Role::Reference) {
@@ -382,7 +383,7 @@ impl Page {
         for sentence in sentences(text) {
             self.unsuited(sentence);
         }
-        // A sentence about what stands around the callout says nothing without it.
+        // A sentence that refers to the text around the callout has no meaning without that text.
         let stays = |sentence: &&str| {
             !sentence.ends_with([':', '?']) && !has(&normal(sentence), &["below", "above"])
         };

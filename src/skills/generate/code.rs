@@ -138,13 +138,13 @@ const SHELLS: [&str; 12] = [
     "shellscript",
     "",
 ];
-/// What shows that code stands by itself.
+/// Texts that occur in code that runs without other code.
 const COMPLETE: [&str; 12] = [
     "import ", "require(", "require ", "from ", "use ", "using ", "package ", "#include", "curl ",
     "http://", "https://", "POST /",
 ];
 
-/// What code does.
+/// The purpose of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// It installs something.
@@ -213,7 +213,7 @@ impl<'d> Block<'d> {
         }
     }
 
-    /// Returns what the code does.
+    /// Returns the purpose of the code.
     pub(super) fn kind(&self) -> Kind {
         let lines = || {
             self.code
@@ -293,14 +293,14 @@ impl<'d> Block<'d> {
         all && some
     }
 
-    /// Returns whether the code stands by itself, without other code of its page.
+    /// Returns whether the code runs without other code of its page.
     pub(super) fn is_complete(&self) -> bool {
         COMPLETE.iter().any(|mark| self.code.contains(mark))
             || SHELLS.contains(&&*self.language.to_ascii_lowercase())
     }
 
-    /// Returns how well the code shows a use of the product with one of these names. Of code that
-    /// shows the same, the shorter is better.
+    /// Returns how well the code shows a use of the product with one of these names. If two blocks
+    /// show the same, the shorter block gets the higher score.
     pub(super) fn score(&self, names: &[String]) -> usize {
         let long = self.code.lines().count() / LONG_LINES;
         let mentions = 2 * usize::from(self.mentions(names));

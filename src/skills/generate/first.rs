@@ -53,7 +53,7 @@ const MANAGERS: [&str; 16] = [
 /// A group of code, and its page.
 type Found<'d> = (PageId, Group<'d>);
 
-/// What leads to a first result.
+/// The steps to a first result.
 #[derive(Debug, Default)]
 struct Plan<'d> {
     install: Option<Found<'d>>,
@@ -61,7 +61,7 @@ struct Plan<'d> {
     call: Option<Found<'d>>,
 }
 
-/// The section, and what other sections need of it.
+/// The section, and its values that other sections need.
 #[derive(Debug, Default)]
 pub(super) struct First<'d> {
     pub(super) lines: Vec<String>,
@@ -143,7 +143,7 @@ fn plans<'d>(docs: &'d Docs, outline: &Outline) -> Vec<(String, Plan<'d>)> {
             plans.push(((*part).to_owned(), plan));
         }
     }
-    // The part that a visitor sees first gets the best that its guides have.
+    // The part that a visitor sees first gets the best code of its guides.
     let first_part = parts
         .first()
         .filter(|part| plans.first().is_none_or(|(own, _)| own != *part));
@@ -180,7 +180,7 @@ fn plans<'d>(docs: &'d Docs, outline: &Outline) -> Vec<(String, Plan<'d>)> {
             plans.push((String::new(), plan));
         }
     }
-    // What the first part lacks may be on a page of another part.
+    // A page of another part may have what the first part lacks.
     if let Some((_, plan)) = plans.first_mut() {
         let others: Vec<PageId> = outline
             .entries_of(|role| matches!(role, Role::Install | Role::Access))
@@ -242,7 +242,8 @@ impl<'d> Plan<'d> {
         let groups = groups(nodes);
         let find = |kind: Kind| groups.iter().find(|group| group.kind == kind);
         let calls = groups.iter().filter(|group| group.kind == Kind::Call);
-        // Of several with the same score, the first is the smallest example.
+        // If several groups have the same score, the first is used: it is usually the smallest
+        // example.
         let call = calls.rev().max_by_key(|group| score(group, names));
         let found = |group: Option<&Group<'d>>| group.map(|group| (id, group.clone()));
         Self {

@@ -1,5 +1,5 @@
-//! The section about what the product works with: specifications, their servers and their
-//! authentication; integrations, SDKs and command lines.
+//! The section about integration: specifications, their servers and their authentication;
+//! integrations with other products, SDKs and command lines.
 
 use crate::docs::Docs;
 use crate::docs::openapi::{Security, Specification};

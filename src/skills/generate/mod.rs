@@ -12,7 +12,7 @@
 //! | Integration | specifications, their servers and their authentication; pages about integrations, SDKs and command lines; the list of all pages |
 //! | Context | what the product is; pitfalls and limits from callouts; when not to use it; versions, languages |
 //!
-//! What a page is for decides where it is used: see `role`.
+//! The role of a page decides where it is used: see `role`.
 //!
 //! **Rules**
 //!
@@ -128,7 +128,7 @@ pub fn source_pages(docs: &Docs) -> Vec<SourcePage<'_>> {
     source_pages
 }
 
-/// Generates the skill of a documentation; `None` when no page may be used (rule G3).
+/// Generates the skill of the documentation; `None` when no page may be used (rule G3).
 ///
 /// `title` and `about` are the site's name and description; links begin with `base_url`.
 #[must_use]
@@ -320,7 +320,8 @@ fn skills(docs: &Docs, outline: &Outline, base_url: &str, rest: Rest) -> Listed 
     listed
 }
 
-/// Writes what the product is, pitfalls and limits, when not to use it, versions and languages.
+/// Writes the context: a description of the product, pitfalls and limits, when not to use it,
+/// versions and languages.
 fn context(docs: &Docs, outline: &Outline, advice: &Advice, base_url: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let home = outline.home(docs);

@@ -1,4 +1,4 @@
-//! The outline of a documentation: its pages by group, in the default language and version.
+//! The outline of the documentation: its pages by group, in the default language and version.
 
 use crate::docs::Docs;
 use crate::docs::navigation::tree::{
@@ -240,7 +240,7 @@ pub(super) fn words(docs: &Docs, page: &Page) -> String {
     let nodes = content(docs, page).unwrap_or_default();
     let words = first_paragraph(nodes).or_else(|| first_heading(nodes));
     let words = words.unwrap_or_default();
-    // A sentence that announces a list or an example says nothing without it.
+    // A sentence that announces a list or an example has no meaning without it.
     let sentences = text::sentences(&words);
     let kept = match sentences.split_last() {
         Some((last, before)) if last.ends_with(':') => before.join(" "),
@@ -263,7 +263,7 @@ fn first_paragraph(nodes: &[MdxNode]) -> Option<String> {
                 |words: &String| words.chars().any(char::is_alphanumeric) && !is_meta(words);
             Some(text::words(line)).filter(says_something)
         }
-        // Titles and cells are no sentences.
+        // Titles and cells are not sentences.
         MdxNode::Heading { .. } | MdxNode::Table(_) => None,
         MdxNode::Element(element) if text::is_silent(&element.name) => None,
         node => {
@@ -360,7 +360,7 @@ pub(super) fn required(specification: &Specification, endpoint: &Endpoint) -> St
     for parameter in operation
         .parameters()
         .iter()
-        // The path names its content.
+        // The path of the endpoint already shows these parameters.
         .filter(|parameter| parameter.required && parameter.place != "path")
     {
         names.push(format!("`{}` ({})", parameter.name, parameter.place));

@@ -1,12 +1,12 @@
-//! What a page is for, by its title, its group and its path.
+//! The role of a page, decided by its title, its group and its path.
 //!
 //! An agent needs the pages that lead to a first call before a reference, and a reference before a
-//! changelog. No page says what it is, so the words that authors use for such pages decide. A page
-//! with other words is a guide.
+//! changelog. Pages do not declare their role, so the words that authors use for such pages decide.
+//! A page without these words is a guide.
 
 use crate::docs::navigation::tree::Page;
 
-/// What a page is for. The order is the order of use in the generated skill.
+/// The role of a page. The order is the order of use in the generated skill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Role {
     /// It leads to a first result.
@@ -21,7 +21,7 @@ pub(super) enum Role {
     Integration,
     /// It explains.
     Concept,
-    /// It lists what there is: endpoints, modules, fields.
+    /// It lists everything of one kind: endpoints, modules, fields.
     Reference,
     /// It is about the people and the organisation.
     Community,
@@ -93,9 +93,9 @@ const REFERENCE: [&str; 9] = [
 ];
 /// Words of parts and groups whose pages all lead to a first result.
 const STARTS: [&str; 4] = ["quickstart", "quickstarts", "quick start", "quick starts"];
-/// Words for what is no longer the way.
+/// Words for things that are no longer recommended.
 const OLD: [&str; 4] = ["legacy", "deprecated", "archive", "archived"];
-/// Words of pages about a change from something else: guides, whatever they connect.
+/// Words of pages about a migration. Such a page is a guide, even if it also mentions another tool.
 const MIGRATION: [&str; 5] = ["migration", "migrate", "migrating", "upgrade", "upgrading"];
 const INTEGRATION: [&str; 12] = [
     "integration",
@@ -139,7 +139,7 @@ const CONCEPT: [&str; 26] = [
     "faqs",
     "design",
 ];
-/// Words of headings whose lists are no procedures of the product.
+/// Words of headings whose lists are not procedures of the product.
 const NO_PROCEDURE: [&str; 29] = [
     "attack",
     "attacks",
@@ -197,7 +197,7 @@ pub(super) fn has(normal: &str, any: &[&str]) -> bool {
     })
 }
 
-/// Returns whether the lists below a heading are no procedures of the product.
+/// Returns whether the lists below a heading are not procedures of the product.
 pub(super) fn is_explanation(heading: &str) -> bool {
     has(&normal(heading), &NO_PROCEDURE)
 }
@@ -205,7 +205,7 @@ pub(super) fn is_explanation(heading: &str) -> bool {
 // === impl Role ===
 
 impl Role {
-    /// Returns what a page is for. `part` and `label` are the labels of its part and its group.
+    /// Returns the role of a page. `part` and `label` are the labels of its part and its group.
     pub(super) fn of(page: &Page, part: &str, label: &str) -> Self {
         let segments = page.slug.trim_end_matches("/index");
         let last = normal(segments.rsplit('/').next().unwrap_or_default());

@@ -118,7 +118,8 @@ fn a_name_in_any_script_has_a_slug() {
     assert_eq!(slug("---").as_str(), "documentation");
 }
 
-/// A product whose pages show each kind of content that a skill uses, and each that it must not.
+/// A product whose pages have each kind of content that a skill uses, and each kind that it must
+/// not use.
 const PRODUCT: [(&str, &str); 13] = [
     (
         "docs.json",

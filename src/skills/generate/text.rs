@@ -81,12 +81,12 @@ fn gather(nodes: &[Node], out: &mut String) {
     }
 }
 
-/// Returns whether an element has text that is no prose: drawings, style sheets, scripts.
+/// Returns whether the text of an element is not prose: drawings, style sheets, scripts.
 pub(super) fn is_silent(name: &str) -> bool {
     is_part(name) || matches!(name, "style" | "script")
 }
 
-/// Puts a text in one line that YAML and Markdown readers cannot take for a mark.
+/// Writes a text as one line in which YAML and Markdown readers find no markup.
 fn one_line(text: &str) -> String {
     let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     while line.contains("---") {
@@ -162,7 +162,8 @@ pub(super) fn sentences(line: &str) -> Vec<&str> {
     out
 }
 
-/// Returns whether the last word of a text is a shortened one, whose point ends no sentence.
+/// Returns whether the last word of a text is an abbreviation, whose full stop does not end a
+/// sentence.
 fn is_shortened(text: &str) -> bool {
     let last = text.rsplit(' ').next().unwrap_or_default();
     let last = last.trim_start_matches('(').to_ascii_lowercase();

@@ -2,8 +2,8 @@
 //!
 //! Only pages that tell how to do something have procedures (see [`Role::has_procedures`]). A
 //! numbered list there is one if its items are instructions and if the heading above it does not
-//! announce an explanation: a list of what an attacker does, or of what a server does inside, is
-//! nothing to follow.
+//! announce an explanation: the steps of an attacker, or the internal steps of a server, are not a
+//! procedure for the reader.
 
 use std::collections::HashSet;
 
@@ -30,7 +30,7 @@ const HEADINGS_MIN: usize = 3;
 /// The most lines and bytes of code in a step.
 const CODE_LINES_MAX: usize = 12;
 const CODE_BYTES_MAX: usize = 500;
-/// The longest words of a step, in characters.
+/// The longest text of a step, in characters.
 const STEP_MAX: usize = 160;
 
 /// A procedure of a page.
@@ -113,7 +113,7 @@ pub(super) fn workflows(
     sink.lines
 }
 
-/// Returns whether the words of a page can be told apart as English instructions.
+/// Returns whether a page is in English, so that its instructions can be recognised.
 fn is_english(page: &Page) -> bool {
     let language = page
         .place
@@ -310,7 +310,7 @@ fn step<'d>(title: &str, children: &'d [Node], has_words: bool) -> Step<'d> {
     step
 }
 
-/// Adds a sentence to a step; returns whether it says something.
+/// Adds a sentence to a step; returns whether the sentence has content.
 fn add(step: &mut String, words: &str) -> bool {
     if !step.is_empty() && !words.is_empty() {
         step.push_str(". ");

@@ -19,7 +19,7 @@ use super::failure::FetchError;
 
 /// The longest file of credentials or keys, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
-/// The name that stands for every owner.
+/// The name that means every owner.
 const EVERY_OWNER: &str = "*";
 
 /// The files with the credentials for a host or a part of it, and who may use them.
@@ -29,7 +29,7 @@ pub struct Credential {
     pub host: Box<str>,
     /// The directory on the host, such as `acme` or `acme/docs`; empty for the whole host.
     pub path: Box<str>,
-    /// The owners whose projects may use it; `*` stands for every owner.
+    /// The owners whose projects may use it; `*` means every owner.
     pub owners: Vec<Box<str>>,
     /// For https: a file in the format of `git-credential-store(1)`, a line
     /// `https://user:token@host`.
@@ -40,8 +40,8 @@ pub struct Credential {
     pub ssh_known_hosts: Option<PathBuf>,
 }
 
-/// What one fetch may use. It is read before the process of the fetch starts, which cannot read
-/// the files of the operator.
+/// The credentials of one fetch. They are read before the process of the fetch starts, because that
+/// process cannot read the files of the operator.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Secrets {
     /// The user name and the password or token for https.
@@ -104,7 +104,8 @@ pub fn choose<'c>(
         });
     let reserved = covering().map(segments).max().unwrap_or(0);
     match chosen {
-        // A longer path that is for others only reserves it, whatever a shorter path allows.
+        // Credentials with a longer path that are only for other owners reserve the repository,
+        // even if a shorter path allows this owner.
         Some(chosen) if segments(chosen) == reserved => Ok(Some(chosen)),
         None if reserved == 0 => Ok(None),
         _ => Err(FetchError::Reserved),

@@ -2,7 +2,7 @@
 //!
 //! The owner of a site chooses the URL of its repository, and git connects to it from inside the
 //! operator's network. Without a rule, an owner could send requests to any server that trusts this
-//! network. So only public addresses are connected to, and those that the operator lists
+//! network. So git connects only to public addresses and to those that the operator lists
 //! ([`PrivateHosts`](crate::site::PrivateHosts)).
 //!
 //! The name is resolved once, here, and git is given the addresses that are allowed: the name
@@ -18,7 +18,7 @@ use super::Config;
 use super::address::{Address, Transport};
 use super::failure::FetchError;
 
-/// How long an address is waited for while another one may answer.
+/// How long to wait for one address while there are others to try.
 const CONNECT_TIME: Duration = Duration::from_secs(5);
 /// The variables that name a proxy.
 const PROXIES: [&str; 2] = ["HTTPS_PROXY", "https_proxy"];

@@ -33,8 +33,8 @@ pub enum FetchError {
     /// The address in the site record is rejected.
     #[error(transparent)]
     Address(#[from] InvalidAddress),
-    /// The host has no such repository, or does not show it to this client. What the host says is
-    /// in the log: the record would tell which private repositories exist.
+    /// The host has no such repository, or does not show it to this client. The log has the message
+    /// of the host; the record does not, because it would reveal which private repositories exist.
     #[error("{UNREADABLE}")]
     MissingRepository(String),
     /// The repository has no such branch.
@@ -248,7 +248,7 @@ pub(super) fn classify(message: &str) -> Option<FetchError> {
         return Some(FetchError::Credentials(owned));
     }
     if says(&[
-        // These are errors of the connection, which the next test would take for others.
+        // These are errors of the connection. The next test would classify them wrongly.
         "Could not resolve host",
         "Couldn't connect to server",
         "HTTP/0.9",

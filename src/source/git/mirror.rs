@@ -14,8 +14,8 @@
 //! update: it is frozen, or about to end. The update does not wait for it and uses a second mirror.
 //!
 //! The size of a mirror is limited, and the size of all together. While an update uses a mirror,
-//! its file says the limit, because the mirror may grow to it; afterwards it says the size. If
-//! there is no room, the mirrors that were used least recently are removed.
+//! the lock file holds the limit, because the mirror may grow to it. Afterwards it holds the size.
+//! If there is no room, the mirrors that were used least recently are removed.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -32,7 +32,7 @@ use crate::isolation::{User, make_directory, make_passage};
 const ATTEMPTS_MAX: u32 = 16;
 /// How the names of a project's mirrors end.
 const PLACES: [&str; 2] = ["", "-2"];
-/// Less room than this is none.
+/// With less room than this, there is no room for a mirror.
 const ROOM_BYTES_MIN: u64 = 64 << 10;
 
 /// A mirror that this process holds. Dropping it lets others use the mirror.
@@ -104,7 +104,7 @@ impl Mirror {
         &self.directory
     }
 
-    /// Returns to how many bytes it may grow.
+    /// Returns the largest size that it may have, in bytes.
     #[must_use]
     pub fn bytes_max(&self) -> u64 {
         self.bytes_max

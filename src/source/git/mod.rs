@@ -60,7 +60,7 @@ pub(super) use reader::Reader;
 
 /// The most paths in each list of changes.
 const CHANGES_MAX: usize = 2000;
-/// The file in a mirror with the size that it had when it held nothing superfluous.
+/// The file in a mirror that holds the size of the mirror after its last cleaning.
 const CLEAN_SIZE: &str = "waypost-clean-size";
 /// A mirror that has grown by less than this is not cleaned.
 const GROWTH_BYTES_MIN: u64 = 1 << 20;
@@ -95,18 +95,18 @@ pub struct Config {
     pub free_bytes_min: u64,
 }
 
-/// What one fetch may do, apart from the configuration.
+/// The arguments of one fetch, besides the configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct Fetching<'f> {
     /// The directory of the mirror.
     pub mirror: &'f Path,
-    /// To how many bytes it may grow.
+    /// The largest size of the mirror, in bytes.
     pub bytes_max: u64,
     /// The least number of bytes per second, on average after the grace period; 0 for any.
     pub rate_min: u64,
     /// How long the rate is not considered.
     pub grace: Duration,
-    /// What the host wants to see.
+    /// The credentials for the host.
     pub secrets: &'f Secrets,
     /// A directory for the files of ssh. Only ssh reads it.
     pub scratch: &'f Path,
@@ -290,8 +290,8 @@ fn scratch_file(
     Ok(Some(path))
 }
 
-/// Removes what killed git processes have left: lock files, and packs that are not complete. The
-/// caller holds the mirror, so no git is running.
+/// Removes the files that killed git processes have left: lock files, and packs that are not
+/// complete. The caller holds the mirror, so no git is running.
 fn clear_leftovers(directory: &Path) {
     let own = [
         "HEAD.lock",
@@ -388,7 +388,8 @@ impl Head {
         Some(changes)
     }
 
-    /// Removes what no branch needs any more, when it is a third of the mirror or more.
+    /// Removes the objects that no branch needs any more, if they are a third of the mirror or
+    /// more.
     ///
     /// Call it after [`Head::changes_since`], which needs the earlier commit. If it fails, the next
     /// fetch tries again.

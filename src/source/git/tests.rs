@@ -333,7 +333,8 @@ fn trees_that_contain_each_other_are_listed_only_up_to_the_limit() {
     let mut place = Place::new();
     place.write("page", "1");
     place.commit("One");
-    // Each tree has ten entries that are all the tree before: 10^12 files in 12 small objects.
+    // Each tree has ten entries, and each entry is the previous tree: 10^12 files in 12 small
+    // objects.
     let mut tree = place.git(&["rev-parse", "HEAD^{tree}"]);
     for _ in 0..12 {
         let lines: String = (0..10)
@@ -399,7 +400,7 @@ fn a_mirror_that_is_full_is_made_anew_and_a_repository_over_the_limit_is_rejecte
     place.head();
     place.write("large", noise(2, 3 << 20));
     place.commit("Two");
-    // Both versions have no room together, the new one alone has.
+    // There is room for the new version, but not for both versions.
     assert_eq!(&*place.head().message, "Two");
     assert!(mirror::size(&place.mirror()) < 5 << 20);
     place.write("larger", noise(3, 3 << 20));

@@ -129,7 +129,7 @@ pub enum FetchError {
     },
 }
 
-/// What the HTTP client said.
+/// The error message of the HTTP client.
 #[derive(Clone, Debug, thiserror::Error, Serialize, Deserialize)]
 #[error("{0}")]
 pub struct ClientError(String);

@@ -50,7 +50,7 @@ pub struct Mapping<'v, 't> {
     known: Vec<&'static str>,
 }
 
-/// The end of a message "expected …".
+/// The text after "expected" in a message.
 pub type Expected = String;
 
 // === impl Report ===

@@ -56,7 +56,7 @@ pub const FILE: Limits = Limits {
     indentations: 4,
 };
 
-/// What was read from a text.
+/// The result of reading a text.
 #[derive(Debug, Default)]
 pub struct Stream {
     /// The documents that could be read.
@@ -272,7 +272,7 @@ impl<'t, 'l> Builder<'t, 'l> {
         Ok(())
     }
 
-    /// Checks that a value of some depth may be put into the innermost open value.
+    /// Checks that the innermost open value may contain a value of this depth.
     fn check_depth(&self, depth: usize, span: Span) -> Result<(), Problem> {
         if self.open.len() + depth <= self.limits.depth {
             return Ok(());

@@ -3,7 +3,7 @@
 use super::palette;
 use crate::render::html::is_css_value;
 
-/// What the value of a class may be.
+/// The kinds of values of classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// A step of the spacing scale.
@@ -414,7 +414,7 @@ const FAMILIES: &[Family] = &[
     family("duration-", Kind::Milliseconds, "transition-duration:{}"),
 ];
 
-/// What a class means.
+/// The meaning of a class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Meaning {
     /// The place of the class among all.
@@ -465,8 +465,8 @@ impl Kind {
         })
     }
 
-    /// Returns whether a value that the author wrote in brackets is one of this kind, as far as
-    /// families with the same prefix must be told apart.
+    /// Returns whether a value in brackets is of this kind. The check only has to distinguish
+    /// families with the same prefix.
     fn takes(self, value: &str) -> bool {
         let is_number = value.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
         let is_colour = ["#", "rgb", "hsl", "oklch", "color"]

@@ -1,4 +1,4 @@
-//! Variants: what stands before a utility class and says when it applies (`dark:`, `md:hover:`).
+//! Variants: prefixes of a utility class that say when it applies (`dark:`, `md:hover:`).
 
 /// When a class applies.
 #[derive(Clone, Debug, Default)]
@@ -7,9 +7,9 @@ pub(super) struct Condition {
     pub(super) rank: u32,
     /// The media queries.
     pub(super) media: Vec<String>,
-    /// What is put before the selector of the class.
+    /// The text before the selector of the class.
     pub(super) before: String,
-    /// What is put after it.
+    /// The text after it.
     pub(super) after: String,
     /// Whether the class applies in dark mode only.
     pub(super) is_dark: bool,
@@ -123,7 +123,7 @@ fn is_word(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
 }
 
-/// Returns what follows the class in a selector of the author's: `[&>li]` is `>li`. It can only
+/// Returns the part after the class in a selector of the author: `[&>li]` is `>li`. It can only
 /// match elements beside and inside the element.
 fn arbitrary(name: &str) -> Option<String> {
     let selector = name

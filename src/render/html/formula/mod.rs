@@ -1,4 +1,4 @@
-//! Formulas: LaTeX as MathML.
+//! Formulas: converts LaTeX to MathML.
 //!
 //! A formula is first rewritten with the commands that the converter knows ([`tex`]). The converter
 //! copies the text in a formula to its output, `<` included. So `<` and `>` are replaced first, and

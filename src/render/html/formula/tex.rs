@@ -1,4 +1,4 @@
-//! LaTeX as the converter reads it.
+//! Rewrites LaTeX into commands that the converter knows.
 //!
 //! The converter knows the symbols, fonts and environments of formulas. Other commands that authors
 //! use are rewritten: `\textbf{a}` becomes `\text{a}`, `\bm{x}` becomes `\boldsymbol{x}`, and
@@ -164,7 +164,7 @@ fn argument(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// Replaces escaped characters of text by those that stand for them.
+/// Replaces escaped characters of text by their substitutes.
 fn unescaped(text: &str) -> String {
     ESCAPED
         .iter()

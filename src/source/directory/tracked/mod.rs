@@ -24,7 +24,7 @@ use rustix::fs::{Mode, OFlags};
 const INDEX_BYTES_MAX: u64 = 256 << 20;
 /// How many bytes of git's small files are read; the rest is ignored.
 const SMALL_BYTES_MAX: u64 = 1 << 20;
-/// `gitformat-index(5)`: times, device, inode, owner and size around the mode.
+/// The bytes of the times, device, inode, mode, owner and size (`gitformat-index(5)`).
 const STAT_BYTES: usize = 40;
 const MODE_OFFSET: usize = 24;
 /// The mode of a commit of another repository.
@@ -265,7 +265,7 @@ impl<'b> Reader<'b> {
     }
 
     fn has_extension(&mut self, wanted: &[u8; 4], digest_bytes: usize) -> Option<bool> {
-        // The digest of everything before ends the file.
+        // The file ends with the digest of everything before it.
         while self.bytes.len().checked_sub(self.at)? > digest_bytes {
             let signature = self.take(4)?;
             if signature == wanted {
