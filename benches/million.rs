@@ -1,4 +1,4 @@
-//! A million hosts: how much memory, how long a lookup, how long a promotion.
+//! A million hosts: the memory of the index, the time of a lookup and of a promotion.
 //!
 //! ```text
 //! cargo bench --bench million -- SITES DOMAINS      # default: 1,000,000 sites of one domain

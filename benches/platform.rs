@@ -1,5 +1,5 @@
-//! A platform with many sites, with the real program: how long a start takes, how long until
-//! a new release is served, and how much promotions delay requests.
+//! Measures the real program with many sites: the time of a start, the time until a new release is
+//! served, and how much promotions delay requests.
 //!
 //! ```text
 //! cargo bench --bench platform -- SITES SECONDS RUNS     # default: 100,000 sites, 60 s, 5 runs

@@ -2,7 +2,7 @@
 //!
 //! Each page has a description that its author wrote. The bench leaves the descriptions out of the
 //! index and asks for each of them: its page must be found. The mean of the reciprocal ranks (MRR)
-//! stands beside that of FTS5, the full-text search of SQLite, with the Porter stemmer and the
+//! is shown beside the MRR of FTS5, the full-text search of SQLite, with the Porter stemmer and the
 //! better of two weights of the title. Each page is asked in its own language and version.
 //!
 //! `questions.tsv` has forty questions that people ask of these sites, with the pages that answer
@@ -35,7 +35,7 @@ use waypost::source::{Tree, TreePath, directory};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How many questions of fifteen words are asked to measure the time.
+/// How many questions of fifteen words the measurement of the time asks.
 const TIMED: usize = 1000;
 const WORDS: usize = 15;
 const QUESTIONS: &str = include_str!("questions.tsv");

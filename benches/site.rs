@@ -133,7 +133,7 @@ fn edited(round: usize, title: &str) -> Tree {
 /// Builds again as a new process does, which reads the articles of the previous build from disk.
 fn update(round: usize, title: &str, before: &(Built, Vec<u8>)) -> Built {
     let tree = edited(round, title);
-    // As in an update, whose process does not read the store.
+    // This is done as in an update, whose process does not read the store.
     let file = |item: &Item| Some(ReleaseFile::stored(item));
     let previous = Previous {
         articles: Articles::from_bytes(&before.1).expect("written by this program"),
@@ -162,8 +162,8 @@ fn preview(round: usize, cache: &mut PreviewCache) {
     *cache = preview.cache();
 }
 
-/// Creates a directory in a file system in memory if there is one, because a disk would be
-/// measured otherwise.
+/// Creates a directory in a file system in memory if there is one. Otherwise the bench would
+/// measure the disk.
 fn directory() -> tempfile::TempDir {
     tempfile::TempDir::new_in("/dev/shm")
         .or_else(|_| tempfile::TempDir::new())

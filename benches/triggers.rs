@@ -1,14 +1,14 @@
-//! How many durable triggers a second, and how much do they delay requests?
+//! How many durable triggers are possible in a second, and how much do they delay requests?
 //!
 //! ```text
 //! cargo bench --bench triggers -- ROUNDS CLIENTS PROJECTS    # default: 10 64 10000
 //! ```
 //!
-//! The release binary serves the projects. Each client has a persistent connection and
-//! triggers its own projects: first all clients together 2,000 times a second, then as fast
-//! as responses come. Every 202 is durable. Meanwhile one reader requests a discovery document
-//! 500 times a second, at fixed times, so that a late response delays no request. Rounds with
-//! and without triggers alternate, and the ratio is of each such pair.
+//! The release binary serves the projects. Each client has a persistent connection and triggers its
+//! own projects: first all clients together 2,000 times a second, then as fast as responses come.
+//! Every 202 is durable. Meanwhile one reader requests a discovery document 500 times a second, at
+//! fixed times, so that a late response delays no request. Rounds with and without triggers
+//! alternate, and a ratio is computed for each pair.
 //!
 //! The sites have no repository, so an update ends without a build: the queue and the API are
 //! measured, with a worker that claims and ends updates in the same queue.
@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_waypost");
 const API: &str = "api.waypost.localhost";
-/// Triggers a second that must be possible; a late response does not slow later ones down.
+/// The rate of triggers that must be possible. A late response does not delay later triggers.
 const TRIGGERS_A_SECOND: u32 = 2000;
 const READS_A_SECOND: u32 = 500;
 /// How long each round lasts, with triggers and without.

@@ -1,4 +1,4 @@
-//! The fast path over HTTP/1.1 allocates nothing for a response, be it a document or a page.
+//! The fast path over HTTP/1.1 allocates nothing for a response with a document or a page.
 //!
 //! This is a separate test binary, because it replaces the allocator by one that counts. The
 //! gateway runs on the thread of the test; the client runs on another thread and is not counted.
@@ -70,7 +70,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The pages of a documentation with a single one, of some kilobytes.
+/// The files of a site with one page of some kilobytes.
 fn files(site: &Site, directory: &Path) -> Files {
     let written = [
         (

@@ -1,4 +1,4 @@
-//! The generated documentation that benches build and check. It has no diagnostics.
+//! The generated documentation that the benches build and check. It has no diagnostics.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -20,9 +20,9 @@ fn page_path(number: usize) -> TreePath {
     path(&format!("guides/page-{number}.mdx"))
 }
 
-/// Returns a documentation with every feature of the navigation: [`PAGES`] pages with the
-/// given texts, and [`SPECIFICATIONS`] specifications with the given number of paths, each with
-/// two methods. One page may have a different text.
+/// Returns documentation with every feature of the navigation: [`PAGES`] pages with the given
+/// texts, and [`SPECIFICATIONS`] specifications with the given number of paths, each with two
+/// methods. One page may have a different text.
 pub(crate) fn repository(
     page: fn(usize) -> String,
     endpoints: usize,

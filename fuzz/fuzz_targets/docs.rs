@@ -1,4 +1,4 @@
-//! Any bytes as a documentation: `docs.json`, a specification and a page.
+//! Any bytes as documentation: `docs.json`, a specification and a page.
 //!
 //! The input is split at zero bytes. For every input, reading ends, nothing panics, and the
 //! navigation can be serialized.
@@ -13,8 +13,8 @@
 //!     -max_total_time=300 -timeout=20 -max_len=16384 -artifact_prefix=fuzz/ fuzz/corpus/docs
 //! ```
 //!
-//! `cargo +nightly fuzz run docs` adds the address sanitizer. An input that was found is run
-//! again by giving its file in place of the corpus.
+//! `cargo +nightly fuzz run docs` adds the address sanitizer. To run a found input again, give its
+//! file in place of the corpus.
 
 #![no_main]
 

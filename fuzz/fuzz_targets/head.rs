@@ -13,7 +13,7 @@ use waypost::gateway::head::{self, Form, Framing, Head};
 
 fuzz_target!(|data: &[u8]| {
     let limits = Limits::default();
-    // For the log, of any bytes.
+    // The log reads the request line of any bytes.
     let (method, path) = head::request_line(data);
     assert!(method.len() + path.len() <= data.len());
 

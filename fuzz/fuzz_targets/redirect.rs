@@ -1,9 +1,9 @@
 //! Any text as the source of a redirect, a path and a destination.
 //!
-//! The parts are separated by zero bytes. A source without variable segments matches only itself,
-//! a filled destination is not longer than its values allow, and a path is found
-//! among patterns if its source matches it. The check of a documentation accepts a link exactly
-//! if the served site redirects it.
+//! The parts are separated by zero bytes. A source without variable segments matches only itself, a
+//! filled destination is not longer than its values allow, and a path is found among patterns if
+//! its source matches it. The check of the documentation accepts a link exactly if the served site
+//! redirects it.
 
 #![no_main]
 
@@ -60,7 +60,7 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// Reads a documentation with one redirect.
+/// Reads documentation with one redirect.
 fn read(source: &str, destination: &str) -> Docs {
     let config = serde_json::json!({
         "redirects": [{"source": source, "destination": destination}],

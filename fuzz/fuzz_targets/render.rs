@@ -1,8 +1,8 @@
 //! Any text as a page: it becomes an article, and nothing in the article runs.
 //!
-//! What comes before the first zero byte is the page, what comes after it a snippet that
-//! the page may import. It is run as `docs` is (`fuzz_targets/docs.rs`), with `--bin render`;
-//! the cases of `tests/rendering` are its corpus as they are.
+//! The page is the text before the first zero byte; the text after it is a snippet that the page
+//! may import. To run it, see `fuzz_targets/docs.rs`, with `--bin render`; the corpus is the
+//! unchanged cases of `tests/rendering`.
 
 #![no_main]
 

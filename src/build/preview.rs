@@ -39,7 +39,7 @@ pub struct PreviewCache {
 // === impl Preview ===
 
 impl Preview {
-    /// Prepares the files of a documentation. Nothing is rendered yet; `articles` comes from the
+    /// Prepares the files of the documentation. Nothing is rendered yet; `articles` comes from the
     /// previous preview.
     #[must_use]
     pub fn new(input: Input, options: &Options, articles: Articles) -> Self {

@@ -65,7 +65,7 @@ impl Report {
         report
     }
 
-    /// Adds the components of the pages of a documentation that react to their reader.
+    /// Adds the components that react to their reader, from all pages.
     pub(super) fn add_interactive(&mut self, docs: &Docs) {
         let pages = docs.pages.iter().filter_map(|page| page.read.as_ref().ok());
         for name in pages.flat_map(|page| &page.interactive) {

@@ -30,7 +30,7 @@ pub struct Parsed {
     diagnostics: Diagnostics,
 }
 
-/// Reads the files of a documentation.
+/// Reads the files of the documentation.
 ///
 /// A page of `before` with the same path, text and imports is reused.
 #[must_use]

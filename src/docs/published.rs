@@ -110,7 +110,7 @@ mod tests {
 
     const OPEN: &str = r##"{"openapi": "3.1.0", "info": {"title": "Pay", "version": "1"}, "paths": {"/pay": {"get": {"summary": "Look"}, "post": {"summary": "Pay", "responses": {"200": {"$ref": "#/components/responses/Done"}}}}}, "components": {"responses": {"Done": {"description": "Done"}}}}"##;
 
-    /// Where the specification of a documentation is published, with a file beside it.
+    /// The address of the published specification, with a file beside it.
     fn published(specification: &str, beside: &[(&str, &str)]) -> Vec<(String, Address)> {
         let config = r#"{"name": "Acme", "navigation": {"groups": [{"group": "API", "openapi": "api/pay.json", "pages": ["index", "own", "GET /pay", "POST /pay"]}]}}"#;
         let files = [("docs.json", config), ("api/pay.json", specification)];

@@ -26,7 +26,7 @@ pub const COUNT_MAX: usize = 20_000;
 /// How many redirects of a chain are followed; a client follows the rest.
 const CHAIN_MAX: usize = 32;
 
-/// The redirects of a documentation; chains are resolved.
+/// The redirects of the documentation; chains are resolved.
 #[derive(Debug, Default)]
 pub struct Redirects {
     list: Vec<Redirect>,

@@ -344,7 +344,7 @@ fn gateways(origin: &Origin, setup: Setup) -> [Edge; 2] {
     ] {
         setup.publish(project, files);
     }
-    // Both gateways would count the same requests, but not at the same moments.
+    // Both gateways would count the same requests, but at different moments.
     let setup = setup.conf("clients", "{ mcp_requests_per_second: 0 }");
     let second = setup.beside().conf("connections", "{ fast_path: false }");
     [setup.start(), second.start()]

@@ -197,7 +197,7 @@ fn the_skills_tool_installs_from_the_default_subdomain() {
 fn the_skills_tool_installs_from_beneath_a_base_path() {
     let edge = serving("base_path: /docs");
     installs_all(&edge, "docs.acme.test", "/docs");
-    // From the root, where the site's documents are as well.
+    // This installs from the root, where the site's documents are too.
     installs_all(&edge, "docs.acme.test", "");
 }
 
@@ -246,7 +246,7 @@ fn installs_from_any_address(folder: &str, version: &str) {
     for (record, base) in [("", ""), ("base_path: /docs", "/docs")] {
         let edge = serving(record);
         for path in ["", "/skill.md", "/index", "/index.md"] {
-            // Version 1.3 takes what is at `/skill.md` for one skill, and this site has several.
+            // Version 1.3 reads `/skill.md` as one skill, and this site has several.
             if version == "1.3.9" && path == "/skill.md" {
                 continue;
             }

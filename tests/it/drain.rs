@@ -10,7 +10,7 @@ use crate::http::{self, Connection, TIMEOUT};
 use crate::origin::{After, Origin};
 use crate::presets::DOMAIN;
 
-/// A gateway before an origin that responds when the test says so.
+/// A gateway in front of an origin that responds when the test allows it.
 struct Slow {
     edge: Edge,
     origin: Origin,

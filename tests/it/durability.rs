@@ -154,7 +154,7 @@ fn no_acknowledged_update_is_lost_when_the_process_is_killed_at_any_moment() {
     all_end(setup, &acknowledged);
 }
 
-/// Returns the arguments for `strace` to inject a fault into the calls of one name.
+/// Returns the arguments with which `strace` injects a fault into the calls of one name.
 fn strace<'a>(trace: &'a str, inject: &'a str) -> [&'a str; 9] {
     [
         "strace",
@@ -172,8 +172,8 @@ fn strace<'a>(trace: &'a str, inject: &'a str) -> [&'a str; 9] {
 #[test]
 fn no_acknowledged_update_is_lost_when_the_process_is_killed_at_a_durable_system_call() {
     let (setup, key) = sites();
-    // The queue and the store exist, and no round leaves an update waiting: a start makes none
-    // of these calls, so the gateway takes triggers before it is killed.
+    // The queue and the store exist, and no round leaves an update waiting. So a start makes none
+    // of these calls, and the gateway accepts triggers before it is killed.
     let edge = setup.start();
     follow(&edge.setup, &trigger(&edge, &key, "p0"));
     edge.signal("TERM");

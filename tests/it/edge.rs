@@ -212,7 +212,7 @@ impl Setup {
         Published::read(str::from_utf8(&output.stdout).unwrap())
     }
 
-    /// Writes the configuration, as every command that is run here does before.
+    /// Writes the configuration; [`Setup::run`] and [`Setup::start`] do this too.
     pub fn write_conf(&self) {
         let text: String = self
             .conf
@@ -333,8 +333,8 @@ impl Edge {
         published
     }
 
-    /// Waits until the gateway serves this generation of a project, or has seen that the
-    /// project is private.
+    /// Waits until the gateway serves this generation of a project, or has loaded that the project
+    /// is private.
     #[track_caller]
     pub fn wait_until_served(&self, project: &str, generation: u64) {
         self.wait_for_log(|line| {

@@ -23,7 +23,7 @@ const CALLS: &str = "?open,?openat,?write,?pwrite64,?fsync,?fdatasync,?rename,?r
 const NEEDS_ROOM: [&str; 8] = [
     "open", "openat", "write", "fsync", "rename", "renameat", "mkdir", "mkdirat",
 ];
-/// One call of a command: its name, and its number among the calls of that name.
+/// One call of a command: its name, and its number among the calls with that name.
 #[derive(Clone, Debug)]
 pub struct Point {
     pub call: String,
@@ -86,7 +86,7 @@ pub fn binary() -> PathBuf {
 /// Runs a command of the program under `strace`.
 ///
 /// Only `serve` touches the store in more than one thread. Other commands touch it in their first
-/// thread; a process that they start has calls of its own, which must not be struck.
+/// thread; a process that they start makes its own calls, which must not be changed.
 pub fn strace(setup: &Setup, options: &[&str], arguments: &[impl AsRef<OsStr>]) -> Output {
     let follow: &[&str] = match arguments[0].as_ref() == "serve" {
         true => &["-f", "--seccomp-bpf"],

@@ -18,7 +18,7 @@ const PROJECTS: usize = 200;
 
 /// A file system of 16 MB, mounted until this value is dropped.
 ///
-/// It has its own directory, so a test may drop its other values before or after this one.
+/// It has its own directory, so a test may drop its other values before or after it.
 pub struct SmallDisk(TempDir);
 
 impl SmallDisk {

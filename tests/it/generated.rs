@@ -1,4 +1,4 @@
-//! The generated skill, and commands that write a skill in its place.
+//! The generated skill, and commands that replace it.
 //!
 //! The skill of the example must equal a golden file and pass the public validator.
 
@@ -263,8 +263,8 @@ fn a_failed_command_is_reported_and_the_deterministic_skill_stays() {
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// Over changes of pages, failed commands and a restart, readers get what the command wrote last, at
-/// the same address.
+/// After changes of pages, failed commands and a restart, readers get the last output of the
+/// command, at the same address.
 #[test]
 fn what_a_command_wrote_is_served_until_it_has_written_another_one() {
     let (edge, key) = generating("", "seconds: 60", "");

@@ -1,4 +1,4 @@
-//! Repositories over every transport: fetched, rejected and reported.
+//! Repositories over every transport: how they are fetched, rejected and reported.
 //!
 //! HTTP is served by `git http-backend` behind a small server of the test, SSH by a real `sshd`.
 

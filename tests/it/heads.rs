@@ -15,7 +15,7 @@ use crate::tls::Encrypted;
 
 const DISCOVERY: &str = "/skill.md";
 const PAGE: &str = "/guide";
-/// Follows every rejected request. A response to it means that it was smuggled.
+/// This request follows every rejected request. A response to it means that it was smuggled.
 const HIDDEN: &str = "GET /hidden HTTP/1.1\r\nHost: docs.acme.test\r\n\r\n";
 
 /// Two gateways over one site whose origin is a server of the test.
@@ -740,7 +740,7 @@ fn pipelined_requests_get_responses_in_their_order_across_both_paths() {
     }
 }
 
-/// The client sends more pipelined bytes than the gateway buffers, while its origin is slow.
+/// The client sends more pipelined bytes than the gateway buffers, while the origin is slow.
 #[test]
 fn a_body_and_the_next_request_in_one_segment_are_separated() {
     let gateways = Gateways::start("");

@@ -179,7 +179,7 @@ async fn serve(
             let mut stream = respond.send_response(http::Response::new(()), false)?;
             stream.send_data(page.into(), true)
         };
-        // The connection must be polled, or the body does not arrive.
+        // The connection must be polled; otherwise the body does not arrive.
         tokio::select! {
             answered = answer => if answered.is_err() { return },
             _ = std::future::poll_fn(|cx| connection.poll_closed(cx)) => return,

@@ -1,4 +1,4 @@
-//! The rules of HTTP/2 about frames, by hand: a table of connections that break one rule each.
+//! The rules of HTTP/2 about frames: a table of connections that break one rule each.
 //!
 //! The cases come from RFC 9113 and RFC 7541. A public conformance tool tests them too. Each is
 //! sent for a discovery document, a page and a path of a site's own server: the rules do not
@@ -36,10 +36,10 @@ const STREAM_CLOSED: u32 = 5;
 const FRAME_SIZE_ERROR: u32 = 6;
 const COMPRESSION_ERROR: u32 = 9;
 
-/// What the last PING of each connection carries.
+/// The content of the last PING of each connection.
 const LAST: &[u8; 8] = b"the last";
 
-/// What must come of a connection.
+/// The expected result of a connection.
 #[derive(Clone, Copy, Debug)]
 enum Expected {
     /// The request on the first stream is answered, and the connection stays open.
@@ -78,7 +78,7 @@ fn headers(flags: u8, stream: u32, block: &[u8]) -> Vec<u8> {
     frame(raw::HEADERS, flags, stream, block)
 }
 
-/// The cases: section, what is sent, what must come of it.
+/// The cases: section, frames, expected result.
 fn cases(path: &str) -> Vec<(&'static str, Vec<Vec<u8>>, Expected)> {
     let get = || headers(END_HEADERS | END_STREAM, 1, &request("GET", path, &[]));
     let post = |more: &[(&str, &str)]| headers(END_HEADERS, 1, &request("POST", path, more));
@@ -633,7 +633,7 @@ fn check(gateway: &Encrypted, path: &str) {
         let (received, is_closed) = exchange(&mut gateway.tls(), &frames, until);
         let coded = |kind| received.iter().find(|frame| frame.kind == kind);
         let goaway = coded(raw::GOAWAY).map(raw::code);
-        // Where a rule has a code of its own, PROTOCOL_ERROR is true as well.
+        // If a rule has its own code, PROTOCOL_ERROR is accepted too.
         let is_right = |code: u32, codes: &[u32]| code == PROTOCOL_ERROR || codes.contains(&code);
         let fits = |code: Option<u32>, codes| code.is_some_and(|code| is_right(code, codes));
         let holds = match expected {

@@ -33,7 +33,7 @@ fn a_request_without_tls_is_redirected_if_its_host_has_a_certificate() {
     let gateway = start("redirect: true", "", "");
     let edge = &gateway.edge;
     for (method, host, path, status, location) in [
-        // Also what the fast path would serve.
+        // Paths of the fast path are redirected too.
         ("GET", DOMAIN, "/skill.md", 308, "/skill.md"),
         ("HEAD", DOMAIN, "/skill.md?a=b&c", 308, "/skill.md?a=b&c"),
         ("POST", "DOCS.acme.test:80", "//x/%2e", 308, "//x/%2e"),
@@ -95,7 +95,7 @@ async fn every_response_over_tls_tells_browsers_to_use_tls() {
         (DOMAIN, "/x/../skill.md", 200, "max-age=600"),
         (API, "/v1/x", 404, "max-age=600"),
         (DOMAIN, "/a\\b", 400, "max-age=600"),
-        // The site's own server, which may know better.
+        // The site's own server may send its own value.
         (DOMAIN, "/guide", 200, "max-age=600"),
         (DOMAIN, "/own", 200, "max-age=7"),
     ] {

@@ -1,4 +1,4 @@
-//! JSX is evaluated as React does it: the examples of `tests/jsx/corpus.jsx`, beside
+//! JSX gives the same result as in React: compares the examples of `tests/jsx/corpus.jsx` with
 //! react-dom/server.
 
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ for (const [name, example] of Object.entries(module_.exports.examples)) {
 console.log(JSON.stringify(all));
 "#;
 
-/// What react-dom/server makes of each example.
+/// Returns the HTML of react-dom/server for each example.
 fn react(corpus: &Path) -> BTreeMap<String, String> {
     let folder = crate::clients::client("react", "react-dom@19.3.1");
     let script = folder.join("render.cjs");
@@ -43,7 +43,7 @@ fn react(corpus: &Path) -> BTreeMap<String, String> {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// What the engine of the build makes of an example.
+/// Returns the output of the build's engine for an example.
 fn built(module: &compile::Module, name: &str) -> Vec<Output> {
     let mut engine = Engine::start(["Card"].into_iter()).unwrap();
     let mut imports = Map::new();

@@ -1,4 +1,4 @@
-//! A link that the check accepts works in the HTML; a link that it warns of does not.
+//! A link that the check accepts works in the HTML; a link that it warns about does not.
 
 use std::path::Path;
 

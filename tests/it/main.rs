@@ -13,12 +13,12 @@
 //! | `drain` | a gateway that stops finishes every request that it has begun |
 //! | `durability` | an acknowledged update survives a kill at any moment |
 //! | `full` | an acknowledged update survives a full disk |
-//! | `generated` | the skill of a documentation whose authors wrote none |
-//! | `git` | repositories over every transport, and which are rejected |
+//! | `generated` | the generated skill of a site whose authors wrote none |
+//! | `git` | repositories over every transport, and rejected repositories |
 //! | `heads` | an ambiguous request head is rejected, on both paths |
 //! | `both_paths` | the fast path and the proxy path respond the same |
-//! | `hostile` | no client, author or neighbour can take anything from anyone else |
-//! | `links` | a link that the check passes works in the HTML, and one that it warns of does not |
+//! | `hostile` | no client, author or other owner can harm anybody else |
+//! | `links` | a link that the check accepts works in the HTML, and a link that it warns about does not |
 //! | `navigation` | the navigation and the diagnostics of `docs.json`, case by case |
 //! | `mcp` | agents list, read and call the MCP server of a site |
 //! | `operator` | health, metrics, a log line for every request |

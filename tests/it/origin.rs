@@ -1,8 +1,8 @@
 //! A site's own server, as simple as possible, which keeps the requests that it receives.
 //!
 //! It reads requests from plain HTTP/1.1 connections, keeps every byte of their heads and bodies,
-//! and lets the test write the responses. It shares no code with the gateway, so the two cannot
-//! make the same mistake.
+//! and lets the test write the responses. It shares no code with the gateway, so both cannot have
+//! the same mistake.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

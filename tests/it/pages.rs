@@ -144,7 +144,7 @@ fn translations_link_to_each_other() {
 
 const SPECIFICATION: &str = r#"{"openapi": "3.1.0", "info": {"title": "Pay", "version": "1"}, "servers": [{"url": "https://api.acme.test/v1"}], "paths": {"/pay": {"post": {"summary": "Pay"}}}}"#;
 
-/// Publishes a documentation with this specification.
+/// Publishes documentation with this specification.
 fn describing(edge: &Edge, specification: &str) {
     let config = r#"{"name": "Acme", "navigation": {"groups": [{"group": "API", "openapi": "api/pay.json", "pages": ["index", "POST /pay"]}]}}"#;
     let files = [

@@ -26,7 +26,7 @@ use crate::presets::SUBDOMAIN;
 /// A command that would change what is served.
 struct Attempt {
     arguments: Vec<String>,
-    /// What is served when it succeeds.
+    /// The text that is served if the command succeeds.
     text: String,
 }
 
@@ -297,7 +297,7 @@ fn a_killed_sweep_never_removes_served_files() {
             has_struck(&output, Fault::Kill, &setup.path("store")),
             "{output:?}"
         );
-        // S1: an inventory goes before its content, so none is left without.
+        // S1: an inventory is removed before its content, so no inventory is left without content.
         is_whole(&setup.path("store"));
         let edge = setup.start();
         assert_eq!(edge.get(SUBDOMAIN, "/skill.md").text(), skill(3));

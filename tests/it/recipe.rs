@@ -109,7 +109,7 @@ fn a_site_below_a_path_of_the_customers_domain_is_whole() {
         "{}",
         card.text()
     );
-    // What crawlers and agents request at the root of a host only.
+    // Crawlers and agents request these paths only at the root of a host.
     for (path, start) in [
         ("/llms.txt", "# Acme"),
         ("/llms-full.txt", "# Index"),

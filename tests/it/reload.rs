@@ -1,4 +1,5 @@
-//! Under load and during changes every response is complete, of one release, and none fails.
+//! Under load and during changes, no response fails, and every response is complete and belongs to
+//! one release.
 //!
 //! Clients send requests over connections that they never close, while releases are promoted and
 //! rolled back, site records change, and publishing is killed half-way. The text of a skill holds
@@ -24,7 +25,7 @@ const CLIENTS: usize = 4;
 const REQUESTS_MIN: usize = 20_000;
 const ROUNDS_MIN: usize = 10;
 
-/// What the clients know: every text that was published, by the digest of its bytes.
+/// The texts that the clients know: every published text, by the digest of its bytes.
 #[derive(Default)]
 struct PublishedTexts {
     skills: HashMap<String, (&'static str, usize)>,
@@ -72,8 +73,8 @@ impl PublishedTexts {
         known
     }
 
-    /// Checks a response to a request for one of the site's documents, and returns the one
-    /// version that all of it is of.
+    /// Checks a response to a request for one of the site's documents, and returns the version of
+    /// its content, which must be one.
     #[track_caller]
     fn version_of(&self, path: &str, response: &Response) -> usize {
         response.check("GET");
@@ -131,7 +132,7 @@ impl PublishedTexts {
                 "/.well-known/agent-skills/long/SKILL.md",
                 "/.well-known/skills/index.json",
                 "/.well-known/skills/refund/skill.md",
-                // In a form that the fast path does not take.
+                // This spelling is not served by the fast path.
                 "/.well-known/skills/%72efund/./SKILL.md?v=1",
             ][turn / 2 % 6];
             let coding = ["identity", "br", "gzip", "zstd"][client % 4];

@@ -4,8 +4,8 @@
 //! `== path ==` starts another file that it imports. `UPDATE_GOLDEN=1` writes all parts except the
 //! page.
 //!
-//! For every page, a conforming HTML parser reads the tree that was written. It finds no error and
-//! no script.
+//! For every page, a conforming HTML parser reads the same tree that was written, and finds no
+//! error and no script.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

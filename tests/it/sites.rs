@@ -93,7 +93,8 @@ fn a_renamed_subdomain_or_file_keeps_the_site() {
     edge.change_sites(|| edge.setup.write_records("acme", &record("rocket")));
     assert_eq!(status(&edge, "acme.waypost.localhost"), 404);
     assert_eq!(status(&edge, "rocket.waypost.localhost"), 200);
-    // The same project in another file, with another subdomain to see when it was read.
+    // The same project is in another file, with another subdomain, so that the test sees when it
+    // was read.
     edge.change_sites(|| {
         edge.setup.remove_site("acme");
         edge.setup.write_records("customers", &record("rocket2"));

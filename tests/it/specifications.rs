@@ -113,7 +113,7 @@ impl Shared {
     }
 }
 
-/// The files of a documentation whose specification is behind a URL.
+/// The files of documentation whose specification is behind a URL.
 fn documentation(url: &str) -> Vec<(&'static str, String)> {
     let config = format!(
         r#"{{"name": "Acme", "navigation": {{"groups": [{{"group": "API", "openapi": "{url}", "pages": ["index"]}}]}}}}"#
@@ -125,7 +125,7 @@ fn files<'f>(files: &'f [(&'static str, String)]) -> Vec<(&'static str, &'f str)
     files.iter().map(|(path, text)| (*path, &**text)).collect()
 }
 
-/// Runs `check` on a documentation with a specification behind a URL.
+/// Runs `check` on documentation with a specification behind a URL.
 fn check(setup: &Setup, server: &Server, path: &str, arguments: &[&str]) -> (Option<i32>, String) {
     let files_of = documentation(&server.url(path));
     let docs = setup.documentation(&files(&files_of));

@@ -26,17 +26,17 @@ pub struct Encrypted {
 }
 
 impl Encrypted {
-    /// Before a site without pages of its own.
+    /// Starts a gateway for a site without pages of its own.
     pub fn start(connections: &str) -> Self {
         Self::before("", connections)
     }
 
-    /// Before a site with more lines in its record.
+    /// Starts a gateway for a site with more lines in its record.
     pub fn before(record: &str, connections: &str) -> Self {
         Self::of(Setup::new().conf("connections", connections), record)
     }
 
-    /// With a setup, before a site with more lines in its record.
+    /// Starts a gateway with a setup, for a site with more lines in its record.
     pub fn of(setup: Setup, record: &str) -> Self {
         let authority = Authority::new();
         let setup = encrypted(&authority, setup).acme(record).with_skill();
@@ -535,7 +535,7 @@ pub mod raw {
         }
     }
 
-    /// Reads until a frame that is asked for.
+    /// Reads until a matching frame.
     pub fn wait_for(connection: &mut Connection<Tls>, matches: impl Fn(&Frame) -> bool) -> Frame {
         loop {
             let frame = receive(connection);

@@ -1,6 +1,6 @@
 //! The oldest Rust that `Cargo.toml` names is enough for every dependency.
 //!
-//! `clippy::incompatible_msrv` looks at our own code; this looks at `Cargo.lock`.
+//! `clippy::incompatible_msrv` checks our own code; this test checks `Cargo.lock`.
 
 use std::collections::BTreeMap;
 use std::process::Command;

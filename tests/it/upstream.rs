@@ -1,5 +1,5 @@
-//! Every path that is not a discovery path goes to the site's own server, changed only as a proxy
-//! must.
+//! Every request that is not for a discovery path goes to the site's own server, with only the
+//! changes that a proxy must make.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -601,7 +601,7 @@ fn events_are_forwarded_as_they_arrive() {
         format!("GET /events HTTP/1.1\r\nHost: {DOMAIN}\r\nAccept: text/event-stream\r\n\r\n")
             .as_bytes(),
     );
-    // The head before any event, and each event before the next is sent.
+    // The head arrives before any event, and each event before the next one is sent.
     assert_eq!(connection.receive_head().unwrap().status, 200);
     for gap in [0, 0, 2200] {
         silence(Duration::from_millis(gap));

@@ -1,4 +1,4 @@
-//! Compares what the check says of links with the HTML that is built.
+//! Compares the verdicts of the check about links with the HTML of a build.
 //!
 //! The check knows anchors without writing HTML. Here the pages are made as a preview makes
 //! them, a parser of HTML reads their ids, and each link to an anchor is looked up twice.
@@ -14,13 +14,13 @@ use waypost::source::Tree;
 /// The result of a comparison.
 #[derive(Debug, Default)]
 pub(crate) struct Compared {
-    /// How many different links were found in the HTML, as the check said.
+    /// How many different links the check accepted and the HTML has.
     pub(crate) found: usize,
-    /// How many were not, as the check said.
+    /// How many the check warned about and the HTML lacks.
     pub(crate) missing: usize,
-    /// Of how many the check said nothing.
+    /// How many have a target that the check cannot know.
     pub(crate) unknown: usize,
-    /// How many lead to pages that are not built, because not everybody may read them.
+    /// How many lead to private pages, which are not built.
     pub(crate) private: usize,
     /// Links that the check accepted and whose anchor is not in the HTML.
     pub(crate) dead: Vec<AnchorLink>,
@@ -28,7 +28,7 @@ pub(crate) struct Compared {
     pub(crate) alive: Vec<AnchorLink>,
 }
 
-/// Compares check and HTML of a documentation.
+/// Compares check and HTML of the documentation.
 pub(crate) fn compare(tree: Tree) -> Compared {
     let options = Options::default();
     let input = Input::read(tree, &options);

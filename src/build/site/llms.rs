@@ -52,7 +52,7 @@ pub(super) struct List {
     parts: Vec<List>,
 }
 
-/// Makes the lists of a documentation: first the main list, then a list for each other language
+/// Makes the lists of the documentation: first the main list, then a list for each other language
 /// and version.
 pub(super) fn lists(docs: &Docs) -> Vec<List> {
     let mut names = BTreeSet::from([LLMS.to_owned()]);
@@ -198,7 +198,7 @@ fn language(page: &Page) -> Option<&str> {
     page.place.as_ref()?.language.as_deref()
 }
 
-/// Returns the codes of the languages of a documentation that has several.
+/// Returns the codes of the languages if the documentation has several.
 fn languages(docs: &Docs) -> BTreeSet<&str> {
     let listed = docs.navigation.pages.iter().filter(|page| page.is_listed());
     listed.filter_map(language).collect()

@@ -131,7 +131,7 @@ pub(super) fn check(docs: &Docs, tree: &Tree) -> Vec<Diagnostic> {
     found
 }
 
-/// Confines the stylesheets of a documentation.
+/// Confines the stylesheets of the documentation.
 fn authors(tree: &Tree, docs: &Docs, map: &Map) -> Confined {
     let (sheets, skipped) = files::stylesheets(tree, docs);
     let mut authors = css::confine(&sheets, map);

@@ -82,7 +82,7 @@ impl Report for Event {
     }
 }
 
-/// Checks a documentation in a sandbox.
+/// Checks documentation in a sandbox.
 ///
 /// # Errors
 ///
@@ -129,7 +129,7 @@ fn carry_out(order: &Order, parent: &mut Parent<'_, Event>) -> anyhow::Result<bo
 /// The result of the check, and the files that `--fix` corrects or does not change.
 type Outcome = (Checked, Vec<Result<Fixed, String>>);
 
-/// Checks a documentation, and checks it again with the mistakes corrected.
+/// Checks documentation, and checks it again with the mistakes corrected.
 pub(super) fn run(
     args: &Args,
     fetch: &mut dyn FnMut(&[Box<str>]) -> Option<Remote>,

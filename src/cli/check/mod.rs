@@ -75,7 +75,7 @@ pub enum Format {
     Github,
 }
 
-/// Checks a documentation.
+/// Checks documentation or a configuration.
 ///
 /// # Errors
 ///
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
     use crate::source::{Tree, TreePath};
 
-    /// Checks a documentation in this process, and returns whether the check has failed.
+    /// Checks documentation in this process, and returns whether the check has failed.
     fn checked(args: &Args) -> anyhow::Result<bool> {
         let (checked, fixed) = child::run(args, &mut |_urls| None)?;
         for fixed in fixed.into_iter().flatten() {

@@ -87,7 +87,7 @@ impl Order {
     }
 }
 
-/// Shows a documentation in a sandbox, to browsers that connect to the socket of the parent.
+/// Shows documentation in a sandbox, to browsers that connect to the socket of the parent.
 ///
 /// # Errors
 ///

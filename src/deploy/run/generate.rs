@@ -198,8 +198,8 @@ impl Config {
 // === impl Task ===
 
 impl<'c> Task<'c> {
-    /// Makes the task of improving `skill`, the generated file `name` of a documentation whose pages are
-    /// rendered as `articles`.
+    /// Makes the task of improving `skill`, the generated file `name` of documentation whose pages
+    /// are rendered as `articles`.
     pub(super) fn new(
         config: &'c Config,
         docs: Docs,

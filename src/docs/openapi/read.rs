@@ -21,10 +21,10 @@ pub const SPECIFICATION: &str = "openapi";
 const DANGLING_MAX: usize = 20;
 /// How many bytes at the start of a file are searched for the key `openapi`.
 const HEAD_BYTES: usize = 4096;
-/// How many specifications a documentation may have.
+/// How many specifications the documentation may have.
 const SPECIFICATIONS_MAX: usize = 2000;
 
-/// The specifications that a documentation names.
+/// The specifications that the documentation names.
 #[derive(Debug, Default)]
 pub struct Specifications {
     read: Vec<Specification>,
@@ -242,8 +242,8 @@ pub fn find(tree: &Tree, directory: &TreePath, text: &str) -> Option<TreePath> {
     })
 }
 
-/// Finds the files of a documentation that have the key `openapi` at their start, for pages
-/// that name an endpoint without its specification.
+/// Finds the files of the documentation that have the key `openapi` at their start, for pages that
+/// name an endpoint without its specification.
 #[must_use]
 pub fn discover(tree: &Tree, ignored: &Ignored) -> Vec<TreePath> {
     let is_specification = |path: &&TreePath| {

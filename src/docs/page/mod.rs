@@ -1,4 +1,4 @@
-//! The Markdown files of a documentation, and the files that they import.
+//! The Markdown files of the documentation, and the files that they import.
 //!
 //! A page is read once: its frontmatter ([`Meta`]), its body ([`crate::mdx`]) and the files
 //! that it imports. The link check, HTML, Markdown, search and the generated skill all use
@@ -66,7 +66,7 @@ pub struct Page {
     found: Vec<Diagnostic>,
 }
 
-/// The pages of a documentation.
+/// The pages of the documentation.
 #[derive(Clone, Debug, Default)]
 pub struct Pages {
     pages: Vec<Arc<Page>>,

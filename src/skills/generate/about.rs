@@ -134,9 +134,9 @@ const GENERIC: [&str; 22] = [
     "examples",
 ];
 
-/// Returns the sentences that say what the product of a documentation is; `None` if there are none.
+/// Returns the sentences that say what the documented product is; `None` if there are none.
 ///
-/// They are the description of `docs.json` unless it only says that this is a documentation, else
+/// They are the description of `docs.json` unless it only says that this is documentation, else
 /// sentences of the first pages.
 #[must_use]
 pub fn about(docs: &Docs) -> Option<String> {
@@ -205,7 +205,7 @@ fn is_introduction(page: &Page) -> bool {
     has(&normal(&page.title), &INTRODUCTIONS)
 }
 
-/// Returns the name of a product: the title without words for a documentation.
+/// Returns the name of a product: the title without words such as "documentation".
 pub(super) fn product(title: &str) -> String {
     let title = plain(title);
     let mut words: Vec<&str> = title.split(' ').collect();

@@ -87,7 +87,7 @@ pub enum Age {
     Earlier,
 }
 
-/// Accepts a text that a program wrote as the skill `name` of a documentation, or says why not.
+/// Accepts a text that a program wrote as the skill `name` of the documentation, or says why not.
 ///
 /// # Errors
 ///

@@ -122,7 +122,7 @@ const NEWS: [&str; 11] = [
     "feedback",
 ];
 
-/// The advice of a documentation.
+/// The advice in the documentation.
 #[derive(Debug, Default)]
 pub(super) struct Advice {
     pub(super) pitfalls: Vec<String>,

@@ -71,7 +71,7 @@ pub(super) struct First<'d> {
     pub(super) choices: Vec<(Vec<String>, PageId)>,
 }
 
-/// Writes the first calls of a documentation.
+/// Writes the first calls of the documentation.
 pub(super) fn first<'d>(docs: &'d Docs, outline: &Outline, base_url: &str) -> First<'d> {
     let mut sink = Sink::new(base_url, LINES_MAX, CHARACTERS_MAX);
     let mut first = First::default();

@@ -206,8 +206,8 @@ pub fn find_root(path: &Path) -> Option<PathBuf> {
         .map(Path::to_owned)
 }
 
-/// Splits the directory of a documentation into the root of its repository and the path below
-/// the root.
+/// Splits the directory of the documentation into the root of its repository and the path below the
+/// root.
 ///
 /// The root is `root` when it is given, or the result of [`find_root`], or the directory itself.
 ///

@@ -41,7 +41,7 @@ use crate::site::{Host, address};
 
 pub use crate::site::pattern::{InvalidPattern, Pattern};
 
-/// The largest number of URLs in one documentation.
+/// The largest number of URLs that the documentation may name.
 pub const URLS_MAX: usize = 100;
 /// The largest number of redirects for one URL.
 pub const REDIRECTS_MAX: usize = 5;
@@ -57,7 +57,7 @@ pub struct Config {
     pub private_hosts: Vec<Pattern>,
     /// The longest file, in bytes.
     pub bytes_max: u64,
-    /// How long fetching all files of a documentation may take.
+    /// How long fetching all files may take.
     pub time: Duration,
 }
 
@@ -153,7 +153,7 @@ struct Guard {
 #[error("no public address")]
 struct NoPublicAddress;
 
-/// Fetches the files of a documentation that the configuration allows.
+/// Fetches the files of these URLs that the configuration allows.
 ///
 /// Blocks for at most [`Config::time`].
 #[must_use]

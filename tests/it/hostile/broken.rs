@@ -1,4 +1,4 @@
-//! What is broken leaves what is served: a bad commit, a broken queue, a damaged store.
+//! A bad commit, a broken queue or a damaged store changes no served site.
 
 use std::fs;
 use std::path::Path;
@@ -305,7 +305,7 @@ fn the_depth_of_the_queue_is_current_while_all_builds_are_busy() {
     wait_until("the gauges do not show six updates", || depth() >= 6.0);
 }
 
-/// What `/readyz?full` says about a part of the process.
+/// Returns the state of a part of the process from `/readyz?full`.
 fn part(edge: &Edge, name: &str) -> serde_json::Value {
     let ready = crate::http::request(edge.operator, "GET", "localhost", "/readyz?full", &[]);
     assert_eq!(ready.status, 200, "the sites are served: {}", ready.text());
@@ -439,8 +439,7 @@ fn a_store_and_a_queue_that_cannot_be_written_stop_no_site() {
     });
 }
 
-/// A file of a page that has not changed is taken from the store, and is damaged there: the update
-/// makes it anew.
+/// The store has a damaged file of a page that has not changed: the update makes the file again.
 #[test]
 fn an_update_mends_a_damaged_file_of_a_page_that_has_not_changed() {
     let setup = setup();

@@ -1,5 +1,5 @@
-//! A build takes nothing: a command that tries everything reads no file of the service, reaches no
-//! other machine, leaves no process, and does not fill the disk.
+//! A build is confined: its command reads no file of the service, reaches no other machine, leaves
+//! no process, and does not fill the disk.
 //!
 //! The command of `generate` runs in the same sandbox as a build. A build has no command that an
 //! author could choose, so the tests use this one.

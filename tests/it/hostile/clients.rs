@@ -1,7 +1,7 @@
 //! No client takes connections, processor time, memory or descriptors from another.
 //!
-//! The tests attack from one loopback address, and look from another one whether its requests
-//! are still answered.
+//! The tests attack from one loopback address, and check from another address that its requests
+//! still get responses.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -18,7 +18,7 @@ use crate::origin::Origin;
 use crate::presets::{DOMAIN, SKILL};
 use crate::tls::encrypted;
 
-/// The address of the one who behaves.
+/// The address of the client that keeps all limits.
 const OTHER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
 /// Connects from one of the loopback addresses.
@@ -160,7 +160,7 @@ fn an_address_cannot_send_more_requests_than_its_share() {
             rejected.check("GET");
             let wait: u64 = rejected.field("retry-after").unwrap().parse().unwrap();
             assert!((1..=60).contains(&wait), "{wait}");
-            // The connection is as good as before: a balancer has other clients on it.
+            // The connection stays open, because a load balancer uses it for other clients.
             assert_eq!(get_on(&mut connection, path, "").unwrap().status, 429);
         }
         assert!(exceeded(&edge, "requests", "enforced") >= 4.0);
@@ -299,7 +299,7 @@ async fn the_memory_of_closed_connections_is_given_back() {
     let edge = setup.start();
     let config = authority.client(&["h2"]);
     let open = async || Client::open(edge.https.unwrap(), DOMAIN, Arc::clone(&config)).await;
-    // Once, for what is allocated once.
+    // The first request allocates values that exist once.
     open().await.get(DOMAIN, "/skill.md").await.unwrap();
     let before = resident(&edge);
     let mut clients = Vec::new();
@@ -432,7 +432,7 @@ fn connections_leave_enough_descriptors() {
     let idle: Vec<_> = (0..400)
         .map(|_| connect_from(Ipv4Addr::LOCALHOST, edge.http))
         .collect();
-    // A new client, a read of the store, the operator: all at once.
+    // A new client, a read of the store and the operator are all served at once.
     let served = get_from(OTHER, &edge, "/");
     assert_eq!(served.status, 200);
     edge.publish("acme", &files("Welcome again."));

@@ -1,5 +1,5 @@
-//! The commands of an author read documentation in a process that can do nothing else: a reader
-//! that a hostile repository has taken over finds no network, no secrets and no other file.
+//! The commands of an author read documentation in a sandboxed process. If a hostile repository
+//! takes over this process, it can reach no network, no secrets and no other file.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -145,7 +145,7 @@ fn a_preview_goes_on_after_its_reader_was_killed_and_its_directory_replaced() {
     let killed = Command::new("kill").args(["-KILL", &id]).status().unwrap();
     assert!(killed.success());
     while fs::read_to_string(reader.join("status")).is_ok_and(|status| !status.contains("\tZ")) {}
-    // The next change starts another one. The watch may begin after the first change.
+    // The next change starts another process. The watch may begin after the first change.
     let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
     loop {
         write("The third text.");
@@ -222,7 +222,7 @@ fn a_check_corrects_files_of_the_documentation_and_leaves_nothing_behind() {
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// A kernel without Landlock or seccomp: the commands say so and go on.
+/// On a kernel without Landlock or seccomp, the commands report that and continue.
 #[test]
 fn what_the_kernel_lacks_is_said() {
     let docs = documentation();

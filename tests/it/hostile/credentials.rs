@@ -1,5 +1,5 @@
-//! Credentials stay with their owner: no host can make the service forget them, no other owner can
-//! use them, and no record tells how the operator's network answers.
+//! Credentials stay with their owner: no host can make the service remove them, no other owner can
+//! use them, and no record shows how the operator's network responds.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};

@@ -1,4 +1,4 @@
-//! Files: what a client that reads slowly, reads in parts or asks for much does not get.
+//! Files: slow readers, ranges and large files cost the gateway little.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -99,7 +99,7 @@ fn process(edge: &Edge, file: &str, name: &str) -> u64 {
 /// with closed windows on one connection with HTTP/2.
 async fn memory_of(length: usize, readers: usize, streams: usize) -> u64 {
     let site = Site::start("{ write_rate_min: 0 }", length);
-    // One of each kind, for what is allocated once.
+    // One request of each kind allocates the values that exist once.
     assert_eq!(site.request("GET", &[]).body.len(), length);
     let response = site.http2().await.get(DOMAIN, VIDEO).await.unwrap();
     assert_eq!(response.body.len(), length);
@@ -137,7 +137,7 @@ async fn slow_readers_of_a_large_file_cost_little_memory() {
         (8 << 20, 60, 40)
     };
     let grown = memory_of(length, readers, streams).await;
-    // Held whole, the files of the short run would take 800 MiB.
+    // The whole files of the short run would take 800 MiB of memory.
     let allowed = if is_long { 64 << 20 } else { 32 << 20 };
     println!("{readers} readers and {streams} streams of {length} bytes: {grown} bytes");
     assert!(grown < allowed, "{grown}");
@@ -285,7 +285,7 @@ async fn a_download_above_the_minimum_rate_ends_whole_however_long_it_takes() {
                 let read = stream.read(&mut part).unwrap();
                 assert!(read > 0, "cut after {} bytes", all.len());
                 all.extend_from_slice(&part[..read]);
-                // The speed of this client.
+                // This pause sets the speed of the client.
                 std::thread::sleep(Duration::from_micros(3 * read as u64));
             }
             assert!(all.ends_with(&site.video[site.video.len() - 1000..]));
@@ -312,7 +312,7 @@ async fn a_reader_below_the_minimum_rate_is_closed_and_counted_and_no_error_is_l
     let slow = "gateway_slow_clients_total{reason=\"slow\"}";
     let stalled = "gateway_slow_clients_total{reason=\"stalled\"}";
 
-    // Over HTTP/1.1, one that reads and one that does not.
+    // Over HTTP/1.1 one client reads and one does not.
     let mut reader = slow_connection(site.edge.http);
     ask(&mut reader);
     let mut part = [0; 2048];
@@ -327,7 +327,7 @@ async fn a_reader_below_the_minimum_rate_is_closed_and_counted_and_no_error_is_l
     site.edge.wait_for_metric(stalled, before + 1.0);
     let (slow_before, stalled_before) = (site.edge.metric(slow), site.edge.metric(stalled));
 
-    // Over HTTP/2 a window is closed, and another opens byte by byte.
+    // Over HTTP/2 one window stays closed, and another opens byte by byte.
     let mut settings = h2::client::Builder::new();
     settings.initial_window_size(1);
     let config = site.authority.client(&["h2"]);

@@ -6,16 +6,16 @@
 //! | module | promise |
 //! |---|---|
 //! | `broken` | a bad commit, a broken queue or a damaged store changes no served site |
-//! | `builds` | a build reads no file of the service, reaches no machine, leaves no process, fills no disk |
-//! | `commands` | a hostile repository takes nothing from its author: the commands read it in a sandbox |
-//! | `credentials` | credentials stay with their owner, are never removed, and nothing is told about the network |
-//! | `neighbours` | no owner takes the worker from another |
+//! | `builds` | a build reads no file of the service, reaches no machine, leaves no process and fills no disk |
+//! | `commands` | a hostile repository cannot harm the author who reads it: the commands read it in a sandbox |
+//! | `credentials` | only their owner can use credentials, no host can remove them, and records show nothing about the network |
+//! | `neighbours` | no owner can keep the worker from building the sites of another owner |
 //! | `clients` | no client takes connections, processor time, memory or descriptors from another |
 //! | `files` | slow readers and large files cost little, no redirect leaves its host, a private host is not found |
 //! | `requests` | a request has one meaning and costs a bounded amount, in every version of HTTP |
-//! | `start` | the process has no more privileges than it says, and only its operator changes it |
+//! | `start` | the process has only the privileges that it reports, and only its operator can change its state |
 //! | `upstreams` | a site's own server reads nothing private, and harms only its own readers |
-//! | `pages` | no page stalls a build: each costs a bounded amount of work and is shown |
+//! | `pages` | no page can stop a build: each costs a bounded amount of work, and is shown |
 
 use std::time::Instant;
 

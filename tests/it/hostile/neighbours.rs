@@ -1,4 +1,5 @@
-//! No owner takes the worker from another: slow hosts, killed builds, builds out of time.
+//! No owner can keep the worker from building the sites of another owner: slow hosts, killed
+//! builds, builds out of time.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -29,7 +30,8 @@ pub(super) fn children(process: u32) -> Vec<u32> {
         .collect()
 }
 
-/// A gateway with two places for builds, an owner with slow projects and one with a fast one.
+/// A gateway with two slots for builds, an owner with slow projects and an owner with a fast
+/// project.
 fn with_slow_owner(host: &SilentHost, slow: usize) -> Edge {
     let mut setup = setup().conf(
         "worker",
@@ -149,7 +151,7 @@ fn four_owners_with_hosts_that_never_respond_delay_no_other() {
     }
     let _held: Vec<_> = (0..8).map(|_| host.connected()).collect();
     let mut busy: Vec<_> = (0..rounds).map(|_| update()).collect();
-    // The first update waits until a place is given back.
+    // The first update waits until a slot is free.
     busy.sort();
     let p99 = busy[busy.len() * 99 / 100 - usize::from(busy.len() % 100 == 0)];
     println!("quiet: {quiet:?} at most; with four hostile owners: p99 {p99:?}");
@@ -159,8 +161,8 @@ fn four_owners_with_hosts_that_never_respond_delay_no_other() {
     assert!(p99 < Duration::from_secs(15), "{p99:?}");
 }
 
-/// An owner whose releases use all bytes that they may use loses history first, then the update
-/// fails; the served release stays.
+/// If the releases of an owner use all allowed bytes, the history is removed first. Then the update
+/// fails, and the served release stays.
 #[test]
 fn an_owner_cannot_fill_the_store() {
     let setup = setup();
@@ -212,7 +214,7 @@ fn an_owner_cannot_fill_the_store() {
     assert!(page.text().contains("Version 3."), "{}", page.text());
 }
 
-/// What an author writes into a commit is shown by terminals, and obeyed by none.
+/// A terminal shows the text of a commit and obeys no control sequence in it.
 #[test]
 fn a_commit_cannot_write_to_the_terminal_of_an_operator() {
     let setup = setup();
@@ -347,7 +349,7 @@ fn beside(hostility: &Hostility, rounds: usize) -> [Duration; 3] {
     let quiet = (0..rounds).map(|_| update()).max().unwrap();
     let is_over = std::sync::atomic::AtomicBool::new(false);
     let mut busy = std::thread::scope(|scope| {
-        // They are hostile all the time.
+        // The other owners are hostile during the whole measurement.
         let hostile = scope.spawn(|| {
             let mut next = slow.iter().cycle();
             while !is_over.load(std::sync::atomic::Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! No page can stall a build, whatever its author wrote.
+//! No page can stop a build, whatever its author wrote.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -14,7 +14,7 @@ fn repeat(piece: &str, bytes: usize) -> String {
     piece.repeat(bytes / piece.len())
 }
 
-/// Pages of about this many bytes that made a reader slow or big, or might have.
+/// Pages of about this many bytes that could make a reader slow or need much memory.
 fn hostile(bytes: usize) -> Vec<(&'static str, String)> {
     let all = |piece| repeat(piece, bytes);
     let half = |piece| repeat(piece, bytes / 2);
@@ -217,7 +217,7 @@ fn a_build_shows_hostile_pages_and_leaves_the_others_unchanged() {
     }
 }
 
-/// What reading and showing a page takes, at best of three.
+/// The time of reading and showing a page: the best of three.
 fn takes(text: &str) -> Duration {
     let once = || {
         let since = Instant::now();
@@ -285,8 +285,8 @@ fn a_reader_that_leaves_early_is_no_error_of_check() {
     );
 }
 
-/// Pages whose JSX works without end, or tries to leave what it runs in. Each is shown without
-/// that part.
+/// Pages whose JSX runs without end, or tries to leave the engine. Each page is shown without that
+/// part.
 const JSX: [(&str, &str); 13] = [
     (
         "loop",

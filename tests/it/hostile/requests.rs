@@ -1,7 +1,7 @@
 //! A request has one meaning and costs a bounded amount, in every version of HTTP.
 //!
-//! HTTP/2 keeps the rules of HTTP/1.1: the same heads are rejected with the same status, request
-//! bodies have the same timeouts. HTTP/1.0 clients get nothing that HTTP/1.0 does not have.
+//! HTTP/2 has the same rules as HTTP/1.1: the same heads are rejected with the same status, and
+//! request bodies have the same timeouts. HTTP/1.0 clients get only features of HTTP/1.0.
 
 use std::io::Write as _;
 use std::process::Command;
@@ -356,7 +356,7 @@ fn the_heads_of_open_streams_are_limited() {
     let rejected = raw::wait_for(&mut connection, |frame| frame.kind == raw::RST_STREAM);
     // RFC 9113 §7: REFUSED_STREAM, the client may try again.
     assert_eq!((rejected.stream, raw::code(&rejected)), (3, 7));
-    // A small head has room beside it, and so has discovery, which holds nothing.
+    // There is room for a small head, and for a discovery request, which holds no head.
     connection.send(&raw::get(5, DOMAIN, "/guide"));
     origin.wait_for(2);
     connection.send(&raw::get_with(7, DOMAIN, "/skill.md", &fields));
@@ -382,7 +382,7 @@ fn the_heads_of_open_streams_are_limited() {
     }
 }
 
-/// What curl reports of a request over HTTP/2 with a body. The connection is for [`DOMAIN`].
+/// Returns curl's report about a request over HTTP/2 with a body. The connection is for [`DOMAIN`].
 fn curl(gateway: &Encrypted, host: &str, path: &str, body: &str) -> (Option<i32>, String) {
     let authority = gateway.edge.setup.path("authority.pem");
     gateway.authority.write(&authority);
@@ -451,7 +451,7 @@ async fn faults_of_clients_are_not_logged_as_errors() {
         (API, "/openapi.json"),
     ] {
         let mut client = gateway.http2().await;
-        // The client takes its request back within the body, or closes the connection.
+        // The client resets its request within the body, or closes the connection.
         for is_reset in [true, false] {
             let request = http::Request::post(format!("https://{host}{path}"));
             let request = request.body(()).unwrap();

@@ -1,4 +1,4 @@
-//! The process starts with no more privileges than it says, and only its operator changes it.
+//! The process has only the privileges that it reports, and only its operator can change its state.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -73,7 +73,7 @@ fn a_secret_that_every_user_may_read_is_an_error() {
         let said = format!("{} has mode 0604", path.display());
         assert!(words.contains(&said), "{words}");
     }
-    // A group may be meant.
+    // Access by a group may be intended.
     for path in all {
         set_mode(path, 0o640);
     }
@@ -136,7 +136,7 @@ fn only_the_operator_can_change_a_running_gateway() {
     };
     assert_eq!(post(&[], &own), 401);
     assert_eq!(post(&[("Authorization", "Bearer wrong")], &own), 401);
-    // A page in the operator's browser that has made its name point here.
+    // A page in the operator's browser whose host name resolves to this machine.
     let with_token = [("Authorization", token.as_str())];
     assert_eq!(post(&with_token, "evil.example"), 421);
     // A site whose upstream is this listener.
@@ -223,7 +223,7 @@ fn a_build_without_enough_address_space_is_rejected_at_the_start() {
         words.contains("`worker.memory_bytes_max` is 1073741824"),
         "{words}"
     );
-    // The least that is accepted is enough.
+    // The smallest accepted value is enough.
     let setup = repository::setup().conf("worker", "{ memory_bytes_max: 2147483648 }");
     let docs = Repository::new(&setup, "docs");
     docs.push("Begin", &[("skill.md", SKILL)]);

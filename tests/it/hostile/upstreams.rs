@@ -1,8 +1,8 @@
 //! A site's own server reads nothing private, and harms only its own readers.
 //!
-//! The owner of a site chooses its server: its name, its address, and every byte of its
-//! responses. The clients are strangers too, and the server must not believe what they say about
-//! themselves.
+//! The owner of a site chooses its server: its name, its address, and every byte of its responses.
+//! The clients are not trusted either, and the server must not get false forwarding fields from
+//! them.
 
 use std::io::Write as _;
 use std::sync::mpsc::channel;
@@ -245,7 +245,7 @@ async fn the_type_of_the_response_sets_the_silence_limit() {
         let (origin, end) = silent_events(media_type);
         let setup = Setup::new().conf("upstream", &upstream);
         let gateway = Encrypted::of(setup, &origin.record());
-        // The request says the contrary.
+        // The request asks for the opposite.
         let accept = if may_be_silent {
             "*/*"
         } else {
@@ -270,7 +270,7 @@ async fn the_type_of_the_response_sets_the_silence_limit() {
             let response = http2::receive(exchange.response).await.unwrap();
             assert_eq!(response.text(), "first\nlast\n");
         } else {
-            // Cut, so that the client sees that it is not complete.
+            // The response is cut, so that the client sees that it is not complete.
             assert_eq!(http1.receive_rest(), b"");
             http2::receive(exchange.response).await.unwrap_err();
             gateway

@@ -165,7 +165,7 @@ fn a_client_that_sends_too_many_messages_has_to_wait() {
         assert_eq!(rejected.status, 429);
         assert!(rejected.field("retry-after").is_some());
         assert_eq!(rejected.field("access-control-allow-origin"), Some("*"));
-        // Everything else of the site is served.
+        // All other paths of the site are served.
         assert_eq!(edge.get(DOMAIN, "/guides/start").status, 200);
         let counted =
             edge.metric("gateway_client_limits_exceeded_total{limit=\"mcp\",mode=\"enforced\"}");
@@ -231,7 +231,7 @@ fn a_message_that_comes_in_pieces_is_answered_and_a_slow_one_is_not() {
     for _ in 0..2 {
         assert_eq!(pieces.receive("POST").unwrap().status, 200);
     }
-    // More than it may have, without a length.
+    // The content is longer than allowed and has no declared length.
     let mut endless = Connection::open(edge.http);
     let chunk = format!("4000\r\n{}\r\n", " ".repeat(0x4000));
     endless.send(format!("POST /mcp HTTP/1.1\r\nHost: {DOMAIN}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n{}", chunk.repeat(5)).as_bytes());

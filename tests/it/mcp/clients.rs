@@ -5,7 +5,7 @@
 //! | `@modelcontextprotocol/sdk` 1.32.2 | npm | 2025-11-25 |
 //! | `@modelcontextprotocol/client` 2.4.0 | npm | 2025-11-25 and 2026-07-28 |
 //! | `mcp` 1.30.0 | `PyPI` | 2025-11-25 |
-//! | `mcp` 2.3.0 | `PyPI` | 2026-07-28, and 2025-11-25 if it must |
+//! | `mcp` 2.3.0 | `PyPI` | 2026-07-28, and 2025-11-25 if forced |
 //! | `fastmcp` 4.1.2 | `PyPI` | 2026-07-28, with the extension for skills |
 //! | `@modelcontextprotocol/inspector` 2.12.0 | npm | its command line |
 //!
@@ -21,7 +21,7 @@ use crate::clients::{PYTHON_HOOK, client, resolver};
 use crate::edge::{Edge, Setup};
 use crate::presets::{DOMAIN, PAY, SKILL};
 
-/// What every client does, in JavaScript. `client` is connected.
+/// The calls of every client, in JavaScript. `client` is connected.
 const JAVASCRIPT: &str = r#"
 const tools = (await client.listTools()).tools.map((tool) => tool.name);
 const resources = (await client.listResources()).resources.map((resource) => resource.uri);
@@ -80,7 +80,7 @@ fn address(edge: &Edge) -> String {
     format!("http://{DOMAIN}:{}/mcp", edge.http.port())
 }
 
-/// Asserts what a client has printed.
+/// Asserts the output of a client.
 #[track_caller]
 fn asked(output: &Output, revision: &str) {
     assert!(output.status.success(), "{output:?}");

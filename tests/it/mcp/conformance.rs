@@ -1,9 +1,9 @@
-//! The official conformance suite for servers, every scenario that this server can be asked.
+//! The official conformance suite for servers: every scenario for a feature that this server has.
 //!
 //! The other scenarios are about prompts, completion, logging, subscriptions, tasks, and results
-//! that ask the client for input; the server has none of these, and says so by its capabilities.
-//! Some scenarios need tools of their own for a part of their checks: these parts are listed as
-//! failures here, so that a check that begins to pass is noticed.
+//! that ask the client for input; the server has none of these, and its capabilities do not name
+//! them. Some scenarios need tools of their own for a part of their checks: these parts are listed
+//! as failures here, so that a check that begins to pass is noticed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,8 +15,8 @@ use super::documentation;
 use crate::clients::client;
 use crate::edge::{Edge, Setup};
 
-/// Scenarios with the revision in which they run, and the checks that need what the server does
-/// not have. Without a revision the suite chooses.
+/// Scenarios, each with its revision and the checks that need a feature that the server does not
+/// have. Without a revision the suite chooses one.
 const SCENARIOS: &[(&str, &str, &[&str])] = &[
     ("server-initialize", "2025-11-25", &[]),
     ("ping", "2025-11-25", &[]),
@@ -89,7 +89,7 @@ fn run(edge: &Edge, scenario: &str, revision: &str) -> (usize, BTreeSet<String>)
 fn the_official_suite_passes_in_every_scenario_that_applies() {
     // The suite asks for other hosts only if the server is on this machine.
     let edge = Setup::new().site("acme", "domains: [localhost]").start();
-    // The name of each skill is the last part of its address, as the suite demands.
+    // The suite requires that the name of each skill is the last part of its address.
     let mut files = documentation();
     files.retain(|(path, _)| !path.starts_with(".waypost/"));
     edge.publish("acme", &files);

@@ -1,11 +1,11 @@
-//! The MCP server of a site: its messages, its tools, and real clients of it.
+//! The MCP server of a site: its messages, its tools, and its real clients.
 //!
 //! | module | promise |
 //! |---|---|
 //! | `protocol` | both eras at one address, with the statuses and codes of the specification |
-//! | `tools` | what each tool answers, and what a wrong call is told |
-//! | `announced` | where clients find the server, and how often they may ask it |
-//! | `clients` | SDKs and tools of others list, read and call |
+//! | `tools` | the answer of each tool, and the error for a wrong call |
+//! | `announced` | where clients find the server, and how many messages they may send |
+//! | `clients` | published SDKs and tools list, read and call |
 //! | `conformance` | the official suite passes |
 
 mod announced;

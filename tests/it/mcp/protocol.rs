@@ -80,7 +80,7 @@ fn requests_without_a_handshake_say_how_long_they_may_be_kept() {
         };
         assert_eq!(kept, expected, "{method}");
     }
-    // What the handshake era has and this one has not.
+    // Methods that only the handshake era has.
     for method in ["initialize", "ping", "resources/subscribe", "x"] {
         let response = stateless(&edge, method, json!({"protocolVersion": STATELESS}));
         assert_eq!(response.status, 404, "{method}");

@@ -1,4 +1,4 @@
-//! What each tool answers.
+//! The answer of each tool.
 
 use serde_json::{Value, json};
 
@@ -370,7 +370,7 @@ fn grep_finds_lines_with_the_heading_above_them() {
         (json!({"pattern": "--max-bytes 10", "literal": true}), 1),
         (json!({"pattern": "(", "literal": true}), 1),
         (json!({"pattern": "^## "}), 2),
-        // A line for agents that every page has.
+        // Every page has this line for agents, which is not searched.
         (json!({"pattern": "llms.txt"}), 0),
     ] {
         let result = call(&edge, "grep", arguments.clone());

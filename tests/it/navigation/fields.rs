@@ -15,7 +15,7 @@ use waypost::syntax::{Diagnostics, Span, Value, json};
 
 use super::{case, cases, input_of, path, read};
 
-/// Which kinds of cases exist for a field.
+/// The kinds of cases that exist for a field.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     accepted: bool,
