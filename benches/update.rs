@@ -8,8 +8,8 @@
 //! allowed and a command for the `skill.md`, because both have a cost even if nothing is fetched and
 //! the command writes nothing. The processor time counts the worker and its processes.
 //!
-//! `WAYPOST=PATH` measures another binary: two commits are compared on the same repository by
-//! running this twice, in turn.
+//! `WAYPOST=PATH` measures another binary: to compare two commits, run this bench alternately for
+//! both, on the same repository.
 
 #![expect(clippy::print_stdout, reason = "its figures are its purpose")]
 

@@ -29,8 +29,8 @@
 //! warning means that nothing is missing.
 //!
 //! **One error on one page prevents the publication of the whole release**, and the current release
-//! stays served. If the other pages were published, readers would lose a page or see it changed at
-//! a moment that the author did not choose. Instead, the author has to push again. All commands report this
+//! stays served. If the other pages were published, readers could lose a page, or see a change that
+//! the author did not want yet. Instead, the author has to push again. All commands report this
 //! with the same sentence ([`NotPublishable`]):
 //!
 //! | | with an error |

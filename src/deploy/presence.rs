@@ -1,4 +1,4 @@
-//! Which workers of this machine are alive.
+//! Detects which workers of this machine are alive.
 //!
 //! Each worker holds a lock on a file of its own, beside the queue, as long as its process lives.
 //! The kernel releases the lock when the process ends, however it ends. So another worker of the

@@ -77,7 +77,7 @@ impl Scanner {
         self.place == Place::End
     }
 
-    /// Walks over `bytes` and returns how many of them belong to the body.
+    /// Reads `bytes` and returns how many of them belong to the body.
     ///
     /// # Errors
     ///

@@ -70,7 +70,7 @@ pub(super) struct ClientConnection {
     _guards: Guards,
 }
 
-/// What is known about a connection once it is accepted.
+/// The properties of an accepted connection.
 #[derive(Clone, Debug)]
 pub(super) struct ConnectionInfo {
     /// The client's address.

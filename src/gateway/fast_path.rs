@@ -29,8 +29,8 @@ use crate::telemetry::Route;
 const FIELD_BYTES_MAX: usize = 256;
 /// How many responses leave in one write.
 pub(super) const BATCH_MAX: usize = 16;
-/// Up to this length a body is copied behind its head: one buffer is one write and one TLS
-/// record.
+/// A body of up to this length is copied behind its head, so that both leave in one write and one
+/// TLS record.
 const COPIED_BYTES_MAX: usize = 8 << 10;
 /// The empty line at the end of a head.
 const HEAD_END: &[u8] = b"\r\n";

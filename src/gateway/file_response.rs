@@ -47,7 +47,7 @@ pub(super) struct Logged {
     user_agent: Box<str>,
 }
 
-/// What is sent in the end: the file, or the reason why it cannot be read.
+/// The opened content of a response: the file, or the reason why it cannot be read.
 struct Opened {
     response: Response,
     content: Content,

@@ -142,7 +142,8 @@ impl ConnectionHandler {
                 biased;
                 accepted = async {
                     let accepted = listener.accept().await?;
-                    // Not before: a connection is closed only if another one needs its place.
+                    // This is not done before `accept`: a connection is closed only if another one
+                    // needs its place.
                     self.room().await;
                     Ok::<_, io::Error>(accepted)
                 } => accepted,

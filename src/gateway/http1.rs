@@ -89,7 +89,7 @@ enum Filled {
     Late,
 }
 
-/// What the loop does after the fast path.
+/// The next step of the loop after the fast path.
 enum Next {
     /// It waits for the next head.
     Wait,

@@ -490,7 +490,7 @@ impl Session for StreamSession {
         self.stream.digest.socket_digest.as_ref()?.local_addr()
     }
 
-    /// Never asked for: only pingora's cache needs it.
+    /// Never called: only pingora's cache needs it.
     fn pseudo_raw_h1_request_header(&self) -> Bytes {
         Bytes::new()
     }

@@ -214,7 +214,7 @@ impl Reader {
     }
 }
 
-/// Returns how much of a control group's memory is page cache; 0 if it does not say so.
+/// Returns how much of a control group's memory is page cache; 0 if the file has no such line.
 fn page_cache(directory: &Path) -> u64 {
     let stat = fs::read_to_string(directory.join("memory.stat")).unwrap_or_default();
     let of = |name: &str| {

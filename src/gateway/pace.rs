@@ -53,7 +53,7 @@ pub(super) struct Pace {
 struct Waiting {
     /// When the client last took something, or the wait began.
     since: Instant,
-    /// Up to when the time has been charged.
+    /// The time up to which the credit has been charged.
     charged: Instant,
 }
 

@@ -64,7 +64,8 @@ const PRIVATE_UPSTREAM: ErrorType = ErrorType::Custom("PrivateUpstream");
 pub(super) struct Proxy {
     gateway: Arc<Gateway>,
     reads: Arc<Reads>,
-    /// What MCP servers read; tools work longer than reads of files, and must not delay them.
+    /// Runs the calls of MCP servers. They take longer than reads of files, and must not delay
+    /// them.
     tools: Reads,
 }
 

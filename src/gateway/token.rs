@@ -57,7 +57,7 @@ impl Token {
         }
         let mut random = [0; RANDOM_BYTES];
         getrandom::fill(&mut random).map_err(io::Error::other)?;
-        // Another gateway of the same store may do the same now: the first link wins.
+        // Another gateway of the same store may do the same now: the first link is kept.
         let partial = path.with_extension(format!("partial-{}", std::process::id()));
         let written = write_private(&partial, &hex::encode(random));
         let linked = written.and_then(|()| fs::hard_link(&partial, path));

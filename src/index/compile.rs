@@ -83,8 +83,8 @@ struct Skill {
 }
 
 /// The texts with which an MCP server describes itself. These texts take about 250 bytes for each
-/// site, and those of a skill about 750 (three skills of the bundled documentation, November 2026).
-/// Lists of pages are not here: they are read when they are asked for, and cached.
+/// site, and the texts of a skill about 750 (three skills of the bundled documentation, November
+/// 2026). Lists of pages are not here: they are read when they are asked for, and cached.
 #[derive(Debug)]
 struct McpTexts {
     title: Span,

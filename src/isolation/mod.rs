@@ -95,7 +95,7 @@ const SYSTEM_DEVICES: &[&str] = &["/dev/null"];
 pub enum Mode {
     /// Landlock and seccomp are not used.
     Off,
-    /// What the kernel has is used; what it lacks is logged.
+    /// The features of the kernel are used; missing features are logged.
     #[default]
     Available,
     /// Without Landlock and seccomp, no content that is not trusted is read.
@@ -116,7 +116,7 @@ pub enum Network {
     Any,
 }
 
-/// What a process may use from the moment when it enters this sandbox.
+/// The resources that a process may use after it enters this sandbox.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sandbox {
     /// Files and directories that it may read. A path that does not exist is left out.

@@ -1,4 +1,4 @@
-//! What the engine returns: a tree of texts, elements and references.
+//! The output of the engine: a tree of texts, elements and references.
 
 use serde_json::Value as Json;
 

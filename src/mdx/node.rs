@@ -75,7 +75,7 @@ pub enum Node {
     Paragraph(Vec<Node>),
     /// Fenced code.
     Fence {
-        /// What follows the opening fence: the language, a title, options.
+        /// The text after the opening fence: the language, a title, options.
         info: String,
         /// The code.
         code: String,
@@ -104,7 +104,7 @@ pub enum Node {
 pub struct Expression {
     /// Its source.
     pub source: Box<str>,
-    /// Where it stands.
+    /// Its place in the source.
     pub span: Span,
     /// While the page is read: the number of the piece that will be evaluated.
     pub(super) piece: Option<usize>,

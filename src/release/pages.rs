@@ -38,7 +38,7 @@ pub struct Page {
     pub id: Box<str>,
     /// Its title.
     pub title: Box<str>,
-    /// What it is about.
+    /// Its description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<Box<str>>,
     /// Its address, which begins with the placeholder of the base URL.

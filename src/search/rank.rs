@@ -237,7 +237,7 @@ impl Scores {
     }
 }
 
-/// The words of a question with their weights, to see how much of it a page has.
+/// The words of a question with their weights, to compute which share of the question a page has.
 struct Clauses {
     /// By clause: the bits of the terms that match all of it, the bits and weights of its parts,
     /// and its weight.

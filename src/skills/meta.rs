@@ -19,7 +19,7 @@ const COMPATIBILITY_LENGTH_MAX: usize = 500;
 pub struct Meta {
     /// The license of the skill.
     pub license: Option<Box<str>>,
-    /// What the skill needs to run.
+    /// The requirements of the skill.
     pub compatibility: Option<Box<str>>,
     /// Additional keys and values; numbers and booleans are texts, as they are written.
     pub metadata: BTreeMap<Box<str>, Box<str>>,

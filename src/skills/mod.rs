@@ -11,7 +11,7 @@
 //!
 //! Both sources are used together. Files and directories may be symbolic links, or be reached
 //! through symbolic links, to any place in the repository. A file that is reached twice is one
-//! skill: the root wins, then the directory whose name sorts first.
+//! skill. The root has priority, then the directory whose name sorts first.
 //!
 //! # Rules
 //!

@@ -117,7 +117,7 @@ impl Tree {
     ///
     /// # Panics
     ///
-    /// When a path is given twice, or lies below a file or link.
+    /// When a path is given twice, or is below a file or link.
     #[must_use]
     pub fn from_files(
         files: impl IntoIterator<Item = (TreePath, Bytes)>,

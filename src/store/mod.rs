@@ -74,7 +74,7 @@ pub struct Retention {
     pub unnamed_seconds: u64,
 }
 
-/// What a sweep removed.
+/// The result of a sweep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
     /// How many releases that no pointer named.
@@ -87,7 +87,7 @@ pub struct Swept {
     pub leftovers: u64,
 }
 
-/// What a check of the store has found.
+/// The result of a check of the store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
     /// How many projects have a pointer.
@@ -102,16 +102,16 @@ pub struct Checked {
     pub orphans: u64,
     /// How many bytes those have.
     pub orphan_bytes: u64,
-    /// What is damaged or missing.
+    /// The damaged and missing parts.
     pub damages: Vec<Damage>,
-    /// What a repair has removed.
+    /// The files that a repair has removed.
     pub swept: Swept,
 }
 
 /// Something in the store that is damaged or missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// What it is, and what is wrong with it.
+    /// The damaged part, and its damage.
     pub what: String,
     /// How a repair has mended it, if it has.
     pub mended: Option<String>,

@@ -110,7 +110,7 @@ impl Promotion {
 // === impl Pointer ===
 
 impl Pointer {
-    /// Returns the pointer after one more promotion. Of the earlier releases, `keep` stay.
+    /// Returns the pointer after one more promotion. `keep` earlier releases stay.
     pub(super) fn promoted(before: Option<Self>, current: Promotion, keep: usize) -> Self {
         let earlier = before
             .into_iter()

@@ -30,7 +30,7 @@ pub struct Point {
     pub nth: usize,
 }
 
-/// What happens instead of the call.
+/// The fault that replaces the call.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
     Kill,

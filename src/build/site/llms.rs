@@ -45,7 +45,7 @@ const AGENTS_SPARE: usize = 4 * 100;
 pub(super) struct List {
     /// Its path on the site.
     pub(super) name: String,
-    /// What it lists, in words; empty for the first list.
+    /// The title of the list; empty for the first list.
     title: String,
     pages: Vec<PageId>,
     /// The lists that it names instead of pages.
@@ -435,7 +435,7 @@ pub(super) fn agents(docs: &Docs) -> String {
             return text;
         }
     }
-    // Only whole lines stay.
+    // An incomplete last line is removed.
     let end = text[..text.floor_char_boundary(bytes_max - 8)].rfind('\n');
     text.truncate(end.map_or(0, |end| end + 1));
     text + "- …\n"

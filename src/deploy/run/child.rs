@@ -74,7 +74,7 @@ pub struct Launcher {
 /// A running process of a build.
 pub(super) type Running = process::Running<Event>;
 
-/// What a process uses to talk to its parent.
+/// The connection of a process to its parent.
 pub(super) type Parent<'p> = process::Parent<'p, Event>;
 
 /// Why no build can run.

@@ -1,7 +1,7 @@
 //! Builds without a queue, for the commands of the command line.
 //!
-//! The documentation is in a directory of this machine. It may come from a stranger, so it is read
-//! in a sandboxed process, as in an update: without network, without the environment, and
+//! The documentation is in a directory of this machine. Its author may not be trusted, so it is
+//! read in a sandboxed process, as in an update: without network, without the environment, and
 //! without any other file of the user.
 
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ pub struct Place {
     pub root: PathBuf,
 }
 
-/// What to build.
+/// The input of a build.
 #[derive(Clone, Debug)]
 pub struct Build {
     /// Where the documentation is.
@@ -46,10 +46,10 @@ pub struct Build {
     pub keep_going: bool,
 }
 
-/// What a build has made.
+/// The result of a build.
 #[derive(Debug)]
 pub struct Built {
-    /// What was built, and what is wrong with it.
+    /// The report: the content of the release, and the diagnostics.
     pub report: String,
     /// Whether authors made mistakes for which nothing is published.
     pub has_errors: bool,
@@ -84,7 +84,7 @@ pub enum BuildError {
     /// The process has ended, or could not read the documentation.
     #[error("{0}")]
     Stopped(String),
-    /// What the process has written is not a release.
+    /// The output of the process is not a release.
     #[error("read the release")]
     Release(#[from] PutError),
 }
@@ -318,7 +318,7 @@ mod tests {
     use crate::deploy::run::{Isolation, Limits};
     use crate::isolation::Mode;
 
-    /// What code in the reader could do that a hostile repository has taken over.
+    /// Actions of hostile code in the reader, and whether each succeeds.
     fn attacks(above: &Path, listener: std::net::SocketAddr) -> Vec<(&'static str, bool)> {
         let path = |name: &str| above.join(name);
         let runs = |program: &str, argument: &str| {

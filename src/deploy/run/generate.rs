@@ -76,7 +76,7 @@ pub(super) struct Task<'c> {
     docs: Docs,
     /// The name of the generated file.
     name: String,
-    /// What the command reads: [`Input`] as JSON.
+    /// The standard input of the command: [`Input`] as JSON.
     input: Vec<u8>,
     /// The file with the last accepted output of the command, if there is any.
     cache: Option<PathBuf>,

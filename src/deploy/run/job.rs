@@ -17,7 +17,7 @@ use crate::release::ReleaseId;
 use crate::site::{EditLink, Frames};
 use crate::source::{git, remote};
 
-/// What one process does.
+/// The order for one process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Order {
@@ -61,7 +61,7 @@ pub(super) struct FetchJob {
 /// A release to build.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct BuildJob {
-    /// What to build.
+    /// The source of the build.
     pub(super) source: Source,
     /// The short name of the service.
     pub(super) service_name: Box<str>,
@@ -89,7 +89,7 @@ pub(super) struct BuildJob {
     pub(super) skill_cache: Option<PathBuf>,
 }
 
-/// What a release is built from.
+/// The source of a release.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Source {
@@ -169,7 +169,7 @@ pub enum Event {
     Command,
     /// A process that was started to answer another one has done so; its last event.
     Done,
-    /// What was built from a directory of this machine, and what is wrong with it.
+    /// The result of a build from a directory of this machine.
     Report {
         /// The report, for people.
         report: String,

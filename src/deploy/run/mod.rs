@@ -5,8 +5,8 @@
 //!   fetch ──── commit ──────▶ read ─▶ build ── release ──▶ put ─▶ promote ─▶ announce
 //! ```
 //!
-//! The processes handle what strangers have written, in a sandbox ([`child`]). Only this process
-//! can change the store; it checks what the process of the build has written.
+//! The processes handle content that is not trusted, in a sandbox ([`child`]). Only this process
+//! can change the store; it checks the output of the build process.
 //!
 //! Each step is safe to repeat, so a crash between two steps costs one attempt and nothing else.
 //! A release that was put and not promoted is removed later. A promotion whose end was not

@@ -44,7 +44,7 @@ pub(super) struct BuildMonitor<'s> {
     recorded_at: Instant,
 }
 
-/// What a build process has reported, or why it must end.
+/// The result that a build process has reported, or the reason why it must end.
 pub(super) enum BuildResult {
     /// The branch is fetched; this is its commit.
     Fetched(Box<str>),
@@ -313,7 +313,7 @@ impl<'s> BuildMonitor<'s> {
                     self.step = step;
                 }
             }
-            // What a process of a build says may be what an author wrote.
+            // The line may contain text of an author.
             Event::Line(line) => self.lines.push(printable(&line)),
             Event::Commit(commit) => self.commit = Some(commit.bounded()),
             Event::Fetched(commit) => {

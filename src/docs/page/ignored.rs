@@ -108,8 +108,8 @@ impl Ignored {
         }
     }
 
-    /// Returns whether a path of the repository is ignored, or lies outside of the
-    /// documentation's root.
+    /// Returns whether a path of the repository is ignored, or is outside of the documentation's
+    /// root.
     #[must_use]
     pub fn is_path_ignored(&self, tree: &Tree, path: &TreePath) -> bool {
         path.strip_prefix(tree.docs_root())

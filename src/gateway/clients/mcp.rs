@@ -1,7 +1,7 @@
 //! Limits on messages to MCP servers: for each client, and for each site from all clients.
 //!
-//! Every message costs 1. The bucket of a site is in the same table as those of
-//! addresses, under a name that no client has.
+//! Every message costs 1. The bucket of a site is in the same table as the buckets of addresses,
+//! under an address that no client has.
 
 use std::hash::BuildHasher as _;
 use std::net::IpAddr;

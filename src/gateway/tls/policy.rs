@@ -31,7 +31,7 @@ const ACME_CHALLENGE: &str = "/.well-known/acme-challenge/";
 pub struct Policy {
     /// The names whose requests are redirected; `None`: no request is.
     redirected: Option<Arc<Certificates>>,
-    /// What the redirect has after the host: nothing, or a port.
+    /// The text after the host in the redirect: empty, or a port.
     port: String,
     hsts: Option<HeaderValue>,
 }

@@ -33,7 +33,7 @@ use crate::store::{ContentFile, ReadError, Store};
 /// How many bytes are read at once while a text is searched for the placeholder.
 const SCAN_BYTES: usize = 64 << 10;
 
-/// What is known about the digest of a file.
+/// The result of checking the digest of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Checked {
     /// The file has the bytes that were put.

@@ -18,7 +18,7 @@ pub(super) const LISTENER: &[u8] = b"\n";
 /// (`proc_pid_oom_score_adj(5)`).
 const OOM_SCORE: &str = "500";
 
-/// What a process in its sandbox uses to talk to its parent.
+/// The connection of a sandboxed process to its parent.
 pub struct Parent<'p, E> {
     report: &'p mut dyn FnMut(E),
     answers: mpsc::Receiver<Answer>,
@@ -85,7 +85,7 @@ pub fn serve<O: DeserializeOwned, E: Report>(
     };
     // The log may start a thread, so it starts in the sandbox.
     if let Some(log) = &envelope.log {
-        // Only a logger that is there already is an error.
+        // This fails only if a logger exists already.
         let _started = logging::start(log);
     }
     in_force.user = envelope.is_other_user;

@@ -51,7 +51,7 @@ const NETWORK_VARIABLES: [&str; 6] = [
     "SSL_CERT_DIR",
 ];
 
-/// What a sandboxed process reports.
+/// The events that a sandboxed process reports.
 pub trait Report: Serialize + DeserializeOwned {
     /// The first event: the process is in its sandbox, and these restrictions are in force.
     fn in_force(in_force: InForce) -> Self;
@@ -78,9 +78,9 @@ pub struct Launcher {
 pub struct Start<'a, O> {
     /// The subcommand of the program, which calls [`serve`].
     pub subcommand: &'static str,
-    /// What the process does.
+    /// The order for the process.
     pub order: &'a O,
-    /// What it may use.
+    /// Its sandbox.
     pub sandbox: Sandbox,
     /// Its home and its directory for temporary files.
     pub home: &'a Path,
@@ -92,7 +92,7 @@ pub struct Start<'a, O> {
     pub listener: Option<&'a TcpListener>,
 }
 
-/// What the parent writes to the process, as one line.
+/// The first line that the parent writes to the process.
 #[derive(Serialize, Deserialize)]
 struct Envelope<O> {
     order: O,

@@ -67,7 +67,7 @@ pub(super) struct Evaluation {
     pieces: Vec<Piece>,
     sites: Vec<Site>,
     shells: Vec<Node>,
-    /// The components of which only the first render is shown.
+    /// The components that are shown only with their first render.
     pub interactive: BTreeSet<Box<str>>,
     /// Whether the current Markdown file is used as a component whose props are not known yet.
     is_showing_file: bool,

@@ -267,7 +267,7 @@ fn with_form(policy: &HeaderValue) -> HeaderValue {
     allowed.unwrap_or_else(|| policy.clone())
 }
 
-/// Divides an excerpt into texts, of which some are marked.
+/// Divides an excerpt into texts; `true` marks words of the question.
 fn pieces(excerpt: &Excerpt) -> Vec<(&str, bool)> {
     let mut pieces = Vec::new();
     let mut at = 0;

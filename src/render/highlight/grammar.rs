@@ -58,7 +58,7 @@ pub(super) struct Rule {
 #[derive(Debug)]
 pub(super) struct SearchLimit;
 
-/// What a match does to the stack of contexts.
+/// The change of the stack of contexts by a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     /// Pushes the targets.

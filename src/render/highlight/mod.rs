@@ -33,7 +33,7 @@ const LINE_BYTES_MAX: usize = 2000;
 /// How many lines and states a thread caches; then it drops them all.
 const CACHED_LINES_MAX: usize = 20_000;
 
-/// Classes by scope; the first that fits the innermost scope wins.
+/// Classes by scope; the first entry that fits the innermost scope is used.
 const CLASSES: [(&str, &str); 14] = [
     ("comment", "<span class=c>"),
     ("string", "<span class=s>"),

@@ -114,7 +114,7 @@ pub(super) struct Writer<'p> {
     pub(super) within: Vec<&'static str>,
     /// Classes of this page, with their declarations.
     styles: BTreeMap<String, String>,
-    /// The author's classes on this page, some of which are utility classes.
+    /// The author's classes on this page; some are utility classes.
     utilities: BTreeSet<Box<str>>,
     has_diagrams: bool,
     /// The names of icons that do not exist, so that each is reported once.
@@ -151,7 +151,8 @@ impl Writer<'_> {
     fn with_files(&mut self) -> (Html, Vec<File>) {
         let mut html = Html::default();
         let mut files = Vec::new();
-        // The layer comes first in the file; the `style` of an element is in none, and wins.
+        // The layer comes first in the file. The `style` of an element is in no layer, so it
+        // overrides the layer.
         let utilities = css::utility::sheet(self.utilities.iter().map(|class| &**class));
         let styles = utilities + &style::stylesheet(self.styles.iter());
         if !styles.is_empty() {

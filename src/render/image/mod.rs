@@ -168,8 +168,8 @@ impl Form {
     }
 }
 
-/// Returns whether a PNG has several frames, of which a form would have one: a chunk `acTL` is
-/// before the first `IDAT`.
+/// Returns whether a PNG has several frames; a form would have only one: a chunk `acTL` is before
+/// the first `IDAT`.
 fn is_animated(bytes: &[u8]) -> bool {
     let mut rest = bytes.get(8..).unwrap_or_default();
     while let Some((head, body)) = rest.split_at_checked(8) {

@@ -64,7 +64,7 @@ fn pixels(text: &str) -> Option<f64> {
 }
 
 fn whole(number: f64) -> Option<usize> {
-    // A form of at most 16 bits, so that no conversion loses anything.
+    // The limit of 16 bits makes every conversion exact.
     (0.5..65_536.0)
         .contains(&number)
         .then(|| format!("{number:.0}").parse().ok())?

@@ -11,7 +11,7 @@ use crate::docs::{CONFIG, Docs};
 use crate::render::icon::{self, Icon};
 use crate::render::link::{Map, Start, Target};
 
-/// What the text of an icon means.
+/// The meaning of an icon's text.
 enum Drawing<'n> {
     /// An icon of an icon set.
     Icon(Icon),

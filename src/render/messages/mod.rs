@@ -109,7 +109,7 @@ pub(super) struct Script {
     pub(super) search: &'static str,
     pub(super) nothing_found: &'static str,
     pub(super) did_you_mean: &'static str,
-    /// What a reader can do when nothing was found.
+    /// Shown when nothing was found: how to search differently.
     pub(super) search_help: &'static str,
     pub(super) recent_searches: &'static str,
     pub(super) clear: &'static str,

@@ -1,4 +1,4 @@
-//! What a product is, in the sentences of its documentation.
+//! Finds the sentences of the documentation that say what the product is.
 //!
 //! The card, `llms.txt` and the skill use the same sentences. Authors say what the product is in
 //! `docs.json`, or on the first page: "E2B is …". Sentences about the documentation itself ("Here

@@ -7,7 +7,7 @@ use super::text::{plain, words};
 /// The most bytes and lines of code that a skill repeats.
 const BYTES_MAX: usize = 2000;
 const LINES_MAX: usize = 50;
-/// The number of lines by which an example loses a point.
+/// An example loses one point of its score for this many lines.
 const LONG_LINES: usize = 14;
 /// The most lines of code that only installs or only gives access.
 const SHORT_LINES_MAX: usize = 8;

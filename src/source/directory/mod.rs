@@ -4,10 +4,10 @@
 //! sometimes an export without `.git`. The names are listed in one walk; a file is opened when its
 //! content is read.
 //!
-//! * **Invariant:** no content outside the root is read. Only git's own directory may lie
-//!   elsewhere, as for a linked working tree. The root is opened once, and every path is opened
-//!   below it, segment by segment, with `O_NOFOLLOW`. So a directory or file that is replaced by
-//!   a link after the walk gives an error.
+//! * **Invariant:** no content outside the root is read. Only git's own directory may be elsewhere,
+//!   as for a linked working tree. The root is opened once, and every path is opened below it,
+//!   segment by segment, with `O_NOFOLLOW`. So a directory or file that is replaced by a link after
+//!   the walk gives an error.
 //! * Left out, as by git: `.git`; files that a `.gitignore` of the repository or `info/exclude`
 //!   matches, unless git has recorded them; empty directories; sockets, pipes and devices; the
 //!   files of a nested repository or a submodule (a [`Node::Submodule`]).
@@ -70,7 +70,7 @@ pub enum OpenError {
         /// How many levels are allowed.
         limit: usize,
     },
-    /// The documentation does not lie below the root.
+    /// The documentation is not below the root.
     #[error("{} does not lie in the repository {}", docs.display(), root.display())]
     Outside {
         /// Where the documentation is.

@@ -14,7 +14,8 @@ use super::address::InvalidAddress;
 /// The longest message of git that is shown, in bytes.
 const MESSAGE_BYTES_MAX: usize = 600;
 
-/// What a record says about a repository that cannot be read, whatever its host answers.
+/// The message in a record about a repository that cannot be read. It is the same for every
+/// response of the host.
 const UNREADABLE: &str = "the repository does not exist, or the service may not read it: check its \
      URL, and the credentials that the operator has for its host";
 

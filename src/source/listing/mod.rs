@@ -32,7 +32,7 @@ pub enum Node {
     Submodule,
 }
 
-/// What a path leads to.
+/// The entry that a path leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// The real path, after links.
@@ -41,7 +41,7 @@ pub struct Found {
     pub kind: Kind,
 }
 
-/// What a path can lead to, after links.
+/// The kinds of entries that a path can lead to, after links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A regular file.
@@ -75,7 +75,7 @@ pub enum LookupError {
         /// The path down to the name that is missing.
         path: TreePath,
     },
-    /// The target of a link lies outside the repository.
+    /// The target of a link is outside the repository.
     #[error("link {link} leads out of the repository, to {target}")]
     LeavesRepository {
         /// The link.
@@ -113,7 +113,7 @@ pub struct Conflict {
     pub path: TreePath,
 }
 
-/// What a path names.
+/// The entry that a path names.
 #[derive(Debug)]
 enum Place {
     Directory(Vec<Box<str>>),
@@ -133,8 +133,8 @@ impl Listing {
     ///
     /// # Errors
     ///
-    /// [`Conflict`] when the path is listed already, is the root, or lies below an entry that is
-    /// not a directory. Nothing is changed then.
+    /// [`Conflict`] when the path is listed already, is the root, or is below an entry that is not
+    /// a directory. Nothing is changed then.
     pub fn insert(&mut self, path: TreePath, node: Node) -> Result<(), Conflict> {
         if self.nodes.contains_key(&path) {
             return Err(Conflict { path });

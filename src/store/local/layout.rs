@@ -64,7 +64,7 @@ pub enum OpenError {
     NotAStore {
         /// The directory.
         path: PathBuf,
-        /// What shows that it is not a store.
+        /// The reason why it is not a store.
         why: String,
     },
     /// An operation of the file system failed.

@@ -1,8 +1,8 @@
 //! The files of pointers: each has a copy beside it, in case one of the two is damaged.
 //!
-//! The history of a project is only in its pointer, so a lost pointer would lose the way back.
-//! The copy is renamed first, so the pointer itself names the served release, even after
-//! a failure between the two.
+//! The history of a project is only in its pointer, so without the pointer no rollback is possible.
+//! The copy is renamed first, so the pointer itself names the served release, even after a failure
+//! between the two.
 
 use std::fs;
 use std::io;

@@ -301,7 +301,7 @@ fn the_greatest_fence_of_many_promoters_wins() {
     let ids: Vec<_> = (0..4)
         .map(|n| open(&config).put(&release(&n.to_string())).unwrap())
         .collect();
-    // Each has its own store, as processes have: `flock` is between open files.
+    // Each thread opens its own store, like a process: `flock` locks open files against each other.
     let wins: u64 = thread::scope(|scope| {
         let promoters: Vec<_> = (0..4_u64)
             .map(|nth| {
@@ -383,7 +383,7 @@ fn a_sweep_never_removes_a_file_that_a_publisher_reuses() {
         }
         let store = open(&config);
         let swept = sweep_files(&store, 100);
-        // Also when it failed, or the publishers would never end.
+        // This is also set after a failure; otherwise the publishers would never end.
         done.store(true, Ordering::Relaxed);
         swept.unwrap();
     });

@@ -1,4 +1,4 @@
-//! Which record has which project and host, and how a change of many records is resolved.
+//! Records which record has which project and host, and resolves a change of many records.
 //!
 //! A host and a project belong to one record, and the first record keeps them. But records change
 //! together: when one scan moves a host from one site to another, neither order of the two changes

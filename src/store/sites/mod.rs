@@ -23,7 +23,7 @@
 //! A scan lists the directory. A file is read again only when its inode, size or times have
 //! changed, and a document of it is parsed again only when its text has changed.
 //!
-//! **Limits:** the files lie directly in the directory and end in `.yaml` or `.yml`. Hidden files
+//! **Limits:** the files are directly in the directory and end in `.yaml` or `.yml`. Hidden files
 //! are skipped, among them those that Kubernetes and editors create beside the real ones.
 
 mod claims;

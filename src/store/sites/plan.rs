@@ -1,7 +1,7 @@
 //! Computes the effect of changed files on the sites, without applying it.
 //!
 //! A plan is computed from the changed files and from the sites that are served. It is applied only
-//! if R5 allows it. Of the unchanged files it reads only the records that were rejected before.
+//! if R5 allows it. In unchanged files it reads only the records that were rejected before.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -25,7 +25,7 @@ impl Platform {
         Self { directory, sites }
     }
 
-    /// Writes a file the way careful programs do: a new one in the place of the old.
+    /// Writes a file as careful programs do: it renames a new file to the name of the old one.
     fn write(&self, name: &str, text: &str) {
         let temp = self.directory.path().join(".new");
         fs::write(&temp, text).unwrap();
@@ -545,8 +545,8 @@ fn with_spelling(records: &[(usize, Vec<usize>)]) -> String {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Whatever is written, no host is served for two projects; the changes that are
-    /// returned lead from each state to the next; and records that agree are all served.
+    /// For any files, no host is served for two projects, the returned changes lead from each state
+    /// to the next, and all records without conflicts are served.
     #[test]
     fn the_served_sites_are_always_consistent(rounds in rewrites()) {
         let mut platform = Platform::new();

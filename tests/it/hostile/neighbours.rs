@@ -292,7 +292,7 @@ fn a_host_that_sends_too_slowly_loses_its_fetch() {
     assert!(since.elapsed() < Duration::from_secs(20));
 }
 
-/// What four owners do while another one updates.
+/// The actions of four owners during the update of another owner.
 enum Hostility {
     /// Their hosts send a byte from time to time.
     Dripping,

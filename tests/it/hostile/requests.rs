@@ -304,7 +304,7 @@ async fn the_body_of_a_request_without_a_key_is_not_awaited() {
             since.elapsed()
         );
     }
-    // And over HTTP/1.1.
+    // The same is true over HTTP/1.1.
     let since = Instant::now();
     let head = format!(
         "POST /v1/project/update/acme HTTP/1.1\r\nHost: {API}\r\nContent-Length: 1000\r\n\r\na"

@@ -1,7 +1,7 @@
 //! Every field of the schema's table has two cases: one where its value is accepted, and one
 //! with a diagnostic at its key or value.
 //!
-//! A field that the specification does not list in its place needs only the case with a
+//! A field that the specification does not list for its object needs only the case with a
 //! diagnostic. A field whose values are for other tools needs only one case of any kind.
 
 use std::collections::BTreeMap;

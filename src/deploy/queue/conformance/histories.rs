@@ -94,7 +94,7 @@ struct Run<'q> {
     claims: Vec<Claim>,
 }
 
-/// What a caller and an operator can read after a step, with ids by number.
+/// The values that a caller and an operator can read after a step, with ids by number.
 #[derive(Debug, PartialEq)]
 struct Readable {
     /// `None` when the record was swept.

@@ -25,7 +25,7 @@ fn an_owner_with_many_projects_does_not_delay_another() {
             owners(&claims),
             ["big", "small", "new", "big", "small", "big", "big", "big"]
         );
-        // Of one owner, the update that has waited longest comes first.
+        // Among the updates of one owner, the update that has waited longest comes first.
         assert_eq!(claims[1].project().as_str(), "small-0");
         assert_eq!(claims[4].project().as_str(), "small-1");
     });

@@ -1,4 +1,4 @@
-//! What a trigger returns, and what is stored of it.
+//! The result of a trigger, and its stored values.
 
 use super::*;
 

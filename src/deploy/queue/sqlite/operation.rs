@@ -129,9 +129,9 @@ pub(super) fn claim(
     policy: &Policy,
     now: Timestamp,
 ) -> Result<Option<Claim>, QueueError> {
-    // The update that has been due longest, of the first owner with a due update; owners of
-    // which no update runs come first. A queued update is not due while another of its project
-    // is being built and the lease lasts.
+    // Finds the update that has been due longest, of the first owner with a due update. Owners
+    // without a running update come first. A queued update is not due while another update of its
+    // project is being built and the lease of that update has not ended.
     const DUE: &str = "WHERE id = (SELECT next FROM (SELECT position, EXISTS (\
              SELECT 1 FROM updates AS held WHERE held.owner = owners.owner \
              AND held.due_at > ?1 AND held.state = 'in_progress') AS busy, (\

@@ -36,7 +36,7 @@ struct Writer {
 #[must_use]
 pub fn json_schema() -> Value {
     let mut definitions = Map::new();
-    // An object with `$ref` stands for a file with any value.
+    // An object with `$ref` is replaced by a file with any value.
     definitions.insert(
         "file".to_owned(),
         json!({ "type": "object", "properties": { "$ref": { "type": "string" } }, "required": ["$ref"] }),

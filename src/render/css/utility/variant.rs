@@ -3,7 +3,7 @@
 /// When a class applies.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Condition {
-    /// The place among all conditions; later ones win.
+    /// The position among all conditions. A later condition overrides an earlier one.
     pub(super) rank: u32,
     /// The media queries.
     pub(super) media: Vec<String>,
