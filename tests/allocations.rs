@@ -162,7 +162,8 @@ fn gateway(directory: &Path) -> Arc<Gateway> {
     })
 }
 
-/// Sends requests one after the other; `counted` is called before and after the ones that count.
+/// Sends requests one after the other; `counted` is called before and after the requests that
+/// count.
 fn request(
     address: SocketAddr,
     counted: &std::sync::mpsc::Sender<()>,

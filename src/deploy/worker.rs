@@ -197,7 +197,7 @@ impl Worker {
         }
     }
 
-    /// Runs updates until it is to stop, and returns when no build runs any more.
+    /// Runs updates until it must stop, and returns when no build runs any more.
     pub async fn run(self, mut stop: watch::Receiver<Stop>) {
         let worker = Arc::new(self);
         let _present = worker.enter();

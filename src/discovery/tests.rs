@@ -1,4 +1,4 @@
-//! The rules D1 to D6 on small documents; real clients are asked in the integration tests.
+//! The rules D1 to D6 on small documents. The integration tests use real clients.
 
 use serde_json::{Value, json};
 

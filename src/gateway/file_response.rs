@@ -6,8 +6,8 @@
 //! anything, and the connection or the stream that returns from it sends the file. Then a slow
 //! reader costs little more than the piece of the file that it waits for.
 //!
-//! A file is opened before the header is written, so that a file that cannot be read is a 503. Its
-//! next piece is read when the client has taken the one before.
+//! A file is opened before the header is written, so the client gets 503 if the file cannot be
+//! read. The next piece is read when the client has taken the previous one.
 
 use std::io::{self, IoSlice};
 use std::sync::Arc;

@@ -66,7 +66,7 @@ pub struct Client<'r> {
     pub peer: IpAddr,
     /// Whether the connection is encrypted.
     pub tls: bool,
-    /// The host that it asked for, in normal form.
+    /// The host of its request, in normal form.
     pub host: &'r str,
     /// `1.0`, `1.1` or `2.0`.
     pub version: &'static str,

@@ -28,7 +28,7 @@
 //! | which part responds to a path | [`route`] |
 //! | requests of the admin API | `admin` |
 //! | messages to MCP servers | `mcp` |
-//! | what an upstream is told about the client | [`forward`] |
+//! | the fields that tell an upstream about the client | [`forward`] |
 //! | limits on each client address | [`clients`] |
 //! | the open connections, and which is idle longest | [`open`] |
 //! | what is closed under memory pressure | [`memory`] |

@@ -42,7 +42,7 @@ pub enum Outcome {
     Send,
     /// 304: the client has it.
     NotModified,
-    /// 412: the client has asked for another entity.
+    /// 412: the condition of the client names another entity.
     Failed,
 }
 

@@ -113,7 +113,7 @@ pub struct Checked {
 pub struct Damage {
     /// The damaged part, and its damage.
     pub what: String,
-    /// How a repair has mended it, if it has.
+    /// How a repair has corrected it; `None` if it has not.
     pub mended: Option<String>,
 }
 

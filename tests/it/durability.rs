@@ -1,4 +1,4 @@
-//! An acknowledged update is never lost, whatever happens to the process.
+//! An acknowledged update is never lost, even if the process is killed at any moment.
 //!
 //! The program is killed from outside: at random moments while it works, and as it enters
 //! the system calls that make data durable. Each test also asserts that updates were
@@ -193,7 +193,7 @@ fn no_acknowledged_update_is_lost_when_the_process_is_killed_at_a_durable_system
         let (began, id) = (Instant::now(), edge.id());
         let (over, wait) = std::sync::mpsc::channel::<()>();
         let watchdog = std::thread::spawn(move || {
-            // If no thread makes so many calls, the process stays alive.
+            // If no thread reaches this number of calls, the process stays alive.
             let is_alive = wait.recv_timeout(Duration::from_secs(15)).is_err();
             if is_alive {
                 let kill = ["-KILL", "-P", &id.to_string()];

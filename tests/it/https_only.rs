@@ -1,4 +1,5 @@
-//! Requests without TLS are redirected if the operator wants it, and browsers are told to use TLS.
+//! Requests without TLS are redirected if the operator configures it, and responses have
+//! `Strict-Transport-Security`.
 
 use std::io::Write as _;
 

@@ -1,4 +1,4 @@
-//! A promoted release survives, whatever happens to the process that writes it.
+//! A promoted release survives a kill or a failure of the process that writes it.
 //!
 //! A first run under `strace` lists every system call that touches the store. Then the same
 //! command runs again and again, and each time one of these calls does not happen: the

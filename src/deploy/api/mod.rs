@@ -96,7 +96,7 @@ pub struct Metrics {
 /// small.
 type ErrorResponse = Box<Response>;
 
-/// A call that the queue did not answer as asked.
+/// A call that the queue rejected, or to which it did not respond.
 struct NotStored {
     /// The reason, as the metric names it.
     reason: &'static str,
@@ -166,8 +166,8 @@ impl Api {
             .unwrap_or_else(|error_response| *error_response)
     }
 
-    /// Returns the response to a request that is rejected whatever its content is: it names nothing
-    /// of the API, or it has no valid key.
+    /// Returns the response to a request that is rejected before its content is read: it has no
+    /// path of the API, or no valid key.
     pub fn reject(&self, request: &Request<'_>) -> Option<Response> {
         self.admit(request)
             .err()

@@ -67,7 +67,7 @@ pub struct Config {
     pub write: Vec<PathBuf>,
 }
 
-/// The input of the command: a generated skill that it is to improve.
+/// The input of the command: a generated skill that it must improve.
 #[derive(Debug)]
 pub(super) struct Task<'c> {
     /// The command.

@@ -197,7 +197,8 @@ impl Stages {
             }
             Err(Unput::Put(error)) => {
                 if matches!(error, PutError::Kept(_) | PutError::Missing(_)) {
-                    // A file of the release before is damaged: the next attempt makes all files anew.
+                    // A file of the previous release is damaged. Without its cache, the next
+                    // attempt makes all files again.
                     let _removed = std::fs::remove_file(&update.cache);
                 }
                 let stopped = Stopped {

@@ -7,7 +7,8 @@
 //! * TLS 1.2 and 1.3 with the cipher suites of the provider; X25519MLKEM768 is preferred. No
 //!   0-RTT: an attacker could replay such requests.
 //! * ALPN offers `h2` before `http/1.1`.
-//! * Requests without TLS may be redirected, and browsers may be told to use only TLS ([`Policy`]).
+//! * Requests without TLS may be redirected, and responses may have `Strict-Transport-Security`
+//!   ([`Policy`]).
 //! * Sessions are resumed by tickets with rotating keys, so the server keeps no session state.
 //!
 //! Source: RFC 8446, RFC 6066 §3 (server name), RFC 7301 (ALPN).

@@ -5,7 +5,7 @@
 //! output. Orders and events are values of one line of JSON each.
 //!
 //! It has an empty environment, limits of memory, file size, open files and processes, and, if
-//! configured, another user. Whatever it reads can end this process only; its parent continues.
+//! configured, another user. Hostile input can end only this process; its parent continues.
 //!
 //! It leads a process group. The programs that it starts belong to this group, and its sandbox
 //! prevents them from leaving it. Its standard input is also its **parent-death pipe**: it stays

@@ -1,7 +1,7 @@
 //! The tools of a server: how they are listed, called and answered.
 //!
-//! Most clients know only tools, so everything that resources offer can be had with a tool too.
-//! Names are the same on every site: a client tells servers apart by its own label.
+//! Most clients know only tools, so tools return everything that resources return. Names are the
+//! same on every site: a client distinguishes servers by its own label.
 //!
 //! The text of an answer is bounded by tokens; [`BYTES_PER_TOKEN`] bytes of UTF-8 count as one.
 //! To get the rest, a client calls again with the `cursor` or the `start` of the answer. Bad input

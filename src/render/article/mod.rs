@@ -1,4 +1,4 @@
-//! An article: one rendered page, whatever its content.
+//! An article: one rendered page.
 //!
 //! **Invariant (R6):** [`render`] always returns. The article of a page that cannot be read shows
 //! the source and the reason, and its diagnostics have a warning: a mistake on one page must not

@@ -424,8 +424,8 @@ fn is_text(children: &[Node]) -> bool {
         .any(|child| matches!(child, Node::Element(_)))
 }
 
-/// Returns the class for content that is shown only in light or only in dark mode. Pages say
-/// so with these class names of Tailwind CSS.
+/// Returns the class for content that is shown only in light or only in dark mode. Pages use these
+/// class names of Tailwind CSS for it.
 fn mode(classes: &str) -> Option<&'static str> {
     let has = |wanted: &str| classes.split_whitespace().any(|class| class == wanted);
     let shows = [

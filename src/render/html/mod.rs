@@ -99,7 +99,7 @@ pub fn check(
 
 /// Writes the HTML of a page.
 pub(super) struct Writer<'p> {
-    /// Whether the HTML is dropped afterwards, so that code need not be highlighted.
+    /// Whether the HTML is dropped, so that code is not highlighted.
     is_draft: bool,
     pub(super) file: &'p str,
     start: Start<'p>,

@@ -24,7 +24,7 @@ use crate::release::site::STATIC;
 
 /// The greatest width of a form, in pixels: twice the width of a page's text.
 pub const FORM_WIDTH: u32 = 1504;
-/// An image with at least so many bytes gets a form, even if it is not wider.
+/// An image with at least this many bytes gets a form, even if it is not wider.
 pub const HEAVY_BYTES: usize = 200 << 10;
 /// How many pixels an image may have that gets a form.
 pub const IMAGE_PIXELS_MAX: u64 = 16_000_000;
@@ -32,7 +32,7 @@ pub const IMAGE_PIXELS_MAX: u64 = 16_000_000;
 pub const SITE_PIXELS_MAX: u64 = 50_000_000;
 /// The width of the form of a site's icon, in pixels.
 const ICON_WIDTH: u32 = 96;
-/// An icon with at least so many bytes gets a form.
+/// An icon with at least this many bytes gets a form.
 const ICON_HEAVY_BYTES: usize = 16 << 10;
 /// How much memory the decoder of one image may take.
 const DECODER_BYTES_MAX: u64 = 256 << 20;

@@ -200,7 +200,7 @@ impl Outline {
     }
 
     /// Adds pages to the category of their group. If another group of the part has the same label,
-    /// the label of the enclosing group tells them apart.
+    /// the label of the enclosing group distinguishes them.
     fn add(&mut self, part: String, mut label: String, parent: String, entries: Vec<Entry>) {
         let same = |other: &Category, label: &str| other.part == part && other.label == label;
         if self

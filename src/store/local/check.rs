@@ -1,4 +1,4 @@
-//! The check of a store: what is damaged or missing, and how it is mended.
+//! The check of a store: finds damaged and missing files, and repairs them.
 //!
 //! It reads every file that a pointer names, so it takes as long as reading the whole store. It
 //! takes no lock while it reads; a release that is promoted or swept meanwhile is not reported,

@@ -30,9 +30,9 @@
 //! **Shards.** There are 256 directories of pointers, not one for each project, because the
 //! number of inotify watches of a machine is limited.
 //!
-//! **Repair.** A put compares existing files with the bytes it would write, so publishing a
-//! release again repairs its damaged files. A damaged pointer is read from its copy
-//! (`pointers`), and `waypost store check` finds and mends the rest (`check`).
+//! **Repair.** A put compares existing files with the bytes it would write, so publishing a release
+//! again repairs its damaged files. A damaged pointer is read from its copy (`pointers`), and
+//! `waypost store check` finds and repairs the rest (`check`).
 
 mod check;
 mod layout;

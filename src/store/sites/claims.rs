@@ -10,8 +10,8 @@
 //!    site has claimed a host of that state, that site must fall back too.
 //! 4. Hosts that became free by falling back are offered to the rejected sites once more.
 //!
-//! In step 3 a site falls back at most once, so the step ends. A site that was served before is
-//! served after, whatever mistakes the change contains.
+//! In step 3 a site falls back at most once, so the step ends. A site that was served before the
+//! change is served after it, even if the change contains mistakes.
 //!
 //! A host is stored as a slot and the number of the host in the slot's site: eight bytes, however
 //! long the name is. A change touches only the sites in it: one record among 100,000 sites takes
@@ -37,7 +37,7 @@ pub(super) struct Holder {
     pub(super) line: u32,
 }
 
-/// A valid record that is to be served.
+/// A valid record that must be served.
 #[derive(Debug)]
 pub(super) struct Wanted {
     pub(super) site: Arc<Site>,

@@ -22,7 +22,7 @@ pub(super) struct Plan {
     pub(super) files: Vec<(Arc<str>, Option<File>)>,
     /// Served projects that no record names any more.
     pub(super) removed: Vec<ProjectId>,
-    /// Records that are to be served.
+    /// Records that must be served.
     pub(super) wanted: Vec<Wanted>,
     /// Records whose project belongs to another record.
     pub(super) rejected: Vec<Rejected>,

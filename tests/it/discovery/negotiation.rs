@@ -22,7 +22,7 @@ const DOCUMENTS: [&str; 7] = [
     CARD,
 ];
 
-/// A site with one long skill, and so many others that its lists are compressed as well.
+/// A site with one long skill and many others, so that its lists are compressed too.
 fn compressible() -> Edge {
     let long = long_skill();
     let others: Vec<String> = (0..20)

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Queues an update of each of so many projects, one a second.
+/// Queues one update for each of this many projects, one per second.
 fn enqueue_many(queue: &Queue, owner: &str, projects: u64, seconds: u64) {
     for n in 0..projects {
         let trigger = trigger_of(owner, &format!("{owner}-{n}"));

@@ -16,8 +16,7 @@ use super::super::QueueError;
 use crate::deploy::lower_priority;
 use crate::telemetry::panics;
 
-/// The most operations in one commit. With so many, one more `fsync` for the next batch does not
-/// matter.
+/// The most operations in one commit. For so many operations, the cost of another `fsync` is small.
 const BATCH_MAX: usize = 512;
 /// How many operations may wait before submitting blocks: more than the API lets wait, so that
 /// submitting never blocks an async thread.

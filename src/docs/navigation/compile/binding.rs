@@ -287,7 +287,7 @@ impl Compiler<'_> {
     }
 
     /// Reads the specifications that nothing names, once. Errors in them become warnings, because
-    /// no author asked for these files.
+    /// no author named these files.
     fn read_discovered(&mut self) {
         if std::mem::replace(&mut self.discovered, true) {
             return;

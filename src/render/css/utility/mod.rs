@@ -1,8 +1,8 @@
 //! Utility classes: the classes of Tailwind CSS 3 that pages use without any stylesheet.
 //!
-//! A page gets a stylesheet of the classes that it uses, in the layer `utilities`. A class that is
-//! not known does nothing. The declarations come from tables in this module. The only text of an
-//! author that is written is a value in brackets, after the same check as values of `style`.
+//! A page gets a stylesheet of the classes that it uses, in the layer `utilities`. An unknown class
+//! has no effect. The declarations come from tables in this module. The only text of an author that
+//! is written is a value in brackets, after the same check as values of `style`.
 //!
 //! Source: the documentation of Tailwind CSS 3.4, whose names public pages use.
 
