@@ -82,6 +82,7 @@ pub mod syntax;
 pub mod telemetry;
 pub mod isolation;
 pub mod frontmatter;
+pub mod markup;
 pub mod response;
 pub mod site;
 

@@ -8,7 +8,7 @@
 //! | rule | |
 //! |---|---|
 //! | **R1** | No script of a page is written. Its JSX was evaluated when it was read ([`crate::jsx`]), and the result is treated like text of the author. |
-//! | **R2** | HTML is written by [`escape::Html`], which takes text only through its escapes and markup only as constants. |
+//! | **R2** | HTML is written by [`Html`](crate::markup::Html), which takes text only through its escapes and markup only as constants. |
 //! | **R3** | Only listed elements, attributes and URL schemes of authors are written. |
 //! | **R4** | An unknown element is replaced by its content. |
 //! | **R5** | Links inside the site are relative: an article knows no domain and no base path. |
@@ -21,7 +21,6 @@ pub mod article;
 mod component;
 pub mod css;
 pub mod endpoint;
-pub mod escape;
 pub mod file;
 mod highlight;
 pub mod html;

@@ -4,7 +4,7 @@
 //! files, because the content security policy of pages allows no inline ones.
 
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::render::escape::Html;
+use crate::markup::Html;
 
 use super::shown::Version;
 

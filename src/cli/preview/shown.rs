@@ -11,8 +11,8 @@ use crate::build::Preview;
 use crate::clock::Clock;
 use crate::diagnostic::Diagnostic;
 use crate::index::{Documents, Files, Index, LiveFiles, Material, Served, SkillFile, State};
+use crate::markup::Html;
 use crate::release::site::SiteDescription;
-use crate::render::escape::Html;
 use crate::site::{Host, ProjectId, Scheme, Service, Site};
 
 /// The state that a preview shows.

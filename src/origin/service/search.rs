@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use super::{HTML, Request};
 use crate::digest::Digest;
 use crate::index::ReadFileError;
+use crate::markup::Html;
 use crate::release::site::{
     SEARCH, SEARCH_QUERY_PLACEHOLDER, SEARCH_RESULTS_END, SEARCH_RESULTS_START, search_page_file,
 };
@@ -167,7 +168,9 @@ impl Request<'_> {
         };
         let page = String::from_utf8_lossy(&page);
         let text = parameters.text.as_deref().unwrap_or_default();
-        let page = page.replace(SEARCH_QUERY_PLACEHOLDER, &escaped(text));
+        let mut words = Html::default();
+        words.text(text);
+        let page = page.replace(SEARCH_QUERY_PLACEHOLDER, words.as_str());
         let parts = page
             .split_once(SEARCH_RESULTS_START)
             .and_then(|(before, rest)| {
@@ -177,68 +180,83 @@ impl Request<'_> {
         let Some((before, messages, after)) = parts else {
             return Ok(None);
         };
-        let results = match (text.trim().is_empty(), parameters.question()) {
-            (true, _) => String::new(),
+        let mut results = Html::default();
+        match (text.trim().is_empty(), parameters.question()) {
+            (true, _) => {}
             (false, Ok(question)) => {
                 let found = self.files.search(&question)?;
-                self.results(&question, &found, messages)
+                self.results(&mut results, &question, &found, messages);
             }
-            (false, Err(mistake)) => format!("<p>{}</p>", escaped(&mistake)),
-        };
-        Ok(Some([before, &results, after].concat().into()))
+            (false, Err(mistake)) => {
+                results.markup("<p>").text(&mistake).markup("</p>");
+            }
+        }
+        Ok(Some([before, results.as_str(), after].concat().into()))
     }
 
-    /// Writes results as HTML. `messages` are texts of the layout, divided by bars.
-    fn results(&self, question: &Question<'_>, found: &Found, messages: &str) -> String {
+    /// Writes results as HTML. `messages` are texts of the layout, escaped and divided by a bar.
+    fn results(&self, out: &mut Html, question: &Question<'_>, found: &Found, messages: &str) {
         let (nothing, more) = messages.split_once('|').unwrap_or((messages, ""));
         if found.hits.is_empty() {
-            return format!("<p>{nothing}</p>");
+            out.markup("<p>").escaped(nothing).markup("</p>");
+            return;
         }
-        let mut out = String::from("<ol class=results>\n");
+        out.markup("<ol class=results>\n");
         for hit in &found.hits {
-            let url = self.location(&hit.path);
-            let where_ = hit.breadcrumb.iter().chain(&hit.version);
-            let where_: Vec<String> = where_.map(|label| escaped(label)).collect();
-            let _ = writeln!(
-                out,
-                "<li><h2><a href=\"{}\">{}</a></h2><small>{}</small>",
-                escaped(&url),
-                escaped(&hit.title),
-                where_.join(" › "),
-            );
-            for section in &hit.sections {
-                if let Some(heading) = &section.heading {
-                    let address = address(&url, section);
-                    let (address, heading) = (escaped(&address), escaped(heading));
-                    let _ = write!(out, "<h3><a href=\"{address}\">{heading}</a></h3>");
-                }
-                let _ = writeln!(out, "<p>{}</p>", excerpt_html(&section.excerpt));
-            }
-            out.push_str("</li>\n");
+            self.hit_html(out, hit);
         }
-        out.push_str("</ol>\n");
+        out.markup("</ol>\n");
         if let Some(next) = next(question, found) {
-            let mut query = format!("q={}&cursor={next}", encode_component(question.text));
-            let limit = Some(question.limit.to_string());
-            let limit = limit.filter(|_| question.limit != LIMIT_DEFAULT);
-            let others = [
-                ("limit", limit.as_deref()),
-                ("version", question.version),
-                ("language", question.language),
-            ];
-            for (name, value) in others {
-                if let Some(value) = value {
-                    let _ = write!(query, "&{name}={}", encode_component(value));
-                }
-            }
-            let href = format!("{}/{SEARCH}?{query}", self.base);
-            let _ = writeln!(
-                out,
-                "<p><a rel=next href=\"{}\">{more}</a></p>",
-                escaped(&href)
-            );
+            out.markup("<p><a rel=next")
+                .attribute("href", &self.next_address(question, next))
+                .markup(">")
+                .escaped(more)
+                .markup("</a></p>\n");
         }
-        out
+    }
+
+    fn hit_html(&self, out: &mut Html, hit: &Hit) {
+        let url = self.location(&hit.path);
+        out.markup("<li><h2>");
+        link(out, &url, &hit.title);
+        out.markup("</h2><small>");
+        for (i, label) in hit.breadcrumb.iter().chain(&hit.version).enumerate() {
+            if i > 0 {
+                out.markup(" › ");
+            }
+            out.text(label);
+        }
+        out.markup("</small>\n");
+        for section in &hit.sections {
+            if let Some(heading) = &section.heading {
+                out.markup("<h3>");
+                link(out, &address(&url, section), heading);
+                out.markup("</h3>");
+            }
+            out.markup("<p>");
+            excerpt_html(out, &section.excerpt);
+            out.markup("</p>\n");
+        }
+        out.markup("</li>\n");
+    }
+
+    /// Returns the address of the results after the first `next` pages.
+    fn next_address(&self, question: &Question<'_>, next: usize) -> String {
+        let words = encode_component(question.text);
+        let mut address = format!("{}/{SEARCH}?q={words}&cursor={next}", self.base);
+        let limit = Some(question.limit.to_string());
+        let limit = limit.filter(|_| question.limit != LIMIT_DEFAULT);
+        let others = [
+            ("limit", limit.as_deref()),
+            ("version", question.version),
+            ("language", question.language),
+        ];
+        for (name, value) in others {
+            if let Some(value) = value {
+                let _infallible = write!(address, "&{name}={}", encode_component(value));
+            }
+        }
+        address
     }
 }
 
@@ -290,28 +308,18 @@ fn excerpt_json(excerpt: &Excerpt) -> Vec<Value> {
     pieces(excerpt).into_iter().map(piece).collect()
 }
 
-fn excerpt_html(excerpt: &Excerpt) -> String {
-    let piece = |(text, is_marked)| match is_marked {
-        true => format!("<mark>{}</mark>", escaped(text)),
-        false => escaped(text),
-    };
-    pieces(excerpt).into_iter().map(piece).collect()
+fn excerpt_html(out: &mut Html, excerpt: &Excerpt) {
+    for (text, is_marked) in pieces(excerpt) {
+        match is_marked {
+            true => out.markup("<mark>").text(text).markup("</mark>"),
+            false => out.text(text),
+        };
+    }
 }
 
-/// Escapes a text for HTML, in an attribute too.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c => out.push(c),
-        }
-    }
-    out
+fn link(out: &mut Html, url: &str, text: &str) {
+    out.markup("<a").attribute("href", url).markup(">");
+    out.text(text).markup("</a>");
 }
 
 // === impl Parameters ===
@@ -401,7 +409,12 @@ mod tests {
             text: "a <b> & c".to_owned(),
             marks: std::iter::once(2..5).collect(),
         };
-        assert_eq!(excerpt_html(&excerpt), "a <mark>&lt;b&gt;</mark> &amp; c");
+        let html = |excerpt| {
+            let mut out = Html::default();
+            excerpt_html(&mut out, excerpt);
+            out.into_string()
+        };
+        assert_eq!(html(&excerpt), "a <mark>&lt;b&gt;</mark> &amp; c");
         assert_eq!(
             serde_json::to_string(&excerpt_json(&excerpt)).unwrap(),
             r#"[{"text":"a "},{"text":"<b>","match":true},{"text":" & c"}]"#
@@ -410,6 +423,6 @@ mod tests {
             text: "é".to_owned(),
             marks: std::iter::once(1..9).collect(),
         };
-        assert_eq!(excerpt_html(&odd), "");
+        assert_eq!(html(&odd), "");
     }
 }

@@ -11,7 +11,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::{Deserialize, Serialize};
 
-use super::escape::Html;
 use super::file::File;
 use super::html::{self, Heading};
 use super::link::{Map, Start};
@@ -19,6 +18,7 @@ use super::markdown;
 use super::messages::Messages;
 use crate::diagnostic::Diagnostic;
 use crate::docs::page::LIMIT;
+use crate::markup::Html;
 use crate::mdx::{Node, Rejected, plain};
 use crate::release::site::page_of;
 

@@ -24,7 +24,7 @@ use syntect::parsing::{Scope, ScopeStack};
 
 use self::grammar::Context;
 use self::state::State;
-use super::escape::Html;
+use crate::markup::Html;
 
 /// How many bytes of code are coloured.
 const CODE_BYTES_MAX: usize = 64 << 10;

@@ -17,8 +17,8 @@ pub(super) use style::is_value as is_css_value;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::Diagnostic;
+use crate::markup::Html;
 
-use super::escape::Html;
 use super::file::{CSS, File};
 use super::link::{Map, Start, Target};
 use super::messages::Messages;

@@ -14,8 +14,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::io::Read as _;
 use std::sync::OnceLock;
 
-use super::escape::Html;
 use crate::diagnostic::{Diagnostic, closest};
+use crate::markup::Html;
 
 const PACKED: &[u8] = include_bytes!("icons.br");
 /// The libraries of the table.

@@ -47,12 +47,12 @@ pub use part::Part;
 pub use shared::Layout;
 
 use super::article::Article;
-use super::escape::Html;
 use super::icon::EmittedIcons;
 use super::link::{Start, Target};
 use super::messages::{self, Messages};
 use crate::docs::CONFIG;
 use crate::docs::navigation::tree::{Page, PageId};
+use crate::markup::Html;
 
 /// Which parts of the layout a page has, by the `mode` of its frontmatter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

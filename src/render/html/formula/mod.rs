@@ -85,7 +85,7 @@ const ATTRIBUTES: [&str; 24] = [
 impl Writer<'_> {
     pub(in crate::render) fn formula(&mut self, tex: &str, display: bool) {
         if let Some(mathml) = convert(tex, display) {
-            self.out.mathml(&mathml);
+            self.out.escaped(&mathml);
             return;
         }
         let mut others = self.diagnostics.iter_mut();

@@ -1,7 +1,7 @@
 //! A builder of HTML in which text cannot become markup.
 //!
-//! Markup is a `&'static str`, so it comes from the source code of this program. Text from
-//! pages goes through [`Html::text`] or [`Html::attribute`], which escape it.
+//! Markup is a `&'static str`, so it comes from the source code of this program. Text of authors
+//! and readers goes through [`Html::text`] or [`Html::attribute`], which escape it.
 //!
 //! Sources: WHATWG HTML §13.3 (escaping a string).
 
@@ -57,9 +57,10 @@ impl Html {
         self
     }
 
-    /// Adds MathML from the converter of formulas, which escapes text itself.
-    pub(super) fn mathml(&mut self, mathml: &str) -> &mut Self {
-        self.0.push_str(mathml);
+    /// Adds HTML whose texts are escaped already: the MathML of a formula, or a part of a page
+    /// that this program wrote before.
+    pub fn escaped(&mut self, html: &str) -> &mut Self {
+        self.0.push_str(html);
         self
     }
 
