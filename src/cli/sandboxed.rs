@@ -7,18 +7,47 @@
 use std::io::{self, Write as _};
 
 use anyhow::Context as _;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::deploying;
 use crate::deploy::run::{Isolation, Launcher, Limits, Session};
-use crate::isolation::{InForce, Mode};
+use crate::isolation::process::Report;
+use crate::isolation::{InForce, IsolationError, Mode};
 use crate::source::remote;
+
+/// The events that the process of a command reports. `E` are the events of one command only.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Event<E> {
+    /// The first event: which restrictions are in force.
+    InForce(InForce),
+    /// These specifications are needed; the process waits for an answer.
+    Specifications(Vec<Box<str>>),
+    /// The last event: the documentation cannot be read, for this reason.
+    Failed(String),
+    /// An event of this command.
+    Own(E),
+}
 
 /// A signal has stopped the command.
 #[derive(Debug, thiserror::Error)]
 #[error("stopped by a signal")]
 pub(super) struct Stopped;
+
+// === impl Event ===
+
+impl<E: Serialize + DeserializeOwned> Report for Event<E> {
+    fn in_force(in_force: InForce) -> Self {
+        Self::InForce(in_force)
+    }
+
+    fn refused(error: &IsolationError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
 
 /// Runs a command with a session for its processes; an interrupted command leaves no files behind.
 ///

@@ -12,13 +12,12 @@ use serde::{Deserialize, Serialize};
 use super::fix::{self, Fixed};
 use super::{Args, Format, is_failure};
 use crate::build;
-use crate::cli::Documentation;
+use crate::cli::{Documentation, sandboxed};
 use crate::diagnostic::text::{Colour, Folding};
 use crate::diagnostic::{Diagnostic, Tally, count, github, json, sarif, text};
 use crate::docs::page::Pages;
 use crate::docs::{self, Docs, Extent, Parsed};
-use crate::isolation::process::{self, Parent, Report};
-use crate::isolation::{InForce, IsolationError};
+use crate::isolation::process::{self, Parent};
 use crate::skills;
 use crate::source::git::local;
 use crate::source::remote::Remote;
@@ -41,13 +40,12 @@ pub(super) struct Order {
 }
 
 /// The events that the process reports.
+pub(super) type Event = sandboxed::Event<Checking>;
+
+/// The events of a check only.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Event {
-    /// The first event: which restrictions are in force.
-    InForce(InForce),
-    /// These specifications are needed; the process waits for an answer.
-    Specifications(Vec<Box<str>>),
+pub(super) enum Checking {
     /// A file with corrected mistakes.
     Fixed(Fixed),
     /// Text for standard error.
@@ -59,8 +57,6 @@ pub(super) enum Event {
         /// Whether there is a mistake for which the command fails.
         is_failure: bool,
     },
-    /// The last event: the documentation cannot be checked, for this reason.
-    Failed(String),
 }
 
 /// The files that were read, and their diagnostics.
@@ -68,18 +64,6 @@ pub(super) struct Checked {
     pub(super) tree: Tree,
     docs: Docs,
     pub(super) diagnostics: Vec<Diagnostic>,
-}
-
-// === impl Event ===
-
-impl Report for Event {
-    fn in_force(in_force: InForce) -> Self {
-        Self::InForce(in_force)
-    }
-
-    fn refused(error: &IsolationError) -> Self {
-        Self::Failed(error.to_string())
-    }
 }
 
 /// Checks documentation in a sandbox.
@@ -90,7 +74,7 @@ impl Report for Event {
 pub fn serve() -> io::Result<()> {
     process::serve(|order: Order, parent: &mut Parent<'_, Event>| {
         let last = match carry_out(&order, parent) {
-            Ok(is_failure) => Event::Checked { is_failure },
+            Ok(is_failure) => Event::Own(Checking::Checked { is_failure }),
             Err(error) => Event::Failed(format!("{error:#}")),
         };
         parent.report(last);
@@ -110,17 +94,17 @@ fn carry_out(order: &Order, parent: &mut Parent<'_, Event>) -> anyhow::Result<bo
     for fixed in fixed {
         match fixed {
             Ok(fixed) => {
-                parent.report(Event::Note(fixed.difference.clone()));
-                parent.report(Event::Fixed(fixed));
+                parent.report(Event::Own(Checking::Note(fixed.difference.clone())));
+                parent.report(Event::Own(Checking::Fixed(fixed)));
             }
-            Err(kept) => parent.report(Event::Note(kept)),
+            Err(kept) => parent.report(Event::Own(Checking::Note(kept))),
         }
     }
     let text = report(args, &mut checked, order.colour);
     let mut rest = text.as_str();
     while !rest.is_empty() {
         let (piece, after) = rest.split_at(rest.floor_char_boundary(TEXT_BYTES));
-        parent.report(Event::Report(piece.to_owned()));
+        parent.report(Event::Own(Checking::Report(piece.to_owned())));
         rest = after;
     }
     Ok(is_failure(args, &checked.diagnostics))

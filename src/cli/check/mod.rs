@@ -18,7 +18,7 @@ use crate::diagnostic::{Diagnostic, rules};
 use crate::isolation::{Mode, program_root};
 use crate::source::{directory, remote};
 
-use child::{Event, Order};
+use child::{Checking, Event, Order};
 
 pub(super) use child::draw;
 pub use child::{SUBCOMMAND, serve};
@@ -148,15 +148,17 @@ async fn check(args: &Args, place: &Place, session: &Session) -> anyhow::Result<
                 session.fetch(urls).await?;
                 running.answer().await?;
             }
-            Some(Event::Fixed(fixed)) if args.fix => fix::write(&place.root, &fixed)?,
-            Some(Event::Fixed(_)) => bail!("the check reported a file that it must not change"),
-            Some(Event::Note(text)) => write!(io::stderr(), "{text}")?,
-            Some(Event::Report(text)) => {
-                let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-                ignore_broken_pipe(printed).context("print the diagnostics")?;
-            }
-            Some(Event::Checked { is_failure }) => return Ok(is_failure),
             Some(Event::Failed(why)) => bail!("{why}"),
+            Some(Event::Own(event)) => match event {
+                Checking::Fixed(fixed) if args.fix => fix::write(&place.root, &fixed)?,
+                Checking::Fixed(_) => bail!("the check reported a file that it must not change"),
+                Checking::Note(text) => write!(io::stderr(), "{text}")?,
+                Checking::Report(text) => {
+                    let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+                    ignore_broken_pipe(printed).context("print the diagnostics")?;
+                }
+                Checking::Checked { is_failure } => return Ok(is_failure),
+            },
             None => bail!("check: {}", running.ended().await),
         }
     }

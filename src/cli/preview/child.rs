@@ -19,12 +19,11 @@ use super::server;
 use super::shown::Shown;
 use super::watch::Watch;
 use crate::build::{Input, Preview, PreviewCache};
-use crate::cli::Documentation;
 use crate::cli::check::draw;
+use crate::cli::{Documentation, sandboxed};
 use crate::diagnostic::Tally;
 use crate::diagnostic::text::{Colour, Folding};
-use crate::isolation::process::{self, Parent, Report};
-use crate::isolation::{InForce, IsolationError};
+use crate::isolation::process::{self, Parent};
 use crate::site::Service;
 use crate::source::remote::Remote;
 
@@ -47,35 +46,20 @@ pub(super) struct Order {
 }
 
 /// The events that the process reports.
+pub(super) type Event = sandboxed::Event<Showing>;
+
+/// The events of a preview only.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Event {
-    /// The first event: which restrictions are in force.
-    InForce(InForce),
-    /// These specifications are needed; the process waits for an answer.
-    Specifications(Vec<Box<str>>),
+pub(super) enum Showing {
     /// Text for the terminal.
     Text(String),
     /// The last event: the directory was replaced by another one.
     Replaced,
-    /// The last event: there can be no preview, for this reason.
-    Failed(String),
 }
 
 /// The device and the number of a directory.
 type Identity = (u64, u64);
-
-// === impl Event ===
-
-impl Report for Event {
-    fn in_force(in_force: InForce) -> Self {
-        Self::InForce(in_force)
-    }
-
-    fn refused(error: &IsolationError) -> Self {
-        Self::Failed(error.to_string())
-    }
-}
 
 // === impl Order ===
 
@@ -95,7 +79,7 @@ impl Order {
 pub fn serve() -> io::Result<()> {
     process::serve_with_listener(|order: Order, listener, parent| {
         let last = match show(&order, listener, parent) {
-            Ok(()) => Event::Replaced,
+            Ok(()) => Event::Own(Showing::Replaced),
             Err(error) => Event::Failed(format!("{error:#}")),
         };
         parent.report(last);
@@ -195,7 +179,7 @@ impl Follower<'_, '_> {
         if let Some(error_summary) = tally.error_summary() {
             let _infallible = writeln!(text, "{error_summary}");
         }
-        self.parent.report(Event::Text(text));
+        self.parent.report(Event::Own(Showing::Text(text)));
         Ok(())
     }
 

@@ -35,7 +35,7 @@ use crate::deploy::run::{Limits, Place, Session};
 use crate::isolation::Mode;
 use crate::source::remote;
 
-use child::{Event, Order};
+use child::{Event, Order, Showing};
 use watch::Watch;
 
 pub use child::{SUBCOMMAND, serve};
@@ -131,8 +131,8 @@ async fn show(
                 // If it has ended, there is no further event.
                 let _answered = running.answer().await;
             }
-            Ok(Some(Event::Text(text))) => print(&text)?,
-            Ok(Some(Event::Replaced)) => return Ok(Ended::Replaced),
+            Ok(Some(Event::Own(Showing::Text(text)))) => print(&text)?,
+            Ok(Some(Event::Own(Showing::Replaced))) => return Ok(Ended::Replaced),
             Ok(Some(Event::Failed(why))) => bail!("{why}"),
             Ok(None) => return Ok(Ended::Died(running.ended().await)),
             Err(error) => return Ok(Ended::Died(error.to_string())),
