@@ -326,7 +326,7 @@ fn plain(path: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::docs::navigation::tree::{Page, Source};
+    use crate::docs::navigation::tree::Page;
     use crate::syntax::Span;
 
     fn redirects(pairs: &[(&str, &str)]) -> Vec<Redirect> {
@@ -341,23 +341,8 @@ mod tests {
     }
 
     fn navigation(urls: &[&str]) -> Navigation {
-        let pages = urls.iter().map(|url| Page {
-            slug: url.trim_matches('/').into(),
-            url: (*url).into(),
-            title: "".into(),
-            sidebar_title: None,
-            description: None,
-            icon: None,
-            tag: None,
-            link: None,
-            hidden: false,
-            noindex: false,
-            public: true,
-            deprecated: false,
-            source: Source::File,
-            subject: None,
-            place: None,
-        });
+        let pages = urls.iter();
+        let pages = pages.map(|url| Page::of_file(url.trim_matches('/'), false));
         Navigation {
             pages: pages.collect(),
             ..Navigation::default()

@@ -12,6 +12,7 @@
 use super::language::Language;
 use crate::docs::config::{Banner, Footer, Navbar};
 use crate::docs::openapi::Method;
+use crate::docs::page;
 
 /// A resolved navigation.
 #[derive(Debug, Default)]
@@ -267,6 +268,28 @@ pub struct Place {
 // === impl Page ===
 
 impl Page {
+    /// Returns the page of a file whose frontmatter says nothing.
+    #[must_use]
+    pub(in crate::docs) fn of_file(slug: &str, hidden: bool) -> Self {
+        Self {
+            slug: slug.into(),
+            url: page::url(slug).into(),
+            title: page::title_of(slug),
+            sidebar_title: None,
+            description: None,
+            icon: None,
+            tag: None,
+            link: None,
+            hidden,
+            noindex: false,
+            public: true,
+            deprecated: false,
+            source: Source::File,
+            subject: None,
+            place: None,
+        }
+    }
+
     /// Returns the endpoint that the page describes, if its specification was read.
     #[must_use]
     pub fn endpoint(&self) -> Option<EndpointId> {

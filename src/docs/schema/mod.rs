@@ -37,7 +37,7 @@ pub struct Object {
     /// Its own keys.
     pub fields: &'static [Field],
     /// The keys that it shares with other objects.
-    pub shared: &'static [Field],
+    pub shared: &'static [&'static [Field]],
 }
 
 /// A key of an object.
@@ -163,7 +163,9 @@ impl Object {
 
     /// Returns all keys of the table.
     pub fn all_fields(&self) -> impl Iterator<Item = &'static Field> + use<> {
-        self.fields.iter().chain(self.shared)
+        self.fields
+            .iter()
+            .chain(self.shared.iter().copied().flatten())
     }
 
     /// Returns a key of the table.
@@ -184,6 +186,17 @@ impl Field {
             required: false,
             rule: SHAPE,
             about,
+        }
+    }
+
+    /// Returns the same key of elements, for a place where the documented format does not list it.
+    pub(in crate::docs) const fn unlisted(self) -> Self {
+        match self.shape {
+            Shape::Elements(element) => Self {
+                shape: Shape::Unlisted(element),
+                ..self
+            },
+            _ => self,
         }
     }
 

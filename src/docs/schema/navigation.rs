@@ -97,34 +97,20 @@ const VERSIONS: Field = field("versions", Elements(Element::Version), "Versions"
 const LANGUAGES: Field = field("languages", Elements(Element::Language), "Languages");
 const GLOBAL_FIELD: Field = field("global", Shape::Object(&GLOBAL), "Links on every page");
 
-const LATER_TABS: Field = field("tabs", Unlisted(Element::Tab), "Tabs");
-const LATER_MENU: Field = field("menu", Unlisted(Element::Item), "The items of a menu");
-const LATER_ANCHORS: Field = field("anchors", Unlisted(Element::Anchor), "Anchors");
-const LATER_DROPDOWNS: Field = field(
-    "dropdowns",
-    Unlisted(Element::Dropdown),
-    "Entries of a dropdown",
-);
-const LATER_PRODUCTS: Field = field("products", Unlisted(Element::Product), "Products");
-const LATER_VERSIONS: Field = field("versions", Unlisted(Element::Version), "Versions");
-const LATER_LANGUAGES: Field = field("languages", Unlisted(Element::Language), "Languages");
-
-/// The last keys of anchors, products and dropdowns.
-const SHARED: &[Field] = &[
-    LATER_TABS,
-    LATER_MENU,
-    LATER_ANCHORS,
-    LATER_DROPDOWNS,
-    LATER_PRODUCTS,
-    LATER_VERSIONS,
-    LATER_LANGUAGES,
-    GLOBAL_FIELD,
-    COLOR,
-    ASYNCAPI,
-    SEARCHABLE,
-    BOOST,
-    PUBLIC,
+/// Keys of anchors, products, dropdowns and items of a menu that the documented format does not
+/// list there.
+const UNLISTED: &[Field] = &[
+    TABS.unlisted(),
+    MENU.unlisted(),
+    ANCHORS.unlisted(),
+    DROPDOWNS.unlisted(),
+    PRODUCTS.unlisted(),
+    VERSIONS.unlisted(),
+    LANGUAGES.unlisted(),
 ];
+const GLOBAL_AND_COLOR: &[Field] = &[GLOBAL_FIELD, COLOR];
+/// Keys that every element may have, and that change nothing here.
+const WITHOUT_EFFECT: &[Field] = &[ASYNCAPI, SEARCHABLE, BOOST, PUBLIC];
 
 /// `navigation`.
 pub static NAVIGATION: Object = Object {
@@ -170,13 +156,9 @@ pub static GROUP: Object = Object {
             Unlisted(Element::Group),
             "Nested groups; `pages` is where they belong",
         ),
-        ASYNCAPI,
-        SEARCHABLE,
-        BOOST,
         SDK,
-        PUBLIC,
     ],
-    shared: &[],
+    shared: &[WITHOUT_EFFECT],
 };
 
 /// A tab.
@@ -201,16 +183,12 @@ pub static TAB: Object = Object {
         HIDDEN,
         DESCRIPTION,
         TAG,
-        LATER_TABS,
+        TABS.unlisted(),
         field("align", Ignored, "The side of the tab"),
-        ASYNCAPI,
-        SEARCHABLE,
-        BOOST,
         SDK,
         GRAPHQL,
-        PUBLIC,
     ],
-    shared: &[],
+    shared: &[WITHOUT_EFFECT],
 };
 
 /// An item of a tab's menu.
@@ -227,21 +205,10 @@ pub static ITEM: Object = Object {
         HIDDEN,
         DIR,
         OPENAPI,
-        LATER_TABS,
-        LATER_MENU,
-        LATER_ANCHORS,
-        LATER_DROPDOWNS,
-        LATER_PRODUCTS,
-        LATER_VERSIONS,
-        LATER_LANGUAGES,
         field("root", Ignored, "A menu item opens its first page"),
         TAG,
-        ASYNCAPI,
-        SEARCHABLE,
-        BOOST,
-        PUBLIC,
     ],
-    shared: &[],
+    shared: &[UNLISTED, WITHOUT_EFFECT],
 };
 
 /// An anchor.
@@ -260,7 +227,7 @@ pub static ANCHOR: Object = Object {
         DESCRIPTION,
         TAG,
     ],
-    shared: SHARED,
+    shared: &[UNLISTED, GLOBAL_AND_COLOR, WITHOUT_EFFECT],
 };
 
 /// An entry of `global.anchors`.
@@ -314,7 +281,7 @@ pub static PRODUCT: Object = Object {
         TAG,
         field("name", Text, "The label, as older files write it"),
     ],
-    shared: SHARED,
+    shared: &[UNLISTED, GLOBAL_AND_COLOR, WITHOUT_EFFECT],
 };
 
 /// A dropdown.
@@ -333,7 +300,7 @@ pub static DROPDOWN: Object = Object {
         HIDDEN,
         TAG,
     ],
-    shared: SHARED,
+    shared: &[UNLISTED, GLOBAL_AND_COLOR, WITHOUT_EFFECT],
 };
 
 /// A version.
@@ -358,13 +325,9 @@ pub static VERSION: Object = Object {
         ICON,
         HIDDEN,
         DESCRIPTION,
-        field("versions", Unlisted(Element::Version), "Versions"),
-        ASYNCAPI,
-        SEARCHABLE,
-        BOOST,
-        PUBLIC,
+        VERSIONS.unlisted(),
     ],
-    shared: &[],
+    shared: &[WITHOUT_EFFECT],
 };
 
 /// A language.
@@ -392,11 +355,7 @@ pub static LANGUAGE: Object = Object {
         HREF,
         HIDDEN,
         ICON,
-        field("languages", Unlisted(Element::Language), "Languages"),
-        ASYNCAPI,
-        SEARCHABLE,
-        BOOST,
-        PUBLIC,
+        LANGUAGES.unlisted(),
     ],
-    shared: &[],
+    shared: &[WITHOUT_EFFECT],
 };

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::diagnostic::closest;
 use crate::docs::openapi::{Endpoint, Method};
-use crate::docs::page::{self, Pages, title_of};
+use crate::docs::page::{self, Pages};
 use crate::syntax::{Diagnostics, Span, SpanDiagnostic};
 
 use super::super::tree::{EndpointId, Page, PageId, Place, Source, Subject};
@@ -188,7 +188,7 @@ impl<'a> Table<'a> {
         }
         let page = match self.files.and_then(|files| files.get(slug)) {
             Some(file) => from_file(file, scope.hidden),
-            None => unseen(slug, scope.hidden),
+            None => Page::of_file(slug, scope.hidden),
         };
         self.add(page)
     }
@@ -217,7 +217,7 @@ impl<'a> Table<'a> {
             number += 1;
             free = format!("{slug}-{number}");
         }
-        let mut page = unseen(&free, scope.hidden);
+        let mut page = Page::of_file(&free, scope.hidden);
         let named = endpoint.title.as_ref().or(endpoint.summary.as_ref());
         if let Some(title) = named {
             page.title = title.clone();
@@ -333,26 +333,6 @@ fn from_file(file: &page::Page, hidden: bool) -> Page {
         noindex: meta.noindex,
         public: meta.is_public(),
         deprecated: meta.deprecated,
-        source: Source::File,
-        subject: None,
-        place: None,
-    }
-}
-
-fn unseen(slug: &str, hidden: bool) -> Page {
-    Page {
-        slug: slug.into(),
-        url: page::url(slug).into(),
-        title: title_of(slug),
-        sidebar_title: None,
-        description: None,
-        icon: None,
-        tag: None,
-        link: None,
-        hidden,
-        noindex: false,
-        public: true,
-        deprecated: false,
         source: Source::File,
         subject: None,
         place: None,
