@@ -49,6 +49,8 @@ use excerpt::Finder;
 use index::{Blocks, OpenPart};
 use rank::{Candidate, Ranked, rank};
 
+use crate::site::language::primary;
+
 /// The longest question, in bytes. The rest of a longer one is not read.
 pub const QUESTION_BYTES_MAX: usize = 512;
 /// How many pages an answer has if a question does not say it.
@@ -246,15 +248,9 @@ impl Index {
     fn select(&self, question: &Question<'_>) -> (Vec<&OpenPart>, Vec<&OpenPart>) {
         let first = self.parts.first().map(|part| &*part.info.language);
         let wanted = question.language.or(first).unwrap_or_default();
-        let primary = |tag: &str| {
-            tag.split('-')
-                .next()
-                .unwrap_or_default()
-                .to_ascii_lowercase()
-        };
         let has = |is: &dyn Fn(&str) -> bool| self.parts.iter().any(|part| is(&part.info.language));
         let exactly = |tag: &str| tag.eq_ignore_ascii_case(wanted);
-        let nearly = |tag: &str| primary(tag) == primary(wanted);
+        let nearly = |tag: &str| primary(tag).eq_ignore_ascii_case(primary(wanted));
         let is_language: &dyn Fn(&str) -> bool = match (has(&exactly), has(&nearly)) {
             (true, _) => &exactly,
             (false, true) => &nearly,

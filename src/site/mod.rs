@@ -14,6 +14,7 @@ pub mod address;
 mod edit;
 mod frames;
 mod host;
+pub mod language;
 mod network;
 pub mod pattern;
 pub mod percent;

@@ -274,23 +274,18 @@ impl<'s> Scope<'s> {
     /// Reads `language`, `version` and `path`. Without these arguments, the call searches the
     /// default language and version.
     fn of(arguments: &Arguments<'s>, pages: &'s Pages) -> Result<Self> {
+        let known = |part: fn(&Page) -> Option<&str>| pages.pages.iter().filter_map(part);
         let language = chosen(
             arguments.text("language", 64)?,
             pages.language.as_deref(),
             "language",
-            pages
-                .pages
-                .iter()
-                .filter_map(|page| page.language.as_deref()),
+            known(|page| page.language.as_deref()),
         )?;
         let version = chosen(
             arguments.text("version", 200)?,
             pages.version.as_deref(),
             "version",
-            pages
-                .pages
-                .iter()
-                .filter_map(|page| page.version.as_deref()),
+            known(|page| page.version.as_deref()),
         )?;
         let path = arguments.text("path", 1000)?.unwrap_or_default();
         Ok(Self {

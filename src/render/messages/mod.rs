@@ -19,6 +19,8 @@ mod es;
 mod fr;
 mod he;
 
+use crate::site::language::primary;
+
 /// The catalogue of each language, by its primary subtag.
 const CATALOGUES: [(&str, &Messages); 6] = [
     ("ar", &ar::MESSAGES),
@@ -195,7 +197,7 @@ impl Messages {
     /// language.
     #[must_use]
     pub fn of(tag: &str) -> &'static Self {
-        let language = tag.split('-').next().unwrap_or_default();
+        let language = primary(tag);
         let mut all = CATALOGUES.iter();
         all.find(|(known, _)| *known == language)
             .map_or(&en::MESSAGES, |(_, messages)| messages)
@@ -223,24 +225,15 @@ impl Article {
 impl Script {
     /// Returns the messages in the order in which `scripts/first.js` reads them.
     pub(super) fn joined(&self) -> String {
-        let Self {
+        /// Names every field once, so that none can be forgotten.
+        macro_rules! values {
+            ($($field:ident),+ $(,)?) => {{
+                let Self { $($field),+ } = *self;
+                [$($field),+]
+            }};
+        }
+        values![
             copy,
-            copied,
-            search,
-            nothing_found,
-            did_you_mean,
-            search_help,
-            recent_searches,
-            clear,
-            to_choose,
-            to_open,
-            to_close,
-            found_elsewhere,
-            search_failed,
-            version,
-        } = self;
-        [
-            *copy,
             copied,
             search,
             nothing_found,

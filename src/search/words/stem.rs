@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use pagefind_stem::Algorithm;
 
 use super::folded;
+use crate::site::language::primary;
 
 /// The shortest word that is stemmed, in bytes.
 const STEMMED_BYTES_MIN: usize = 3;
@@ -48,8 +49,7 @@ impl Stemmer {
 }
 
 fn algorithm(language: &str) -> Option<Algorithm> {
-    let primary = language.split(['-', '_']).next().unwrap_or(language);
-    Some(match primary {
+    Some(match primary(language) {
         "ar" => Algorithm::Arabic,
         "hy" => Algorithm::Armenian,
         "eu" => Algorithm::Basque,

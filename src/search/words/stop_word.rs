@@ -4,6 +4,8 @@
 //! a word on the site already lowers the weight of most of them, but the text of a small site may
 //! have few of them.
 
+use crate::site::language::primary;
+
 /// Words of questions, by the primary subtag of the language.
 const COMMON: [(&str, &str); 8] = [
     (
@@ -55,8 +57,7 @@ const COMMON: [(&str, &str); 8] = [
 
 /// Returns whether a word in lower case is a common word of questions in a language.
 pub(in crate::search) fn is_common(language: &str, word: &str) -> bool {
-    let primary = language.split(['-', '_']).next().unwrap_or(language);
-    let primary = match primary {
+    let primary = match primary(language) {
         "zh" | "ja" | "ko" => "en",
         primary => primary,
     };
