@@ -111,3 +111,76 @@ impl QueueError {
         Self::Unavailable(Arc::new(source))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::ffi;
+
+    use super::*;
+
+    fn of_sqlite(code: i32) -> QueueError {
+        let error = ffi::Error::new(code);
+        QueueError::unavailable(rusqlite::Error::SqliteFailure(error, None))
+    }
+
+    #[test]
+    fn an_error_of_sqlite_has_a_reason_and_may_end_with_the_connection() {
+        for (code, reason, may_end) in [
+            (
+                ffi::SQLITE_BUSY,
+                "another process has locked its file",
+                false,
+            ),
+            (
+                ffi::SQLITE_LOCKED,
+                "another process has locked its file",
+                false,
+            ),
+            (ffi::SQLITE_FULL, "its disk is full", false),
+            (ffi::SQLITE_READONLY, "its file cannot be written", true),
+            (ffi::SQLITE_NOTADB, "its file is damaged", true),
+            (ffi::SQLITE_CORRUPT, "its file is damaged", true),
+            (ffi::SQLITE_CANTOPEN, "its file cannot be opened", true),
+            (ffi::SQLITE_PERM, "its file cannot be opened", true),
+            (
+                ffi::SQLITE_IOERR,
+                "its file cannot be read or written",
+                true,
+            ),
+        ] {
+            let error = of_sqlite(code);
+            assert_eq!(error.reason(), reason);
+            assert_eq!(error.may_end_with_the_connection(), may_end, "{reason}");
+            assert!(error.is_outage(), "{reason}");
+        }
+    }
+
+    #[test]
+    fn an_error_of_one_call_is_no_outage() {
+        let newer = QueueError::Newer { found: 7, known: 1 };
+        let full = QueueError::Full { limit: 1 };
+        for (error, reason, is_outage) in [
+            (newer, "a newer program wrote its file", true),
+            (
+                QueueError::NetworkFileSystem("nfs"),
+                "its file is on a network file system",
+                true,
+            ),
+            (
+                QueueError::Replaced,
+                "its file was deleted or replaced",
+                true,
+            ),
+            (full, "too many updates are waiting", false),
+            (
+                QueueError::Corrupt("x".to_owned()),
+                "a stored value is not valid",
+                false,
+            ),
+        ] {
+            assert_eq!(error.reason(), reason);
+            assert_eq!(error.is_outage(), is_outage, "{reason}");
+            assert!(!error.may_end_with_the_connection(), "{reason}");
+        }
+    }
+}

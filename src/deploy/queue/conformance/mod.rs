@@ -4,6 +4,7 @@ mod attempts;
 mod file;
 mod histories;
 mod model;
+mod notified;
 mod triggers;
 mod round_robin;
 mod visible;
