@@ -1,15 +1,17 @@
 //! Images: their sizes, and smaller forms of large ones.
 //!
 //! A screenshot is often larger than any reader sees it. A page names a smaller form beside the
-//! original, as WebP without loss, and the browser takes the one that fits. Only PNG files get
-//! one: their pixels are decoded to the same values on every machine.
+//! original, and the browser takes the one that fits: of a PNG file a WebP without loss, of a JPEG
+//! file another JPEG. Their pixels are decoded to the same values on every machine. The profile of
+//! the colours is kept.
 //!
 //! Decoding is the most work of a build for its bytes, so it is bounded in pixels: of one image
 //! before it is decoded, and of all images of a site. Which images get a form depends on the
 //! files of the repository only, so that the same tree gives the same release.
 //!
-//! Sources: PNG 3 §5 and §11; APNG 1.0 (`acTL`); SVG 2 §8.2; WHATWG HTML §4.8.4.2.
+//! Sources: PNG 3 §5 and §11; APNG 1.0 (`acTL`); ITU-T T.81; SVG 2 §8.2; WHATWG HTML §4.8.4.2.
 
+mod jpeg;
 mod svg;
 
 use std::io::Cursor;
@@ -37,7 +39,7 @@ const ICON_HEAVY_BYTES: usize = 16 << 10;
 /// How much memory the decoder of one image may take.
 const DECODER_BYTES_MAX: u64 = 256 << 20;
 /// A part of the names of forms. It changes when the conversion changes.
-const VERSION: &str = "1";
+const VERSION: &str = "2";
 
 /// The use of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +48,13 @@ pub enum Use {
     Picture,
     /// The icon of the site.
     Icon,
+}
+
+/// The formats of images that get forms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Png,
+    Jpeg,
 }
 
 /// A smaller form of an image.
@@ -74,7 +83,34 @@ pub fn size(path: &str, bytes: &[u8]) -> Option<(usize, usize)> {
         return None;
     }
     let size = imagesize::blob_size(bytes).ok()?;
-    Some((size.width, size.height))
+    let (_, is_exchanged) = match Format::of(bytes) {
+        Some(Format::Jpeg) => jpeg::orientation(bytes),
+        _ => (false, false),
+    };
+    Some(match is_exchanged {
+        true => (size.height, size.width),
+        false => (size.width, size.height),
+    })
+}
+
+// === impl Format ===
+
+impl Format {
+    /// Returns the format of a file by its first bytes.
+    fn of(bytes: &[u8]) -> Option<Self> {
+        match bytes {
+            [0x89, b'P', b'N', b'G', ..] => Some(Self::Png),
+            [0xff, 0xd8, 0xff, ..] => Some(Self::Jpeg),
+            _ => None,
+        }
+    }
+
+    fn media_type(self) -> &'static str {
+        match self {
+            Self::Png => "image/png",
+            Self::Jpeg => "image/jpeg",
+        }
+    }
 }
 
 // === impl Form ===
@@ -90,18 +126,27 @@ impl Form {
             Use::Icon => ICON_HEAVY_BYTES,
         };
         let is_wide = used == Use::Picture && width > FORM_WIDTH as usize;
-        path.to_ascii_lowercase().ends_with(".png")
-            && (is_wide || bytes.len() >= heavy)
-            && (1..=IMAGE_PIXELS_MAX).contains(&pixels)
-            && !is_animated(bytes)
+        let path = path.to_ascii_lowercase();
+        let is_fit = || match Format::of(bytes) {
+            Some(Format::Png) => path.ends_with(".png") && !is_animated(bytes),
+            // A form would be shown as it lies in the file, and the original turned.
+            Some(Format::Jpeg) => {
+                let is_named = path.ends_with(".jpg") || path.ends_with(".jpeg");
+                let (is_turned, _) = jpeg::orientation(bytes);
+                is_named && used == Use::Picture && !is_turned
+            }
+            None => false,
+        };
+        (is_wide || bytes.len() >= heavy) && (1..=IMAGE_PIXELS_MAX).contains(&pixels) && is_fit()
     }
 
     /// Plans the form of an image.
     #[must_use]
     pub fn new(bytes: &[u8], size: (usize, usize), used: Use) -> Self {
-        let (width_max, extension) = match used {
-            Use::Picture => (FORM_WIDTH, "webp"),
-            Use::Icon => (ICON_WIDTH, "png"),
+        let (width_max, extension) = match (used, Format::of(bytes)) {
+            (Use::Picture, Some(Format::Jpeg)) => (FORM_WIDTH, "jpg"),
+            (Use::Picture, _) => (FORM_WIDTH, "webp"),
+            (Use::Icon, _) => (ICON_WIDTH, "png"),
         };
         let digest = Digest::of(bytes).to_string();
         let width = u32::try_from(size.0).map_or(width_max, |width| width.min(width_max));
@@ -120,50 +165,76 @@ impl Form {
     /// is not smaller, the form is the image itself.
     #[must_use]
     pub fn make(&self, bytes: &[u8]) -> (Vec<u8>, &'static str) {
-        let media_type = match self.used {
-            Use::Picture => "image/webp",
-            Use::Icon => "image/png",
+        let format = Format::of(bytes).unwrap_or(Format::Png);
+        let form = match format {
+            Format::Png => self.encoded(bytes),
+            Format::Jpeg => self.encoded_jpeg(bytes),
         };
-        match self.encoded(bytes).filter(|form| form.len() < bytes.len()) {
-            Some(form) => (form, media_type),
-            None => (bytes.to_vec(), "image/png"),
+        match form.filter(|form| form.len() < bytes.len()) {
+            Some(form) => {
+                let media_type = match (self.used, format) {
+                    (Use::Picture, Format::Png) => "image/webp",
+                    _ => format.media_type(),
+                };
+                (form, media_type)
+            }
+            None => (bytes.to_vec(), format.media_type()),
         }
+    }
+
+    fn encoded_jpeg(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let decoded = jpeg::decode(bytes)?;
+        let image = self.resized(decoded.image)?;
+        jpeg::encode(&image, decoded.profile.as_deref())
+    }
+
+    /// Makes an image as narrow as the form.
+    fn resized(&self, image: DynamicImage) -> Option<DynamicImage> {
+        if image.width() <= self.width {
+            return Some(image);
+        }
+        let height = u64::from(image.height()) * u64::from(self.width);
+        let height = height.div_ceil(u64::from(image.width())).max(1);
+        let height = u32::try_from(height).ok()?;
+        Some(image.resize_exact(self.width, height, FilterType::CatmullRom))
     }
 
     fn encoded(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         let mut limits = Limits::default();
         limits.max_alloc = Some(DECODER_BYTES_MAX);
-        let decoder = PngDecoder::with_limits(Cursor::new(bytes), limits).ok()?;
+        let mut decoder = PngDecoder::with_limits(Cursor::new(bytes), limits).ok()?;
         let (width, height) = decoder.dimensions();
         if u64::from(width) * u64::from(height) > IMAGE_PIXELS_MAX {
             return None;
         }
+        let profile = decoder.icc_profile().ok().flatten();
         let image = DynamicImage::from_decoder(decoder).ok()?;
         // Eight bits for each channel, which is all that WebP has.
         let image = match image.color().has_alpha() {
             true => DynamicImage::ImageRgba8(image.into_rgba8()),
             false => DynamicImage::ImageRgb8(image.into_rgb8()),
         };
-        let image = match image.width() > self.width {
-            true => {
-                let height = u64::from(image.height()) * u64::from(self.width);
-                let height = height.div_ceil(u64::from(image.width())).max(1);
-                let height = u32::try_from(height).ok()?;
-                image.resize_exact(self.width, height, FilterType::CatmullRom)
-            }
-            false => image,
-        };
+        let image = self.resized(image)?;
         let mut out = Vec::new();
         let (width, height) = (image.width(), image.height());
         let color = image.color().into();
         match self.used {
-            Use::Picture => WebPEncoder::new_lossless(&mut out)
-                .encode(image.as_bytes(), width, height, color)
-                .ok()?,
-            Use::Icon => PngEncoder::new(&mut out)
-                .write_image(image.as_bytes(), width, height, color)
-                .ok()?,
+            Use::Picture => {
+                let mut encoder = WebPEncoder::new_lossless(&mut out);
+                if let Some(profile) = profile {
+                    encoder.set_icc_profile(profile).ok()?;
+                }
+                encoder.encode(image.as_bytes(), width, height, color)
+            }
+            Use::Icon => {
+                let mut encoder = PngEncoder::new(&mut out);
+                if let Some(profile) = profile {
+                    encoder.set_icc_profile(profile).ok()?;
+                }
+                encoder.write_image(image.as_bytes(), width, height, color)
+            }
         }
+        .ok()?;
         Some(out)
     }
 }
@@ -210,6 +281,101 @@ mod tests {
         assert_eq!(media_type, "image/webp");
         assert_eq!(imagesize::blob_size(&made).unwrap().width, 1504);
         assert_eq!(form.make(&bytes).0, made);
+    }
+
+    /// Returns a JPEG, with these segments after its first marker.
+    fn jpeg(width: u16, height: u16, segments: &[u8]) -> Vec<u8> {
+        let low = |number: u32| number.to_le_bytes()[0];
+        let pixel = |x: u32, y: u32| image::Rgb([low(x / 9), low(y), low(x / 5 + y)]);
+        let image = image::RgbImage::from_fn(width.into(), height.into(), pixel);
+        let mut out = Vec::new();
+        let encoder = jpeg_encoder::Encoder::new(&mut out, 95);
+        let color = jpeg_encoder::ColorType::Rgb;
+        encoder.encode(&image, width, height, color).unwrap();
+        out.splice(2..2, segments.iter().copied());
+        out
+    }
+
+    /// Returns the segment that says how a camera was held (Exif 3.0 §4.6.5).
+    fn turned(orientation: u8) -> Vec<u8> {
+        let mut segment = b"\xff\xe1\0\x22Exif\0\0MM\0\x2a\0\0\0\x08\0\x01".to_vec();
+        segment.extend(*b"\x01\x12\0\x03\0\0\0\x01\0");
+        segment.extend([orientation, 0, 0, 0, 0, 0, 0]);
+        segment
+    }
+
+    #[test]
+    fn a_wide_photograph_has_a_smaller_form_in_about_the_same_colours() {
+        let bytes = jpeg(3000, 40, &[]);
+        assert!(Form::is_needed("a.JPG", &bytes, (3000, 40), Use::Picture));
+        let form = Form::new(&bytes, (3000, 40), Use::Picture);
+        assert!(form.path.ends_with("-1504.jpg"), "{}", form.path);
+        let (made, media_type) = form.make(&bytes);
+        assert_eq!(media_type, "image/jpeg");
+        assert!(
+            made.len() < bytes.len() / 2,
+            "{} {}",
+            made.len(),
+            bytes.len()
+        );
+        assert_eq!(imagesize::blob_size(&made).unwrap().width, 1504);
+        assert_eq!(form.make(&bytes).0, made);
+        // The same on every machine.
+        assert_eq!(&Digest::of(&made).to_string()[..16], "b049b73df8fd850f");
+        let (large, small) = (jpeg::decode(&bytes).unwrap(), jpeg::decode(&made).unwrap());
+        let (large, small) = (large.image.into_rgb8(), small.image.into_rgb8());
+        for (x, y) in [(100, 5), (700, 12), (1400, 18)] {
+            let (one, two) = (small.get_pixel(x, y), large.get_pixel(2 * x, 2 * y));
+            for (one, two) in one.0.iter().zip(two.0) {
+                assert!(one.abs_diff(two) < 12, "{x} {y}: {one} {two}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_turned_photograph_has_the_size_in_which_it_is_shown_and_no_form() {
+        for (orientation, size) in [(1, (1600, 40)), (3, (1600, 40)), (6, (40, 1600))] {
+            let bytes = jpeg(1600, 40, &turned(orientation));
+            assert_eq!(super::size("a.jpg", &bytes), Some(size));
+            let has_form = Form::is_needed("a.jpg", &bytes, size, Use::Picture);
+            assert_eq!(has_form, orientation == 1, "{orientation}");
+        }
+    }
+
+    #[test]
+    fn broken_photographs_are_shown_as_they_are() {
+        let whole = jpeg(1600, 40, &[]);
+        for length in [2, 3, 20, 200, whole.len() / 2] {
+            let bytes = &whole[..length];
+            let form = Form::new(bytes, (1600, 40), Use::Picture);
+            let (made, _) = form.make(bytes);
+            assert!(made == bytes || made.len() < bytes.len(), "{length}");
+        }
+        let mut many = whole.clone();
+        // The frame says 65,535 by 65,535 pixels.
+        let at = many
+            .windows(2)
+            .position(|pair| pair == [0xff, 0xc0])
+            .unwrap();
+        many[at + 5..at + 9].fill(0xff);
+        let form = Form::new(&many, (1600, 40), Use::Picture);
+        assert_eq!(form.make(&many), (many.clone(), "image/jpeg"));
+    }
+
+    #[test]
+    fn a_form_keeps_the_profile_of_its_colours() {
+        let profile = vec![7; 300];
+        let pixels = image::load_from_memory(&png(1600, 40)).unwrap();
+        let mut bytes = Vec::new();
+        let mut encoder = PngEncoder::new(&mut bytes);
+        encoder.set_icc_profile(profile.clone()).unwrap();
+        let color = image::ExtendedColorType::Rgb8;
+        encoder
+            .write_image(pixels.as_bytes(), 1600, 40, color)
+            .unwrap();
+        let (made, media_type) = Form::new(&bytes, (1600, 40), Use::Picture).make(&bytes);
+        assert_eq!(media_type, "image/webp");
+        assert!(made.windows(profile.len()).any(|part| part == profile));
     }
 
     #[test]
