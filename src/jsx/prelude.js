@@ -119,6 +119,7 @@
     const first = isArray(locales) ? locales[0] : locales;
     if (first !== undefined && !/^en(-US)?$/.test(first)) unknown("the locale " + StringOf(first));
   };
+  const numberOf = Number.prototype.valueOf;
   const grouped = (digits) => digits.replace(/\B(?=(\d{3})+$)/g, ",");
   const symbols = {
     USD: "$", EUR: "€", GBP: "£", JPY: "¥", INR: "₹", CNY: "CN¥", KRW: "₩", CAD: "CA$",
@@ -129,7 +130,34 @@
       if (options[key] !== undefined && !names.includes(key)) unknown("the option " + key);
     }
   };
-  const formatNumber = (number, locales, settings) => {
+  // A decimal number: its digits, and how many of them stand before the point. Browsers round the
+  // shortest form of a number, so 1.005 becomes 1.01.
+  const decimal = (value) => {
+    const [digits, power = "0"] = StringOf(value).split("e");
+    const [before, after = ""] = digits.split(".");
+    const all = (before + after).replace(/^0+/, "");
+    return { digits: all, point: all === "" ? 0 : before.length + +power - (before.length + after.length - all.length) };
+  };
+  // Rounds to a number of digits after the point, half away from zero.
+  const rounded = ({ digits, point }, places) => {
+    const kept = point + places;
+    if (kept >= digits.length) return { digits, point };
+    if (kept < 0) return { digits: "", point: 0 };
+    const list = digits.slice(0, kept).split("");
+    if (digits[kept] < "5") return { digits: list.join(""), point };
+    let at = kept - 1;
+    while (at >= 0 && list[at] === "9") list[at--] = "0";
+    if (at >= 0) list[at] = StringOf(+list[at] + 1);
+    else return { digits: "1" + list.join(""), point: point + 1 };
+    return { digits: list.join(""), point };
+  };
+  const isZero = ({ digits }) => /^0*$/.test(digits);
+  const written = ({ digits, point }) => {
+    const all = point > 0 ? digits : "0".repeat(-point) + digits;
+    const cut = max(point, 0);
+    return [all.slice(0, cut).padEnd(cut, "0"), all.slice(cut)];
+  };
+  const formatNumber = (given, locales, settings) => {
     english(locales);
     const options = settings ?? {};
     known(options, ["style", "currency", "currencyDisplay", "minimumFractionDigits", "maximumFractionDigits", "useGrouping", "notation", "compactDisplay", "minimumIntegerDigits"]);
@@ -138,50 +166,51 @@
     if (!["standard", "compact", undefined].includes(options.notation)) unknown("the notation " + options.notation);
     if (!["short", undefined].includes(options.compactDisplay)) unknown("long numbers");
     if (!["symbol", undefined].includes(options.currencyDisplay)) unknown("the currency as text");
+    if (![true, false, "auto", "always", "min2", undefined].includes(options.useGrouping)) unknown("this grouping");
     const code = options.currency === undefined ? "" : StringOf(options.currency).toUpperCase();
     if (style === "currency" && code === "") throw new TypeErrorOf("a currency style needs a currency");
     const whole = style === "currency" && ["JPY", "KRW", "VND"].includes(code);
     if (style === "currency" && !own(symbols, code)) unknown("the currency " + code);
-    let value = style === "percent" ? number * 100 : number;
-    const sign = value < 0 || is(value, -0) ? "-" : "";
-    value = abs(value);
-    const money = style === "currency" ? symbols[code] : "";
-    const end = style === "percent" ? "%" : "";
-    if (value !== value) return money + "NaN" + end;
-    if (value === Infinity) return sign + money + "∞" + end;
-    let unit = "";
     const compact = options.notation === "compact";
-    if (compact) {
-      let scaled = value;
-      for (const next of ["K", "M", "B", "T"]) {
-        const limit = scaled < 100 ? 999.95 : 999.5;
-        if (scaled < limit) break;
-        [scaled, unit] = [scaled / 1000, next];
-      }
-      value = scaled;
-    }
     const usual = style === "currency" ? (whole ? 0 : 2) : style === "percent" ? 0 : 3;
-    let least = options.minimumFractionDigits;
-    let most = options.maximumFractionDigits;
-    if (compact && least === undefined && most === undefined) {
-      least = 0;
-      if (unit === "" && value !== 0 && value < 1) unknown("a short number below 1");
-      most = value < 10 ? 1 : 0;
-    }
+    let least = options.minimumFractionDigits === undefined ? undefined : +options.minimumFractionDigits;
+    let most = options.maximumFractionDigits === undefined ? undefined : +options.maximumFractionDigits;
+    const isSignificant = compact && least === undefined && most === undefined;
     const natural = style === "currency" && !compact ? usual : 0;
     least ??= min(natural, most ?? natural);
     most ??= max(usual, least);
-    if (!(least >= 0 && most <= 20 && least <= most)) throw new RangeErrorOf("the number of digits is out of range");
-    if (value >= 1e21) unknown("a number of more than 21 digits");
-    let [before, after = ""] = value.toFixed(most).split(".");
-    while (after.length > least && after.endsWith("0")) after = after.slice(0, -1);
-    before = before.padStart(options.minimumIntegerDigits ?? 1, "0");
-    const grouping = options.useGrouping ?? true;
-    const text = (grouping === false || (compact && before.length < 5) ? before : grouped(before)) + (after === "" ? "" : "." + after);
-    return sign + money + text + unit + end;
+    const integers = options.minimumIntegerDigits === undefined ? 1 : +options.minimumIntegerDigits;
+    if (!(least >= 0 && most <= 20 && least <= most && integers >= 1 && integers <= 21)) throw new RangeErrorOf("the number of digits is out of range");
+    if (most % 1 !== 0 || least % 1 !== 0 || integers % 1 !== 0) unknown("a part of a digit");
+    if (typeof given !== "number" && typeof given !== "bigint") unknown("a number as another type");
+    const number = typeof given === "bigint" ? 0 : given;
+    const sign = given < 0 || is(number, -0) && typeof given === "number" ? "-" : "";
+    const money = style === "currency" ? symbols[code] : "";
+    const end = style === "percent" ? "%" : "";
+    if (number !== number) return money + "NaN" + end;
+    if (abs(number) === Infinity) return sign + money + "∞" + end;
+    const value = decimal(typeof given === "bigint" ? StringOf(given < 0 ? -given : given) : abs(number));
+    if (style === "percent" && value.digits !== "") value.point += 2;
+    // The number of digits after the point of a short number: two that count, or all before the point.
+    const places = (one) => (isSignificant ? max(0, one.digits === "" ? 0 : 2 - one.point) : most);
+    const units = compact ? ["", "K", "M", "B", "T"] : [""];
+    let at = 0;
+    let shown = value;
+    for (; ; at++) {
+      const scaled = { digits: value.digits, point: value.point - 3 * at };
+      shown = rounded(scaled, places(scaled));
+      if (at === units.length - 1 || shown.point <= 3) break;
+    }
+    if (isSignificant && at < 1 && shown.point < 0 && style === "currency") unknown("a short amount below 0.1");
+    let [before, after] = written(isZero(shown) ? { digits: "", point: 0 } : shown);
+    after = after.replace(/0+$/, "").padEnd(isSignificant ? 0 : least, "0");
+    before = before.padStart(integers, "0");
+    const grouping = options.useGrouping ?? (compact ? "min2" : "auto");
+    const isGrouped = grouping !== false && (grouping !== "min2" || before.length >= 5);
+    return sign + money + (isGrouped ? grouped(before) : before) + (after === "" ? "" : "." + after) + units[at] + end;
   };
   defineProperty(Number.prototype, "toLocaleString", {
-    value(locales, options) { return formatNumber(+this, locales, options); }, writable: true, configurable: true,
+    value(locales, options) { return formatNumber(apply(numberOf, this, []), locales, options); }, writable: true, configurable: true,
   });
   const months = "January February March April May June July August September October November December".split(" ");
   const days = "Sunday Monday Tuesday Wednesday Thursday Friday Saturday".split(" ");
@@ -197,6 +226,7 @@
     let { year, month, day, weekday, hour, minute, second, dateStyle, timeStyle } = options;
     if (options.hour12 === false) unknown("the 24-hour clock");
     if (dateStyle !== undefined || timeStyle !== undefined) {
+      if (usual === "date" && timeStyle !== undefined || usual === "time" && dateStyle !== undefined) throw new TypeErrorOf("this style is not one of dates and times");
       if ([year, month, day, weekday, hour, minute, second].some((one) => one !== undefined)) throw new TypeErrorOf("a style cannot be combined with parts");
       if (dateStyle !== undefined) {
         [year, month, day] = ["numeric", { full: "long", long: "long", medium: "short", short: "numeric" }[dateStyle], "numeric"];
@@ -211,7 +241,7 @@
       }
     } else if ([year, month, day, weekday, hour, minute, second].every((one) => one === undefined)) {
       if (usual !== "time") [year, month, day] = ["numeric", "numeric", "numeric"];
-      if (usual !== "date") [hour, minute, second] = ["numeric", "2-digit", "2-digit"];
+      if (usual !== "date" && usual !== "any") [hour, minute, second] = ["numeric", "2-digit", "2-digit"];
     } else if (usual === "time" && hour === undefined && minute === undefined && second === undefined) {
       [hour, minute, second] = ["numeric", "2-digit", "2-digit"];
     } else if (usual === "date" && [year, month, day, weekday].every((one) => one === undefined)) {
@@ -227,7 +257,8 @@
         default: return unknown("the form " + how);
       }
     };
-    const y = part(year, date.getUTCFullYear());
+    const full = date.getUTCFullYear();
+    const y = part(year, full > 0 ? full : 1 - full);
     const named = month === "long" || month === "short";
     const m = named ? part(month, date.getUTCMonth(), months) : part(month, date.getUTCMonth() + 1);
     const d = part(day, date.getUTCDate());
@@ -238,17 +269,22 @@
       text = y === undefined ? front : d === undefined ? front + " " + y : front + ", " + y;
       if (w !== undefined) text = d === undefined ? unknown("this form of a date") : w + ", " + text;
     } else {
+      if (y !== undefined && d !== undefined && m === undefined) unknown("this form of a date");
       text = [m, d, y].filter((one) => one !== undefined).join("/");
-      if (w !== undefined) text = text === "" ? w : w + ", " + text;
+      if (w !== undefined && text !== "" && d === undefined) unknown("this form of a date");
+      if (w !== undefined) text = text === "" ? w : m === undefined ? d + " " + w : w + ", " + text;
     }
     if (hour !== undefined || minute !== undefined || second !== undefined) {
-      if (hour === undefined || minute === undefined) unknown("this form of a time");
+      if (hour === undefined || minute === undefined && second !== undefined) unknown("this form of a time");
+      for (const how of [hour, minute, second]) if (!["numeric", "2-digit", undefined].includes(how)) unknown("the form " + how);
       const hours = date.getUTCHours();
       const shown = hours % 12 || 12;
-      let clock = (hour === "2-digit" ? two(shown) : "" + shown) + ":" + two(date.getUTCMinutes());
+      let clock = hour === "2-digit" ? two(shown) : "" + shown;
+      if (minute !== undefined) clock += ":" + two(date.getUTCMinutes());
       if (second !== undefined) clock += ":" + two(date.getUTCSeconds());
       clock += hours < 12 ? " AM" : " PM";
-      text = text === "" ? clock : named && dateStyle === undefined && month === "long" ? text + " at " + clock : text + ", " + clock;
+      const isDay = w !== undefined && d === undefined && m === undefined && y === undefined;
+      text = text === "" ? clock : isDay ? text + " " + clock : named && dateStyle === undefined && month === "long" ? text + " at " + clock : text + ", " + clock;
     }
     return text;
   };
@@ -256,29 +292,41 @@
     NumberFormat: function NumberFormat(locales, options) {
       formatNumber(0, locales, options);
       return {
-        format: (number) => formatNumber(+number, locales, options),
+        format: (number) => formatNumber(typeof number === "bigint" ? number : +number, locales, options),
         resolvedOptions: () => unknown("resolvedOptions"),
       };
     },
     DateTimeFormat: function DateTimeFormat(locales, options) {
       return {
-        format: (date) => formatDate(date ?? new globalThis.Date(), locales, options, "date"),
+        format: (date) => formatDate(date ?? new globalThis.Date(), locales, options, "any"),
         resolvedOptions: () => unknown("resolvedOptions"),
       };
     },
   };
 
-  // Dates without a clock, in UTC: the machine's time zone must not show.
-  const shift = (at) => (at === at ? apply(DateOf.prototype.getTimezoneOffset, new DateOf(at), []) * 60000 : 0);
-  const parseDate = (text) => {
-    const at = DateOf.parse(text);
-    const isFixed = /^[+-]?\d{4,6}(-\d\d(-\d\d)?)?$|(Z|GMT|UTC|[+-]\d\d:?\d\d)\s*(\([^)]*\))?\s*$/i.test(text.trim());
-    return isFixed ? at : at - shift(at);
+  // Dates without a clock, in UTC: the machine's time zone must not show. The engine reads a text
+  // without a zone in that of the machine, so such a text gets one here.
+  const parseOf = DateOf.parse;
+  const zone = /[\d\s](Z|GMT|UTC?|[ECMP][SD]T)\s*$|(GMT|UTC|\d:\d\d(:\d\d(\.\d+)?)?)\s*[+-]\d\d(:?\d\d)?\s*$/i;
+  const parseDate = (given) => {
+    const text = given.replace(/\([^()]*\)\s*$/, "").trim();
+    if (/^[+-]?\d{4,6}(-\d\d(-\d\d)?)?$/.test(text) || zone.test(text)) return parseOf(text);
+    return parseOf(text + (/^[+-]?\d{4,6}-\d\d-\d\dT/.test(text) ? "Z" : " UTC"));
   };
   const utc = DateOf.UTC;
+  const primitive = (value) => {
+    if (typeof value !== "object" && typeof value !== "function" || value === null) return value;
+    const own = value[Symbol.toPrimitive];
+    if (own !== undefined && own !== null) return own.call(value, "default");
+    for (const name of ["valueOf", "toString"]) {
+      const found = typeof value[name] === "function" ? value[name]() : value;
+      if (typeof found !== "object" && typeof found !== "function" || found === null) return found;
+    }
+    throw new TypeErrorOf("an object is no date");
+  };
   function Moment(...values) {
     if (new.target === undefined || values.length === 0) missing("the current date")();
-    const only = values[0];
+    const only = values.length === 1 && !(values[0] instanceof DateOf) ? primitive(values[0]) : values[0];
     const at = values.length > 1 ? utc(...values)
       : only instanceof DateOf ? apply(time, only, [])
       : typeof only === "string" ? parseDate(only) : only;
@@ -289,13 +337,18 @@
   Moment.parse = (text) => parseDate(StringOf(text));
   Moment.now = missing("Date.now");
   defineProperty(Moment, "name", { value: "Date" });
+  defineProperty(Moment, "length", { value: 7 });
   const dates = DateOf.prototype;
   defineProperty(dates, "constructor", { value: Moment, writable: true, configurable: true });
   for (const name of ["FullYear", "Month", "Date", "Day", "Hours", "Minutes", "Seconds", "Milliseconds"]) {
     dates["get" + name] = dates["getUTC" + name];
     if (name !== "Day") dates["set" + name] = dates["setUTC" + name];
   }
-  dates.getTimezoneOffset = () => 0;
+  dates.getTimezoneOffset = function () { return isNaN(this) ? NaN : 0; };
+  dates.setYear = function (year) {
+    const full = floor(+year);
+    return this.setUTCFullYear(full >= 0 && full <= 99 ? 1900 + full : full);
+  };
   dates.getYear = function () { return this.getUTCFullYear() - 1900; };
   dates.toDateString = function () {
     if (isNaN(this)) return "Invalid Date";
@@ -310,8 +363,6 @@
   };
   dates.toLocaleDateString = function (locales, options) { return formatDate(this, locales, options, "date"); };
   dates.toLocaleTimeString = function (locales, options) {
-    const parts = options ?? {};
-    if (["year", "month", "day", "weekday"].some((one) => parts[one] !== undefined)) unknown("a date in a time");
     return formatDate(this, locales, options, "time");
   };
   dates.toLocaleString = function (locales, options) { return formatDate(this, locales, options, "both"); };

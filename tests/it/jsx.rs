@@ -1,5 +1,6 @@
-//! JSX gives the same result as in React: compares the examples of `tests/jsx/corpus.jsx` with
-//! react-dom/server.
+//! JSX gives the same result as in React and in browsers: compares the examples of
+//! `tests/jsx/corpus.jsx` with react-dom/server, and the numbers, dates and orders of
+//! `tests/jsx/locale.js` with Node.js, which has the engine and the locales of Chromium.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -29,18 +30,57 @@ for (const [name, example] of Object.entries(module_.exports.examples)) {
 console.log(JSON.stringify(all));
 "#;
 
-/// Returns the HTML of react-dom/server for each example.
-fn react(corpus: &Path) -> BTreeMap<String, String> {
+/// Calls all groups of a file and prints their lines as JSON.
+const CALL: &str = r#"
+const { transformSync } = require('esbuild');
+const { readFileSync } = require('node:fs');
+const { code } = transformSync(readFileSync(process.argv[2], 'utf8'), { format: 'cjs' });
+const module_ = { exports: {} };
+new Function('module', 'exports', code)(module_, module_.exports);
+const all = {};
+for (const [name, group] of Object.entries(module_.exports.groups)) {
+  all[name] = group();
+}
+console.log(JSON.stringify(all));
+"#;
+
+/// Set in a process that only compares dates, in the time zone of its environment.
+const ZONE_SET: &str = "WAYPOST_TEST_ZONE";
+
+/// What a script of Node.js prints for a file, in UTC.
+fn node<T: serde::de::DeserializeOwned>(name: &str, script: &str, file: &Path) -> T {
     let folder = crate::clients::client("react", "react-dom@19.3.1");
-    let script = folder.join("render.cjs");
-    fs::write(&script, RENDER).unwrap();
+    let path = folder.join(name);
+    fs::write(&path, script).unwrap();
     let output = Command::new(folder.join("node_modules/.bin/node"))
-        .args([&script, corpus])
+        .args([&path, file])
+        .env("TZ", "UTC")
+        .env("LC_ALL", "en_US.UTF-8")
         .output()
         .unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{errors}");
     serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Returns the HTML of react-dom/server for each example.
+fn react(corpus: &Path) -> BTreeMap<String, String> {
+    node("render.cjs", RENDER, corpus)
+}
+
+/// The lines that the engine of the build makes of a group.
+fn lines(name: &str) -> Vec<String> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/jsx/locale.js");
+    let mut module = compile::Module::default();
+    compile::statements(&fs::read_to_string(file).unwrap(), "locale.js", &mut module).unwrap();
+    let mut engine = Engine::start(["Card"].into_iter()).unwrap();
+    engine.add("locale", &module.code(), &Map::new()).unwrap();
+    let code = format!("(function (_, {{ groups }}) {{ return groups.{name}().join('\\n'); }})");
+    let result = engine.nodes("locale", &code).unwrap().result;
+    let [Output::Text(text)] = &result[..] else {
+        panic!("{name}: {result:?}");
+    };
+    text.lines().map(str::to_owned).collect()
 }
 
 /// Returns the output of the build's engine for an example.
@@ -121,5 +161,47 @@ fn the_engine_shows_what_react_shows() {
         let mut found = String::new();
         written(&built(&module, name), &mut found);
         assert_eq!(found, canonical(html), "{name}: {html}");
+    }
+}
+
+#[test]
+fn numbers_dates_and_orders_are_those_of_browsers_or_an_error() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/jsx/locale.js");
+    let expected: BTreeMap<String, Vec<String>> = node("call.cjs", CALL, &file);
+    let (mut answered, mut answerable) = (0, 0);
+    for (name, expected) in &expected {
+        let found = lines(name);
+        assert_eq!(found.len(), expected.len(), "{name}");
+        for (found, expected) in found.iter().zip(expected) {
+            // What is not known is an error, and never another answer.
+            if !found.ends_with(" = !") {
+                assert_eq!(found, expected, "{name}");
+                answered += 1;
+            }
+            answerable += usize::from(!expected.ends_with(" = !"));
+        }
+    }
+    assert!(answered * 2 > answerable, "{answered} of {answerable}");
+}
+
+#[test]
+fn dates_do_not_depend_on_the_time_zone_of_the_machine() {
+    let names = ["days", "styles", "methods", "texts", "values"];
+    let all = || names.map(lines).concat().join("\n");
+    if std::env::var_os(ZONE_SET).is_some() {
+        println!("<{}>", waypost::digest::Digest::of(all().as_bytes()));
+        return;
+    }
+    let expected = format!("<{}>", waypost::digest::Digest::of(all().as_bytes()));
+    for zone in ["America/New_York", "Asia/Kolkata", "Europe/Paris"] {
+        let test = "jsx::dates_do_not_depend_on_the_time_zone_of_the_machine";
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", test, "--nocapture"])
+            .env(ZONE_SET, "1")
+            .env("TZ", zone)
+            .output()
+            .unwrap();
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert!(printed.contains(&expected), "{zone}: {printed}");
     }
 }
