@@ -10,7 +10,7 @@ use rquickjs::{
 use super::output::{Output, Shown, Value};
 use super::{
     DEPTH_MAX, EFFECT_RENDERS_MAX, MEMORY_BYTES_MAX, NODES_MAX, OUTPUT_CHARS_MAX, PIECE_STEPS_MAX,
-    PIECES_MAX, RENDERS_MAX, STACK_BYTES_MAX, STEPS_MAX, WORK_MAX,
+    PIECES_MAX, RENDERS_MAX, STACK_BYTES_MAX, STEPS_MAX, TEXTS, TITLES, WORK_MAX,
 };
 
 /// The script that prepares the engine for pages.
@@ -188,6 +188,8 @@ impl Engine {
             "bytes": OUTPUT_CHARS_MAX,
             "renders": RENDERS_MAX,
             "effectRenders": EFFECT_RENDERS_MAX,
+            "titles": TITLES,
+            "texts": TEXTS,
         });
         let source = format!(
             "{}({limits},{},{})",

@@ -59,6 +59,23 @@ pub const MEMORY_BYTES_MAX: usize = 256 << 20;
 /// How many bytes of stack the engine may use.
 pub const STACK_BYTES_MAX: usize = 4 << 20;
 
+/// The properties of components that authors write whose texts are titles: they are shown if the
+/// component cannot be.
+pub const TITLES: [&str; 6] = [
+    "title", "label", "heading", "header", "headline", "question",
+];
+/// The properties of such components whose texts are shown in other places.
+pub const TEXTS: [&str; 8] = [
+    "subtitle",
+    "description",
+    "summary",
+    "text",
+    "content",
+    "answer",
+    "message",
+    "caption",
+];
+
 /// The name that generated code uses for its runtime.
 pub const RUNTIME: &str = "_wp$";
 

@@ -761,7 +761,7 @@
     } catch (error) {
       [contexts, current] = [before, outer];
       if (typeof error === "object" && error !== null && has(limitErrors, error)) throw error;
-      addFailure(new Failure(place, inst.name, error, props?.children), out, inst, depth);
+      addFailure(new Failure(place, inst.name, error, given(props)), out, inst, depth);
       return;
     }
     for (const child of children) {
@@ -782,6 +782,20 @@
       rest.length = 0;
     }
     push(out, [2, failure.site ?? -1, failure.component, reason(failure.error), rest]);
+  };
+  // What a component that failed was given to show: no word is lost with it.
+  const given = (props) => {
+    const parts = [];
+    const add = (name, wrap) => {
+      const value = props[name];
+      const isText = typeof value === "string" && /\S/.test(value);
+      if (isText || holdsElement(value, 0)) push(parts, element("p", { children: wrap(value) }, null));
+    };
+    for (const name of limits.titles) add(name, (value) => element("strong", { children: value }, null));
+    for (const name of limits.texts) add(name, (value) => value);
+    if (parts.length === 0) return props.children;
+    push(parts, props.children);
+    return parts;
   };
   const owners = [];
   const attributes = (element, props, inst, depth, site) => {
@@ -890,12 +904,12 @@
     // A leaf: a finished part of the page.
     l: (shell, name, text) => element(LEAF, text === undefined ? { name } : { name, children: text }, null, { shell }),
     // A component of a page with its children, which are shown also if it fails.
-    c: (site, make, children) => {
+    c: (site, make, children, texts) => {
       try {
         const [type, props] = make();
         return { ...createElement(type, props, ...children), site };
       } catch (error) {
-        return new Failure(site, "", error, children);
+        return new Failure(site, "", error, given({ ...texts, children }));
       }
     },
     // Tries to get a value; the site is where it is written.

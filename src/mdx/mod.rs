@@ -32,6 +32,7 @@ pub mod anchor;
 pub mod component;
 pub mod drawing;
 mod evaluation;
+mod html;
 mod import;
 mod markdown;
 pub mod module;

@@ -55,6 +55,9 @@ impl Reader<'_> {
                                 children,
                                 ..kept
                             };
+                            if let Some(children) = self.inner_html(&mut element, depth) {
+                                element.children = children;
+                            }
                             code_block(&mut element);
                             nodes.push(Node::Element(element));
                         }
@@ -95,6 +98,9 @@ impl Reader<'_> {
             span,
             ..Element::new(name)
         };
+        if let Some(children) = self.inner_html(&mut element, depth) {
+            element.children = children;
+        }
         code_block(&mut element);
         self.charge(size_of::<Element>() + name.len());
         Some(code_sample(&element).unwrap_or(Node::Element(element)))
@@ -108,11 +114,6 @@ impl Reader<'_> {
     ) -> Vec<(Box<str>, Value)> {
         let mut attributes = Vec::with_capacity(found.len());
         for (name, value) in found {
-            if &*name == "dangerouslySetInnerHTML" {
-                let reason = "HTML in a text is not shown; write it as JSX";
-                self.report_failure(Some(site), &name, reason);
-                continue;
-            }
             match self.value_from(value, site, depth) {
                 Some(Value::Null) | None => {}
                 Some(value) => attributes.push((name, value)),

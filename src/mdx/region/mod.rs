@@ -20,11 +20,13 @@ use super::scope::Scope;
 use super::span::{Span, Trace};
 use super::value::{Code, NoValue, Value, is_number};
 use super::{DEPTH_MAX, Place, Reader, Rejected};
-use crate::jsx::RUNTIME;
 use crate::jsx::compile::quoted;
+use crate::jsx::{RUNTIME, TEXTS, TITLES};
 use crate::mdx::component;
+use crate::mdx::html;
 
 use tags::Piece;
+pub(super) use tags::VOID;
 use text::{MarkdownBuffer, Region};
 
 /// How many bytes of stack reading one region needs at most, with the regions of the elements
@@ -32,6 +34,9 @@ use text::{MarkdownBuffer, Region};
 const STACK_RED_ZONE: usize = 512 << 10;
 /// How many bytes of stack are added when fewer are left.
 const STACK_BYTES: usize = 4 << 20;
+
+/// How many bytes of nodes a byte of HTML in a text is counted as.
+const HTML_BYTES_PER_BYTE: usize = 16;
 
 // === impl Reader ===
 
@@ -131,8 +136,17 @@ impl Reader<'_> {
                         continue;
                     }
                     let mut element = self.element(region, token, span.clone(), depth);
+                    if let Some(children) = self.inner_html(&mut element, depth) {
+                        element.children = children;
+                        buffer.mark(Mark::Nodes(vec![Node::Element(element)]));
+                        continue;
+                    }
                     if is_flow {
                         element.children = self.blocks(region, inner, pieces, depth + 1);
+                        if self.is_unknown(region, &element.name) {
+                            let shown = shown_attributes(&element);
+                            element.children.splice(0..0, shown);
+                        }
                         code_block(&mut element);
                         let nodes = match code_sample(&element) {
                             Some(fence) => vec![fence],
@@ -196,11 +210,12 @@ impl Reader<'_> {
         let first = name.split('.').next().unwrap_or(name);
         piece.free.insert(first.into());
         let props = self.props(region, token, depth, &mut piece.free);
+        let texts = texts(region, token);
         let parts = self.parts(children, 0, &mut piece.free);
         let place = self.span(region, span);
         piece.site = self.site(region, token, place);
         piece.code = format!(
-            "{RUNTIME}.c({}, () => [{name}, {{{}}}], [{}])",
+            "{RUNTIME}.c({}, () => [{name}, {{{}}}], [{}], {{{texts}}})",
             piece.site,
             props.join(", "),
             parts.join(", ")
@@ -387,6 +402,33 @@ impl Reader<'_> {
         }
     }
 
+    /// Returns the content of an element that is given as a text of HTML, and removes that
+    /// attribute.
+    pub(super) fn inner_html(&mut self, element: &mut Element, depth: usize) -> Option<Vec<Node>> {
+        let given = |(name, _): &(Box<str>, Value)| **name == *"dangerouslySetInnerHTML";
+        let at = element.attributes.iter().position(given)?;
+        let (_, value) = element.attributes.remove(at);
+        let Value::Object(entries) = value else {
+            return None;
+        };
+        let html = entries.into_iter().find(|(name, _)| **name == *"__html");
+        let (_, Value::Text(text)) = html? else {
+            return None;
+        };
+        // Each tag becomes an element, which is larger than its text.
+        let is_paid = self.charge(text.len() * HTML_BYTES_PER_BYTE);
+        Some(match is_paid {
+            true => html::read(&text, DEPTH_MAX.saturating_sub(depth + 1)),
+            false => Vec::new(),
+        })
+    }
+
+    /// Returns whether a name is that of no component at all.
+    fn is_unknown(&self, region: &Region<'_>, name: &str) -> bool {
+        let is_component = name.starts_with(|c: char| c.is_ascii_uppercase());
+        is_component && (!component::is_known(name) || self.scopes.is_missing(region.scope, name))
+    }
+
     /// Evaluates an attribute in braces; for `{...props}`, the value that is spread. Inside the
     /// content of a component, the attribute may become a piece that is evaluated later.
     fn attribute(&mut self, code: Code<'_>, place: Span) -> (Option<Value>, Option<usize>) {
@@ -409,6 +451,39 @@ impl Reader<'_> {
         self.origin
             .span(region.base + range.start..region.base + range.end)
     }
+}
+
+/// Writes the attributes of a tag that are shown if its component fails: plain texts.
+fn texts(region: &Region<'_>, token: usize) -> String {
+    let mut found = Vec::new();
+    for Attribute { name, value } in region.attributes_of(token) {
+        let name = &region.text[name.clone()];
+        if let AttributeValue::Text(text) = value
+            && (TITLES.contains(&name) || TEXTS.contains(&name))
+        {
+            let text = markdown::unescape(&region.text[text.clone()]);
+            found.push(format!("{}: {}", quoted(name), quoted(&text)));
+        }
+    }
+    found.join(", ")
+}
+
+/// Returns what the attributes of a component that does not exist would show to readers.
+fn shown_attributes(element: &Element) -> Vec<Node> {
+    let shown = |name: &str, is_title: bool| match element.get(name) {
+        Some(Value::Text(text)) if !text.trim().is_empty() => {
+            let text = Node::Text(text.clone());
+            Some(Node::Paragraph(vec![match is_title {
+                true => Node::Strong(vec![text]),
+                false => text,
+            }]))
+        }
+        Some(Value::Nodes(nodes)) => Some(Node::Paragraph(nodes.clone())),
+        _ => None,
+    };
+    let titles = TITLES.iter().filter_map(|name| shown(name, true));
+    let texts = TEXTS.iter().filter_map(|name| shown(name, false));
+    titles.chain(texts).collect()
 }
 
 /// Removes the dots of `{...props}`; returns whether there were some.

@@ -9,7 +9,8 @@ use crate::mdx::scan::TokenKind;
 use crate::mdx::{DEPTH_MAX, Reader, Rejected, short};
 
 /// HTML elements that are always empty.
-const VOID: [&str; 8] = ["br", "hr", "img", "input", "wbr", "col", "source", "track"];
+pub(in crate::mdx) const VOID: [&str; 8] =
+    ["br", "hr", "img", "input", "wbr", "col", "source", "track"];
 /// A token that is not text, with the pieces in it.
 pub(super) enum Piece {
     Element {

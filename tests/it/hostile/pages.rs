@@ -93,6 +93,13 @@ fn hostile(bytes: usize) -> Vec<(&'static str, String)> {
             "attributes-many",
             format!("<Card {}/>\n", numbered(|n| format!("a{n}=\"b\" "), bytes)),
         ),
+        (
+            "html-in-a-text",
+            format!(
+                "<div dangerouslySetInnerHTML={{{{ __html: '{}' }}}} />\n",
+                all("<div><td><p>")
+            ),
+        ),
         ("comments", all("<!--")),
         ("braces", all("{")),
         ("braces-closed", all("{a}\n")),
@@ -287,7 +294,7 @@ fn a_reader_that_leaves_early_is_no_error_of_check() {
 
 /// Pages whose JSX runs without end, or tries to leave the engine. Each page is shown without that
 /// part.
-const JSX: [(&str, &str); 13] = [
+const JSX: [(&str, &str); 16] = [
     (
         "loop",
         "{(() => { for (;;) { try { for (;;) {} } catch {} } })()}",
@@ -314,6 +321,12 @@ const JSX: [(&str, &str); 13] = [
         "export const a = (Array.prototype.toJSON = () => 1, Object.prototype.x = 1);\n\n{[a].map(x => { for (;;) {} })}",
     ),
     ("constructor", "{(() => {}).constructor('return this')().x}"),
+    ("string", "{'x'.repeat(2 ** 28).length}"),
+    ("text", "{'<b>x'.repeat(2e6)}"),
+    (
+        "number",
+        "{Array.from({ length: 2e6 }, () => (1e20).toLocaleString()).length}",
+    ),
     (
         "array",
         "{Array.prototype.indexOf.call({ length: 2 ** 53 }, 1)}",
