@@ -208,7 +208,11 @@ impl Walk<'_> {
             .into_iter()
             .any(|key| element.is_unevaluated(key));
         let named = parameter(element).map(|(_, name)| name);
-        let name = named.or_else(|| element.text("name")).unwrap_or_default();
+        let name = match named {
+            Some(name) => name.into(),
+            None => element.words("name").unwrap_or_default(),
+        };
+        let name = &*name.into_owned();
         let written = element.text("id").map(str::to_owned);
         if let Some(id) = written {
             element.anchor = Some(self.anchors.give(Some(&id), "", vec![github(&id)]));
@@ -299,7 +303,7 @@ fn tooltips(nodes: &mut [Node], visit: &mut dyn FnMut(&mut Option<Box<Anchor>>))
             && *element.name == *"Tooltip"
             && ["tip", "headline"]
                 .iter()
-                .any(|name| element.text(name).is_some_and(|text| !text.is_empty()))
+                .any(|name| element.words(name).is_some_and(|text| !text.is_empty()))
         {
             visit(&mut element.anchor);
         }

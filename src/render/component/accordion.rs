@@ -7,26 +7,27 @@ use crate::render::markdown;
 
 pub(super) const ACCORDION: Component = Component {
     names: &["Accordion"],
-    html: |writer, element| html(writer, element, "<details class=accordion"),
+    html: |writer, element| html(writer, element, "accordion"),
     markdown,
     ..Component::DEFAULT
 };
 pub(super) const EXPANDABLE: Component = Component {
     names: &["Expandable"],
-    html: |writer, element| html(writer, element, "<details class=\"accordion expandable\""),
+    html: |writer, element| html(writer, element, "accordion expandable"),
     ..Component::DEFAULT
 };
 pub(super) const ACCORDION_GROUP: Component = Component {
     names: &["AccordionGroup"],
     html: |writer, group| {
-        writer.wrap("<div class=accordions>\n", &group.children, "</div>\n");
+        writer.open("<div", "accordions", group);
+        writer.wrap(">\n", &group.children, "</div>\n");
     },
     ..Component::DEFAULT
 };
 
-fn html(writer: &mut html::Writer<'_>, accordion: &Element, open: &'static str) {
+fn html(writer: &mut html::Writer<'_>, accordion: &Element, class: &'static str) {
     let anchor = accordion.anchor.as_deref();
-    writer.out.markup(open);
+    writer.open("<details", class, accordion);
     writer.id(anchor);
     if accordion.has("defaultOpen") {
         writer.out.markup(" open");

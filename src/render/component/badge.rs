@@ -33,6 +33,7 @@ fn html(writer: &mut html::Writer<'_>, badge: &Element) {
             own.map_or_else(|| "badge".to_owned(), |own| format!("badge {own}"))
         }
     };
+    let class = writer.classes(badge, Some(&class)).unwrap_or(class);
     writer
         .out
         .markup("<span")

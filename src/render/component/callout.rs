@@ -27,7 +27,10 @@ fn html(writer: &mut html::Writer<'_>, element: &Element) {
         true => writer.messages.article.callout(class),
         false => "",
     };
-    let title = element.text("title").unwrap_or(default);
+    let has_title = match element.words("title") {
+        Some(title) => !title.is_empty(),
+        None => !default.is_empty(),
+    };
     let own = element
         .text("color")
         .and_then(|color| writer.class_with("--tone", color));
@@ -35,15 +38,17 @@ fn html(writer: &mut html::Writer<'_>, element: &Element) {
         Some(own) => format!("callout {class} {own}"),
         None => format!("callout {class}"),
     };
+    let class = writer.classes(element, Some(&class)).unwrap_or(class);
     writer
         .out
         .markup("<aside")
         .attribute("class", &class)
         .markup(" role=note>");
-    if !title.is_empty() || element.has("icon") {
+    if has_title || element.has("icon") {
         writer.out.markup("<strong class=callout-title>");
         writer.icon_of(element, "icon");
-        writer.out.text(title).markup("</strong>");
+        writer.label(element, "title", default);
+        writer.out.markup("</strong>");
     }
     writer.wrap("<div>", &element.children, "</div></aside>\n");
 }
@@ -53,8 +58,8 @@ fn markdown(writer: &markdown::Writer<'_>, element: &Element, out: &mut String) 
         return (Component::DEFAULT.markdown)(writer, element, out);
     };
     let default = writer.messages.article.callout(class);
-    let title = element.text("title").filter(|title| !title.is_empty());
-    let head = format!("**{}:**", escaped(title.unwrap_or(default)));
+    let title = element.words("title").filter(|title| !title.is_empty());
+    let head = format!("**{}:**", escaped(title.as_deref().unwrap_or(default)));
     let text = writer.after(&head, " ", &element.children);
     block(&prefixed(&text, "> ", "> "), out);
 }

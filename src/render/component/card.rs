@@ -32,6 +32,7 @@ fn card_html(writer: &mut html::Writer<'_>, card: &Element) {
     } else {
         ""
     };
+    let class = writer.classes(card, Some(&class)).unwrap_or(class);
     writer.out.markup("<div").attribute("class", &class);
     writer.out.markup(if is_disabled {
         " aria-disabled=true>"
@@ -57,11 +58,8 @@ fn card_html(writer: &mut html::Writer<'_>, card: &Element) {
 }
 
 fn tile_html(writer: &mut html::Writer<'_>, tile: &Element) {
-    writer.wrap(
-        "<div class=\"card tile\"><div class=tile-image>",
-        &tile.children,
-        "</div>",
-    );
+    writer.open("<div", "card tile", tile);
+    writer.wrap("><div class=tile-image>", &tile.children, "</div>");
     html_title(writer, tile, tile.text("href"));
     writer.description(tile, "description", "card-description");
     writer.out.markup("</div>\n");

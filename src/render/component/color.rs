@@ -23,12 +23,10 @@ pub(super) const COLOR_ITEM: Component = Component {
 };
 
 fn row_html(writer: &mut html::Writer<'_>, row: &Element) {
-    if let Some(title) = row.text("title") {
-        writer
-            .out
-            .markup("<p class=color-title>")
-            .text(title)
-            .markup("</p>");
+    if row.words("title").is_some() {
+        writer.out.markup("<p class=color-title>");
+        writer.label(row, "title", "");
+        writer.out.markup("</p>");
     }
     writer.wrap("<div class=color-row>", &row.children, "</div>\n");
 }
@@ -53,7 +51,7 @@ fn item_html(writer: &mut html::Writer<'_>, item: &Element) {
                 .markup("></span>");
         }
     }
-    writer.out.text(item.text("name").unwrap_or_default());
+    writer.label(item, "name", "");
     for value in &values {
         writer.out.markup(" <code>").text(value).markup("</code>");
     }
@@ -75,6 +73,6 @@ fn item_markdown(_: &markdown::Writer<'_>, item: &Element, out: &mut String) {
         }
         value => add(value.and_then(Value::as_text).unwrap_or_default(), ""),
     }
-    let name = escaped(item.text("name").unwrap_or_default());
+    let name = escaped(&item.words("name").unwrap_or_default());
     block(&format!("- {name}: {}", values.join(", ")), out);
 }

@@ -11,16 +11,20 @@ pub(super) const COLUMNS: Component = Component {
 };
 pub(super) const COLUMN: Component = Component {
     names: &["Column"],
-    html: |writer, column| writer.wrap("<div class=column>", &column.children, "</div>\n"),
+    html: |writer, column| {
+        writer.open("<div", "column", column);
+        writer.wrap(">", &column.children, "</div>\n");
+    },
     ..Component::DEFAULT
 };
 
 fn html(writer: &mut html::Writer<'_>, columns: &Element) {
-    let open = match columns.text("cols").and_then(|n| n.parse().ok()) {
-        Some(1_u8) => "<div class=\"cards cols-1\">\n",
-        Some(3) => "<div class=\"cards cols-3\">\n",
-        Some(4..) => "<div class=\"cards cols-4\">\n",
-        _ => "<div class=\"cards cols-2\">\n",
+    let class = match columns.text("cols").and_then(|n| n.parse().ok()) {
+        Some(1_u8) => "cards cols-1",
+        Some(3) => "cards cols-3",
+        Some(4..) => "cards cols-4",
+        _ => "cards cols-2",
     };
-    writer.wrap(open, &columns.children, "</div>\n");
+    writer.open("<div", class, columns);
+    writer.wrap(">\n", &columns.children, "</div>\n");
 }

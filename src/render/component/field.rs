@@ -14,24 +14,24 @@ pub(super) const FIELD: Component = Component {
 };
 
 fn html(writer: &mut html::Writer<'_>, field: &Element) {
-    let (place, name) = parameter(field).map_or(("", field.text("name")), |(place, name)| {
-        (place, Some(name))
-    });
-    let name = name.unwrap_or_default();
+    let (place, name) = match parameter(field) {
+        Some((place, name)) => (place, name.into()),
+        None => ("", field.words("name").unwrap_or_default()),
+    };
     let anchor = field.anchor.as_deref();
-    writer.out.markup("<div class=field");
+    writer.open("<div", "field", field);
     writer.id(anchor);
     writer.out.markup("><p class=field-head>");
     writer.aliases(anchor);
     html_labels(writer, field.get("pre"));
-    writer.out.markup("<code>").text(name).markup("</code>");
+    writer.out.markup("<code>").text(&name).markup("</code>");
     html_labels(writer, field.get("post"));
-    for text in [field.text("type").unwrap_or_default(), place] {
+    for text in [field.words("type").unwrap_or_default(), place.into()] {
         if !text.is_empty() {
             writer
                 .out
                 .markup(" <span class=badge>")
-                .text(text)
+                .text(&text)
                 .markup("</span>");
         }
     }
@@ -101,11 +101,14 @@ fn value_text(value: &Value) -> Option<String> {
 
 fn markdown(writer: &markdown::Writer<'_>, field: &Element, out: &mut String) {
     let parameter = parameter(field);
-    let name = parameter.map(|(_, name)| name).or(field.text("name"));
+    let name = match parameter {
+        Some((_, name)) => name.into(),
+        None => field.words("name").unwrap_or_default(),
+    };
     let mut notes: Vec<String> = Vec::new();
     // Empty brackets start no link, so `string[]` needs no escapes.
-    let kind = field.text("type");
-    notes.extend(kind.map(|kind| escaped(kind).replace("\\[\\]", "[]")));
+    let kind = field.words("type");
+    notes.extend(kind.map(|kind| escaped(&kind).replace("\\[\\]", "[]")));
     notes.extend(parameter.map(|(place, _)| place.to_owned()));
     let messages = &writer.messages.article;
     for (key, label) in [
@@ -115,7 +118,7 @@ fn markdown(writer: &markdown::Writer<'_>, field: &Element, out: &mut String) {
         notes.extend(field.has(key).then(|| label.to_owned()));
     }
     let mut head = String::new();
-    code_span(name.unwrap_or_default(), &mut head);
+    code_span(&name, &mut head);
     if !notes.is_empty() {
         head += &format!(" ({})", notes.join(", "));
     }

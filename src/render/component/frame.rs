@@ -2,29 +2,30 @@
 
 use super::Component;
 use crate::mdx::Element;
-use crate::render::html;
+use crate::render::{html, markdown};
 
 pub(super) const FRAME: Component = Component {
     names: &["Frame"],
     html,
     markdown: |writer, frame, out| {
-        writer.prose_block(frame.text("hint"), out);
+        markdown::block(&writer.description(frame, "hint"), out);
         writer.blocks(&frame.children, out);
-        writer.prose_block(frame.text("caption"), out);
+        markdown::block(&writer.description(frame, "caption"), out);
     },
     ..Component::DEFAULT
 };
 
 fn html(writer: &mut html::Writer<'_>, frame: &Element) {
-    if let Some(hint) = frame.text("hint") {
-        writer.out.markup("<p class=frame-hint>");
-        writer.prose(hint);
-        writer.out.markup("</p>");
+    if frame.words("hint").is_some() {
+        writer.out.markup("<div class=frame-hint>");
+        writer.prose_of(frame, "hint");
+        writer.out.markup("</div>");
     }
-    writer.wrap("<figure class=frame>", &frame.children, "");
-    if let Some(caption) = frame.text("caption") {
+    writer.open("<figure", "frame", frame);
+    writer.wrap(">", &frame.children, "");
+    if frame.words("caption").is_some() {
         writer.out.markup("<figcaption>");
-        writer.prose(caption);
+        writer.prose_of(frame, "caption");
         writer.out.markup("</figcaption>");
     }
     writer.out.markup("</figure>\n");

@@ -22,7 +22,10 @@ impl html::Writer<'_> {
     pub(super) fn icon_of(&mut self, element: &Element, key: &str) {
         let class = self.icon_class(element);
         match element.get(key) {
-            Some(Value::Nodes(nodes)) => self.wrap("<span class=icon>", nodes, "</span>"),
+            Some(Value::Nodes(nodes)) => {
+                self.icon_span(class.as_deref());
+                self.wrap("", nodes, "</span>");
+            }
             Some(Value::Text(name)) if icon::is_address(name) => {
                 let class =
                     class.map_or_else(|| "icon".to_owned(), |class| format!("icon {class}"));
@@ -39,10 +42,8 @@ impl html::Writer<'_> {
     fn named_icon(&mut self, name: &str, style: Option<&str>, class: Option<&str>, line: u32) {
         // An emoji is shown as it is.
         if !name.is_ascii() {
-            self.out
-                .markup("<span class=icon>")
-                .text(name)
-                .markup("</span>");
+            self.icon_span(class);
+            self.out.text(name).markup("</span>");
             return;
         }
         if let Some(icon) = icon::find(name, style, self.map.library) {
@@ -56,7 +57,22 @@ impl html::Writer<'_> {
         }
     }
 
-    /// Returns the class for the colour and size that a page gives an icon.
+    fn icon_span(&mut self, class: Option<&str>) {
+        match class {
+            Some(class) => {
+                let class = format!("icon {class}");
+                self.out
+                    .markup("<span")
+                    .attribute("class", &class)
+                    .markup(">");
+            }
+            None => {
+                self.out.markup("<span class=icon>");
+            }
+        }
+    }
+
+    /// Returns the classes for the colour and size that a page gives an icon, and its own ones.
     fn icon_class(&mut self, element: &Element) -> Option<String> {
         let is_icon = *element.name == *"Icon";
         let color = element.text(if is_icon { "color" } else { "iconColor" });
@@ -66,7 +82,8 @@ impl html::Writer<'_> {
             size.parse::<f32>().is_ok().then(|| format!("{size}px"))
         });
         let size = size.and_then(|size| self.class_with("height", &size));
-        let classes: Vec<String> = color.into_iter().chain(size).collect();
+        let own = is_icon.then(|| self.classes(element, None)).flatten();
+        let classes: Vec<String> = color.into_iter().chain(size).chain(own).collect();
         (!classes.is_empty()).then(|| classes.join(" "))
     }
 }

@@ -4,6 +4,9 @@ use super::Component;
 
 pub(super) const PANEL: Component = Component {
     names: &["Panel"],
-    html: |writer, panel| writer.wrap("<aside class=panel>", &panel.children, "</aside>\n"),
+    html: |writer, panel| {
+        writer.open("<aside", "panel", panel);
+        writer.wrap(">", &panel.children, "</aside>\n");
+    },
     ..Component::DEFAULT
 };

@@ -9,17 +9,17 @@ pub(super) const PROMPT: Component = Component {
     names: &["Prompt"],
     html,
     markdown: |writer, prompt, out| {
-        writer.bold_block(prompt.text("description"), out);
+        writer.bold_block(prompt.words("description").as_deref(), out);
         writer.blocks(&prompt.children, out);
     },
     ..Component::DEFAULT
 };
 
 fn html(writer: &mut html::Writer<'_>, prompt: &Element) {
-    let title = prompt.text("description").unwrap_or("Prompt");
+    let title = prompt.words("description");
     let text = markdown::write(writer.file, &prompt.children, writer.map, writer.messages);
     let info = Info {
-        title: title.to_owned(),
+        title: title.as_deref().unwrap_or("Prompt").to_owned(),
         wrapped: true,
         icon: prompt.text("icon").unwrap_or_default().to_owned(),
         ..Info::default()

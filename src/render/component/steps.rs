@@ -1,7 +1,7 @@
 //! `Steps` and `Step`: numbered instructions.
 
 use super::Component;
-use crate::mdx::{Element, Node};
+use crate::mdx::{Element, Node, Value};
 use crate::render::html;
 use crate::render::markdown::{self, block, prefixed};
 
@@ -23,7 +23,8 @@ pub(super) const STEP: Component = Component {
 };
 
 fn steps_html(writer: &mut html::Writer<'_>, steps: &Element) {
-    writer.out.markup("<ol class=steps>\n");
+    writer.open("<ol", "steps", steps);
+    writer.out.markup(">\n");
     let level = title_level(steps);
     for child in &steps.children {
         match child {
@@ -41,33 +42,42 @@ fn steps_html(writer: &mut html::Writer<'_>, steps: &Element) {
 
 fn step_html(writer: &mut html::Writer<'_>, step: &Element, level: Option<u8>) {
     let has_icon = step.has("icon");
-    writer.out.markup(if has_icon {
-        "<li class=\"step drawn\">"
-    } else {
-        "<li class=step>"
-    });
+    let class = if has_icon { "step drawn" } else { "step" };
+    writer.open("<li", class, step);
+    writer.out.markup(">");
     if has_icon {
         writer.out.markup("<span class=step-icon>");
         writer.icon_of(step, "icon");
         writer.out.markup("</span>");
     }
-    if let Some(title) = step.text("title") {
+    if let Some(title) = step.get("title").filter(|_| step.words("title").is_some()) {
         let anchor = step.anchor.as_deref();
         match title_level(step).or(level) {
             Some(level) => {
-                writer.heading(level, anchor, &[Node::Text(title.to_owned())]);
+                writer.heading(level, anchor, &title_nodes(title));
             }
             None => {
                 writer.out.markup("<p class=step-title");
                 writer.id(anchor);
                 writer.out.markup(">");
                 writer.aliases(anchor);
-                writer.prose(title);
+                match title {
+                    Value::Text(text) => writer.prose(text),
+                    _ => writer.label(step, "title", ""),
+                }
                 writer.out.markup("</p>");
             }
         }
     }
     writer.wrap("<div>", &step.children, "</div></li>\n");
+}
+
+/// Returns a title as the content of a heading.
+fn title_nodes(title: &Value) -> Vec<Node> {
+    match title {
+        Value::Nodes(nodes) => nodes.clone(),
+        title => vec![Node::Text(title.as_text().unwrap_or_default().to_owned())],
+    }
 }
 
 /// Returns the level of heading that a page asks for by `titleSize`.
@@ -93,9 +103,14 @@ fn steps_markdown(writer: &markdown::Writer<'_>, steps: &Element, out: &mut Stri
 fn step_markdown(writer: &markdown::Writer<'_>, number: usize, step: &Element, out: &mut String) {
     let marker = format!("{number}. ");
     let mut text = String::new();
-    let title = writer.prose(step.text("title").unwrap_or_default());
-    if !title.is_empty() {
-        block(&format!("**{title}**"), &mut text);
+    match step.get("title") {
+        Some(Value::Nodes(_)) => block(&writer.bold_label(step, "title"), &mut text),
+        _ => {
+            let title = writer.prose(step.text("title").unwrap_or_default());
+            if !title.is_empty() {
+                block(&format!("**{title}**"), &mut text);
+            }
+        }
     }
     writer.blocks(&step.children, &mut text);
     let indent = " ".repeat(marker.len());

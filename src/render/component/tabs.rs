@@ -24,9 +24,9 @@ pub(super) const VIEW: Component = Component {
 fn html(writer: &mut html::Writer<'_>, tabs: &Element) {
     // Groups with the same titles change together unless `sync` is false.
     let is_alone = tabs.get("sync").is_some() && !tabs.has("sync");
+    writer.open("<div", "tabs", tabs);
     writer
         .out
-        .markup("<div class=tabs")
         .markup(if is_alone { " data-sync=off>\n" } else { ">\n" });
     for child in &tabs.children {
         match child {
@@ -52,7 +52,7 @@ fn tab_html(writer: &mut html::Writer<'_>, tab: &Element, untitled: &str) {
     let title = tab.words("title");
     let title = title.as_deref().unwrap_or(untitled);
     let anchor = tab.anchor.as_deref();
-    writer.out.markup("<section class=tab");
+    writer.open("<section", "tab", tab);
     writer.id(anchor);
     writer
         .out

@@ -13,8 +13,8 @@ pub(super) const TOOLTIP: Component = Component {
 };
 
 fn html(writer: &mut html::Writer<'_>, tooltip: &Element) {
-    let tip = tooltip.text("tip").unwrap_or_default();
-    let headline = tooltip.text("headline").unwrap_or_default();
+    let tip = tooltip.words("tip").unwrap_or_default();
+    let headline = tooltip.words("headline").unwrap_or_default();
     if tip.is_empty() && headline.is_empty() {
         return writer.nodes(&tooltip.children);
     }
@@ -27,32 +27,30 @@ fn html(writer: &mut html::Writer<'_>, tooltip: &Element) {
     writer.id(anchor);
     writer.out.markup(">");
     if !headline.is_empty() {
-        writer
-            .out
-            .markup("<strong>")
-            .text(headline)
-            .markup("</strong> ");
+        writer.out.markup("<strong>");
+        writer.label(tooltip, "headline", "");
+        writer.out.markup("</strong> ");
     }
-    writer.out.text(tip);
-    if let (Some(action), Some(href)) = (tooltip.text("cta"), tooltip.text("href")) {
+    writer.label(tooltip, "tip", "");
+    if let (Some(action), Some(href)) = (tooltip.words("cta"), tooltip.text("href")) {
         writer.out.markup(" ");
-        writer.link(href, &[Node::Text(action.to_owned())]);
+        writer.link(href, &[Node::Text(action.into_owned())]);
     }
     writer.out.markup("</span></span>");
 }
 
 fn markdown_inline(writer: &markdown::Writer<'_>, tooltip: &Element, out: &mut String) {
     out.push_str(&writer.line(&tooltip.children));
-    let texts = ["headline", "tip"].map(|key| tooltip.text(key).unwrap_or_default());
+    let texts = ["headline", "tip"].map(|key| writer.label(tooltip, key));
     let texts = texts.into_iter().filter(|text| !text.is_empty());
-    let texts: Vec<String> = texts.map(escaped).collect();
+    let texts: Vec<String> = texts.collect();
     if texts.is_empty() {
         return;
     }
     out.push_str(&format!(" ({}", texts.join(": ")));
-    if let (Some(action), Some(href)) = (tooltip.text("cta"), tooltip.text("href")) {
+    if let (Some(action), Some(href)) = (tooltip.words("cta"), tooltip.text("href")) {
         out.push_str(", ");
-        writer.link(href, &escaped(action), out);
+        writer.link(href, &escaped(&action), out);
     }
     out.push(')');
 }

@@ -38,7 +38,7 @@ fn item_html(writer: &mut html::Writer<'_>, item: &Element) {
     if writer.within.last() != Some(&WITHIN) {
         return html(writer, &[Node::Element(item.clone())]);
     }
-    let name = item.text("name").unwrap_or_default();
+    let name = &item.words("name").unwrap_or_default();
     if *item.name == *"Tree.File" {
         writer
             .out
@@ -62,7 +62,7 @@ fn item_html(writer: &mut html::Writer<'_>, item: &Element) {
 
 /// Writes the line of an item, and below it the content of a folder.
 fn item_markdown(writer: &markdown::Writer<'_>, item: &Element, out: &mut String) {
-    let name = escaped(item.text("name").unwrap_or_default());
+    let name = escaped(&item.words("name").unwrap_or_default());
     let text = prefixed(&writer.inside(&item.children), "  ", "  ");
     out.push_str(format!("- {name}\n{text}").trim_end());
     out.push('\n');

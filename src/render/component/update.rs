@@ -15,7 +15,7 @@ pub(super) const UPDATE: Component = Component {
 fn html(writer: &mut html::Writer<'_>, update: &Element) {
     let label = update.words("label").unwrap_or_default();
     let anchor = update.anchor.as_deref();
-    writer.out.markup("<section class=update");
+    writer.open("<section", "update", update);
     writer.id(anchor);
     writer.out.markup("><p class=update-label>");
     writer.aliases(anchor);

@@ -183,8 +183,28 @@ impl Writer<'_> {
         }
     }
 
+    /// Opens the tag of the element that a component becomes: with its own class, and with the
+    /// classes and the style that the author gave the component.
+    pub(in crate::render) fn open(
+        &mut self,
+        tag: &'static str,
+        own: &'static str,
+        component: &Element,
+    ) {
+        self.out.markup(tag);
+        match self.classes(component, None) {
+            Some(more) => self.out.attribute("class", &format!("{own} {more}")),
+            None if own.contains(' ') => self.out.attribute("class", own),
+            None => self.out.markup(" class=").markup(own),
+        };
+    }
+
     /// Returns the classes of an element: for light or dark mode, and for its style.
-    pub(super) fn classes(&mut self, element: &Element, more: Option<&str>) -> Option<String> {
+    pub(in crate::render) fn classes(
+        &mut self,
+        element: &Element,
+        more: Option<&str>,
+    ) -> Option<String> {
         let written = element.text("className").or_else(|| element.text("class"));
         let mut classes: Vec<String> = more.map(ToOwned::to_owned).into_iter().collect();
         let shown = written.and_then(mode);

@@ -266,6 +266,15 @@ impl Writer<'_> {
         }
     }
 
+    /// Writes an attribute that is a text with inline Markdown, or a piece of a page.
+    pub(super) fn prose_of(&mut self, element: &Element, name: &str) {
+        match element.get(name) {
+            Some(Value::Nodes(nodes)) => self.inside(nodes),
+            Some(Value::Text(text)) => self.prose(text),
+            _ => {}
+        }
+    }
+
     /// Writes an attribute that is shown in a line: a text, or a piece of a page.
     pub(super) fn label(&mut self, element: &Element, name: &str, otherwise: &str) {
         match element.get(name) {

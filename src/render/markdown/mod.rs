@@ -150,11 +150,6 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes the text of an attribute, which may hold inline Markdown, as a block.
-    pub(super) fn prose_block(&self, text: Option<&str>, out: &mut String) {
-        block(&self.prose(text.unwrap_or_default()), out);
-    }
-
     fn list<'n>(
         &self,
         start: Option<u64>,
