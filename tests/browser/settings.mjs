@@ -119,3 +119,11 @@ reads("the row of a table has the colour that its author gives it", async (open)
   assert.deepEqual(await computed(page, "thead tr", "background-color"), ["rgb(17, 17, 17)"]);
   assert.deepEqual(await computed(page, "thead th", "background-color", "color"), ["rgba(0, 0, 0, 0)", "rgb(255, 255, 255)"]);
 });
+
+reads("on this page: only the headings of the tabs that are shown", async (open) => {
+  const page = await open(of("styled", "/payments/start"));
+  const listed = () => seen(page, ".contents a");
+  assert.deepEqual(await listed(), ["Before", "Install", "Check", "After"]);
+  await page.getByRole("tab", { name: "macOS" }).click();
+  assert.deepEqual(await listed(), ["Before", "Install with brew", "After"]);
+});

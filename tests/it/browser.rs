@@ -64,6 +64,8 @@ fn settings() -> Edge {
     const STYLED: &str = "<div className=\"brand\"><div className=\"cover fixed inset-0 z-50 \
         bg-black/50 md:w-[300px]\">x</div></div>\n\n<table><thead><tr style={{background: \
         '#111', color: '#fff'}}><th>Name</th></tr></thead><tbody><tr><td>1</td></tr></tbody></table>";
+    const TABBED: &str = "## Before\n\n<Tabs>\n<Tab title=\"Linux\">\n## Install\n\n### Check\n</Tab>\n\
+        <Tab title=\"macOS\">\n## Install with brew\n</Tab>\n</Tabs>\n\n## After\n";
     const STYLES: &str = ".brand { color: rgb(1, 2, 3) !important } .dark .brand { border-left: 3px \
         solid } .cover { top: -900px; z-index: 9999 } #navbar { background: rgb(4, 5, 6) } #sidebar \
         { position: fixed; inset: 0 } body { background: rgb(7, 8, 9) } a { color: rgb(9, 9, 9) }";
@@ -80,7 +82,10 @@ fn settings() -> Edge {
         let mut files = vec![
             ("docs.json", &*config),
             ("index.mdx", if is_styled { STYLED } else { "Welcome." }),
-            ("payments/start.mdx", "Take one."),
+            (
+                "payments/start.mdx",
+                if is_styled { TABBED } else { "Take one." },
+            ),
             ("payments/refunds.mdx", "Give it back."),
         ];
         files.extend(is_styled.then_some(("style.css", STYLES)));

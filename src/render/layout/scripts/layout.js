@@ -49,19 +49,24 @@ parts.push(() => {
   }
 });
 
-// The list of headings marks the heading that the reader has scrolled to.
+// The list of headings has those of the tabs that are shown, and marks the one that the reader has
+// scrolled to.
 parts.push(() => {
   const links = [...document.querySelectorAll(".contents a")];
   const headings = links.map((link) => document.getElementById(decodeURIComponent(link.hash.slice(1))));
   if (!headings.length || headings.includes(null)) return;
+  const choose = () => headings.forEach((heading, n) => {
+    links[n].parentElement.hidden = heading.closest("[hidden]") !== null;
+  });
   const mark = () => {
+    const shown = headings.filter((_, n) => !links[n].parentElement.hidden);
     const line = parseFloat(getComputedStyle(root).scrollPaddingTop) + 8;
     const isBelow = (heading) => heading.getBoundingClientRect().top > line;
-    const after = headings.findIndex(isBelow);
+    const after = shown.findIndex(isBelow);
     const atEnd = innerHeight + scrollY >= root.scrollHeight - 2 && scrollY > 0;
-    const at = atEnd || after < 0 ? headings.length - 1 : Math.max(after - 1, 0);
+    const at = atEnd || after < 0 ? shown.length - 1 : Math.max(after - 1, 0);
     links.forEach((link, n) => {
-      if (n === at) link.setAttribute("aria-current", "true");
+      if (headings[n] === shown[at]) link.setAttribute("aria-current", "true");
       else link.removeAttribute("aria-current");
     });
   };
@@ -71,5 +76,7 @@ parts.push(() => {
     waits = true;
     requestAnimationFrame(() => { waits = false; mark(); });
   }, { passive: true });
+  addEventListener("panels", () => { choose(); mark(); });
+  choose();
   mark();
 });

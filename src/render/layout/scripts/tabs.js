@@ -54,11 +54,14 @@ parts.push(() => {
       });
       return button;
     });
-    const show = (shown) => panels.forEach((panel, n) => {
-      panel.hidden = n !== shown;
-      buttons[n].setAttribute("aria-selected", n === shown);
-      buttons[n].tabIndex = n === shown ? 0 : -1;
-    });
+    const show = (shown) => {
+      panels.forEach((panel, n) => {
+        panel.hidden = n !== shown;
+        buttons[n].setAttribute("aria-selected", n === shown);
+        buttons[n].tabIndex = n === shown ? 0 : -1;
+      });
+      dispatchEvent(new Event("panels"));
+    };
     list.append(...buttons);
     group.prepend(list);
     group.classList.add("ready");
