@@ -39,7 +39,7 @@ pub struct Args {
     /// The directory for the release; an earlier release in it is replaced
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Write the release also when there are errors; the exit status stays 1
+    /// Write the release even if there are errors; the exit status is still 1
     #[arg(long)]
     pub keep_going: bool,
 }
@@ -65,7 +65,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (mode, limits) = (Mode::default(), Limits::default());
     let act = async |session: &Session| {
         let built = session.build(&build, None).await?;
-        sandboxed::tell(built.in_force)?;
+        sandboxed::report_missing(built.in_force)?;
         writeln!(io::stdout(), "{}", built.report).context("print the report")?;
         if let Some(release) = &built.release {
             let files = |directory: &Path| write_files(session, release, directory);

@@ -58,7 +58,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let before = navigation_before(&store, &args.project)?;
     let act = async |session: &Session| {
         let built = session.build(&build, before.as_deref()).await?;
-        sandboxed::tell(built.in_force)?;
+        sandboxed::report_missing(built.in_force)?;
         let mut out = io::stdout();
         writeln!(out, "{}", built.report).context("print the report")?;
         let Some(release) = &built.release else {

@@ -91,7 +91,7 @@ pub(super) fn run<T>(
 /// # Errors
 ///
 /// Standard error is closed.
-pub(super) fn tell(in_force: InForce) -> io::Result<()> {
+pub(super) fn report_missing(in_force: InForce) -> io::Result<()> {
     let mut lacks = Vec::new();
     if in_force.landlock == 0 {
         lacks.push("Landlock: the documentation is read by a process that can read all your files");

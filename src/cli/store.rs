@@ -24,10 +24,10 @@ pub struct Args {
 enum Action {
     /// Check all pointers and releases, and report damaged and missing files
     ///
-    /// The gateway may run meanwhile. Exit status: 0 if everything is whole, 1 if something is
-    /// damaged and was not mended, 2 if the check could not run.
+    /// The gateway may run at the same time. Exit status: 0 if nothing is damaged or everything
+    /// was repaired, 1 if something is still damaged, 2 if the check could not run.
     Check {
-        /// Restore damaged pointers from their copies, make the newest whole release of the
+        /// Restore damaged pointers from their copies, make the newest intact release of the
         /// history current where the current one is damaged, and remove old files that no
         /// release needs
         #[arg(long)]
@@ -45,8 +45,11 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let Action::Check { repair } = &args.action;
     let checked = store.check(*repair, Clock::System.now())?;
     print(&checked, *repair).context("print the outcome")?;
-    let is_whole = checked.damages.iter().all(|damage| damage.mended.is_some());
-    Ok(if is_whole {
+    let is_intact = checked
+        .damages
+        .iter()
+        .all(|damage| damage.repaired.is_some());
+    Ok(if is_intact {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
@@ -56,8 +59,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 fn print(checked: &Checked, repair: bool) -> io::Result<()> {
     let mut out = io::stdout().lock();
     for damage in &checked.damages {
-        match &damage.mended {
-            Some(mended) => writeln!(out, "{}; mended: {mended}", damage.what)?,
+        match &damage.repaired {
+            Some(repaired) => writeln!(out, "{}; repaired: {repaired}", damage.what)?,
             None => writeln!(out, "{}", damage.what)?,
         }
     }

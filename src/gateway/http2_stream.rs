@@ -306,7 +306,7 @@ impl Session for StreamSession {
         mut header: Box<ResponseHeader>,
         end: bool,
     ) -> Result<()> {
-        self.silence.heard();
+        self.silence.note_activity();
         if header.status.is_informational() {
             self.stream.write_interim(&mut header);
             return Ok(());
@@ -360,7 +360,7 @@ impl Session for StreamSession {
             self.pace.took(length);
             stream.is_ended = is_last;
         }
-        self.silence.heard();
+        self.silence.note_activity();
         match end {
             true => self.stream.end(),
             false => Ok(()),

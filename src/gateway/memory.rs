@@ -109,7 +109,7 @@ impl Stage {
 
     fn meaning(self) -> &'static str {
         match self {
-            Self::Normal => "connections are kept again",
+            Self::Normal => "connections are kept open again",
             Self::NoKeepAlive => "each response is the last of its connection",
             Self::Refusing => "new connections are refused",
         }
@@ -254,7 +254,7 @@ pub fn watch(
                     .set(i64::try_from(used).unwrap_or(i64::MAX));
                 if next != stage {
                     pressure.set(next);
-                    tell(next, used, reader.bound, metrics);
+                    log_stage(next, used, reader.bound, metrics);
                 }
                 if next > Stage::Normal {
                     let closed = open.evict_idle_for(IDLE_MAX);
@@ -268,7 +268,8 @@ pub fn watch(
     }
 }
 
-fn tell(stage: Stage, used: u64, bound: u64, metrics: &Metrics) {
+/// Counts and logs that a stage begins.
+fn log_stage(stage: Stage, used: u64, bound: u64, metrics: &Metrics) {
     let number = stage as i64;
     metrics.memory_stage.set(number);
     metrics

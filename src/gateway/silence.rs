@@ -45,7 +45,7 @@ impl Silence {
     }
 
     /// Called when something is sent to the client: the upstream was not silent.
-    pub(super) fn heard(&mut self) {
+    pub(super) fn note_activity(&mut self) {
         self.since = None;
     }
 
@@ -106,7 +106,7 @@ mod tests {
     async fn silence_counts_from_the_last_activity() {
         let mut silence = Silence::new(Duration::from_secs(10));
         assert!(is_silent_for(&mut silence, 9).await);
-        silence.heard();
+        silence.note_activity();
         assert_eq!(ends_after(&mut silence).await, 10);
     }
 
@@ -116,7 +116,7 @@ mod tests {
         assert!(is_silent_for(&mut silence, 5).await);
         silence.allow(Duration::from_secs(60));
         assert_eq!(ends_after(&mut silence).await, 55);
-        silence.heard();
+        silence.note_activity();
         silence.allow(Duration::from_secs(10));
         assert_eq!(ends_after(&mut silence).await, 10);
     }

@@ -335,7 +335,7 @@ impl AsyncWrite for SingleRequestStream {
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        this.silence.heard();
+        this.silence.note_activity();
         let polled = Pin::new(this.connection()?).poll_write(cx, buf);
         this.count(polled)
     }
@@ -346,7 +346,7 @@ impl AsyncWrite for SingleRequestStream {
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        this.silence.heard();
+        this.silence.note_activity();
         let polled = Pin::new(this.connection()?).poll_write_vectored(cx, bufs);
         this.count(polled)
     }

@@ -114,7 +114,7 @@ pub struct Damage {
     /// The damaged part, and its damage.
     pub what: String,
     /// How a repair has corrected it; `None` if it has not.
-    pub mended: Option<String>,
+    pub repaired: Option<String>,
 }
 
 /// Why a release was not stored.
@@ -126,7 +126,7 @@ pub enum PutError {
     File(#[from] FileError),
     /// A file that the store should have is damaged or cannot be read.
     #[error("put the release")]
-    Kept(#[from] ReadError),
+    Existing(#[from] ReadError),
     /// Neither the store nor the caller has the bytes of a file.
     #[error("content {0} of the release is missing")]
     Missing(Digest),
@@ -363,14 +363,18 @@ impl Store {
     /// # Errors
     ///
     /// [`PromoteError`] when the pointer could not be read or written.
-    pub fn give_up(&self, project: &ProjectId, release: ReleaseId) -> Result<(), PromoteError> {
+    pub fn remove_from_history(
+        &self,
+        project: &ProjectId,
+        release: ReleaseId,
+    ) -> Result<(), PromoteError> {
         match self {
-            Self::Local(store) => store.give_up(project, release),
+            Self::Local(store) => store.remove_from_history(project, release),
         }
     }
 
     /// Reads all pointers and the releases that they name. A repair restores damaged pointers from
-    /// their copies, makes the newest whole release of the history current where the current one
+    /// their copies, makes the newest intact release of the history current where the current one
     /// is damaged, and sweeps.
     ///
     /// # Errors
@@ -427,7 +431,7 @@ impl PutError {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::File(_)
-            | Self::Kept(_)
+            | Self::Existing(_)
             | Self::Missing(_)
             | Self::Digest(_)
             | Self::Full { .. }

@@ -73,7 +73,7 @@ struct Summary {
 
 /// The decision about a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum Decision {
     Logged,
     /// Logged, and the last one of its interval.
     LoggedLast,
@@ -120,8 +120,8 @@ impl<L: Log + 'static> Log for Limited<L> {
         let now = Instant::now();
         let mut kinds = shared.lock();
         let place = Place::of(record);
-        let (fate, summary) = kinds.take(place, shared.limit, now);
-        if fate == Fate::LeftOut && !kinds.has_thread {
+        let (decision, summary) = kinds.take(place, shared.limit, now);
+        if decision == Decision::LeftOut && !kinds.has_thread {
             kinds.has_thread = true;
             let shared = Arc::clone(shared);
             let thread = std::thread::Builder::new().name("log-summary".to_owned());
@@ -129,20 +129,20 @@ impl<L: Log + 'static> Log for Limited<L> {
             let _none_left = thread.spawn(move || shared.summarise());
         }
         drop(kinds);
-        if fate == Fate::LeftOut {
+        if decision == Decision::LeftOut {
             shared.left_out.notify_one();
         }
         if let Some(summary) = summary {
             summary.log(&shared.inner, shared.limit.interval);
         }
-        if fate == Fate::LoggedLast {
+        if decision == Decision::LoggedLast {
             // Formatted without the lock: formatting may log, or panic, and a panic is logged.
             let (target, example) = (record.target().to_owned(), record.args().to_string());
             if let Some(kind) = shared.lock().by_place.get_mut(&place) {
                 (kind.target, kind.example) = (target, example);
             }
         }
-        if fate != Fate::LeftOut {
+        if decision != Decision::LeftOut {
             shared.inner.log(record);
         }
     }
@@ -207,7 +207,7 @@ impl Place {
 
 impl Kinds {
     /// Counts a line, and decides whether it is logged. A summary is logged before it.
-    fn take(&mut self, place: Place, limit: Limit, now: Instant) -> (Fate, Option<Summary>) {
+    fn take(&mut self, place: Place, limit: Limit, now: Instant) -> (Decision, Option<Summary>) {
         let kind = self.by_place.entry(place).or_insert_with(|| Kind {
             began: now,
             logged: 0,
@@ -223,15 +223,15 @@ impl Kinds {
         }
         if kind.logged >= limit.lines {
             kind.left_out += 1;
-            return (Fate::LeftOut, summary);
+            return (Decision::LeftOut, summary);
         }
         kind.logged += 1;
-        let fate = if kind.logged == limit.lines {
-            Fate::LoggedLast
+        let decision = if kind.logged == limit.lines {
+            Decision::LoggedLast
         } else {
-            Fate::Logged
+            Decision::Logged
         };
-        (fate, summary)
+        (decision, summary)
     }
 
     /// Ends the intervals that are over, or all of them, and returns what they left out.

@@ -143,7 +143,7 @@ async fn check(args: &Args, place: &Place, session: &Session) -> anyhow::Result<
     let mut out = io::stdout();
     loop {
         match running.event().await? {
-            Some(Event::InForce(in_force)) => sandboxed::tell(in_force)?,
+            Some(Event::InForce(in_force)) => sandboxed::report_missing(in_force)?,
             Some(Event::Specifications(urls)) => {
                 session.fetch(urls).await?;
                 running.answer().await?;

@@ -125,7 +125,7 @@ async fn show(
     let mut running = started.await.context("start a sandboxed process")?;
     loop {
         match running.event().await {
-            Ok(Some(Event::InForce(in_force))) => sandboxed::tell(in_force)?,
+            Ok(Some(Event::InForce(in_force))) => sandboxed::report_missing(in_force)?,
             Ok(Some(Event::Specifications(urls))) => {
                 session.fetch(urls).await?;
                 // If it has ended, there is no further event.

@@ -26,7 +26,7 @@ struct Published {
 
 /// Why a release is not in the store.
 #[derive(Debug, thiserror::Error)]
-enum Unput {
+enum PutFailure {
     #[error(transparent)]
     Put(#[from] PutError),
     #[error(transparent)]
@@ -34,10 +34,10 @@ enum Unput {
 }
 
 /// Returns the line of the record about releases that were removed to make room.
-fn given_up_line(given_up: usize) -> String {
+fn removed_line(removed: usize) -> String {
     format!(
-        "put: {} of this owner can no longer be gone back to, because its releases use too many bytes",
-        count(given_up, "earlier release")
+        "put: removed {} of this owner, because its releases use too many bytes",
+        count(removed, "earlier release")
     )
 }
 
@@ -177,26 +177,26 @@ impl Stages {
             let first = prior.first.get();
             let known: Vec<_> = prior.inventory.iter().chain(first).collect();
             let inventory = workspace.inventory(part, release)?;
-            let given_up = quota.make_room(&store, &site.owner, &site.project, &inventory)?;
+            let removed = quota.make_room(&store, &site.owner, &site.project, &inventory)?;
             workspace.put(&store, part, &inventory, &known)?;
             if part == Part::First {
                 // The second release is made from the files of the first one.
                 let _first = prior.first.set(inventory);
             }
-            Ok::<_, Unput>(given_up)
+            Ok::<_, PutFailure>(removed)
         });
         let put = match monitor.wait(putting).await? {
             Ok(put) => put,
             Err(end) => return Ok(Err(end)),
         };
-        let given_up = match put {
-            Ok(given_up) => given_up,
-            Err(Unput::Exceeded(exceeded)) => {
+        let removed = match put {
+            Ok(removed) => removed,
+            Err(PutFailure::Exceeded(exceeded)) => {
                 let stopped = Stopped::lasting(&exceeded);
                 return Ok(Err(BuildResult::Stopped(stopped)));
             }
-            Err(Unput::Put(error)) => {
-                if matches!(error, PutError::Kept(_) | PutError::Missing(_)) {
+            Err(PutFailure::Put(error)) => {
+                if matches!(error, PutError::Existing(_) | PutError::Missing(_)) {
                     // A file of the previous release is damaged. Without its cache, the next
                     // attempt makes all files again.
                     let _removed = std::fs::remove_file(&update.cache);
@@ -214,8 +214,8 @@ impl Stages {
             short(&release.to_string()),
             since.elapsed().as_millis(),
         ));
-        if given_up > 0 {
-            monitor.line(given_up_line(given_up));
+        if removed > 0 {
+            monitor.line(removed_line(removed));
         }
         let (name, place) = match part {
             Part::First => (CACHE, &update.cache),
@@ -269,9 +269,9 @@ impl Stages {
     async fn trim(&self, claim: &Claim, monitor: &mut BuildMonitor<'_>) {
         let (quota, store) = (Arc::clone(&self.quota), Arc::clone(&self.store));
         let (owner, project) = (claim.update.owner.clone(), claim.project().clone());
-        let given_up = blocking(move || quota.trim(&store, &owner, &project)).await;
-        if given_up > 0 {
-            monitor.line(given_up_line(given_up));
+        let removed = blocking(move || quota.trim(&store, &owner, &project)).await;
+        if removed > 0 {
+            monitor.line(removed_line(removed));
         }
     }
 

@@ -132,21 +132,21 @@ impl Quota {
         }
         // The newest releases get the room first.
         history.sort_by_key(|named| std::cmp::Reverse(named.promotion.promoted_at));
-        let mut given_up = 0;
+        let mut removed = 0;
         for named in history {
             let release = named.promotion.release;
-            if given_up == 0 && files.has_room_for(store, release, self.bytes_max) {
+            if removed == 0 && files.has_room_for(store, release, self.bytes_max) {
                 files.add_release(store, release);
                 continue;
             }
-            match store.give_up(&named.project, release) {
-                Ok(()) => given_up += 1,
+            match store.remove_from_history(&named.project, release) {
+                Ok(()) => removed += 1,
                 Err(error) => {
-                    log::error!(target: "deploy", project:% = named.project; "give up the release {release}: {}", chain(&error));
+                    log::error!(target: "deploy", project:% = named.project; "remove release {release} from the history: {}", chain(&error));
                 }
             }
         }
-        Ok(given_up)
+        Ok(removed)
     }
 
     /// Returns the releases that the pointers of an owner name.
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn history_is_given_up_before_an_update_fails_and_what_is_served_stays() {
+    fn history_is_removed_before_an_update_fails_and_what_is_served_stays() {
         let root = tempfile::tempdir().unwrap();
         let config = local::Config {
             path: root.path().join("store"),
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_quota_nothing_is_given_up() {
+    fn without_a_quota_nothing_is_removed() {
         let root = tempfile::tempdir().unwrap();
         let config = local::Config {
             path: root.path().join("store"),

@@ -1,6 +1,6 @@
 //! `docs.json` without its navigation: name, appearance and redirects of the site.
 
-mod look;
+mod appearance;
 mod part;
 mod redirect;
 
@@ -11,7 +11,7 @@ use crate::docs::schema::{self, Declared as _, Field, Shape, navigation, object}
 use crate::syntax::{Diagnostics, Span, SpanDiagnostic, Value};
 
 pub(in crate::docs) use crate::docs::schema::kind::specifications as sources;
-pub use look::{
+pub use appearance::{
     Colors, Eyebrows, Font, FontSet, Fonts, Icons, Image, ImageKeys, Interaction, Styling,
 };
 pub use part::{

@@ -37,8 +37,8 @@ impl Clients {
                 continue;
             }
             match kind {
-                LimitKind::McpSite => self.tell_of(kind, site.as_str()),
-                _ => self.tell(kind, address),
+                LimitKind::McpSite => self.report_exceeded_as(kind, site.as_str()),
+                _ => self.report_exceeded(kind, address),
             }
             if self.is_enforced(kind) {
                 waits = waits.max(wait);

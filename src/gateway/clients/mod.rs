@@ -274,13 +274,13 @@ impl Clients {
             && self.is_enforced(kind)
         {
             drop(shard);
-            self.tell(kind, address);
+            self.report_exceeded(kind, address);
             return Err(kind);
         }
         state.connections += 1;
         drop(shard);
         if let Some(kind) = exceeded {
-            self.tell(kind, address);
+            self.report_exceeded(kind, address);
         }
         Ok(Some(AddressGuard {
             clients: Arc::clone(self),
@@ -317,7 +317,7 @@ impl Clients {
         drop(shard);
         for (kind, wait) in exceeded {
             if wait.is_some() {
-                self.tell(kind, address);
+                self.report_exceeded(kind, address);
             }
         }
         enforced.map_or(Ok(()), Err)
@@ -352,12 +352,12 @@ impl Clients {
     }
 
     /// Counts and logs that a limit was exceeded.
-    fn tell(&self, kind: LimitKind, address: Address) {
-        self.tell_of(kind, &address.show(self.limits.ipv6_prefix));
+    fn report_exceeded(&self, kind: LimitKind, address: Address) {
+        self.report_exceeded_as(kind, &address.show(self.limits.ipv6_prefix));
     }
 
     /// The same for an address or a site as it is shown.
-    fn tell_of(&self, kind: LimitKind, shown: &str) {
+    fn report_exceeded_as(&self, kind: LimitKind, shown: &str) {
         let is_dry = !self.is_enforced(kind);
         self.exceeded[kind as usize][usize::from(is_dry)].inc();
         let limit = kind.as_str();

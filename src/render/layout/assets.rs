@@ -157,8 +157,8 @@ fn accents(docs: &Docs) -> String {
     );
     format!(
         ":root {{ --accent: light-dark({light}, {dark}); --on-accent: light-dark({}, {}); }}\n",
-        light.ink(),
-        dark.ink(),
+        light.text_colour(),
+        dark.text_colour(),
     )
 }
 

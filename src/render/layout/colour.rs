@@ -63,7 +63,7 @@ impl Rgb {
     }
 
     /// Returns black or white, whichever has more contrast with this colour.
-    pub(super) fn ink(self) -> Self {
+    pub(super) fn text_colour(self) -> Self {
         if self.contrast(Self::WHITE) >= self.contrast(Self::BLACK) {
             Self::WHITE
         } else {
@@ -136,7 +136,7 @@ mod tests {
             );
             for background in [colour.on_light(), colour.on_dark()] {
                 assert!(
-                    background.contrast(background.ink()) >= CONTRAST_MIN,
+                    background.contrast(background.text_colour()) >= CONTRAST_MIN,
                     "{text}"
                 );
             }

@@ -25,9 +25,9 @@ struct Check<'s> {
     store: &'s Local,
     repair: bool,
     checked: Checked,
-    /// The releases that were read, and whether each is whole.
+    /// The releases that were read, and whether each is intact.
     releases: HashMap<ReleaseId, bool>,
-    /// The content that was read, and whether it is whole.
+    /// The content that was read, and whether it is intact.
     content: HashMap<Digest, bool>,
 }
 
@@ -59,8 +59,8 @@ impl Local {
 }
 
 impl Check<'_> {
-    fn add(&mut self, what: String, mended: Option<String>) {
-        self.checked.damages.push(Damage { what, mended });
+    fn add(&mut self, what: String, repaired: Option<String>) {
+        self.checked.damages.push(Damage { what, repaired });
     }
 
     fn project(&mut self, project: &ProjectId) -> Result<(), PromoteError> {
@@ -76,20 +76,25 @@ impl Check<'_> {
         if whole.first() == Some(&true) {
             return Ok(());
         }
-        let what = format!("the current release of {project} is not whole");
+        let what = format!("the current release of {project} is damaged");
         let earlier = releases.iter().zip(&whole).find(|(_, whole)| **whole);
         match earlier {
             Some((release, _)) if self.repair => {
                 let fence = Fence::next(Some(pointer.current.fence()), 0);
                 self.store.promote(project, *release, fence)?;
-                let mended = format!("release {release} of its history is current now");
-                self.add(what, Some(mended));
+                let repaired = format!("release {release} of its history is current now");
+                self.add(what, Some(repaired));
             }
             Some((release, _)) => {
-                self.add(format!("{what}; release {release} of its history is"), None);
+                self.add(
+                    format!("{what}; release {release} of its history is intact"),
+                    None,
+                );
             }
             None => self.add(
-                format!("{what}, and no release of its history is; deploy or publish it again"),
+                format!(
+                    "{what}, and no release of its history is intact; deploy or publish it again"
+                ),
                 None,
             ),
         }
@@ -111,13 +116,13 @@ impl Check<'_> {
             return Err(error.into());
         }
         let what = chain(&error);
-        let mended = match (&restored, self.repair) {
+        let repaired = match (&restored, self.repair) {
             (_, false) => None,
             (Some(pointer), true) => {
                 let shard = self.store.lock_pointer(project)?;
                 self.store.write_pointer(project, pointer)?;
                 shard.flush()?;
-                Some("restored from the whole one of the pointer and its copy".to_owned())
+                Some("restored from the undamaged one of the pointer and its copy".to_owned())
             }
             (None, true) => {
                 let shard = self.store.lock_pointer(project)?;
@@ -130,11 +135,11 @@ impl Check<'_> {
                 ))
             }
         };
-        self.add(what, mended);
+        self.add(what, repaired);
         Ok(restored)
     }
 
-    /// Reads a release and all its content. Returns whether it is whole.
+    /// Reads a release and all its content. Returns whether it is intact.
     fn release(&mut self, project: &ProjectId, release: ReleaseId) -> bool {
         if let Some(whole) = self.releases.get(&release) {
             return *whole;

@@ -34,7 +34,7 @@ impl Local {
             Ok(Some(pointer)) => {
                 log::error!(
                     target: "store", project:%;
-                    "the pointer of {project} is damaged, and its copy is used; `waypost store check --repair` mends it: {damaged}"
+                    "the pointer of {project} is damaged, and its copy is used; `waypost store check --repair` repairs it: {damaged}"
                 );
                 Ok(Some(pointer))
             }
@@ -68,7 +68,7 @@ impl Local {
         Ok(was_there)
     }
 
-    pub(in crate::store) fn give_up(
+    pub(in crate::store) fn remove_from_history(
         &self,
         project: &ProjectId,
         release: ReleaseId,

@@ -322,7 +322,7 @@ fn pointer_file(setup: &Setup, project: &str) -> std::path::PathBuf {
 }
 
 #[test]
-fn a_damaged_pointer_is_read_from_its_copy_and_mended() {
+fn a_damaged_pointer_is_read_from_its_copy_and_repaired() {
     let setup = Setup::new().site("acme", "");
     let first = setup.publish("acme", &PAGES);
     let second = setup.publish("acme", &[PAGES[0], ("index.mdx", "# New\n")]);
@@ -441,7 +441,7 @@ fn a_store_and_a_queue_that_cannot_be_written_stop_no_site() {
 
 /// The store has a damaged file of a page that has not changed: the update makes the file again.
 #[test]
-fn an_update_mends_a_damaged_file_of_a_page_that_has_not_changed() {
+fn an_update_repairs_a_damaged_file_of_a_page_that_has_not_changed() {
     let setup = setup();
     let docs = Repository::new(&setup, "docs");
     let config = r#"{ "name": "Acme", "navigation": { "pages": ["index", "guide"] } }"#;
