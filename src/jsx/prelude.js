@@ -1,5 +1,5 @@
-// What the JavaScript of pages runs in: no clock, no randomness, no access to anything; React's
-// functions; and the renderer, which calls components and returns a tree.
+// The environment of the JavaScript of pages. It has no clock, no randomness and no access to the
+// machine. It has React's functions, and the renderer, which calls components and returns a tree.
 //
 // It is called once for each page with the limits, the names of the built-in components and the
 // global names that stay, and returns the object that generated code uses.
@@ -21,7 +21,7 @@
   const has = Function.prototype.call.bind(WeakMap.prototype.has);
   const push = (list, value) => defineProperty(list, list.length, { value, writable: true, enumerable: true, configurable: true });
 
-  // --- What is missing here on purpose.
+  // --- Removed on purpose.
 
   const allowed = new Set(allowedNames);
   const missing = (name) => () => {
@@ -40,7 +40,7 @@
   const quiet = () => {};
   globalThis.console = { log: quiet, warn: quiet, error: quiet, info: quiet, debug: quiet };
 
-  // --- Work that one call does without the interpreter: it is counted here.
+  // --- Functions that do much work in one call, which the interpreter does not count: counted here.
 
   let work = 0;
   const spend = (n) => {
@@ -110,7 +110,7 @@
     return copy(value);
   };
 
-  // --- Numbers and dates in English, as browsers write them; what is not known throws.
+  // --- Numbers and dates in English, as browsers write them; other formats throw.
 
   const unknown = (what) => {
     throw new RangeErrorOf(what + " is not available when the site is built");
@@ -304,8 +304,8 @@
     },
   };
 
-  // Dates without a clock, in UTC: the machine's time zone must not show. The engine reads a text
-  // without a zone in that of the machine, so such a text gets one here.
+  // Dates without a clock, in UTC, so that the machine's time zone has no effect. The engine reads
+  // a text without a zone in the zone of the machine, so such a text gets the zone UTC here.
   const parseOf = DateOf.parse;
   const zone = /[\d\s](Z|GMT|UTC?|[ECMP][SD]T)\s*$|(GMT|UTC|\d:\d\d(:\d\d(\.\d+)?)?)\s*[+-]\d\d(:?\d\d)?\s*$/i;
   const parseDate = (given) => {
@@ -495,7 +495,7 @@
     toArray,
   };
 
-  // The component that is being called, and what its hooks keep.
+  // The component that is being called, and the state of its hooks.
   let current = null;
   let effects = [];
   let changes = null;
@@ -576,7 +576,7 @@
   };
   React.default = React;
 
-  // --- The built-in components: they are handed back as they are.
+  // --- The built-in components: the program renders them.
 
   const define = (name) => {
     const made = { [name]: (props) => createElement(made, props) }[name];
@@ -774,7 +774,7 @@
   };
   const addFailure = (failure, out, inst, depth) => {
     const rest = [];
-    // What a component that failed was given is shown, so that no word is lost.
+    // The children of a component that failed are shown, so that no text is lost.
     try {
       if (failure.rest !== undefined) render(failure.rest, rest, within(inst, "rest"), depth + 1, failure.site);
     } catch (error) {

@@ -48,7 +48,8 @@ CREATE TABLE updates (
   CHECK (dead_letter = 0 OR state = 'failure')
 ) STRICT;
 
--- Of one project at most one update waits and at most one runs, even if the code were wrong.
+-- At most one update of a project waits, and at most one runs. The indexes ensure it even if the
+-- code has a mistake.
 CREATE UNIQUE INDEX updates_one_queued ON updates (project) WHERE state = 'queued';
 CREATE UNIQUE INDEX updates_one_running ON updates (project) WHERE state = 'in_progress';
 CREATE INDEX updates_due ON updates (due_at) WHERE due_at IS NOT NULL;
