@@ -349,7 +349,7 @@ fn a_directory_and_a_tree_in_memory_make_the_same_release() {
     assert_eq!(
         one.report.to_string(),
         format!(
-            "docs/.waypost/skills/ignored: warning[link-dangling]: link agents/ignored leads to ../node_modules/x, which is not there\n\
+            "docs/.waypost/skills/ignored: warning[link-dangling]: link agents/ignored leads to ../node_modules/x, which does not exist\n\
              docs/.waypost/skills/outside: warning[link-outside]: link agents/outside leads out of the repository, to /etc\n\
              docs/.waypost/skills/sdk/SKILL.md:2:1: warning[skill-name]: the skill `long` is in the directory `sdk` (give both the same name: some clients drop the skill otherwise)\n\
              skill long from docs/.waypost/skills/sdk/SKILL.md\n\

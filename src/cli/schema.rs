@@ -10,8 +10,8 @@ use crate::docs::schema::json_schema::json_schema;
 
 /// Print the JSON Schema of docs.json
 ///
-/// It has the same keys as `check`. If `$schema` in docs.json names it, an editor completes and
-/// describes the keys.
+/// It contains the keys that `check` knows. If `$schema` in docs.json names it, an editor
+/// completes and describes the keys.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct Args {}
 

@@ -370,7 +370,7 @@ impl Worker {
             tokio::select! {
                 slot = &mut slot => return Ok(Ok(slot)),
                 _ = renewals.tick() => {
-                    let lines = vec!["waiting: all places of this worker are taken".to_owned()];
+                    let lines = vec!["waiting: all slots of this worker are in use".to_owned()];
                     let progress = Progress { lines, commit: None };
                     if blocking(move || queue.heartbeat(&claim, progress, now)).await? == Held::Lost {
                         return Ok(Err(Ended::Lost));

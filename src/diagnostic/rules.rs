@@ -69,7 +69,7 @@ pub const RULES: &[Rule] = &[
         id: "N7",
         title: "one version is the default",
         text: "The first entry of `versions` (and of `languages`) is shown first, unless an entry says \
-            `\"default\": true`. Of two such entries the first counts.",
+            `\"default\": true`. If two entries say so, the first one is used.",
     },
     Rule {
         id: "N8",
@@ -80,8 +80,9 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "anchor",
         title: "a link's `#anchor` names a heading of its page",
-        text: "Anchors are made of headings as GitHub makes them: lower case, spaces as `-`, punctuation \
-            gone. `## Title {#id}` sets one.",
+        text: "An anchor is made from the words of a heading: in lower case, with `-` between \
+            the words, without punctuation. The anchor that GitHub makes for the same heading \
+            works too. `## Title {#id}` sets one.",
     },
     Rule {
         id: "canonical",
@@ -97,18 +98,19 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "config",
-        title: "a documentation has a docs.json",
-        text: "It lies in the directory that is checked (the `directory` of the site's repository). \
+        title: "the documentation has a docs.json",
+        text: "It is in the directory that is checked (the `directory` of the site's repository). \
             `mint.json`, the older format, is not read: `npx mint upgrade` writes a `docs.json` \
             from it.\n\n\
-            A tree without it may hold skills only. An update whose tree has neither, or that would \
-            take the pages of a site away, fails, and what is served stays. `allow_empty: true` in \
-            the site's record and `waypost publish --allow-empty` publish it all the same.",
+            A tree without it may hold skills only. An update whose tree has neither, or that \
+            would remove all pages of a site, fails, and the current release stays served. \
+            `allow_empty: true` in the site's record and `waypost publish --allow-empty` \
+            publish it anyway.",
     },
     Rule {
         id: "duplicate-key",
         title: "a key is not repeated in its object",
-        text: "Which of two values counts differs between readers; keep one.",
+        text: "Programs differ in which of the two values they use; keep one.",
     },
     Rule {
         id: "duplicate-label",
@@ -141,7 +143,7 @@ pub const RULES: &[Rule] = &[
         id: "icon",
         title: "icons exist",
         text: "The name of an icon of the library, or the path of a file of the site. Without it \
-            nothing is drawn.",
+            no icon is shown.",
     },
     Rule {
         id: "icon-library",
@@ -214,8 +216,8 @@ pub const RULES: &[Rule] = &[
         id: "mdx-script",
         title: "JSX can be evaluated when the site is built",
         text: "An expression or a component failed, is over a limit, or needs what a build does not \
-            have: a browser, the network, the time, or a package. A note is shown in its place, and \
-            what the component holds. A component may test for a browser with \
+            have: a browser, the network, the time, or a package. A note is shown in its place, \
+            and the content of the component. A component may test for a browser with \
             `typeof window === \"undefined\"`.",
     },
     Rule {
@@ -237,10 +239,10 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "no-page",
-        title: "a documentation has a page",
-        text: "A release without any page would take the site away. The update fails, and what is \
-            served stays. `allow_empty: true` in the site's record and `waypost publish \
-            --allow-empty` publish it all the same.",
+        title: "the documentation has a page",
+        text: "A release without any page would remove all pages of the site. The update fails, \
+            and the current release stays served. `allow_empty: true` in the site's record and \
+            `waypost publish --allow-empty` publish it anyway.",
     },
     Rule {
         id: "openapi",
@@ -261,7 +263,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "page-languages",
         title: "each language has pages of its own",
-        text: "A page has one language; listed in two, it belongs to the first.",
+        text: "If two languages list the same page, it belongs to the first.",
     },
     Rule {
         id: "page-limit",
@@ -366,7 +368,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "skill-internal",
         title: "`metadata.internal` hides a skill from installers",
-        text: "The `skills` tool does not list it; it is served all the same.",
+        text: "The `skills` tool does not list it; it is still served.",
     },
     Rule {
         id: "skill-meta",
@@ -384,7 +386,7 @@ pub const RULES: &[Rule] = &[
         id: "skill-none",
         title: "a skill file can be used",
         text: "There are skill files, but none of them can be served; the other messages say why. \
-            Pages are published all the same, and the site serves a generated skill.",
+            The pages are still published, and the site serves a generated skill.",
     },
     Rule {
         id: "skill-size",
@@ -420,15 +422,16 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "source-read",
         title: "files can be read",
-        text: "The file is in the repository but could not be read. Try again; if it stays, the \
-            storage is broken.",
+        text: "The file is in the repository but could not be read. Try again; if the error \
+            stays, the storage is broken.",
     },
     Rule {
         id: "stylesheet",
         title: "stylesheets change the content and documented parts of a page",
-        text: "Every `.css` file of the documentation applies to all pages. Left out is what would load a \
-            file from another server (`@import`, `url()`), what could cover the parts around the \
-            content, and what is no CSS. The other rules of the file apply.",
+        text: "Every `.css` file of the documentation applies to all pages. Rules that would \
+            load a file from another server (`@import`, `url()`), rules that could cover the \
+            parts around the content, and text that is not CSS are left out. The other rules of \
+            the file apply.",
     },
     Rule {
         id: "unknown-key",

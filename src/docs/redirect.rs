@@ -175,7 +175,7 @@ pub(super) fn check(
             continue;
         }
         if extent == Extent::Everything && pages.contains(source) {
-            let message = format!("`/{source}` is a page; the redirect never happens");
+            let message = format!("`/{source}` is a page; the redirect has no effect");
             diagnostics.push(warn(message).help("remove the redirect, or the page"));
         }
         if let Some(other) = exact.insert(source, redirect)
@@ -233,7 +233,7 @@ fn limits(redirects: &[Redirect], diagnostics: &mut Diagnostics) {
             error(
                 redirect.span,
                 message,
-                "end the source with `:name*`, which stands for the rest of a path",
+                "end the source with `:name*`, which matches the rest of a path",
             );
             continue;
         }
@@ -567,7 +567,7 @@ mod tests {
         let beside = |source, extent| found_beside(&[(source, "/b")], &["/guides/a"], extent);
         assert_eq!(
             beside("/guides/a/", Extent::Everything),
-            ["`/guides/a` is a page; the redirect never happens"]
+            ["`/guides/a` is a page; the redirect has no effect"]
         );
         // Which pages exist is known only if all files were read. A pattern may match other paths.
         assert_eq!(beside("/guides/a", Extent::Config), Vec::<String>::new());

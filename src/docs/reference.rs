@@ -103,7 +103,7 @@ impl Expansion<'_> {
     fn value(&mut self, value: Value, depth: usize, diagnostics: &mut Diagnostics) -> Value {
         let span = value.span;
         if depth > DEPTH_MAX {
-            let message = format!("this lies more than {} levels deep", DEPTH_MAX);
+            let message = format!("this is nested more than {} levels deep", DEPTH_MAX);
             diagnostics.push(SpanDiagnostic::error(LIMIT, span, message));
             return Value {
                 span,

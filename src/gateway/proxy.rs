@@ -212,7 +212,7 @@ impl Proxy {
                     ctx.served = Some(served);
                     return Ok(false);
                 }
-                Problem::new(508, "this request has passed through here before").response()
+                Problem::new(508, "this request has already passed through this gateway").response()
             }
         };
         read_small_body(session).await;

@@ -58,7 +58,7 @@ const UNSUPPORTED: [(&str, &str); 6] = [
     ),
 ];
 const PRIVILEGES: &str = "the process does not change its user; start it as the user that it \
-    shall have (User= and Group= of systemd, with AmbientCapabilities=CAP_NET_BIND_SERVICE for \
+    should run as (User= and Group= of systemd, with AmbientCapabilities=CAP_NET_BIND_SERVICE for \
     ports below 1024)";
 
 /// Makes pingora's configuration from the mapping under `server`.

@@ -324,8 +324,11 @@ impl ErrorResponses {
                 cors: Cors::Open,
                 ..method
             },
-            precondition: Problem::new(412, "the document is not the one the condition names")
-                .response(),
+            precondition: Problem::new(
+                412,
+                "the document does not match the condition of the request",
+            )
+            .response(),
             unknown_host: Problem::new(404, "no site is served at this host")
                 .cached(caching::ABSENT)
                 .response(),

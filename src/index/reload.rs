@@ -111,8 +111,9 @@ impl Failing {
             // The log already has the cause for each project.
             Some(first) => {
                 health.note(&format!(
-                    "the current release of {first}{others} cannot be served, and an earlier one \
-                     is; `waypost store check` says why, and with --repair mends it"
+                    "the current release of {first}{others} cannot be served, so an earlier \
+                     release is served; `waypost store check` shows the reason, and --repair \
+                     repairs the store"
                 ));
             }
             None => health.recover(),

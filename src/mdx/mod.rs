@@ -83,7 +83,7 @@ pub enum Rejected {
     #[error("the page has more than {PAGE_BYTES_MAX} bytes")]
     TooLong,
     /// Over [`DEPTH_MAX`].
-    #[error("elements lie more than {DEPTH_MAX} deep in each other")]
+    #[error("elements are nested more than {DEPTH_MAX} levels deep")]
     TooDeep,
     /// Over [`EXPANSION_BYTES_MAX`].
     #[error("snippets and copies of values expand to more than {EXPANSION_BYTES_MAX} bytes")]

@@ -64,7 +64,7 @@ pub fn mcp_announcement(
             Outcome::Send => response,
             Outcome::NotModified => response.not_modified(),
             Outcome::Failed => {
-                let detail = "the document is not the one the condition names";
+                let detail = "the document does not match the condition of the request";
                 Problem::new(412, detail).response()
             }
         },

@@ -64,7 +64,7 @@ pub fn collect(tree: &Tree, service_name: &str) -> (Vec<Skill>, Vec<Diagnostic>)
         let file = file.expect("every unusable file has a diagnostic");
         let none = Diagnostic::warning("skill-none", &file, message);
         diagnostics.push(none.help(
-            "the other messages say why; pages are not held back, and the site serves a generated skill",
+            "the other messages give the reasons; the pages are still published, and the site serves a generated skill",
         ));
     }
     (publish(parsed_skills, &mut diagnostics), diagnostics)
@@ -89,7 +89,7 @@ fn publish(parsed_skills: Vec<ParsedSkill<'_>>, diagnostics: &mut Vec<Diagnostic
         } else {
             let other = free_slug(parsed, &taken);
             let message = format!(
-                "`{}` comes to the slug `{}`, which {holder} has; it is served as `{other}`",
+                "`{}` has the slug `{}`, which {holder} already has; it is served as `{other}`",
                 parsed.name, parsed.slug
             );
             let mut diagnostic = Diagnostic::warning("skill-slug", path.as_str(), message);

@@ -188,7 +188,7 @@ impl Search {
             .find(|(name, _)| name.eq_ignore_ascii_case(wanted));
         if let Some((name, _)) = other {
             let found = directory.join(name).expect("a listed name is a segment");
-            let message = format!("this file is not taken: its name must be `{wanted}`");
+            let message = format!("this file is ignored: its name must be `{wanted}`");
             self.diagnostics
                 .push(Diagnostic::warning("skill-file", found.as_str(), message));
             self.unusable += 1;

@@ -88,7 +88,7 @@ impl Meta {
             self.internal = internal.value.flag() == Some(true);
             if self.internal {
                 let message = "`internal: true` hides the skill from the `skills` tool";
-                let help = "it is listed and served all the same; `groups` makes it private";
+                let help = "it is still listed and served; `groups` makes it private";
                 let diagnostic = reader.diagnostic("skill-internal", internal, message.to_owned());
                 reader.diagnostics.push(diagnostic.help(help));
             }

@@ -76,7 +76,7 @@ pub(super) fn read<'c>(
     };
     if let Some(groups) = groups(&head) {
         let message = format!(
-            "`{}` keeps this skill from the public: it is not served",
+            "`{}` makes this skill private: it is not served",
             groups.key
         );
         file.warn("skill-groups", Some(head.locate(groups.span)), message);

@@ -192,7 +192,7 @@ impl Metrics {
             client_limits: r.register(IntCounterVec::new(
                 opts(
                     "gateway_client_limits_exceeded_total",
-                    "Times a client address exceeded a limit (connections, handshakes, requests, bytes, mcp) or the clients of a site theirs (mcp_site), and whether it was enforced or in dry_run.",
+                    "How often a limit was exceeded: of a client address (connections, handshakes, requests, bytes, mcp) or of a site (mcp_site). By whether the limit is enforced or in dry_run.",
                 ),
                 &["limit", "mode"],
             )),
@@ -236,7 +236,7 @@ impl Metrics {
             index_sites: gauge("index_sites", "Sites that are served now."),
             index_swaps: by(
                 "index_swaps_total",
-                "Changes of what is served, by outcome: swapped, failed, rejected.",
+                "Changes of the served sites, by outcome: swapped, failed, rejected.",
                 "outcome",
             ),
             index_fresh_at: time(

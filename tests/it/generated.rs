@@ -231,7 +231,7 @@ fn a_failed_command_is_reported_and_the_deterministic_skill_stays() {
         ),
         (
             &format!("{HEAD}; echo ghp_16C7e42F292c6912E7710c838347Ae178B4a"),
-            "line 6 holds what looks like a GitHub token",
+            "line 6 contains text that looks like a GitHub token",
         ),
     ] {
         fs::write(edge.setup.path("write"), script).unwrap();

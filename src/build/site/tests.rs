@@ -430,7 +430,7 @@ fn an_icon_library_that_is_not_bundled_is_reported_once() {
         release, report, ..
     } = of_tree(Tree::from_files(files, []));
     let reported: Vec<_> = report.diagnostics.iter().map(ToString::to_string).collect();
-    let once = "docs.json: warning[icon-library]: the icons of `tabler` are not bundled; only those are shown that Font Awesome or Lucide has too (write `fontawesome` or `lucide`, and draw others as files of the site)";
+    let once = "docs.json: warning[icon-library]: the icons of `tabler` are not bundled; an icon is shown only if Font Awesome or Lucide has one of the same name (write `fontawesome` or `lucide`, and add other icons as files of the site)";
     assert_eq!(reported, [once]);
     // Two groups, a page, and what the page shows.
     let html = text(&release, "pages/index.html");

@@ -129,7 +129,7 @@ async fn head(
 /// Makes the reply. It may render a page, which would block a thread that serves connections.
 fn reply(shown: &Shown, request: &Request) -> Reply {
     if !request.is_local {
-        let problem = Problem::new(421, "a preview is for the machine that it runs on");
+        let problem = Problem::new(421, "a preview serves only the machine that it runs on");
         return Reply::Response(Box::new(problem.response()));
     }
     let response = match request.path.strip_prefix(panel::PATH) {

@@ -26,7 +26,7 @@ pub enum QueueError {
         known: u32,
     },
     /// SQLite is not safe on a network file system.
-    #[error("the queue must not lie on a network file system ({0})")]
+    #[error("the queue must not be on a network file system ({0})")]
     NetworkFileSystem(&'static str),
     /// The file was deleted or replaced while it was open.
     #[error("the file of the queue was deleted or replaced")]

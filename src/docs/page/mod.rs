@@ -473,7 +473,7 @@ mod tests {
         assert_eq!(
             found,
             [
-                "docs/old.md: error[page]: link docs/old.md leads to gone.md, which is not there",
+                "docs/old.md: error[page]: link docs/old.md leads to gone.md, which does not exist",
                 "docs/secret.md: error[page]: link docs/secret.md leads out of the repository, \
                  to ../../../etc/passwd",
             ]

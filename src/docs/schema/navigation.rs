@@ -140,7 +140,7 @@ pub static GROUP: Object = Object {
         field(
             "group",
             Title,
-            "The label of the group; a blank one is no title",
+            "The label of the group; a group with a blank label has no title",
         )
         .required(),
         PAGES,
@@ -154,7 +154,7 @@ pub static GROUP: Object = Object {
         field(
             "groups",
             Unlisted(Element::Group),
-            "Nested groups; `pages` is where they belong",
+            "Nested groups; write them in `pages`",
         ),
         SDK,
     ],

@@ -85,7 +85,7 @@ pub(super) fn within_stack<R>(
     if depth > NESTING_MAX {
         return Err(Broken {
             message: format!(
-                "brackets, tags and operators lie more than {NESTING_MAX} deep in each other"
+                "brackets, tags and operators are nested more than {NESTING_MAX} levels deep"
             ),
             at: 0,
         });
@@ -184,7 +184,7 @@ mod tests {
             }
         }
         let deep = parse("[".repeat(NESTING_MAX + 1)).unwrap_err();
-        assert!(deep.contains("8192 deep"), "{deep}");
+        assert!(deep.contains("8192 levels deep"), "{deep}");
     }
 
     #[test]

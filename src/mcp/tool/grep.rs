@@ -89,7 +89,7 @@ pub(super) fn definition() -> (&'static str, &'static str, Value, Value) {
                 "matches": {"type": "array", "items": object(found, &["id", "url", "line", "text"])},
                 "searched": {"type": "integer", "description": "How many pages this call searched."},
                 "pages": {"type": "integer", "description": "How many pages there are to search."},
-                "next_cursor": {"type": "string", "description": "There: not all pages were searched."},
+                "next_cursor": {"type": "string", "description": "Present if not all pages were searched."},
             }),
             &["matches", "searched", "pages"],
         ),

@@ -62,7 +62,7 @@ pub(super) fn definition() -> (&'static str, &'static str, Value, Value) {
             json!({
                 "results": {"type": "array", "items": object(result, &["id", "title", "url", "text"])},
                 "total": {"type": "integer", "description": "How many pages were found."},
-                "elsewhere": {"type": "boolean", "description": "Nothing was found in this language and version; the results are of others."},
+                "elsewhere": {"type": "boolean", "description": "Nothing was found in this language and version; the results are from other languages or versions."},
                 "next_cursor": {"type": "string"},
             }),
             &["results", "total"],

@@ -31,8 +31,8 @@ impl Reader<'_> {
                 Output::Element { children, .. } if depth >= DEPTH_MAX => {
                     if !std::mem::replace(&mut self.evaluation.is_flattened, true) {
                         let message = format!(
-                            "elements lie more than {DEPTH_MAX} deep in each other; those that \
-                             are deeper are shown as their text"
+                            "elements are nested more than {DEPTH_MAX} levels deep; deeper \
+                             elements are shown as their text"
                         );
                         let line = self.evaluation.sites[site].line;
                         self.warn("mdx-script", line, message);

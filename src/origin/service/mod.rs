@@ -190,7 +190,7 @@ fn is_of_host(path: &str) -> bool {
 
 /// The response when a condition fails (RFC 9110 §15.5.13).
 fn precondition_failed() -> Response {
-    Problem::new(412, "the page is not the one the condition names").response()
+    Problem::new(412, "the page does not match the condition of the request").response()
 }
 
 fn no_such_page() -> Response {

@@ -83,7 +83,7 @@ impl<'m> Addresses<'m> {
             _ => {
                 let shown: String = written.chars().take(80).collect();
                 Err(format!(
-                    "`url({shown})` is left out: it is no file of this site"
+                    "`url({shown})` is left out: it is not a file of this site"
                 ))
             }
         }

@@ -57,7 +57,7 @@ pub(super) fn rejected(property: &Property<'_>, matches: Matches) -> Option<Stri
     let is_moving = MOVING.contains(&name) || FAMILIES.iter().any(|start| name.starts_with(start));
     if is_moving || name.starts_with("margin") && may_be_negative(property) {
         return Some(format!(
-            "`{name}` is left out: a part outside of the content stays where it is"
+            "`{name}` is left out: parts outside of the content cannot be moved"
         ));
     }
     None

@@ -72,7 +72,7 @@ pub(super) fn confine(sheet: &Sheet, map: &Map) -> Confined {
                 .map(|place| (place.line + 1, place.column));
             (
                 place,
-                format!("left out, because it is no CSS: {}", error.kind),
+                format!("left out, because it is not CSS: {}", error.kind),
             )
         };
         all.iter().map(one).collect::<Vec<_>>()
@@ -154,7 +154,7 @@ impl Rules<'_> {
                 let shown: String = rule.url.chars().take(SHOWN_CHARS).collect();
                 let message = format!(
                     "`@import` of `{shown}` is left out: every stylesheet of the documentation \
-                     applies by itself, and no other may be loaded"
+                     applies automatically, and no other can be loaded"
                 );
                 self.left_out(rule.loc, message)
             }

@@ -100,10 +100,10 @@ pub fn unbundled(file: &str, library: &str) -> Option<Diagnostic> {
         return None;
     }
     let message = format!(
-        "the icons of `{library}` are not bundled; only those are shown that Font Awesome or Lucide has too"
+        "the icons of `{library}` are not bundled; an icon is shown only if Font Awesome or Lucide has one of the same name"
     );
     let found = Diagnostic::warning("icon-library", file, message);
-    Some(found.help("write `fontawesome` or `lucide`, and draw others as files of the site"))
+    Some(found.help("write `fontawesome` or `lucide`, and add other icons as files of the site"))
 }
 
 /// Returns the warning for an unknown icon, with a similar name.

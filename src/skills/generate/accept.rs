@@ -63,13 +63,13 @@ pub enum Rejected {
         expected: String,
     },
     /// There is no text under the frontmatter.
-    #[error("it says nothing")]
+    #[error("it has no text after the frontmatter")]
     Empty,
     /// A link to something other than a public page of the site.
-    #[error("it links to {0:?}, which is no page of the site")]
+    #[error("it links to {0:?}, which is not a page of the site")]
     Link(String),
     /// A text that looks like a secret. The message does not repeat it.
-    #[error("line {line} holds what looks like {kind}")]
+    #[error("line {line} contains text that looks like {kind}")]
     Secret {
         /// The kind of secret.
         kind: &'static str,
@@ -151,7 +151,7 @@ fn name_and_description(mapping: &Value) -> Result<(Slug, String), String> {
         .iter()
         .any(|member| is_groups(&member.key))
     {
-        return Err("`groups` would keep it from the public".to_owned());
+        return Err("`groups` would make it private".to_owned());
     }
     let text = |key: &str| {
         let value = mapping.get(key).and_then(|value| value.text());
@@ -460,7 +460,7 @@ mod tests {
             ),
             (
                 "---\nname: acme\ndescription: x\n---\n \n",
-                "it says nothing",
+                "it has no text after the frontmatter",
             ),
             (
                 "---\nname: other\ndescription: x\n---\nx",
@@ -527,7 +527,7 @@ mod tests {
         let rejected = accepted("Use `sk_live_4eC39HqLyjWDarjtT1zdp7dc`.").unwrap_err();
         assert_eq!(
             rejected.to_string(),
-            "line 6 holds what looks like an API key"
+            "line 6 contains text that looks like an API key"
         );
     }
 }

@@ -259,7 +259,7 @@ fn when_no_file_can_be_used_a_warning_says_what_is_served() {
     let last = diagnostics.last().unwrap();
     assert_eq!(
         last.to_string(),
-        ".waypost/skills/x: warning[skill-none]: none of the 2 skill files can be used (the other messages say why; pages are not held back, and the site serves a generated skill)"
+        ".waypost/skills/x: warning[skill-none]: none of the 2 skill files can be used (the other messages give the reasons; the pages are still published, and the site serves a generated skill)"
     );
 }
 

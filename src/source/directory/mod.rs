@@ -63,7 +63,7 @@ pub enum OpenError {
         limit: usize,
     },
     /// Directories are nested too deep.
-    #[error("directory {path} lies more than {limit} levels deep")]
+    #[error("directory {path} is nested more than {limit} levels deep")]
     TooDeep {
         /// The first directory that is too deep.
         path: TreePath,
@@ -71,7 +71,7 @@ pub enum OpenError {
         limit: usize,
     },
     /// The documentation is not below the root.
-    #[error("{} does not lie in the repository {}", docs.display(), root.display())]
+    #[error("{} is not in the repository {}", docs.display(), root.display())]
     Outside {
         /// Where the documentation is.
         docs: PathBuf,

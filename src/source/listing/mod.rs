@@ -90,7 +90,7 @@ pub enum LookupError {
         link: TreePath,
     },
     /// The target of a link does not exist.
-    #[error("link {link} leads to {target}, which is not there")]
+    #[error("link {link} leads to {target}, which does not exist")]
     Dangling {
         /// The link.
         link: TreePath,
@@ -107,7 +107,7 @@ pub enum LookupError {
 
 /// Two entries that cannot be in the same listing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{path} is listed twice, or lies below an entry that is not a directory")]
+#[error("{path} is listed twice, or is below an entry that is not a directory")]
 pub struct Conflict {
     /// The entry that does not fit.
     pub path: TreePath,

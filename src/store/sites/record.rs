@@ -353,7 +353,7 @@ fn subdomain(value: &Value, service: &Service) -> Result<Box<str>, Expected> {
     let host = Host::parse(&format!("{text}.{}", service.domain))
         .map_err(|error| format!("another: {error}"))?;
     if host == service.api_host {
-        return Err("another: the admin API answers there".into());
+        return Err("another label: this one is the host of the admin API".into());
     }
     Ok(text.into())
 }
@@ -362,12 +362,12 @@ fn subdomain(value: &Value, service: &Service) -> Result<Box<str>, Expected> {
 fn domain(value: &Value, service: &Service) -> Result<Host, Expected> {
     let host = strict::parsed(Host::parse)(value)?;
     if host == service.api_host {
-        return Err("another host: the admin API answers there".into());
+        return Err("another host: this one is the host of the admin API".into());
     }
     let above = host.as_str().strip_suffix(service.domain.as_str());
     if above.is_some_and(|above| above.is_empty() || above.ends_with('.')) {
         return Err(format!(
-            "the customer's own: hosts beneath {} are default subdomains",
+            "a domain of the customer: hosts below {} are default subdomains",
             service.domain
         ));
     }
@@ -379,7 +379,9 @@ fn git_word(value: &Value, what: &str) -> Result<Box<str>, Expected> {
     let text = strict::text(value)?;
     let is_invalid = |c: char| c.is_control() || c.is_whitespace();
     if text.is_empty() || text.starts_with('-') || text.contains(is_invalid) {
-        return Err(format!("{what}, without spaces or a hyphen in front"));
+        return Err(format!(
+            "{what}, without spaces, and without a hyphen at the start"
+        ));
     }
     Ok(text)
 }

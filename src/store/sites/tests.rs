@@ -135,7 +135,7 @@ fn every_mistake_of_a_file_is_found_with_its_place() {
         "a.yaml:4:1: error[site]: `domain` is not a known key (did you mean `domains`?)",
         "a.yaml:6:5: error[site]: `domains` is \"not a host\", expected other text",
         "a.yaml:7:5: error[site]: `domains` is \"api.waypost.localhost\", expected another host",
-        "a.yaml:8:5: error[site]: `domains` is \"x.waypost.localhost\", expected the customer's",
+        "a.yaml:8:5: error[site]: `domains` is \"x.waypost.localhost\", expected a domain",
         "a.yaml:9:12: error[site]: `base_path` is \"docs\", expected other text: a base path",
         "a.yaml:10:13: error[site]: `repository.url` is missing",
         "a.yaml:10:23: error[site]: `repository.branch` is \"-x\", expected a branch",

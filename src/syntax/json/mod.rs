@@ -202,7 +202,7 @@ impl Reader<'_> {
 
     fn too_deep(&mut self) -> Data {
         let start = self.at;
-        let message = format!("this lies more than {DEPTH_MAX} levels deep");
+        let message = format!("this is nested more than {DEPTH_MAX} levels deep");
         self.report(SpanDiagnostic::error(
             LIMIT,
             self.span(start, start + 1),
