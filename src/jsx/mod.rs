@@ -59,12 +59,12 @@ pub const MEMORY_BYTES_MAX: usize = 256 << 20;
 /// How many bytes of stack the engine may use.
 pub const STACK_BYTES_MAX: usize = 4 << 20;
 
-/// The properties of components that authors write whose texts are titles: they are shown if the
-/// component cannot be.
+/// Properties of the authors' own components whose texts are titles. They are shown if the
+/// component fails.
 pub const TITLES: [&str; 6] = [
     "title", "label", "heading", "header", "headline", "question",
 ];
-/// The properties of such components whose texts are shown in other places.
+/// Properties of such components with other texts. They are shown if the component fails.
 pub const TEXTS: [&str; 8] = [
     "subtitle",
     "description",

@@ -130,8 +130,8 @@
       if (options[key] !== undefined && !names.includes(key)) unknown("the option " + key);
     }
   };
-  // A decimal number: its digits, and how many of them stand before the point. Browsers round the
-  // shortest form of a number, so 1.005 becomes 1.01.
+  // A decimal number: its digits, and how many of them are before the point. Browsers round the
+  // shortest decimal form of a number, so 1.005 becomes 1.01.
   const decimal = (value) => {
     const [digits, power = "0"] = StringOf(value).split("e");
     const [before, after = ""] = digits.split(".");
@@ -191,7 +191,7 @@
     if (abs(number) === Infinity) return sign + money + "∞" + end;
     const value = decimal(typeof given === "bigint" ? StringOf(given < 0 ? -given : given) : abs(number));
     if (style === "percent" && value.digits !== "") value.point += 2;
-    // The number of digits after the point of a short number: two that count, or all before the point.
+    // The number of digits after the point of a short number: two significant digits, or all before the point.
     const places = (one) => (isSignificant ? max(0, one.digits === "" ? 0 : 2 - one.point) : most);
     const units = compact ? ["", "K", "M", "B", "T"] : [""];
     let at = 0;
@@ -783,7 +783,7 @@
     }
     push(out, [2, failure.site ?? -1, failure.component, reason(failure.error), rest]);
   };
-  // What a component that failed was given to show: no word is lost with it.
+  // The titles, texts and children of a component that failed, so that no text is lost.
   const given = (props) => {
     const parts = [];
     const add = (name, wrap) => {

@@ -1,9 +1,9 @@
-//! HTML that authors give as a text: `dangerouslySetInnerHTML`.
+//! HTML that authors write as a string, in `dangerouslySetInnerHTML`.
 //!
-//! It is read into the nodes that tags of a page become, so the same elements, attributes and
-//! addresses are written, and nothing else.
+//! It is parsed into the same nodes as the tags of a page, so the same elements, attributes and
+//! addresses are allowed.
 //!
-//! **Limits.** Elements deeper than a page may be are shown as their content.
+//! **Limits.** An element that is nested too deep is replaced by its content.
 //! Sources: WHATWG HTML §13.2.5 (tokens), §13.1.2.4 (optional tags).
 
 use html5gum::{Token, Tokenizer};
@@ -11,11 +11,11 @@ use html5gum::{Token, Tokenizer};
 use super::node::{Element, Node, Value, code_sample};
 use super::region::VOID;
 
-/// Elements whose content is no text of the page.
+/// Elements whose content is not text of the page.
 const HIDDEN: [&str; 7] = [
     "head", "noscript", "object", "script", "style", "template", "title",
 ];
-/// Elements that a tag of one of certain others ends.
+/// Elements that the opening tag of one of the listed elements ends.
 const ENDED_BY: [(&str, &[&str]); 7] = [
     ("li", &["li"]),
     ("dt", &["dt", "dd"]),
@@ -46,7 +46,7 @@ const ENDED_BY: [(&str, &[&str]); 7] = [
     ),
 ];
 
-/// Reads HTML into nodes; `depth` is how many elements may lie in each other.
+/// Parses HTML into nodes; `depth` is how deep elements may be nested.
 pub(super) fn read(text: &str, depth: usize) -> Vec<Node> {
     let mut open: Vec<Element> = vec![Element::new("")];
     // How many open elements are hidden, and how many have no node of their own.

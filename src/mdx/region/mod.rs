@@ -35,7 +35,7 @@ const STACK_RED_ZONE: usize = 512 << 10;
 /// How many bytes of stack are added when fewer are left.
 const STACK_BYTES: usize = 4 << 20;
 
-/// How many bytes of nodes a byte of HTML in a text is counted as.
+/// How many bytes of nodes are counted for a byte of HTML in a string.
 const HTML_BYTES_PER_BYTE: usize = 16;
 
 // === impl Reader ===
@@ -402,8 +402,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the content of an element that is given as a text of HTML, and removes that
-    /// attribute.
+    /// Returns the content of an element from its attribute `dangerouslySetInnerHTML`, and removes
+    /// the attribute.
     pub(super) fn inner_html(&mut self, element: &mut Element, depth: usize) -> Option<Vec<Node>> {
         let given = |(name, _): &(Box<str>, Value)| **name == *"dangerouslySetInnerHTML";
         let at = element.attributes.iter().position(given)?;
@@ -423,7 +423,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Returns whether a name is that of no component at all.
+    /// Returns whether no component has this name.
     fn is_unknown(&self, region: &Region<'_>, name: &str) -> bool {
         let is_component = name.starts_with(|c: char| c.is_ascii_uppercase());
         is_component && (!component::is_known(name) || self.scopes.is_missing(region.scope, name))
@@ -453,7 +453,7 @@ impl Reader<'_> {
     }
 }
 
-/// Writes the attributes of a tag that are shown if its component fails: plain texts.
+/// Writes the plain texts in the attributes of a tag, which are shown if its component fails.
 fn texts(region: &Region<'_>, token: usize) -> String {
     let mut found = Vec::new();
     for Attribute { name, value } in region.attributes_of(token) {
@@ -468,7 +468,7 @@ fn texts(region: &Region<'_>, token: usize) -> String {
     found.join(", ")
 }
 
-/// Returns what the attributes of a component that does not exist would show to readers.
+/// Returns the attributes of a component that does not exist which contain text for readers.
 fn shown_attributes(element: &Element) -> Vec<Node> {
     let shown = |name: &str, is_title: bool| match element.get(name) {
         Some(Value::Text(text)) if !text.trim().is_empty() => {

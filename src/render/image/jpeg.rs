@@ -1,4 +1,4 @@
-//! JPEG files: their orientation, their pixels, and smaller ones.
+//! JPEG files: their orientation, their pixels, and smaller forms of them.
 //!
 //! The decoder and the encoder run without instructions that only some machines have, so their
 //! results are the same everywhere.
@@ -15,9 +15,9 @@ use zune_jpeg::zune_core::options::DecoderOptions;
 
 use super::IMAGE_PIXELS_MAX;
 
-/// The quality of smaller forms, of 100: text in screenshots stays clear.
+/// The quality of smaller forms (1 to 100). Text in screenshots stays readable.
 const QUALITY: u8 = 85;
-/// How many scans a file may have that is decoded. Each costs time for all pixels.
+/// How many scans a file may have. A scan may update all pixels, so each one takes time.
 const SCANS_MAX: usize = 32;
 
 /// The pixels of an image, and the profile of its colours.
@@ -26,8 +26,8 @@ pub(super) struct Decoded {
     pub(super) profile: Option<Vec<u8>>,
 }
 
-/// Returns whether a browser turns the image before it shows it, and whether that exchanges width
-/// and height.
+/// Returns whether a browser rotates or mirrors the image, and whether that exchanges width and
+/// height.
 pub(super) fn orientation(bytes: &[u8]) -> (bool, bool) {
     let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), options());
     let is_read = decoder.decode_headers().is_ok();
@@ -41,7 +41,7 @@ pub(super) fn orientation(bytes: &[u8]) -> (bool, bool) {
     }
 }
 
-/// Decodes an image of grey or coloured pixels; `None` for other ones, and for too many pixels.
+/// Decodes a grey or colour image; `None` for other colour spaces and for too many pixels.
 pub(super) fn decode(bytes: &[u8]) -> Option<Decoded> {
     let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), options());
     decoder.decode_headers().ok()?;

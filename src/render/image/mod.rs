@@ -129,7 +129,7 @@ impl Form {
         let path = path.to_ascii_lowercase();
         let is_fit = || match Format::of(bytes) {
             Some(Format::Png) => path.ends_with(".png") && !is_animated(bytes),
-            // A form would be shown as it lies in the file, and the original turned.
+            // The browser would rotate the original, but not the form.
             Some(Format::Jpeg) => {
                 let is_named = path.ends_with(".jpg") || path.ends_with(".jpeg");
                 let (is_turned, _) = jpeg::orientation(bytes);
@@ -188,7 +188,7 @@ impl Form {
         jpeg::encode(&image, decoded.profile.as_deref())
     }
 
-    /// Makes an image as narrow as the form.
+    /// Scales an image down to the width of the form.
     fn resized(&self, image: DynamicImage) -> Option<DynamicImage> {
         if image.width() <= self.width {
             return Some(image);
@@ -296,7 +296,7 @@ mod tests {
         out
     }
 
-    /// Returns the segment that says how a camera was held (Exif 3.0 §4.6.5).
+    /// Returns the segment with the orientation of the camera (Exif 3.0 §4.6.5).
     fn turned(orientation: u8) -> Vec<u8> {
         let mut segment = b"\xff\xe1\0\x22Exif\0\0MM\0\x2a\0\0\0\x08\0\x01".to_vec();
         segment.extend(*b"\x01\x12\0\x03\0\0\0\x01\0");
