@@ -576,7 +576,7 @@ mod tests {
             Vec::<String>::new()
         );
         assert_eq!(beside("/guides", Extent::Everything), Vec::<String>::new());
-        // `:?` has no name, so it is no optional part.
+        // `:?` has no name, so it is not an optional part.
         assert_eq!(
             found(&[("/a:b", "/c"), ("/:?", "/c")]),
             ["no request matches `/:?`, because a path has no `?` and no `#`"]

@@ -1,7 +1,7 @@
 //! The minimum rate of a request body.
 //!
-//! A body is read in intervals of [`Limits::body`]. An interval that brings nothing, or fewer
-//! bytes than [`Limits::body_rate_min`] requires, ends the request. While the process stops, an
+//! A body is read in intervals of [`Limits::body`]. An interval without a byte, or with
+//! fewer bytes than [`Limits::body_rate_min`] requires, ends the request. While the process stops, an
 //! interval is at most a quarter of [`Limits::drain`]: a client that sends nothing does not hold
 //! the process until the end of the drain.
 //!
@@ -104,7 +104,7 @@ mod tests {
     use super::super::drain::Phase;
     use super::*;
 
-    /// A body that brings bytes in pieces, with a pause before each.
+    /// A body that sends its bytes in pieces, with a pause before each.
     async fn ends_after(rate: &mut BodyRate, pieces: &[(u64, usize)]) -> Option<u64> {
         let begin = Instant::now();
         for (pause, bytes) in pieces {

@@ -90,7 +90,7 @@ impl TrustedPeers {
     /// Returns the client that a trusted peer names in the lines of its `X-Forwarded-For`: the
     /// last address that is not a trusted peer's.
     ///
-    /// If there is none, or if a member is no address, it is the last address that was read.
+    /// If there is none, or if a member is not an address, it is the last address that was read.
     #[must_use]
     pub fn client_of<'h>(
         &self,

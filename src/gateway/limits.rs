@@ -22,7 +22,7 @@ pub struct Limits {
     /// How long a client may send nothing of a request body.
     pub body: Duration,
     /// How many bytes a second, on average over [`Limits::body`], a request body must
-    /// bring; 0 switches the minimum off.
+    /// have; 0 switches the minimum off.
     pub body_rate_min: u32,
     /// The longest request head, in bytes; then 431.
     pub head_bytes_max: usize,
@@ -32,7 +32,7 @@ pub struct Limits {
     pub fields_max: usize,
     /// How many connections may be open at once; more wait in the kernel's queue.
     pub connections_max: usize,
-    /// How many requests one connection may bring before it is closed; 0 is no limit.
+    /// How many requests one connection may send before it is closed; 0 means no limit.
     pub requests_per_connection_max: u32,
     /// How many HTTP/2 streams a connection may have open at once.
     pub streams_max: u32,
@@ -40,7 +40,7 @@ pub struct Limits {
     /// together, as HTTP/2 counts them (RFC 9113 §6.5.2); then `REFUSED_STREAM`. A single head is
     /// never rejected.
     pub stream_heads_bytes_max: usize,
-    /// How many malformed or reset HTTP/2 streams a connection may bring over its life;
+    /// How many malformed or reset HTTP/2 streams a connection may have over its life;
     /// then it is closed with `ENHANCE_YOUR_CALM`.
     pub stream_faults_max: u32,
     /// The time that requests in flight have to finish after the signal to stop.

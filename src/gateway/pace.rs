@@ -40,7 +40,7 @@ const STEP_RATE_MIN: u64 = 100;
 pub(super) struct Pace {
     metrics: Arc<Metrics>,
     stall: Duration,
-    /// In bytes a second; 0 is no minimum.
+    /// In bytes a second; 0 means no minimum.
     rate_min: u64,
     /// In thousandths of a byte, so that milliseconds count.
     credit: u64,

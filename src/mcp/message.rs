@@ -37,7 +37,7 @@ pub(super) enum Message {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Id(Box<str>);
 
-/// Why there is no message.
+/// Why a body is not a valid message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Malformed {
     code: i32,

@@ -121,7 +121,7 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-/// Why there is no result.
+/// Why a request has no result.
 #[derive(Clone, Debug, PartialEq)]
 enum Rejection {
     /// See [`ReadError::NotReady`].

@@ -12,7 +12,7 @@ const INDEX: &str = "> For agents: all pages are listed in [llms.txt]";
 /// Returns the lines of `llms.txt` that tell agents where the skills and the MCP server of the
 /// site at `address` are.
 ///
-/// The address of the server is no link, because nothing can be read there with `GET`.
+/// The address of the server is not a link, because nothing can be read there with `GET`.
 #[must_use]
 pub fn lines(address: &str) -> String {
     format!(

@@ -129,7 +129,7 @@ impl ETag {
 
 impl Conditions<'_> {
     /// Evaluates the conditions for a `GET` or `HEAD` of an entity that exists, in the
-    /// order of RFC 9110 §13.2.2. A date that cannot be read is no condition (§13.1.3).
+    /// order of RFC 9110 §13.2.2. A date that cannot be read is not a condition (§13.1.3).
     #[must_use]
     pub fn evaluate(&self, etag: &ETag, last_modified: Option<u64>) -> Outcome {
         if let Some(list) = self.if_match {

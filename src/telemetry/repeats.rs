@@ -20,7 +20,7 @@ use log::{Level, Log, Metadata, Record};
 /// How often the same line may be logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Limit {
-    /// How many lines of one kind are logged in an interval; 0 is no limit.
+    /// How many lines of one kind are logged in an interval; 0 means no limit.
     pub lines: u32,
     /// The interval.
     pub interval: Duration,

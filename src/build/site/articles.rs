@@ -46,7 +46,7 @@ impl Articles {
     }
 
     /// Serialises the articles for the same program. Articles with diagnostics, or with files of
-    /// their own that are no stylesheets, are left out, because these are made when the page is
+    /// their own that are not stylesheets, are left out, because these are made when the page is
     /// rendered.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {

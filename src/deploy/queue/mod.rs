@@ -363,8 +363,8 @@ impl Queue {
 
     /// Records which promotion of a project a gateway serves since `now`.
     ///
-    /// The records of the updates up to that promotion then say when they became visible; an
-    /// update that has not ended yet says so when it ends.
+    /// The records of the updates up to that promotion get the time at which they became visible.
+    /// An update that has not ended yet gets it when it ends.
     ///
     /// # Errors
     ///
@@ -461,7 +461,7 @@ impl Side {
         }
     }
 
-    /// Reports the result of a call. An error that is no outage shows that the queue works.
+    /// Reports the result of a call. An error that is not an outage shows that the queue works.
     fn report<T>(&self, result: &Result<T, QueueError>) {
         match result {
             Err(error) if error.is_outage() => {

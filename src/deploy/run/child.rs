@@ -41,7 +41,7 @@ pub struct Limits {
     pub processes: u64,
     /// How long the fetch of the branch may take.
     pub fetch: Duration,
-    /// The least number of bytes per second that a fetch must bring on average; 0 for any.
+    /// The lowest average rate of a fetch, in bytes per second; 0 for any.
     pub fetch_rate_min: u64,
     /// How long a fetch may take before its rate is considered.
     pub fetch_grace: Duration,

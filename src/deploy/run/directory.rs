@@ -74,7 +74,7 @@ pub struct Session {
     specifications: remote::Config,
 }
 
-/// Why there is no build.
+/// Why a build failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {

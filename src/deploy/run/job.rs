@@ -218,7 +218,7 @@ pub enum Step {
     Generate,
 }
 
-/// Why there is no release.
+/// Why a build gave no release.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stopped {
     /// The failure, in a sentence.

@@ -403,7 +403,7 @@ mod tests {
         )
         .unwrap();
         assert!(matches!(put(&foreign), Err(PutError::Missing(_))));
-        // The bytes are not those of the inventory.
+        // The bytes do not match the inventory.
         let ours = release(&[("a", "ours")]);
         write(workspace.path(), Part::First, &ours, &[]).unwrap();
         workspace.give("content", b"else").unwrap();

@@ -26,7 +26,7 @@ pub(super) struct Bucket {
 // === impl Rate ===
 
 impl Rate {
-    /// Makes a rate; `None` for 0, which is no limit.
+    /// Makes a rate; `None` for 0, which means no limit.
     pub(super) fn new(per_second: u64, burst: Duration) -> Option<Self> {
         #[expect(clippy::cast_precision_loss, reason = "a rate is far below 2^52")]
         let seconds_each = 1.0 / per_second as f64;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::{Address, Clients, LimitKind};
 use crate::site::ProjectId;
 
-/// A multicast address (RFC 4291 §2.7), which is no client.
+/// A multicast address (RFC 4291 §2.7), which is not a client.
 const SITES: u128 = 0xff << 120;
 
 // === impl Clients ===

@@ -13,8 +13,7 @@
 //! clients share them. Requests that they pass on count for the client that they name in
 //! `X-Forwarded-For`.
 //!
-//! Each rate is a bucket that fills at the rate and holds as much as [`ClientLimits::burst`]
-//! brings. A request costs 1, and [`CHEAP_REQUEST`] if its response came from memory or was 304.
+//! Each rate is a token bucket, which fills at the rate and is full after [`ClientLimits::burst`]. A request costs 1, and [`CHEAP_REQUEST`] if its response came from memory or was 304.
 //! A response costs its content and [`HEAD_BYTES`]. What a response costs is known at its end, so
 //! it can overdraw the bucket, but never for longer than [`DEBT_MAX`].
 //!
@@ -50,7 +49,7 @@ const SHARDS: usize = 64;
 /// How long to wait before a full part of the table is searched again for idle addresses.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The limits on each client address. 0 is no limit.
+/// The limits on each client address. 0 means no limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientLimits {
     /// How many bits of an IPv6 address are one client.
@@ -67,8 +66,8 @@ pub struct ClientLimits {
     pub mcp_requests_per_second: u32,
     /// How many messages all addresses may send to the MCP server of one site per second.
     pub mcp_site_requests_per_second: u32,
-    /// How long an address that was idle may exceed a rate: it may use at once what the rate
-    /// brings in this time.
+    /// The size of a burst: an address that was idle may at once use as much as the rate allows
+    /// in this time.
     pub burst: Duration,
     /// How many addresses are remembered.
     pub addresses_max: usize,

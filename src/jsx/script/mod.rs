@@ -38,7 +38,7 @@ pub struct Broken {
 ///
 /// # Errors
 ///
-/// [`Broken`] when the source is no expression.
+/// [`Broken`] when the source is not an expression.
 pub fn expression<'a>(allocator: &'a Allocator, source: &'a str) -> Result<Expression<'a>, Broken> {
     let source = source.trim_end().trim_end_matches(';');
     within_stack(source, || {
@@ -56,7 +56,7 @@ pub fn expression<'a>(allocator: &'a Allocator, source: &'a str) -> Result<Expre
 ///
 /// # Errors
 ///
-/// [`Broken`] when the source is no module.
+/// [`Broken`] when the source is not a module.
 pub fn module<'a>(
     allocator: &'a Allocator,
     source: &'a str,

@@ -15,7 +15,7 @@ const DEEPER: [&str; 21] = [
     "new", "function", "class", "keyof", "infer", "unique", "readonly", "asserts", "return",
     "abstract",
 ];
-/// Other words that are no operand.
+/// Other words that are not operands.
 const OTHER: [&str; 14] = [
     "case",
     "default",
@@ -188,7 +188,7 @@ impl Counter<'_> {
         }
     }
 
-    /// Steps over a string. A string that does not end in its line is no string.
+    /// Steps over a string. A string that does not end in its line is not a string.
     fn string(&mut self, quote: u8) {
         while let Some(&byte) = self.bytes.get(self.at) {
             self.at += 1;

@@ -487,7 +487,7 @@ fn only_the_changed_record_of_a_large_file_is_read_again() {
 
     assert_eq!(platform.changes(), (vec!["+first".into()], none()));
     assert!(Arc::ptr_eq(&before, platform.sites.get(&project).unwrap()));
-    // The line numbers are those of the file as it is now.
+    // The line numbers are those of the current file.
     platform.write("b.yaml", &record("p7", ""));
     let (_, findings) = platform.changes();
     assert_eq!(

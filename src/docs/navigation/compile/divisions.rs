@@ -58,7 +58,7 @@ impl Compiler<'_> {
         }))
     }
 
-    /// Checks an element's object; `None` when it is no object or has no label.
+    /// Checks an element's object; `None` when it is not an object or has no label.
     pub(super) fn element<'v>(&mut self, item: &'v Value, element: Element) -> Option<Written<'v>> {
         let written = Written {
             element: Some(element),
