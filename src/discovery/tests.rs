@@ -208,3 +208,51 @@ fn documents_name_their_own_paths() {
         assert_eq!(find(&file, &base), Some(Document::Skill("charge")));
     }
 }
+
+#[test]
+fn paths_of_the_mcp_server_are_found_below_the_base_and_cards_at_the_root_too() {
+    use super::paths::{McpPath, find_mcp, mcp_address};
+
+    let base = BasePath::parse("/docs").unwrap();
+    for (path, expected) in [
+        ("/docs/mcp", Some(McpPath::Server)),
+        ("/mcp", None),
+        ("/docs/mcp/", None),
+        ("/docs/mcp/server-card", Some(McpPath::OwnCard)),
+        ("/mcp/server-card", None),
+        (
+            "/docs/.well-known/mcp/server-card.json",
+            Some(McpPath::Card),
+        ),
+        ("/.well-known/mcp/server-card.json", Some(McpPath::Card)),
+        ("/docs/.well-known/mcp", Some(McpPath::List)),
+        ("/.well-known/mcp.json", Some(McpPath::List)),
+        ("/.well-known/mcp/server-cards.json", Some(McpPath::List)),
+        ("/other/.well-known/mcp", None),
+    ] {
+        assert_eq!(find_mcp(path, &base), expected, "{path}");
+    }
+    assert_eq!(
+        mcp_address("https://acme.com/docs"),
+        "https://acme.com/docs/mcp"
+    );
+}
+
+#[test]
+fn the_manifest_is_found_below_a_page_and_below_the_entry() {
+    use super::paths::find_below_page;
+
+    let base = BasePath::parse("/docs").unwrap();
+    let manifest = "/.well-known/agent-skills/index.json";
+    for (page, expected) in [
+        ("/docs/guide", Some(Document::Manifest)),
+        ("/docs/guide/deep", Some(Document::Manifest)),
+        ("/other/guide", None),
+        ("/docs", None),
+    ] {
+        let path = format!("{page}{manifest}");
+        assert_eq!(find_below_page(&path, &base), expected, "{path}");
+    }
+    let path = format!("/docs/skill.md{manifest}");
+    assert_eq!(find(&path, &base), Some(Document::Manifest));
+}

@@ -423,3 +423,45 @@ fn a_request_line_is_logged_up_to_its_line_end() {
     assert_eq!(request_line(b"GET /@a HTTP/1.1"), ("GET", "/@a"));
     assert_eq!(request_line(b"GET a HTTP/1.1"), ("GET", "a"));
 }
+
+#[test]
+fn each_field_of_a_message_is_read_into_its_place() {
+    let head = with(
+        "Accept: a\r\nOrigin: b\r\nContent-Type: c\r\nMcp-Name: d\r\nMcp-Method: e\r\n\
+         MCP-Protocol-Version: f\r\n",
+    );
+    let headers = parse(&head).unwrap().headers;
+    let read = [
+        headers.accept,
+        headers.origin,
+        headers.content_type,
+        headers.mcp.name,
+        headers.mcp.method,
+        headers.mcp.version,
+    ];
+    assert_eq!(
+        read,
+        [b"a", b"b", b"c", b"d", b"e", b"f"].map(|value| Some(&value[..]))
+    );
+}
+
+#[test]
+fn only_a_plain_message_is_one_for_the_fast_path() {
+    for (head, is_message, is_fast) in [
+        (with(""), true, true),
+        (with("Content-Length: 2\r\n"), true, false),
+        (with("Transfer-Encoding: chunked\r\n"), false, false),
+        (with("TE: trailers\r\n"), false, false),
+        ("GET / HTTP/1.0\r\nHost: a\r\n\r\n".to_owned(), false, false),
+    ] {
+        let parsed = parse(&head).unwrap();
+        let forms = (parsed.is_fast_message_form(), parsed.is_fast_path_form());
+        assert_eq!(forms, (is_message, is_fast), "{head:?}");
+    }
+}
+
+#[test]
+fn rfc_9110_15_5_6_only_a_rejected_method_has_a_list_of_allowed_ones() {
+    assert_eq!(reject(405, "").response().allow, Some(ALLOW));
+    assert_eq!(reject(400, "").response().allow, None);
+}
