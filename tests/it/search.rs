@@ -227,3 +227,39 @@ fn results_are_read_in_pages() {
     seen.dedup();
     assert_eq!(seen.len(), 12);
 }
+
+#[test]
+fn authors_choose_which_pages_are_found_and_which_come_first() {
+    let edge = Setup::new().site("acme", "origin: embedded").start();
+    let config = r#"{"name": "Acme", "navigation": {"groups": [
+        {"group": "Guides", "pages": ["index", "quiet", "heavy", "other"]},
+        {"group": "Drafts", "hidden": true, "searchable": true, "pages": ["draft", "secret"]},
+        {"group": "Old", "boost": 0.1, "pages": ["old", "kept"]}]}}"#;
+    let page = "---\ntitle: Quotas\nKEY\n---\n\nEach key has quotas of its own.";
+    let with = |key: &str| page.replace("KEY", key);
+    let files = [
+        ("docs.json", config.to_owned()),
+        ("index.mdx", "Welcome.".to_owned()),
+        ("quiet.mdx", with("searchable: false")),
+        ("heavy.mdx", with("boost: 4")),
+        ("other.mdx", with("mode: wide")),
+        ("draft.mdx", with("boost: 2")),
+        ("secret.mdx", with("groups: [staff]\nsearchable: true")),
+        ("old.mdx", with("mode: wide")),
+        ("kept.mdx", with("boost: 3")),
+    ];
+    let files: Vec<(&str, &str)> = files
+        .iter()
+        .map(|(path, text)| (*path, text.as_str()))
+        .collect();
+    edge.publish("acme", &files);
+    let answer = ask(&edge, "q=quotas");
+    assert_eq!(
+        urls(&answer),
+        ["/heavy", "/kept", "/draft", "/other", "/old"]
+    );
+    // A page that search does not find is served and listed as before.
+    assert_eq!(edge.get(SUBDOMAIN, "/quiet").status, 200);
+    let listed = edge.get(SUBDOMAIN, "/llms.txt").text().to_owned();
+    assert!(listed.contains("/quiet.md") && !listed.contains("/draft.md"));
+}

@@ -6,11 +6,13 @@ use crate::render::article::Article;
 use crate::render::layout::{Layout, path_of};
 use crate::search::{self, Document, Heading, Part};
 
-/// Writes the search index. Hidden pages are not in it, nor those that are not listed.
+/// Writes the search index. Which pages are in it says [`Page::is_searchable`].
+///
+/// [`Page::is_searchable`]: crate::docs::navigation::tree::Page::is_searchable
 pub(super) fn index(docs: &Docs, layout: &Layout<'_>, articles: &[Option<&Article>]) -> Vec<u8> {
     let mut parts: Vec<Part<'_>> = Vec::new();
     for ((id, page), article) in docs.navigation.pages().zip(articles) {
-        let (true, Some(article)) = (page.is_listed(), *article) else {
+        let (true, Some(article)) = (page.is_searchable(), *article) else {
             continue;
         };
         let of = layout.part(Some(id));
@@ -51,7 +53,7 @@ fn document<'d>(docs: &'d Docs, id: PageId, article: &'d Article) -> Document<'d
         breadcrumb: labels.map(|label| &**label).collect(),
         keywords: keywords.map(|keyword| &**keyword).collect(),
         description: page.description.as_deref(),
-        boost: None,
+        boost: page.boost,
         markdown: &article.markdown,
         headings: article.headings.iter().map(heading).collect(),
     }

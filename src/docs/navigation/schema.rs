@@ -1,7 +1,7 @@
 //! Reads one element of the navigation as it is written; every key is optional.
 
 use crate::docs::config;
-use crate::docs::schema::{Element, Object, Shape, navigation};
+use crate::docs::schema::{self, Element, Object, Shape, navigation};
 use crate::syntax::{Span, Value};
 
 use super::tree::DivisionKind;
@@ -140,6 +140,12 @@ impl<'v> Written<'v> {
     pub fn flag(&self, key: &str) -> Option<(bool, Span)> {
         let member = self.value.member(key)?;
         Some((member.value.flag()?, member.span))
+    }
+
+    /// Returns a weight in search.
+    #[must_use]
+    pub fn weight(&self, key: &str) -> Option<f32> {
+        schema::weight(self.value.get(key)?)
     }
 
     /// Returns the name of its icon.

@@ -195,6 +195,10 @@ pub struct Page {
     pub hidden: bool,
     /// Whether search engines must not index it; listings leave it out too.
     pub noindex: bool,
+    /// Whether search finds it, if everyone may read it and a sidebar lists it.
+    pub searchable: bool,
+    /// The factor by which search raises it; 1 if no one wrote it.
+    pub boost: Option<f32>,
     /// Whether everyone may read it.
     pub public: bool,
     /// Whether the subject of the page is deprecated.
@@ -282,6 +286,8 @@ impl Page {
             link: None,
             hidden,
             noindex: false,
+            searchable: !hidden,
+            boost: None,
             public: true,
             deprecated: false,
             source: Source::File,
@@ -315,12 +321,19 @@ impl Page {
         self.public && !self.hidden && !self.noindex
     }
 
-    /// Returns whether search, `llms.txt` and the sitemap list the page.
+    /// Returns whether `llms.txt`, the sitemap and lists of pages have the page.
     ///
     /// They omit a page that no sidebar lists and a page whose sidebar entry leads elsewhere.
     #[must_use]
     pub fn is_listed(&self) -> bool {
         self.is_indexed() && self.place.is_some() && self.link.is_none()
+    }
+
+    /// Returns whether the search of the site finds the page. Without a word about it,
+    /// it finds the pages that are listed.
+    #[must_use]
+    pub fn is_searchable(&self) -> bool {
+        self.searchable && self.public && self.place.is_some() && self.link.is_none()
     }
 }
 

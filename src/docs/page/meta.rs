@@ -3,6 +3,7 @@
 //! Keys that are not listed here belong to other tools and are ignored.
 
 use crate::diagnostic::{Diagnostic, Location};
+use crate::docs::schema;
 use crate::frontmatter::Frontmatter;
 use crate::source::TreePath;
 use crate::syntax::{Data, Value};
@@ -36,6 +37,10 @@ pub struct Meta {
     pub groups: Vec<Box<str>>,
     /// Whether sidebar, search and listings leave it out.
     pub hidden: Option<bool>,
+    /// Whether search finds it, whatever `hidden` and `noindex` say.
+    pub searchable: Option<bool>,
+    /// The factor by which search raises it.
+    pub boost: Option<f32>,
     /// Whether search engines and listings leave it out.
     pub noindex: bool,
     /// Whether the subject of the page is deprecated.
@@ -70,6 +75,8 @@ impl Meta {
             keywords: reader.texts("keywords"),
             groups: reader.texts("groups"),
             hidden: reader.flag("hidden"),
+            searchable: reader.flag("searchable"),
+            boost: reader.weight("boost"),
             noindex: reader.flag("noindex").unwrap_or(false),
             deprecated: reader.flag("deprecated").unwrap_or(false),
         }
@@ -93,6 +100,10 @@ struct Reader<'m> {
 impl Reader<'_> {
     fn wrong(&mut self, key: &str, value: &Value, expected: &str) {
         let message = format!("`{key}` is {expected}, not {}", value.yaml_kind());
+        self.report(value, message);
+    }
+
+    fn report(&mut self, value: &Value, message: String) {
         let Location {
             line,
             column,
@@ -138,6 +149,17 @@ impl Reader<'_> {
                 None
             }
         }
+    }
+
+    fn weight(&mut self, key: &str) -> Option<f32> {
+        let value = self.frontmatter.mapping.get(key)?;
+        let weight = schema::weight(value);
+        if weight.is_none() && value.data != Data::Null {
+            let written = value.scalar().unwrap_or(value.yaml_kind());
+            let message = format!("`{key}` is {}, not {written}", schema::WEIGHT);
+            self.report(value, message);
+        }
+        weight
     }
 
     /// Reads a list of texts; one text is split at its commas.

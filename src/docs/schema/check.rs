@@ -3,7 +3,7 @@
 use crate::diagnostic::closest;
 use crate::syntax::{Data, Diagnostics, Member, Span, SpanDiagnostic, Value};
 
-use super::{Field, NO_EFFECT, Object, REQUIRED, Shape, UNKNOWN_KEY};
+use super::{Field, NO_EFFECT, Object, REQUIRED, Shape, UNKNOWN_KEY, WEIGHT, weight};
 
 /// Keys that authors often write, and the correct keys.
 const CORRECTIONS: [(&str, &str); 9] = [
@@ -94,6 +94,7 @@ fn fits(value: &Value, shape: Shape) -> bool {
         | Shape::Href
         | Shape::Page => value.text().is_some(),
         Shape::Flag => value.flag().is_some(),
+        Shape::Weight => weight(value).is_some(),
         Shape::Icon | Shape::TextOr(_) => value.text().is_some() || value.is_map(),
         Shape::Pages | Shape::Elements(_) | Shape::Unlisted(_) | Shape::Objects(_) => {
             value.list().is_some()
@@ -154,6 +155,16 @@ fn shape(value: &Value, field: &Field, key: Span, object: &Object, diagnostics: 
                 return;
             }
             _ => "true or false",
+        },
+        Shape::Weight => match &value.data {
+            Data::Number(_) if weight(value).is_some() => return,
+            Data::Number(number) => {
+                let message = format!("`{}` is {WEIGHT}, not {number}", field.key);
+                let diagnostic = SpanDiagnostic::error(field.rule, value.span, message);
+                diagnostics.push(diagnostic.help(field.about));
+                return;
+            }
+            _ => WEIGHT,
         },
         Shape::OneOf(allowed) => return one_of(value, allowed, field, diagnostics),
         Shape::Icon => match &value.data {

@@ -18,6 +18,8 @@ pub use check::check;
 pub use declare::{Declared, Kind};
 pub(in crate::docs) use declare::{description, object};
 
+use crate::syntax::Value;
+
 /// The rule for a value of the wrong shape, if no numbered rule applies.
 pub const SHAPE: &str = "shape";
 /// The rule for a missing or empty value.
@@ -26,6 +28,23 @@ pub const REQUIRED: &str = "required";
 pub const UNKNOWN_KEY: &str = "unknown-key";
 /// The rule for a setting without effect.
 pub const NO_EFFECT: &str = "no-effect";
+
+/// The least weight in search.
+pub const WEIGHT_MIN: f32 = 0.01;
+/// The greatest weight in search.
+pub const WEIGHT_MAX: f32 = 100.0;
+
+/// What a weight is, in messages.
+pub const WEIGHT: &str = "a number from 0.01 to 100";
+
+/// Reads a weight in search; `None` if the value is not one.
+#[must_use]
+pub fn weight(value: &Value) -> Option<f32> {
+    let weight: f32 = value.scalar()?.parse().ok()?;
+    (WEIGHT_MIN..=WEIGHT_MAX)
+        .contains(&weight)
+        .then_some(weight)
+}
 
 /// An object and its keys.
 #[derive(Debug)]
@@ -89,6 +108,8 @@ pub enum Shape {
     Title,
     /// `true` or `false`.
     Flag,
+    /// A number from [`WEIGHT_MIN`] to [`WEIGHT_MAX`].
+    Weight,
     /// One of some texts.
     OneOf(&'static [&'static str]),
     /// The language codes that `docs.json` may name, and the aliases that are read.

@@ -10,7 +10,7 @@ use super::{Declared as _, Element, Field, Object, Shape};
 
 use Shape::{
     Elements, Flag, Href, Icon, Ignored, Label, Language, OneOf, OpenApi, Page, Pages, Text, Title,
-    Unlisted,
+    Unlisted, Weight,
 };
 
 const fn field(key: &'static str, shape: Shape, about: &'static str) -> Field {
@@ -67,8 +67,16 @@ const OPENAPI: Field = field(
 )
 .rule("N6");
 const ASYNCAPI: Field = field("asyncapi", Ignored, "AsyncAPI specifications");
-const SEARCHABLE: Field = field("searchable", Ignored, "Search follows `hidden`");
-const BOOST: Field = field("boost", Ignored, "The weight in search");
+const SEARCHABLE: Field = field(
+    "searchable",
+    Flag,
+    "Whether search finds its pages; without it search follows `hidden`",
+);
+const BOOST: Field = field(
+    "boost",
+    Weight,
+    "The factor by which search raises its pages, below 1 lowers them",
+);
 const SDK: Field = field("sdk", Ignored, "Generated SDK references");
 const GRAPHQL: Field = field("graphql", Ignored, "GraphQL schemas");
 const PUBLIC: Field = field("public", Ignored, "Visibility is the site's");
@@ -109,8 +117,8 @@ const UNLISTED: &[Field] = &[
     LANGUAGES.unlisted(),
 ];
 const GLOBAL_AND_COLOR: &[Field] = &[GLOBAL_FIELD, COLOR];
-/// Keys that every element may have, and that change nothing here.
-const WITHOUT_EFFECT: &[Field] = &[ASYNCAPI, SEARCHABLE, BOOST, PUBLIC];
+/// Further keys of every element: those of search, and two that change nothing here.
+const FURTHER: &[Field] = &[ASYNCAPI, SEARCHABLE, BOOST, PUBLIC];
 
 /// `navigation`.
 pub static NAVIGATION: Object = Object {
@@ -158,7 +166,7 @@ pub static GROUP: Object = Object {
         ),
         SDK,
     ],
-    shared: &[WITHOUT_EFFECT],
+    shared: &[FURTHER],
 };
 
 /// A tab.
@@ -188,7 +196,7 @@ pub static TAB: Object = Object {
         SDK,
         GRAPHQL,
     ],
-    shared: &[WITHOUT_EFFECT],
+    shared: &[FURTHER],
 };
 
 /// An item of a tab's menu.
@@ -208,7 +216,7 @@ pub static ITEM: Object = Object {
         field("root", Ignored, "A menu item opens its first page"),
         TAG,
     ],
-    shared: &[UNLISTED, WITHOUT_EFFECT],
+    shared: &[UNLISTED, FURTHER],
 };
 
 /// An anchor.
@@ -227,7 +235,7 @@ pub static ANCHOR: Object = Object {
         DESCRIPTION,
         TAG,
     ],
-    shared: &[UNLISTED, GLOBAL_AND_COLOR, WITHOUT_EFFECT],
+    shared: &[UNLISTED, GLOBAL_AND_COLOR, FURTHER],
 };
 
 /// An entry of `global.anchors`.
@@ -281,7 +289,7 @@ pub static PRODUCT: Object = Object {
         TAG,
         field("name", Text, "The label, as older files write it"),
     ],
-    shared: &[UNLISTED, GLOBAL_AND_COLOR, WITHOUT_EFFECT],
+    shared: &[UNLISTED, GLOBAL_AND_COLOR, FURTHER],
 };
 
 /// A dropdown.
@@ -300,7 +308,7 @@ pub static DROPDOWN: Object = Object {
         HIDDEN,
         TAG,
     ],
-    shared: &[UNLISTED, GLOBAL_AND_COLOR, WITHOUT_EFFECT],
+    shared: &[UNLISTED, GLOBAL_AND_COLOR, FURTHER],
 };
 
 /// A version.
@@ -327,7 +335,7 @@ pub static VERSION: Object = Object {
         DESCRIPTION,
         VERSIONS.unlisted(),
     ],
-    shared: &[WITHOUT_EFFECT],
+    shared: &[FURTHER],
 };
 
 /// A language.
@@ -357,5 +365,5 @@ pub static LANGUAGE: Object = Object {
         ICON,
         LANGUAGES.unlisted(),
     ],
-    shared: &[WITHOUT_EFFECT],
+    shared: &[FURTHER],
 };

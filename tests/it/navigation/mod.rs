@@ -199,6 +199,14 @@ impl Outline<'_> {
         if page.hidden {
             text.push_str(" hidden");
         }
+        match (page.searchable, page.hidden) {
+            (true, true) => text.push_str(" searchable"),
+            (false, false) => text.push_str(" not searchable"),
+            _ => {}
+        }
+        if let Some(boost) = page.boost {
+            write!(text, " boost={boost}").unwrap();
+        }
         text.push_str(&self.subject(page));
         self.line(depth, &text);
     }

@@ -1,7 +1,7 @@
 //! Compiles `navigation` of `docs.json` into the resolved navigation.
 //!
 //! The compiler walks over the elements once. On the way down, a [`Scope`] carries what
-//! children inherit: directory (N4), specification (N6), hidden, language, version, the labels
+//! children inherit: directory (N4), specification (N6), hidden, place in search, language, version, the labels
 //! of the breadcrumb. Each element is checked against the table of keys, and one kind of its
 //! children is compiled (N1, N2). An element without content is omitted, with a diagnostic.
 
@@ -56,6 +56,9 @@ pub struct Input<'a> {
 struct Scope {
     directory: Directory,
     hidden: bool,
+    /// Whether search finds the pages, if an element says so.
+    searchable: Option<bool>,
+    boost: Option<f32>,
     applied: Option<Rc<Applied>>,
     breadcrumb: Vec<Box<str>>,
     language: Option<Box<str>>,
@@ -236,6 +239,12 @@ impl Compiler<'_> {
         scope.hidden = written
             .flag("hidden")
             .map_or(scope.hidden, |(hidden, _)| hidden);
+        // A hidden element inside of a searchable one is out of search again.
+        let is_hidden = matches!(written.flag("hidden"), Some((true, _)));
+        let inherited = scope.searchable.filter(|_| !is_hidden);
+        let searchable = written.flag("searchable").map(|(searchable, _)| searchable);
+        scope.searchable = searchable.or(inherited);
+        scope.boost = written.weight("boost").or(scope.boost);
         if let Some(value) = written.value.get("openapi") {
             scope.applied = self.apply(value, written.value, scope.applied.is_some());
         }

@@ -187,8 +187,8 @@ impl<'a> Table<'a> {
             return id;
         }
         let page = match self.files.and_then(|files| files.get(slug)) {
-            Some(file) => from_file(file, scope.hidden),
-            None => Page::of_file(slug, scope.hidden),
+            Some(file) => from_file(file, scope),
+            None => unseen(slug, scope),
         };
         self.add(page)
     }
@@ -217,7 +217,7 @@ impl<'a> Table<'a> {
             number += 1;
             free = format!("{slug}-{number}");
         }
-        let mut page = Page::of_file(&free, scope.hidden);
+        let mut page = unseen(&free, scope);
         let named = endpoint.title.as_ref().or(endpoint.summary.as_ref());
         if let Some(title) = named {
             page.title = title.clone();
@@ -280,7 +280,7 @@ impl<'a> Table<'a> {
         let files = self.files.map(Pages::iter).into_iter().flatten();
         for file in files {
             if !self.by_slug.contains_key(&file.slug) {
-                self.pages.push(from_file(file, false));
+                self.pages.push(from_file(file, &Scope::default()));
             }
         }
         self.pages
@@ -293,7 +293,7 @@ impl<'a> Table<'a> {
         };
         for file in files.iter() {
             if !self.by_slug.contains_key(&file.slug) {
-                self.add(from_file(file, false));
+                self.add(from_file(file, &Scope::default()));
             }
         }
     }
@@ -317,8 +317,13 @@ fn moved<'p>(slug: &str, files: &'p Pages) -> Option<&'p str> {
     same.next().is_none().then_some(&only.slug)
 }
 
-fn from_file(file: &page::Page, hidden: bool) -> Page {
+fn from_file(file: &page::Page, scope: &Scope) -> Page {
     let meta = &file.meta;
+    // The frontmatter overrides the enclosing group.
+    let hidden = meta.hidden.unwrap_or(scope.hidden);
+    let is_own_choice = meta.hidden == Some(true) || meta.noindex;
+    let inherited = scope.searchable.filter(|_| !is_own_choice);
+    let searchable = meta.searchable.or(inherited);
     Page {
         slug: file.slug.clone(),
         url: file.url().into(),
@@ -328,14 +333,24 @@ fn from_file(file: &page::Page, hidden: bool) -> Page {
         icon: meta.icon.clone(),
         tag: meta.tag.clone(),
         link: meta.url.clone(),
-        // The frontmatter overrides the enclosing group.
-        hidden: meta.hidden.unwrap_or(hidden),
+        hidden,
         noindex: meta.noindex,
+        searchable: searchable.unwrap_or(!hidden && !meta.noindex),
+        boost: meta.boost.or(scope.boost),
         public: meta.is_public(),
         deprecated: meta.deprecated,
         source: Source::File,
         subject: None,
         place: None,
+    }
+}
+
+/// Returns a page whose file is not known.
+fn unseen(slug: &str, scope: &Scope) -> Page {
+    Page {
+        searchable: scope.searchable.unwrap_or(!scope.hidden),
+        boost: scope.boost,
+        ..Page::of_file(slug, scope.hidden)
     }
 }
 

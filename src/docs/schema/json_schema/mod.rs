@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use crate::docs::config::Config;
 use crate::docs::navigation::language;
 
-use super::{Declared as _, Element, Object, Shape, navigation};
+use super::{Declared as _, Element, Object, Shape, WEIGHT_MAX, WEIGHT_MIN, navigation};
 
 /// Whether rules N1 and N2 are errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,6 +153,9 @@ impl Writer {
             Shape::Text | Shape::Href | Shape::Page => json!({ "type": "string" }),
             Shape::Label | Shape::Title => json!({ "type": "string", "minLength": 1 }),
             Shape::Flag => json!({ "type": "boolean" }),
+            Shape::Weight => {
+                json!({ "type": "number", "minimum": WEIGHT_MIN, "maximum": WEIGHT_MAX })
+            }
             Shape::OneOf(allowed) => json!({ "enum": allowed }),
             // An editor completes the listed codes and accepts the other spellings.
             Shape::Language => json!({ "anyOf": [
