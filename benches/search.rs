@@ -344,6 +344,7 @@ fn main() {
             share(length, texts),
             site.written,
         );
+        println!("    {:?}", site.index.sizes());
         let began = Instant::now();
         let opened = Index::open(&site.file).expect("an index");
         let open = began.elapsed();

@@ -76,6 +76,21 @@ impl<'b> Reader<'b> {
         Ok(taken)
     }
 
+    /// Returns the bytes that were not read.
+    pub(super) fn rest(&self) -> &'b [u8] {
+        self.0
+    }
+
+    /// Returns a number that is written up to `most` elsewhere; what it has more follows here.
+    pub(super) fn counted(&mut self, number: usize, most: usize) -> Result<usize, InvalidIndex> {
+        match number == most {
+            true => number
+                .checked_add(self.length()?)
+                .ok_or(InvalidIndex::Number),
+            false => Ok(number),
+        }
+    }
+
     pub(super) fn text(&mut self) -> Result<&'b str, InvalidIndex> {
         let length = self.length()?;
         std::str::from_utf8(self.take(length)?).map_err(|_invalid| InvalidIndex::Text)

@@ -1,15 +1,19 @@
 //! Excerpts: the part of a section that has most of the words of a question.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::Range;
 
 use super::Excerpt;
 use super::query::QueryTerm;
 use super::section::text_of;
-use super::words::{Stemmer, runs, terms};
+use super::words::{Run, Stemmer, runs, terms};
 
 /// How many bytes of text precede the first word of the question.
 const BEFORE: usize = 60;
+
+/// How many words apart neighbours of a question are in a text at most.
+const APART_MAX: usize = 3;
 
 /// Finds the words of a question in texts.
 pub(super) struct Finder<'q> {
@@ -18,8 +22,10 @@ pub(super) struct Finder<'q> {
     /// By number: the word of the question, and its weight.
     clauses: Vec<(usize, f32)>,
     /// The first letters of the terms, to skip other words quickly.
-    firsts: Vec<char>,
+    firsts: [bool; 128],
     stemmer: &'q Stemmer,
+    /// The term of the question that each word has that was met, if any. Words come again.
+    known: RefCell<HashMap<Box<str>, Option<usize>>>,
 }
 
 /// An excerpt, and how near the words of the question are to each other in it.
@@ -44,20 +50,27 @@ impl<'q> Finder<'q> {
         let mut terms = HashMap::new();
         let mut clauses = Vec::new();
         for (at, (term, weight)) in query.iter().zip(weights).enumerate() {
-            for entry in &term.entries {
+            // A word that was not searched is not marked.
+            let is_searched = *weight > 0.0;
+            for entry in term.entries.iter().filter(|_| is_searched) {
                 terms.entry(entry.term.as_str()).or_insert(at);
             }
             clauses.push((term.clause, *weight));
         }
-        let firsts = terms
-            .keys()
-            .filter_map(|term| term.chars().next())
-            .collect();
+        let mut firsts = [false; 128];
+        for term in terms.keys() {
+            // A term that begins with another letter is in no ASCII word.
+            let first = term.bytes().next();
+            if let Some(is_first) = first.and_then(|first| firsts.get_mut(usize::from(first))) {
+                *is_first = true;
+            }
+        }
         Self {
             terms,
             clauses,
             firsts,
             stemmer,
+            known: RefCell::default(),
         }
     }
 
@@ -101,19 +114,29 @@ impl<'q> Finder<'q> {
             if !self.may_match(word) {
                 return;
             }
-            let mut best: Option<usize> = None;
-            terms(word, kind, self.stemmer, |_, term| {
-                if let Some(at) = self.terms.get(term)
-                    && best.is_none_or(|best| self.clauses[best].1 < self.clauses[*at].1)
-                {
-                    best = Some(*at);
-                }
-            });
-            if let Some(term) = best {
+            if let Some(term) = self.term(word, kind) {
                 found.push(Match { place, run, term });
             }
         });
         found
+    }
+
+    /// Returns the term of the question with the most weight that a run has.
+    fn term(&self, word: &str, kind: Run) -> Option<usize> {
+        let mut known = self.known.borrow_mut();
+        if let Some(known) = known.get(word) {
+            return *known;
+        }
+        let mut best: Option<usize> = None;
+        terms(word, kind, self.stemmer, |_, term| {
+            if let Some(at) = self.terms.get(term)
+                && best.is_none_or(|best| self.clauses[best].1 < self.clauses[*at].1)
+            {
+                best = Some(*at);
+            }
+        });
+        known.insert(word.into(), best);
+        best
     }
 
     /// Returns false for most words that have no term of the question: a term is the beginning of a
@@ -124,8 +147,8 @@ impl<'q> Finder<'q> {
         }
         let bytes = word.as_bytes();
         let is_first = |at: usize| {
-            let letter = char::from(bytes[at].to_ascii_lowercase());
-            self.firsts.contains(&letter)
+            let letter = bytes[at].to_ascii_lowercase();
+            self.firsts[usize::from(letter)]
         };
         let is_start = |at: usize| {
             at == 0 || bytes[at].is_ascii_uppercase() || !bytes[at - 1].is_ascii_alphanumeric()
@@ -178,19 +201,24 @@ impl<'q> Finder<'q> {
 
     /// Returns the share of neighbours in the question that are neighbours in the text.
     fn nearness(&self, found: &[Match]) -> f32 {
-        let last = self.clauses.iter().map(|(clause, _)| *clause).max();
-        let Some(pairs) = last.filter(|pairs| (1..32).contains(pairs)) else {
+        let searched = self.clauses.iter().filter(|(_, weight)| *weight > 0.0);
+        let mut searched: Vec<usize> = searched.map(|(clause, _)| *clause).collect();
+        searched.dedup();
+        let pairs = searched.len().saturating_sub(1);
+        if !(1..32).contains(&pairs) {
             return 0.0;
-        };
+        }
         let mut seen = 0_u32;
         for pair in found.windows(2) {
             let (one, other) = (self.clauses[pair[0].term].0, self.clauses[pair[1].term].0);
-            if pair[1].run == pair[0].run + 1 && other == one + 1 {
+            // Words that were not searched may stand between.
+            let apart = pair[1].run - pair[0].run;
+            if apart <= APART_MAX && one + apart == other && one < 32 {
                 seen |= 1 << one;
             }
         }
         #[expect(clippy::cast_precision_loss, reason = "both are below 32")]
         let share = seen.count_ones() as f32 / pairs as f32;
-        share
+        share.min(1.0)
     }
 }

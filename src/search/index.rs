@@ -15,9 +15,11 @@ use std::sync::OnceLock;
 use bytes::Bytes;
 
 use super::bytes::Reader;
-use super::posting::{self, Posting};
+use super::posting::{Kinds, Posting};
 use super::words::Stemmer;
-use super::write::{BLOCK_TERMS, BLOCK_TEXTS, MAGIC};
+use super::write::{
+    ADDED_MAX, BLOCK_TERMS, BLOCK_TEXTS, MAGIC, SHARED_MAX, SINGLE, anchor_of, boost,
+};
 use super::{InvalidIndex, SearchError};
 
 /// How many bytes of a file are read first.
@@ -79,6 +81,21 @@ pub struct PartInfo {
     pub pages: usize,
 }
 
+/// How many bytes of an index are what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// Tables.
+    pub tables: u64,
+    /// Terms.
+    pub dictionary: u64,
+    /// Postings of terms that have several.
+    pub postings: u64,
+    /// Headings, anchors and places of sections.
+    pub sections: u64,
+    /// Paths, titles and breadcrumbs of pages.
+    pub pages: u64,
+}
+
 /// A part of an index.
 #[derive(Debug)]
 pub(super) struct OpenPart {
@@ -101,16 +118,14 @@ pub(super) struct Table {
     /// By page.
     pub(super) pages: Vec<PageRow>,
     /// By section: the page that has it.
-    pub(super) page_of: Vec<u32>,
+    page_of: Vec<u32>,
     /// By section: the stored length.
     pub(super) lengths: Vec<u8>,
-    /// By page: the number of its words.
+    /// By page: the number of its words, as a share of the mean.
     words: Vec<f32>,
-    /// The mean number of words of a page.
-    page_mean: f32,
-    /// By stored length: the number of words of a section.
+    /// By stored length: the number of words of a section, as a share of the mean.
     section_words: Vec<f32>,
-    section_mean: f32,
+    kinds: Kinds,
     terms: Vec<TermBlock>,
     section_blocks: Vec<TextBlock>,
     page_blocks: Vec<TextBlock>,
@@ -121,8 +136,8 @@ pub(super) struct Table {
 pub(super) struct PageRow {
     /// Its first section.
     pub(super) first: u32,
-    /// Its weight, as it is stored.
-    pub(super) boost: u8,
+    /// Its weight.
+    pub(super) boost: f32,
     /// How many terms its title has.
     pub(super) title_terms: u8,
 }
@@ -146,8 +161,16 @@ pub(super) struct Term {
     pub(super) term: String,
     /// In how many sections it occurs.
     pub(super) sections: u32,
-    /// Where its postings are in the region.
-    postings: Range<u64>,
+    postings: Postings,
+}
+
+/// Where the postings of a term are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Postings {
+    /// It has only one, which is in the dictionary.
+    Single(Posting),
+    /// In the region of the postings.
+    List(Range<u64>),
 }
 
 /// The blocks of texts that were read for one answer, by their place in the file. Results are
@@ -223,6 +246,21 @@ impl Index {
         self.bytes
     }
 
+    /// Returns how many bytes of the file are what.
+    #[must_use]
+    pub fn sizes(&self) -> Sizes {
+        let mut sizes = Sizes::default();
+        let length = |region: &Range<u64>| region.end - region.start;
+        for part in &self.parts {
+            sizes.tables += length(&part.table);
+            sizes.dictionary += length(&part.dictionary);
+            sizes.postings += length(&part.postings);
+            sizes.sections += length(&part.sections);
+            sizes.pages += length(&part.pages);
+        }
+        sizes
+    }
+
     /// Returns the languages and versions, in the order of the site.
     pub fn parts(&self) -> impl Iterator<Item = &PartInfo> {
         self.parts.iter().map(|part| &part.info)
@@ -282,7 +320,7 @@ impl OpenPart {
         let mut page_of = Vec::new();
         for page in 0..count {
             let sections = reader.length()?;
-            let boost = reader.byte()?;
+            let boost = boost(reader.byte()?);
             let title_terms = reader.byte()?;
             let first = u32::try_from(page_of.len()).map_err(|_too_many| InvalidIndex::Number)?;
             if sections == 0 || page_of.len().saturating_add(sections) > bytes.len() {
@@ -297,31 +335,26 @@ impl OpenPart {
             });
         }
         let lengths = reader.take(page_of.len())?.to_vec();
-        let count = reader.length()?;
-        let mut terms = Vec::with_capacity(count.min(bytes.len()));
-        let mut at = self.dictionary.start;
-        for _ in 0..count {
-            let first = reader.text()?.into();
-            let postings = reader.number()?;
-            let bytes = region(&mut at, reader.number()?, self.dictionary.end)?;
-            terms.push(TermBlock {
-                first,
-                bytes,
-                postings,
-            });
-        }
-        let section_words: Vec<f32> = (0..=u8::MAX).map(words).collect();
+        let kinds = reader.length()?;
+        let kinds = Kinds::new(reader.take(kinds)?);
+        let terms = self.term_blocks(&mut reader, bytes.len())?;
+        let mut section_words: Vec<f32> = (0..=u8::MAX).map(words).collect();
         let mut words = vec![0.0; pages.len()];
         for (page, length) in page_of.iter().zip(&lengths) {
             words[*page as usize] += section_words[usize::from(*length)];
         }
         let total: f32 = words.iter().sum();
+        for words in &mut section_words {
+            *words /= mean(total, page_of.len());
+        }
+        for words in &mut words {
+            *words /= mean(total, pages.len());
+        }
         Ok(Table {
-            page_mean: mean(total, pages.len()),
-            section_mean: mean(total, page_of.len()),
             words,
             section_words,
             stemmer: Stemmer::of(&self.info.language),
+            kinds,
             terms,
             section_blocks: text_blocks(&mut reader, &self.sections)?,
             page_blocks: text_blocks(&mut reader, &self.pages)?,
@@ -329,6 +362,31 @@ impl OpenPart {
             page_of,
             lengths,
         })
+    }
+
+    fn term_blocks(
+        &self,
+        reader: &mut Reader<'_>,
+        length: usize,
+    ) -> Result<Vec<TermBlock>, InvalidIndex> {
+        let count = reader.length()?;
+        let mut terms: Vec<TermBlock> = Vec::with_capacity(count.min(length));
+        let mut at = self.dictionary.start;
+        let mut postings = 0;
+        let mut first = String::new();
+        for _ in 0..count {
+            let shared = reader.length()?;
+            extend(&mut first, shared, reader.text()?)?;
+            let bytes = region(&mut at, reader.number()?, self.dictionary.end)?;
+            let of_postings = self.postings.end - self.postings.start;
+            let of_block = region(&mut postings, reader.number()?, of_postings)?;
+            terms.push(TermBlock {
+                first: first.as_str().into(),
+                bytes,
+                postings: of_block.start,
+            });
+        }
+        Ok(terms)
     }
 
     /// Finds a term of the dictionary.
@@ -359,29 +417,38 @@ impl OpenPart {
     ) -> Result<(), SearchError> {
         let block = table.terms.partition_point(|block| &*block.first <= from);
         let blocks = &table.terms[block.saturating_sub(1)..];
+        let sections = table.sections();
         let mut entry = Term {
             term: String::new(),
             sections: 0,
-            postings: 0..0,
+            postings: Postings::List(0..0),
         };
         for block in blocks {
             let bytes = file.read(block.bytes.clone())?;
             let mut reader = Reader::new(&bytes);
             entry.term.clear();
+            entry.term.push_str(&block.first);
             let mut at = block.postings;
             for _ in 0..BLOCK_TERMS {
                 if reader.is_empty() {
                     break;
                 }
-                let shared = reader.length()?;
-                if !entry.term.is_char_boundary(shared) {
-                    return Err(InvalidIndex::Text.into());
+                let head = reader.byte()?;
+                let shared = reader.counted(usize::from(head) & SHARED_MAX, SHARED_MAX)?;
+                let added = reader.counted(usize::from(head) >> 4 & ADDED_MAX, ADDED_MAX)?;
+                let added = std::str::from_utf8(reader.take(added)?);
+                let added = added.map_err(|_invalid| InvalidIndex::Text)?;
+                extend(&mut entry.term, shared, added)?;
+                if head & SINGLE != 0 {
+                    let (only, length) = table.kinds.read_single(reader.rest(), sections)?;
+                    reader.take(length)?;
+                    entry.sections = 1;
+                    entry.postings = Postings::Single(only);
+                } else {
+                    entry.sections = reader.small()?;
+                    let length = self.postings.end - self.postings.start;
+                    entry.postings = Postings::List(region(&mut at, reader.number()?, length)?);
                 }
-                entry.term.truncate(shared);
-                entry.term.push_str(reader.text()?);
-                entry.sections = reader.small()?;
-                let length = self.postings.end - self.postings.start;
-                entry.postings = region(&mut at, reader.number()?, length)?;
                 if !each(&entry) {
                     return Ok(());
                 }
@@ -398,14 +465,23 @@ impl OpenPart {
         entry: &Term,
         each: impl FnMut(Posting),
     ) -> Result<(), SearchError> {
-        let range = &entry.postings;
+        let range = match &entry.postings {
+            Postings::Single(only) => {
+                let mut each = each;
+                each(*only);
+                return Ok(());
+            }
+            Postings::List(range) => range,
+        };
         if range.end - range.start > POSTINGS_BYTES_MAX {
             return Err(InvalidIndex::Number.into());
         }
         let start = self.postings.start;
         let bytes = file.read(start + range.start..start + range.end)?;
-        let sections = u32::try_from(table.page_of.len()).unwrap_or(u32::MAX);
-        Ok(posting::read(&bytes, sections, each)?)
+        let sections = table.sections();
+        // A list has at most one posting for each section.
+        let count = entry.sections.min(sections);
+        Ok(table.kinds.read_list(&bytes, (count, sections), each)?)
     }
 
     /// Reads the texts of a page.
@@ -416,15 +492,14 @@ impl OpenPart {
         page: u32,
     ) -> Result<PageText, SearchError> {
         let table = self.table(file)?;
-        let skip = |reader: &mut Reader<'_>| {
-            reader.text()?;
-            reader.text()?;
-            for _ in 0..reader.length()? {
+        blocks.text(file, &table.page_blocks, page, |reader, before| {
+            for _ in 0..before {
                 reader.text()?;
+                reader.text()?;
+                for _ in 0..reader.length()? {
+                    reader.text()?;
+                }
             }
-            Ok(())
-        };
-        blocks.text(file, &table.page_blocks, page, skip, |reader| {
             let path = reader.text()?.to_owned();
             let title = reader.text()?.to_owned();
             let count = reader.length()?;
@@ -448,23 +523,35 @@ impl OpenPart {
         section: u32,
     ) -> Result<SectionText, SearchError> {
         let table = self.table(file)?;
-        let skip = |reader: &mut Reader<'_>| {
-            reader.optional()?;
-            reader.optional()?;
-            reader.number()?;
-            reader.number()?;
-            Ok(())
-        };
-        blocks.text(file, &table.section_blocks, section, skip, |reader| {
-            let heading = reader.optional()?.map(str::to_owned);
-            let anchor = reader.optional()?.map(str::to_owned);
-            let start = reader.number()?;
-            let end = start.checked_add(reader.number()?);
-            Ok(SectionText {
-                heading,
-                anchor,
-                range: start..end.ok_or(InvalidIndex::Number)?,
-            })
+        blocks.text(file, &table.section_blocks, section, |reader, before| {
+            let first = section as usize - before;
+            let mut end = 0_u64;
+            for number in first.. {
+                let heading = reader.optional()?;
+                let anchor = match heading {
+                    Some(_) => reader.optional()?,
+                    None => None,
+                };
+                let is_of_next_page =
+                    number > first && table.page_of.get(number) != table.page_of.get(number - 1);
+                if is_of_next_page {
+                    end = 0;
+                }
+                let start = end.checked_add(reader.number()?);
+                let start = start.ok_or(InvalidIndex::Number)?;
+                end = start
+                    .checked_add(reader.number()?)
+                    .ok_or(InvalidIndex::Number)?;
+                if number == section as usize {
+                    let made = || heading.map(anchor_of);
+                    return Ok(SectionText {
+                        anchor: anchor.map(str::to_owned).or_else(made),
+                        heading: heading.map(str::to_owned),
+                        range: start..end,
+                    });
+                }
+            }
+            Err(InvalidIndex::Order)
         })
     }
 }
@@ -472,14 +559,13 @@ impl OpenPart {
 // === impl Blocks ===
 
 impl Blocks {
-    /// Reads one text of a block. `skip` passes the texts before it.
+    /// Reads one text of a block. `read` is told how many texts are before it.
     fn text<T>(
         &self,
         file: &dyn Storage,
         blocks: &[TextBlock],
         number: u32,
-        skip: impl Fn(&mut Reader<'_>) -> Result<(), InvalidIndex>,
-        read: impl Fn(&mut Reader<'_>) -> Result<T, InvalidIndex>,
+        read: impl FnOnce(&mut Reader<'_>, usize) -> Result<T, InvalidIndex>,
     ) -> Result<T, SearchError> {
         let number = number as usize;
         let block = blocks.get(number / BLOCK_TEXTS).ok_or(InvalidIndex::Cut)?;
@@ -491,26 +577,40 @@ impl Blocks {
                 place.insert(decompressed(&bytes, block.length)?)
             }
         };
-        let mut reader = Reader::new(bytes);
-        for _ in 0..number % BLOCK_TEXTS {
-            skip(&mut reader)?;
-        }
-        Ok(read(&mut reader)?)
+        Ok(read(&mut Reader::new(bytes), number % BLOCK_TEXTS)?)
     }
 }
 
 // === impl Table ===
 
 impl Table {
-    /// Returns the factor by which the length of a page divides the frequency of its words.
-    pub(super) fn page_norm(&self, page: usize, share: f32) -> f32 {
-        1.0 - share + share * self.words[page] / self.page_mean
+    /// Returns the number of sections.
+    pub(super) fn sections(&self) -> u32 {
+        u32::try_from(self.page_of.len()).unwrap_or(u32::MAX)
     }
 
-    /// Returns the same for a section.
-    pub(super) fn section_norm(&self, section: usize, share: f32) -> f32 {
-        let words = self.section_words[usize::from(self.lengths[section])];
-        1.0 - share + share * words / self.section_mean
+    /// Returns the page of a section.
+    #[inline]
+    pub(super) fn page_of(&self, section: u32) -> usize {
+        self.page_of[section as usize] as usize
+    }
+
+    /// Returns the sections of a page.
+    pub(super) fn sections_of(&self, page: usize) -> Range<u32> {
+        let next = self.pages.get(page + 1).map(|next| next.first);
+        self.pages[page].first..next.unwrap_or(self.sections())
+    }
+
+    /// Returns the factor by which the length of a page divides the frequency of its words.
+    #[inline]
+    pub(super) fn page_norm(&self, page: usize, share: f32) -> f32 {
+        1.0 - share + share * self.words[page]
+    }
+
+    /// Returns the same for a section of a stored length.
+    #[inline]
+    pub(super) fn section_norm(&self, length: u8, share: f32) -> f32 {
+        1.0 - share + share * self.section_words[usize::from(length)]
     }
 }
 
@@ -550,10 +650,28 @@ fn text_blocks(
 }
 
 fn decompressed(bytes: &[u8], length: usize) -> Result<Vec<u8>, InvalidIndex> {
-    let raw = zstd::bulk::decompress(bytes, length);
-    let raw = raw.map_err(|_damaged| InvalidIndex::Compressed)?;
-    match raw.len() == length {
-        true => Ok(raw),
-        false => Err(InvalidIndex::Compressed),
+    thread_local! {
+        // Making a decompressor takes longer than a block.
+        static DECOMPRESSOR: RefCell<Option<zstd::bulk::Decompressor<'static>>> =
+            const { RefCell::new(None) };
     }
+    let raw = DECOMPRESSOR.with_borrow_mut(|kept| {
+        let decompressor = match kept {
+            Some(decompressor) => decompressor,
+            None => kept.insert(zstd::bulk::Decompressor::new().ok()?),
+        };
+        decompressor.decompress(bytes, length).ok()
+    });
+    let raw = raw.filter(|raw| raw.len() == length);
+    raw.ok_or(InvalidIndex::Compressed)
+}
+
+/// Replaces what follows the first `shared` bytes.
+fn extend(text: &mut String, shared: usize, added: &str) -> Result<(), InvalidIndex> {
+    if !text.is_char_boundary(shared) {
+        return Err(InvalidIndex::Text);
+    }
+    text.truncate(shared);
+    text.push_str(added);
+    Ok(())
 }

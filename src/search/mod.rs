@@ -6,6 +6,7 @@
 //!
 //! | module | does |
 //! |---|---|
+//! | `bits` | reads and writes numbers that are shorter than bytes |
 //! | `words` | divides texts into terms: stems, identifiers, pairs of characters |
 //! | `section` | divides the Markdown of a page into sections |
 //! | `write` | writes the file |
@@ -19,14 +20,15 @@
 //! The file begins with the list of its parts: one for each language and version, each with its own
 //! words, because a reader of version 2 in French does not look for a page of version 1 in English.
 //! A part has five regions: a table that a reader holds in memory, the dictionary (sorted terms;
-//! each omits the beginning that it shares with the previous term), the postings ([`posting`]), and
-//! the names of sections and pages, compressed in blocks. The crate `fst` would make a smaller
-//! dictionary, but it reads some bytes without a check, and a damaged file must not end a process
-//! that serves a million sites.
+//! each omits the beginning that it shares with the previous term), the postings ([`posting`]; the
+//! only posting of a term is in the dictionary), and the names of sections and pages, compressed in
+//! blocks. The crate `fst` would make a smaller dictionary, but it reads some bytes without a
+//! check, and a damaged file must not end a process that serves a million sites.
 //!
 //! **Invariant:** the same pages give the same file, byte for byte. **Invariant:** no file and no
 //! question makes a reader panic, or read without end.
 
+mod bits;
 mod bytes;
 mod excerpt;
 mod index;
@@ -40,7 +42,7 @@ mod write;
 use std::io;
 use std::ops::Range;
 
-pub use index::{Index, PartInfo, Storage};
+pub use index::{Index, PartInfo, Sizes, Storage};
 pub use section::Heading;
 pub use write::{Document, Part, write};
 
@@ -305,14 +307,14 @@ impl Index {
             true => 0..end.max(compared),
             false => question.skip.min(end)..end,
         };
+        let mut readers = Vec::with_capacity(answers.len());
+        for answer in &answers {
+            readers.push(SectionReader::new(answer, file, texts, question)?);
+        }
         let mut hits = Vec::with_capacity(read.len());
         for (at, candidate) in &best[read.clone()] {
-            let answer = &answers[*at];
-            hits.push((
-                answer,
-                candidate,
-                answer.hit(file, texts, question, candidate)?,
-            ));
+            let reader = &readers[*at];
+            hits.push((reader, candidate, reader.hit(candidate)?));
         }
         if read.start == 0 {
             hits[..compared]
@@ -320,8 +322,8 @@ impl Index {
         }
         let skipped = question.skip - read.start;
         let mut shown = Vec::with_capacity(question.limit);
-        for (answer, candidate, mut hit) in hits.into_iter().skip(skipped).take(question.limit) {
-            answer.complete(file, texts, question, candidate, &mut hit)?;
+        for (reader, candidate, mut hit) in hits.into_iter().skip(skipped).take(question.limit) {
+            reader.complete(candidate, &mut hit)?;
             shown.push(hit);
         }
         Ok(Found {
@@ -339,78 +341,81 @@ struct Answer<'i> {
     blocks: Blocks,
 }
 
-// === impl Answer ===
+/// Reads the pages and sections that a part answers.
+struct SectionReader<'a> {
+    answer: &'a Answer<'a>,
+    file: &'a dyn Storage,
+    texts: &'a dyn Texts,
+    excerpt_bytes: usize,
+    finder: Finder<'a>,
+}
 
-impl Answer<'_> {
-    /// Reads a page that was found, with its best section.
-    fn hit(
-        &self,
-        file: &dyn Storage,
-        texts: &dyn Texts,
+// === impl SectionReader ===
+
+impl<'a> SectionReader<'a> {
+    fn new(
+        answer: &'a Answer<'a>,
+        file: &'a dyn Storage,
+        texts: &'a dyn Texts,
         question: &Question<'_>,
-        candidate: &Candidate,
-    ) -> Result<Hit, SearchError> {
-        let page = self.part.page(file, &self.blocks, candidate.page)?;
+    ) -> Result<Self, SearchError> {
+        let stemmer = &answer.part.table(file)?.stemmer;
+        let Ranked { terms, weights, .. } = &answer.ranked;
+        Ok(Self {
+            answer,
+            file,
+            texts,
+            excerpt_bytes: question.excerpt_bytes,
+            finder: Finder::new(terms, weights, stemmer),
+        })
+    }
+
+    /// Reads a page that was found, with its best section.
+    fn hit(&self, candidate: &Candidate) -> Result<Hit, SearchError> {
+        let Answer { part, blocks, .. } = self.answer;
+        let page = part.page(self.file, blocks, candidate.page)?;
         let mut hit = Hit {
             path: page.path,
             title: page.title,
             breadcrumb: page.breadcrumb,
-            language: self.part.info.language.clone(),
-            version: self.part.info.version.clone(),
+            language: part.info.language.clone(),
+            version: part.info.version.clone(),
             score: candidate.score,
             sections: Vec::new(),
         };
         if let Some(best) = candidate.sections.first() {
-            let nearness = self.section(file, texts, question, *best, &mut hit)?;
+            let nearness = self.section(*best, &mut hit)?;
             hit.score *= 1.0 + NEARNESS * nearness;
         }
         Ok(hit)
     }
 
     /// Reads the other sections.
-    fn complete(
-        &self,
-        file: &dyn Storage,
-        texts: &dyn Texts,
-        question: &Question<'_>,
-        candidate: &Candidate,
-        hit: &mut Hit,
-    ) -> Result<(), SearchError> {
+    fn complete(&self, candidate: &Candidate, hit: &mut Hit) -> Result<(), SearchError> {
         for number in candidate.sections.iter().skip(1) {
             if hit.sections.len() == SECTIONS_SHOWN {
                 break;
             }
-            self.section(file, texts, question, *number, hit)?;
+            self.section(*number, hit)?;
         }
         Ok(())
     }
 
     /// Reads a section, unless another with the same anchor is shown. Returns how near its words
     /// are to each other.
-    fn section(
-        &self,
-        file: &dyn Storage,
-        texts: &dyn Texts,
-        question: &Question<'_>,
-        number: u32,
-        hit: &mut Hit,
-    ) -> Result<f32, SearchError> {
-        let table = self.part.table(file)?;
-        let section = self.part.section(file, &self.blocks, number)?;
-        if hit
-            .sections
-            .iter()
-            .any(|shown| shown.anchor == section.anchor)
-        {
+    fn section(&self, number: u32, hit: &mut Hit) -> Result<f32, SearchError> {
+        let Answer { part, blocks, .. } = self.answer;
+        let section = part.section(self.file, blocks, number)?;
+        let mut shown = hit.sections.iter();
+        if shown.any(|shown| shown.anchor == section.anchor) {
             return Ok(0.0);
         }
         let range = section.range;
         let end = range.end.min(range.start.saturating_add(SECTION_BYTES_MAX));
-        let markdown = texts.markdown(&hit.path, range.start..end);
+        let markdown = self.texts.markdown(&hit.path, range.start..end);
         let markdown = markdown.unwrap_or_default();
         let markdown = String::from_utf8_lossy(&markdown);
-        let finder = Finder::new(&self.ranked.terms, &self.ranked.weights, &table.stemmer);
-        let excerpted = finder.excerpt(&markdown, question.excerpt_bytes);
+        let excerpted = self.finder.excerpt(&markdown, self.excerpt_bytes);
         hit.sections.push(Section {
             anchor: section.anchor,
             heading: section.heading,

@@ -1,15 +1,15 @@
 //! Postings: in which sections a term occurs, and where.
 //!
-//! A posting is a number: twice the distance to the section of the previous posting. One is added
-//! if the term occurs once in the text and in no other field, which is the most frequent case.
-//! Otherwise a byte follows: the frequency in the text, in one of eight steps, and a bit for each
-//! other field.
+//! A list of postings is written in bits ([`bits`](super::bits)): the distances between sections, and
+//! after each distance the *kind* of the occurrence: its frequency in the text, in one of eight
+//! steps, and a bit for each other field. Kinds are numbered by how often the part of the index
+//! has them, so the most frequent one, once in the text and nowhere else, takes a single bit.
 
 use super::InvalidIndex;
-use super::bytes::{Reader, put};
+use super::bits::{LOW_MAX, Reader, Writer, bits, code_bits};
 
 /// The steps in which the frequency of a term is stored.
-const STEPS: [u16; 8] = [0, 1, 2, 3, 5, 8, 13, 21];
+pub(super) const STEPS: [u16; 8] = [0, 1, 2, 3, 5, 8, 13, 21];
 /// The term is in the heading of the section.
 pub(super) const HEADING: u8 = 1 << 3;
 /// The term is in the title of the page.
@@ -20,6 +20,8 @@ pub(super) const KEYWORD: u8 = 1 << 5;
 pub(super) const DESCRIPTION: u8 = 1 << 6;
 /// The term is in the path of the page or in its breadcrumb.
 pub(super) const PLACE: u8 = 1 << 7;
+/// How many bits the number of further bits of the distances has.
+const LOW_BITS: u32 = 4;
 
 /// An occurrence of a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,54 +34,165 @@ pub(super) struct Posting {
     pub(super) fields: u8,
 }
 
-/// Adds postings, in the order of their sections.
-pub(super) fn write(postings: impl Iterator<Item = Posting>, out: &mut Vec<u8>) {
-    let mut before = 0;
-    for posting in postings {
-        let distance = u64::from(posting.section - before);
-        before = posting.section;
-        let is_plain = posting.count == 1 && posting.fields == 0;
-        put(out, distance << 1 | u64::from(is_plain));
-        if !is_plain {
-            let step = STEPS.iter().rposition(|step| *step <= posting.count);
-            let step = u8::try_from(step.unwrap_or(0)).unwrap_or(0);
-            out.push(step | posting.fields);
+/// The kinds of occurrences of a part, the most frequent first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Kinds(Vec<u8>);
+
+/// Counts kinds.
+#[derive(Clone, Debug)]
+pub(super) struct KindCounts([u64; 256]);
+
+/// The numbers of kinds.
+#[derive(Clone, Debug)]
+pub(super) struct KindNumbers([u32; 256]);
+
+// === impl Posting ===
+
+impl Posting {
+    fn kind(&self) -> u8 {
+        let step = STEPS.iter().rposition(|step| *step <= self.count);
+        u8::try_from(step.unwrap_or(0)).unwrap_or(0) | self.fields
+    }
+
+    fn of(section: u32, kind: u8) -> Self {
+        Self {
+            section,
+            count: STEPS[usize::from(kind & 7)],
+            fields: kind & !7,
+        }
+    }
+
+    /// Returns the step of the frequency if no other field has the term.
+    #[inline]
+    pub(super) fn plain_step(&self) -> Option<usize> {
+        match (self.fields, self.count) {
+            (0, 0..=3) => Some(usize::from(self.count)),
+            (0, count) => STEPS.iter().position(|step| *step == count),
+            _ => None,
         }
     }
 }
 
-/// Calls `found` for each posting. Sections must be in ascending order and below `sections`.
-pub(super) fn read(
-    bytes: &[u8],
-    sections: u32,
-    mut found: impl FnMut(Posting),
-) -> Result<(), InvalidIndex> {
-    let mut reader = Reader::new(bytes);
-    let mut section = 0;
-    let mut is_first = true;
-    while !reader.is_empty() {
-        let number = reader.small()?;
-        let distance = number >> 1;
-        if distance == 0 && !is_first {
-            return Err(InvalidIndex::Order);
-        }
-        is_first = false;
-        section = distance.checked_add(section).ok_or(InvalidIndex::Order)?;
-        if section >= sections {
-            return Err(InvalidIndex::Order);
-        }
-        let (count, fields) = match number & 1 {
-            1 => (1, 0),
-            _ => {
-                let byte = reader.byte()?;
-                (STEPS[usize::from(byte & 7)], byte & !7)
-            }
-        };
-        found(Posting {
-            section,
-            count,
-            fields,
-        });
+// === impl KindCounts ===
+
+impl Default for KindCounts {
+    fn default() -> Self {
+        Self([0; 256])
     }
-    Ok(())
+}
+
+impl KindCounts {
+    pub(super) fn add(&mut self, posting: &Posting) {
+        self.0[usize::from(posting.kind())] += 1;
+    }
+
+    /// Adds the counts of others.
+    pub(super) fn merge(&mut self, others: &Self) {
+        for (count, other) in self.0.iter_mut().zip(&others.0) {
+            *count += other;
+        }
+    }
+
+    /// Numbers the kinds.
+    pub(super) fn numbers(&self) -> (Kinds, KindNumbers) {
+        let mut kinds: Vec<u8> = (0..=u8::MAX)
+            .filter(|kind| self.0[usize::from(*kind)] > 0)
+            .collect();
+        kinds.sort_by_key(|kind| std::cmp::Reverse(self.0[usize::from(*kind)]));
+        let mut numbers = [0; 256];
+        for (number, kind) in (0..).zip(&kinds) {
+            numbers[usize::from(*kind)] = number;
+        }
+        (Kinds(kinds), KindNumbers(numbers))
+    }
+}
+
+// === impl Kinds ===
+
+impl Kinds {
+    pub(super) fn new(kinds: &[u8]) -> Self {
+        Self(kinds.to_vec())
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    #[inline]
+    fn read(&self, reader: &mut Reader<'_>) -> Result<u8, InvalidIndex> {
+        let number = reader.code(0)? as usize;
+        self.0.get(number).copied().ok_or(InvalidIndex::Number)
+    }
+
+    /// Calls `found` for each of `count` postings. Sections must be in ascending order and below
+    /// `sections`.
+    pub(super) fn read_list(
+        &self,
+        bytes: &[u8],
+        (count, sections): (u32, u32),
+        mut found: impl FnMut(Posting),
+    ) -> Result<(), InvalidIndex> {
+        let mut reader = Reader::new(bytes);
+        let low = u32::try_from(reader.take(LOW_BITS)).unwrap_or(LOW_MAX);
+        let mut next = 0_u32;
+        for _ in 0..count {
+            let section = next.checked_add(reader.code(low)?);
+            let section = section.filter(|section| *section < sections);
+            let section = section.ok_or(InvalidIndex::Order)?;
+            next = section + 1;
+            found(Posting::of(section, self.read(&mut reader)?));
+        }
+        reader.end()?;
+        Ok(())
+    }
+
+    /// Reads the posting of a term that has only one. Returns how many bytes it takes.
+    pub(super) fn read_single(
+        &self,
+        bytes: &[u8],
+        sections: u32,
+    ) -> Result<(Posting, usize), InvalidIndex> {
+        let mut reader = Reader::new(bytes);
+        let section = u32::try_from(reader.take(bits(u64::from(sections))));
+        let section = section.ok().filter(|section| *section < sections);
+        let section = section.ok_or(InvalidIndex::Order)?;
+        let kind = self.read(&mut reader)?;
+        Ok((Posting::of(section, kind), reader.end()?))
+    }
+}
+
+// === impl KindNumbers ===
+
+impl KindNumbers {
+    /// Adds a list of postings, in the order of their sections.
+    pub(super) fn write_list(&self, postings: &[Posting], out: &mut Vec<u8>) {
+        let mut next = 0;
+        let distances = postings.iter().map(|posting| {
+            let distance = posting.section - next;
+            next = posting.section + 1;
+            distance
+        });
+        let distances: Vec<u32> = distances.collect();
+        let last = postings.last().map_or(0, |last| last.section);
+        let mean = u64::from(last) / postings.len().max(1) as u64;
+        let cost = |low: &u32| -> u64 {
+            let each = distances.iter();
+            each.map(|distance| u64::from(code_bits(*distance, *low)))
+                .sum()
+        };
+        let low = (0..=bits(mean).min(LOW_MAX)).min_by_key(cost).unwrap_or(0);
+        let mut writer = Writer::new(out);
+        writer.put(u64::from(low), LOW_BITS);
+        for (posting, distance) in postings.iter().zip(&distances) {
+            writer.code(*distance, low);
+            writer.code(self.0[usize::from(posting.kind())], 0);
+        }
+    }
+
+    /// Adds the posting of a term that has only one.
+    pub(super) fn write_single(&self, posting: &Posting, sections: u32, out: &mut Vec<u8>) {
+        let mut writer = Writer::new(out);
+        writer.put(u64::from(posting.section), bits(u64::from(sections)));
+        writer.code(self.0[usize::from(posting.kind())], 0);
+    }
 }

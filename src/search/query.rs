@@ -39,8 +39,8 @@ pub(super) struct QueryTerm {
     pub(super) weight: f32,
     /// The terms of the index that match it. Empty if there are none.
     pub(super) entries: Vec<Term>,
-    /// Where these occur.
-    pub(super) postings: Vec<Posting>,
+    /// Whether it says little in a question.
+    pub(super) is_common: bool,
     term: String,
     /// The word in lower case, before stemming.
     word: String,
@@ -72,8 +72,9 @@ impl QueryTerm {
                     Role::Word => folded(run),
                     _ => term.to_owned(),
                 };
+                let is_common = role == Role::Word && is_common(&part.info.language, &word);
                 let weight = match role {
-                    Role::Word if is_common(&part.info.language, &word) => COMMON_WEIGHT,
+                    Role::Word if is_common => COMMON_WEIGHT,
                     Role::Word => 1.0,
                     Role::Whole | Role::Flag => WHOLE_WEIGHT,
                     Role::Part => PART_WEIGHT,
@@ -83,7 +84,7 @@ impl QueryTerm {
                     role,
                     weight,
                     entries: Vec::new(),
-                    postings: Vec::new(),
+                    is_common,
                     term: term.to_owned(),
                     word,
                     is_begun,
@@ -102,9 +103,13 @@ impl QueryTerm {
                 mistakes += 1;
                 term.forgive(part, table, file)?;
             }
-            term.read(part, table, file)?;
         }
         Ok(all)
+    }
+
+    /// Returns whether the index knows it, and it is no common word.
+    pub(super) fn is_telling(&self) -> bool {
+        !self.is_common && !self.entries.is_empty()
     }
 
     /// Adds the most frequent terms that begin with the typed letters.
@@ -179,14 +184,15 @@ impl QueryTerm {
         Ok(())
     }
 
-    /// Reads the postings. Postings of several terms are merged.
-    fn read(
-        &mut self,
+    /// Reads where it occurs. Postings of several terms are merged.
+    pub(super) fn read(
+        &self,
         part: &OpenPart,
         table: &Table,
         file: &dyn Storage,
+        postings: &mut Vec<Posting>,
     ) -> Result<(), SearchError> {
-        let postings = &mut self.postings;
+        postings.clear();
         for entry in &self.entries {
             part.postings(file, table, entry, |posting| postings.push(posting))?;
         }

@@ -6,10 +6,9 @@
 //! that has the words of the question and no others raises the score of its page.
 
 use super::index::{OpenPart, PageRow, Storage, Table};
-use super::posting::{DESCRIPTION, HEADING, KEYWORD, PLACE, Posting, TITLE};
+use super::posting::{DESCRIPTION, HEADING, KEYWORD, PLACE, Posting, STEPS, TITLE};
 use super::query::QueryTerm;
 use super::words::Role;
-use super::write::BOOST_UNIT;
 use super::{Question, SearchError};
 
 /// How fast the value of further occurrences of a term decreases.
@@ -30,6 +29,8 @@ const COVERAGE_MIN: f32 = 0.15;
 const UNKNOWN: f32 = 0.45;
 /// How many pages of a part are compared with pages of other parts.
 const CANDIDATES_MAX: usize = 100;
+/// From how many other words of a question on its common words are not searched.
+const TELLING_MIN: usize = 3;
 /// How many sections of a page are found.
 const SECTIONS_MAX: usize = 3;
 /// A section whose score is below this share of the best one is not found.
@@ -57,7 +58,11 @@ pub(super) struct Ranked {
 }
 
 /// The scores so far.
-struct Scores {
+struct Scores<'t> {
+    table: &'t Table,
+    /// By step of the frequency and stored length of the section: what a term adds to a section
+    /// that has it only in its text.
+    plain: Vec<[f32; 256]>,
     pages: Vec<f32>,
     /// The terms that each page has.
     masks: Vec<u32>,
@@ -67,6 +72,9 @@ struct Scores {
 }
 
 /// Ranks the pages of a part.
+///
+/// If a question has some words that tell something, words like "the" and "how" are not searched:
+/// they are on nearly every page, and would take most of the time.
 pub(super) fn rank(
     question: &Question<'_>,
     part: &OpenPart,
@@ -74,28 +82,34 @@ pub(super) fn rank(
 ) -> Result<Ranked, SearchError> {
     let table = part.table(file)?;
     let terms = QueryTerm::of(question, part, table, file)?;
-    let mut scores = Scores {
-        pages: vec![0.0; table.pages.len()],
-        masks: vec![0; table.pages.len()],
-        titles: vec![0; table.pages.len()],
-        sections: vec![0.0; table.page_of.len()],
-    };
+    let mut scores = Scores::new(table);
+    let telling = terms.iter().filter(|term| term.is_telling()).count();
     let mut weights = Vec::with_capacity(terms.len());
+    let mut postings = Vec::new();
     for (at, term) in terms.iter().enumerate() {
-        let weight = term.weight * rarity(term, table);
-        scores.add(table, &term.postings, weight, 1 << at);
+        if term.is_common && telling >= TELLING_MIN {
+            weights.push(0.0);
+            continue;
+        }
+        term.read(part, table, file, &mut postings)?;
+        let weight = term.weight * rarity(&postings, table);
+        scores.add(&postings, weight, 1 << at);
         weights.push(weight);
     }
     let clauses = Clauses::of(&terms, &weights);
-    let mut candidates = scores.candidates(table, &clauses);
+    let mut candidates = scores.candidates(&clauses);
     let total = candidates.len();
-    candidates.sort_unstable_by(|one, other| {
+    let order = |one: &Candidate, other: &Candidate| {
         let order = other.score.total_cmp(&one.score);
         order.then(one.page.cmp(&other.page))
-    });
-    candidates.truncate(CANDIDATES_MAX);
+    };
+    if total > CANDIDATES_MAX {
+        candidates.select_nth_unstable_by(CANDIDATES_MAX, order);
+        candidates.truncate(CANDIDATES_MAX);
+    }
+    candidates.sort_unstable_by(order);
     for candidate in &mut candidates {
-        candidate.sections = scores.best_sections(table, candidate.page);
+        candidate.sections = scores.best_sections(candidate.page);
     }
     Ok(Ranked {
         terms,
@@ -107,18 +121,18 @@ pub(super) fn rank(
 
 /// Returns the inverse frequency of a term, by pages. A term that the index does not know counts
 /// less than the rarest one that it knows: it may be a word that authors do not use.
-fn rarity(term: &QueryTerm, table: &Table) -> f32 {
+fn rarity(postings: &[Posting], table: &Table) -> f32 {
     let mut pages = 0_u32;
-    let mut last = None;
-    for posting in &term.postings {
-        let page = table.page_of[posting.section as usize];
-        if last.replace(page) != Some(page) {
+    let mut end = 0;
+    for posting in postings {
+        if posting.section >= end {
             pages += 1;
+            end = table.sections_of(table.page_of(posting.section)).end;
         }
     }
     let (all, pages) = (float(table.pages.len()), float(pages as usize));
     let rarity = (1.0 + (all - pages + 0.5) / (pages + 0.5)).ln();
-    match term.postings.is_empty() {
+    match postings.is_empty() {
         true => UNKNOWN * rarity,
         false => rarity,
     }
@@ -159,25 +173,53 @@ fn section_fields(fields: u8) -> f32 {
 
 // === impl Scores ===
 
-impl Scores {
+impl<'t> Scores<'t> {
+    fn new(table: &'t Table) -> Self {
+        let plain = STEPS.map(|count| {
+            let of_length = |length: usize| {
+                let length = u8::try_from(length).unwrap_or(u8::MAX);
+                saturated(f32::from(count) / table.section_norm(length, SECTION_LENGTH))
+            };
+            std::array::from_fn(of_length)
+        });
+        Self {
+            table,
+            plain: plain.to_vec(),
+            pages: vec![0.0; table.pages.len()],
+            masks: vec![0; table.pages.len()],
+            titles: vec![0; table.pages.len()],
+            sections: vec![0.0; table.lengths.len()],
+        }
+    }
+
     /// Adds the occurrences of a term.
-    fn add(&mut self, table: &Table, postings: &[Posting], weight: f32, bit: u32) {
-        for of_page in postings.chunk_by(|one, other| {
-            table.page_of[one.section as usize] == table.page_of[other.section as usize]
-        }) {
-            let page = table.page_of[of_page[0].section as usize] as usize;
+    fn add(&mut self, mut postings: &[Posting], weight: f32, bit: u32) {
+        let table = self.table;
+        while let Some(first) = postings.first() {
+            let page = table.page_of(first.section);
+            let end = table.sections_of(page).end;
+            let is_later = |posting: &Posting| posting.section >= end;
+            let of_page = postings.iter().position(is_later);
+            let (of_page, rest) = postings.split_at(of_page.unwrap_or(postings.len()));
+            postings = rest;
             let (mut count, mut headings, mut fields) = (0.0, 0.0, 0);
             for posting in of_page {
                 let section = posting.section as usize;
+                let length = table.lengths[section];
                 let in_text = f32::from(posting.count);
                 count += in_text;
-                fields |= posting.fields;
-                if posting.fields & HEADING != 0 {
-                    headings += 1.0;
-                }
-                let text = in_text / table.section_norm(section, SECTION_LENGTH);
-                let frequency = text + section_fields(posting.fields);
-                self.sections[section] += weight * saturated(frequency);
+                let share = match posting.plain_step() {
+                    Some(step) => self.plain[step][usize::from(length)],
+                    None => {
+                        fields |= posting.fields;
+                        if posting.fields & HEADING != 0 {
+                            headings += 1.0;
+                        }
+                        let text = in_text / table.section_norm(length, SECTION_LENGTH);
+                        saturated(text + section_fields(posting.fields))
+                    }
+                };
+                self.sections[section] += weight * share;
             }
             let text = count / table.page_norm(page, PAGE_LENGTH);
             let headings = f32::min(headings, 2.0) * 1.1;
@@ -191,14 +233,9 @@ impl Scores {
     }
 
     /// Returns the pages that have enough of the question.
-    fn candidates(&self, table: &Table, clauses: &Clauses) -> Vec<Candidate> {
-        let mut best = vec![0.0_f32; table.pages.len()];
-        for (page, score) in table.page_of.iter().zip(&self.sections) {
-            let best = &mut best[*page as usize];
-            *best = best.max(*score);
-        }
+    fn candidates(&self, clauses: &Clauses) -> Vec<Candidate> {
         let mut candidates = Vec::new();
-        for (at, row) in table.pages.iter().enumerate() {
+        for (at, row) in self.table.pages.iter().enumerate() {
             let mask = self.masks[at];
             if mask == 0 {
                 continue;
@@ -207,10 +244,12 @@ impl Scores {
             if coverage < COVERAGE_MIN {
                 continue;
             }
-            let text = self.pages[at] + SECTION * best[at];
+            let sections = self.table.sections_of(at);
+            let sections = &self.sections[sections.start as usize..sections.end as usize];
+            let best = sections.iter().copied().fold(0.0, f32::max);
+            let text = self.pages[at] + SECTION * best;
             let title = clauses.title(self.titles[at], row);
-            let boost = f32::from(row.boost) / BOOST_UNIT;
-            let score = (text * coverage.powf(COVERAGE) + TITLE_MATCH * title) * boost;
+            let score = (text * coverage.powf(COVERAGE) + TITLE_MATCH * title) * row.boost;
             candidates.push(Candidate {
                 page: u32::try_from(at).unwrap_or(u32::MAX),
                 score,
@@ -220,13 +259,9 @@ impl Scores {
         candidates
     }
 
-    fn best_sections(&self, table: &Table, page: u32) -> Vec<u32> {
-        let first = table.pages[page as usize].first;
-        let next = table.pages.get(page as usize + 1).map(|next| next.first);
-        let end = next.map_or(table.page_of.len(), |next| next as usize);
+    fn best_sections(&self, page: u32) -> Vec<u32> {
         let score = |section: u32| self.sections[section as usize];
-        let end = u32::try_from(end).unwrap_or(u32::MAX);
-        let mut sections: Vec<u32> = (first..end).collect();
+        let mut sections: Vec<u32> = self.table.sections_of(page as usize).collect();
         sections.sort_by(|one, other| score(*other).total_cmp(&score(*one)));
         let least = sections
             .first()
@@ -239,15 +274,18 @@ impl Scores {
 
 /// The words of a question with their weights, to compute which share of the question a page has.
 struct Clauses {
-    /// By clause: the bits of the terms that match all of it, the bits and weights of its parts,
-    /// and its weight.
+    /// The words of one term: for each of the four bytes of a mask, the weights of its bits.
+    simple: [[f32; 256]; 4],
+    /// The others.
     clauses: Vec<Clause>,
     weight: f32,
 }
 
 #[derive(Default)]
 struct Clause {
+    /// The bits of the terms that stand for all of it.
     whole: u32,
+    /// The bits and weights of its parts.
     parts: Vec<(u32, f32)>,
     parts_weight: f32,
     weight: f32,
@@ -286,7 +324,24 @@ impl Clauses {
             clause.weight = clause.weight.max(clause.parts_weight);
         }
         let weight = clauses.iter().map(|clause| clause.weight).sum();
-        Self { clauses, weight }
+        let mut simple = [[0.0; 256]; 4];
+        clauses.retain(|clause| {
+            let is_simple = clause.parts.is_empty() && clause.whole.count_ones() <= 1;
+            if let Some(bit) = clause.whole.checked_ilog2().filter(|_| is_simple) {
+                let (byte, bit) = (bit as usize / 8, bit % 8);
+                for (mask, sum) in simple[byte].iter_mut().enumerate() {
+                    if mask >> bit & 1 == 1 {
+                        *sum += clause.weight;
+                    }
+                }
+            }
+            !is_simple
+        });
+        Self {
+            simple,
+            clauses,
+            weight,
+        }
     }
 
     /// Returns the share of the question that a page with some terms has, from 0 to 1.
@@ -305,7 +360,9 @@ impl Clauses {
                 false => 0.0,
             }
         };
-        self.clauses.iter().map(of).sum::<f32>() / self.weight
+        let bytes = self.simple.iter().zip(mask.to_le_bytes());
+        let simple: f32 = bytes.map(|(sums, byte)| sums[usize::from(byte)]).sum();
+        (simple + self.clauses.iter().map(of).sum::<f32>()) / self.weight
     }
 
     /// Returns a weight for a title: it is high if the title has the words of the question and no

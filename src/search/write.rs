@@ -9,18 +9,28 @@ use foldhash::fast::FixedState;
 use rayon::prelude::*;
 
 use super::bytes::{put, put_optional, put_text};
-use super::posting::{self, DESCRIPTION, HEADING, KEYWORD, PLACE, Posting, TITLE};
+use super::posting::{
+    DESCRIPTION, HEADING, KEYWORD, KindCounts, KindNumbers, PLACE, Posting, TITLE,
+};
 use super::section::{Heading, Section, sections};
 use super::words::{Stemmer, runs, terms};
 
 /// The first bytes of an index.
-pub(super) const MAGIC: &[u8; 16] = b"waypost search1\n";
+pub(super) const MAGIC: &[u8; 16] = b"waypost search2\n";
 /// How many terms a block of the dictionary has.
 pub(super) const BLOCK_TERMS: usize = 32;
 /// How many pages or sections a block of texts has.
 pub(super) const BLOCK_TEXTS: usize = 64;
-/// The weight of a page without `boost`, as it is stored.
-pub(super) const BOOST_UNIT: f32 = 16.0;
+/// The stored weight of a page without `boost`.
+const BOOST_NONE: f32 = 128.0;
+/// How many steps a doubling of the weight has.
+const BOOST_STEPS: f32 = 16.0;
+/// The first byte of an entry of the dictionary says that its term has only one posting.
+pub(super) const SINGLE: u8 = 0x80;
+/// The most bytes of a term that the first byte of its entry can count.
+pub(super) const ADDED_MAX: usize = 7;
+/// The most bytes in common with the term before it that the first byte can count.
+pub(super) const SHARED_MAX: usize = 15;
 /// How many pages a batch has.
 const BATCH: usize = 32;
 /// The level of compression of texts: higher levels are slower, and the result is hardly smaller.
@@ -133,6 +143,17 @@ struct Batch {
     pages: Vec<Vec<Section>>,
     /// The number of words of each section.
     lengths: Vec<u32>,
+    kinds: KindCounts,
+}
+
+/// A term with its postings in the batches that have it.
+type Group<'b> = &'b [(&'b str, usize, u32)];
+
+/// A block of the dictionary.
+#[derive(Default)]
+struct TermBlock {
+    entries: Vec<u8>,
+    postings: Vec<u8>,
 }
 
 /// Finds the words of texts, and remembers the terms of each run.
@@ -166,14 +187,21 @@ impl Regions {
         let lengths = batches.iter().flat_map(|batch| &batch.lengths);
         table.extend(lengths.map(|length| length_byte(*length)));
         regions.dictionary(&batches, &mut table);
-        let texts = part.documents.iter().zip(pages());
-        let texts = texts.flat_map(|(document, sections)| {
-            sections
-                .iter()
-                .map(|section| section_text(document, section))
-        });
-        regions.sections = blocks(texts, &mut table);
-        regions.pages = blocks(part.documents.iter().map(page_text), &mut table);
+        let mut texts = Vec::new();
+        for (document, sections) in part.documents.iter().zip(pages()) {
+            let mut before = 0;
+            for section in sections {
+                // A block is read without the one before it.
+                if texts.len() % BLOCK_TEXTS == 0 {
+                    before = 0;
+                }
+                texts.push(section_text(document, section, before));
+                before = section.range.end;
+            }
+        }
+        regions.sections = blocks(&texts, &mut table);
+        let texts: Vec<Vec<u8>> = part.documents.iter().map(page_text).collect();
+        regions.pages = blocks(&texts, &mut table);
         regions.table_length = table.len();
         regions.table = compressed(&table);
         regions
@@ -191,55 +219,94 @@ impl Regions {
 
     /// Writes the dictionary and the postings, and the blocks of the dictionary into the table.
     fn dictionary(&mut self, batches: &[Batch], table: &mut Vec<u8>) {
+        let mut counts = KindCounts::default();
+        let mut first_section = Vec::with_capacity(batches.len());
+        let mut sections = 0_u32;
+        for batch in batches {
+            counts.merge(&batch.kinds);
+            first_section.push(sections);
+            sections += u32::try_from(batch.lengths.len()).unwrap_or(u32::MAX);
+        }
+        let (kinds, numbers) = counts.numbers();
+        put(table, kinds.as_bytes().len() as u64);
+        table.extend(kinds.as_bytes());
         let mut terms: Vec<(&str, usize, u32)> = Vec::new();
         for (at, batch) in batches.iter().enumerate() {
             terms.extend(batch.terms.iter().map(|(term, id)| (&**term, at, *id)));
         }
         terms.par_sort_unstable();
-        let mut first_section = Vec::with_capacity(batches.len());
-        let mut sections = 0_u32;
-        for batch in batches {
-            first_section.push(sections);
-            sections += u32::try_from(batch.lengths.len()).unwrap_or(u32::MAX);
-        }
-        let mut index = Vec::new();
-        let mut before = "";
-        let mut count = 0;
-        let mut block_start = 0;
-        for group in terms.chunk_by(|one, other| one.0 == other.0) {
-            let term = group[0].0;
-            if count % BLOCK_TERMS == 0 {
-                if count > 0 {
-                    put(&mut index, (self.dictionary.len() - block_start) as u64);
-                }
-                block_start = self.dictionary.len();
-                before = "";
-                put_text(&mut index, term);
-                put(&mut index, self.postings.len() as u64);
-            }
-            count += 1;
-            let shared = shared_bytes(before, term);
-            before = term;
-            put(&mut self.dictionary, shared as u64);
-            put_text(&mut self.dictionary, &term[shared..]);
-            let all = group.iter().flat_map(|(_, at, id)| {
+        let groups: Vec<Group<'_>> = terms.chunk_by(|one, other| one.0 == other.0).collect();
+        let postings = |group: Group<'_>| -> Vec<Posting> {
+            let of_batch = |(_, at, id): &(&str, usize, u32)| {
                 let first = first_section[*at];
                 let postings = batches[*at].postings[*id as usize].iter();
                 postings.map(move |posting| Posting {
                     section: first + posting.section,
                     ..*posting
                 })
-            });
-            put(&mut self.dictionary, all.clone().count() as u64);
-            let start = self.postings.len();
-            posting::write(all, &mut self.postings);
-            put(&mut self.dictionary, (self.postings.len() - start) as u64);
+            };
+            group.iter().flat_map(of_batch).collect()
+        };
+        let block = |groups: &[Group<'_>]| {
+            let mut block = TermBlock::default();
+            let mut before = groups[0][0].0;
+            for group in groups {
+                let term = group[0].0;
+                block.add((before, term), &postings(group), (&numbers, sections));
+                before = term;
+            }
+            block
+        };
+        let blocks: Vec<TermBlock> = groups.par_chunks(BLOCK_TERMS).map(block).collect();
+        put(table, blocks.len() as u64);
+        let mut before = "";
+        for (block, groups) in blocks.iter().zip(groups.chunks(BLOCK_TERMS)) {
+            let term = groups[0][0].0;
+            let shared = shared_bytes(before, term);
+            before = term;
+            put(table, shared as u64);
+            put_text(table, &term[shared..]);
+            put(table, block.entries.len() as u64);
+            put(table, block.postings.len() as u64);
+            self.dictionary.extend(&block.entries);
+            self.postings.extend(&block.postings);
         }
-        if count > 0 {
-            put(&mut index, (self.dictionary.len() - block_start) as u64);
+    }
+}
+
+// === impl TermBlock ===
+
+impl TermBlock {
+    /// Adds a term. The only posting of a term is in the dictionary itself.
+    fn add(
+        &mut self,
+        (before, term): (&str, &str),
+        postings: &[Posting],
+        (numbers, sections): (&KindNumbers, u32),
+    ) {
+        let shared = shared_bytes(before, term);
+        let added = term.len() - shared;
+        let single = match postings.len() {
+            1 => SINGLE,
+            _ => 0,
+        };
+        let counted = added.min(ADDED_MAX) << 4 | shared.min(SHARED_MAX);
+        self.entries.push(single | (counted & 0x7F) as u8);
+        if let Some(more) = shared.checked_sub(SHARED_MAX) {
+            put(&mut self.entries, more as u64);
         }
-        put(table, count.div_ceil(BLOCK_TERMS) as u64);
-        table.extend(index);
+        if let Some(more) = added.checked_sub(ADDED_MAX) {
+            put(&mut self.entries, more as u64);
+        }
+        self.entries.extend_from_slice(&term.as_bytes()[shared..]);
+        if let [only] = postings {
+            numbers.write_single(only, sections, &mut self.entries);
+            return;
+        }
+        put(&mut self.entries, postings.len() as u64);
+        let start = self.postings.len();
+        numbers.write_list(postings, &mut self.postings);
+        put(&mut self.entries, (self.postings.len() - start) as u64);
     }
 }
 
@@ -252,8 +319,7 @@ fn shared_bytes(one: &str, other: &str) -> usize {
 }
 
 /// Compresses texts in blocks, and writes their lengths into the table.
-fn blocks(texts: impl Iterator<Item = Vec<u8>>, table: &mut Vec<u8>) -> Vec<u8> {
-    let texts: Vec<Vec<u8>> = texts.collect();
+fn blocks(texts: &[Vec<u8>], table: &mut Vec<u8>) -> Vec<u8> {
     let blocks = texts.par_chunks(BLOCK_TEXTS).map(|texts| {
         let raw = texts.concat();
         (raw.len(), compressed(&raw))
@@ -284,14 +350,39 @@ fn page_text(document: &Document<'_>) -> Vec<u8> {
     out
 }
 
-fn section_text(document: &Document<'_>, section: &Section) -> Vec<u8> {
+/// Writes the texts of a section. `before` is the end of the section before it, on the same page
+/// and in the same block; else zero.
+fn section_text(document: &Document<'_>, section: &Section, before: usize) -> Vec<u8> {
     let mut out = Vec::new();
     let heading = section.heading.map(|at| document.headings[at]);
     put_optional(&mut out, heading.map(|heading| heading.text));
-    put_optional(&mut out, heading.map(|heading| heading.anchor));
-    put(&mut out, section.range.start as u64);
+    if let Some(Heading { anchor, text }) = heading {
+        // Most anchors are made of the heading.
+        match anchor == anchor_of(text) {
+            true => put(&mut out, 0),
+            false => put_optional(&mut out, Some(anchor)),
+        }
+    }
+    put(&mut out, section.range.start.saturating_sub(before) as u64);
     put(&mut out, section.range.len() as u64);
     out
+}
+
+/// Returns the anchor that a heading has most often: its letters and digits in lower case, with a
+/// hyphen between the words.
+pub(super) fn anchor_of(heading: &str) -> String {
+    let mut anchor = String::with_capacity(heading.len());
+    for c in heading.chars() {
+        match c {
+            c if c.is_alphanumeric() => anchor.extend(c.to_lowercase()),
+            ' ' | '-' | '_' | '.' if !anchor.is_empty() && !anchor.ends_with('-') => {
+                anchor.push('-');
+            }
+            _ => {}
+        }
+    }
+    anchor.truncate(anchor.trim_end_matches('-').len());
+    anchor
 }
 
 /// Stores a number of words in eight steps for each doubling.
@@ -311,9 +402,13 @@ pub(super) fn length_byte(words: u32) -> u8 {
     reason = "the value is clamped"
 )]
 fn boost_byte(boost: Option<f32>) -> u8 {
-    (boost.unwrap_or(1.0) * BOOST_UNIT)
-        .round()
-        .clamp(1.0, 255.0) as u8
+    let steps = boost.unwrap_or(1.0).log2() * BOOST_STEPS;
+    (BOOST_NONE + steps.round()).clamp(0.0, 255.0) as u8
+}
+
+/// Returns the factor of a stored weight.
+pub(super) fn boost(byte: u8) -> f32 {
+    ((f32::from(byte) - BOOST_NONE) / BOOST_STEPS).exp2()
 }
 
 // === impl Batch ===
@@ -340,6 +435,9 @@ impl Batch {
                 batch.lengths.push(count);
             }
             batch.pages.push(sections);
+        }
+        for posting in batch.postings.iter().flatten() {
+            batch.kinds.add(posting);
         }
         batch
     }
