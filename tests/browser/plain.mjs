@@ -6,7 +6,7 @@ const plain = { scripts: false };
 
 reads("controls that need a script are hidden", async (open) => {
   const page = await open("/quickstart", plain);
-  for (const control of [".theme", ".dismiss", ".copy-page", ".copy"]) {
+  for (const control of [".theme", ".dismiss", ".copy-page", ".connect", ".copy"]) {
     const controls = page.locator(control);
     for (let n = 0; n < await controls.count(); n += 1) {
       assert.equal(await controls.nth(n).isVisible(), false, control);

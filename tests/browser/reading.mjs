@@ -47,6 +47,29 @@ reads("copy: code, and the page as Markdown", async (open) => {
   assert.equal(path(page), "/quickstart.md");
 });
 
+reads("menu: the MCP server of the site is added to an editor", async (open) => {
+  const page = await open("/quickstart");
+  const asked = [];
+  page.on("request", (request) => { if (request.url().includes("server-card")) asked.push(request.url()); });
+  const menu = page.locator(".connect");
+  assert.equal(await menu.locator("li").count(), 0, "nothing is loaded before a reader needs it");
+  await menu.locator("summary").click();
+  const link = (text) => menu.getByRole("link", { name: text }).getAttribute("href");
+  const cursor = new URL(await link("Cursor"));
+  assert.equal(`${cursor.protocol}//${cursor.host}${cursor.pathname}`, "cursor://anysphere.cursor-deeplink/mcp/install");
+  const { url } = JSON.parse(Buffer.from(cursor.searchParams.get("config"), "base64"));
+  const code = await link("VS Code");
+  const prefix = "vscode:mcp/install?";
+  assert.ok(code.startsWith(prefix), code);
+  const server = JSON.parse(decodeURIComponent(code.slice(prefix.length)));
+  assert.deepEqual(server, { name: cursor.searchParams.get("name"), type: "http", url });
+  assert.match(url, /^https?:.*\/mcp$/);
+  assert.equal(await menu.locator("code").innerText(), url);
+  assert.equal(asked.length, 1, "the card is asked for once");
+  await page.keyboard.press("Escape");
+  assert.equal(await menu.getAttribute("open"), null);
+});
+
 reads("tabs: those with the same title change together, are stored, and move by arrow keys", async (open) => {
   const page = await open("/write/components/layout");
   const chosen = () => seen(page, "main [role=tab][aria-selected=true]");

@@ -77,7 +77,8 @@ impl PageWriter<'_> {
         }
     }
 
-    /// Writes the actions: copy the page as Markdown, view it as Markdown, edit its source.
+    /// Writes the actions: copy the page as Markdown, view it as Markdown, edit its source,
+    /// add the MCP server of the site to an editor.
     fn actions(&mut self) {
         let markdown = if self.path.is_empty() {
             "index"
@@ -102,6 +103,10 @@ impl PageWriter<'_> {
                 .text(self.messages.edit_page)
                 .markup("</a>");
         }
+        // Its script fills it.
+        self.out.markup(
+            "<details class=\"selector connect scripted\"><summary>MCP</summary><ul></ul></details>",
+        );
         self.out.markup("</div>\n");
     }
 
