@@ -140,7 +140,9 @@ enum Rejection {
 enum Outcome {
     /// The members of an object as JSON, without its braces. A client may cache it.
     Kept(String),
-    /// The same, but a client must request it each time.
+    /// The same, as a [`Library`] kept them.
+    Stored(Bytes),
+    /// The same as [`Outcome::Kept`], but a client must request it each time.
     Once(String),
 }
 
@@ -241,33 +243,32 @@ impl Answer {
 
     fn result(id: &Id, era: Era, server: &Server<'_>, result: Outcome) -> Self {
         let (members, is_kept) = match &result {
-            Outcome::Kept(members) => (members, true),
-            Outcome::Once(members) => (members, false),
+            Outcome::Kept(members) => (members.as_bytes(), true),
+            Outcome::Stored(members) => (&members[..], true),
+            Outcome::Once(members) => (members.as_bytes(), false),
         };
-        let mut body = String::with_capacity(members.len() + 320);
-        body.push_str(r#"{"jsonrpc":"2.0","id":"#);
-        body.push_str(id.as_json());
-        body.push_str(r#","result":{"#);
-        body.push_str(members);
+        let mut body = Vec::with_capacity(members.len() + 320);
+        body.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+        body.extend_from_slice(id.as_json().as_bytes());
+        body.extend_from_slice(br#","result":{"#);
+        body.extend_from_slice(members);
         if era == Era::Stateless {
             if !members.is_empty() {
-                body.push(',');
+                body.push(b',');
             }
-            body.push_str(r#""resultType":"complete","#);
+            body.extend_from_slice(br#""resultType":"complete","#);
             if is_kept {
                 // `server/utilities/caching`. The result is public, so it is the same for every
                 // client.
-                body.push_str(&format!(r#""ttlMs":{TTL_MS},"cacheScope":"public","#));
+                let hints = format!(r#""ttlMs":{TTL_MS},"cacheScope":"public","#);
+                body.extend_from_slice(hints.as_bytes());
             }
-            body.push_str(r#""_meta":{"io.modelcontextprotocol/serverInfo":"#);
-            body.push_str(&server.information());
-            body.push('}');
+            body.extend_from_slice(br#""_meta":{"io.modelcontextprotocol/serverInfo":"#);
+            body.extend_from_slice(server.information().as_bytes());
+            body.push(b'}');
         }
-        body.push_str("}}");
-        Self {
-            status: 200,
-            body: body.into_bytes(),
-        }
+        body.extend_from_slice(b"}}");
+        Self { status: 200, body }
     }
 
     fn error(id: Option<&Id>, rejection: Rejection) -> Self {

@@ -51,9 +51,8 @@ impl Call<'_> {
             Some(_) => return Err(Rejection::cursor()),
         };
         let name = format!("resources/list {after:?}");
-        let kept = self.library.kept(&name);
-        if let Some(kept) = kept.as_deref().and_then(|kept| str::from_utf8(kept).ok()) {
-            return Ok(Outcome::Kept(kept.to_owned()));
+        if let Some(kept) = self.library.kept(&name) {
+            return Ok(Outcome::Stored(kept));
         }
         let mut listed: Vec<String> = Vec::new();
         if after.is_none() {
@@ -114,15 +113,27 @@ impl Call<'_> {
 
     pub(super) fn read(&self) -> Result<Outcome, Rejection> {
         let asked = self.text("uri")?;
-        let (media_type, text) = match self.skill_at(asked) {
-            Some(found) => found,
-            None => (MARKDOWN, self.page_at(asked)?),
+        let contents = |media_type: &str, text: &str| {
+            format!(
+                r#""contents":[{{"uri":{},"mimeType":"{media_type}","text":{}}}]"#,
+                quoted(asked),
+                quoted(text),
+            )
         };
-        Ok(Outcome::Kept(format!(
-            r#""contents":[{{"uri":{},"mimeType":"{media_type}","text":{}}}]"#,
-            quoted(asked),
-            quoted(&text),
-        )))
+        if let Some((media_type, text)) = self.skill_at(asked) {
+            return Ok(Outcome::Kept(contents(media_type, &text)));
+        }
+        let name = format!("resources/read {asked}");
+        if let Some(kept) = self.library.kept(&name) {
+            return Ok(Outcome::Stored(kept));
+        }
+        let (path, text) = self.page_at(asked)?;
+        let contents = contents(MARKDOWN, &text);
+        // Addresses can be written in endless ways, so only the listed one is kept.
+        if asked == self.server.markdown_url(&path) {
+            self.library.keep(&name, &contents);
+        }
+        Ok(Outcome::Kept(contents))
     }
 
     fn skill_at(&self, asked: &str) -> Option<(&'static str, String)> {
@@ -141,7 +152,8 @@ impl Call<'_> {
         }
     }
 
-    fn page_at(&self, asked: &str) -> Result<String, Rejection> {
+    /// Returns the path of a page and its Markdown.
+    fn page_at(&self, asked: &str) -> Result<(String, String), Rejection> {
         let unknown = || self.unknown_resource(asked);
         let has_scheme = asked.starts_with("https://") || asked.starts_with("http://");
         if !has_scheme || !self.server.has_pages {
@@ -149,7 +161,8 @@ impl Call<'_> {
         }
         let place = self.server.place(asked).ok_or_else(unknown)?;
         let markdown = self.library.markdown(&place.path)?.ok_or_else(unknown)?;
-        Ok(String::from_utf8_lossy(&markdown).into_owned())
+        let markdown = String::from_utf8_lossy(&markdown).into_owned();
+        Ok((place.path, markdown))
     }
 
     /// 2026-07-28, `server/resources`, "Error Handling": this revision uses another code than the
