@@ -433,4 +433,41 @@ mod tests {
             assert!(cache.response(number, path, variant).is_none(), "{path}");
         }
     }
+
+    #[test]
+    fn the_search_indexes_of_any_number_of_sites_stay_within_the_byte_limit() {
+        use crate::search::{Document, Part, Question, write};
+        let room = 1 << 20;
+        let cache = Cache::new(room);
+        let document = |path| Document {
+            path,
+            title: "Whales",
+            markdown: "# Whales\n\nThey sing for hours.\n",
+            ..Document::default()
+        };
+        let part = Part {
+            language: "en",
+            version: None,
+            is_default: true,
+            documents: vec![document("a"), document("b")],
+        };
+        let file = Bytes::from(write(&[part]));
+        let texts = |_: &str, _: std::ops::Range<u64>| None;
+        let name = |n: usize| Digest::of(&n.to_le_bytes());
+        let sites = 1000;
+        let mut bytes = 0;
+        for n in 0..sites {
+            let index = Index::open(&file).unwrap();
+            // A question reads the table, which then stays in memory.
+            let found = index.search(&file, &texts, &Question::new("whales"));
+            assert_eq!(found.unwrap().total, 2);
+            bytes = index.bytes();
+            cache.put_index(name(n), Arc::new(index));
+            assert!(cache.indexes.weight() <= room as u64 / 8, "{n}");
+        }
+        let kept = (0..sites)
+            .filter(|n| cache.index(&name(*n)).is_some())
+            .count();
+        assert!(kept > 0 && kept * bytes <= room / 8, "{kept} of {bytes}");
+    }
 }
