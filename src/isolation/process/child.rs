@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::io::{self, BufRead as _, IoSliceMut, Write as _};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::sync::mpsc;
 
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
@@ -21,8 +22,11 @@ const OOM_SCORE: &str = "500";
 /// The connection of a sandboxed process to its parent.
 pub struct Parent<'p, E> {
     report: &'p mut dyn FnMut(E),
-    answers: mpsc::Receiver<Answer>,
+    answers: mpsc::Receiver<Received>,
 }
+
+/// An answer of the parent, and the socket that came with it.
+type Received = (Answer, Option<OwnedFd>);
 
 // === impl Parent ===
 
@@ -43,6 +47,22 @@ impl<E> Parent<'_, E> {
         (self.report)(event);
         // Without a parent, this process is ended at once.
         let _answered = self.answers.recv();
+    }
+
+    /// Asks for a connection that this process may not open itself, and waits for it.
+    ///
+    /// # Errors
+    ///
+    /// The parent has opened none, for the reason in the error.
+    pub fn ask_for_socket(&mut self, event: E) -> io::Result<TcpStream> {
+        (self.report)(event);
+        // Without a parent, this process is ended at once.
+        let (answer, socket) = self.answers.recv().map_err(io::Error::other)?;
+        match (answer.refused, socket) {
+            (None, Some(socket)) => Ok(TcpStream::from(socket)),
+            (Some(why), _) => Err(io::Error::other(why)),
+            (None, None) => Err(io::Error::other("the parent gave no socket")),
+        }
     }
 }
 
@@ -135,23 +155,48 @@ fn take() -> io::Result<TcpListener> {
     Ok(TcpListener::from(given))
 }
 
-/// Forwards the answers of the parent. When standard input closes because the parent has ended, it
-/// kills the process group.
-fn listen(answer: &mpsc::Sender<Answer>) {
-    let mut line = String::new();
-    loop {
-        line.clear();
-        match io::stdin().lock().read_line(&mut line) {
-            Ok(read) if read > 0 => {
-                if let Ok(read) = serde_json::from_str(&line) {
-                    // The process may have ended its work.
-                    let _received = answer.send(read);
-                }
+/// Forwards the answers of the parent, with their sockets. When standard input closes because the
+/// parent has ended, it kills the process group.
+fn listen(answer: &mpsc::Sender<Received>) {
+    let mut line = Vec::new();
+    let mut socket = None;
+    while let Ok(read) = receive(&mut line, &mut socket) {
+        if read == 0 {
+            break;
+        }
+        // The parent gives one answer at a time.
+        while let Some(end) = line.iter().position(|&byte| byte == b'\n') {
+            let rest = line.split_off(end + 1);
+            if let Ok(read) = serde_json::from_slice(&line) {
+                // The process may have ended its work.
+                let _received = answer.send((read, socket.take()));
             }
-            _ => break,
+            line = rest;
         }
     }
     if let Err(error) = rustix::process::kill_current_process_group(Signal::KILL) {
         log::error!(target: "isolation", "end with the parent: {error}");
     }
+}
+
+/// Reads more of standard input, and a socket if one comes with it.
+fn receive(line: &mut Vec<u8>, socket: &mut Option<OwnedFd>) -> io::Result<usize> {
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut message = RecvAncillaryBuffer::new(&mut space);
+    let mut bytes = [0; 1024];
+    let read = loop {
+        let mut parts = [IoSliceMut::new(&mut bytes)];
+        let flags = RecvFlags::CMSG_CLOEXEC;
+        match rustix::net::recvmsg(io::stdin(), &mut parts, &mut message, flags) {
+            Err(rustix::io::Errno::INTR) => {}
+            received => break received?.bytes,
+        }
+    };
+    for message in message.drain() {
+        if let RecvAncillaryMessage::ScmRights(descriptors) = message {
+            *socket = descriptors.into_iter().next().or(socket.take());
+        }
+    }
+    line.extend_from_slice(&bytes[..read]);
+    Ok(read)
 }

@@ -17,8 +17,8 @@ mod limits;
 
 use std::io::{self, IoSlice};
 use std::marker::PhantomData;
-use std::net::TcpListener;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -104,9 +104,13 @@ struct Envelope<O> {
     log: Option<logging::Config>,
 }
 
-/// The message of the parent to a process that waits: the result that it asked for is ready.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Answer;
+/// The message of the parent to a process that waits: the result that it asked for is ready, or is
+/// refused.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Answer {
+    /// Why the parent does not give what the process asked for.
+    refused: Option<String>,
+}
 
 /// A running process.
 #[derive(Debug)]
@@ -170,7 +174,7 @@ impl Launcher {
         let output = process.stdout.take();
         let output = output.ok_or_else(|| io::Error::other("the process has no pipe"))?;
         if let Some(listener) = start.listener {
-            give(&input, listener)?;
+            give(&input, listener, child::LISTENER)?;
         }
         input.set_nonblocking(true)?;
         let mut input = tokio::net::UnixStream::from_std(input)?;
@@ -196,18 +200,22 @@ impl Launcher {
     }
 }
 
-/// Gives a socket to the process at the other end (`unix(7)`, `SCM_RIGHTS`).
-fn give(input: &UnixStream, listener: &TcpListener) -> io::Result<()> {
-    let descriptors = [listener.as_fd()];
+/// Gives a socket to the process at the other end, with the bytes that it belongs to (`unix(7)`,
+/// `SCM_RIGHTS`).
+fn give(input: &impl AsFd, socket: &impl AsFd, bytes: &[u8]) -> io::Result<()> {
+    let descriptors = [socket.as_fd()];
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut message = SendAncillaryBuffer::new(&mut space);
     if !message.push(SendAncillaryMessage::ScmRights(&descriptors)) {
         return Err(io::Error::other("no space for a descriptor"));
     }
     // A descriptor can only be sent together with at least one byte.
-    let byte = [IoSlice::new(child::LISTENER)];
-    rustix::net::sendmsg(input, &byte, &mut message, SendFlags::empty())?;
-    Ok(())
+    let sent = [IoSlice::new(bytes)];
+    let sent = rustix::net::sendmsg(input, &sent, &mut message, SendFlags::NOSIGNAL)?;
+    match sent == bytes.len() {
+        true => Ok(()),
+        false => Err(io::ErrorKind::WriteZero.into()),
+    }
 }
 
 // === impl Running ===
@@ -241,7 +249,29 @@ impl<E> Running<E> {
     ///
     /// The process has ended.
     pub async fn answer(&mut self) -> io::Result<()> {
-        let mut line = serde_json::to_vec(&Answer)?;
+        self.write(&Answer::default()).await
+    }
+
+    /// Gives a connection to a process that waits for one ([`Parent::ask_for_socket`]), or the
+    /// reason why it gets none.
+    ///
+    /// # Errors
+    ///
+    /// The process has ended.
+    pub async fn answer_with(&mut self, socket: Result<TcpStream, String>) -> io::Result<()> {
+        match socket {
+            Ok(socket) => {
+                let mut line = serde_json::to_vec(&Answer::default())?;
+                line.push(b'\n');
+                self.input.writable().await?;
+                give(&self.input, &socket, &line)
+            }
+            Err(why) => self.write(&Answer { refused: Some(why) }).await,
+        }
+    }
+
+    async fn write(&mut self, answer: &Answer) -> io::Result<()> {
+        let mut line = serde_json::to_vec(answer)?;
         line.push(b'\n');
         self.input.write_all(&line).await
     }
