@@ -74,7 +74,9 @@ pub use error::QueueError;
 pub use policy::Policy;
 use policy::{Served, end_as_dead_letter, finish_attempt, log_line};
 pub use sqlite::Sqlite;
-pub use value::{Claim, Depth, Enqueued, Held, Outcome, Owners, Progress, Swept, Trigger};
+pub use value::{
+    Claim, Depth, Enqueued, Held, Outcome, Owners, Progress, Spending, Swept, Trigger,
+};
 
 /// The most lines in the log of one update; later lines are dropped.
 pub const LOG_LINES_MAX: usize = 2000;
@@ -419,6 +421,49 @@ impl Queue {
     /// An error of the back end.
     pub fn recent(&self, project: &ProjectId, limit: u32) -> Result<Vec<Update>, QueueError> {
         self.read(backend!(self, recent(project, limit)))
+    }
+
+    /// Reserves what an update may spend on a language model: as much of `wanted` as `limit`
+    /// leaves to the owner on this day (UTC). Returns `None` if nothing is left.
+    ///
+    /// # Errors
+    ///
+    /// An error of the back end.
+    pub fn reserve_spending(
+        &self,
+        owner: &str,
+        wanted: Spending,
+        limit: Spending,
+        now: Timestamp,
+    ) -> Result<Option<Spending>, QueueError> {
+        self.written(backend!(self, reserve_spending(owner, wanted, limit, now)))
+    }
+
+    /// Replaces what was reserved at `begun` by what was spent.
+    ///
+    /// # Errors
+    ///
+    /// An error of the back end.
+    pub fn settle_spending(
+        &self,
+        owner: &str,
+        reserved: Spending,
+        used: Spending,
+        begun: Timestamp,
+    ) -> Result<(), QueueError> {
+        self.written(backend!(
+            self,
+            settle_spending(owner, reserved, used, begun)
+        ))
+    }
+
+    /// Returns what the updates of an owner have spent or reserved on this day (UTC).
+    ///
+    /// # Errors
+    ///
+    /// An error of the back end.
+    pub fn spending(&self, owner: &str, now: Timestamp) -> Result<Spending, QueueError> {
+        self.read(backend!(self, spending(owner, now)))
     }
 
     /// Removes records and idempotency keys that are older than the policy allows.

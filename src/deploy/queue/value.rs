@@ -126,3 +126,33 @@ impl Claim {
         &self.update.project
     }
 }
+
+/// An amount of tokens of a language model, and of money.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spending {
+    /// Tokens; as a limit, 0 means any number.
+    pub tokens: u64,
+    /// Money in millionths of the configured currency; as a limit, 0 means any amount.
+    pub cost: u64,
+}
+
+// === impl Spending ===
+
+impl Spending {
+    /// Returns how much of `wanted` may be spent when `spent` was spent already; `None` if the limit
+    /// is reached.
+    pub(super) fn granted(wanted: Self, limit: Self, spent: Self) -> Option<Self> {
+        let granted = |wanted: u64, limit: u64, spent: u64| match limit {
+            0 => Some(wanted),
+            limit => match (limit.saturating_sub(spent), wanted) {
+                (0, _) => None,
+                (left, 0) => Some(left),
+                (left, wanted) => Some(wanted.min(left)),
+            },
+        };
+        Some(Self {
+            tokens: granted(wanted.tokens, limit.tokens, spent.tokens)?,
+            cost: granted(wanted.cost, limit.cost, spent.cost)?,
+        })
+    }
+}

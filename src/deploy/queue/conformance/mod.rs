@@ -7,6 +7,7 @@ mod model;
 mod notified;
 mod triggers;
 mod round_robin;
+mod spending;
 mod visible;
 
 use super::super::record::{Commit, FilesChanged};

@@ -16,6 +16,7 @@ mod open;
 mod operation;
 mod row;
 mod schema;
+mod spending;
 mod visible;
 mod writer;
 
@@ -30,7 +31,8 @@ use super::super::record::Record;
 use super::super::update::{State, Update, WorkerId};
 use super::super::{StatusId, Timestamp};
 use super::{
-    Claim, Depth, Enqueued, Held, Outcome, Owners, Policy, Progress, QueueError, Swept, Trigger,
+    Claim, Depth, Enqueued, Held, Outcome, Owners, Policy, Progress, QueueError, Spending, Swept,
+    Trigger,
 };
 use crate::site::ProjectId;
 use crate::store::Fence;
@@ -38,6 +40,10 @@ use open::OpenFile;
 
 /// How long to wait until other callers have finished with a file that is to be closed.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// For how many days it is stored what owners have spent.
+const SPENDING_DAYS: u64 = 31;
+const DAY_MILLIS: u64 = 24 * 60 * 60 * 1000;
 
 /// A queue in a SQLite file.
 pub struct Sqlite {
@@ -333,8 +339,40 @@ impl Sqlite {
         self.write(move |connection| operation::requeue(connection, &project, &policy, now))
     }
 
+    pub(super) fn reserve_spending(
+        &self,
+        owner: &str,
+        wanted: Spending,
+        limit: Spending,
+        now: Timestamp,
+    ) -> Result<Option<Spending>, QueueError> {
+        let owner = owner.to_owned();
+        self.write(move |connection| {
+            spending::reserve(connection, &owner, day_of(now), wanted, limit)
+        })
+    }
+
+    pub(super) fn settle_spending(
+        &self,
+        owner: &str,
+        reserved: Spending,
+        used: Spending,
+        begun: Timestamp,
+    ) -> Result<(), QueueError> {
+        let owner = owner.to_owned();
+        self.write(move |connection| {
+            spending::settle(connection, &owner, day_of(begun), reserved, used)
+        })
+    }
+
+    pub(super) fn spending(&self, owner: &str, now: Timestamp) -> Result<Spending, QueueError> {
+        self.read(|connection| spending::spent(connection, owner, day_of(now)))
+    }
+
     pub(super) fn sweep(&self, policy: &Policy, now: Timestamp) -> Result<Swept, QueueError> {
         let mut total = Swept::default();
+        let oldest = day_of(now).saturating_sub(SPENDING_DAYS);
+        self.write(move |connection| spending::sweep(connection, oldest))?;
         loop {
             let policy = policy.clone();
             let swept = self.write(move |connection| operation::sweep(connection, &policy, now))?;
@@ -424,6 +462,11 @@ impl fmt::Debug for Sqlite {
             .field("path", &self.path)
             .finish_non_exhaustive()
     }
+}
+
+/// Returns the number of the day (UTC), counted from 1970.
+fn day_of(now: Timestamp) -> u64 {
+    now.millis() / DAY_MILLIS
 }
 
 fn logs(connection: &Connection, id: &StatusId) -> Result<Vec<Box<str>>, QueueError> {

@@ -9,7 +9,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::super::QueueError;
 
 /// One script per version.
-const MIGRATIONS: [&str; 1] = [include_str!("schema.sql")];
+const MIGRATIONS: [&str; 2] = [include_str!("schema.sql"), include_str!("spending.sql")];
 
 /// Brings the tables up to date.
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), QueueError> {
