@@ -46,10 +46,13 @@
 mod collect;
 mod find;
 mod generate;
+mod material;
 mod read;
 mod slug;
 mod description;
 mod meta;
+mod unsafe_text;
+pub mod written;
 
 use bytes::Bytes;
 
@@ -61,6 +64,7 @@ pub use generate::{
     Age, CHARACTERS_MAX, Generated, LINES_MAX, Rejected, SourcePage, about, accept,
     documentation_version, generate, source_pages,
 };
+pub use material::{Material, SourceText};
 pub use meta::Meta;
 pub use slug::{InvalidSlug, Slug};
 

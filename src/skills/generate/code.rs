@@ -13,7 +13,7 @@ const LONG_LINES: usize = 14;
 const SHORT_LINES_MAX: usize = 8;
 
 /// Commands that install something.
-const INSTALLS: [&str; 33] = [
+pub(in crate::skills) const INSTALLS: [&str; 33] = [
     "npm i ",
     "npm install",
     "npm add",

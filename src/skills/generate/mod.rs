@@ -30,8 +30,8 @@
 //! Links begin with the base URL that the caller gives; a build gives a placeholder, because
 //! a release does not know its domain.
 //!
-//! An operator may configure another program that writes the file; [`source_pages`] is its input.
-//! [`accept()`] decides whether the text of that program replaces this one.
+//! An operator may configure another program or a language model that writes the file;
+//! [`Material`](super::Material) is its input. [`accept()`] decides whether the text of that program replaces this one.
 //!
 //! Sources: `internals/decisions#generated-skill` (the sections); Agent Skills specification.
 
@@ -55,16 +55,19 @@ mod tests;
 use std::collections::HashSet;
 
 use crate::docs::Docs;
+use crate::frontmatter;
 
 use super::{Slug, cut};
 pub use about::about;
 pub use accept::{Age, Rejected, accept};
 use advice::{Advice, advice};
+pub(in crate::skills) use code::INSTALLS;
 use first::first;
 use integration::integration;
 use outline::{Category, Outline, link_to};
 use sink::{Sink, cost};
-use text::{plain, quoted};
+use text::plain;
+pub(in crate::skills) use text::quoted;
 use workflow::workflows;
 
 /// The most lines of a generated skill: the Agent Skills specification recommends this limit.
@@ -187,6 +190,23 @@ pub fn generate(docs: &Docs, title: &str, about: &str, base_url: &str) -> Option
         description,
         text: page.text,
     })
+}
+
+/// Returns the title and the version in the metadata of a generated skill.
+pub(in crate::skills) fn version_and_title(skill: &str) -> (String, String) {
+    let found = frontmatter::read(skill).ok().flatten();
+    let metadata = found
+        .as_ref()
+        .and_then(|found| found.mapping.get("metadata"));
+    let value = |key: &str| {
+        let value = metadata.and_then(|metadata| metadata.get(key)?.text());
+        value.unwrap_or_default().to_owned()
+    };
+    let version = match value("version") {
+        version if version.is_empty() => VERSION_DEFAULT.to_owned(),
+        version => version,
+    };
+    (value("project"), version)
 }
 
 /// Returns the version that the labels of the default versions name, else "1.0".

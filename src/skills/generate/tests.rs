@@ -1,9 +1,12 @@
 //! Tests of the limits and rules; an integration test compares the example's golden file.
 
+use std::collections::HashMap;
+
 use proptest::prelude::*;
 
 use super::*;
 use crate::docs;
+use crate::skills::Material;
 use crate::source::{Tree, TreePath};
 
 const BASE: &str = "https://docs.acme.test";
@@ -200,16 +203,10 @@ fn product() -> Generated {
     let about = about(&docs).unwrap();
     let generated = generate(&docs, "Acme Docs", &about, BASE).unwrap();
     // The rules for the texts of programs hold for this text too.
-    assert_eq!(
-        accept(
-            &docs,
-            generated.text.as_bytes(),
-            generated.slug.as_str(),
-            BASE,
-            Age::Now
-        ),
-        Ok(generated.clone())
-    );
+    let (name, text) = (generated.slug.as_str(), &*generated.text);
+    let material = Material::of(&docs, (name, text), &HashMap::new(), BASE);
+    let accepted = accept(&material, text.as_bytes(), Age::Now);
+    assert_eq!(accepted, Ok(generated.clone()));
     generated
 }
 

@@ -176,7 +176,7 @@ fn is_shortened(text: &str) -> bool {
 }
 
 /// Quotes a line for YAML, so that every reader reads the same text.
-pub(super) fn quoted(line: &str) -> String {
+pub(in crate::skills) fn quoted(line: &str) -> String {
     format!("\"{}\"", line.replace('\\', "\\\\").replace('"', "\\\""))
 }
 

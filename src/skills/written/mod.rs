@@ -1,0 +1,307 @@
+//! A skill that a language model wrote, and the rules that it must keep before anybody gets it.
+//!
+//! The model does not write the file. It proposes a [`Draft`]: statements, steps and code, each
+//! with the page that it is taken from. [`check()`] verifies every part against the pages and
+//! writes the file itself, so frontmatter, sections and links are never the model's.
+//!
+//! | part | rule |
+//! |---|---|
+//! | every statement, also the description | names a page, and quotes at least [`QUOTE_WORDS_MIN`] words that are on it |
+//! | its text | is one paragraph of words, emphasis and code; shares a word with the quote; its numbers and its code are on the page |
+//! | code | is a part of one block of code of the page that it names, line for line |
+//! | an address of another site | is named by a page |
+//! | sections | all five have an entry |
+//! | the whole file | keeps the rules of [`accept`](super::accept()): sizes, links, no secrets, nothing hidden, no instructions against the user |
+//! | the [`Checklist`] | has everything that the generated skill has |
+//!
+//! What a text means cannot be checked: a statement may still misread its quote. So each one
+//! shows its page, and the record of the update shows every change.
+
+mod checklist;
+mod draft;
+
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+
+use super::material::{Content, Material, SourceText, Sources, words, words_of_markdown};
+use super::{Age, Generated, accept};
+
+pub use checklist::Checklist;
+pub use draft::{Draft, Item, Kind, SECTIONS, Statement};
+
+/// The least number of words of a quote.
+pub const QUOTE_WORDS_MIN: usize = 3;
+/// The longest text of a part, in characters.
+const TEXT_CHARACTERS_MAX: usize = 600;
+/// The longest heading, in characters.
+const HEADING_CHARACTERS_MAX: usize = 80;
+/// The most parts of a draft.
+const ITEMS_MAX: usize = 300;
+/// How many findings are reported at once.
+const FINDINGS_MAX: usize = 24;
+/// How many letters at the beginning of two words make them the same word.
+const STEM_LETTERS: usize = 4;
+
+/// A draft that has passed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The skill.
+    pub skill: Generated,
+    /// What the skill covers.
+    pub covers: Checklist,
+    /// What the generated skill covers.
+    pub generated_covers: Checklist,
+    /// How many statements have a quote that was found.
+    pub statements: usize,
+    /// How many blocks of code were found on their pages.
+    pub code_blocks: usize,
+}
+
+/// Checks a draft and writes the file.
+///
+/// # Errors
+///
+/// What is wrong, each with the part that has it, for the model to correct.
+pub fn check(material: &Material, draft: &Draft) -> Result<Written, Vec<String>> {
+    let mut checker = Checker {
+        sources: Sources::new(material),
+        findings: Vec::new(),
+        statements: 0,
+        code_blocks: 0,
+    };
+    checker.draft(draft);
+    let Checker {
+        mut findings,
+        statements,
+        code_blocks,
+        ..
+    } = checker;
+    if !findings.is_empty() {
+        let more = findings.len().saturating_sub(FINDINGS_MAX);
+        findings.truncate(FINDINGS_MAX);
+        if more > 0 {
+            findings.push(format!("and {more} more findings"));
+        }
+        return Err(findings);
+    }
+    let text = draft.write(material);
+    let skill = accept(material, text.as_bytes(), Age::Now)
+        .map_err(|rejected| vec![format!("the file: {rejected}")])?;
+    let covers = Checklist::of(&text);
+    let generated_covers = Checklist::of(&material.skill);
+    let missing = generated_covers.without(covers);
+    if !missing.is_empty() {
+        return Err(vec![format!(
+            "the file covers less than the generated skill: add {}",
+            missing.join(", ")
+        )]);
+    }
+    Ok(Written {
+        skill,
+        covers,
+        generated_covers,
+        statements,
+        code_blocks,
+    })
+}
+
+struct Checker<'m> {
+    sources: Sources<'m>,
+    findings: Vec<String>,
+    statements: usize,
+    code_blocks: usize,
+}
+
+// === impl Checker ===
+
+impl Checker<'_> {
+    fn draft(&mut self, draft: &Draft) {
+        self.statement("description", &draft.description);
+        self.statement("about", &draft.about);
+        let items: usize = draft.sections().iter().map(|(_, items)| items.len()).sum();
+        if items > ITEMS_MAX {
+            self.find(
+                "the draft",
+                &format!("{items} parts; {ITEMS_MAX} are allowed"),
+            );
+            return;
+        }
+        for (name, items) in draft.sections() {
+            let is_said = items.iter().any(|item| item.kind != Kind::Heading);
+            if !is_said {
+                self.find(name, "the section is empty");
+            }
+            for (at, item) in items.iter().enumerate() {
+                self.item(&format!("{name}[{at}]"), item);
+            }
+        }
+    }
+
+    fn find(&mut self, place: &str, what: &str) {
+        self.findings.push(format!("{place}: {what}"));
+    }
+
+    fn item(&mut self, place: &str, item: &Item) {
+        match item.kind {
+            Kind::Heading => {
+                if let Err(what) = plain_line(&item.text, HEADING_CHARACTERS_MAX) {
+                    self.find(place, &what);
+                }
+            }
+            Kind::Code => self.code(place, item),
+            Kind::Text | Kind::Bullet | Kind::Step => {
+                let statement = Statement {
+                    text: item.text.clone(),
+                    page: item.page.clone(),
+                    quote: item.quote.clone(),
+                };
+                self.statement(place, &statement);
+            }
+        }
+    }
+
+    fn code(&mut self, place: &str, item: &Item) {
+        let language = &item.language;
+        if language.len() > 20
+            || !language
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "+#-".contains(c))
+        {
+            self.find(place, "`language` is not the name of a language");
+        }
+        let found = self.sources.get(&item.page);
+        let what = match found {
+            None => Some(no_page(&item.page)),
+            Some((page, content)) if !content.has_code(&item.text) => Some(format!(
+                "{} has no block of code with exactly these lines",
+                page.path
+            )),
+            Some(_) => None,
+        };
+        match what {
+            Some(what) => self.find(place, &what),
+            None => self.code_blocks += 1,
+        }
+    }
+
+    fn statement(&mut self, place: &str, statement: &Statement) {
+        let inline = match Inline::of(&statement.text) {
+            Ok(inline) => inline,
+            Err(what) => return self.find(place, &what),
+        };
+        let what = match self.sources.get(&statement.page) {
+            None => vec![no_page(&statement.page)],
+            Some((page, content)) => inline.unsupported(page, content, &statement.quote),
+        };
+        if what.is_empty() {
+            self.statements += 1;
+        }
+        for what in what {
+            self.find(place, &what);
+        }
+    }
+}
+
+fn no_page(path: &str) -> String {
+    let path: String = path.chars().take(120).collect();
+    format!("{path:?} is no page of the documentation")
+}
+
+/// The text of a statement: words, and code between them.
+struct Inline {
+    words: Vec<String>,
+    codes: Vec<String>,
+}
+
+// === impl Inline ===
+
+impl Inline {
+    fn of(text: &str) -> Result<Self, String> {
+        if text.trim().is_empty() {
+            return Err("`text` is empty".to_owned());
+        }
+        let characters = text.chars().count();
+        if characters > TEXT_CHARACTERS_MAX {
+            return Err(format!(
+                "`text` has {characters} characters; {TEXT_CHARACTERS_MAX} are allowed"
+            ));
+        }
+        let mut plain = String::new();
+        let mut codes = Vec::new();
+        let mut paragraphs = 0;
+        for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
+            match event {
+                Event::Start(Tag::Paragraph) => paragraphs += 1,
+                Event::Text(text) => plain.push_str(&text),
+                Event::Code(code) => {
+                    plain.push(' ');
+                    codes.push(code.into_string());
+                }
+                Event::Start(Tag::Emphasis | Tag::Strong)
+                | Event::End(TagEnd::Paragraph | TagEnd::Emphasis | TagEnd::Strong) => {}
+                _ => paragraphs = usize::MAX / 2,
+            }
+        }
+        if paragraphs != 1 {
+            let what = "`text` may be one line of words, **bold**, *emphasis* and `code`; links are added from `page`";
+            return Err(what.to_owned());
+        }
+        Ok(Self {
+            words: words(&plain),
+            codes,
+        })
+    }
+
+    /// Returns why a page does not support this text.
+    fn unsupported(&self, page: &SourceText, content: &Content, quote: &str) -> Vec<String> {
+        let path = &page.path;
+        let quoted = words_of_markdown(quote);
+        if quoted.len() < QUOTE_WORDS_MIN {
+            return vec![format!("`quote` has less than {QUOTE_WORDS_MIN} words")];
+        }
+        if !content.has_words(&quoted) {
+            return vec![format!("the words of `quote` are not on {path}")];
+        }
+        let mut found = Vec::new();
+        let stems = |words: &[String]| -> Vec<String> {
+            let long = words
+                .iter()
+                .filter(|word| word.chars().count() >= STEM_LETTERS);
+            long.map(|word| word.chars().take(STEM_LETTERS).collect())
+                .collect()
+        };
+        let (of_text, of_quote) = (stems(&self.words), stems(&quoted));
+        let shares = of_text.iter().any(|stem| of_quote.contains(stem));
+        let codes = self.codes.iter().flat_map(|code| words(code));
+        let shares_code = codes.into_iter().any(|word| quoted.contains(&word));
+        if of_text.len() > 1 && !of_quote.is_empty() && !shares && !shares_code {
+            found.push("`quote` and `text` have no word in common".to_owned());
+        }
+        for code in &self.codes {
+            if !page.text.contains(code.as_str()) {
+                found.push(format!("`{code}` is not on {path}"));
+            }
+        }
+        let has_digit = |word: &&String| word.chars().any(|c| c.is_ascii_digit());
+        for number in self.words.iter().filter(has_digit) {
+            if !content.has_words(std::slice::from_ref(number)) {
+                found.push(format!("{number:?} is not on {path}"));
+            }
+        }
+        found
+    }
+}
+
+/// Checks a line that has no page of its own.
+fn plain_line(text: &str, characters_max: usize) -> Result<(), String> {
+    let inline = Inline::of(text)?;
+    if text.chars().count() > characters_max {
+        return Err(format!("a heading has at most {characters_max} characters"));
+    }
+    if !inline.codes.is_empty() || text.contains(['*', '_', '#', ':', '/', '@']) {
+        return Err("a heading has only words".to_owned());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
